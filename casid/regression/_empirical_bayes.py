@@ -9,12 +9,17 @@ each other), the marginal likelihood of the variances s_g^2 is at a maximum wher
 m and Sigma the posterior mean and covariance of the n_g parameters: MacKay's fixed point (MacKay 1992, Bayesian
 interpolation, Sec. 4; Tipping 2001, Sparse Bayesian learning, eq. 16). Groups that the recordings do not
 support end at zero.
+
+A joint that stands still carries a friction torque anywhere within the band between the two that would move it: a
+bounded unknown that lasts as long as the rest, neither noise nor part of the model. `StateNoise` gives each sample the
+deviation that follows, and one that grows with the torque's rate of change, in which an error of timing shows; samples
+of resting joints are left out of the fit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +41,125 @@ STEPS, TOLERANCE = 500, 1e-3
 SMALLEST, LARGEST = 1e-6, 1e3
 
 
+#: Candidates for the speed below which a joint counts as resting, over the root mean square of its speed.
+SPEEDS = (0.0, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16)
+#: Fewest samples of either regime, resting or moving, that a speed must leave.
+FEW = 20
+#: Steps of the fixed point of the timing error.
+TURNS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class StateNoise:
+    """Standard deviation of the residual of each joint, ``s_j`` in motion, at the state of a sample:
+
+        sd_j^2 = s_j^2 + (d_j dtau_j/dt)^2 + [ |dq_j| < v_j ] b_j^2
+
+    b_j is half the band of the joint's dry friction, ``(h_j(v_j) - h_j(-v_j)) / 2`` with the joint terms' torque h_j,
+    in whose middle the friction of a resting joint is taken. ``b_j^2`` is the largest variance that a torque within the
+    band can have (Popoviciu 1935).
+
+    Attributes
+    ----------
+    size : ndarray, shape (n,)
+        s_j [N.m].
+    speed : ndarray, shape (n,)
+        v_j, below which a joint counts as resting [rad/s or m/s]; 0: never.
+    timing : ndarray, shape (n,)
+        d_j, deviation of the time between motion and torque [s].
+    """
+
+    size: Array
+    speed: Array
+    timing: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Resting:
+    """Which joints rest at each sample, and their friction: arrays of shape (N, n).
+
+    Attributes
+    ----------
+    mask : ndarray of bool
+    shift : ndarray
+        Middle of the friction's band less the friction of the model [N.m]; zero in motion.
+    band : ndarray
+        Half the band [N.m]; zero in motion.
+    """
+
+    mask: NDArray[np.bool_]
+    shift: Array
+    band: Array
+
+    @classmethod
+    def of(cls, friction: Callable[[Array], Array], dq: Array, speed: Array) -> Resting:
+        """From the joint terms' torque as a function of the velocities, shapes (N, n)."""
+        mask = np.abs(dq) < speed
+        if not mask.any():
+            return cls(mask, np.zeros(dq.shape), np.zeros(dq.shape))
+        up, down = (friction(np.where(mask, sign * speed, dq)) for sign in (1.0, -1.0))
+        shift = np.where(mask, (up + down) / 2.0 - friction(dq), 0.0)
+        return cls(mask, shift, np.where(mask, np.abs(up - down) / 2.0, 0.0))
+
+
+def state_noise(
+    residuals: Sequence[Array], dq: Sequence[Array], rate: Sequence[Array], friction: Sequence[Callable[[Array], Array]]
+) -> StateNoise:
+    """Speeds and timing errors of largest likelihood, joint by joint, of normal residuals with the deviations above.
+
+    Parameters
+    ----------
+    residuals, dq, rate
+        Of each recording: residual of the model (NaN where it does not count), velocity, and rate of change of the
+        torque, shapes (N, n).
+    friction
+        Of each recording, as of `Resting.of`.
+    """
+    n = residuals[0].shape[1]
+    velocity, left = np.vstack(dq), np.vstack(residuals)
+    changes = np.vstack(rate)
+    usual = np.sqrt(np.mean(velocity**2, axis=0))
+    best, noise = np.full(n, np.inf), StateNoise(*np.zeros((3, n)))
+    for share in SPEEDS:
+        rests = [Resting.of(h, v, share * usual) for h, v in zip(friction, dq, strict=True)]
+        mask, shift, band = (np.vstack([getattr(r, name) for r in rests]) for name in ("mask", "shift", "band"))
+        for j in range(n):
+            known = np.isfinite(left[:, j])
+            rest = mask[known, j]
+            if min(rest.sum(), (~rest).sum()) < FEW and share > 0.0:
+                continue
+            e, r = (left - shift)[known, j], changes[known, j]
+            variance, timing = _moving(e[~rest], r[~rest])
+            whole = variance + (timing * r) ** 2 + band[known, j] ** 2
+            cost = float(np.sum(np.log(np.maximum(whole, 1e-300)) + e**2 / np.maximum(whole, 1e-300)))
+            if cost < best[j]:
+                best[j], noise.speed[j], noise.timing[j] = cost, share * usual[j], timing
+                noise.size[j] = np.sqrt(variance)
+    return noise
+
+
+def _moving(e: Array, rate: Array) -> tuple[float, float]:
+    """Variance, and timing error, of moving samples: ``e^2 = s^2 + d^2 rate^2`` by weighted least squares."""
+    squares, x = e**2, rate**2
+    variance, timing = float(np.mean(squares)), 0.0
+    for _ in range(TURNS):
+        size = np.maximum(variance + timing * x, 1e-300)
+        A = np.column_stack([1.0 / size, x / size])
+        found = np.linalg.lstsq(A, squares / size, rcond=None)[0]
+        if found[1] <= 0.0 or found[0] <= 0.0:
+            return float(np.mean(squares)), 0.0
+        variance, timing = float(found[0]), float(found[1])
+    return variance, float(np.sqrt(timing))
+
+
+def torque_rate(tau: Array, t: Array) -> Array:
+    """Rate of change of the torques from the sample before, shape (N, n) [N.m/s]; zero at the first one."""
+    steps = np.diff(t)
+    made = np.zeros(tau.shape)
+    made[1:] = np.diff(tau, axis=0) / np.where(steps > 0, steps, np.inf)[:, None]
+    return made
+
+
 @dataclass(frozen=True, eq=False)
 class Shrunk:
     """Parameters of a robot, and size and correlation of the residual: the inputs of `OnlineLoad`.
@@ -45,13 +169,16 @@ class Shrunk:
     parameters : ndarray
         In the order of ``model.parameter_names``; those that the recordings do not determine have minimum norm.
     weights : ndarray, shape (n,)
-        One over the residual's root mean square of each joint [1/N.m].
+        One over the residual's standard deviation of each joint in motion [1/N.m].
     correlation : ndarray, shape (n,)
-        Of the residual from one sample to the next, at least 0.
+        Of the residual in motion from one sample to the next, at least 0.
     sizes : mapping of (str, int) to float
         Standard deviation s_g of each group at each joint (from 0) [N.m].
     inflation : float
         f.
+    state : StateNoise
+        The residual's deviation at rest and where torques change quickly. Samples of resting joints are left out of the
+        fit.
     """
 
     parameters: Array
@@ -59,6 +186,7 @@ class Shrunk:
     correlation: Array
     sizes: Mapping[tuple[str, int], float] = field(repr=False)
     inflation: float
+    state: StateNoise
 
 
 def shrunk(model: Model, datasets: Dataset | Sequence[Dataset], priors: Collection[str] | None = None) -> Shrunk:
@@ -92,32 +220,61 @@ def shrunk(model: Model, datasets: Dataset | Sequence[Dataset], priors: Collecti
     first = wls(data)
     pi = np.asarray(np.linalg.lstsq(model.base.K, first.beta, rcond=None)[0])
     sizes = {key: 1.0 / max(float(first.weights[key[1]]), 1e-12) for key in groups}
-    weights, correlation, inflation = _left(model, pi, recordings)
+    left = _left(model, pi, recordings)
     for _ in range(ROUNDS):
-        pi, sizes = _fitted(data, weights / np.sqrt(inflation), groups, sizes)
-        weights, correlation, inflation = _left(model, pi, recordings)
-    return Shrunk(pi, weights, correlation, sizes, inflation)
+        data = compress(model, [replace(d, mask=kept) for d, kept in zip(recordings, left.moving, strict=True)])
+        pi, sizes = _fitted(data, left.weights / np.sqrt(left.inflation), groups, sizes)
+        left = _left(model, pi, recordings)
+    return Shrunk(pi, left.weights, left.correlation, sizes, left.inflation, left.state)
 
 
-def _left(model: Model, pi: Array, recordings: Sequence[Dataset]) -> tuple[Array, Array, float]:
-    """Weights, correlation and inflation of the residual; masked torques have none."""
+def joint_friction(model: Model, pi: Array, data: Dataset) -> Callable[[Array], Array]:
+    """Torque of the joint terms at the samples of a recording, as a function of the velocities, shapes (N, n)."""
+    terms = sorted(model.term_columns)
+    own = np.zeros_like(pi)
+    own[terms] = pi[terms]
+    return lambda dq: torques(model, own, replace(data, dq=dq))
+
+
+@dataclass(frozen=True, eq=False)
+class _Left:
+    """What a fit leaves, and which samples of each recording move (and are not masked), shape (N, n)."""
+
+    weights: Array
+    correlation: Array
+    inflation: float
+    state: StateNoise
+    moving: list[NDArray[np.bool_]]
+
+
+def _left(model: Model, pi: Array, recordings: Sequence[Dataset]) -> _Left:
+    """Size, correlation and inflation of the residual of moving joints; masked torques have none."""
     squares, products, count, pairs = np.zeros((4, model.n))
-    residuals = []
+    plain = []
     for data in recordings:
-        left = data.tau - torques(model, pi, data)
-        kept = np.ones_like(left, dtype=bool) if data.mask is None else data.mask
-        left = np.where(kept, left, 0.0)
+        e = data.tau - torques(model, pi, data)
+        plain.append(e if data.mask is None else np.where(data.mask, e, np.nan))
+    velocities = [np.asarray(data.dq) for data in recordings]
+    rates = [torque_rate(data.tau, data.t) for data in recordings]
+    frictions = [joint_friction(model, pi, data) for data in recordings]
+    state = state_noise(plain, velocities, rates, frictions)
+    residuals, moving = [], []
+    for e, dq, rate in zip(plain, velocities, rates, strict=True):
+        kept = np.isfinite(e) & (np.abs(dq) >= state.speed)
+        moving.append(kept)
+        scale = np.where(state.size > 0, state.size, 1.0)
+        left = np.where(kept, e / np.hypot(1.0, state.timing / scale * rate), 0.0)
         squares += (left**2).sum(axis=0)
         products += (left[1:] * left[:-1]).sum(axis=0)
         count += kept.sum(axis=0)
         pairs += (kept[1:] & kept[:-1]).sum(axis=0)
-        residuals.append(left)
+        residuals.append(np.where(kept, left, np.nan))
     sure = squares > 0.0
     weights = np.where(sure, np.sqrt(count / np.where(sure, squares, 1.0)), 0.0)
     noise = ResidualNoise.of([left * weights for left in residuals])
     share = np.where(sure, squares, 1.0) / np.maximum(count, 1.0) * np.maximum(pairs, 1.0)
     correlation = np.clip(products / share, 0.0, 1.0 - 1.0 / np.maximum(count, 2.0))
-    return weights, correlation, noise.inflation()
+    return _Left(weights, correlation, noise.inflation(), state, moving)
 
 
 def _fitted(

@@ -154,7 +154,7 @@ class ResidualNoise:
     proportional to the block's length; what it is more, ``1 + 2 sum_k rho_k`` for blocks longer than the correlation,
     is how many times larger the variance of an estimate is than independent samples would make it (batch means;
     Flyvbjerg and Petersen 1989). The mean is not taken off: an error that never changes counts as one that never
-    averages out.
+    averages out. NaN is a residual that does not count, and neither does a block with one.
     """
 
     joints: int
@@ -174,8 +174,8 @@ class ResidualNoise:
         made = cls(residuals[0].shape[1])
         for blocks in residuals:
             for level in range(LEVELS + 1):
-                made._squares[level] += float((blocks**2).sum())
-                made._blocks[level] += blocks.size
+                made._squares[level] += float(np.nansum(blocks**2))
+                made._blocks[level] += np.isfinite(blocks).sum()
                 even = len(blocks) // 2 * 2
                 blocks = blocks[:even:2] + blocks[1:even:2]
         return made
@@ -184,8 +184,9 @@ class ResidualNoise:
         """One sample, weighted, shape (joints,)."""
         block = residual
         for level in range(LEVELS + 1):
-            self._squares[level] += block @ block
-            self._blocks[level] += self.joints
+            counted = block[np.isfinite(block)]
+            self._squares[level] += counted @ counted
+            self._blocks[level] += len(counted)
             if not self._waiting[level]:
                 self._pending[level], self._waiting[level] = block, True
                 return

@@ -73,7 +73,7 @@ def test_the_most_likely_beginning_of_a_new_load_is_where_it_was():
         for k in range(60):
             row = rng.normal(size=(7, 10))
             target = rng.normal(size=7) + (row @ np.full(10, 1.0) if k >= change else 0.0)
-            recent.add(Sample(row, target, row, target, float(k), seen))
+            recent.add(Sample(row, target, np.ones(7, bool), row, target, float(k), seen))
             seen = seen.updated(row, target)
         kept = recent.since_change()
         assert abs(kept[0].time - (change + 1)) <= 1

@@ -78,6 +78,29 @@ def test_static_poses_give_mass_and_centre_but_not_inertia(model, truth):
     assert np.linalg.eigvalsh(found.inertia_com)[0] > 0
 
 
+@pytest.mark.claim("a load held by friction at poses is estimated as bounded errors allow, with intervals that hold it")
+def test_errors_that_friction_bounds_are_no_normal_noise(model, truth, monkeypatch):
+    module = import_module("casid.identification.loads._payload")
+    with_load, rng = loaded_parameters(model, truth, offsets=1.0), np.random.default_rng(0)
+    errors, held = {"bounded": [], "least squares": []}, []
+    for seed in range(6):
+        data = poses(model, with_load, 40, 0.0, seed)
+        data = replace(data, tau=data.tau + 0.3 * rng.uniform(-1.0, 1.0, data.tau.shape))
+        found = payload(model, data, parameters=truth)
+        held += [found.intervals[name][0] <= value <= found.intervals[name][1]
+                 for name, value in zip(("m", "cx", "cy", "cz"), (1.7, 0.01, -0.02, 0.15), strict=True)]  # fmt: skip
+        errors["bounded"].append(np.append(found.com - [0.01, -0.02, 0.15], (found.mass - 1.7) / 10))
+        with monkeypatch.context() as patched:
+            patched.setattr(module, "bounded_load", lambda *given: None)
+            plain = payload(model, data, parameters=truth)
+        errors["least squares"].append(np.append(plain.com - [0.01, -0.02, 0.15], (plain.mass - 1.7) / 10))
+    size = {name: np.sqrt(np.mean(np.square(values))) for name, values in errors.items()}
+    assert size["bounded"] < 0.7 * size["least squares"]
+    assert np.mean(held) >= 0.9
+    normal = poses(model, with_load, 40, 0.3, 9)  # normal errors are left to least squares
+    assert module.bounded_load(load_stack(model, normal, None, truth, True), 0.95) is None
+
+
 def test_fields_of_controllers_are_in_the_flange_frame(model, truth, robot):
     with_load = recording(model, loaded_parameters(model, truth), samples=500, noise=0.01, seed=3)
     found = payload(model, with_load, parameters=truth, drift=False)

@@ -11,6 +11,7 @@ from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.identification.loads._online_load import OnlineLoad, TorqueErrors
 from casid.inertia import to_standard
+from casid.regression._empirical_bayes import StateNoise
 from casid.testing._synthetic import recorded
 
 BODY = to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3))
@@ -148,6 +149,42 @@ def test_after_a_gap_residuals_do_not_speak_of_those_before_it(model):
     second.update(q[100:], dq[100:], ddq[100:], tau[100:], t[100:])
     squares = [e.information.R.T @ e.information.R for e in (whole, first, second)]
     assert squares[0] == pytest.approx(squares[1] + squares[2], rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.claim("friction of joints at rest is no load")
+def test_a_robot_whose_friction_holds_it_at_rest_raises_no_alarm_and_keeps_its_estimate(model):
+    """At rest torques anywhere within the band of dry friction, 0.4 N.m either way, at noise of 0.02."""
+    load = to_standard(2.0, [0.03, -0.02, 0.08], np.diag([6e-3, 5e-3, 4e-3]))
+    t, q, dq, ddq, tau, pi = recorded(model, 1500, load, noise=0.02)
+    own = pi.copy()
+    own[list(model.link_columns[-1])] -= load
+    still, zero = np.tile(q[-1], (400, 1)), np.zeros((400, model.n))
+    middle = np.asarray(model.inverse_dynamics(q[-1], zero[0], zero[0], pi)).ravel()
+    held = np.random.default_rng(1).uniform(-0.4, 0.4, (4, model.n)).repeat(100, axis=0)
+    size = np.full(model.n, 0.02)
+    found = {}
+    for name, state in (("known", StateNoise(size, np.full(model.n, 1e-3), 0.0 * size)), ("unknown", None)):
+        online = OnlineLoad(model, own, np.full(model.n, 50.0), BODY, errors=TorqueErrors(state=state))
+        online.update(q, dq, ddq, tau, t)
+        before = online.estimate()
+        online.update(still, zero, zero, middle + held, t[-1] + 0.01 * np.arange(1, 401))
+        found[name] = len(online.changes), abs(online.estimate().mass - before.mass)
+    assert found["known"][0] == 0 and found["known"][1] < 1e-3
+    assert found["unknown"][0] > 0 or found["unknown"][1] > 1e-2
+
+
+@pytest.mark.claim("torques that no physical load explains raise no alarm")
+def test_a_deviation_that_no_load_explains_raises_no_alarm(model):
+    """A hand carries the arm for 0.2 s, which only a load of negative mass would explain; then a load."""
+    load = to_standard(2.0, [0.03, -0.02, 0.08], np.diag([6e-3, 5e-3, 4e-3]))
+    t, q, dq, ddq, free, pi = recorded(model, 2400, noise=0.2)
+    *_, loaded, _ = recorded(model, 2400, load, noise=0.2)
+    tau = np.where((np.arange(2400) < 1800)[:, None], free, loaded)
+    tau[1200:1220] -= 2.0 * (loaded - free)[1200:1220]
+    online = OnlineLoad(model, pi, np.full(model.n, 5.0), BODY)
+    online.update(q, dq, ddq, tau, t)
+    assert len(online.changes) == 1 and 18.0 <= online.changes[0] <= 18.3
+    assert online.estimate().mass == pytest.approx(2.0, rel=0.05)
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,7 @@ class Trials:
     def __init__(self, model: Model, datasets: Sequence[Dataset]) -> None:
         self._model = model
         self._datasets = [without_held(widened(data, model.base.rank), model.robot) for data in datasets]
+        self._tried: dict[tuple[str, str], Reading] = {}
 
     def _plain(self, gravity: Array | None = None) -> Model:
         own = self._model.robot.gravity if self._model.gravity_vector is None else self._model.gravity_vector
@@ -95,8 +96,21 @@ class Trials:
 
     def of(self, reading: Reading) -> Trial | None:
         """The trial of a reading, if it improves the held-out error."""
+        self._tried[reading.finding.cause, reading.finding.joint] = reading
+        return compared(self.here, self._errors(reading))
+
+    def _errors(self, reading: Reading) -> HeldOutErrors | None:
         changed = [d if reading.change is None else reading.change(d) for d in self._datasets]
-        return compared(self.here, held_out_errors(self._plain(reading.gravity), changed))
+        return held_out_errors(self._plain(reading.gravity), changed)
+
+    def reading_of(self, finding: Finding) -> Reading | None:
+        """The reading that was tried for a finding."""
+        return self._tried.get((finding.cause, finding.joint))
+
+    def better_than_gravity(self, reading: Reading, gravity: Array) -> bool:
+        """Whether a reading surely predicts better than another direction of gravity does."""
+        turned = Reading(reading.ratio, reading.finding, gravity=gravity)
+        return compared(self._errors(turned), self._errors(reading)) is not None
 
     def later(self, seconds: float) -> Trial | None:
         """The trial of torques taken from so many seconds later, with the friction of the fit."""

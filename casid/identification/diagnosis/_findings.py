@@ -88,6 +88,14 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
             "residual",
             "--gravity={direction}",
         ),
+        "gravity or a joint": Cause(
+            "gravity",
+            "torques alone do not tell gravity along {direction} from another reading; the most plausible links weigh "
+            "{turned_mass:.3g} kg with it, {mass:.3g} kg with the one assumed; the other reading, {alternative}, "
+            "predicts no better for certain, concerns one of many joints or pairs, and needs links of "
+            "{other_mass:.3g} kg",
+            "--gravity={direction}",
+        ),
         "opposite torques": Cause(
             "gravity",
             "torques are {ratio:.2g} times those of the nominal bodies while friction brakes as it should",

@@ -169,7 +169,7 @@ def judge(
         found, tried = better_readings(readings, datasets[longest], trials, progress)
         turned, proven = _other_gravity(readings, datasets, feasible, again)
         if found and turned:
-            found = min(found, turned, key=_left_by)
+            found = _simplest(found, turned, trials, datasets, feasible, again)
         else:
             found = turned if proven else found or _friction(feasible, datasets, again) or turned
     found = found or _strength(robot, datasets, feasible)
@@ -185,6 +185,43 @@ def judge(
     found += link_findings(robot, datasets, feasible, held_out, choosing)
     held = float("nan") if held_out is None else held_out.tested["consistent"].total
     return Verdict(tuple(found), feasible.relative_error, held, tried)
+
+
+def _simplest(
+    found: list[Finding],
+    turned: list[Finding],
+    trials: Trials,
+    datasets: tuple[Dataset, ...],
+    feasible: FeasibleFit,
+    again: Callable[[Fit], FeasibleFit] | None,
+) -> list[Finding]:
+    """Of two readings that explain a recording, another gravity and a fault of a joint or two, the one to name.
+
+    The one of the smaller held-out error; but gravity where the other does not surely predict better than it does and
+    links under the other weigh more than 1 / `LIGHTER` times as much. A direction of gravity is one fault that all
+    joints show, and one of six; the joint or pair was picked among n or n (n - 1), and its best is better by chance.
+    """
+    best = min(found, turned, key=_left_by)
+    other = trials.reading_of(found[0])
+    if best is turned or found[0].kind == "gravity" or other is None or other.change is None or again is None:
+        return best
+    own = feasible.model.robot.gravity if feasible.model.gravity_vector is None else feasible.model.gravity_vector
+    gravity = _direction(str(turned[0].values["direction"]), float(np.linalg.norm(own)))
+    if trials.better_than_gravity(other, gravity):
+        return found
+    fit = _again(again, feasible.fit.data.model, [other.change(d) for d in datasets], feasible.fit)
+    mass = np.inf if fit is None else float(fit.standard_parameters[9::10].sum())
+    if LIGHTER * mass <= float(turned[0].values["turned_mass"]):
+        return found
+    values = {**turned[0].values, "alternative": found[0].text, "other_mass": mass}
+    return [replace(turned[0], cause="gravity or a joint", values=values)]
+
+
+def _direction(name: str, size: float) -> Array:
+    """The vector of a direction as findings name it: an axis with its sign, or three numbers."""
+    if name[1:] in ("x", "y", "z"):
+        return np.asarray(size * (-1.0 if name[0] == "-" else 1.0) * np.eye(3)["xyz".index(name[1:])])
+    return np.array([float(part) for part in name.split(",")])
 
 
 def _left_by(found: list[Finding]) -> float:

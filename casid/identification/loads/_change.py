@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -49,7 +49,7 @@ class FadingWindow:
     _information: Information = field(init=False, repr=False)
     _mean: float = field(default=0.0, init=False, repr=False)
     _square: float = field(default=0.0, init=False, repr=False)
-    _seen: int = field(default=0, init=False, repr=False)
+    _seen: float = field(default=0.0, init=False, repr=False)
     _weight: float = field(default=0.0, init=False, repr=False)
     _inflation: float = field(default=1.0, init=False, repr=False)
     _recent: deque[tuple[float, float]] = field(default_factory=deque, init=False, repr=False)
@@ -81,14 +81,25 @@ class FadingWindow:
         """Remove the newest sample."""
         self._information, self.statistic = self._before
 
-    def learn(self, memory: float, noise: ResidualNoise) -> None:
-        """Learn the usual statistic and the inflation of the noise from those of `BEHIND` windows ago."""
+    def skip(self) -> None:
+        """Remove the newest sample, and let the others fade."""
+        self.undo()
+        fade = np.sqrt(1.0 - 1.0 / self.samples)
+        self._information = Information(self._information.R * fade, self._information.rho * fade)
+
+    def learn(self, memory: float, noise: ResidualNoise, share: float = 1.0) -> None:
+        """Learn the usual statistic and the inflation of the noise from those of `BEHIND` windows ago.
+
+        ``share`` of the joints move: the others tell nothing of what is usual.
+        """
         self._recent.append((self.statistic, noise.inflation(self.samples)))
         if len(self._recent) <= BEHIND * self.samples:
             return
         usual, self._inflation = self._recent.popleft()
-        self._seen += 1
-        rate = 1.0 / min(self._seen, memory)
+        self._seen += share
+        rate = share / min(max(self._seen, 1.0), memory)
+        if rate <= 0.0:
+            return
         self._weight = 1.0 / (rate * self.samples)
         self._mean += rate * (usual - self._mean)
         self._square += rate * ((usual - self._mean) ** 2 - self._square)
@@ -112,6 +123,10 @@ class ChangeDetector:
     the alarm level is suspected to be an outlier: it is left out of the windows, and the alarm is raised only if the
     next sample exceeds the level too.
 
+    Ten free parameters explain much that no load does, most where few joints move: a hard stop, a collision. The alarm
+    is raised only where a physical load explains the larger part of the deviation; without one the samples are a
+    disturbance (``disturbed``), which is no part of the reference. One that outlasts the longest window is a change.
+
     Attributes
     ----------
     size : int
@@ -130,8 +145,9 @@ class ChangeDetector:
     probability: float = 3e-9
     _windows: list[FadingWindow] = field(init=False, repr=False)
     _least: float = field(init=False, repr=False)
-    _seen: int = field(default=0, init=False, repr=False)
+    _seen: float = field(default=0.0, init=False, repr=False)
     _suspected: bool = field(default=False, init=False, repr=False)
+    _disturbed: int = field(default=0, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._windows = [FadingWindow(self.size, samples) for samples in self.windows]
@@ -142,7 +158,20 @@ class ChangeDetector:
         """T of every window, over the variance of the residual."""
         return [w.statistic for w in self._windows]
 
-    def update(self, rows: Array, targets: Array, reference: Information, noise: ResidualNoise) -> bool:
+    @property
+    def disturbed(self) -> bool:
+        """Whether the newest samples deviate as no load does."""
+        return self._disturbed > 0
+
+    def update(
+        self,
+        rows: Array,
+        targets: Array,
+        reference: Information,
+        noise: ResidualNoise,
+        share: float = 1.0,
+        explained: Callable[[], float] | None = None,
+    ) -> bool:
         """Whether this sample raises the alarm; the windows are then emptied.
 
         Parameters
@@ -153,23 +182,36 @@ class ChangeDetector:
             All samples before it, since the last change.
         noise
             Usual noise of the residual.
+        share
+            Of the joints that move; resting ones tell nothing of what is usual.
+        explained
+            By how much a new load explains the newest samples better than the present one does: T with the objective
+            that makes loads physical in place of least squares; zero where it leaves more than it explains. By default
+            any ten parameters are a load.
         """
-        self._seen += 1
-        alarm, sudden, variance = False, True, noise.variance_with(reference.rest, reference.count)
+        self._seen += share
+        variance = noise.variance_with(reference.rest, reference.count)
+        exceeded, sudden = False, True
         for window in self._windows:
             statistic = window.update(rows, targets, reference, variance)
             if self._seen > max(self.memory, (BEHIND + 1.0) * window.samples) and statistic > self._least:
                 level = window.level(self.probability)
-                alarm = alarm or statistic > level
+                exceeded = exceeded or statistic > level
                 sudden = sudden and not (statistic > level and window.before > level / 2)
+        alarm = exceeded and (explained is None or explained() > self._least)
+        self._disturbed = self._disturbed + 1 if exceeded and not alarm else 0
+        if self._disturbed > max(self.windows):
+            alarm, sudden, self._disturbed = True, False, 0
         self._suspected = alarm and sudden and not self._suspected
         for window in self._windows:
             if self._suspected:
                 window.undo()
             elif alarm:
                 window.forget()
+            elif self._disturbed:
+                window.skip()
             else:
-                window.learn(self.memory, noise)
+                window.learn(self.memory, noise, share)
         return alarm and not self._suspected
 
 
@@ -179,6 +221,7 @@ class Sample:
 
     row: Array
     target: Array
+    moving: NDArray[np.bool_]
     plain_row: Array
     plain_target: Array
     time: float
@@ -215,14 +258,27 @@ class RecentSamples:
 
         The buffer is empty afterwards.
         """
-        samples = list(self._samples)
+        samples, k = list(self._samples), self._change()
         self._samples.clear()
+        return samples[k + 1 :]
+
+    def new(self) -> tuple[Information, Information]:
+        """Information before the most likely change, and of the samples from it on, of original equations."""
+        samples = list(self._samples)[self._change() :]
+        own = Information.nothing(len(samples[0].before.rho))
+        for s in samples:
+            own = own.updated(s.plain_row, s.plain_target, float(s.moving.sum()))
+        return samples[0].before, own
+
+    def _change(self) -> int:
+        """The most likely first sample after a change."""
+        samples = list(self._samples)
         if not samples:
-            return []
+            return 0
         added = [s.before.updated(s.plain_row, s.plain_target).rest - s.before.rest for s in samples]
         own, after = Information.nothing(len(samples[0].before.rho)), []
         for s in reversed(samples):
             own = own.updated(s.plain_row, s.plain_target)
             after.append(own.rest)
         squares = np.concatenate([[0.0], np.cumsum(added)[:-1]]) + np.array(after[::-1])
-        return samples[int(np.argmin(squares)) + 1 :]
+        return int(np.argmin(squares))

@@ -110,6 +110,10 @@ def _ratio(
 
 #: Rows and targets of what is known of the robot's base parameters (`casid.regression.Fit.information`).
 Known = tuple[ArrayLike, ArrayLike]
+#: Speed below which a recording is one of poses [rad/s or m/s], and most samples of such a recording.
+STILL, MOST_POSES = 1e-3, 2000
+#: Speed at which dry friction is its whole band, and no other torque counts [rad/s or m/s].
+SLOWEST = 1e-6
 #: Stretches of a recording that are left out in turn.
 STRETCHES = 10
 
@@ -144,7 +148,11 @@ def recordings(given: Dataset | Sequence[Dataset] | None) -> tuple[Dataset, ...]
 
 
 class LoadStack:
-    """R factors of ``[W_b, W_l, drift, tau]`` joint by joint, and from them the load's own system."""
+    """R factors of ``[W_b, W_l, drift, tau]`` joint by joint, and from them the load's own system.
+
+    ``held``: these rows themselves and half the band of dry friction, joint by joint, where all recordings are of poses
+    at rest; else ``None``.
+    """
 
     def __init__(self, model: Model, parameters: Array | None, drift: bool, information: Known | None = None) -> None:
         if parameters is not None and parameters.shape != (len(model.parameter_names),):
@@ -159,6 +167,7 @@ class LoadStack:
         self.samples = np.zeros(model.n)
         self.weights = np.ones(model.n)
         self.independent = np.zeros(model.n)
+        self.held: list[list[Array]] | None = [[] for _ in range(model.n)]
 
     def add(self, data: Dataset, loaded: bool) -> None:
         """Add the rows of one recording."""
@@ -183,9 +192,11 @@ class LoadStack:
                 columns.insert(0, Y[:, :, independent])
             else:
                 columns.append((Y @ self.parameters)[:, :, None])
-            columns.append(np.sign(dq[part])[:, :, None])
+            columns += [np.sign(dq[part])[:, :, None], self._band(q[part], dq[part], ddq[part])[:, :, None]]
             return np.concatenate(columns, axis=2)
 
+        if np.abs(dq).max() > STILL or len(data) > MOST_POSES:
+            self.held = None
         edges = np.linspace(0, len(data), STRETCHES + 1).astype(int)
         stretches: list[list[list[Array]]] = [[[] for _ in range(n)] for _ in range(STRETCHES)]
         self._stretches += [(loaded, stretch) for stretch in stretches]
@@ -216,7 +227,8 @@ class LoadStack:
         """R factor of some rows of a joint."""
         keep = slice(None) if data.mask is None else data.mask[rows, k]
         part = block[keep]
-        base, load, sign = part[:, : self.base], part[:, self.base : self.base + 10], part[:, -1]
+        base, load = part[:, : self.base], part[:, self.base : self.base + 10]
+        sign, band = part[:, -2], part[:, -1]
         known = part[:, self.base + 10] if self.parameters is not None else np.zeros(len(part))
         drift = np.zeros((len(part), len(self.drift)))
         if self.drift and loaded:
@@ -226,7 +238,17 @@ class LoadStack:
         if loaded:
             entry = np.column_stack([base, load, drift, tau - known, tau])
             self._loaded[k].append(_triangle(entry))
+        if self.held is not None:
+            self.held[k].append(np.column_stack([made, band]))
         return _triangle(made)
+
+    def _band(self, q: Array, dq: Array, ddq: Array) -> Array:
+        """Half the band of dry friction by the robot's parameters at poses at rest, shape (N, n) [N.m]; else zero."""
+        if self.held is None or self.parameters is None:
+            return np.zeros(q.shape)
+        slow = np.full(dq.shape, max(self.model.velocity_deadband, SLOWEST))
+        made = [np.asarray(evaluate_batch(self.model.regressor, q, v, ddq)) @ self.parameters for v in (slow, -slow)]
+        return np.asarray(np.abs(made[0] - made[1]) / 2.0)
 
     def factors(self) -> list[Array]:
         """R factor of each joint's ``[W_b, W_l, drift, tau]``."""

@@ -15,6 +15,7 @@ from casid.identification.loads._change import ChangeDetector, RecentSamples, Sa
 from casid.identification.loads._equations import load_intervals
 from casid.identification.online._samples import (
     Information,
+    StateWeights,
     check_inputs,
     checked_forgetting,
     checked_iterations,
@@ -29,6 +30,7 @@ from casid.identification.online._samples import (
 )
 from casid.inertia import from_standard
 from casid.inertia.entropic._estimate import Entropic, Plausible, entropic_estimate
+from casid.regression._empirical_bayes import StateNoise
 from casid.regression._statistics import ResidualNoise
 from casid.retrieval._objectives import chi_square
 
@@ -54,10 +56,15 @@ class TorqueErrors:
         Correlation of the residual from one sample to the next, in [0, 1), caused by filtered torques and friction
         that is not modelled. Samples that repeat each other then count less, and changes of the torque more than its
         level, which slow errors affect.
+    state : StateNoise, optional
+        Deviation of the residual at rest and where torques change quickly, as `casid.regression.shrunk` measures it.
+        The friction of a resting joint is then an unknown within its band, which lasts as long as the rest: nearly all
+        that is learnt about the load, and all about the noise, comes from joints that move.
     """
 
     gain: ArrayLike = 0.0
     correlation: ArrayLike = 0.0
+    state: StateNoise | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,6 +174,8 @@ class OnlineLoad:
         self.gain_error = checked_shares("gain", model.n, errors.gain)
         self.correlation = checked_shares("correlation", model.n, errors.correlation, 1.0)
         self._whitened = Whitening(self.correlation)
+        self._state = None if errors.state is None else StateWeights(model, self.parameters, errors.state)
+        self._longest = float(max(self.detector.windows))
         self._recent = RecentSamples(round(max(self.detector.windows)))
         self.information = Information.nothing(10)
         self._joints = self._nothing_of_joints()
@@ -194,22 +203,47 @@ class OnlineLoad:
         Y = regressor_rows(self.model.regressor, s)
         with np.errstate(over="ignore", invalid="ignore"):  # `weighted` names the sample that is too large
             residual = s["tau"] - Y @ self.parameters
-        plain = weighted(self.weights, Y[:, :, self._columns], residual)
-        white = self._whitened(*plain, times)
+        weights, moving = np.broadcast_to(self.weights, residual.shape), np.ones(residual.shape, dtype=bool)
+        shift = np.zeros(residual.shape)
+        state = None
+        if self._state is not None:
+            state, weights, moving, shift = self._state.at(s, times, self.weights, self.correlation, self._longest)
+        plain = weighted(weights, Y[:, :, self._columns], residual - shift)
+        white = self._whitened(*plain, times, moving)
+        if self._state is not None:
+            self._state.last = state
         changed = False
-        for k, (row, target, plain_row, plain_target) in enumerate(zip(*white, *plain, strict=True)):
+        for k, (row, target, moves, plain_row, plain_target) in enumerate(zip(*white, moving, *plain, strict=True)):
             now = self.time if times is None else float(times[k])
-            sample = Sample(row, target, plain_row, plain_target, now, self._plain)
-            alarm = self.detector.update(plain_row, plain_target, self._plain, self._usual)
+            sample = Sample(row, target, moves, plain_row, plain_target, now, self._plain)
             self._recent.add(sample)
+            alarm = self.detector.update(
+                plain_row, plain_target, self._plain, self._usual, float(moves.mean()), self._explained
+            )
             if alarm:
                 changed = True
                 self.changes.append(now)
                 self._start_anew(now)
-            else:
+            elif not self.detector.disturbed:
                 self._take(sample)
         self.time = now
         return changed
+
+    def _explained(self) -> float:
+        """By how much a new physical load explains the samples since the most likely change better than the present.
+
+        Over the usual variance of the residual; zero where the new load leaves the larger part of the deviation.
+        """
+        before, own = self._recent.new()
+        both = before.updated(own.R, own.rho)
+        one, old, new = (
+            entropic_estimate(part.R, part.rho, self.plausible, self.mu, self._last, ITERATIONS)
+            for part in (both, before, own)
+        )
+        gain = (one.objective + both.rest) - (old.objective + before.rest) - new.objective
+        usual = self._usual.variance
+        left = new.data + own.rest - own.count * usual
+        return gain / usual if gain > left else 0.0
 
     def _start_anew(self, now: float) -> None:
         """Restart with the samples of the new load only."""
@@ -223,20 +257,20 @@ class OnlineLoad:
 
     def _take(self, sample: Sample) -> None:
         """Add one sample of the present load."""
-        row, target = sample.row, sample.target
+        row, target, counted = sample.row, sample.target, float(sample.moving.sum())
         self._settled += 1
         known = self._last if self._settled > SETTLING else None
         if known is not None:
-            self.noise.update(target - row @ known)
+            self.noise.update(np.where(sample.moving, target - row @ known, np.nan))
         if self._usual is not self.noise:
             if known is not None:
-                self._usual.update(sample.plain_target - sample.plain_row @ known)
+                self._usual.update(np.where(sample.moving, sample.plain_target - sample.plain_row @ known, np.nan))
             self._plain = self._plain.forgotten(sample.plain_row, self.forgetting).updated(
-                sample.plain_row, sample.plain_target
+                sample.plain_row, sample.plain_target, counted
             )
         if self.gain_error.any():
             self._joints = self._joints.forgotten(row, self.forgetting).updated(row, np.diag(target))
-        self.information = self.information.forgotten(row, self.forgetting).updated(row, target)
+        self.information = self.information.forgotten(row, self.forgetting).updated(row, target, counted)
         if self._usual is self.noise:
             self._plain = self.information
         if abs(self.information.count - self._judged) > REFRESH * self._judged:
@@ -291,12 +325,19 @@ class Whitening:
 
     correlation: Array
     _before: tuple[Array, Array] | None = field(default=None, init=False, repr=False)
+    _moved: NDArray[np.bool_] | None = field(default=None, init=False, repr=False)
     _time: float = field(default=-np.inf, init=False, repr=False)
     _step: float = field(default=0.0, init=False, repr=False)
     _steps: int = field(default=0, init=False, repr=False)
 
-    def __call__(self, rows: Array, residual: Array, times: Array | None) -> tuple[Array, Array]:
-        """Whitened rows (N, n, size) and residuals (N, n); times, shape (N,) [s], reveal pauses."""
+    def __call__(
+        self, rows: Array, residual: Array, times: Array | None, moving: NDArray[np.bool_] | None = None
+    ) -> tuple[Array, Array]:
+        """Whitened rows (N, n, size) and residuals (N, n).
+
+        Times, shape (N,) [s], reveal pauses; ``moving``, shape (N, n), when a joint sets out: the difference to a
+        torque at rest tells nothing, and its equation is zero.
+        """
         if not self.correlation.any():
             return rows, residual
         known = self._before is not None
@@ -307,6 +348,11 @@ class Whitening:
         white = (rows - share[:, None] * a) / size[:, None], (residual - share * b) / size
         alone = self._pauses(times, len(rows))
         alone[0] |= not known
+        if moving is not None:
+            before = moving[0] if self._moved is None else self._moved
+            out = moving & ~np.concatenate([before[None], moving[:-1]])
+            self._moved = moving[-1].copy()
+            white[0][out], white[1][out] = 0.0, 0.0
         for own, plain in zip(white, (rows, residual), strict=True):
             own[alone] = plain[alone]
         return white

@@ -21,8 +21,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.codegen import evaluate_batch
+from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.files._read import numeric_array
+from casid.regression._empirical_bayes import Resting, StateNoise, torque_rate
 
 Array = NDArray[np.float64]
 #: Largest number in measurements and weighted equations: beyond it, sums of squares of squares are not finite.
@@ -104,13 +106,15 @@ def regressor_rows(function: ca.Function, samples: dict[str, Array]) -> Array:
 def weighted(weights: Array, Y: Array, torque: Array) -> tuple[Array, Array]:
     """Equations of unit variance, ``w_j Y_j`` and ``w_j tau_j``, shapes (N, n, columns) and (N, n).
 
+    The weights have shape (n,), or (N, n) where they differ from sample to sample.
+
     Raises
     ------
     DatasetError
         Naming the sample and joint whose equation is not finite or too large to be measured.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        rows, targets = Y * weights[:, None], torque * weights
+        rows, targets = Y * weights[..., None], torque * weights
     largest = np.maximum(np.abs(rows).max(axis=2), np.abs(targets))
     bad = np.argwhere(~(largest <= LARGEST))  # NaN is bad too
     if len(bad):
@@ -189,6 +193,46 @@ def _shown(given: object) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
+@dataclass
+class StateWeights:
+    """Weights of the samples' equations where the residual's deviation depends on the state (`StateNoise`).
+
+    The friction of a resting joint is one unknown of standard deviation b for the whole rest. The m-th sample of a rest
+    has the variance ``s^2 + b^2 max(m, L) / f``, of an autoregression of inflation ``f = (1 + a) / (1 - a)``: any L
+    samples of a rest, and a rest of fewer, tell no more than one equation of deviation b does, and a long one little
+    more.
+    """
+
+    model: Model
+    parameters: Array
+    noise: StateNoise
+    last: tuple[Array, Array, float] | None = None
+
+    def at(
+        self, s: dict[str, Array], times: Array | None, weights: Array, correlation: Array, longest: float
+    ) -> tuple[tuple[Array, Array, float], Array, NDArray[np.bool_], Array]:
+        """What is kept for the next samples, weights, moving joints and the shift of the friction, each (N, n)."""
+        count, n = s["q"].shape
+        before = (np.zeros(n), s["tau"][0], np.nan) if self.last is None else self.last
+        resting = Resting.of(lambda dq: self._friction({**s, "dq": dq}), s["dq"], self.noise.speed)
+        rate = np.zeros((count, n))
+        if times is not None:
+            t = np.concatenate([[before[2] if np.isfinite(before[2]) else times[0]], times])
+            rate = torque_rate(np.vstack([before[1], s["tau"]]), t)[1:]
+        rested, lengths = before[0], np.zeros((count, n))
+        for k, still in enumerate(resting.mask):
+            rested = np.where(still, rested + 1.0, 0.0)
+            lengths[k] = rested
+        independent = np.maximum(lengths, longest) * (1.0 - correlation) / (1.0 + correlation)
+        added = (self.noise.timing * rate) ** 2 + resting.band**2 * np.maximum(independent, 1.0)
+        kept = rested, s["tau"][-1], np.nan if times is None else float(times[-1])
+        return kept, weights / np.sqrt(1.0 + weights**2 * added), ~resting.mask, resting.shift
+
+    def _friction(self, s: dict[str, Array]) -> Array:
+        terms = sorted(self.model.term_columns)
+        return regressor_rows(self.model.regressor, s)[:, :, terms] @ self.parameters[terms]
+
+
 #: Information along a row, ``|R y|``, is rounding below this share of ``sum_k |R_k| |y_k|``: nothing to forget there.
 SILENT = 1e-12
 #: A parameter is determined by more than this share of its column of R, and a direction by that of the largest.
@@ -227,16 +271,20 @@ class Information:
         """No information: before the first sample."""
         return cls(np.zeros((size, size)), np.zeros(size))
 
-    def updated(self, rows: Array, targets: Array) -> Information:
-        """With more equations ``rows p = targets`` of unit variance, shapes (k, r) and (k,), or (k, c)."""
+    def updated(self, rows: Array, targets: Array, counted: float | None = None) -> Information:
+        """With more equations ``rows p = targets`` of unit variance, shapes (k, r) and (k,), or (k, c).
+
+        ``counted`` of them (default: all) tell about the noise.
+        """
         r = len(self.rho)
         above = np.column_stack([self.R, self.rho])
         triangle = np.asarray(np.linalg.qr(np.vstack([above, np.column_stack([rows, targets])]), mode="r"))
         left = triangle[r:, r:].ravel()
         R = triangle[:r, :r].copy()
         determined = int(np.sum(np.abs(np.diagonal(R)) > KNOWN * np.linalg.norm(R, axis=0)))
-        freedom = self.freedom + len(rows) - (determined - self.determined)
-        rest, count = self.rest + float(left @ left), self.count + len(rows)
+        more = len(rows) if counted is None else counted
+        freedom = max(self.freedom + more - (determined - self.determined), 0.0)
+        rest, count = self.rest + float(left @ left), self.count + more
         return Information(R, triangle[:r, r:].reshape(self.rho.shape), rest, count, freedom, determined)
 
     def forgotten(self, rows: Array, share: float) -> Information:

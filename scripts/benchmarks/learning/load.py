@@ -54,7 +54,8 @@ def load_estimator(fitted_on: Sequence[Dataset] = ()) -> OnlineLoad:
     """The robot of these recordings (default: that without load) with a dictionary of friction sized by them."""
     model, known = _robot(tuple(fitted_on) or recordings()[:1])
     # two published sets of the drive gains differ by 6 % from joint to joint, beyond a common factor
-    return OnlineLoad(model, known.parameters, known.weights, _BODY, errors=TorqueErrors(0.06, known.correlation))
+    errors = TorqueErrors(0.06, known.correlation, known.state)
+    return OnlineLoad(model, known.parameters, known.weights, _BODY, errors=errors)
 
 
 @cache

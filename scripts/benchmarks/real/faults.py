@@ -32,6 +32,13 @@ JUDGED_ON = ("Kinova", "UR10", "KR300", "TX40", "simulated")
 #: Of ``--quick``.
 FEW = ("UR10e", "UR10")
 KR300_GAINS = (256.85714285714283, 267.42857142857144, 252.33333333333334, 221.0, 239.61904761904762, 154.3231343283582)
+#: Words by which a refusal names a fault of a kind: a refusal without them names nothing.
+REFUSAL_NAMES = {
+    "gravity": ("gravity",), "sign": ("sign", "reversed"), "joint order": ("exchanged", "order of"),
+    "clock": ("millisecond", "rate", "time step"), "zero position": ("zero position",), "torque scale": ("unit",),
+    "delay": ("delay", "later"), "standstill": ("stands still", "standstill", "at rest"),
+    "channel": ("constant", "dead", "zero throughout"), "saturation": ("saturat",),
+}  # fmt: skip
 #: Clean pieces that each recording is cut into, beside the whole: the first, middle and last two thirds and halves.
 PIECES, SHARES = 6, (2 / 3, 1 / 2)
 
@@ -211,7 +218,15 @@ def _judged(name: str, fault: str | None, piece: int = 0) -> tuple[bool, Judged]
     """Whether the headline opens with a fault (clean: whether nothing is wrong), and what was found."""
     kinds, robot, data = case(name, fault, piece)
     found = judged(robot, data)
-    return (not found.wrong if fault is None else found.first in (*kinds, "refused")), found
+    return (not found.wrong if fault is None else names(found, kinds)), found
+
+
+def names(found: Judged, kinds: tuple[str, ...]) -> bool:
+    """Whether the headline opens with a finding of these kinds, or a refusal says so in words."""
+    if found.first != "refused":
+        return found.first in kinds
+    said = found.headline.lower()
+    return any(word in said for kind in kinds for word in REFUSAL_NAMES[kind])
 
 
 def verdicts(only: tuple[str, ...] = (*SET_ON, *JUDGED_ON), pieces: int = PIECES, jobs: int = 2) -> Result:
@@ -231,8 +246,10 @@ def summary(made: list[tuple[tuple[str, str | None, int], tuple[bool, Judged]]],
     missed = [f"{name} {fault}: {found.headline[:90]}" for (name, fault, _), (good, found) in faulty if not good]
     measures = [measure for _, (_, found) in made for measure in found.remedies]
     named = len(faulty) - len(missed)
+    refused = sum(found.first == "refused" for _, (_, found) in faulty)
     text = (
-        f"{named} of {len(faulty)} named by the headline's first finding; {len(alarms)} false alarms of {len(clean)}"
+        f"{named} of {len(faulty)} named by the headline's first finding ({refused} refused, which counts only where "
+        f"the refusal names the fault); {len(alarms)} false alarms of {len(clean)}"
         f"{': ' + '; '.join(alarms) if alarms else ''}; remedies by {dict(sorted(Counter(measures).items()))}; missed: "
         f"{'; '.join(missed) or 'none'}; set on {', '.join(n for n in SET_ON if n in only)}"
     )
