@@ -102,10 +102,7 @@ class RecordingOptions(OptionGroup):
     ] = None
     delay: Annotated[
         str | None,
-        typer.Option(
-            metavar="SECONDS|auto",
-            help="Lag of the torques behind the positions; auto: estimated. Default: what held-out data prove, else 0.",
-        ),
+        typer.Option(metavar="SECONDS|auto", help="Lag of the torques; default: what held-out data prove, else 0."),
     ] = None
     tau: Annotated[str | None, typer.Option(help="Name of the torque array in the file.")] = None
 

@@ -290,3 +290,16 @@ def plain_terms(model: Model) -> list[JointTerm | str]:
         present = {term.name for term in model.terms}
         kept += [name for name in ("viscous", "coulomb", "offset") if name not in present]
     return kept
+
+
+def direction_vector(name: str, size: float) -> Array:
+    """The vector of a direction as findings name it: an axis with its sign, or three numbers."""
+    if name[1:] in ("x", "y", "z"):
+        return np.asarray(size * (-1.0 if name[0] == "-" else 1.0) * np.eye(3)["xyz".index(name[1:])])
+    return np.array([float(part) for part in name.split(",")])
+
+
+def opposite_axis(gravity: Array) -> str:
+    """The axis against gravity, as ``--gravity`` takes it."""
+    axis = int(np.argmax(np.abs(gravity)))
+    return ("-" if gravity[axis] > 0 else "+") + "xyz"[axis]

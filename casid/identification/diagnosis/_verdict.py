@@ -22,7 +22,7 @@ from casid.identification._prediction import HeldOut
 from casid.identification.diagnosis._better_readings import Trials, better_readings
 from casid.identification.diagnosis._delay import delay_finding
 from casid.identification.diagnosis._findings import Finding, Trial
-from casid.identification.diagnosis._readings import Readings, moving
+from casid.identification.diagnosis._readings import Readings, direction_vector, moving, opposite_axis
 from casid.identification.diagnosis._signals import link_findings, signal_findings
 from casid.identification.diagnosis._trial import compared, held_out_errors, signed
 from casid.measurement import Dataset
@@ -206,7 +206,7 @@ def _simplest(
     if best is turned or found[0].kind == "gravity" or other is None or other.change is None or again is None:
         return best
     own = feasible.model.robot.gravity if feasible.model.gravity_vector is None else feasible.model.gravity_vector
-    gravity = _direction(str(turned[0].values["direction"]), float(np.linalg.norm(own)))
+    gravity = direction_vector(str(turned[0].values["direction"]), float(np.linalg.norm(own)))
     if trials.better_than_gravity(other, gravity):
         return found
     fit = _again(again, feasible.fit.data.model, [other.change(d) for d in datasets], feasible.fit)
@@ -215,13 +215,6 @@ def _simplest(
         return found
     values = {**turned[0].values, "alternative": found[0].text, "other_mass": mass}
     return [replace(turned[0], cause="gravity or a joint", values=values)]
-
-
-def _direction(name: str, size: float) -> Array:
-    """The vector of a direction as findings name it: an axis with its sign, or three numbers."""
-    if name[1:] in ("x", "y", "z"):
-        return np.asarray(size * (-1.0 if name[0] == "-" else 1.0) * np.eye(3)["xyz".index(name[1:])])
-    return np.array([float(part) for part in name.split(",")])
 
 
 def _left_by(found: list[Finding]) -> float:
@@ -349,12 +342,6 @@ def _with_gravity(
     return [(weights[0], Finding("gravity of lighter links", values=values, trial=trial), ratio < PROVEN)]
 
 
-def _opposite(gravity: Array) -> str:
-    """The axis against gravity, as ``--gravity`` takes it."""
-    axis = int(np.argmax(np.abs(gravity)))
-    return ("-" if gravity[axis] > 0 else "+") + "xyz"[axis]
-
-
 def _strength(robot: Robot, datasets: tuple[Dataset, ...], feasible: FeasibleFit) -> list[Finding]:
     """Torques in another unit: against nominal bodies, against the size of the arm, against a known total mass."""
     if not np.linalg.norm(robot.gravity) > 0:
@@ -390,7 +377,7 @@ def _nominal(robot: Robot, nominal: Array, data: Dataset, feasible: FeasibleFit)
         return []
     ratio = float((expected @ data.tau.ravel()) / (expected @ expected))
     if ratio < -GAIN[0]:
-        return [Finding("opposite torques", values={"ratio": ratio, "direction": _opposite(robot.gravity)})]
+        return [Finding("opposite torques", values={"ratio": ratio, "direction": opposite_axis(robot.gravity)})]
     if abs(ratio) > 0 and not GAIN[0] <= abs(ratio) <= GAIN[1]:
         masses = [float(p[9::10].sum()) for p in (feasible.standard_parameters, nominal)]
         trial = Trial("total mass", masses[0], masses[0] / ratio)
