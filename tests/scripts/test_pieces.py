@@ -3,7 +3,6 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-
 from benchmarks.pieces import digest, keep, kept
 
 
