@@ -2,7 +2,7 @@
 
 Each test file runs once in a process of its own under coverage.py, test by test. What a fixture or a cached value
 computed counts for every test that uses it, not only for the first: a test would see a defect there as well. The map
-of a test file is kept while the file and all files of the package that its tests executed are unchanged.
+of a test file is kept while the file, and those of the room in question that its tests executed, are unchanged.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PYTEST = ("-q", "-s", "-m", "not slow", "-p", "no:cacheprovider", "-p", "no:xdis
 class Contexts:
     """Who executes: a test, a fixture or a cached value; and who uses whom."""
 
-    def __init__(self, switch: Callable[[str], None]) -> None:
+    def __init__(self, switch: Callable[[str], object]) -> None:
         self._switch, self._stack = switch, [IMPORT]
         self.uses: dict[str, set[str]] = defaultdict(set)
 
@@ -67,7 +67,7 @@ class Contexts:
 
 def trace_caches(contexts: Contexts) -> None:
     """Let ``functools.cache``, ``lru_cache`` and ``cached_property`` tell who uses a cached value."""
-    lru_cache, cached_property = functools.lru_cache, functools.cached_property
+    lru_cache = functools.lru_cache
 
     def traced(function: Callable[..., Any], size: int | None) -> Callable[..., Any]:
         def name(*values: Any, **named: Any) -> str:
@@ -91,7 +91,7 @@ def trace_caches(contexts: Contexts) -> None:
     def maker(maxsize: Any = 128, typed: bool = False) -> Any:
         return traced(maxsize, 128) if callable(maxsize) else lambda function: traced(function, maxsize)
 
-    class Property(cached_property):  # type: ignore[type-arg]
+    class Property(functools.cached_property):  # type: ignore[type-arg]
         def __get__(self, instance: Any, owner: Any = None) -> Any:
             if instance is None:
                 return self
@@ -105,8 +105,8 @@ def trace_caches(contexts: Contexts) -> None:
         def __set__(self, instance: Any, value: Any) -> None:  # what makes hits pass here
             instance.__dict__[self.attrname] = value
 
-    functools.cache = lambda function: traced(function, None)  # type: ignore[misc,assignment]
-    functools.lru_cache, functools.cached_property = maker, Property  # type: ignore[misc,assignment]
+    for name, value in (("cache", lambda f: traced(f, None)), ("lru_cache", maker), ("cached_property", Property)):
+        setattr(functools, name, value)
 
 
 class Recorder:
@@ -212,13 +212,14 @@ def _text(path: str) -> str:
     return hashlib.sha256(place.read_bytes()).hexdigest()[:16] if place.is_file() else ""
 
 
-def _kept(test: str, folder: Path) -> dict[str, Any] | None:
-    """What was recorded of a test file, unless something that it depends on has changed."""
+def _kept(test: str, folder: Path, room: str) -> dict[str, Any] | None:
+    """What was recorded of a test file, unless the tests have changed, or files of the room that they execute."""
     place = folder / f"{test.replace('/', '+')}.json"
     if not place.is_file():
         return None
     record: dict[str, Any] = json.loads(place.read_text(encoding="utf-8"))
-    return record if all(_text(path) == text for path, text in record["state"].items()) else None
+    state = {path: text for path, text in record["state"].items() if path.startswith(("tests/", f"casid/{room}/"))}
+    return record if all(_text(path) == text for path, text in state.items()) else None
 
 
 def _record(test: str, folder: Path) -> None:
@@ -229,13 +230,13 @@ def _record(test: str, folder: Path) -> None:
     place.write_text(json.dumps(record), encoding="utf-8")
 
 
-def mapped(tests: Sequence[str], folder: Path, jobs: int = 2) -> Map:
-    """The map of test files; those that changed run anew, each in a fork of this process.
+def mapped(tests: Sequence[str], folder: Path, room: str, jobs: int = 2) -> Map:
+    """The map of test files; those that changed, or whose room did, run anew, each in a fork of this process.
 
     Call it before anything of the package is imported.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    left = [test for test in tests if _kept(test, folder) is None]
+    left = [test for test in tests if _kept(test, folder, room) is None]
     running: dict[int, str] = {}
     for number, test in enumerate(left, start=1):
         if len(running) == jobs:
@@ -249,7 +250,7 @@ def mapped(tests: Sequence[str], folder: Path, jobs: int = 2) -> Map:
         running.pop(os.wait()[0])
     whole = Map()
     for test in tests:
-        record = _kept(test, folder)
+        record = _kept(test, folder, room)
         if record is None:
             raise RuntimeError(f"{test}: its tests did not run to their end; run pytest on it")
         whole.add(record)

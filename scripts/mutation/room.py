@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -68,13 +69,13 @@ class Room:
         import scipy.optimize
         import scipy.signal  # noqa: F401
 
-        known = mapped(self.tests, MAPS, jobs)
+        known = mapped(self.tests, MAPS, self.name, jobs)
         before = {piece["part"]: piece["note"].split(", ")[0] for piece in kept(self._row, None)}
         read, write = os.pipe()
         for job in range(jobs):
             if not os.fork():
                 os.close(read)
-                _worker(lambda tell, j=job: tried(left[j::jobs], known, before, tell, patience), write)
+                _worker(partial(tried, left[job::jobs], known, before, patience=patience), write)
         os.close(write)
         with os.fdopen(read, encoding="utf-8") as lines:
             for number, line in enumerate(lines, start=1):

@@ -173,7 +173,7 @@ class _InPlace(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         if name != self._module:
             return None
-        return importlib.util.spec_from_file_location(name, self._mutant.path, loader=self)  # type: ignore[arg-type]
+        return importlib.util.spec_from_file_location(name, self._mutant.path, loader=self)
 
     def exec_module(self, module: types.ModuleType) -> None:
         exec(compile(self._mutant.source, str(self._mutant.path), "exec"), module.__dict__)

@@ -163,6 +163,26 @@ def test_own_terms_and_terms_at_single_joints():
         _ = model.stride
 
 
+@pytest.mark.claim("a term named twice is at the joints of both, and another term of its set at its own alone")
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (("rotor@joint1", "rotor@joint3", "rotor@joint1"), {"Ia": {1, 3}}),
+        (("rotor@joint1", "rotor"), {"Ia": {1, 2, 3, 4, 5, 6, 7}}),
+        (("rotor", "rotor@joint1"), {"Ia": {1, 2, 3, 4, 5, 6, 7}}),
+        (("coulomb_positive@joint1", "asymmetric_coulomb@joint2"), {"fcp": {1, 2}, "fcn": {2}}),
+        (("coulomb_positive", "asymmetric_coulomb@joint2"), {"fcp": {1, 2, 3, 4, 5, 6, 7}, "fcn": {2}}),
+    ],
+)
+def test_terms_are_where_they_were_asked_for(names, expected):
+    model = Model(casid.load_robot("panda"), names)
+    found = {}
+    for name in (model.parameter_names[column] for column in model.term_columns):
+        symbol, joint = symbol_and_joint(name, 7)
+        found.setdefault(symbol, set()).add(joint + 1)
+    assert found == expected
+
+
 def test_errors_say_what_is_known():
     robot = casid.load_robot("spatial_2r")
     with pytest.raises(RobotError, match="unknown joint term 'viscus'; did you mean 'viscous'"):

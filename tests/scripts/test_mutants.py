@@ -119,7 +119,7 @@ from pathlib import Path
 from mutation import executed, trials
 from mutation.changes import ROOT, mutants_of
 tests = ["tests/dynamics/test_kinematics.py"]
-known = executed.mapped(tests, Path(sys.argv[1]), 1)
+known = executed.mapped(tests, Path(sys.argv[1]), "dynamics", 1)
 made = [m for m in mutants_of(ROOT / "casid/dynamics/_kinematics.py") if trials.tests_for(m, known)][:3]
 trials.tried(made, known, {}, lambda t: print("TRIAL", t.verdict, flush=True))
 """
