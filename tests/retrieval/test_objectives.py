@@ -55,3 +55,14 @@ def test_a_casadi_expression_is_an_objective_where_it_is_a_convex_sum_of_squares
     for other in (masses[0], -ca.sumsqr(masses), ca.cos(masses[0]), masses[0] * masses[1]):
         with pytest.raises(ProblemError, match="as a soft constraint"):
             Problem("other", links, other)
+
+
+@pytest.mark.claim("an objective holds its own numbers: what is done to an array afterwards does not change it")
+def test_least_squares_keep_their_own_numbers():
+    matrix, target = np.eye(2), np.array([1.0, 2.0])
+    objective = LeastSquares(matrix, target)
+    matrix[0, 0], target[1] = 5.0, -7.0
+    assert objective(np.array([1.0, 2.0])) == 0.0
+    with pytest.raises(ValueError, match="read-only"):
+        objective.matrix[0, 0] = 5.0
+    assert LeastSquares([[1, 0], [0, 1]], [1, 2])(np.array([2.0, 2.0])) == 1.0
