@@ -66,10 +66,13 @@ class Contexts:
 
 
 def trace_caches(contexts: Contexts) -> None:
-    """Let ``functools.cache``, ``lru_cache`` and ``cached_property`` tell who uses a cached value."""
+    """Let ``functools.cache``, ``lru_cache`` and ``cached_property`` tell who uses a value, in our own modules."""
     lru_cache = functools.lru_cache
 
-    def traced(function: Callable[..., Any], size: int | None) -> Callable[..., Any]:
+    def traced(function: Callable[..., Any], size: int | None, typed: bool = False) -> Any:
+        if function.__module__.partition(".")[0] not in ("casid", "tests"):
+            return lru_cache(size, typed)(function)
+
         def name(*values: Any, **named: Any) -> str:
             return f"cached {function.__module__}.{function.__qualname__} {hash((values, *sorted(named.items())))}"
 
@@ -78,7 +81,7 @@ def trace_caches(contexts: Contexts) -> None:
             with contexts.of(name(*values, **named)):
                 return function(*values, **named)
 
-        kept = lru_cache(maxsize=size)(inner)
+        kept = lru_cache(size, typed)(inner)
 
         @functools.wraps(function)
         def outer(*values: Any, **named: Any) -> Any:
@@ -89,7 +92,7 @@ def trace_caches(contexts: Contexts) -> None:
         return outer
 
     def maker(maxsize: Any = 128, typed: bool = False) -> Any:
-        return traced(maxsize, 128) if callable(maxsize) else lambda function: traced(function, maxsize)
+        return traced(maxsize, 128) if callable(maxsize) else lambda function: traced(function, maxsize, typed)
 
     class Property(functools.cached_property):  # type: ignore[type-arg]
         def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -193,7 +196,7 @@ def of_file(test: str) -> dict[str, Any]:
     for name in passed:
         for context in contexts.all_of(name):
             users[context].add(name)
-    record: dict[str, Any] = {"seconds": passed, "lines": {}, "imported": {}}
+    record: dict[str, Any] = {"seconds": passed, "lines": {}, "imported": {}, "failed": sorted(recorder.failed)}
     for file in sorted(data.measured_files()):
         groups = defaultdict(list)
         for line, executing in data.contexts_by_lineno(file).items():
@@ -253,6 +256,8 @@ def mapped(tests: Sequence[str], folder: Path, room: str, jobs: int = 2) -> Map:
         record = _kept(test, folder, room)
         if record is None:
             raise RuntimeError(f"{test}: its tests did not run to their end; run pytest on it")
+        if record["failed"]:
+            print(f"not counted, they fail or are skipped: {', '.join(record['failed'])}", flush=True)
         whole.add(record)
     return whole
 
