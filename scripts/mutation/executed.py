@@ -256,7 +256,7 @@ def mapped(tests: Sequence[str], folder: Path, room: str, jobs: int = 2) -> Map:
         record = _kept(test, folder, room)
         if record is None:
             raise RuntimeError(f"{test}: its tests did not run to their end; run pytest on it")
-        if record["failed"]:
+        if record.get("failed"):
             print(f"not counted, they fail or are skipped: {', '.join(record['failed'])}", flush=True)
         whole.add(record)
     return whole
