@@ -229,6 +229,7 @@ def _record(test: str, folder: Path) -> None:
     record = of_file(test)
     shared = [p for d in (Path(test).parent, Path("tests")) for p in (f"{d}/conftest.py", "tests/helpers.py")]
     record["state"] = {path: _text(path) for path in [test, *shared, *record["lines"]]}
+    record["loaded"] = {path: _text(path) for path in record["imported"]}
     place = folder / f"{test.replace('/', '+')}.json"
     place.write_text(json.dumps(record), encoding="utf-8")
 
@@ -258,7 +259,8 @@ def mapped(tests: Sequence[str], folder: Path, room: str, jobs: int = 2) -> Map:
             raise RuntimeError(f"{test}: its tests did not run to their end; run pytest on it")
         if record.get("failed"):
             print(f"not counted, they fail or are skipped: {', '.join(record['failed'])}", flush=True)
-        whole.add(record)
+        same = {path for path, text in record["loaded"].items() if text == _text(path)}
+        whole.add(record | {"imported": {path: record["imported"][path] for path in same}})
     return whole
 
 

@@ -183,7 +183,7 @@ class _Stop:
     """A pytest plugin that tells which test runs, and ends the run after the first that fails or after some time."""
 
     def __init__(self, tell: Callable[[str], None], patience: float) -> None:
-        self._tell, self._end = tell, time.process_time() + patience
+        self._tell, self._patience, self._end = tell, patience, float("inf")
         self.failed = ""
         self._session: pytest.Session | None = None
 
@@ -193,6 +193,7 @@ class _Stop:
         return bool(self.failed) or time.process_time() > self._end
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self._end = min(self._end, time.process_time() + self._patience)
         self._tell(nodeid)
 
     def pytest_runtest_logfinish(self) -> None:

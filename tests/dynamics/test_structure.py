@@ -14,6 +14,7 @@ from casid.errors import DatasetError, RobotError
 
 def test_terms_stand_behind_the_ten_of_their_link():
     structure = Structure("spatial_2r", ("viscous", "rotor"))
+    assert structure.velocity_deadband == 0.0  # every sign counts unless a deadband is asked for
     assert structure.stride == 12 and structure.parameter_names[10:12] == ("fv1", "Ia1")
     assert not structure.motor_inertia and Structure("spatial_2r", ("motor_rotor",)).motor_inertia
     with pytest.raises(RobotError, match="no common stride"):
