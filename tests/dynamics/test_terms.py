@@ -150,6 +150,7 @@ def test_velocity_deadband_silences_the_sign():
     pi = np.zeros(len(model.parameter_names))
     pi[sorted(model.term_columns)] = 1.0
     np.testing.assert_allclose(model.friction([0.05, -0.2], pi).full().ravel(), [0.0, -1.0])
+    np.testing.assert_allclose(model.friction([0.1, -0.1], pi).full().ravel(), [1.0, -1.0])  # slower counts as still
 
 
 def test_own_terms_and_terms_at_single_joints():
