@@ -25,13 +25,13 @@ EQUIVALENT = Path(__file__).parent / "equivalent.json"
 MAPS = ROOT / "build" / "mutation"
 
 
-def tests_of(room: str) -> list[str]:
-    """Test files of a room, and those of other rooms that import it."""
+def tests_of(room: str, wide: bool = False) -> list[str]:
+    """Test files of a room and, if asked, those of other rooms that import it."""
     found = []
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         folder = path.relative_to(ROOT).parts[1]
         imports = re.search(rf"casid\.{room}\b", path.read_text(encoding="utf-8"))
-        if folder == room or (folder not in WIDE and imports):
+        if folder == room or (wide and folder not in WIDE and imports):
             found.append(str(path.relative_to(ROOT)))
     return found
 
@@ -43,13 +43,14 @@ class Room:
     ----------
     only
         Files whose path contains it.
-    near
-        Whether only the room's own tests are asked: quick, while one writes tests.
+    wide
+        Whether tests of other rooms that import it are asked too; otherwise its own alone, which can only let more
+        mutants survive.
     """
 
-    def __init__(self, name: str, size: int, seed: int = 0, only: str = "", near: bool = False) -> None:
+    def __init__(self, name: str, size: int, seed: int = 0, only: str = "", wide: bool = False) -> None:
         files = [path for path in sorted((ROOT / "casid" / name).rglob("*.py")) if only in str(path)]
-        self.name, self.tests = name, [t for t in tests_of(name) if not near or t.startswith(f"tests/{name}/")]
+        self.name, self.tests = name, tests_of(name, wide)
         self.mutants, self.number = sample(files, size, seed)
         self._key = digest(f"casid/{name}/**/*.py", "tests/conftest.py", "tests/helpers.py", *self.tests)
 

@@ -105,7 +105,8 @@ def test_cached_values_and_fixtures_count_for_all_that_use_them() -> None:
 
 
 def test_tests_of_a_room_are_its_own_and_those_that_import_it() -> None:
-    found = room.tests_of("identification")
+    own, found = room.tests_of("identification"), room.tests_of("identification", wide=True)
+    assert own == [test for test in found if test.startswith("tests/identification/")] and len(own) < len(found)
     assert "tests/identification/test_loads.py" in found and "tests/retrieval/test_ratio_ends.py" in found
     assert "tests/retrieval/test_solve.py" not in found
 
