@@ -7,7 +7,6 @@ first, until one fails. That test must fail again alone, and pass alone without 
 
 from __future__ import annotations
 
-import ast
 import gc
 import importlib.abc
 import importlib.util
@@ -20,7 +19,7 @@ import sys
 import tempfile
 import time
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -31,6 +30,7 @@ import pytest
 
 from mutation.changes import ROOT, Mutant
 from mutation.executed import PYTEST, Map
+from mutation.selection import tests_for
 
 #: Seconds of computing after which no further test of a mutant begins: it survives.
 PATIENCE = 20.0
@@ -38,8 +38,6 @@ PATIENCE = 20.0
 ONE, LONGER = 20.0, 10.0
 #: Seconds until the first test begins.
 BEGIN = 120.0
-#: A test is quick below so many seconds: the quick ones run first.
-QUICK = 0.5
 SURVIVED, NOT_EXECUTED, KILLED = "survived", "not executed", "killed"
 
 
@@ -66,51 +64,6 @@ class Trial:
             "part": self.mutant.name, "line": self.mutant.line, "verdict": self.verdict, "note": self.note,
             "seconds": round(self.seconds, 1),
         }  # fmt: skip
-
-
-def tests_for(mutant: Mutant, known: Map) -> list[str]:
-    """Tests that execute a mutant's statement, in the order in which they run.
-
-    What is executed only when modules are imported is tried on the tests that execute what reads it: uses of the
-    name, the function of a default, the class of a field.
-    """
-    path = str(mutant.path.relative_to(ROOT))
-    lines = known.lines.get(path, {})
-    found = set(lines.get(mutant.line, ())) or set().union(*(lines.get(line, ()) for line in mutant.lines))
-    if not found and any(line in known.imported.get(path, ()) for line in (mutant.line, *mutant.lines)):
-        for place, line in _readers(mutant):
-            found |= known.lines.get(place, {}).get(line, set())
-    names = {f"test_{mutant.path.stem.strip('_')}.py", f"test_{mutant.path.parent.name}.py"}
-    room = mutant.path.relative_to(ROOT).parts[1]
-
-    def order(test: str) -> tuple[int, int, str, float]:
-        file, seconds = Path(test.split("::")[0]), known.seconds[test]
-        near = 0 if file.name in names else 1 if file.parent.name == room else 2
-        return int(seconds > QUICK) + int(seconds > 4 * QUICK), near, str(file), seconds
-
-    return sorted(found, key=order)
-
-
-def _readers(mutant: Mutant) -> Iterator[tuple[str, int]]:
-    """Files and lines of the functions and classes that read what a statement outside of functions sets."""
-
-    def of(path: Path, node: ast.stmt) -> Iterator[tuple[str, int]]:
-        return ((str(path.relative_to(ROOT)), line) for line in range(node.lineno, (node.end_lineno or 0) + 1))
-
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(mutant.path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.stmt) and mutant.line in range(node.lineno, (node.end_lineno or 0) + 1):
-            if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-                yield from of(mutant.path, node)
-            elif isinstance(node, (ast.Assign, ast.AnnAssign)):
-                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                names |= {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
-    room = ROOT / "casid" / mutant.path.relative_to(ROOT).parts[1]
-    for path in sorted(room.rglob("*.py")) if names else ():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.FunctionDef):
-                read = {getattr(n, "id", None) or getattr(n, "attr", None) for n in ast.walk(node)}
-                yield from of(path, node) if names & read else ()
 
 
 def exchanges(mutant: Mutant) -> list[tuple[types.CodeType, types.CodeType]] | None:

@@ -36,7 +36,7 @@ def test_the_support_of_balls_is_their_farthest_point(balls) -> None:
     """``max d'c0 + r`` over the alternatives: never less, and little more where cells become too many."""
     found = ComSet(1, BOX, tuple(ball(*one) for one in balls), 20)
     cells, rng = found.cells(), np.random.default_rng(0)
-    for direction in (*np.eye(3), *-np.eye(3), unit(rng), unit(rng)):
+    for direction in (np.eye(3)[0], -np.eye(3)[2], unit(rng)):
         exact = max(direction @ np.array(centre) + radius for centre, radius in balls)
         assert exact - 1e-12 <= found.support(direction, cells, 2e-3) <= exact + 4e-3
     assert found.support(np.eye(3)[0], cells[:0], 1e-3) == -np.inf

@@ -117,11 +117,11 @@ def test_a_mutant_is_killed_and_an_equivalent_one_survives(tmp_path: Path) -> No
     code = """
 import sys
 from pathlib import Path
-from mutation import executed, trials
+from mutation import executed, selection, trials
 from mutation.changes import ROOT, mutants_of
 tests = ["tests/dynamics/test_kinematics.py"]
 known = executed.mapped(tests, Path(sys.argv[1]), "dynamics", 1)
-made = [m for m in mutants_of(ROOT / "casid/dynamics/_kinematics.py") if trials.tests_for(m, known)][:3]
+made = [m for m in mutants_of(ROOT / "casid/dynamics/_kinematics.py") if selection.tests_for(m, known)][:3]
 trials.tried(made, known, {}, lambda t: print("TRIAL", t.verdict, flush=True))
 """
     command = [sys.executable, "-c", code, str(tmp_path)]
