@@ -351,7 +351,7 @@ def tried(
     tell: Callable[[Trial], None],
     patience: float = PATIENCE,
 ) -> None:
-    """Try mutants one after another, in a process that has not imported the package; it is good for nothing else after.
+    """Try mutants one after another, those of functions first, in a process that has not imported the package.
 
     Parameters
     ----------
@@ -361,18 +361,23 @@ def tried(
         Seconds of computing after which no further test of a mutant begins.
     """
     tests = {mutant.name: tests_for(mutant, known) for mutant in mutants}
-    later, run = [], _clean_once(partial(run_anew, seconds=known.seconds, patience=patience))
-    for mutant in mutants:
-        if tests[mutant.name] and not in_functions(mutant, known):
+    quick = [m for m in mutants if not tests[m.name] or in_functions(m, known)]
+
+    def each(chosen: Sequence[Mutant], run: Callable[..., Failure | None]) -> None:
+        for mutant in chosen:
             tell(verdict(mutant, tests[mutant.name], run, hints.get(mutant.name, "")))
-        else:
-            later.append(mutant)
 
     def loaded(session: pytest.Session) -> None:
-        run = _clean_once(Loaded(session, known, patience).run)
-        for mutant in later:
-            tell(verdict(mutant, tests[mutant.name], run, hints.get(mutant.name, "")))
+        each(quick, _clean_once(Loaded(session, known, patience).run))
 
-    files = sorted({test.split("::")[0] for mutant in later for test in tests[mutant.name]})
-    if later:
-        pytest.main([*PYTEST, *files], plugins=[_Loop(loaded)])
+    files = sorted({test.split("::")[0] for mutant in quick for test in tests[mutant.name]})
+    pid = os.fork()
+    if not pid:
+        if quick:
+            pytest.main([*PYTEST, *files], plugins=[_Loop(loaded)])
+        os._exit(0)
+    os.waitpid(pid, 0)
+    each(
+        [m for m in mutants if m not in quick],
+        _clean_once(partial(run_anew, seconds=known.seconds, patience=patience)),
+    )
