@@ -68,7 +68,7 @@ def _readers(mutant: Mutant, names: set[str]) -> Iterator[tuple[str, int]]:
             yield from _of(mutant.path, node)
     room = ROOT / "casid" / mutant.path.relative_to(ROOT).parts[1]
     for path in sorted(room.rglob("*.py")) if names else ():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-                read = {getattr(n, "id", None) or getattr(n, "attr", None) for n in ast.walk(node)}
-                yield from _of(path, node) if names & read else ()
+        for part in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(part, (ast.FunctionDef, ast.ClassDef)):
+                read = {getattr(n, "id", None) or getattr(n, "attr", None) for n in ast.walk(part)}
+                yield from _of(path, part) if names & read else ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import casadi as ca
 import numpy as np
 import pytest
 
@@ -11,7 +12,7 @@ import casid
 from casid.description import Joint, Limits, Link, Robot
 from casid.description._parts import Mimic
 from casid.dynamics import symbolic
-from casid.dynamics._symbolic import _number, _tidy
+from casid.dynamics._symbolic import _apply, _number, _tidy
 from casid.errors import RobotError
 from casid.inertia import to_standard
 from casid.testing import random_robot
@@ -151,3 +152,20 @@ def test_rational_motions_lie_on_the_circle() -> None:
         assert c**2 + s**2 == 1 and c.is_Rational and 0 < s < 1
     assert all(motion[rate].is_Integer for rate in (*found.dq, *found.ddq))
     assert len({motion[sp.sin(q)] for q in found.q}) == 2
+
+
+def test_each_operation_is_casadi_s() -> None:
+    a, b = ca.SX.sym("a"), ca.SX.sym("b")
+    x, y = sp.Rational(3, 10), sp.Rational(-7, 5)
+    for value in (-a, a**2, 2 * a, ca.sin(a), ca.cos(a), 1 / a, a + b, a - b, a * b, a / b):
+        code = value.op()
+        order = [{"a": 0, "b": 1}[value.dep(k).name()] for k in range(value.n_dep())]
+        expected = float(ca.Function("f", [a, b], [value])(float(x), float(y)))
+        assert float(_apply(code, [[x, y][k] for k in order])) == pytest.approx(expected, rel=1e-14), value
+
+
+def test_symbols_are_real_and_masses_and_lengths_positive() -> None:
+    found = symbolic(planar_arm(), barycentric=True)
+    for symbol in found.tau.free_symbols:
+        assert symbol.is_real, symbol
+        assert bool(symbol.is_positive) == (symbol.name[:2] in ("m_", "l_") or symbol.name == "g"), symbol
