@@ -76,7 +76,7 @@ def operational_space(model: Model, frame: str, kinematics: Model | None = None)
     Parameters
     ----------
     model
-        The model; joint terms do not enter.
+        The model; of its joint terms, rotor inertia enters, as part of M.
     frame
         Name of a link or frame.
     kinematics
@@ -100,7 +100,7 @@ def operational_space(model: Model, frame: str, kinematics: Model | None = None)
     # Moved frames may come with offsets of q, which are added to all expressions: the kinematics must not see them.
     J = Kinematics(located.robot, s.unmoved_q).jacobian(frame)
     dJdq = ca.mtimes(ca.reshape(ca.jtimes(ca.vec(J), s.q, s.dq), 6, n), s.dq)
-    solved = _solve(model, M, ca.horzcat(J.T, s.coriolis(), s.rigid_torque(motion=False)))
+    solved = _solve(model, M, ca.horzcat(J.T, s.coriolis(), s.gravity_torque()))
     inverse = ca.mtimes(J, solved[:, :6])
     right = ca.horzcat(ca.SX.eye(6), ca.mtimes(J, solved[:, 6]) - dJdq, ca.mtimes(J, solved[:, 7]))
     result = _solve_symmetric(inverse, right)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from casid import Model
-from casid.dynamics._base_parameters import linear_form, regroup
+from casid.dynamics._base_parameters import base_parameters, linear_form, regroup, stacked_regressor
 from casid.errors import DatasetError, UnknownNameError
 from casid.testing._synthetic import random_robot
 
@@ -32,6 +32,8 @@ def test_rank_and_K_of_random_trees(seed):
 
 def test_deterministic_and_independent_of_the_samples():
     model = Model(random_robot(1, n=4))
+    assert stacked_regressor(model, 7).shape == (28, 40) and stacked_regressor(model).shape[0] >= 240
+    np.testing.assert_allclose(base_parameters(model, 77).K, model.base.K, atol=1e-9)
     again = Model(random_robot(1, n=4))
     np.testing.assert_array_equal(model.base.K, again.base.K)
     assert model.base.expressions == again.base.expressions
@@ -64,6 +66,8 @@ def test_linear_form_in_words():
     assert linear_form([1, -1, 0.3, 0.3], names) == "x - y + 0.3*(z + w)"
     assert linear_form([-2, 0, 0, 1], names) == "-2*x + w"
     assert linear_form([0, 0, 0, 0], names) == "0"
+    assert linear_form([0.001, 0.0010005], ["a", "b"]) == "0.001*a + 0.0010005*b"  # not equal
+    assert linear_form([1e4, 1e4 + 1e-6], ["a", "b"]) == "10000*(a + b)"  # equal to ten digits
 
 
 def test_bad_observation_matrices():

@@ -93,7 +93,7 @@ def test_its_c_code_gives_the_same(arm: tuple[casid.Model, np.ndarray], tmp_path
 
 def test_bad_gains_are_refused(arm: tuple[casid.Model, np.ndarray]) -> None:
     model, pi = arm
-    for gain in (0.0, np.nan, [1.0, 2.0], -np.ones(6)):
+    for gain in (0.0, np.nan, np.inf, [1.0, 2.0], -np.ones(6), [1.0, 1.0, 1.0, 1.0, 1.0, -1.0]):
         with pytest.raises(DatasetError, match="positive gain"):
             momentum_observer(model, pi, gain)
     with pytest.raises(DatasetError, match="gravity is an input"):

@@ -35,6 +35,7 @@ def same(a: ca.DM, b: ca.DM) -> bool:
         ((Q, Q, Q, PI[:5]), {}, r"pi has shape \(5,\)"),
         ((np.zeros((50, 2)), Q, Q, PI), {}, r"q has shape \(50, 2\); it is transposed, give q.T"),
         (("q", Q, Q, PI), {}, "q is no array of numbers but str"),
+        ((np.zeros((2, 3)), np.zeros((2, 3)), np.zeros(5), PI), {}, r"ddq has shape \(5,\)"),
     ],
 )
 def test_wrong_inputs_are_named(args: tuple, named: dict, message: str) -> None:

@@ -47,7 +47,7 @@ def test_only_inputs_that_are_used_become_inputs():
     assert isinstance(symbols, Symbols)
     function = symbols.function("friction", ["dq", "pi"], {"tau": symbols.term_torque(ca.SX(2, 1))})
     assert function.name_in() == ["dq", "pi"]
-    gravity = symbols.function("gravity", ["q", "pi"], {"g": symbols.rigid_torque(motion=False)})
+    gravity = symbols.function("gravity", ["q", "pi"], {"g": symbols.gravity_torque()})
     assert gravity.name_in() == ["q", "pi", "gravity"]
 
 
@@ -117,3 +117,17 @@ def test_memories_of_several_joints_stand_one_after_the_other():
     z, still = np.array([0.1, 0.02, 0.3, 0.5, 0.7]), np.zeros(2)
     tau = model.inverse_dynamics(still, still, still, pi, z).full().ravel()
     np.testing.assert_allclose(tau, [z[:2].sum(), z[2:].sum()], atol=1e-12)
+
+
+def test_an_input_that_one_of_two_outputs_needs_is_there():
+    model = Model("spatial_2r", gravity="input")
+    s = model.symbols()
+    made = s.function("two", ["q", "pi"], {"M": s.mass_matrix(), "g": s.gravity_torque()})
+    assert made.name_in() == ["q", "pi", "gravity"]
+
+
+def test_terms_of_another_number_are_refused():
+    model = Model("spatial_2r", ("viscous",))
+    for terms in ([1.0], [1.0, 2.0, 3.0], 1.0):
+        with pytest.raises(DatasetError, match="expected 2 values of the joint terms"):
+            model.parameters(np.zeros(20), terms)
