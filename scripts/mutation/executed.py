@@ -88,13 +88,13 @@ def trace_caches(contexts: Contexts) -> None:
             contexts.use(name(*values, **named))
             return kept(*values, **named)
 
-        outer.cache_clear, outer.cache_info = kept.cache_clear, kept.cache_info  # type: ignore[attr-defined]
+        vars(outer).update(cache_clear=kept.cache_clear, cache_info=kept.cache_info)
         return outer
 
     def maker(maxsize: Any = 128, typed: bool = False) -> Any:
         return traced(maxsize, 128) if callable(maxsize) else lambda function: traced(function, maxsize, typed)
 
-    class Property(functools.cached_property):  # type: ignore[type-arg]
+    class Property(functools.cached_property[Any]):
         def __get__(self, instance: Any, owner: Any = None) -> Any:
             if instance is None:
                 return self

@@ -160,7 +160,9 @@ class _Stop:
         self.failed = self.failed or (report.nodeid if report.failed else "")
 
 
-def _forked(work: Callable[[Callable[[str], None]], str], tests: Sequence[str], seconds: dict[str, float]) -> Any:
+def _forked(
+    work: Callable[[Callable[[str], None]], str], tests: Sequence[str], seconds: dict[str, float]
+) -> Failure | None:
     """Do it in a fork that tells each test as it begins; `Failure` of the first that fails or is late, else None.
 
     A run that is not over before its first test began has no failure: the mutant survives it.
@@ -234,7 +236,7 @@ class Loaded:
         if mutant is not None and not self._in_place(mutant):
             return run_anew(tests, mutant, seconds=self._known.seconds, patience=self._patience)
         there = [test for test in tests if test in self._items]
-        return _forked(partial(self._work, there, mutant), there, self._known.seconds)  # type: ignore[no-any-return]
+        return _forked(partial(self._work, there, mutant), there, self._known.seconds)
 
     def _in_place(self, mutant: Mutant) -> bool:
         """Whether its functions are loaded, or their module is not yet."""
@@ -253,7 +255,8 @@ class Loaded:
                     function.__code__ = after
         stop = _Stop(tell, self._patience)
         self._config.pluginmanager.register(stop)
-        self._config._tmp_path_factory._given_basetemp = _folder(os.getpid())  # type: ignore[attr-defined]
+        config: Any = self._config
+        config._tmp_path_factory._given_basetemp = _folder(os.getpid())
         items = [self._items[test] for test in tests]
         for item, after_it in zip(items, [*items[1:], None], strict=True):
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=after_it)
@@ -288,7 +291,7 @@ def run_anew(
         code = pytest.main([*options, *files], plugins=[stop, _Chosen(tests)])
         return stop.failed or ("" if code == 0 or stop.over else f"collection, exit code {int(code)}")
 
-    return _forked(work, tests, seconds)  # type: ignore[no-any-return]
+    return _forked(work, tests, seconds)
 
 
 def verdict(mutant: Mutant, tests: Sequence[str], run: Callable[..., Failure | None], hint: str = "") -> Trial:
