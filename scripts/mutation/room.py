@@ -12,14 +12,13 @@ from typing import Any
 
 from benchmarks.pieces import digest, keep, kept
 
+from mutation import SHARE
 from mutation.changes import ROOT, sample
 from mutation.executed import mapped
 from mutation.trials import KILLED, NOT_EXECUTED, PATIENCE, SURVIVED, Trial, tried
 
 #: Tests of the whole library or of its commands: too slow for what they add to the tests of the rooms.
 WIDE = ("attack", "cli", "fuzz", "project", "report", "scripts")
-#: Share of a sample that may survive.
-SHARE = 0.08
 #: Mutants that no test could kill, with the reason; and where maps are kept.
 EQUIVALENT = Path(__file__).parent / "equivalent.json"
 MAPS = ROOT / "build" / "mutation"
@@ -70,6 +69,7 @@ class Room:
         import scipy.optimize
         import scipy.signal  # noqa: F401
 
+        os.chdir(ROOT)
         known = mapped(self.tests, MAPS, self.name, jobs)
         before = {piece["part"]: piece["note"].split(", ")[0] for piece in kept(self._row, None)}
         read, write = os.pipe()

@@ -112,11 +112,12 @@ def test_tests_of_a_room_are_its_own_and_those_that_import_it() -> None:
 
 
 @pytest.mark.slow
-def test_a_mutant_is_killed_and_an_equivalent_one_survives(tmp_path: Path) -> None:
-    """The whole way, in processes of its own: a sign of the gravity that every test of the body sees."""
+def test_mutants_are_tried_from_the_map_to_the_verdict(tmp_path: Path) -> None:
+    """The whole way, in processes of its own: changes of the kinematics that its tests execute."""
     code = """
 import sys
 from pathlib import Path
+sys.path.insert(0, "scripts")
 from mutation import executed, selection, trials
 from mutation.changes import ROOT, mutants_of
 tests = ["tests/dynamics/test_kinematics.py"]
@@ -125,7 +126,7 @@ made = [m for m in mutants_of(ROOT / "casid/dynamics/_kinematics.py") if selecti
 trials.tried(made, known, {}, lambda t: print("TRIAL", t.verdict, flush=True))
 """
     command = [sys.executable, "-c", code, str(tmp_path)]
-    done = subprocess.run(command, cwd=ROOT / "scripts", capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
     verdicts = [line for line in done.stdout.splitlines() if line.startswith("TRIAL")]
     assert len(verdicts) == 3 and "TRIAL killed" in verdicts, done.stderr
 

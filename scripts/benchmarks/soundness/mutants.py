@@ -7,7 +7,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from mutation.room import SHARE, Room
+from mutation import SHARE
 
 from benchmarks.measure import Measure, skipped
 
@@ -18,6 +18,8 @@ ROOMS = ("retrieval", "identification", "dynamics", "regression")
 
 def survivors(room: str, sample: int = SAMPLE) -> tuple[str, bool]:
     """One room; each survivor is listed. Mutants that were tried in the present state are not tried again."""
+    from mutation.room import Room  # imported late: it needs pytest
+
     script = Path(__file__).resolve().parents[2] / "mutants.py"
     subprocess.run([sys.executable, str(script), room, "--sample", str(sample)], stdout=subprocess.DEVNULL, check=False)
     return Room(room, sample).report()
