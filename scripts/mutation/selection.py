@@ -18,7 +18,7 @@ def tests_for(mutant: Mutant, known: Map) -> list[str]:
     """Tests that execute a mutant's statement, in the order in which they run.
 
     What is executed only when modules are imported is tried on the tests that execute what reads it (functions that use
-    the name, the function of a default, the class of a field), and on files of tests that name it.
+    the name, the function of a default, the class of a field), and on files of tests that name it or its module.
     """
     path = str(mutant.path.relative_to(ROOT))
     lines = known.lines.get(path, {})
@@ -29,6 +29,9 @@ def tests_for(mutant: Mutant, known: Map) -> list[str]:
             found |= known.lines.get(place, {}).get(line, set())
         texts = {file: (ROOT / file).read_text(encoding="utf-8") for file in {t.split("::")[0] for t in known.seconds}}
         naming = {file for file, text in texts.items() if any(re.search(rf"\b{name}\b", text) for name in names)}
+        module = ".".join(mutant.path.relative_to(ROOT).with_suffix("").parts)
+        own = {f"test_{mutant.path.stem.strip('_')}.py", f"test_{mutant.path.parent.name}.py"}
+        naming |= {file for file, text in texts.items() if Path(file).name in own or f"from {module} import" in text}
         found |= {test for test in known.seconds if test.split("::")[0] in naming}
     names = {f"test_{mutant.path.stem.strip('_')}.py", f"test_{mutant.path.parent.name}.py"}
     room = mutant.path.relative_to(ROOT).parts[1]
