@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.dynamics._kinematics import Kinematics
 from casid.dynamics._model import Model
-from casid.dynamics._rigid_body import newton_euler, solve_mass_matrix
+from casid.dynamics._rigid_body import factor_mass_matrix, newton_euler
 from casid.dynamics.terms._joint_terms import Side
 from casid.errors import DatasetError, RobotError
 from casid.inertia import Parameters
@@ -20,7 +20,7 @@ from casid.inertia import Parameters
 def inverse_mass_matrix(model: Model) -> ca.Function:
     """``(q, pi) -> Minv`` (n x n): inverse of the mass matrix, through its sparse factorisation along the tree."""
     s = model.symbols()
-    inverse = solve_mass_matrix(s.mass_matrix(), model.robot, ca.SX.eye(model.n))
+    inverse = _solve(model, s.mass_matrix(), ca.SX.eye(model.n))
     return s.function("inverse_mass_matrix", ["q", "pi"], {"Minv": inverse})
 
 
@@ -47,11 +47,16 @@ def forward_dynamics_derivatives(model: Model) -> ca.Function:
     n, M = model.n, s.mass_matrix()
     torque = s.torque()
     still = s.torque(ddq=ca.SX(n, 1))
-    acceleration = solve_mass_matrix(M, model.robot, s.tau - still)
+    acceleration = _solve(model, M, s.tau - still)
     partial = ca.substitute(_gradients(torque, ca.vertcat(s.q, s.dq)), s.ddq, acceleration)
-    solved = solve_mass_matrix(M, model.robot, ca.horzcat(-partial, ca.SX.eye(n)))
+    solved = _solve(model, M, ca.horzcat(-partial, ca.SX.eye(n)))
     outputs = {"dddq_dq": solved[:, :n], "dddq_ddq": solved[:, n : 2 * n], "dddq_dtau": solved[:, 2 * n :]}
     return s.function("forward_dynamics_derivatives", ["q", "dq", "tau", "pi"], outputs)
+
+
+def _solve(model: Model, M: ca.SX, right: ca.SX) -> ca.SX:
+    """``M^-1 right``; rotors behind a transmission may couple joints that the tree does not."""
+    return factor_mass_matrix(M, model.robot, dense=model.motor_inertia).solve(right)
 
 
 def _gradients(torque: ca.SX, motion: ca.SX) -> ca.SX:
@@ -71,7 +76,7 @@ def operational_space(model: Model, frame: str, kinematics: Model | None = None)
     Parameters
     ----------
     model
-        The model; joint terms do not enter.
+        The model; of its joint terms, rotor inertia enters, as part of M.
     frame
         Name of a link or frame.
     kinematics
@@ -95,7 +100,7 @@ def operational_space(model: Model, frame: str, kinematics: Model | None = None)
     # Moved frames may come with offsets of q, which are added to all expressions: the kinematics must not see them.
     J = Kinematics(located.robot, s.unmoved_q).jacobian(frame)
     dJdq = ca.mtimes(ca.reshape(ca.jtimes(ca.vec(J), s.q, s.dq), 6, n), s.dq)
-    solved = solve_mass_matrix(M, model.robot, ca.horzcat(J.T, s.coriolis(), s.rigid_torque(motion=False)))
+    solved = _solve(model, M, ca.horzcat(J.T, s.coriolis(), s.gravity_torque()))
     inverse = ca.mtimes(J, solved[:, :6])
     right = ca.horzcat(ca.SX.eye(6), ca.mtimes(J, solved[:, 6]) - dJdq, ca.mtimes(J, solved[:, 7]))
     result = _solve_symmetric(inverse, right)
@@ -171,7 +176,7 @@ def equation_of_motion(model: Model) -> ca.Function:
                 "integrated"
             )
     without, complete = s.side_torques(zero, still), s.side_torques(zero, moving)
-    if any(ca.depends_on(torque, s.signal) for torque in without.values()):
+    if any(ca.depends_on(torque, s.signal) for torque in complete.values()):
         raise RobotError("a joint term depends on the measured torque: a motion with it cannot be integrated")
     if model.memories:
         raise RobotError(

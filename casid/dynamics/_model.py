@@ -152,7 +152,7 @@ class Model(Structure):
     def gravity(self) -> ca.Function:
         """``(q, pi) -> g`` (n): gravity torques."""
         s = self.symbols()
-        return s.function("gravity", ["q", "pi"], {"g": s.rigid_torque(motion=False)})
+        return s.function("gravity", ["q", "pi"], {"g": s.gravity_torque()})
 
     @cached_property
     def coriolis(self) -> ca.Function:
@@ -199,7 +199,7 @@ class Model(Structure):
         s = self._standard_symbols()
         M = s.mass_matrix()
         stack = [M[i, j] for i in range(self.n) for j in range(i + 1)]
-        Y = ca.jacobian(ca.vertcat(*stack, s.rigid_torque(motion=False)), s.pi)
+        Y = ca.jacobian(ca.vertcat(*stack, s.gravity_torque()), s.pi)
         return s.function("static_regressor", ["q"], {"Y": Y})
 
     @cached_property

@@ -143,7 +143,13 @@ class Structure:
             pi = np.zeros(len(names))
             pi[np.ravel(self.link_columns)] = given
             if terms is not None:
-                pi[sorted(self.term_columns)] = np.asarray(terms, dtype=float)
+                values = np.asarray(terms, dtype=float)
+                if values.shape != (len(self.term_columns),):
+                    raise DatasetError(
+                        f"robot '{self.robot.name}': expected {len(self.term_columns)} values of the joint terms, got "
+                        f"shape {values.shape}"
+                    )
+                pi[sorted(self.term_columns)] = values
         else:
             raise DatasetError(
                 f"expected {len(names)} parameters of robot '{self.robot.name}' ({names[0]} ... {names[-1]}), "
@@ -302,11 +308,10 @@ class Symbols:
         made = ca.Function(name, list(given.values()), expressions, list(given), list(outputs), {"cse": True})
         return ModelFunction(made, self.structure.parameter_names)
 
-    def rigid_torque(self, motion: bool = True) -> ca.SX:
-        """Torque of the links; of gravity alone without motion."""
+    def gravity_torque(self) -> ca.SX:
+        """Torque of the links at rest."""
         still = ca.SX(self.structure.n, 1)
-        dq, ddq = (self.dq, self.ddq) if motion else (still, still)
-        return newton_euler(self.structure.robot, self.q, dq, ddq, self.links, self.gravity)[0]
+        return newton_euler(self.structure.robot, self.q, still, still, self.links, self.gravity)[0]
 
     def coriolis(self) -> ca.SX:
         """Torque of the links' velocities alone."""

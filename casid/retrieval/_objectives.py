@@ -52,12 +52,12 @@ class LeastSquares:
             if not np.isfinite(array).all():
                 place = np.argwhere(~np.isfinite(array))[0].tolist()
                 raise DatasetError(f"objective: {name} has a NaN or infinite entry at {place}")
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
         if not (np.isfinite(self.constant) and self.constant >= 0):
             raise DatasetError(
                 f"objective: the constant is a part of the sum of squares, finite and >= 0; got {self.constant}"
             )
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
         if self.matrix.ndim != 2 or self.target.shape != self.matrix.shape[:1]:
             raise DatasetError(
                 f"objective: expected a matrix (p, N) and a target (p,), got {self.matrix.shape} and "

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from casid import Model
-from casid.dynamics._base_parameters import linear_form, regroup
+from casid.dynamics._base_parameters import base_parameters, linear_form, regroup, stacked_regressor
 from casid.errors import DatasetError, UnknownNameError
 from casid.testing._synthetic import random_robot
 
@@ -32,6 +32,8 @@ def test_rank_and_K_of_random_trees(seed):
 
 def test_deterministic_and_independent_of_the_samples():
     model = Model(random_robot(1, n=4))
+    assert stacked_regressor(model, 7).shape == (28, 40) and stacked_regressor(model).shape[0] >= 240
+    np.testing.assert_allclose(base_parameters(model, 77).K, model.base.K, atol=1e-9)
     again = Model(random_robot(1, n=4))
     np.testing.assert_array_equal(model.base.K, again.base.K)
     assert model.base.expressions == again.base.expressions
@@ -64,6 +66,8 @@ def test_linear_form_in_words():
     assert linear_form([1, -1, 0.3, 0.3], names) == "x - y + 0.3*(z + w)"
     assert linear_form([-2, 0, 0, 1], names) == "-2*x + w"
     assert linear_form([0, 0, 0, 0], names) == "0"
+    assert linear_form([0.001, 0.0010005], ["a", "b"]) == "0.001*a + 0.0010005*b"  # not equal
+    assert linear_form([1e4, 1e4 + 1e-6], ["a", "b"]) == "10000*(a + b)"  # equal to ten digits
 
 
 def test_bad_observation_matrices():
@@ -73,3 +77,31 @@ def test_bad_observation_matrices():
         regroup(np.array([[1.0, 1.0], [1.0, np.nan]]), ["a", "b"])
     with pytest.raises(DatasetError, match="every column is zero"):
         regroup(np.zeros((3, 2)), ["a", "b"])
+
+
+def test_a_column_far_smaller_than_the_others_counts_and_rounding_does_not():
+    a, b = np.eye(6)[:2]
+    assert regroup(np.stack([a, 1e-10 * b], axis=1), ["a", "b"]).names == ("a", "b")
+    assert regroup(np.stack([a, 1e-13 * b], axis=1), ["a", "b"]).unidentifiable == ("b",)
+
+
+@pytest.mark.parametrize("angle", [np.pi / 2, 0.3, 1e-6])
+def test_the_margin_is_the_sine_of_the_angle_to_the_columns_before(angle):
+    W = np.array([[1.0, 3.0 * np.cos(angle)], [0.0, 3.0 * np.sin(angle)], [0.0, 0.0]])
+    assert regroup(W, ["a", "b"]).margin == pytest.approx(np.sin(angle))
+
+
+def test_the_matrix_of_base_parameters_cannot_be_written():
+    base = regroup(np.eye(2), ["a", "b"])
+    with pytest.raises(ValueError, match="read-only"):
+        base.K[0, 0] = 2.0
+    with pytest.raises(ValueError, match="argument 2 is shorter"):
+        linear_form([1.0, 2.0], ["a"])
+
+
+def test_large_coefficients_are_tidied_in_their_own_size():
+    """Rounding grows with the coefficient: 1234.5 is found where a column is 1234.5 times another."""
+    rng = np.random.default_rng(2)
+    a, b = rng.normal(size=(2, 40))
+    base = regroup(np.stack([a, b, 1234.5 * a + 0.1 * b], axis=1), ["a", "b", "c"])
+    assert base.K[0, 2] == 1234.5 and base.K[1, 2] == pytest.approx(0.1, abs=1e-9)

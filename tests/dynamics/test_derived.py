@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import casadi as ca
@@ -11,9 +12,19 @@ import pytest
 import casid
 from casid.codegen._compiler import find_compiler
 from casid.dynamics import momentum_observer
-from casid.dynamics._derived import rk4_step
-from casid.errors import DatasetError
+from casid.dynamics._derived import (
+    dry_friction_directions,
+    dry_friction_places,
+    equation_of_motion,
+    forward_dynamics_derivatives,
+    inverse_dynamics_derivatives,
+    inverse_mass_matrix,
+    operational_space,
+    rk4_step,
+)
+from casid.errors import DatasetError, RobotError
 from casid.export import export_c, load
+from casid.testing._synthetic import random_robot
 
 GAIN, DT = 20.0, 1e-3
 
@@ -82,7 +93,7 @@ def test_its_c_code_gives_the_same(arm: tuple[casid.Model, np.ndarray], tmp_path
 
 def test_bad_gains_are_refused(arm: tuple[casid.Model, np.ndarray]) -> None:
     model, pi = arm
-    for gain in (0.0, np.nan, [1.0, 2.0], -np.ones(6)):
+    for gain in (0.0, np.nan, np.inf, [1.0, 2.0], -np.ones(6), [1.0, 1.0, 1.0, 1.0, 1.0, -1.0]):
         with pytest.raises(DatasetError, match="positive gain"):
             momentum_observer(model, pi, gain)
     with pytest.raises(DatasetError, match="gravity is an input"):
@@ -117,3 +128,128 @@ def test_expressions_and_arrays_give_the_same_step():
     x = ca.SX.sym("x")
     step = ca.Function("step", [x], [rk4_step(f, x, 0.5, 0.1)])
     np.testing.assert_allclose(float(step(0.3)), rk4_step(f, np.array(0.3), 0.5, 0.1), rtol=1e-15)
+
+
+def central(f, x: np.ndarray, h: float = 1e-5) -> np.ndarray:
+    """Columns of df/dx by central differences."""
+    steps = h * np.eye(len(x))
+    return np.stack([(f(x + s) - f(x - s)) / (2 * h) for s in steps], axis=1)
+
+
+def numbers(value) -> np.ndarray:
+    return np.array(value, dtype=float).squeeze()
+
+
+def test_derivatives_of_the_torque_are_its_differences(arm: tuple[casid.Model, np.ndarray]) -> None:
+    model, pi = arm
+    q, dq, ddq = np.random.default_rng(3).uniform(-1, 1, (3, 6))
+    found = [numbers(block) for block in inverse_dynamics_derivatives(model)(q, dq, ddq, pi)]
+    tau = model.inverse_dynamics
+    expected = [
+        central(lambda x: numbers(tau(x, dq, ddq, pi)), q),
+        central(lambda x: numbers(tau(q, x, ddq, pi)), dq),
+        numbers(model.mass_matrix(q, pi)),
+    ]
+    for got, block in zip(found, expected, strict=True):
+        np.testing.assert_allclose(got, block, atol=1e-6 * np.abs(block).max())
+
+
+def test_derivatives_of_the_acceleration_are_its_differences(arm: tuple[casid.Model, np.ndarray]) -> None:
+    model, pi = arm
+    q, dq, tau = np.random.default_rng(4).uniform(-1, 1, (3, 6))
+    tau *= 20
+    found = [numbers(block) for block in forward_dynamics_derivatives(model)(q, dq, tau, pi)]
+    ddq = model.forward_dynamics
+    expected = [
+        central(lambda x: numbers(ddq(x, dq, tau, pi)), q),
+        central(lambda x: numbers(ddq(q, x, tau, pi)), dq),
+        np.linalg.inv(numbers(model.mass_matrix(q, pi))),
+    ]
+    for got, block in zip(found, expected, strict=True):
+        np.testing.assert_allclose(got, block, atol=1e-5 * np.abs(block).max())
+
+
+def test_a_force_at_a_frame_moves_it_as_its_operational_space_says() -> None:
+    """``Lambda xdd + mu + p = F`` along the motion that ``tau = J' F`` causes, which forward dynamics gives."""
+    robot = casid.load_robot("panda")
+    model, frame = casid.Model(robot), robot.links[-1].name
+    pi = np.asarray(robot.standard_parameters(), dtype=float)
+    rng = np.random.default_rng(5)
+    q, dq = rng.uniform(-1, 1, (2, 7))
+    force = rng.uniform(-20, 20, 6)
+    J, drift, inertia, mu, weight = (numbers(x) for x in operational_space(model, frame)(q, dq, pi))
+    jacobian, h = model.frame_jacobian(frame), 1e-6
+    np.testing.assert_allclose(J, numbers(jacobian(q)), atol=1e-12)
+    rate = (numbers(jacobian(q + h * dq)) - numbers(jacobian(q - h * dq))) / (2 * h)
+    np.testing.assert_allclose(drift, rate @ dq, atol=1e-7)
+    seen = J @ np.linalg.inv(numbers(model.mass_matrix(q, pi))) @ J.T
+    np.testing.assert_allclose(inertia @ seen, np.eye(6), atol=1e-8)
+    ddq = numbers(model.forward_dynamics(q, dq, J.T @ force, pi))
+    np.testing.assert_allclose(inertia @ (J @ ddq + drift) + mu + weight, force, atol=1e-7)
+    still = numbers(operational_space(model, frame)(q, np.zeros(7), pi)[3])
+    np.testing.assert_allclose(still, 0.0, atol=1e-12)
+    with pytest.raises(RobotError, match="2 joints"):
+        operational_space(casid.Model(casid.load_robot("spatial_2r")), "link2")
+    assert operational_space(casid.Model("ur10e"), casid.load_robot("ur10e").links[-1].name).n_out() == 5
+
+
+DRIVES = ("viscous", "coulomb", "offset", "motor_coulomb", "motor_offset", "motor_rotor", "rotor")
+
+
+def test_the_equation_of_motion_is_the_torque_with_signs_of_its_own() -> None:
+    model = casid.Model(casid.load_robot("wam7"), DRIVES)
+    rng = np.random.default_rng(6)
+    pi = model.parameters(model.robot.standard_parameters(), rng.uniform(0.2, 1.0, 7 * len(DRIVES)))
+    q, dq, ddq = rng.uniform(-1, 1, (3, 7))
+    D = dry_friction_directions(model)
+    T = np.asarray(model.robot.transmission)
+    places = dry_friction_places(model)
+    assert sorted(places) == [(side, k) for side in ("joint", "motor") for k in range(7)]
+    np.testing.assert_array_equal(D.T, [(np.eye(7) if side == "joint" else T)[:, k] for side, k in places])
+    parts = equation_of_motion(model)
+    M, rigid, terms, dry = (numbers(x) for x in parts(q, dq, np.sign(D.T @ dq), pi))
+    tau = numbers(model.inverse_dynamics(q, dq, ddq, pi))
+    np.testing.assert_allclose(M @ ddq + rigid + terms + D @ dry, tau, atol=1e-10)
+    np.testing.assert_allclose(M, numbers(model.mass_matrix(q, pi)), atol=1e-12)
+    links = pi.copy()
+    links[list(model.term_columns)] = 0.0
+    np.testing.assert_allclose(rigid, numbers(model.inverse_dynamics(q, dq, np.zeros(7), links)), atol=1e-10)
+    assert not numbers(parts(q, dq, np.zeros(14), pi)[3]).any()
+    reversed_dry = numbers(parts(q, dq, -np.sign(D.T @ dq), pi)[3])
+    np.testing.assert_allclose(reversed_dry, -dry, atol=1e-12)
+
+
+def test_dry_friction_acts_where_a_term_has_it_and_unknown_torques_are_refused() -> None:
+    robot = casid.load_robot("panda")
+    some = casid.Model(robot, ("viscous", "coulomb@joint3", "motor_coulomb@joint1"))
+    assert set(dry_friction_places(some)) == {("joint", 2), ("motor", 0)}
+    joints = [k for _, k in dry_friction_places(some)]
+    np.testing.assert_array_equal(dry_friction_directions(some), np.eye(7)[:, joints])
+    assert dry_friction_directions(casid.Model(robot, ("viscous",))).shape == (7, 0)
+    for term, text in (("load_friction", "depends on the load"), ("gear_friction", "the measured torque")):
+        with pytest.raises(RobotError, match=text):
+            equation_of_motion(casid.Model(robot, (term,)))
+
+
+def test_drives_that_couple_branches_couple_their_accelerations() -> None:
+    """Two arms on one base whose motors share a differential: rotors couple joints that the tree does not."""
+    robot = random_robot(3, n=4)
+    parents = [joint.parent for joint in robot.joints]
+    apart = next((i, k) for k in range(4) for i in range(k) if not in_path(parents, i, k))
+    T = np.eye(4)
+    T[apart], T[apart[::-1]] = 0.5, -0.3
+    model = casid.Model(replace(robot, transmission=T), ("motor_rotor",))
+    pi = model.parameters(np.tile([0.1, 0, 0, 0.1, 0, 0.1, 0, 0, 0, 1.0], 4), np.full(4, 2.0))
+    q, dq, tau = np.random.default_rng(8).uniform(-1, 1, (3, 4))
+    inverse = np.linalg.inv(numbers(model.mass_matrix(q, pi)))
+    assert abs(inverse[apart]) > 1e-3
+    np.testing.assert_allclose(numbers(inverse_mass_matrix(model)(q, pi)), inverse, atol=1e-10)
+    np.testing.assert_allclose(numbers(forward_dynamics_derivatives(model)(q, dq, tau, pi)[2]), inverse, atol=1e-10)
+    still = numbers(model.inverse_dynamics(q, dq, np.zeros(4), pi))
+    np.testing.assert_allclose(numbers(model.forward_dynamics(q, dq, tau, pi)), inverse @ (tau - still), atol=1e-9)
+
+
+def in_path(parents: list[int], i: int, k: int) -> bool:
+    while k >= 0 and k != i:
+        k = parents[k]
+    return k == i

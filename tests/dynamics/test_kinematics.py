@@ -1,10 +1,15 @@
 """Kinematics of a tree, and constants with structural zeros."""
 
+from dataclasses import replace
+
 import casadi as ca
 import numpy as np
 import pytest
 
 import casid
+from casid.description import Limits
+from casid.description._parts import Mimic
+from casid.dynamics import Model
 from casid.dynamics._kinematics import Kinematics, exact, joint_positions
 from casid.errors import CasidError
 
@@ -25,3 +30,39 @@ def test_a_jacobian_is_the_derivative_of_the_placement(panda=None):
     assert joint_positions(robot, q) is q
     with pytest.raises(CasidError, match="nowhere"):
         kinematics.placement("nowhere")
+
+
+def test_a_jacobian_of_followers_is_the_derivative_of_the_placement_too():
+    """Translation by the placement's slope, rotation by that of its axes; the second of three joints follows."""
+    panda = casid.load_robot("panda")
+    slaved = replace(panda.joints[1], mimic=Mimic(0, -0.6, 0.2))
+    joints = (panda.joints[0], slaved, panda.joints[2])
+    robot = replace(panda, joints=joints, limits=Limits.unlimited(2), frames=(), capsules=())
+    frame, q = robot.links[-1].name, ca.SX.sym("q", 2)
+    kinematics = Kinematics(robot, q)
+    placement = kinematics.placement(frame)
+    f = ca.Function("f", [q], [kinematics.jacobian(frame), placement, joint_positions(robot, q)])
+    at, h = np.array([0.4, -0.7]), 1e-6
+    J, T, positions = (value.full() for value in f(at))
+    np.testing.assert_allclose(positions.ravel(), [0.4, -0.6 * 0.4 + 0.2, -0.7])
+    for k, way in enumerate(h * np.eye(2)):
+        slope = (f(at + way)[1].full() - f(at - way)[1].full()) / (2 * h)
+        turn = slope[:3, :3] @ T[:3, :3].T
+        np.testing.assert_allclose(J[:3, k], slope[:3, 3], atol=1e-8)
+        np.testing.assert_allclose(J[3:, k], [turn[2, 1], turn[0, 2], turn[1, 0]], atol=1e-8)
+
+
+def test_a_follower_adds_its_torque_to_the_joint_it_follows():
+    """With ``q_all = G q + g``: the torques, the mass matrix and the energy of the robot whose joints are all free."""
+    panda = casid.load_robot("panda")
+    joints = (panda.joints[0], replace(panda.joints[1], mimic=Mimic(0, -0.6, 0.2)), *panda.joints[2:4])
+    robot = replace(panda, joints=joints, limits=Limits.unlimited(3), frames=(), capsules=())
+    free = replace(panda, joints=panda.joints[:4], limits=Limits.unlimited(4), frames=(), capsules=())
+    slaved, model, pi = Model(robot), Model(free), free.standard_parameters()
+    G, g = np.array([[1.0, 0, 0], [-0.6, 0, 0], [0, 1, 0], [0, 0, 1]]), np.array([0, 0.2, 0, 0])
+    q, dq, ddq = np.random.default_rng(1).normal(size=(3, 3))
+    expected = G.T @ model.inverse_dynamics(G @ q + g, G @ dq, G @ ddq, pi).full().ravel()
+    np.testing.assert_allclose(slaved.inverse_dynamics(q, dq, ddq, pi).full().ravel(), expected, atol=1e-10)
+    np.testing.assert_allclose(slaved.mass_matrix(q, pi).full(), G.T @ model.mass_matrix(G @ q + g, pi).full() @ G)
+    energy = float(model.kinetic_energy(G @ q + g, G @ dq, pi))
+    assert float(slaved.kinetic_energy(q, dq, pi)) == pytest.approx(energy)

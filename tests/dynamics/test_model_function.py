@@ -31,10 +31,11 @@ def same(a: ca.DM, b: ca.DM) -> bool:
         ((), {"q": Q, "dq": Q, "ddq": Q}, "pi missing"),
         ((), {"q": Q, "dq": Q, "ddq": Q, "p": PI}, "pi missing and no input p"),
         ((Q, Q, Q, PI, Q), {}, "no input number 5"),
-        ((np.zeros(3), Q, Q, PI), {}, r"q has shape \(3,\)"),
+        ((np.zeros(3), Q, Q, PI), {}, r"q has shape \(3,\); expected"),
         ((Q, Q, Q, PI[:5]), {}, r"pi has shape \(5,\)"),
         ((np.zeros((50, 2)), Q, Q, PI), {}, r"q has shape \(50, 2\); it is transposed, give q.T"),
         (("q", Q, Q, PI), {}, "q is no array of numbers but str"),
+        ((np.zeros((2, 3)), np.zeros((2, 3)), np.zeros(5), PI), {}, r"ddq has shape \(5,\)"),
     ],
 )
 def test_wrong_inputs_are_named(args: tuple, named: dict, message: str) -> None:
@@ -58,3 +59,9 @@ def test_it_is_a_casadi_function_of_numbers_and_symbols() -> None:
     x = ca.MX.sym("x", 2)
     assert same(ca.Function("g", [x], [f(x, x, x, PI)])(Q), f(Q, Q, Q, PI))
     assert f.map(3)(np.tile(Q, (3, 1)).T, 0, 0, np.tile(PI, (3, 1)).T).shape == (2, 3)
+
+
+def test_parameters_stand_for_pi_alone() -> None:
+    given = Parameters(MODEL.parameter_names, PI)
+    with pytest.raises(DatasetError, match="q is no array of numbers but Parameters"):
+        MODEL.inverse_dynamics(given, Q, Q, PI)

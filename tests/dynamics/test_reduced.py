@@ -11,8 +11,11 @@ import casid
 from casid.codegen import operation_count
 from casid.description import Robot
 from casid.dynamics import Model, reduced
+from casid.dynamics._derived import operational_space
+from casid.dynamics._reduced import _inverse, _joint_frames, _rotation_to, _second_moments, _slide, _tidy
 from casid.dynamics.terms._joint_terms import JOINT_TERMS
 from casid.export._robot import PUBLISHED, count_robot
+from casid.inertia import pseudo_inertia
 from casid.testing._peers import close, states
 from casid.testing._synthetic import random_robot
 
@@ -82,3 +85,58 @@ def test_operation_counts_beat_the_published_ones() -> None:
     counts = dict(count_robot(Model(casid.load_robot("panda"))))
     assert counts["inverse dynamics, numbers"].multiplications <= 340
     assert counts["inverse dynamics, numbers"].additions <= 275
+
+
+def test_second_moments_are_those_of_the_pseudo_inertia() -> None:
+    model = Model("spatial_2r", ("viscous",))
+    pi = np.random.default_rng(0).normal(size=22)
+    moments = _second_moments(model) @ pi
+    for columns in model.link_columns:
+        J = pseudo_inertia(pi[list(columns)])
+        got = moments[list(columns)]
+        np.testing.assert_allclose(got[:6], J[[0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2]], atol=1e-14)
+        np.testing.assert_array_equal(got[6:], pi[list(columns)][6:])
+    others = list(model.term_columns)
+    np.testing.assert_array_equal(moments[others], pi[others])
+
+
+@pytest.mark.parametrize("axis", [[0, 0, 1], [0, 0, -1], [1, 0, 0], [0.6, 0, 0.8], [0.48, 0.6, -0.64]])
+def test_an_axis_becomes_z_of_a_right_handed_frame(axis: list[float]) -> None:
+    R = _rotation_to(np.array(axis, dtype=float))
+    np.testing.assert_allclose(R @ R.T, np.eye(3), atol=1e-15)
+    assert np.linalg.det(R) == pytest.approx(1.0)
+    np.testing.assert_array_equal(R[:, 2], axis)
+
+
+def test_rounding_at_zero_and_one_is_taken_away_and_nothing_else() -> None:
+    given = np.array([1e-17, 1 - 2e-16, -1 + 1e-16, 2 + 4e-16, 0.5, 1e-15, -3e-16])
+    expected = np.array([0.0, 1.0, -1.0, 2 + 4e-16, 0.5, 1e-15, 0.0])
+    np.testing.assert_array_equal(_tidy(given), expected)
+    placed = np.eye(4)
+    placed[:3, :3], placed[:3, 3] = _rotation_to(np.array([0.6, 0.0, 0.8])), [0.1, -0.2, 0.3]
+    np.testing.assert_allclose(_inverse(placed) @ placed, np.eye(4), atol=1e-15)
+
+
+def test_a_frame_that_slides_along_its_axis_leaves_the_torques() -> None:
+    model = Model("panda")
+    pi = np.random.default_rng(3).normal(size=70)
+    robot, values = _joint_frames(model, pi.copy())
+    slid, moved = _slide(robot, values, 3, 0.25, model.link_columns)
+    assert slid.joints[3].placement[:3, 3] @ robot.joints[3].placement[:3, 2] == pytest.approx(
+        robot.joints[3].placement[:3, 3] @ robot.joints[3].placement[:3, 2] + 0.25
+    )
+    q, dq, ddq = states(7)
+    close(Model(slid).inverse_dynamics(q, dq, ddq, moved), model.inverse_dynamics(q, dq, ddq, pi), 1e-9)
+
+
+def test_the_operational_space_of_a_reduced_model_is_the_robot_s() -> None:
+    """Its last link is turned about its axis: an offset of a joint that the kinematics must not see."""
+    model = Model("ur10e")
+    pi = np.asarray(model.robot.standard_parameters(), dtype=float)
+    pi[list(model.link_columns[5])] += 0.01 * np.random.default_rng(2).uniform(0, 1, 10)
+    small, frame = reduced(model, pi), model.robot.links[-1].name
+    assert small._parametrisation.offsets.any()
+    q, dq, _ = states(6)
+    expected = operational_space(model, frame)(q, dq, pi)
+    for got, value in zip(operational_space(small, frame, model)(q, dq), expected, strict=True):
+        close(got, value, 1e-7)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import casadi as ca
 import numpy as np
 import pytest
 
@@ -11,7 +12,9 @@ import casid
 from casid.description import Joint, Limits, Link, Robot
 from casid.description._parts import Mimic
 from casid.dynamics import symbolic
+from casid.dynamics._symbolic import _apply, _number, _tidy
 from casid.errors import RobotError
+from casid.inertia import to_standard
 from casid.testing import random_robot
 
 sp = pytest.importorskip("sympy", reason="needs sympy (pip install casid[teaching])")
@@ -60,7 +63,10 @@ def test_base_parameters_are_those_of_the_numeric_model() -> None:
     rows = sp.Matrix(found.base.subs(found.lengths)).jacobian(found.parameters)
     assert np.allclose(np.array(rows, dtype=float), base.K, atol=1e-9)
     assert str(found.base[0]) == "L_{yy1} + L_{yy2} - l_{2}**2*m_2"
-    assert r"\beta &=" in found.latex()
+    lines = found.latex().splitlines()
+    assert lines[0] == r"\begin{align*}" and lines[-1] == r"\end{align*}"
+    assert [line.split(" &= ")[0] for line in lines[1:-1]] == ["M", "C", "g", r"\beta"]
+    assert all(line.endswith(r" \\") for line in lines[1:-2]) and not lines[-2].endswith(r" \\")
 
 
 def test_joints_that_follow_others_are_refused() -> None:
@@ -68,3 +74,98 @@ def test_joints_that_follow_others_are_refused() -> None:
     follower = replace(arm.joints[1], mimic=Mimic(0))
     with pytest.raises(RobotError, match="follow others"):
         symbolic(replace(arm, joints=(arm.joints[0], follower), limits=Limits.unlimited(1)))
+
+
+def torques(found, robot: Robot, motion: np.ndarray, parameters: dict) -> np.ndarray:
+    """Torques with numbers in place of all symbols."""
+    values = dict(zip([*found.q, *found.dq, *found.ddq], motion.ravel(), strict=True)) | parameters | found.lengths
+    values |= {s: np.linalg.norm(robot.gravity) for s in found.tau.free_symbols if s.name == "g"}
+    return np.array(found.tau.subs(values), dtype=float).ravel()
+
+
+def test_offsets_are_named_after_their_link_axis_and_branch_and_keep_their_sign() -> None:
+    """Two arms on one base, the second of which slides: offsets of two components, of one, and a negative one."""
+    places = [np.eye(4), np.eye(4), np.eye(4)]
+    places[0][:3, 3], places[1][:3, 3], places[2][:3, 3] = (0.1, -0.2, 0.0), (0.0, 0.0, 0.3), (-0.4, 0.0, 0.0)
+    up = np.array([0.0, 0.0, 1.0])
+    joints = (
+        Joint("a", "revolute", -1, Link("link1"), places[0]),
+        Joint("b", "prismatic", -1, Link("link2"), places[1], axis=up),
+        Joint("c", "revolute", 1, Link("link3"), places[2], axis=np.array([0.0, 1.0, 0.0])),
+    )
+    robot = Robot("pair", joints, gravity=np.array([0.0, 0.0, -9.81]))
+    found = symbolic(robot)
+    named = {symbol.name: value for symbol, value in found.lengths.items()}
+    assert named == {"l_{0/1x}": 0.1, "l_{0/1y}": 0.2, "l_{0/2}": 0.3, "l_{2}": 0.4}
+    rng = np.random.default_rng(4)
+    motion, pi = rng.normal(size=(3, 3)), rng.normal(size=30)
+    expected = np.array(casid.Model(robot, ()).inverse_dynamics(*motion, pi)).ravel()
+    got = torques(found, robot, motion, dict(zip(found.parameters, pi, strict=True)))
+    np.testing.assert_allclose(got, expected, atol=1e-9)
+    still = symbolic(replace(robot, gravity=np.zeros(3)))
+    assert still.g == sp.zeros(3, 1)
+
+
+def test_masses_centres_and_inertias_stand_for_the_standard_parameters() -> None:
+    robot = random_robot(1, 2)
+    found, rng = symbolic(robot, barycentric=True), np.random.default_rng(7)
+    at = {s.name: s for s in found.parameters.free_symbols}
+    parameters, pi = {}, []
+    for k in (1, 2):
+        mass, centre, A = rng.uniform(1, 3), rng.normal(size=3), rng.normal(size=(3, 3))
+        inertia = A @ A.T
+        pi += list(to_standard(mass, centre, inertia))
+        parameters |= {at[f"m_{k}"]: mass} | {at[f"c_{{{a}{k}}}"]: c for a, c in zip("xyz", centre, strict=True)}
+        for i, j in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)):
+            parameters[at[f"I_{{{'xyz'[i]}{'xyz'[j]}{k}}}"]] = inertia[i, j]
+    motion = rng.normal(size=(3, 2))
+    expected = np.array(casid.Model(robot, ()).inverse_dynamics(*motion, np.array(pi))).ravel()
+    np.testing.assert_allclose(torques(found, robot, motion, parameters), expected, atol=1e-9)
+    rate = sum((found.M.diff(q) * dq for q, dq in zip(found.q, found.dq, strict=True)), sp.zeros(2, 2))
+    skew = rate - 2 * found.C
+    values = dict(zip([*found.q, *found.dq], rng.normal(size=4), strict=True)) | parameters | found.lengths
+    numeric = np.array((skew + skew.T).subs(values), dtype=float)
+    np.testing.assert_allclose(numeric, 0.0, atol=1e-9)
+
+
+def test_numbers_that_are_roots_of_fractions_stay_exact() -> None:
+    half = sp.Rational(1, 2)
+    expected = {0.5: half, -0.5: -half, 0.25: half**2, 2.0: sp.Integer(2), np.sqrt(0.75): sp.sqrt(3) / 2,
+                -np.sqrt(0.5): -sp.sqrt(2) / 2, 0.0: sp.Integer(0)}  # fmt: skip
+    for value, exact in expected.items():
+        assert _number(float(value)) == exact and _number(float(value)).is_Float is not True
+    for value in (0.3, -0.2, np.pi, 0.5 + 1e-9):
+        assert _number(value).is_Float and float(_number(value)) == value
+
+
+def test_an_expression_is_written_the_shortest_way() -> None:
+    x, y, a = sp.symbols("x y a")
+    assert _tidy(sp.cos(x) * sp.cos(y) - sp.sin(x) * sp.sin(y)) == sp.cos(x + y)
+    assert _tidy(a * sp.cos(x) + a * sp.sin(y)) == a * (sp.cos(x) + sp.sin(y))
+
+
+def test_rational_motions_lie_on_the_circle() -> None:
+    found = symbolic(planar_arm())
+    motion = found._rational_motion(np.random.default_rng(0))
+    for q in found.q:
+        c, s = motion[sp.cos(q)], motion[sp.sin(q)]
+        assert c**2 + s**2 == 1 and c.is_Rational and 0 < s < 1
+    assert all(motion[rate].is_Integer for rate in (*found.dq, *found.ddq))
+    assert len({motion[sp.sin(q)] for q in found.q}) == 2
+
+
+def test_each_operation_is_casadi_s() -> None:
+    a, b = ca.SX.sym("a"), ca.SX.sym("b")
+    x, y = sp.Rational(3, 10), sp.Rational(-7, 5)
+    for value in (-a, a**2, 2 * a, ca.sin(a), ca.cos(a), 1 / a, a + b, a - b, a * b, a / b):
+        code = value.op()
+        order = [{"a": 0, "b": 1}[value.dep(k).name()] for k in range(value.n_dep())]
+        expected = float(ca.Function("f", [a, b], [value])(float(x), float(y)))
+        assert float(_apply(code, [[x, y][k] for k in order])) == pytest.approx(expected, rel=1e-14), value
+
+
+def test_symbols_are_real_and_masses_and_lengths_positive() -> None:
+    found = symbolic(planar_arm(), barycentric=True)
+    for symbol in found.tau.free_symbols:
+        assert symbol.is_real, symbol
+        assert bool(symbol.is_positive) == (symbol.name[:2] in ("m_", "l_") or symbol.name == "g"), symbol

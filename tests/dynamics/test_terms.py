@@ -150,6 +150,7 @@ def test_velocity_deadband_silences_the_sign():
     pi = np.zeros(len(model.parameter_names))
     pi[sorted(model.term_columns)] = 1.0
     np.testing.assert_allclose(model.friction([0.05, -0.2], pi).full().ravel(), [0.0, -1.0])
+    np.testing.assert_allclose(model.friction([0.1, -0.1], pi).full().ravel(), [1.0, -1.0])  # slower counts as still
 
 
 def test_own_terms_and_terms_at_single_joints():
@@ -161,6 +162,26 @@ def test_own_terms_and_terms_at_single_joints():
     assert Model(robot, ("rotor",)).stride == 11
     with pytest.raises(RobotError, match="there is no common stride"):
         _ = model.stride
+
+
+@pytest.mark.claim("a term named twice is at the joints of both, and another term of its set at its own alone")
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (("rotor@joint1", "rotor@joint3", "rotor@joint1"), {"Ia": {1, 3}}),
+        (("rotor@joint1", "rotor"), {"Ia": {1, 2, 3, 4, 5, 6, 7}}),
+        (("rotor", "rotor@joint1"), {"Ia": {1, 2, 3, 4, 5, 6, 7}}),
+        (("coulomb_positive@joint1", "asymmetric_coulomb@joint2"), {"fcp": {1, 2}, "fcn": {2}}),
+        (("coulomb_positive", "asymmetric_coulomb@joint2"), {"fcp": {1, 2, 3, 4, 5, 6, 7}, "fcn": {2}}),
+    ],
+)
+def test_terms_are_where_they_were_asked_for(names, expected):
+    model = Model(casid.load_robot("panda"), names)
+    found = {}
+    for name in (model.parameter_names[column] for column in model.term_columns):
+        symbol, joint = symbol_and_joint(name, 7)
+        found.setdefault(symbol, set()).add(joint + 1)
+    assert found == expected
 
 
 def test_errors_say_what_is_known():

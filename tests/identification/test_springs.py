@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import casid
 from casid.description import Inertial, Joint, Limits, Link, Robot
 from casid.dynamics import Model
 from casid.identification import Checks, ModelOptions, identify
-from casid.identification._springs import FALL, FoundSpring, _forward, _gain, _squares, _terms, _Trials, _weighed
+from casid.identification._springs import (
+    FALL,
+    FoundSpring,
+    _forward,
+    _gain,
+    _located,
+    _squares,
+    _terms,
+    _Trials,
+    _weighed,
+)
 from casid.regression import compress
 from casid.retrieval.plausible._bodies import plausible_bodies
 from casid.testing import recording
@@ -146,3 +158,150 @@ def test_a_counterbalance_without_which_the_links_would_weigh_nothing(arm, held,
     for spring in made:
         assert spring.masses[0] < 0.5 * spring.masses[1] and spring.torque > 60.0 and spring.after < spring.before
     assert _weighed(Alike(model, (data,), 0.1), compressed, bodies, every) == ()  # the held-out error says no
+
+
+def test_the_standard_errors_of_a_gain_are_those_of_student_s_test():
+    rng = np.random.default_rng(5)
+    before = rng.uniform(0.5, 2.0, 9)
+    after = before * rng.uniform(0.3, 0.9, 9)
+    sure, taken = _gain(before, after)
+    assert sure == pytest.approx(stats.ttest_1samp(np.log(before / after), 0.0).statistic) and sure > 3 and taken
+    assert _gain(after, before) == (pytest.approx(-sure), False)
+
+
+@pytest.mark.parametrize(("ratio", "scatter", "taken"), [
+    (1.16, 0.02, True), (1.14, 0.02, False),  # by an eighth of the error, which is the root of the squares
+    (1.5, 0.31, True), (1.5, 0.6, False),  # two standard errors over four stretches
+])  # fmt: skip
+def test_a_spring_must_lower_the_error_by_an_eighth_and_two_standard_errors(ratio, scatter, taken):
+    """With logarithms of the gain 2 log(ratio) + s (1, -1, 1, -1), whose standard error is s / sqrt(3)."""
+    way = scatter * np.array([1.0, -1.0, 1.0, -1.0])
+    after = np.ones(4)
+    before = after * ratio**2 * np.exp(way) / np.exp(way).mean()
+    mean = 2 * np.log(ratio) - np.log(np.exp(way).mean())
+    sure, found = _gain(before, after)
+    assert sure == pytest.approx(mean / (scatter / np.sqrt(3))) and found == taken
+
+
+def sprung(arm, masked=False):
+    """Trials of the UR10e's first two joints on a recording, with links of any parameters: plain least squares."""
+    robot = replace(arm, joints=arm.joints[:2], limits=Limits.unlimited(2), frames=())
+    names = [joint.name for joint in robot.coordinates]
+    data = recorded(robot, (f"spring@{names[1]}",), ks2=40.0)
+    if masked:
+        mask = np.ones(data.tau.shape, bool)
+        mask[: len(mask) // 2] = False
+        data = replace(data, mask=mask)
+    terms = ("viscous", "coulomb", "offset", "rotor")
+    every = [(kind, name) for kind in ("spring", "counterbalance") for name in names]
+    extended = compress(Model(blind(robot), (*terms, *(t for key in every for t in _terms(*key)))), [data])
+    count = len(extended.model.parameter_names)
+
+    class Plain:
+        """As `Priced`, of an unconstrained problem."""
+
+        problem = SimpleNamespace(columns=np.arange(count), values=lambda x: x)
+
+        def found(self, squares, left_out, near):
+            out = [extended.model.parameter_names.index(name) for name in left_out]
+            kept = np.setdiff1d(np.arange(count), out)
+            x = np.zeros(count)
+            x[kept] = np.linalg.lstsq(squares.matrix[:, kept], squares.target, rcond=None)[0]
+            return x
+
+    bounds = []
+    made = _Trials.of(extended, np.array([0.5, 2.0]), [data], lambda fit, b: bounds.append(b) or Plain(), 3)
+    return extended, data, made, bounds[0], names
+
+
+def test_held_out_errors_are_those_of_fits_to_the_other_parts(arm):
+    """Recomputed from the samples: weighted least squares on the other stretches, squares of the plain residual."""
+    extended, data, trial, _, names = sprung(arm)
+    model, weights = extended.model, np.array([0.5, 2.0])
+    blocks = np.array([np.array(model.base_regressor(*row)) for row in zip(data.q, data.dq, data.ddq, strict=True)])
+    spans = [segment.spans[0] for segment in extended.segments]
+    keys = [("spring", names[1])]
+    out = trial.left_out(keys)
+    kept = [i for i, name in enumerate(model.parameter_names) if name not in out]
+    expected = np.zeros(len(spans))
+    for part in range(3):
+        rows = [slice(a, b) for i, (_, a, b) in enumerate(spans) if i % 3 != part]
+        A = np.concatenate([(weights[:, None] * blocks[r]).reshape(-1, model.base.rank) for r in rows])
+        b = np.concatenate([(weights * data.tau[r]).ravel() for r in rows])
+        columns = model.base.K[:, kept]
+        beta = columns @ np.linalg.lstsq(A @ columns, b, rcond=None)[0]
+        for i, (_, first, last) in enumerate(spans):
+            if i % 3 == part:
+                expected[i] = ((data.tau[first:last] - blocks[first:last] @ beta) ** 2).sum()
+    np.testing.assert_allclose(trial.errors(keys), expected / (data.tau**2).sum(), rtol=1e-5)
+    assert trial.errors(keys).sum() < 0.2 * trial.errors(()).sum()
+    assert set(out) == {"ks1", "kss1", "ksc1", "kss2", "ksc2"}
+    assert {model.parameter_names[c] for c in trial.columns(out)} == set(out)
+
+
+def test_springs_push_back_and_are_bounded(arm):
+    _, data, _, bounds, _ = sprung(arm)
+    most = bounds["kss1"][1]
+    assert most >= 100 * np.abs(data.tau).max() / np.sqrt(2)
+    for joint in (1, 2):
+        assert bounds[f"ks{joint}"] == (0.0, most)
+        assert bounds[f"kss{joint}"] == bounds[f"ksc{joint}"] == bounds[f"fo{joint}"] == (-most, most)
+    assert not {"fv1", "fc1", "Ia1"} & set(bounds)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_the_torque_of_a_counterbalance_is_its_own_and_that_of_the_joint_is_the_rest(arm, masked):
+    extended, data, trial, _, names = sprung(arm, masked)
+    key = ("counterbalance", names[1])
+    values = {column: 0.0 for column in extended.model.term_columns}
+    index = extended.model.parameter_names.index
+    values[index("kss2")], values[index("ksc2")], values[index("ks2")] = 40.0, -30.0, 1e6
+    own = 40.0 * np.sin(data.q[:, 1]) - 30.0 * np.cos(data.q[:, 1])
+    counted = np.ones(len(data), bool) if not masked else data.mask[:, 1]
+    expected = np.abs(own[counted]).max(), np.abs((data.tau[:, 1] - own)[counted]).max()
+    assert trial.torques(values, key) == pytest.approx(expected)
+    assert not masked or expected[0] != np.abs(own).max()
+    if not masked:  # 3 % of the torque is friction that no model has
+        assert trial.values([("spring", names[1])])[index("ks2")] == pytest.approx(40.0, rel=0.1)
+
+
+def test_motions_that_cannot_be_held_out_have_no_trials(arm):
+    extended, data, _, _, _ = sprung(arm)
+    one = extended.only([0])
+    assert len(one.segments) == 1 and _Trials.of(one, np.ones(2), [data], lambda fit, bounds: None, 5) is None
+
+
+class Stretches(Errors):
+    """The same on eight stretches, in two parts; what a spring explains is `only` on the stretches of one part."""
+
+    folds = 2
+
+    def __init__(self, only=None, **falls):
+        super().__init__(**falls)
+        self.only = only
+
+    def errors(self, keys):
+        fall = np.full(8, sum(self.falls[joint] for _, joint in keys))
+        if self.only is not None:
+            fall[np.arange(8) % 2 != self.only] *= -1.0
+        return 0.01 * (1.0 - fall) * np.array([1.0, 1.1, 0.9, 1.05, 1.2, 0.8, 1.0, 0.95])
+
+    def values(self, keys):
+        return {0: 1.0}
+
+    def torques(self, values, key):
+        return (7.0, 70.0)
+
+
+def test_springs_are_located_with_the_errors_of_parts_they_were_not_chosen_on():
+    every = [("spring", name) for name in "abc"]
+    trial = Stretches(a=0.0, b=0.6, c=0.0)
+    bare = trial.errors(())
+    (found,) = _located(trial, bare, every)
+    assert (found.joint, found.kind, found.torque, found.held) == ("b", "spring", 7.0, 70.0)
+    assert found.before == pytest.approx(100 * np.sqrt(bare.sum()))
+    assert found.after == pytest.approx(100 * np.sqrt(0.4 * bare.sum()))
+    both = _located(Stretches(a=0.3, b=0.4, c=0.0), bare, every)
+    assert [one.joint for one in both] == ["b", "a"] and len({(one.before, one.after, one.sure) for one in both}) == 1
+    assert _located(Stretches(a=0.0, b=0.1, c=0.0), bare, every) == ()  # sure, and too little
+    assert _located(Stretches(only=0, a=0.0, b=0.6, c=0.0), bare, every) == ()  # on one part of the motion alone

@@ -1,38 +1,142 @@
-"""Mutants: what is changed, what is left alone, and which tests name the subject."""
+"""Mutants: what is changed, what is left alone, which tests execute it, and whether they notice."""
 
 import ast
+import json
+import subprocess
+import sys
 from pathlib import Path
 
-import mutants
+import pytest
 from benchmarks.soundness.evaluators import evaluated
+from mutation import room
+from mutation.changes import ROOT, mutants_of, sample
+from mutation.executed import Contexts
+from mutation.trials import Failure, exchanges, verdict
 
 SOURCE = '''"""Text 1 + 2."""
 
+LIMIT = 0.5
+
 def f(a: "int | 3" = 2) -> float:
     """Text with 1 + 2."""
-    if a < 0.5 and not a:
+    if a < LIMIT and not a:
         raise ValueError(f"{a + 1}")
-    return min(a, abs(a - 1.0))
+    return min(a, abs(
+        a - 1.0))
 '''
 
 
-def test_each_change_is_one_and_gives_a_program(tmp_path: Path) -> None:
-    path = tmp_path / "code.py"
-    path.write_text(SOURCE, encoding="utf-8")
-    made = list(mutants.mutants_of(path))
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    place = tmp_path / "code.py"
+    place.write_text(SOURCE, encoding="utf-8")
+    return place
+
+
+def test_each_change_is_one_and_gives_a_program(path: Path) -> None:
+    made = list(mutants_of(path))
     whole = ast.unparse(ast.parse(SOURCE))
     for mutant in made:
         changed = ast.unparse(ast.parse(mutant.source))
         assert changed != whole and '"""Text with 1 + 2."""' in changed and "{a + 1}" in changed
         assert sum(a != b for a, b in zip(whole.splitlines(), changed.splitlines(), strict=True)) == 1
+        assert len(mutant.source.splitlines()) == len(SOURCE.splitlines())
     after = {mutant.after for mutant in made}
-    assert {"a <= 0.5", "a >= 0.5", "a < 0.5 or not a", "a", "max(a, abs(a - 1.0))", "a - 1.0", "a + 1.0", "3"} <= after
+    assert {
+        "a <= LIMIT",
+        "a >= LIMIT",
+        "a < LIMIT or not a",
+        "a",
+        "max(a, abs(a - 1.0))",
+        "a - 1.0",
+        "a + 1.0",
+    } <= after
+    assert len({mutant.name for mutant in made}) == len(made)
 
 
-def test_tests_are_those_that_name_the_subject() -> None:
-    found = mutants.tests_of(mutants.ROOT / "casid" / "identification" / "loads" / "_equations.py")
+def test_a_change_of_one_function_leaves_the_sample_of_the_others(tmp_path: Path, path: Path) -> None:
+    other = tmp_path / "other.py"
+    other.write_text(SOURCE.replace("def f", "def g"), encoding="utf-8")
+    before, number = sample([path, other], 1000)
+    assert number == len(before)
+    path.write_text(
+        SOURCE.replace("LIMIT = 0.5", "LIMIT = 0.5 + 1").replace('"""Text 1', '"""More\n\nText 1'), encoding="utf-8"
+    )
+    after, _ = sample([path, other], 1000)
+    kept = [mutant.name for mutant in before if "module" not in mutant.name]
+    assert kept == [mutant.name for mutant in after if "module" not in mutant.name]
+    assert [m.name for m in sample([path, other], 5)[0]] == [m.name for m in after[:5]]
+
+
+def test_code_of_a_function_is_exchanged_and_that_of_the_module_is_not(path: Path) -> None:
+    found = {mutant.name.split(": ", 1)[1]: exchanges(mutant) for mutant in mutants_of(path)}
+    ((before, after),) = found["a - 1.0 -> a + 1.0"]
+    assert before.co_name == after.co_name == "f" and before.co_code != after.co_code
+    assert found["0.5 -> 1.5"] is None and found["2 -> 3"] is None
+
+
+def test_a_kill_is_a_failure_that_repeats_and_is_the_mutants(path: Path) -> None:
+    mutant = next(mutants_of(path))
+    runs = []
+
+    def run(tests, tried):
+        runs.append((tuple(tests), tried is not None))
+        failing = {"flaky": len(runs) == 1, "broken": True, "good": tried is not None, "blind": False}
+        return next((Failure(test) for test in tests if failing[test]), None)
+
+    trial = verdict(mutant, ["flaky", "broken", "blind", "good"], run)
+    assert (trial.verdict, trial.note) == ("killed", "good")
+    assert (("broken",), False) in runs and (("good",), False) in runs
+    assert verdict(mutant, ["blind"], run).verdict == "survived"
+    assert verdict(mutant, ["flaky", "broken"], run).verdict == "survived"
+    assert verdict(mutant, [], run).verdict == "not executed"
+
+
+def test_cached_values_and_fixtures_count_for_all_that_use_them() -> None:
+    contexts = Contexts(lambda name: None)
+    with contexts.of("first", used=False), contexts.of("cached a"), contexts.of("cached b"):
+        pass
+    with contexts.of("second", used=False):
+        contexts.use("cached a")
+    with contexts.of("third", used=False):
+        pass
+    assert contexts.all_of("second") == {"second", "cached a", "cached b"}
+    assert contexts.all_of("third") == {"third"}
+
+
+def test_tests_of_a_room_are_its_own_and_those_that_import_it() -> None:
+    own, found = room.tests_of("identification"), room.tests_of("identification", wide=True)
+    assert own == [test for test in found if test.startswith("tests/identification/")] and len(own) < len(found)
     assert "tests/identification/test_loads.py" in found and "tests/retrieval/test_ratio_ends.py" in found
     assert "tests/retrieval/test_solve.py" not in found
+
+
+@pytest.mark.slow
+def test_mutants_are_tried_from_the_map_to_the_verdict(tmp_path: Path) -> None:
+    """The whole way, in processes of its own: changes of the kinematics that its tests execute."""
+    code = """
+import sys
+from pathlib import Path
+sys.path.insert(0, "scripts")
+from mutation import executed, selection, trials
+from mutation.changes import ROOT, mutants_of
+tests = ["tests/dynamics/test_kinematics.py"]
+known = executed.mapped(tests, Path(sys.argv[1]), "dynamics", 1)
+made = [m for m in mutants_of(ROOT / "casid/dynamics/_kinematics.py") if selection.tests_for(m, known)][:3]
+trials.tried(made, known, {}, lambda t: print("TRIAL", t.verdict, flush=True))
+"""
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    verdicts = [line for line in done.stdout.splitlines() if line.startswith("TRIAL")]
+    assert len(verdicts) == 3 and "TRIAL killed" in verdicts, done.stderr
+
+
+def test_mutants_that_are_called_equivalent_exist_and_have_a_reason() -> None:
+    reasons = json.loads(room.EQUIVALENT.read_text(encoding="utf-8"))
+    files = {name.split(", ")[0] for name in reasons}
+    names = {mutant.name for file in files for mutant in mutants_of(ROOT / file)}
+    assert set(reasons) <= names
+    assert all(len(reason) > 20 for reason in reasons.values())
 
 
 def test_casadi_and_the_walk_agree_on_some_graphs() -> None:

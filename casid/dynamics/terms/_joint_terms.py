@@ -297,11 +297,11 @@ def joint_terms(names: Sequence[str | JointTerm], joints: Sequence[str]) -> tupl
                 )
         for term in members:
             earlier = chosen.get(term.name)
-            if earlier is not None and earlier.joints is not None and where is not None:
-                where = tuple(dict.fromkeys(earlier.joints + where))
-            elif earlier is not None:
-                where = None
-            chosen[term.name] = replace(term, joints=where)
+            if earlier is None:
+                chosen[term.name] = replace(term, joints=where)
+            else:
+                both = None if earlier.joints is None or where is None else dict.fromkeys(earlier.joints + where)
+                chosen[term.name] = replace(term, joints=None if both is None else tuple(both))
     order = [*JOINT_TERMS, *(name for name in chosen if name not in JOINT_TERMS)]
     terms = tuple(chosen[name] for name in order if name in chosen)
     symbols = [term.symbol for term in terms]

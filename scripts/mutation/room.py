@@ -1,0 +1,120 @@
+"""The mutants of a room: its sample, its tests, and what is known of it in the present state of the code."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks.pieces import digest, keep, kept
+
+from mutation import SHARE
+from mutation.changes import ROOT, sample
+from mutation.executed import mapped
+from mutation.trials import KILLED, NOT_EXECUTED, PATIENCE, SURVIVED, Trial, tried
+
+#: Tests of the whole library or of its commands: too slow for what they add to the tests of the rooms.
+WIDE = ("attack", "cli", "fuzz", "project", "report", "scripts")
+#: Mutants that no test could kill, with the reason; and where maps are kept.
+EQUIVALENT = Path(__file__).parent / "equivalent.json"
+MAPS = ROOT / "build" / "mutation"
+
+
+def tests_of(room: str, wide: bool = False) -> list[str]:
+    """Test files of a room and, if asked, those of other rooms that import it."""
+    found = []
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        folder = path.relative_to(ROOT).parts[1]
+        imports = re.search(rf"casid\.{room}\b", path.read_text(encoding="utf-8"))
+        if folder == room or (wide and folder not in WIDE and imports):
+            found.append(str(path.relative_to(ROOT)))
+    return found
+
+
+class Room:
+    """A room's sample of mutants.
+
+    Parameters
+    ----------
+    only
+        Files whose path contains it.
+    wide
+        Whether tests of other rooms that import it are asked too; otherwise its own alone, which can only let more
+        mutants survive.
+    """
+
+    def __init__(self, name: str, size: int, seed: int = 0, only: str = "", wide: bool = False) -> None:
+        files = [path for path in sorted((ROOT / "casid" / name).rglob("*.py")) if only in str(path)]
+        self.name, self.tests = name, tests_of(name, wide)
+        self.mutants, self.number = sample(files, size, seed)
+        self._key = digest(f"casid/{name}/**/*.py", "tests/conftest.py", "tests/helpers.py", *self.tests)
+
+    def known(self) -> list[dict[str, Any]]:
+        """Trials of the sample that were made in the present state of the room and its tests."""
+        names = {mutant.name for mutant in self.mutants}
+        return [piece for piece in kept(self._row, self._key) if piece["part"] in names]
+
+    def measure(self, jobs: int = 2, patience: float = PATIENCE, again: bool = False) -> None:
+        """Try the mutants of the sample that were not, again those that survived, and keep what became of each."""
+        done = {piece["part"] for piece in self.known() if not again or piece["verdict"] == KILLED}
+        left = [mutant for mutant in self.mutants if mutant.name not in done]
+        if not left:
+            return
+        import casadi  # noqa: F401 - loaded once for all forks
+        import matplotlib.pyplot  # noqa: F401
+        import scipy.optimize
+        import scipy.signal  # noqa: F401
+
+        os.chdir(ROOT)
+        known = mapped(self.tests, MAPS, self.name, jobs)
+        before = {piece["part"]: piece["note"].split(", ")[0] for piece in kept(self._row, None)}
+        read, write = os.pipe()
+        for job in range(jobs):
+            if not os.fork():
+                os.close(read)
+                _worker(partial(tried, left[job::jobs], known, before, patience=patience), write)
+        os.close(write)
+        with os.fdopen(read, encoding="utf-8") as lines:
+            for number, line in enumerate(lines, start=1):
+                trial = json.loads(line)
+                keep(self._row, self._key, trial)
+                print(f"{number:4d} {trial['verdict']} ({trial['seconds']:.0f} s) {trial['part']}", flush=True)
+
+    def report(self) -> tuple[str, bool]:
+        """Counts, each survivor with its reason, and whether all of the sample was tried and few enough survive."""
+        found, reasons = self.known(), json.loads(EQUIVALENT.read_text(encoding="utf-8"))
+        alive = sorted((piece for piece in found if piece["verdict"] != KILLED), key=lambda piece: str(piece["part"]))
+        count = {verdict: sum(p["verdict"] == verdict for p in alive) for verdict in (SURVIVED, NOT_EXECUTED)}
+        argued = sum(piece["part"] in reasons for piece in alive)
+        share = len(alive) / max(len(found), 1)
+        text = f"{len(alive)} of {len(found)} ({100 * share:.1f} %) survive: {count[SURVIVED]} executed by tests, "
+        text += f"{count[NOT_EXECUTED]} not; {argued} of them argued to be equivalent; "
+        text += f"{sum(p['seconds'] for p in found) / max(len(found), 1):.1f} s each"
+        lines = [f"{p['part']}: {reasons.get(p['part'], p['verdict'] + ', ' + p['note'])}" for p in alive]
+        return "\n".join([text, *lines]), len(found) == len(self.mutants) and share <= SHARE
+
+    @property
+    def _row(self) -> str:
+        return f"mutants_{self.name}"
+
+
+def _worker(work: Callable[[Callable[[Trial], None]], None], write: int) -> None:
+    """Try mutants in this forked process, write each trial as a line, and end."""
+    code, out = 1, os.dup(2)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+
+    def tell(trial: Trial) -> None:
+        os.write(write, json.dumps(trial.kept()).encode() + b"\n")
+
+    try:
+        work(tell)
+        code = 0
+    except BaseException as error:
+        os.write(out, f"mutation tests failed: {type(error).__name__}: {error}\n".encode())
+    finally:
+        os._exit(code)
