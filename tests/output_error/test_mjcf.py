@@ -15,7 +15,7 @@ TABLE = {
     "kp": [12.0, 9.0], "kd": [0.3, 0.2], "armature": [0.03, 0.02], "viscous": [0.4, 0.3], "coulomb": [0.1, 0.05],
     "bias": [0.01, -0.02], "limit": [1.5, np.inf], "offset": [0.0, 0.2], "delay": [0.013, 0.013], "scale": [1.0, 2.0],
     "load_friction": [0.0, 0.3], "stiffness": [np.inf, np.inf], "joint_damping": [0.0, 0.0], "backlash": [0.0, 0.0],
-    "warm_up": [0.0, 0.0],
+    "warm_up": [0.0, 0.0], "bristle_stiffness": [np.inf, np.inf],
 }  # fmt: skip
 
 
@@ -91,7 +91,8 @@ def test_play_moves_in_mujoco_as_in_the_free_run(arm, tmp_path, stiffness, dampi
         return servo, runs.simulate(point)[0]
 
     servo, mine = run()
-    full = {name: np.full(2, values.get(name, 0.0)) for name in TABLE} | {"scale": np.ones(2), "limit": np.full(2, 1e9)}
+    full = {name: np.full(2, values.get(name, 0.0)) for name in TABLE}
+    full |= {"scale": np.ones(2), "limit": np.full(2, 1e9), "bristle_stiffness": np.full(2, np.inf)}
     path, _ = write_mjcf(SimpleNamespace(robot=arm, servo=servo, table=full), tmp_path / "arm.xml")
     engine = MuJoCo(path, arm)
     engine.model.opt.disableflags &= ~int(engine.mujoco.mjtDisableBit.mjDSBL_LIMIT)
