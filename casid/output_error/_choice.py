@@ -309,7 +309,8 @@ def _screened(part: _Part, name: str, known: _Screened | None = None) -> _Screen
     cost, wide, start, normal, one = best
     if len(tried) > 1 and cost < (1.0 - _SHARE) * part.promised:
         wide.runs.rollouts = 0.0
-        start, normal = wide.descended(start, normal, _SCREENED, 0.1 * _SHARE * normal.cost)
+        least = (1.0 - _SHARE) * part.promised
+        start, normal = wide.descended(start, normal, _SCREENED, 0.1 * _SHARE * normal.cost, wanted=least)
         cost = normal.cost
         _count(part, wide.runs.rollouts)
     return _Screened(name, 1.0 - cost / max(part.promised, 1e-300), start.theta[len(theta) :], one.weak)

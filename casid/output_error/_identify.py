@@ -309,7 +309,9 @@ def _fitted(
             raise DatasetError(f"start: expected {len(runs.parameters)} finite numbers, got {theta.shape}")
         lower, upper = (np.array([getattr(p, side) for p in runs.parameters]) for side in ("lower", "upper"))
         candidates.append((convex[0], np.clip(theta, lower, upper)))
-    reached = [float(np.sqrt(np.mean(runs.errors(runs.point(theta)) ** 2))) for _, theta in candidates]
+    points = [runs.point(theta) for _, theta in candidates]
+    shown = [runs.simulate(point) for point in points]
+    reached = [float(np.sqrt(np.mean(runs.errors(*one) ** 2))) for one in zip(points, shown, strict=True)]
     order = list(np.argsort(reached))
     base = convex[int(np.argmin(reached[: len(convex)]))]
     runs.parameters, weak = _weakly(runs.parameters, base)
@@ -320,8 +322,8 @@ def _fitted(
         search = Search(runs, options.iterations, threshold=options.robust, budget=options.budget, progress=progress)
         if result is not None:  # the same yardstick
             search.scale, search.inflation = result[1].scale, result[1].inflation
-        first, limit = runs.point(candidates[k][1]), options.iterations if not number else 6
-        _, point, normal = kept.searched(f"start {number}", search, partial(search.ran, first, limit))
+        limit = options.iterations if not number else 6
+        _, point, normal = kept.searched(f"start {number}", search, partial(search.ran, points[k], limit, shown[k]))
         if result is None or normal.rms < result[0]:
             result = normal.rms, search, candidates[k][0], point, normal
     assert result is not None

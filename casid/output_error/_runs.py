@@ -314,9 +314,9 @@ class FreeRuns:
         self.rollouts += len(chosen) / len(self.pieces)
         return self._each(one, chosen)
 
-    def errors(self, point: Point) -> Array:
-        """Root mean square of measured minus simulated positions, one a joint, shape (n,)."""
-        runs = self.simulate(point)
+    def errors(self, point: Point, shown: Sequence[Array] | None = None) -> Array:
+        """Root mean square of measured minus simulated positions (``shown``, or those of the point), shape (n,)."""
+        runs = self.simulate(point) if shown is None else shown
         stacked = np.concatenate([p.measured - q for p, q in zip(self.pieces, runs, strict=True)])
         return np.asarray(np.sqrt(np.mean(stacked**2, axis=0)))
 

@@ -201,10 +201,12 @@ class Search:
         self.scale = max(1.4826 * float(np.median(np.abs(np.concatenate(errors)))), float(self.runs.noise.mean()))
         self.inflation = float(np.median(correlation(errors)))
 
-    def run(self, point: Point, iterations: int | None = None) -> tuple[Point, Normal]:
-        """The best point from a start."""
+    def run(
+        self, point: Point, iterations: int | None = None, shown: list[Array] | None = None
+    ) -> tuple[Point, Normal]:
+        """The best point from a start; ``shown``: positions that are simulated already."""
         damping, limit = 1e-3, self.iterations if iterations is None else iterations
-        self.rescale(point)
+        self.rescale(point, shown)
         normal = self.normal(point)
         self.history.append(normal.rms)
         for number in range(limit):
@@ -236,20 +238,34 @@ class Search:
                 break
         return point, normal
 
-    def ran(self, point: Point, iterations: int | None = None) -> tuple[Search, Point, Normal]:
+    def ran(
+        self, point: Point, iterations: int | None = None, shown: list[Array] | None = None
+    ) -> tuple[Search, Point, Normal]:
         """`run`, with the search."""
-        return self, *self.run(point, iterations)
+        return self, *self.run(point, iterations, shown)
 
     def descended(
-        self, point: Point, normal: Normal, iterations: int, enough: float, damping: float = 1e-2
+        self,
+        point: Point,
+        normal: Normal,
+        iterations: int,
+        enough: float,
+        damping: float = 1e-2,
+        wanted: float = np.inf,
     ) -> tuple[Point, Normal]:
-        """Damped steps without a new scale of the errors, until one promises less than ``enough``."""
-        for _ in range(iterations):
+        """Damped steps without a new scale of the errors, until one promises less than ``enough``.
+
+        They end too where as many steps as are left would not lower the cost to ``wanted``, each by what the next one
+        promises, times the share of its promise that the last one kept.
+        """  # fmt: skip
+        kept = 1.0
+        for left in range(iterations, 0, -1):
             candidate, expected = self.step(normal, point, damping)
-            if expected < enough:
+            if expected < enough or left * kept * expected < normal.cost - wanted:
                 break
             tried = self.normal(candidate)
             if tried.cost < normal.cost:
+                kept = min(1.0, (normal.cost - tried.cost) / expected)
                 point, normal, damping = candidate, tried, damping / 10
             else:
                 damping *= 30
