@@ -339,7 +339,7 @@ def _squares(gram: Array, columns: Array) -> LeastSquares:
 
 
 def _bounds(data: CompressedData) -> dict[str, tuple[float, float]]:
-    """Stiffness is not negative; springs and offsets lie within a hundred times the root of a joint's summed squares."""
+    """Stiffness is not negative; springs and offsets stay within a hundred roots of a joint's summed squares."""
     model = data.model
     most = 100.0 * float(np.sqrt(data.squared_torques.max()))
     return {
