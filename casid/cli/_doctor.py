@@ -31,6 +31,7 @@ _EXTRAS = {
     "notebooks": ("nbclient", "running the notebooks"),
     "teaching": ("sympy", "equations of motion as SymPy and LaTeX"),
     "lerobot": ("pyarrow", "LeRobot datasets"),
+    "mutation": ("coverage", "mutants of a room that its tests do not notice"),
 }
 
 
