@@ -133,6 +133,10 @@ def _load_rows(online: OnlineLoad) -> tuple[ca.Function, Array, list[str], str]:
     """Regressor of a body on the last link, and the torque of the robot without it."""
     if online.correlation.any():
         raise ExportError("the C code of a load has no correlated residuals; export an estimator without")
+    if online.by_state:
+        raise ExportError(
+            "the C code of a load has one deviation a joint; export an estimator without TorqueErrors.state"
+        )
     model = online.model
     inputs = _symbols(model.regressor, model.n)
     Y = model.regressor(*inputs.values())

@@ -16,10 +16,12 @@ from casid.cli import app
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.dynamics.terms._joint_terms import GEAR_FRICTION
+from casid.errors import ExportError
 from casid.export._online import export_online
-from casid.identification.loads._online_load import OnlineLoad
+from casid.identification.loads._online_load import OnlineLoad, TorqueErrors
 from casid.identification.online import Online
 from casid.inertia import pseudo_inertia, to_standard, write_parameters
+from casid.regression._empirical_bayes import StateNoise
 from casid.testing._synthetic import TERMS, plausible, recorded
 
 
@@ -110,6 +112,22 @@ def test_the_exported_load_estimator_does_the_same(model, tmp_path):
     assert exported.estimate(40) == 0
     online.update(q, dq, ddq, tau, t)
     assert np.abs(np.array(exported.state[:10]) - online.estimate().parameters).max() < 1e-8
+
+
+def test_loads_whose_errors_the_code_cannot_hold_are_refused(model, tmp_path):
+    own, body = (
+        model.parameters(model.robot.standard_parameters(), np.zeros(3 * model.n)),
+        to_standard(1.0, [0, 0, 0.05], 3e-3 * np.eye(3)),
+    )
+    state = StateNoise(*np.full((3, model.n), 0.1))
+    for errors, words in (
+        (TorqueErrors(correlation=0.5), "correlated residuals"),
+        (TorqueErrors(state=state), "TorqueErrors.state"),
+    ):
+        online = OnlineLoad(model, own, np.full(model.n, 5.0), body, errors=errors)
+        with pytest.raises(ExportError, match=words):
+            export_online(online, tmp_path / "c", "load_online")
+        assert not (tmp_path / "c").exists()
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")

@@ -144,7 +144,8 @@ class OnlineLoad:
     residual, usual or since the change, whichever is larger; f the inflation by its correlation (`ResidualNoise`),
     learnt over all loads; and ``u_j``, the contribution of the torques of joint j to the load ``p = sum_j u_j``, is the
     derivative of p with respect to the torque scale of joint j.
-    With a correlation, equations are those of generalised least squares (`Whitening`).
+    With a correlation, equations are those of generalised least squares (`Whitening`). ``by_state``: whether the
+    deviation of the torques depends on the state (`TorqueErrors.state`).
     """
 
     def __init__(
@@ -174,6 +175,7 @@ class OnlineLoad:
         self.gain_error = checked_shares("gain", model.n, errors.gain)
         self.correlation = checked_shares("correlation", model.n, errors.correlation, 1.0)
         self._whitened = Whitening(self.correlation)
+        self.by_state = errors.state is not None
         self._state = None if errors.state is None else StateWeights(model, self.parameters, errors.state)
         self._longest = float(max(self.detector.windows))
         self._recent = RecentSamples(round(max(self.detector.windows)))
