@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 from benchmarks import soundness
 from benchmarks.measure import Measure, NotMeasured, Verdict, headline, outcome, skipped
+
+from tests.attack import claims
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -62,6 +66,7 @@ def test_the_headline_counts_the_demanded_rows():
 @pytest.mark.claim("a crashed attack is a missed row of each proof; late problems too")
 def test_a_crashed_or_late_attack_is_a_missed_row(monkeypatch):
     soundness.attacked.cache_clear()
+    monkeypatch.setattr(soundness, "kept", lambda *_: [])
     done = subprocess.CompletedProcess([], 1, "", "Traceback\nMemoryError")
     monkeypatch.setattr(soundness.subprocess, "run", lambda *_, **__: done)
     for run in (soundness.bounds, soundness.statuses, soundness.ends, soundness.others):
@@ -72,6 +77,40 @@ def test_a_crashed_or_late_attack_is_a_missed_row(monkeypatch):
         monkeypatch.setattr(soundness, "attacked", lambda _, p=problems, n=late: {**tally, "problems": p, "late": n})
         for run in (soundness.bounds, soundness.statuses, soundness.ends, soundness.others):
             assert (outcome(_row(run)).verdict is Verdict.MET) == met
+
+
+@pytest.mark.claim(
+    "every finding of the attack makes a row missed; pieces add up, and one of other code does not count"
+)
+def test_findings_and_pieces_of_the_attack(monkeypatch):
+    rows = {
+        "bounds": soundness.bounds,
+        "solutions": soundness.statuses,
+        "ends": soundness.ends,
+        "rest": soundness.others,
+    }
+    said = re.findall(r'_note\(attack, tally, f?"([^"]+)"', Path(claims.__file__).read_text())
+    assert len(said) >= 9
+    counts = dict.fromkeys((f.name for f in fields(claims.Tally)), 0) | {"wall": 1.0}
+    for claim in {text.replace("{found.status}", status) for text in said for status in ("optimal", "feasible")}:
+        findings = [{"seed": 7, "kind": "cone", "claim": claim, "text": "..."}]
+        tally = {**counts, "problems": soundness.PROBLEMS, "findings": findings}
+        monkeypatch.setattr(soundness, "attacked", lambda _, made=tally: made)
+        assert [run()[1] for run in rows.values()].count(False) == 1, claim
+    monkeypatch.undo()
+    asked, stored = [], []
+    one = {**counts, "problems": soundness.PIECE, "seconds": 2.0, "slowest": 3.0, "findings": []}
+    monkeypatch.setattr(soundness, "_attack_part", lambda first, problems, left: asked.append(first) or dict(one))
+    monkeypatch.setattr(soundness, "keep", lambda name, key, piece: stored.append(piece))
+    first = {"part": "seeds from 0", **one, "findings": [{"claim": "crash"}]}
+    monkeypatch.setattr(
+        soundness, "kept", lambda name, key: [first] if key == soundness.digest(*soundness.EXERCISED) else []
+    )
+    soundness.attacked.cache_clear()
+    total = soundness.attacked(soundness.PROBLEMS)
+    soundness.attacked.cache_clear()
+    assert total["problems"] == soundness.PROBLEMS and total["slowest"] == 3.0 and len(total["findings"]) == 1
+    assert asked == list(range(soundness.PIECE, soundness.PROBLEMS, soundness.PIECE)) and len(stored) == len(asked)
 
 
 def _table(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
