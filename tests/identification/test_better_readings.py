@@ -11,6 +11,7 @@ import pytest
 
 import casid
 from casid.dynamics import Model
+from casid.dynamics.terms._friction import friction_terms
 from casid.identification import Checks, ModelOptions, identify
 from casid.identification.diagnosis._better_readings import Trials, better_readings
 from casid.identification.diagnosis._findings import Finding, Trial
@@ -79,6 +80,21 @@ def test_the_trial_of_a_delay(arm, data, filtered):
     assert trial is not None and trial.measure == "held-out error" and trial.after < 0.9 * trial.before
     assert Trials(model, [late]).later(-lag) is None
     assert Trials(model, [moved(0.0)]).later(lag) is None
+
+
+def test_a_delay_is_tried_with_the_friction_of_the_fit(arm):
+    """Errors of linear friction, where the fit has another, would hide what a small delay adds."""
+    dry = friction_terms("stribeck", [[0.02, 0.15]] * arm.n)
+    model = Model(arm, dry)
+    sizes = {"fs": 6.0, "fc": 1.0, "fv": 0.4}
+    values = [sizes.get(name.rstrip("0123456789"), 0.0) for name in model.parameter_names]
+    values[: len(arm.standard_parameters())] = arm.standard_parameters()
+    late = later(recording(model, np.array(values), samples=1200, noise=0.02), -0.01)
+    plainly, trial = (
+        Trials(made, [late]).later(0.01) for made in (Model(arm, ("viscous", "coulomb", "offset")), model)
+    )
+    assert trial is not None and plainly is not None and trial.after < 0.3 * trial.before
+    assert plainly.after > 0.5 * plainly.before
 
 
 @pytest.mark.claim("by default a delay that held-out motion proves is taken out, and the verdict states it")
