@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from itertools import pairwise
+from multiprocessing import get_context
 from time import process_time
 from typing import Any
 
 import casadi as ca
 import numpy as np
 from baselines.contract import Motion
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from benchmarks.learning.data import AMPLITUDE, PERIODS, RATE, dataset, iiwa, sines
@@ -241,12 +242,15 @@ def tracking_scores(seeds: int = SEEDS, share: float = 1.0) -> tuple[dict[str, A
     """
     need("jax", "learning")
     need("optax", "learning")
-    tasks = [*(delayed(_network)(name, seeds, share) for name in NETWORKS), delayed(_rungs)(seeds)]
     scores: dict[str, Array] = {}
     epochs: dict[str, str] = {}
-    for found, used in Parallel(n_jobs=2)(tasks):
-        scores |= found
-        epochs |= used
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool:  # compiled networks make joblib replace its workers
+        tasks = [pool.submit(_network, name, seeds, share) for name in NETWORKS]
+        tasks.append(pool.submit(_rungs, seeds))
+        for task in tasks:
+            found, used = task.result()
+            scores |= found
+            epochs |= used
     order = list(PAPER)
     return dict(sorted(scores.items(), key=lambda item: order.index(item[0].partition(" at ")[0]))), epochs
 
