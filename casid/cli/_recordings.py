@@ -161,14 +161,12 @@ def identify(
         return
     refuse(context, ("actuators", "profile", "search"), "needs recordings of commands without torques")
     settings = o.Settings.merged(recording, **modelled.given(), **reading.given())
-    loaded = settings.robot(robot)
-    given = settings.given
+    loaded, given = settings.robot(robot), settings.given
     with steps() as progress:
         data = [settings.recording(path, loaded) for path in recording]
         described: dict[str, Any] = {key: given[key] for key in ("friction",) if key in given}
         if "terms" in given:
             described["terms"] = comma_list(given["terms"]) if isinstance(given["terms"], str) else list(given["terms"])
-        weight = choices.prior
         result = run(
             loaded,
             data,
@@ -180,7 +178,7 @@ def identify(
                 "default" if choices.constraints is None else load_constraints(choices.constraints),
                 settings.bounds() or {},
                 cast(Literal["full", "semi", "none"], choices.consistency),
-                prior=Prior(loaded, loaded.standard_parameters(), weight) if weight else None,
+                prior=Prior(loaded, loaded.standard_parameters(), choices.prior) if choices.prior else None,
             ),
             choice=Choice(choices.believable, share=choices.share),
             checks=choices.checks(),

@@ -51,7 +51,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Trial:
-    """What became of a mutant: the verdict, the test that kills it or what else is to be said, and the seconds."""
+    """What became of a mutant: the verdict, the test that kills it or another remark, and the seconds."""
 
     mutant: Mutant
     verdict: str
@@ -311,12 +311,12 @@ def verdict(mutant: Mutant, tests: Sequence[str], run: Callable[..., Failure | N
         failure = run(left, mutant)
         if failure is None:
             break
-        told = f"{failure.test}{', time limit' if failure.late else ''}"
+        killer = f"{failure.test}{', time limit' if failure.late else ''}"
         if failure.test not in left:  # the module cannot even be imported
-            return Trial(mutant, KILLED, told, time.perf_counter() - began)
+            return Trial(mutant, KILLED, killer, time.perf_counter() - began)
         again = failure if failure.late else run([failure.test], mutant)
         if again is not None and run([failure.test], None) is None:
-            return Trial(mutant, KILLED, told, time.perf_counter() - began)
+            return Trial(mutant, KILLED, killer, time.perf_counter() - began)
         left.remove(failure.test)
     return Trial(mutant, SURVIVED, f"executed by {len(tests)} tests", time.perf_counter() - began)
 

@@ -115,11 +115,7 @@ def export_fmu(
     Modelica Association, "Functional Mock-up Interface Specification 3.0", 2022; "for Model Exchange and
     Co-Simulation, Version 2.0.5", 2024.
     """
-    path = _checked_path(Path(out), overwrite)
-    if not 0 < step < float("inf"):
-        raise ExportError(f"step: expected a positive number of seconds, got {step:g}")
-    if fmi not in (2, 3):
-        raise ExportError(f"fmi: expected 2 or 3, got {fmi}")
+    path = _checked_path(Path(out), overwrite, step, fmi)
     model = model_of(robot)
     source = _core_source(model, parameters, payload, frame)
     contents, binary = _contents(model.robot, source, step, fmi, path.name)
@@ -131,7 +127,12 @@ def export_fmu(
     return ExportedFmu(path, tuple(contents), binary)
 
 
-def _checked_path(path: Path, overwrite: bool) -> Path:
+def _checked_path(path: Path, overwrite: bool, step: float, fmi: int) -> Path:
+    """The path, once the arguments can be exported."""
+    if not 0 < step < float("inf"):
+        raise ExportError(f"step: expected a positive number of seconds, got {step:g}")
+    if fmi not in (2, 3):
+        raise ExportError(f"fmi: expected 2 or 3, got {fmi}")
     if path.suffix != ".fmu":
         raise ExportError(f"'{path}': an FMU is a file; name it with the ending .fmu")
     if path.exists() and not overwrite:

@@ -19,6 +19,8 @@ from casid.description import Robot
 from casid.description._robot import STANDARD_G
 from casid.dynamics import Model
 from casid.dynamics.terms import JointTerm
+from casid.errors import DatasetError
+from casid.files._words import comma_numbers
 from casid.measurement import Dataset
 
 Array = NDArray[np.float64]
@@ -296,7 +298,7 @@ def direction_vector(name: str, size: float) -> Array:
     """The vector of a direction as findings name it: an axis with its sign, or three numbers."""
     if name[1:] in ("x", "y", "z"):
         return np.asarray(size * (-1.0 if name[0] == "-" else 1.0) * np.eye(3)["xyz".index(name[1:])])
-    return np.array([float(part) for part in name.split(",")])
+    return np.array(comma_numbers(name, "direction", DatasetError, 3))
 
 
 def opposite_axis(gravity: Array) -> str:

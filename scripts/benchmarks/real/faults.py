@@ -225,8 +225,8 @@ def names(found: Judged, kinds: tuple[str, ...]) -> bool:
     """Whether the headline opens with a finding of these kinds, or a refusal says so in words."""
     if found.first != "refused":
         return found.first in kinds
-    said = found.headline.lower()
-    return any(word in said for kind in kinds for word in REFUSAL_NAMES[kind])
+    headline = found.headline.lower()
+    return any(word in headline for kind in kinds for word in REFUSAL_NAMES[kind])
 
 
 def verdicts(only: tuple[str, ...] = (*SET_ON, *JUDGED_ON), pieces: int = PIECES, jobs: int = 2) -> Result:
