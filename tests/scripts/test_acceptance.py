@@ -89,10 +89,10 @@ def test_findings_and_pieces_of_the_attack(monkeypatch):
         "ends": soundness.ends,
         "rest": soundness.others,
     }
-    said = re.findall(r'_note\(attack, tally, f?"([^"]+)"', Path(claims.__file__).read_text())
-    assert len(said) >= 9
+    noted = re.findall(r'_note\(attack, tally, f?"([^"]+)"', Path(claims.__file__).read_text())
+    assert len(noted) >= 9
     counts = dict.fromkeys((f.name for f in fields(claims.Tally)), 0) | {"wall": 1.0}
-    for claim in {text.replace("{found.status}", status) for text in said for status in ("optimal", "feasible")}:
+    for claim in {text.replace("{found.status}", status) for text in noted for status in ("optimal", "feasible")}:
         findings = [{"seed": 7, "kind": "cone", "claim": claim, "text": "..."}]
         tally = {**counts, "problems": soundness.PROBLEMS, "findings": findings}
         monkeypatch.setattr(soundness, "attacked", lambda _, made=tally: made)
