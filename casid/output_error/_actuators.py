@@ -16,6 +16,7 @@ from casid.files._texts import json_bytes
 from casid.files._write import write_files
 from casid.output_error._identify import CommandIdentification
 from casid.output_error._mjcf import write_mjcf
+from casid.output_error._servo import STIFF
 
 Array = NDArray[np.float64]
 Notes = tuple[str, ...]
@@ -118,7 +119,7 @@ def _lost(found: CommandIdentification, *held: str) -> Notes:
             notes.append(text.format(shown))
     if found.servo.sprung(found.robot.n):
         notes.append("elasticity and backlash are left out: --mjcf writes joints for them")
-    if np.any(found.table["bristle_stiffness"] < 1e8):
+    if np.any(found.table["bristle_stiffness"] < STIFF):
         notes.append("friction has no memory there: joints stick exactly before they slide")
     if np.any(found.table["warm_up"]):
         notes.append("friction is that of warm drives")

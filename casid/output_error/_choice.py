@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.codegen import evaluate_batch
+from casid.output_error._kept import Kept
 from casid.output_error._rollout import DRIVE
 from casid.output_error._runs import FreeRuns, Parameter, Point
-from casid.output_error._search import Kept, Normal, Search
+from casid.output_error._search import Normal, Search
 from casid.output_error._servo import KINDS, QUANTITIES, Unknown
 
 Array = NDArray[np.float64]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,12 +18,14 @@ from casid.errors import DatasetError
 from casid.files._words import listed, near, shown
 from casid.measurement._commands import CommandRecording
 from casid.output_error._choice import TERMS, folds_of, held_out, with_terms
+from casid.output_error._kept import Kept, keeping_parts
+from casid.output_error._profile import Profile, profiled
 from casid.output_error._readings import further, with_remedy
-from casid.output_error._runs import FreeRuns, Parameter, Point, gain_ratios
-from casid.output_error._search import Kept, Normal, Search, keeping_parts
+from casid.output_error._runs import FreeRuns, Parameter, Point
+from casid.output_error._search import Normal, Search
 from casid.output_error._servo import QUANTITIES, Servo, Unknown
 from casid.output_error._start import ConvexStart, convex_start
-from casid.output_error._statistics import Estimate, Profile, Profiles, estimates
+from casid.output_error._statistics import Estimate, estimates, gain_ratios
 from casid.output_error._verdict import CommandFinding, check_recordings, judge
 
 if TYPE_CHECKING:
@@ -207,9 +209,7 @@ class CommandIdentification(Displayed):
                  "correlation": e.correlation, "words": e.words}
                 for e in self.estimates
             ],
-            "profiles": [
-                {**asdict(one), "path": one.path.tolist(), "closed": list(one.closed)} for one in self.profiles
-            ],
+            "profiles": [one.plain() for one in self.profiles],
             "ratios_to_kp": {name: list(pair) for name, pair in self.ratios.items()},
             "findings": [
                 {"kind": f.kind, "joint": f.joint, "text": f.text, "remedy": f.remedy, "wrong": f.wrong}
@@ -276,7 +276,7 @@ def identify_from_commands(
     with keeping_parts(file, runs, repr((replace(options, threads=0, level=0.5), start))) as kept:
         search, fine, best, point, normal, weak = _fitted(runs, options, start, progress, kept)
         steps = search, point, normal, weak, fine, options.level
-        profiles = _profiled(steps, profile, kept, progress) if profile else ()
+        profiles = profiled(steps, profile, kept, progress) if profile else ()
     listed, C = estimates(search, point, normal, weak, best.ratios)
     held = _held_out(search, point, normal, options.folds)
     if not any(f.wrong for f in findings):
@@ -343,28 +343,6 @@ def _fitted(
     point, normal = search.polished(point, fine)
     whole.rollouts += options.refined * fine.rollouts
     return search, fine, best, point, normal, weak
-
-
-def _profiled(
-    steps: tuple[Search, Point, Normal, Array, FreeRuns, float], asked: Sequence[str], kept: Kept,
-    progress: Progress | None,
-) -> tuple[Profile, ...]:  # fmt: skip
-    """Profiles of the unknowns that are asked for."""
-    made, chosen, level = list[Profile](), steps[0].runs.named(asked), steps[-1]
-    source: list[Profiles] = []
-    for number, i in enumerate(chosen):
-        name = steps[0].runs.parameters[i].name
-
-        def computed(i: int = i) -> dict[str, Any]:
-            source[:] = source or [Profiles(*steps)]
-            one = source[0].of(i)
-            return {**asdict(one), "path": one.path.tolist(), "closed": list(one.closed)}
-
-        if progress is not None:
-            progress(f"profile of {name}", number, len(chosen))
-        plain = kept.part(f"profile {name} {level:g}", computed)
-        made.append(Profile(**{**plain, "path": np.array(plain["path"]), "closed": tuple(plain["closed"])}))
-    return tuple(made)
 
 
 def _weakly(parameters: Sequence[Parameter], start: ConvexStart) -> tuple[tuple[Parameter, ...], Array]:

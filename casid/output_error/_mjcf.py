@@ -14,7 +14,7 @@ from casid.files._read import read_bytes
 from casid.files._write import write_files
 from casid.inertia import Parameters
 from casid.output_error._identify import CommandIdentification
-from casid.output_error._servo import QUANTITIES
+from casid.output_error._servo import QUANTITIES, STIFF
 
 #: Of the written file [s]: small and of fourth order, so that the motion is that of the equation, as here.
 _TIMESTEP = 0.002
@@ -28,8 +28,6 @@ _LEFT_OUT = {
     "load_friction": "friction that grows with load is left out, frictionloss is that without load",
     "warm_up": "friction is that of warm drives: MJCF has no word for its drift",
 }
-#: A joint of larger stiffness is rigid [N.m/rad].
-_UNLIMITED = 1e8
 #: Play ends in contact without rebound.
 _CONTACT = {"solreflimit": "0.004 1", "solimplimit": "0.99 0.9999 0.0001"}
 
@@ -98,7 +96,7 @@ def write_mjcf(found: CommandIdentification, path: str | Path) -> tuple[Path, tu
         notes.append(f"commands act {text} ms late, which MJCF has no word for: delay ctrl by it")
         root.insert(0, ElementTree.Comment(f" ctrl acts {text} ms after the command "))
     notes += [text for key, text in _LEFT_OUT.items() if np.any(table[key])]
-    if np.any(table["bristle_stiffness"] < _UNLIMITED):
+    if np.any(table["bristle_stiffness"] < STIFF):
         notes.append("friction has no memory there: joints stick exactly before they slide")
     ElementTree.indent(root)
     write_files(path.parent, {path.name: ElementTree.tostring(root, encoding="unicode") + "\n"})
@@ -120,11 +118,11 @@ def _springs(root: ElementTree.Element, found: CommandIdentification) -> list[st
                 continue
             k = names.index(str(joint.get("name")))
             stiffness, damping, play = (float(table[key][k]) for key in ("stiffness", "joint_damping", "backlash"))
-            if play == 0.0 and stiffness >= _UNLIMITED:
+            if play == 0.0 and stiffness >= STIFF:
                 continue
             name, ends = f"{names[k]}_backlash", numbers(np.array([-play / 2, play / 2]))
             words = {key: value for key in ("type", "axis", "pos") if (value := joint.get(key)) is not None}
-            rigid = stiffness >= _UNLIMITED
+            rigid = stiffness >= STIFF
             limits = {"limited": "true", "range": ends, **_CONTACT} if rigid else {"limited": "false"}
             body.insert(place + 1, ElementTree.Element("joint", {"name": name, **words, **limits}))
             if not rigid:

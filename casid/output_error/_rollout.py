@@ -49,7 +49,7 @@ from casid.codegen._source import CFunction, scalar_source
 from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import RobotError
-from casid.output_error._servo import KINDS
+from casid.output_error._servo import KINDS, STIFF
 from casid.output_error._step_source import STEP
 
 Array = NDArray[np.float64]
@@ -179,8 +179,8 @@ class Branch:
 
     def _routine(self, functions: tuple[ca.Function, ca.Function]) -> ctypes._NamedFuncPointer:
         names = [c_name(function) for function in functions]
-        words = {"N": functions[0].size1_in(0), "LINKS": self.n, "KINDS": len(KINDS), "MOTION": names[0],
-                 "SLOPES": names[1], **{kind.upper(): number for number, kind in enumerate(KINDS)}}  # fmt: skip
+        words = {"N": functions[0].size1_in(0), "LINKS": self.n, "STIFF": STIFF, "KINDS": len(KINDS),
+                 "MOTION": names[0], "SLOPES": names[1], **{kind.upper(): number for number, kind in enumerate(KINDS)}}  # fmt: skip
         template = "".join(f"#define {word} {value}\n" for word, value in words.items()) + STEP
 
         def written(built: Sequence[CFunction]) -> str:

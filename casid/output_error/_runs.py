@@ -23,9 +23,6 @@ from casid.output_error._servo import KINDS, QUANTITIES, Servo, Unknown
 Array = NDArray[np.float64]
 T = TypeVar("T")
 
-#: Parameters of a drive, which all carry its scale.
-SCALED = ("kp", "kd", "armature", "viscous", "coulomb", "offset", "limit", "stiffness", "joint_damping",
-           "bristle_stiffness", "bristle_damping")  # fmt: skip
 #: Deviations of position and speed of what no encoder shows at the start of a piece [rad, rad/s].
 _HIDDEN = (0.02, 0.5)
 
@@ -366,20 +363,3 @@ def _parameters(robot: Robot, servo: Servo, earliest: float) -> tuple[Array, tup
             else:
                 known[k, KINDS.index(quantity.kind)] = min(value, 1e300)
     return known, tuple(unknown)
-
-
-def gain_ratios(
-    parameters: Sequence[Parameter], theta: Array, C: Array, width: float
-) -> dict[str, tuple[float, float]]:
-    """Ratios of a drive's parameters to its kp with half widths of 95 %, by name."""
-    place = {(p.attribute, p.joint): i for i, p in enumerate(parameters)}
-    found = {}
-    for i, p in enumerate(parameters):
-        g = place.get(("kp", p.joint))
-        if p.attribute not in SCALED[1:] or g is None or p.joint == ALL:
-            continue
-        ratio = theta[i] / theta[g]
-        slope = np.array([1.0 / theta[g], -ratio / theta[g]])
-        spread = float(np.sqrt(max(slope @ C[np.ix_([i, g], [i, g])] @ slope, 0.0)))
-        found[f"{p.name} / kp"] = (float(ratio), width * spread)
-    return found

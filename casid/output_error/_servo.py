@@ -72,6 +72,8 @@ QUANTITIES: Mapping[str, Quantity] = {
     "bristle_stiffness": Quantity("bristle", "N.m/rad", 0.01, 1e7, 10.0),
     "bristle_damping": Quantity("micro", VISCOUS.unit, 0.0, 1e3),
 }
+#: A stiffness beyond is that of a rigid joint, or of friction without memory [N.m/rad].
+STIFF = 1e8
 #: Attributes that may be infinite: no limit, a rigid joint, exact stick.
 _INFINITE = ("limit", "duty", "stiffness", "bristle_stiffness")
 #: Units by attribute, for tables.

@@ -63,7 +63,6 @@ static int step_velocity(const double H[N][N], const double *r, const double *fc
 
 #define PAR(i) (par + ((i) % LINKS) * KINDS) /* of a coordinate: links first, then drives, where a spring is between */
 #define DRIVEN(i) ((i) >= N - LINKS)
-#define RIGID 1e8 /* a spring beyond is rigid: the joint has play alone, or sticks exactly */
 #define SIGN(x) (((x) > 0.0) - ((x) < 0.0))
 
 /* Torque of the spring and damper of a joint between drive and link, y = k x + A w+ + B w, passes a dead zone. */
@@ -75,7 +74,7 @@ typedef struct {
 static Spring spring_of(const double *p, double h, int side)
 {
     Spring s;
-    if (p[KJ] < RIGID) /* trapezoidal rule; beyond it, contact without rebound */
+    if (p[KJ] < STIFF) /* trapezoidal rule; beyond it, contact without rebound */
         s.k = p[KJ], s.A = 0.25 * h * p[KJ] + 0.5 * p[DJ], s.B = 0.5 * p[DJ] - 0.25 * h * p[KJ];
     else
         s.k = 1e4 * (p[IA] > 1e-6 ? p[IA] : 1e-6) / (h * h), s.A = s.k * h, s.B = 0.0;
@@ -133,7 +132,7 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
         const double *p = PAR(i);
         q[i] = x[i % LINKS], v[i] = x[LINKS + i % LINKS], s[i % LINKS] = p[SCALE];
         fc[i] = DRIVEN(i) && (p[FC] > 0.0 || p[FL] > 0.0 || p[FS] > 0.0) ? 1.0 : 0.0;
-        brush[i].w = 0.0, brush[i].grip = fc[i] > 0.0 && p[BRISTLE] < RIGID ? 1.0 : 0.0;
+        brush[i].w = 0.0, brush[i].grip = fc[i] > 0.0 && p[BRISTLE] < STIFF ? 1.0 : 0.0;
         if (brush[i].grip > 0.0) fc[i] = 0.0, bristles = 1;
         sat[i] = side[i % LINKS] = 0;
         sticks[i] = fc[i] > 0.0 && v[i] == 0.0;
@@ -146,7 +145,7 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
         for (i = 0; i < LINKS; ++i) {
             const double *p = PAR(i), sign = shown ? -1.0 : 1.0, up = b[i] > 0.0 ? 1.0 : -1.0;
             const int hidden = shown ? i : LINKS + i;
-            q[hidden] += sign * (0.5 * p[GAP] * up + (p[KJ] < RIGID ? b[i] / p[KJ] : 0.0)) + x[2 * LINKS + i];
+            q[hidden] += sign * (0.5 * p[GAP] * up + (p[KJ] < STIFF ? b[i] / p[KJ] : 0.0)) + x[2 * LINKS + i];
             v[hidden] += x[3 * LINKS + i];
             if (P > params)
                 Sq[hidden * P + params + 2 * LINKS + i] = Sv[hidden * P + params + 3 * LINKS + i] = 1.0;
@@ -154,7 +153,7 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
             for (c = 0; c < params; ++c)
                 if (joint[c] < 0 || joint[c] == i)
                     Sq[hidden * P + c] = kind[c] == GAP                   ? sign * 0.5 * up
-                                         : kind[c] == KJ && p[KJ] < RIGID ? -sign * b[i] / (p[KJ] * p[KJ])
+                                         : kind[c] == KJ && p[KJ] < STIFF ? -sign * b[i] / (p[KJ] * p[KJ])
                                                                           : 0.0;
         }
     }

@@ -146,9 +146,15 @@ class Conflict:
 
     def _within(self) -> str:
         """The region of the proof, and what bounds beyond it usually are."""
-        limits = ", ".join(f"{name} {limit}" for name, limit in self.region.items())
+        alike: dict[str, list[str]] = {}
+        for name, limit in self.region.items():
+            alike.setdefault(limit, []).append(name)
+        limits = " and ".join(
+            f"{', '.join(names) if len(names) <= 3 else f'{names[0]} ... {names[-1]} ({len(names)} in all)'} {limit}"
+            for limit, names in alike.items()
+        )
         return (
-            f". This is proven where nothing bounds them for {limits}; a larger body may meet it. Bounds beyond that "
+            f". The proof holds for {limits}, which nothing else bounds; a larger body may meet it. Bounds beyond that "
             "are mostly a slip of units: kg, m and kg.m^2 are expected, not g (a factor of 1e3), mm (1e3 of a "
             "length, 1e6 of an inertia), or g.mm^2 (1e9)"
         )

@@ -21,7 +21,7 @@ from casid.export._online import export_online
 from casid.identification.loads._online_load import OnlineLoad, TorqueErrors
 from casid.identification.online import Online
 from casid.inertia import pseudo_inertia, to_standard, write_parameters
-from casid.regression._empirical_bayes import StateNoise
+from casid.regression._state_noise import StateNoise
 from casid.testing._synthetic import TERMS, plausible, recorded
 
 

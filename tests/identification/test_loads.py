@@ -12,6 +12,7 @@ import casid
 from casid.cli import app
 from casid.dynamics import Model
 from casid.errors import DatasetError
+from casid.identification.loads._bounded_errors import bounded_load
 from casid.identification.loads._equations import LoadStack, inflation, load_intervals, load_stack, recordings
 from casid.identification.loads._gains import gains
 from casid.identification.loads._payload import Payload, payload
@@ -98,7 +99,7 @@ def test_errors_that_friction_bounds_are_no_normal_noise(model, truth, monkeypat
     assert size["bounded"] < 0.7 * size["least squares"]
     assert np.mean(held) >= 0.9
     normal = poses(model, with_load, 40, 0.3, 9)  # normal errors are left to least squares
-    assert module.bounded_load(load_stack(model, normal, None, truth, True), 0.95) is None
+    assert bounded_load(load_stack(model, normal, None, truth, True), 0.95) is None
 
 
 def test_fields_of_controllers_are_in_the_flange_frame(model, truth, robot):

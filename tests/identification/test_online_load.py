@@ -11,7 +11,7 @@ from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.identification.loads._online_load import OnlineLoad, TorqueErrors
 from casid.inertia import to_standard
-from casid.regression._empirical_bayes import StateNoise
+from casid.regression._state_noise import StateNoise
 from casid.testing._synthetic import recorded
 
 BODY = to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3))

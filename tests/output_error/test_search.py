@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from casid.errors import DatasetError
-from casid.output_error import FREE, FreeRuns, Servo, SimulationOptions, Unknown, identify_from_commands
+from casid.output_error import FREE, FreeRuns, Servo, Unknown
 from casid.output_error._search import Search, correlation
 from casid.testing import broadband_commands, commanded_motion
 
@@ -79,45 +78,3 @@ def test_correlated_errors_tell_less_by_the_factor_of_their_process():
     tau = correlation(list(np.array_split(e, 4)))
     assert tau[0] == pytest.approx(1.0, abs=0.3)  # white
     assert tau[1] == pytest.approx((1 + 0.8) / (1 - 0.8), rel=0.2)  # of first order
-
-
-@pytest.mark.claim("a search that was interrupted goes on from its file, and ends where an uninterrupted one does")
-def test_an_interrupted_search_goes_on(arm, data, tmp_path):
-    options, file = SimulationOptions(threads=1, coarse=2.0, terms=("load_friction",)), tmp_path / "search.jsonl"
-    called: list[str] = []
-
-    def stopped(text, done, total):
-        called.append(text)
-        if len(called) == 4:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        identify_from_commands(arm, [data], options=options, progress=stopped, file=file)
-    begun = file.read_text().splitlines()
-    with file.open("a") as last:
-        last.write('{"part": "cut')  # killed while it wrote
-    whole = identify_from_commands(arm, [data], options=options)
-    again = identify_from_commands(arm, [data], options=options, file=file)
-    assert again.theta == pytest.approx(whole.theta, rel=1e-12)
-    ended = file.read_text().splitlines()
-    assert ended[: len(begun)] == begun and len(ended) > len(begun) and "cut" not in ended[len(begun)]
-    kept: list[str] = []
-    third = identify_from_commands(arm, [data], options=options, file=file, progress=lambda text, *_: kept.append(text))
-    assert third.theta == pytest.approx(whole.theta, rel=1e-12) and file.read_text().splitlines() == ended
-    assert not any("free runs" in text for text in kept)  # nothing is searched again
-
-
-def test_files_of_other_searches_are_refused(arm, data, tmp_path):
-    options, file = SimulationOptions(threads=1, terms=(), folds=0), tmp_path / "search.jsonl"
-    known = {**TRUE, "kp": FREE}
-    identify_from_commands(arm, [data], Servo(**known), options, file=file)
-    before = file.read_bytes()
-    with pytest.raises(DatasetError, match="belongs to other recordings"):
-        identify_from_commands(arm, [data], Servo(**{**known, "viscous": FREE}), options, file=file)
-    file.write_bytes(before.replace(b'"part"', b'"pat"', 1))
-    with pytest.raises(DatasetError, match="line 2 is damaged"):
-        identify_from_commands(arm, [data], Servo(**known), options, file=file)
-    file.write_text("t,q\n0,1\n")
-    with pytest.raises(DatasetError, match="is not a search file"):
-        identify_from_commands(arm, [data], Servo(**known), options, file=file)
-    assert file.read_text() == "t,q\n0,1\n"

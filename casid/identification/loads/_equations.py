@@ -15,6 +15,7 @@ from casid.errors import DatasetError
 from casid.inertia._parameters import STANDARD_NAMES
 from casid.measurement import Dataset
 from casid.regression._rows import filtered_blocks, motion
+from casid.regression._state_noise import Resting
 
 Array = NDArray[np.float64]
 
@@ -192,7 +193,7 @@ class LoadStack:
                 columns.insert(0, Y[:, :, independent])
             else:
                 columns.append((Y @ self.parameters)[:, :, None])
-            columns += [np.sign(dq[part])[:, :, None], self._band(q[part], dq[part], ddq[part])[:, :, None]]
+            columns += [np.sign(dq[part])[:, :, None], self._band(q[part], ddq[part])[:, :, None]]
             return np.concatenate(columns, axis=2)
 
         if np.abs(dq).max() > STILL or len(data) > MOST_POSES:
@@ -242,13 +243,16 @@ class LoadStack:
             self.held[k].append(np.column_stack([made, band]))
         return _triangle(made)
 
-    def _band(self, q: Array, dq: Array, ddq: Array) -> Array:
+    def _band(self, q: Array, ddq: Array) -> Array:
         """Half the band of dry friction by the robot's parameters at poses at rest, shape (N, n) [N.m]; else zero."""
         if self.held is None or self.parameters is None:
             return np.zeros(q.shape)
-        slow = np.full(dq.shape, max(self.model.velocity_deadband, SLOWEST))
-        made = [np.asarray(evaluate_batch(self.model.regressor, q, v, ddq)) @ self.parameters for v in (slow, -slow)]
-        return np.asarray(np.abs(made[0] - made[1]) / 2.0)
+        slow, parameters = np.full(self.model.n, max(self.model.velocity_deadband, SLOWEST)), self.parameters
+
+        def torque(velocities: Array) -> Array:
+            return np.asarray(evaluate_batch(self.model.regressor, q, velocities, ddq)) @ parameters
+
+        return Resting.of(torque, np.zeros(q.shape), slow).band
 
     def factors(self) -> list[Array]:
         """R factor of each joint's ``[W_b, W_l, drift, tau]``."""

@@ -30,7 +30,7 @@ from casid.identification.online._samples import (
 )
 from casid.inertia import from_standard
 from casid.inertia.entropic._estimate import Entropic, Plausible, entropic_estimate
-from casid.regression._empirical_bayes import StateNoise
+from casid.regression._state_noise import StateNoise
 from casid.regression._statistics import ResidualNoise
 from casid.retrieval._objectives import chi_square
 
@@ -144,8 +144,7 @@ class OnlineLoad:
     residual, usual or since the change, whichever is larger; f the inflation by its correlation (`ResidualNoise`),
     learnt over all loads; and ``u_j``, the contribution of the torques of joint j to the load ``p = sum_j u_j``, is the
     derivative of p with respect to the torque scale of joint j.
-    With a correlation, equations are those of generalised least squares (`Whitening`). ``by_state``: whether the
-    deviation of the torques depends on the state (`TorqueErrors.state`).
+    With a correlation, equations are those of generalised least squares (`Whitening`).
     """
 
     def __init__(
@@ -175,7 +174,6 @@ class OnlineLoad:
         self.gain_error = checked_shares("gain", model.n, errors.gain)
         self.correlation = checked_shares("correlation", model.n, errors.correlation, 1.0)
         self._whitened = Whitening(self.correlation)
-        self.by_state = errors.state is not None
         self._state = None if errors.state is None else StateWeights(model, self.parameters, errors.state)
         self._longest = float(max(self.detector.windows))
         self._recent = RecentSamples(round(max(self.detector.windows)))
@@ -191,6 +189,11 @@ class OnlineLoad:
         # the detector compares levels, whatever the correlation: differences of torques hold little about them
         self._plain = self.information
         self._usual = ResidualNoise(model.n) if self.correlation.any() else self.noise
+
+    @property
+    def by_state(self) -> bool:
+        """Whether the deviation of the torques depends on the state (`TorqueErrors.state`)."""
+        return self._state is not None
 
     def update(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, tau: ArrayLike, t: ArrayLike | None = None) -> bool:
         """Add one sample or many; True if a change of the load was detected.

@@ -24,7 +24,7 @@ from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.files._read import numeric_array
-from casid.regression._empirical_bayes import Resting, StateNoise, torque_rate
+from casid.regression._state_noise import Resting, StateNoise, torque_rate
 
 Array = NDArray[np.float64]
 #: Largest number in measurements and weighted equations: beyond it, sums of squares of squares are not finite.
