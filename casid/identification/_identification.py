@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.description import Robot
+from casid.description._document import robot_reference
 from casid.display import Displayed
 from casid.dynamics import Model
 from casid.dynamics.terms._friction import Friction, friction_terms
@@ -243,7 +244,7 @@ def model_record(model: Model, law: Friction | None) -> dict[str, Any]:
     """Robot, gravity, dead band and nonlinear friction as `load_model` reads them; terms and parameters apart."""
     gravity = model.gravity_vector
     return {
-        "robot": model.robot.name,
+        **robot_reference(model.robot),
         "gravity": None if gravity is None else gravity.tolist(),
         "velocity_deadband": model.velocity_deadband,
         "friction_law": None if law is None else law.record(),

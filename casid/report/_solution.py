@@ -13,6 +13,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 from rich.table import Table
 
+from casid.description._document import robot_reference
 from casid.files._texts import csv_bytes, json_bytes
 from casid.inertia._parameter_files import parameter_csv, parameter_record
 from casid.inertia._parameters import STANDARD_NAMES, tensor_entries
@@ -133,7 +134,7 @@ class CertificateSection(ReportSection):
         solution = self.solution
         return {
             "problem": solution.problem.name,
-            "robot": solution.problem.variables.robot.name,
+            **robot_reference(solution.problem.variables.robot),
             "status": solution.status,
             "objective": solution.objective,
             "penalty": solution.penalty,
