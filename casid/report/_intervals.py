@@ -76,7 +76,7 @@ def torque_shares(intervals: Intervals) -> dict[str, float]:
 
 
 class IntervalsSection(ReportSection):
-    """Proven and attained ends of each quantity, and the digits that the data add to its bounds."""
+    """Proven ends of each quantity beside its bounds, the torque that its range makes, a verdict."""
 
     def __init__(self, intervals: Intervals) -> None:
         self.intervals = intervals
@@ -89,7 +89,7 @@ class IntervalsSection(ReportSection):
             f"{intervals.optimum:.6g} + {intervals.tolerance:.3g}"
         )
         table.add_column("quantity", style="bold", no_wrap=True)
-        for column in ("at least", "at most", "attained from", "to", "bounds from", "to", "digits", "of the torque"):
+        for column in ("at least", "at most", "bounds from", "to", "of the torque"):
             table.add_column(column, justify="right", no_wrap=True)
         table.add_column("verdict", no_wrap=True)
         colours = {"known": "green", "roughly known": "yellow", "small": "dim", "open": "red"}
@@ -97,14 +97,13 @@ class IntervalsSection(ReportSection):
         for e in intervals.entries:
             share = shares.get(e.name, np.inf)
             known = verdict(e, share)
-            numbers = (e.low, e.high, e.attained_low, e.attained_high, *e.prior)
             part = f"{100 * share:.2g} %" if np.isfinite(share) else "-"
-            cells = (*(f"{v:.5g}" for v in numbers), f"{digits(e):.1f}", part)
-            table.add_row(e.name, *cells, Text(known, style=colours[known]))
+            cells = (f"{v:.4g}" for v in (e.low, e.high, *e.prior))
+            table.add_row(e.name, *cells, part, Text(known, style=colours[known]))
         table.note(
             f"known: certain sign, range within {100 * _KNOWN:.0f} % of the value; "
             f"roughly known: {100 * _ROUGHLY:.0f} %; small: the whole range makes at most {100 * _SMALL:.0f} % of each "
-            "joint's torque"
+            "joint's torque; intervals.csv has the values that sets attain, too"
         )
         return (table,)
 

@@ -75,13 +75,14 @@ class Proposal:
     questions: tuple[Question, ...] = ()
     unused: tuple[str, ...] = ()
 
-    def toml(self) -> str:
-        """The recording's TOML, each key with what speaks for it."""
+    def toml(self, folder: Path | None = None) -> str:
+        """The recording's TOML, each key with what speaks for it; for another folder it names the log's whole path."""
+        beside = folder is None or folder.resolve() == self.path.parent.resolve()
         reasons = {what: f"{guess}: {why}" for what, guess, why in self.evidence}
         lines = [
             f"# How to read {self.path.name}, found by `casid import`; correct what is wrong.",
             f"# Use it as the recording:  casid identify ROBOT {self.path.stem}.toml --out result",
-            f"file = {_toml(self.path.name)}",
+            f"file = {_toml(self.path.name if beside else str(self.path.resolve()))}",
         ]
         for key, value in self.settings.items():
             given = [text for what, text in reasons.items() if what.split(",")[0] in _STATED.get(key, ())]
