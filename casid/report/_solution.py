@@ -122,7 +122,10 @@ class CertificateSection(ReportSection):
             ("lower bound", f"{solution.lower_bound:.6e}, relative gap {solution.gap:.1e}"),
             ("certified", _certified_text(solution)),
             ("largest violation", f"{solution.max_violation:.1e}{_worst(solution)}"),
-            ("time", f"{solution.build_time + solution.solve_time:.2f} s, {solution.iterations} iterations"),
+            (
+                "time of the solver",
+                f"{solution.build_time + solution.solve_time:.2f} s, {solution.iterations} iterations",
+            ),
         ]
         if study is not None:
             many = f"{study.certified} of {len(study.solutions)} certified, {study.restarts} restarts"
