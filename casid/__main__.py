@@ -3,7 +3,7 @@
 import sys
 import time
 
-#: A command that takes longer says how long it took [s].
+#: A command at a terminal that takes longer says how long it took [s].
 _LONG = 2.0
 
 
@@ -19,7 +19,7 @@ def main() -> None:
         command()
     except SystemExit as end:
         seconds = time.perf_counter() - began
-        if not end.code and seconds > _LONG:
+        if not end.code and seconds > _LONG and sys.stderr.isatty():
             sys.stderr.write(f"{seconds:.1f} s in all\n")
         raise
 

@@ -148,10 +148,8 @@ class JointsSection(ReportSection):
             )
             inertial = joint.link.inertial
             parent = "base" if joint.parent < 0 else robot.joints[joint.parent].link.name
-            table.add_row(
-                joint.name, joint.type, *([parent] if branched else []), *next(moving, ["follows", "", ""]), joint.link.name,
-                "-" if inertial is None else f"{inertial.mass:.4g}",
-            )  # fmt: skip
+            row = [joint.name, joint.type, *([parent] if branched else []), *next(moving, ["follows", "", ""])]
+            table.add_row(*row, joint.link.name, "-" if inertial is None else f"{inertial.mass:.4g}")
         return (table,)
 
     def pictures(self) -> Mapping[str, Callable[..., Figure]]:
