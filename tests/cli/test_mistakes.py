@@ -59,7 +59,7 @@ def test_options_of_identify_are_checked_before_the_work(
 
 def test_what_is_given_twice_too_long_or_in_a_folder_is_named(motion: Path) -> None:
     assert "run.npz' is given twice" in failing("identify", "spatial_2r", motion, motion)
-    long = failing("simulate", "spatial_2r", "--duration", "1e9")
+    long = failing("simulate", "panda", "--duration", "1e9")
     assert "at most 1e8, got 1000000000.0 s" in long
     (motion.parent / "recording.npz").write_bytes(motion.read_bytes())
     assert f"name a file in it, {motion.parent}" in failing("identify", "spatial_2r", motion.parent)
