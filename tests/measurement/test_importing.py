@@ -122,9 +122,7 @@ def test_columns_of_rounding_are_no_part_of_a_basis() -> None:
 
 
 @pytest.mark.claim("a second encoder that does not move is not taken for the joints' positions")
-def test_positions_that_stand_still_where_the_motors_move_are_asked_for(
-    arm: tuple[Robot, Dataset], tmp_path: Path
-) -> None:
+def test_one_of_two_measured_signals_is_not_taken_without_a_word(arm: tuple[Robot, Dataset], tmp_path: Path) -> None:
     robot, data = arm
     path = tmp_path / "log.npz"
     second = data.q * [1.0, 0.0]
@@ -133,6 +131,9 @@ def test_positions_that_stand_still_where_the_motors_move_are_asked_for(
     assert question.option == "--columns q=" and "act_pos_se_rad" in question.text and "act_pos_mot" in question.text
     found = propose(path, robot, Answers({"q": "act_pos_mot_rad"}))
     assert not found.questions and found.settings["columns"]["q"] == "act_pos_mot_rad"
+    np.savez(path, t=data.t, q=data.q, tau_current=data.tau, tau_sensor=data.tau, tau_model=data.tau)
+    (question,) = propose(path, robot).questions
+    assert question.text == "which are the torques: tau_current or tau_sensor?"
     np.savez(path, t=data.t, act_pos_se_rad=data.q, act_pos_mot_rad=100 * data.q, tau=data.tau)
     assert propose(path, robot).settings["columns"]["q"] == "act_pos_se_rad"
 

@@ -61,10 +61,11 @@ _PARTS: Mapping[str, tuple[str, ...]] = {
 _COMMANDED = frozenset({
     "soll", "sollwert", "des", "desired", "d", "cmd", "command", "commanded", "ref", "reference", "target", "goal",
     "set", "setpoint", "demand", "action", "consigne", "nominal", "plan", "planned", "ipo",
+    "model",
 })  # fmt: skip
 _MEASURED = frozenset({
     "ist", "istwert", "act", "actual", "mes", "meas", "measured", "msr", "real", "feedback", "fb", "fbk", "is",
-    "observation",
+    "observation", "sensor",
 })  # fmt: skip
 _OTHER = (
     "temper", "force", "kraft", "tcp", "cart", "error", "fehler", "abweich", "delta", "diff", "ext", "gripper", "volt",
