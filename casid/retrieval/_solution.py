@@ -173,7 +173,7 @@ class Solution(ParameterResult, Displayed):
 
     @cached_property
     def objective(self) -> float:
-        """Sum of squares, or the value of the problem's own expression."""
+        """Sum of squares, or the value of the problem's own expression, not below its floor."""
         return self.problem.objective(self.x) + self.problem.prices(self.x).get(self.problem.objective_label, 0.0)
 
     @cached_property
