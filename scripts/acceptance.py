@@ -30,7 +30,7 @@ from rich.table import Table
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent)]
 
-from benchmarks.measure import Measure, Outcome, Verdict, headline, measures, outcome, topics
+from benchmarks.measure import PUBLISHED, Measure, Outcome, Verdict, headline, measures, outcome, topics
 from benchmarks.page import publish
 
 _COLOUR = {Verdict.MET: "green", Verdict.MISSED: "red", Verdict.NOT_MEASURED: "red"}
@@ -85,6 +85,8 @@ def main() -> int:
         parser.error(f"no row of {', '.join(options.topic)} has '{options.only}' in its name; the rows are\n{listed}")
     for unknown in [name for name in options.waive if name not in names]:
         parser.error(f"--waive: no row has the name '{unknown}'; the rows are\n{listed}")
+    if options.publish:
+        os.environ[PUBLISHED] = "1"
     passed, lines = True, []
     for topic in [topic for topic in options.topic if chosen[topic]]:
         outcomes = _run(topic, chosen[topic], options)
