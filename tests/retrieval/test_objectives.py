@@ -120,6 +120,18 @@ def test_a_sum_of_squares_is_read_off_its_expression() -> None:
     assert again.objective_label == "objective" and [c.label for c in again.constraints].count("objective") == 1
 
 
+@pytest.mark.claim("the largest of several errors, bounded by an extra unknown, is minimised with a proof")
+def test_the_largest_error_is_minimised_through_an_extra() -> None:
+    robot = casid.load_robot("spatial_2r")
+    links = link_variables(robot, {"t": (0.0, 10.0)})
+    mass, worst = links["link1"].mass, links.extra("t")
+    errors = ca.vertcat(mass - 2.0, 2 * mass - 7.0, 1.5 - mass)  # 4/3 at 17/6 kg, between the last two
+    rows = Constraint("above", errors - worst, upper=0), Constraint("below", -errors - worst, upper=0)
+    found = casid.solve(Problem("minimax", links, worst, (mass_bounds(links["link1"], 1.0, 4.0), *rows)))
+    assert found.certified and found.objective == pytest.approx(4 / 3, rel=1e-6)
+    assert found(mass) == pytest.approx(17 / 6, rel=1e-6)
+
+
 def test_soft_constraints_and_an_objective_of_ones_own_are_apart() -> None:
     links, constraints, (one, two) = _arm()
     soft = soften(Constraint("light", one.mass, upper=1.5), weight=0.1)
