@@ -21,9 +21,10 @@ from casid.expressions._walk import as_function
 from casid.inertia._parameter_vector import link_slice
 from casid.retrieval._objectives import Coefficients, LeastSquares, split_objective
 from casid.retrieval._region import Facts, LinkRegion, link_regions, region_box
-from casid.retrieval._variables import LinkVariables, LinkView, link_variables
+from casid.retrieval._variables import LinkVariables, link_variables
 from casid.retrieval.constraints._bounds import PhysicalConsistency, consistency_cone, scaled_margin
 from casid.retrieval.constraints._constraint import Constraint, Setting
+from casid.retrieval.constraints._packing import packed, unpacked
 
 Array = NDArray[np.float64]
 #: What may be handed over as constraints: one, or any nesting of several.
@@ -168,11 +169,12 @@ class Problem(Displayed):
                 raise ProblemError(f"constraint '{constraint.label}'{entry} does not depend on any variable")
 
     def __repr__(self) -> str:
-        soft = sum(not c.hard for c in self.constraints)
+        stated = [c for c in self.constraints if c.label != self.objective_label]
+        soft = sum(not c.hard for c in stated)
         extras = f", {len(self.variables.extras)} extras" if self.variables.extras else ""
         return (
             f"<Problem '{self.name}': {len(self.variables)} links of '{self.variables.robot.name}'{extras}, "
-            f"{len(self.constraints)} constraints{f' ({soft} soft)' if soft else ''}, "
+            f"{len(stated)} constraints{f' ({soft} soft)' if soft else ''}, "
             f"consistency {self.consistency.name}, margin {max(entry.margin for entry in self.cones):g}>"
         )
 
@@ -345,15 +347,15 @@ class Problem(Displayed):
     # ------------------------------------------------------------------ pickling
 
     def __getstate__(self) -> dict[str, Any]:
-        packed, expressions = _pack(self.constraints, self.variables)
+        kept, expressions = packed(self.constraints, self.variables)
         plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("variables", "constraints")}
         extras = dict(self.variables.extras)
-        return {**plain, "robot": self.variables.robot, "extras": extras, "packed": packed, "expressions": expressions}
+        return {**plain, "robot": self.variables.robot, "extras": extras, "packed": kept, "expressions": expressions}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state = dict(state)
         variables = link_variables(state.pop("robot"), state.pop("extras"))
-        constraints = _unpack(state.pop("packed"), state.pop("expressions"), variables)
+        constraints = unpacked(state.pop("packed"), state.pop("expressions"), variables)
         for name, value in {**state, "variables": variables, "constraints": constraints}.items():
             object.__setattr__(self, name, value)
 
@@ -378,52 +380,3 @@ def _flattened(given: Any, name: str) -> Iterator[Constraint | PhysicalConsisten
             f"problem '{name}': a constraint must be a Constraint with bounds, got {type(given).__name__}; wrap the "
             "expression: Constraint(label, expression, lower, upper)"
         )
-
-
-@dataclass(frozen=True)
-class _Expression:
-    """Place of an expression in the list of all."""
-
-    number: int
-
-
-@dataclass(frozen=True)
-class _View:
-    """A link's view: that of the variables, or one of other expressions (a shifted body)."""
-
-    index: int
-    parameters: _Expression | None
-
-
-def _pack(constraints: tuple[Constraint, ...], variables: LinkVariables) -> tuple[list[Any], str]:
-    """Constraints as picklable data, and their expressions as one serialised function of the unknowns."""
-    expressions: list[ca.SX] = []
-
-    def store(value: Any) -> Any:
-        if isinstance(value, ca.SX):
-            expressions.append(value)
-            return _Expression(len(expressions) - 1)
-        if isinstance(value, LinkView):
-            own = value is variables.links[value.index]
-            return _View(value.index, None if own else store(value.parameters))
-        return tuple(store(v) for v in value) if isinstance(value, tuple) else value
-
-    packed = [(type(c), {f.name: store(getattr(c, f.name)) for f in fields(c) if f.init}) for c in constraints]
-    return packed, str(ca.Function("expressions", [variables.x], expressions).serialize())
-
-
-def _unpack(packed: list[Any], function: str, variables: LinkVariables) -> tuple[Constraint, ...]:
-    """Inverse of `_pack`, on new variables."""
-    expressions = ca.Function.deserialize(function).call([variables.x])
-
-    def fetch(value: Any) -> Any:
-        if isinstance(value, _Expression):
-            return expressions[value.number]
-        if isinstance(value, _View):
-            view = variables.links[value.index]
-            if value.parameters is None:
-                return view
-            return LinkView(view.name, view.index, fetch(value.parameters), view.bounds)
-        return tuple(fetch(v) for v in value) if isinstance(value, tuple) else value
-
-    return tuple(kind(**{name: fetch(value) for name, value in state.items()}) for kind, state in packed)
