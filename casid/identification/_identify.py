@@ -32,8 +32,9 @@ from casid.identification._springs import COUNTERBALANCE, SPRING, FoundSpring, s
 from casid.identification.diagnosis._delay import proven_delay, taken_out, without_delay
 from casid.identification.diagnosis._findings import Finding
 from casid.identification.diagnosis._verdict import Verdict, judge
-from casid.measurement import Dataset, Processing, prepare, read_dataset
+from casid.measurement import Dataset, Processing, prepare
 from casid.measurement._checks import check_against
+from casid.measurement.importing._log import read_log
 from casid.regression import CompressedData, Fit
 from casid.regression._cutoff_choice import processing_of_each
 from casid.regression._fit import unexcited_reasons
@@ -73,7 +74,8 @@ def identify(
     robot
         A name or a path is loaded with `casid.load_robot`.
     recordings
-        Raw recordings; paths are read with `casid.measurement.read_dataset`.
+        Raw recordings; paths are read with `casid.measurement.read_dataset`, logs of another layout as `casid import`
+        finds them, which `Dataset.notes` say.
     processing
         Filters and differences, of all recordings or of each; default and ``True``: `Processing()`, with the cut-off
         chosen for each recording (`casid.regression.choose_processing`), whatever columns it has; ``False``: every
@@ -105,8 +107,8 @@ def identify(
     """
     options = {"model": model, "estimator": estimator, "constraints": constraints, "choice": choice, "checks": checks}
     given = (recordings,) if isinstance(recordings, (Dataset, str, Path)) else tuple(recordings)
-    raw = tuple(read_dataset(one) if isinstance(one, (str, Path)) else one for one in given)
     robot = load_robot(robot) if isinstance(robot, (str, Path)) else robot
+    raw = tuple(read_log(one, robot) if isinstance(one, (str, Path)) else one for one in given)
     return _Pipeline(robot, raw, processing, delay, progress, **with_former(options, former)).run()
 
 
