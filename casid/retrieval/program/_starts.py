@@ -15,8 +15,8 @@ from casid.retrieval._region import LinkRegion
 Array = NDArray[np.float64]
 #: Smallest edge of a nominal body [m]; half the edge of one about whose size nothing is known; largest edge.
 SMALLEST_EDGE, HALF_EDGE, LARGEST_EDGE = 0.02, 0.15, 10.0
-#: How often a body is enlarged until its margin holds.
-_ENLARGED = 200
+#: Farthest centre of mass of a nominal body [m].
+FARTHEST = 1e6
 _ROWS, _COLUMNS = np.array(TENSOR_INDEX).T
 
 
@@ -104,19 +104,17 @@ def _finite_range(low: float, high: float) -> tuple[float, float]:
 
 def _box_body(link: str, mass: float, centre: Array, edges: Array, margin: float) -> Array:
     """A uniform box; larger and heavier than asked for where its pseudo-inertia would not keep the margin."""
-    for _ in range(_ENLARGED):
+    if np.abs(centre).max() > FARTHEST:
+        raise ProblemError(
+            f"{link}: its centre of mass is bounded to about {np.abs(centre).max():.3g} m: no body there keeps its "
+            "margin in double precision; metres are expected, not mm"
+        )
+    while True:
         second = mass * edges**2 / 12
-        with np.errstate(over="ignore", invalid="ignore"):
-            body = to_standard(mass, centre, np.diag(second.sum() - second))
-        if not np.isfinite(body).all():
-            break
+        body = to_standard(mass, centre, np.diag(second.sum() - second))
         if np.linalg.eigvalsh(pseudo_inertia(body))[0] > margin:
             return body
         edges, mass = 1.2 * edges, max(mass, 1.2 * margin) * 1.02
-    raise ProblemError(
-        f"{link}: its centre of mass is bounded to about {np.abs(centre).max():.3g} m: no body there keeps the margin "
-        "in double precision; metres are expected, not mm"
-    )
 
 
 def _box(com: Array) -> tuple[Array, Array]:
