@@ -76,7 +76,8 @@ class BodiesSection(ReportSection):
 
     def tables(self) -> Sequence[Table]:
         """One row for each link."""
-        return (links_table(self.solution.link_parameters),)
+        title = "Links" if self.solution.problem.objective_label else "Best-fitting links"
+        return (links_table(self.solution.link_parameters, title),)
 
     def record(self) -> Mapping[str, Any]:
         """Parameters, and what they mean for each link."""
