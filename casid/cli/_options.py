@@ -286,12 +286,12 @@ class Settings:
         robot
             As `robot` made it.
         """
-        from casid.measurement import read_dataset
         from casid.measurement._checks import check_against, without_locked
+        from casid.measurement.importing._log import read_log
 
         own = self.of(path)
         columns = {"tau": own.given["tau"]} if "tau" in own.given else None
-        data = read_dataset(path, columns=columns, rate_without_time=own.given.get("rate"))
+        data = read_log(path, robot, columns=columns, rate_without_time=own.given.get("rate"))
         return own._counted(check_against(without_locked(data, robot), robot), robot)
 
     def _counted(self, data: Dataset, robot: Robot) -> Dataset:

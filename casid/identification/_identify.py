@@ -32,8 +32,9 @@ from casid.identification._springs import COUNTERBALANCE, SPRING, FoundSpring, s
 from casid.identification.diagnosis._delay import proven_delay, taken_out, without_delay
 from casid.identification.diagnosis._findings import Finding
 from casid.identification.diagnosis._verdict import Verdict, judge
-from casid.measurement import Dataset, Processing, prepare, read_dataset
+from casid.measurement import Dataset, Processing, prepare
 from casid.measurement._checks import check_against
+from casid.measurement.importing._log import read_log
 from casid.regression import CompressedData, Fit
 from casid.regression._cutoff_choice import processing_of_each
 from casid.regression._fit import unexcited_reasons
@@ -73,7 +74,8 @@ def identify(
     robot
         A name or a path is loaded with `casid.load_robot`.
     recordings
-        Raw recordings; paths are read with `casid.measurement.read_dataset`.
+        Raw recordings; paths are read with `casid.measurement.read_dataset`, logs of another layout as `casid import`
+        finds them, which `Dataset.notes` say.
     processing
         Filters and differences, of all recordings or of each; default and ``True``: `Processing()`, with the cut-off
         chosen for each recording (`casid.regression.choose_processing`), whatever columns it has; ``False``: every
@@ -104,12 +106,12 @@ def identify(
         What is wrong with the recordings, the options, or the constraints.
     """
     options = {"model": model, "estimator": estimator, "constraints": constraints, "choice": choice, "checks": checks}
-    raw = _datasets(recordings)
     robot = load_robot(robot) if isinstance(robot, (str, Path)) else robot
+    raw = _datasets(recordings, robot)
     return _Pipeline(robot, raw, processing, delay, progress, **with_former(options, former)).run()
 
 
-def _datasets(recordings: Any) -> tuple[Dataset, ...]:
+def _datasets(recordings: Any, robot: Robot) -> tuple[Dataset, ...]:
     """Recordings as given, paths read; DatasetError for arrays and the like."""
     given = tuple(recordings) if isinstance(recordings, Sequence) and not isinstance(recordings, str) else (recordings,)
     strange = [one for one in given if not isinstance(one, (Dataset, str, Path))]
@@ -118,7 +120,7 @@ def _datasets(recordings: Any) -> tuple[Dataset, ...]:
             f"recordings: expected paths or Datasets, got {type(strange[0]).__name__}; of arrays: "
             "casid.measurement.Dataset(t, q, tau), one row a sample"
         )
-    return tuple(read_dataset(one) if isinstance(one, (str, Path)) else one for one in given)
+    return tuple(read_log(one, robot) if isinstance(one, (str, Path)) else one for one in given)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -148,20 +148,27 @@ def group_columns(header: Sequence[str], table: Array, where: str) -> Columns:
                 arrays[signal], numbers[signal] = table[:, [found[name] for name in names]], tuple(map(int, names))
             else:
                 joints[signal] = tuple(found)
-    for signal in _BY_JOINT if joints else ():  # 'tau_joint1': joint 'joint1', where others are named
+    for signal in _BY_JOINT if joints else ():  # 'tau_joint1', 'tau_joint_a': joints 'joint1', 'joint_a' as others are
         name = _present(arrays, signal)
-        found = {} if name is None or name not in numbers else _by_joint(header, signal, where)
-        if name is not None and found and set(found) in map(set, joints.values()):
-            arrays[name], joints[name] = table[:, list(found.values())], tuple(found)
-            del numbers[name]
+        if name is None or not (name in numbers or name in joints):
+            continue
+        for known in {frozenset(of) for other, of in joints.items() if other != name}:
+            found = _by_joint(header, signal, where, known)
+            if set(found) == known:
+                arrays[name], joints[name] = table[:, list(found.values())], tuple(found)
+                numbers.pop(name, None)
+                break
     return Columns(arrays, joints, numbers)
 
 
-def _by_joint(header: Sequence[str], signal: str, where: str) -> dict[str, int]:
-    """Column of each joint of a signal, for names such as ``q_shoulder`` and ``/states/shoulder/position``."""
+def _by_joint(header: Sequence[str], signal: str, where: str, known: Collection[str] = ()) -> dict[str, int]:
+    """Column of each joint of a signal, for names such as ``q_shoulder`` and ``/states/shoulder/position``.
+
+    Where a name can be read in several ways, as that of one of the ``known`` joints.
+    """
     found: dict[str, int] = {}
     for column, word in enumerate(header):
-        joint = _joint_of(word, signal)
+        joint = _joint_of(word, signal, known)
         if joint is None:
             continue
         if joint in found:
@@ -181,8 +188,8 @@ def _numbered(word: str) -> tuple[str, int]:
     return (label, int(number)) if label and 0 < len(number) < 7 else (word, _NO_NUMBER)
 
 
-def _joint_of(word: str, signal: str) -> str | None:
-    """Name or number of the joint whose ``signal`` a column holds; None for other columns."""
+def _joint_of(word: str, signal: str, known: Collection[str] = ()) -> str | None:
+    """Name or number of the joint whose ``signal`` a column holds; None for other columns; see `_by_joint`."""
     tokens = [token for token in _SEPARATORS.split(word) if token]
     for k in reversed(range(len(tokens)) if len(tokens) > 1 else ()):
         if tokens[k].lower() in SYNONYMS[signal]:
@@ -192,9 +199,9 @@ def _joint_of(word: str, signal: str) -> str | None:
         longer = [w for others in SYNONYMS.values() for w in others if len(w) > own]
         if any(word.lower() == w or word.lower().startswith(f"{w}_") for w in longer):
             return None  # 'q_des_shoulder' is no joint 'des_shoulder'
-        for synonym in sorted(SYNONYMS[signal], key=len, reverse=True):
-            if word.lower().startswith(f"{synonym}_") and len(word) > len(synonym) + 1:
-                return word[len(synonym) + 1 :]
+        read = [word[len(synonym) + 1 :] for synonym in sorted(SYNONYMS[signal], key=len, reverse=True)
+                if word.lower().startswith(f"{synonym}_") and len(word) > len(synonym) + 1]  # fmt: skip
+        return next((joint for joint in read if joint in known), read[0] if read else None)
     return None
 
 

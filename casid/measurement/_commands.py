@@ -185,10 +185,13 @@ def held_commands(t: ArrayLike, u: ArrayLike, at: ArrayLike, linear: bool = Fals
 def has_commands_only(path: str | Path) -> bool:
     """Whether a recording is to be identified from its commands: its TOML describes a servo, or it has no torques.
 
+    A file without a TOML whose columns are not understood is none: its layout is looked for, see
+    `casid.measurement.importing`.
+
     Raises
     ------
     DatasetError
-        If the file cannot be read.
+        If a TOML, or the file that it describes, cannot be read.
     """
     path = Path(path)
     options: dict[str, Any] = {}
@@ -197,7 +200,12 @@ def has_commands_only(path: str | Path) -> bool:
         if "servo" in tables or "unknown" in tables:
             return True
         path, options = read_description(path)
-    found, _ = choose_signals(_table(path, options), options.get("columns", {}), path.name, ())
+    try:
+        found, _ = choose_signals(_table(path, options), options.get("columns", {}), path.name, ())
+    except DatasetError:
+        if options:
+            raise
+        return False
     return "q_des" in found and "tau" not in found
 
 

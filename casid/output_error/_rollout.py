@@ -180,7 +180,8 @@ class Branch:
     def _routine(self, functions: tuple[ca.Function, ca.Function]) -> ctypes._NamedFuncPointer:
         names = [c_name(function) for function in functions]
         words = {"N": functions[0].size1_in(0), "LINKS": self.n, "STIFF": STIFF, "KINDS": len(KINDS),
-                 "MOTION": names[0], "SLOPES": names[1], **{kind.upper(): number for number, kind in enumerate(KINDS)}}  # fmt: skip
+                 "MOTION": names[0], "SLOPES": names[1],
+                 **{kind.upper(): number for number, kind in enumerate(KINDS)}}  # fmt: skip
         template = "".join(f"#define {word} {value}\n" for word, value in words.items()) + STEP
 
         def written(built: Sequence[CFunction]) -> str:

@@ -16,11 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 from rich.table import Table
 
 from casid.description import Robot
-from casid.description._shapes import Shape, shapes_found
-from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.inertia import LinkParameters, from_standard
 from casid.inertia._parameter_vector import link_slice
+from casid.report._shapes import Shape, link_placements, shapes_found
 from casid.report._style import FAINT, INK, MUTED, link_colours, new_figure, set_title
 from casid.report._tables import PlainTable
 
@@ -110,13 +109,7 @@ def middle_posture(robot: Robot) -> Array:
     return np.where(bounded, np.where(bounded, lower, 0.0) / 2 + np.where(bounded, upper, 0.0) / 2, 0.0)
 
 
-def link_placements(robot: Robot, q: ArrayLike) -> list[Array]:
-    """Placement of each link frame in the base frame at joint positions q, 4x4 each."""
-    outputs = Model(robot).forward_kinematics.call([np.asarray(q, dtype=float)])
-    return [np.array(T, dtype=float) for T in outputs]
-
-
-def _moved(shape: Shape, placements: list[Array]) -> Shape:
+def _moved(shape: Shape, placements: Array) -> Shape:
     """The shape in the base frame."""
     placement = placements[shape.joint] if shape.joint >= 0 else np.eye(4)
     return Shape(shape.joint, shape.vertices @ placement[:3, :3].T + placement[:3, 3], shape.faces)
@@ -143,7 +136,7 @@ def _ellipsoid(parameters: Array, placement: Array) -> _Ellipsoid:
     return _Ellipsoid(centre, semi_axes, np.einsum("ij,juv->iuv", semi_axes, sphere) + centre[:, None, None])
 
 
-def _skeleton(axes: Axes3D, robot: Robot, placements: list[Array]) -> None:
+def _skeleton(axes: Axes3D, robot: Robot, placements: Array) -> None:
     """Lines from each link's origin to its parent's, the base as a square."""
     for joint, T in zip(robot.joints, placements, strict=True):
         start = placements[joint.parent][:3, 3] if joint.parent >= 0 else np.zeros(3)

@@ -45,24 +45,28 @@ class ProblemSection(ReportSection):
     def tables(self) -> Sequence[Table]:
         """Summary, and one row for each constraint."""
         problem = self.problem
-        soft = sum(not constraint.hard for constraint in problem.constraints)
+        stated = [constraint for constraint in problem.constraints if constraint.label != problem.objective_label]
+        soft = sum(not constraint.hard for constraint in stated)
         rows = [
             ("robot", f"{problem.variables.robot.name}, {len(problem.variables)} links"),
             ("unknowns", str(problem.variables.size)),
-            ("rows of the objective", str(problem.objective.matrix.shape[0])),
-            ("constraints", f"{len(problem.constraints)}, {soft} of them soft"),
+            (
+                "rows of the objective",
+                f"{problem.objective.matrix.shape[0]}{', and an expression' * bool(problem.objective_label)}",
+            ),
+            ("constraints", f"{len(stated)}, {soft} of them soft"),
             ("consistency", f"{problem.consistency.name}, margin {max(entry.margin for entry in problem.cones):g}"),
             *([("source", problem.source)] if problem.source else []),
         ]
         table = PlainTable("Constraints")
         for column in ("label", "from", "to", "entries", "kind"):
             table.add_column(column)
-        for constraint in problem.constraints:
+        for constraint in stated:
             low, high = (f"{float(end(np.asarray(bound))):.4g}" for end, bound in (
                 (np.min, constraint.lower), (np.max, constraint.upper)))  # fmt: skip
             kind = "hard" if constraint.hard else f"soft, weight {np.max(constraint.weight):.4g}"
             table.add_row(constraint.label, low, high, str(constraint.size), kind)
-        return (summary_table(f"Problem {problem.name}", rows), *([table] if problem.constraints else []))
+        return (summary_table(f"Problem {problem.name}", rows), *([table] if stated else []))
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +77,8 @@ class BodiesSection(ReportSection):
 
     def tables(self) -> Sequence[Table]:
         """One row for each link."""
-        return (links_table(self.solution.link_parameters),)
+        title = "Links" if self.solution.problem.objective_label else "Best-fitting links"
+        return (links_table(self.solution.link_parameters, title),)
 
     def record(self) -> Mapping[str, Any]:
         """Parameters, and what they mean for each link."""
@@ -348,9 +353,10 @@ def _known(value: float) -> float | None:
 
 
 def _certified_text(solution: Solution) -> str:
-    if solution.certified:
-        return "yes: no parameters that obey the constraints can fit noticeably better"
-    return "no: better parameters that obey the constraints cannot be excluded"
+    if not solution.certified:
+        return "no: better parameters that obey the constraints cannot be excluded"
+    better = "reach a noticeably smaller objective" if solution.problem.objective_label else "fit noticeably better"
+    return f"yes: no parameters that obey the constraints can {better}"
 
 
 def _objective_text(solution: Solution) -> str:

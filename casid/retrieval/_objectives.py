@@ -22,10 +22,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.description import Robot
 from casid.errors import DatasetError, ProblemError
+from casid.expressions._walk import as_function
 from casid.inertia import consistency, from_pseudo_inertia, pseudo_inertia
 from casid.inertia._divergence import Divergence, divergence_root
 from casid.inertia._parameter_vector import link_slice, standard_size
 from casid.retrieval._variables import LinkVariables
+
+_ARITHMETIC = {ca.OP_INPUT, ca.OP_OUTPUT, ca.OP_CONST, ca.OP_ASSIGN, ca.OP_ADD, ca.OP_SUB, ca.OP_MUL, ca.OP_DIV,
+               ca.OP_NEG, ca.OP_SQ, ca.OP_TWICE}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +43,7 @@ class LeastSquares:
     target : ndarray, shape (p,)
         r.
     constant : float
-        The part of the sum of squares that does not depend on x, >= 0.
+        The part that does not depend on x; negative only where a whole objective, not a sum of squares, is meant.
     """
 
     matrix: NDArray[np.float64]
@@ -54,10 +58,8 @@ class LeastSquares:
                 raise DatasetError(f"objective: {name} has a NaN or infinite entry at {place}")
             array.setflags(write=False)
             object.__setattr__(self, name, array)
-        if not (np.isfinite(self.constant) and self.constant >= 0):
-            raise DatasetError(
-                f"objective: the constant is a part of the sum of squares, finite and >= 0; got {self.constant}"
-            )
+        if not np.isfinite(self.constant):
+            raise DatasetError(f"objective: the constant must be finite, got {self.constant}")
         if self.matrix.ndim != 2 or self.target.shape != self.matrix.shape[:1]:
             raise DatasetError(
                 f"objective: expected a matrix (p, N) and a target (p,), got {self.matrix.shape} and "
@@ -83,8 +85,8 @@ class LeastSquares:
 
     @property
     def size(self) -> float:
-        """Value at x = 0 (1 if that is zero): reference for the solver's scale."""
-        return float(self.target @ self.target) + self.constant or 1.0
+        """Value at x = 0 (1 if that is zero) without the sign of the constant: reference for the solver's scale."""
+        return float(self.target @ self.target) + abs(self.constant) or 1.0
 
     def negligible(self, x: ArrayLike) -> float:
         """Sum of squares at x that counts as zero: every residual 1e-10 of the terms that it is the difference of.
@@ -99,38 +101,55 @@ class LeastSquares:
         return np.asarray(2.0 * self.matrix.T @ (self.matrix @ x - self.target))
 
 
-def sum_of_squares(expression: ca.SX, variables: LinkVariables, where: str) -> LeastSquares:
-    """A CasADi expression that is a convex quadratic of the unknowns, ``x' H x / 2 + b' x + c``, as ``||R x - r||^2``.
+def split_objective(expression: ca.SX, variables: LinkVariables, where: str) -> tuple[LeastSquares, ca.SX | None]:
+    """A CasADi expression as the sum of squares that is in it, and what is left.
+
+    A convex quadratic ``x'H x / 2 + b'x + c`` is ``||R x - r||^2 + constant``, plus ``s'x`` where b has a part s in
+    H's null space; any other expression is left as it is.
+
+    Returns
+    -------
+    squares : LeastSquares
+    left : SX or None
+        What is to be added; ``None``: nothing.
 
     Raises
     ------
     ProblemError
-        For any other expression, with the soft constraint that minimises it.
+        For an expression that is not one number, is a constant, or has symbols that are no unknowns.
     """
-    advice = (
-        f"{where}: the objective is not a convex sum of squares of the unknowns; minimise any other expression as a "
-        "soft constraint, soften(Constraint('name', expression, upper=LEAST), weight=1.0) with LEAST below all it can "
-        "reach, and give data by least_squares or base_parameter_error"
-    )
     if expression.numel() != 1:
         raise ProblemError(f"{where}: the objective has shape {expression.shape}; expected one number")
     x = variables.x
+    if ca.Function("free", [x], [expression], {"allow_free": True}).free_sx():
+        raise ProblemError(f"{where}: the objective has symbols that are not the problem's link_variables")
+    if not ca.depends_on(expression, x):
+        raise ProblemError(f"{where}: the objective depends on no unknown")
+    none = LeastSquares(np.zeros((0, variables.size)), np.zeros(0))
     H, b = ca.hessian(expression, x)
-    if ca.depends_on(H, x):
-        raise ProblemError(advice)
-    zero = np.zeros(variables.size)
-    curved, slope, value = ca.Function("objective", [x], [H, b, expression])(zero)
-    eigenvalues, vectors = np.linalg.eigh(np.asarray(curved, dtype=float) / 2)
-    kept = eigenvalues > 1e-13 * max(float(np.abs(eigenvalues).max()), 1e-300)
+    if not _is_polynomial(expression, x) or ca.depends_on(H, x):
+        return none, expression
+    curved, slope, value = ca.Function("objective", [x], [H, b, expression])(np.zeros(variables.size))
+    eigenvalues, vectors = np.linalg.eigh(np.asarray(ca.densify(curved), dtype=float) / 2)
+    largest = float(np.abs(eigenvalues).max())
+    if not np.isfinite(float(value)) or eigenvalues.min() < -1e-10 * largest:
+        return none, expression
+    kept = eigenvalues > 1e-13 * max(largest, 1e-300)
     R = np.sqrt(eigenvalues[kept])[:, None] * vectors[:, kept].T
-    steep = np.asarray(slope, dtype=float).ravel()
+    steep = np.asarray(ca.densify(slope), dtype=float).ravel()
     r = -vectors[:, kept].T @ steep / (2 * np.sqrt(eigenvalues[kept]))
-    constant = float(value) - float(r @ r)
-    size = max(abs(float(value)), float(r @ r), 1e-300)
-    straight = np.linalg.norm(steep + 2 * R.T @ r) > 1e-9 * np.linalg.norm(steep)  # a slope where nothing is curved
-    if eigenvalues.min() < -1e-10 * np.abs(eigenvalues).max() or straight or not kept.any() or constant < -1e-9 * size:
-        raise ProblemError(advice)
-    return LeastSquares(R, r, max(constant, 0.0))
+    rest, constant = steep + 2 * R.T @ r, float(value) - float(r @ r)
+    if abs(constant) <= 1e-9 * max(abs(float(value)), float(r @ r)):  # rounding of a sum of squares alone
+        constant = max(constant, 0.0)
+    flat = np.abs(rest) <= 1e-9 * np.linalg.norm(steep)
+    squares = LeastSquares(R, r, constant)
+    return squares, None if flat.all() else ca.dot(ca.sparsify(ca.DM(np.where(flat, 0.0, rest))), x)
+
+
+def _is_polynomial(expression: ca.SX, x: ca.SX) -> bool:
+    """Whether it is made of sums, products and quotients alone: its derivatives then say all of it."""
+    function = as_function(expression, x)
+    return {function.instruction_id(k) for k in range(function.n_instructions())} <= _ARITHMETIC
 
 
 def base_parameter_error(

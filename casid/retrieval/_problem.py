@@ -16,12 +16,15 @@ from casid.errors import ProblemError
 from casid.expressions import conditions
 from casid.expressions._conditions import Condition, has_conditions
 from casid.expressions._evaluate import NumpyFunction
+from casid.expressions._intervals import enclose
+from casid.expressions._walk import as_function
 from casid.inertia._parameter_vector import link_slice
-from casid.retrieval._objectives import Coefficients, LeastSquares, sum_of_squares
-from casid.retrieval._region import Facts, LinkRegion, link_regions
-from casid.retrieval._variables import LinkVariables, LinkView, link_variables
+from casid.retrieval._objectives import Coefficients, LeastSquares, split_objective
+from casid.retrieval._region import Facts, LinkRegion, link_regions, region_box
+from casid.retrieval._variables import LinkVariables, link_variables
 from casid.retrieval.constraints._bounds import PhysicalConsistency, consistency_cone, scaled_margin
 from casid.retrieval.constraints._constraint import Constraint, Setting
+from casid.retrieval.constraints._packing import packed, unpacked
 
 Array = NDArray[np.float64]
 #: What may be handed over as constraints: one, or any nesting of several.
@@ -30,14 +33,19 @@ Constraints: TypeAlias = "Constraint | PhysicalConsistency | Iterable[Constraint
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Problem(Displayed):
-    """Minimise a sum of squares over physically consistent parameters that obey the constraints.
+    """Minimise an objective over physically consistent parameters that obey the constraints.
+
+    An objective that is no sum of squares is ``f(x) = ||R x - r||^2 + g(x)``: what g exceeds its floor by is the price
+    of a soft constraint ``g(x) <= floor``, the floor being the least value that interval arithmetic allows g within the
+    region of the hard constraints. The lower bound is that of any problem with a soft constraint: never below the
+    floor, and tight where g is linear.
 
     Attributes
     ----------
     name : str
     variables : LinkVariables
     objective : LeastSquares
-        Or a CasADi expression of the unknowns that is a convex sum of squares; minimise others as soft constraints.
+        Or any CasADi expression of the unknowns.
     constraints : tuple of Constraint
         Hard and soft; any nesting of tuples is flattened. `PhysicalConsistency` entries may be mixed in.
     consistency : ConsistencyCone
@@ -53,12 +61,14 @@ class Problem(Displayed):
         What the objective was made from, for reports and for the noise.
     source : str
         Where the numbers come from.
+    objective_label : str
+        Label of the soft constraint for the part of an objective that is no sum of squares; empty: there is none.
 
     Raises
     ------
     ProblemError
-        For anything that is no constraint, labels that occur twice, symbols of other variables, or an objective of
-        another size.
+        For anything that is no constraint, labels that occur twice, symbols of other variables, an objective of
+        another size, or an expression that the constraints do not bound from below.
     """
 
     name: str
@@ -70,6 +80,7 @@ class Problem(Displayed):
     link_consistency: tuple[PhysicalConsistency, ...] = ()
     coefficients: Coefficients | None = None
     source: str = ""
+    objective_label: str = ""
     cones: tuple[PhysicalConsistency, ...] = field(default=(), init=False)
 
     def __post_init__(self) -> None:
@@ -80,8 +91,9 @@ class Problem(Displayed):
                 own[entry.link] = entry
             else:
                 constraints.append(entry)
+        left = None
         if isinstance(self.objective, ca.SX):
-            squares = sum_of_squares(self.objective, self.variables, f"problem '{self.name}'")
+            squares, left = split_objective(self.objective, self.variables, f"problem '{self.name}'")
             object.__setattr__(self, "objective", squares)
         if not isinstance(self.objective, LeastSquares):
             raise ProblemError(
@@ -109,6 +121,26 @@ class Problem(Displayed):
             )
         self._check_labels()
         self._check_expressions()
+        if left is not None:
+            self._take(left)
+
+    def _take(self, expression: ca.SX) -> None:
+        """Add an expression to the objective, as the price of a soft constraint."""
+        margins = [entry.margin if entry.cone.triangle else 0.0 for entry in self.cones]
+        low, high, quotients = region_box(self.regions, margins, tuple(self.variables.extras.values()))
+        floor = float(enclose(as_function(expression, self.variables.x), low, high, quotients)[0].low)
+        if not np.isfinite(floor):
+            raise ProblemError(
+                f"problem '{self.name}': nothing is known to bound the objective from below; bound what it depends on "
+                "(masses, centres of mass, inertias, extras), or state it as soften(Constraint('name', expression, "
+                "upper=LEAST), weight=1.0) with LEAST below all it can reach"
+            )
+        label = self.free_label("objective")
+        own = Constraint(label, expression, upper=floor, weight=1.0)
+        squares = replace(self.objective, constant=self.objective.constant + floor)
+        object.__setattr__(self, "objective", squares)
+        object.__setattr__(self, "constraints", (*self.constraints, own))
+        object.__setattr__(self, "objective_label", label)
 
     def _margin(self, link: int) -> float:
         return scaled_margin(self.facts.second_moment(link)) if self.margin is None else self.margin
@@ -137,11 +169,12 @@ class Problem(Displayed):
                 raise ProblemError(f"constraint '{constraint.label}'{entry} does not depend on any variable")
 
     def __repr__(self) -> str:
-        soft = sum(not c.hard for c in self.constraints)
+        stated = [c for c in self.constraints if c.label != self.objective_label]
+        soft = sum(not c.hard for c in stated)
         extras = f", {len(self.variables.extras)} extras" if self.variables.extras else ""
         return (
             f"<Problem '{self.name}': {len(self.variables)} links of '{self.variables.robot.name}'{extras}, "
-            f"{len(self.constraints)} constraints{f' ({soft} soft)' if soft else ''}, "
+            f"{len(stated)} constraints{f' ({soft} soft)' if soft else ''}, "
             f"consistency {self.consistency.name}, margin {max(entry.margin for entry in self.cones):g}>"
         )
 
@@ -164,6 +197,20 @@ class Problem(Displayed):
             if label not in known:
                 raise ProblemError(f"problem '{self.name}' has no constraint '{label}'")
         return replace(self, constraints=tuple(c for c in self.constraints if c.label not in labels))
+
+    def require_squares(self, purpose: str) -> None:
+        """Refuse what needs a sum of squares as objective.
+
+        Raises
+        ------
+        ProblemError
+            If the objective is another expression.
+        """
+        if self.objective_label:
+            raise ProblemError(
+                f"problem '{self.name}': {purpose} need a sum of squares as objective, this problem minimises another "
+                "expression; state the fit with least_squares or base_parameter_error"
+            )
 
     def free_label(self, text: str) -> str:
         """The text, numbered where a constraint already has it as its label."""
@@ -273,36 +320,42 @@ class Problem(Displayed):
         return bodies and self.hard_violation(amounts) <= tolerance
 
     @cached_property
-    def _soft_rows(self) -> tuple[NumpyFunction, Array, Array, Array] | None:
-        """Soft constraints' solver rows, their bounds and weights."""
-        rows = [(row, c.weight) for c in self.constraints if not c.hard for row in c.rows(self.setting)]
+    def _soft_rows(self) -> tuple[NumpyFunction, Array, Array, Array, tuple[str, ...]] | None:
+        """Soft constraints' solver rows, their bounds, weights and labels."""
+        rows = [(row, c) for c in self.constraints if not c.hard for row in c.rows(self.setting)]
         if not rows:
             return None
         function = NumpyFunction(ca.vertcat(*[row.expression for row, _ in rows]), self.variables.x)
         low, high = np.array([row.lower for row, _ in rows]), np.array([row.upper for row, _ in rows])
-        return function, low, high, np.array([weight for _, weight in rows], dtype=float)
+        return function, low, high, np.array([c.weight for _, c in rows], dtype=float), tuple(c.label for _, c in rows)
+
+    def prices(self, x: NDArray[np.float64]) -> dict[str, float]:
+        """Price of each soft constraint's violation at x: of its solver rows, see `soften`; infinite if undefined."""
+        if self._soft_rows is None:
+            return {}
+        function, low, high, weights, labels = self._soft_rows
+        value = function(np.asarray(x, dtype=float))
+        found = dict.fromkeys(labels, 0.0)
+        for label, price in zip(labels, weights * np.maximum(np.maximum(low - value, value - high), 0.0), strict=True):
+            found[label] += float("inf") if np.isnan(price) else float(price)
+        return found
 
     def penalty(self, x: NDArray[np.float64]) -> float:
-        """Price of the soft constraints' violations at x: of their solver rows, see `soften`; infinite if undefined."""
-        if self._soft_rows is None:
-            return 0.0
-        function, low, high, weights = self._soft_rows
-        value = function(np.asarray(x, dtype=float))
-        price = float(weights @ np.maximum(np.maximum(low - value, value - high), 0.0))
-        return float("inf") if np.isnan(price) else price
+        """Price of all soft constraints' violations at x."""
+        return sum(self.prices(x).values())
 
     # ------------------------------------------------------------------ pickling
 
     def __getstate__(self) -> dict[str, Any]:
-        packed, expressions = _pack(self.constraints, self.variables)
+        kept, expressions = packed(self.constraints, self.variables)
         plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("variables", "constraints")}
         extras = dict(self.variables.extras)
-        return {**plain, "robot": self.variables.robot, "extras": extras, "packed": packed, "expressions": expressions}
+        return {**plain, "robot": self.variables.robot, "extras": extras, "packed": kept, "expressions": expressions}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state = dict(state)
         variables = link_variables(state.pop("robot"), state.pop("extras"))
-        constraints = _unpack(state.pop("packed"), state.pop("expressions"), variables)
+        constraints = unpacked(state.pop("packed"), state.pop("expressions"), variables)
         for name, value in {**state, "variables": variables, "constraints": constraints}.items():
             object.__setattr__(self, name, value)
 
@@ -327,52 +380,3 @@ def _flattened(given: Any, name: str) -> Iterator[Constraint | PhysicalConsisten
             f"problem '{name}': a constraint must be a Constraint with bounds, got {type(given).__name__}; wrap the "
             "expression: Constraint(label, expression, lower, upper)"
         )
-
-
-@dataclass(frozen=True)
-class _Expression:
-    """Place of an expression in the list of all."""
-
-    number: int
-
-
-@dataclass(frozen=True)
-class _View:
-    """A link's view: that of the variables, or one of other expressions (a shifted body)."""
-
-    index: int
-    parameters: _Expression | None
-
-
-def _pack(constraints: tuple[Constraint, ...], variables: LinkVariables) -> tuple[list[Any], str]:
-    """Constraints as picklable data, and their expressions as one serialised function of the unknowns."""
-    expressions: list[ca.SX] = []
-
-    def store(value: Any) -> Any:
-        if isinstance(value, ca.SX):
-            expressions.append(value)
-            return _Expression(len(expressions) - 1)
-        if isinstance(value, LinkView):
-            own = value is variables.links[value.index]
-            return _View(value.index, None if own else store(value.parameters))
-        return tuple(store(v) for v in value) if isinstance(value, tuple) else value
-
-    packed = [(type(c), {f.name: store(getattr(c, f.name)) for f in fields(c) if f.init}) for c in constraints]
-    return packed, str(ca.Function("expressions", [variables.x], expressions).serialize())
-
-
-def _unpack(packed: list[Any], function: str, variables: LinkVariables) -> tuple[Constraint, ...]:
-    """Inverse of `_pack`, on new variables."""
-    expressions = ca.Function.deserialize(function).call([variables.x])
-
-    def fetch(value: Any) -> Any:
-        if isinstance(value, _Expression):
-            return expressions[value.number]
-        if isinstance(value, _View):
-            view = variables.links[value.index]
-            if value.parameters is None:
-                return view
-            return LinkView(view.name, view.index, fetch(value.parameters), view.bounds)
-        return tuple(fetch(v) for v in value) if isinstance(value, tuple) else value
-
-    return tuple(kind(**{name: fetch(value) for name, value in state.items()}) for kind, state in packed)

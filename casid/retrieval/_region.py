@@ -321,6 +321,26 @@ def com_quotients(link: int, com: Array) -> dict[tuple[int, int], Array]:
     return {(moment_slice(link).start + axis, mass_index(link)): com[..., axis, :] for axis in range(3)}
 
 
+def region_box(
+    regions: Sequence[LinkRegion], margins: Sequence[float], extras: Sequence[tuple[float, float]]
+) -> tuple[Array, Array, dict[tuple[int, int], Array]]:
+    """Bounds of all unknowns, shape (N,) each, and those of their quotients first moment over mass.
+
+    Where a body's pseudo-inertia is at least margin > 0, so is its mass, and twice that the diagonal of its inertia.
+    """
+    lows, highs, quotients = [], [], dict[tuple[int, int], Array]()
+    for k, (region, margin) in enumerate(zip(regions, margins, strict=True)):
+        low, high = -region.box, region.box.copy()
+        low[-1], high[-1] = region.mass
+        if margin > 0:
+            low[_DIAGONAL], low[-1] = 2 * margin, max(region.mass[0], margin)
+        lows.append(low)
+        highs.append(high)
+        quotients.update(com_quotients(k, region.com))
+    ends = np.array(extras, dtype=float).reshape(-1, 2)
+    return np.concatenate([*lows, ends[:, 0]]), np.concatenate([*highs, ends[:, 1]]), quotients
+
+
 def _region(facts: Facts, k: int, mass: Array, cone: ConsistencyCone) -> LinkRegion:
     com, inertia, reach = facts.com[k], facts.inertia_com[k], float(facts.reach[k])
     consistent = cone.positive_mass

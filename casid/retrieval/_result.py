@@ -47,7 +47,7 @@ class ParameterResult(ABC):
 
 
 def relative_gap(value: float, bound: float, negligible: float) -> float:
-    """``(value - bound) / max(value, negligible)``.
+    """``(value - bound) / max(|value|, negligible)``.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def relative_gap(value: float, bound: float, negligible: float) -> float:
     float
         No feasible point is better than the value by more than this share of it. >= 0 up to rounding.
     """
-    return float((value - bound) / max(value, negligible))
+    return float((value - bound) / max(abs(value), negligible))
 
 
 def checked_bound(bound: float, value: float, negligible: float, what: str) -> float:

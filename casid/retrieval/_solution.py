@@ -173,13 +173,14 @@ class Solution(ParameterResult, Displayed):
 
     @cached_property
     def objective(self) -> float:
-        """Plain sum of squares."""
-        return self.problem.objective(self.x)
+        """Sum of squares, or the value of the problem's own expression, not below its floor."""
+        return self.problem.objective(self.x) + self.problem.prices(self.x).get(self.problem.objective_label, 0.0)
 
     @cached_property
     def penalty(self) -> float:
         """Price of the violations of soft constraints."""
-        return self.problem.penalty(self.x)
+        prices = self.problem.prices(self.x)
+        return sum(price for label, price in prices.items() if label != self.problem.objective_label)
 
     @property
     def total(self) -> float:
@@ -198,7 +199,7 @@ class Solution(ParameterResult, Displayed):
 
     @cached_property
     def gap(self) -> float:
-        """``(total - lower_bound) / max(total, negligible)``, see `relative_gap`; infinite where x is not feasible."""
+        """``(total - lower_bound) / max(|total|, negligible)``, see `relative_gap`; infinite at infeasible points."""
         if not self.feasible:
             return float("inf")
         return relative_gap(self.total, self.lower_bound, self.problem.objective.negligible(self.x))

@@ -13,6 +13,9 @@ from pathlib import Path
 from casid.testing._peers import NotMeasured as NotMeasured
 from casid.testing._peers import need as need
 
+#: Set in the environment while rows are published, for rows that measure whole tables.
+PUBLISHED = "CASID_ROWS_ARE_PUBLISHED"
+
 
 @dataclass(frozen=True)
 class Measure:

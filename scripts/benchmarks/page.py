@@ -15,6 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import tomlkit
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import casid
@@ -25,7 +27,8 @@ _HEAD = """# Results
 
 What `python scripts/acceptance.py all --publish` measured, each row when it was last run; nothing else writes this
 page. Every row of every topic is here, those never measured too. A quick row measured less than its bar demands.
-Times depend on the machine and on what else it does: most rows are ratios, counts or errors.
+Times depend on the machine and on what else it does: most rows are ratios, counts or errors. Why a row is missed stands
+below its table, from `docs/results/missed.toml`.
 """
 
 
@@ -111,7 +114,7 @@ def machine() -> str:
 
 def page(folder: Path, catalogue: Mapping[str, Sequence[Measure]]) -> str:
     """The page of every topic's rows, as Markdown."""
-    parts = [_HEAD]
+    parts, known = [_HEAD], reasons(folder)
     for topic, listed in sorted(catalogue.items()):
         kept = _stored(folder / f"{topic}.json")
         rows = [kept.get(m.name, Row(m.name, m.bar, m.reference)) for m in listed]
@@ -124,8 +127,27 @@ def page(folder: Path, catalogue: Mapping[str, Sequence[Measure]]) -> str:
             "\n| measure | bar | measured | compare | met | s | when |\n| --- | --- | --- | --- | --- | --- | --- |",
             *(_line(row) for row in rows),
             "",
+            *_missed(rows, known.get(topic, {})),
         ]
     return "\n".join(parts)
+
+
+def reasons(folder: Path) -> dict[str, dict[str, str]]:
+    """Topic -> row -> why it is missed, as written by hand."""
+    path = folder / "missed.toml"
+    return tomlkit.parse(path.read_text(encoding="utf-8")).unwrap() if path.is_file() else {}
+
+
+def _missed(rows: Sequence[Row], known: Mapping[str, str]) -> list[str]:
+    """The missed rows with their reasons."""
+    missed = [row for row in rows if row.verdict == "NO"]
+    if not missed:
+        return []
+    return [
+        "Missed:\n",
+        *(f"- {_cell(row.name)}: {known.get(row.name, 'the reason is not known.')}" for row in missed),
+        "",
+    ]
 
 
 def _line(row: Row) -> str:

@@ -142,17 +142,25 @@ def _note(attack: Attack, tally: Tally, claim: str, text: str) -> None:
 def _check_solution(attack: Attack, method: str, found: Solution, points: np.ndarray, tally: Tally) -> None:
     setattr(tally, found.status, getattr(tally, found.status) + 1)
     x = np.asarray(found.x)[:, None]
-    rounding = 1e-13 * (float(attack.problem.objective.target @ attack.problem.objective.target) + 1e-300)
     if found.status in ("optimal", "feasible"):
         amount, total = float(attack.violations(x)[0]), float(attack.totals(x)[0])
+        slack = attack.rounding + _explained(attack, x, amount)
         if not amount <= FEASIBLE * (1 + 1e-6):
             _note(attack, tally, f"{found.status} but violated", f"{method}: violated by {amount:.3g}")
-        if abs(found.total - total) > RELATIVE * abs(total) + rounding:
+        if abs(found.total - total) > RELATIVE * abs(total) + slack:
             _note(attack, tally, "objective", f"{method}: reports {found.total!r}, is {total!r}")
-        if found.status == "optimal" and found.lower_bound > total * (1 + 1e-6) + rounding:
+        if found.status == "optimal" and found.lower_bound > total + 1e-6 * abs(total) + slack:
             _note(attack, tally, "bound above own value", f"{method}: bound {found.lower_bound!r}, value {total!r}")
     if found.status == "infeasible" and points.shape[1]:
         _note(attack, tally, "infeasible but feasible", f"{method}: {found.solver_status}")
+
+
+def _explained(attack: Attack, x: np.ndarray, amount: float) -> float:
+    """What a violation changes of an objective that is reported no lower than its floor."""
+    if attack.own is None:
+        return 0.0
+    moved = attack.squares(x + amount * np.eye(len(x))) - attack.squares(x)
+    return float(np.abs(moved[np.isfinite(moved)]).sum())
 
 
 def _check_bound(attack: Attack, method: str, found: Solution, points: np.ndarray, tally: Tally) -> None:
@@ -161,8 +169,7 @@ def _check_bound(attack: Attack, method: str, found: Solution, points: np.ndarra
         return
     tally.bounds += 1
     values = attack.totals(points[:, _covered(attack, found, points)])
-    rounding = 1e-13 * float(attack.problem.objective.target @ attack.problem.objective.target)
-    if len(values) and found.lower_bound > values.min() * (1 + RELATIVE) + rounding:
+    if len(values) and found.lower_bound > values.min() + RELATIVE * abs(values.min()) + attack.rounding:
         text = f"{method} ({found.status}): bound {found.lower_bound!r}, feasible {float(values.min())!r}"
         _note(attack, tally, "bound above a feasible value", text)
 

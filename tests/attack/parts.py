@@ -126,17 +126,17 @@ def _bounds(attack: Attack, points: np.ndarray, near: np.ndarray, rng: np.random
     linear, curved = split_rows(problem)
     relaxation, nominal = Relaxation(problem), nominal_parameters(problem)
     values, wrong = attack.totals(points), []
-    rounding = 1e-12 * float(problem.objective.target @ problem.objective.target)
+    least = float(values.min())
     best = points[:, int(np.argmin(values))]
     for x in (best, attack.truth, near[:, -1]):
         for _ in range(4):
-            size = 10.0 ** rng.uniform(-4, 2) * (values.min() + 1e-9)
+            size = 10.0 ** rng.uniform(-4, 2) * (abs(least) + 1e-9)
             scale = np.abs(linear.matrix) @ np.abs(attack.truth) + 1e-12
             multipliers = size * rng.normal(size=len(linear.rows)) * (rng.random(len(linear.rows)) < 0.5) / scale
             bent = size * rng.normal(size=curved.size) * (rng.random(curved.size) < 0.5)
             found = lower_bound(
                 problem, x, linear, multipliers, (curved, bent), Search(nominal, 1e12), relaxation=relaxation
             )
-            if found.lower_bound > values.min() * (1 + _ROUNDING) + rounding:
-                wrong.append(f"bound {found.lower_bound!r} of arbitrary multipliers, feasible {values.min()!r}")
+            if found.lower_bound > least + _ROUNDING * abs(least) + 10 * attack.rounding:
+                wrong.append(f"bound {found.lower_bound!r} of arbitrary multipliers, feasible {least!r}")
     return wrong

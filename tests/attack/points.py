@@ -61,7 +61,7 @@ def walk(attack: Attack, start: np.ndarray, goal: Goal, rng: np.random.Generator
 def slsqp(attack: Attack, start: np.ndarray, iterations: int) -> np.ndarray:
     """SLSQP in scaled parameters; smallest eigenvalues as constraints, derivatives by differences."""
     scale = attack.scale
-    reference = attack.totals(start[:, None])[0] or 1.0
+    reference = abs(float(attack.totals(start[:, None])[0])) or 1.0
     step = 1e-7
 
     def batch(y: np.ndarray) -> np.ndarray:
@@ -132,7 +132,7 @@ def drawn_back(attack: Attack, point: np.ndarray, inside: np.ndarray) -> np.ndar
 def evolve(attack: Attack, rng: np.random.Generator, generations: int) -> np.ndarray | None:
     """Differential evolution over everything near, with violations as a penalty: finds other islands of the set."""
     reach = 3 * np.maximum(np.abs(attack.truth), attack.scale)
-    price = 1e3 * float(attack.totals(attack.truth[:, None])[0] + 1.0)
+    price = 1e3 * (abs(float(attack.totals(attack.truth[:, None])[0])) + 1.0)
 
     def worth(x: np.ndarray) -> np.ndarray:
         x = x if x.ndim == 2 else x[:, None]

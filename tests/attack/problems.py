@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import casadi as ca
 import numpy as np
 
 from casid.description import Joint, Link, Robot
+from casid.errors import ProblemError
 from casid.expressions import conditions
 from casid.retrieval import Constraint, Problem, com_box, inertia_bounds, link_variables, mass_bounds, total_mass
 from casid.retrieval._objectives import LeastSquares
@@ -38,6 +40,7 @@ KINDS = (
     "domains",
     "labels",
     "loose",
+    "objectives",
 )
 
 
@@ -71,6 +74,8 @@ class Attack:
     extras: np.ndarray
     scale: np.ndarray
     plain: bool
+    fit: LeastSquares
+    own: Formula | None = None
 
     @property
     def links(self) -> int:
@@ -108,11 +113,19 @@ class Attack:
             worst = np.maximum(worst, (own - self.extras[:, 1:]).max(axis=0))
         return np.where(np.isnan(worst), np.inf, worst)
 
+    @property
+    def rounding(self) -> float:
+        """What a value of the objective is uncertain by."""
+        return 1e-13 * (float(self.fit.target @ self.fit.target) + abs(self.problem.objective.constant) + 1e-300)
+
     def squares(self, x: np.ndarray) -> np.ndarray:
-        """Sum of squares at points x, shape (N, B) -> (B,)."""
-        objective = self.problem.objective
-        residual = objective.matrix @ x - objective.target[:, None]
-        return (residual**2).sum(axis=0) + objective.constant
+        """Objective, soft constraints aside, at points x, shape (N, B) -> (B,); infinite where it is undefined."""
+        residual = self.fit.matrix @ x - self.fit.target[:, None]
+        total = (residual**2).sum(axis=0) + self.fit.constant
+        if self.own is not None:
+            with np.errstate(all="ignore"):
+                total = total + np.asarray(self.own(NumpyFunctions, in_numpy(x, self.links)), dtype=float)
+        return np.where(np.isnan(total), np.inf, total)
 
     def totals(self, x: np.ndarray) -> np.ndarray:
         """Sum of squares and price of soft violations at points x, shape (N, B) -> (B,)."""
@@ -173,15 +186,37 @@ def make(seed: int, kind: str | None = None) -> Attack:
          for k, c in enumerate(cones) if c != "none"), default=1.0,
     )  # fmt: skip
     margin = float(min(1e-6, smallest * rng.choice([0.01, 0.5, 0.999])))
-    problem = Problem(
-        f"attack{seed}",
-        variables,
-        _objective(rng, truth, scale, n, mass, length, names),
-        constraints=(*own, *more),
-        consistency=cones[0],
-        margin=margin,
-    )
-    return Attack(seed, kind, problem, truth, (*bounds, *hostile), cones, margin, limits, scale, convex and not hostile)
+    fit = _objective(rng, truth, scale, n, mass, length, names)
+    constraints = {"constraints": (*own, *more), "consistency": cones[0], "margin": margin}
+    problem, formula = Problem(f"attack{seed}", variables, fit, **constraints), None
+    if kind == "objectives":
+        fit, formula, problem = _other_objective(rng, problem, fit, scene, constraints)
+    plain = convex and not hostile and formula is None
+    return Attack(seed, kind, problem, truth, (*bounds, *hostile), cones, margin, limits, scale, plain, fit, formula)
+
+
+def _other_objective(rng, problem, fit, scene, constraints):
+    """A fit, a formula that is added to it, and the problem that minimises both; the first formula that is bounded."""
+    variables = problem.variables
+    if rng.random() < 0.3:
+        fit = LeastSquares(np.zeros((0, variables.size)), np.zeros(0))
+    squares = ca.sumsqr(ca.DM(fit.matrix) @ variables.x - ca.DM(fit.target)) + fit.constant
+    pool = (*CONVEX, *CONVEX, *SMOOTH, *PIECEWISE, *CALLS, *DOMAINS)
+    for _ in range(8):
+        formula, weight = pool[int(rng.integers(len(pool)))](rng, scene), 10.0 ** rng.uniform(-3, 2)
+
+        def own(f, q, formula=formula, weight=weight):
+            return weight * formula(f, q)
+
+        with np.errstate(all="ignore"):
+            if not np.isfinite(float(own(NumpyFunctions, scene.truth))):
+                continue
+        try:
+            made = Problem(problem.name, variables, squares + own(CasadiFunctions, in_casadi(variables)), **constraints)
+        except ProblemError:
+            continue
+        return fit, own, made
+    return problem.objective, None, problem
 
 
 def _cone(kind: str, rng: np.random.Generator) -> str:
@@ -265,7 +300,8 @@ def _hostile(rng, kind, variables, scene, truth):
         "soft": (*CONVEX, *CONVEX, *SMOOTH, *PIECEWISE), "semi": (*CONVEX, *SMOOTH), "extras": (*CONVEX, *SMOOTH),
         "thin": (*CONVEX, *SMOOTH), "units": (*CONVEX, *SMOOTH), "many": (*CONVEX, *CONVEX, *SMOOTH),
         "free": CONVEX, "calls": (*CALLS, *CALLS, *CONVEX), "domains": (*DOMAINS, *DOMAINS, *SMOOTH),
-        "labels": (*PIECEWISE, *CALLS), "loose": (*CONVEX, *SMOOTH, *PIECEWISE, *CALLS),
+        "labels": (*PIECEWISE, *CALLS), "objectives": (*CONVEX, *CONVEX, *SMOOTH),
+        "loose": (*CONVEX, *SMOOTH, *PIECEWISE, *CALLS),
     }  # fmt: skip
     symbolic, true = in_casadi(variables), in_numpy(truth, len(variables))
     constraints, bounds = [], []

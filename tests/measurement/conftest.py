@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from casid.description import load_robot
+from casid.description import Robot, load_robot
 from casid.dynamics import Model
 from casid.measurement import Dataset
 from casid.testing._synthetic import motion
@@ -32,3 +34,29 @@ def sine(rate: float = 1000.0, seconds: float = 10.0, n: int = 2) -> Dataset:
 def model() -> Model:
     """A seven-joint arm with friction."""
     return Model(load_robot("kuka_iiwa"), ("viscous", "coulomb", "offset"))
+
+
+@pytest.fixture(scope="module")
+def arm() -> tuple[Robot, Dataset]:
+    """A planar arm with friction, at 100 Hz."""
+    robot = load_robot("spatial_2r")
+    model = Model(robot, ("viscous", "coulomb", "offset"))
+    t, q, dq, ddq = motion(2, 801, 2, speed=0.7)
+    t = np.arange(801) * 0.01
+    body = [0.3, 0.01, 0.02, 0.3, 0.01, 0.2, 0.1, 0.05, 0.1, 2.0, 0.2, 0.01, 0.01, 0.2, 0.01, 0.1, 0.2, 0.05, 0.1, 1.5]
+    pi = np.array([*body, 0.5, 0.4, 0.1, 0.5, 0.4, 0.1])
+    tau = np.array([model.inverse_dynamics(*row, pi).full().ravel() for row in zip(q, dq, ddq, strict=True)])
+    return robot, Dataset(t, q, tau)
+
+
+def german_log(
+    path: Path, data: Dataset, sign: float = 1.0, names: str = "Zeit [ms];A1_Ist [°];A2_Ist [°];M1;M2"
+) -> Path:
+    """A German log: preamble, degrees, milliseconds, decimal commas, a status column."""
+    rows = [
+        ";".join(f"{x:.6f}".replace(".", ",") for x in (1e3 * t, *np.rad2deg(q), tau[0], sign * tau[1])) + ";läuft"
+        for t, q, tau in zip(data.t, data.q, data.tau, strict=True)
+    ]
+    text = "\r\n".join(["Gerät 7", "", f"{names};Zustand", *rows, ""])
+    path.write_bytes(text.encode("cp1252"))
+    return path

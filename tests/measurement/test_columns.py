@@ -74,6 +74,18 @@ def test_signals_named_alike_are_ordered_alike(tmp_path: Path) -> None:
     np.testing.assert_array_equal(data.tau, TAU)
 
 
+@pytest.mark.parametrize("first", ["tau_joint_a", "torque_joint_a", "tau_j_a"])
+def test_a_joints_name_may_begin_as_another_word_for_the_signal(first: str, tmp_path: Path) -> None:
+    """``tau_joint_a1`` beside ``q_joint_a1`` is the torque of 'joint_a1', not the joint torque of 'a1'."""
+    stem = first.split("_", 1)[1]
+    header = ["time", *(f"q_{stem}{k}" for k in (1, 2, 3)), *(f"{first}{k}" for k in (3, 1, 2))]
+    (tmp_path / "r.csv").write_text(csv(header, np.column_stack([T, Q, TAU[:, [2, 0, 1]]])), encoding="utf-8")
+    data = read_dataset(tmp_path / "r.csv")
+    assert data.joints == tuple(f"{stem}{k}" for k in (1, 2, 3))
+    np.testing.assert_array_equal(data.q, Q)
+    np.testing.assert_array_equal(data.tau, TAU)
+
+
 def test_joints_by_name_and_torques_by_number_are_refused(tmp_path: Path) -> None:
     header = ["t", *(f"q_{joint}" for joint in ("elbow", "wrist1", "wrist2")), "tau1", "tau2", "tau3"]
     (tmp_path / "r.csv").write_text(csv(header, np.column_stack([T, Q, TAU])), encoding="utf-8")

@@ -8,44 +8,19 @@ import numpy as np
 import pytest
 
 from casid.description import Robot, load_robot
-from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement import Dataset, read_dataset
 from casid.measurement.importing import Answers, propose
 from casid.measurement.importing._evidence import _basis
 from casid.measurement.importing._layout import find_layout
 from casid.measurement.importing._names import Meaning, meaning
-from casid.testing._synthetic import motion
-
-
-@pytest.fixture(scope="module")
-def arm() -> tuple[Robot, Dataset]:
-    """A planar arm with friction, at 100 Hz."""
-    robot = load_robot("spatial_2r")
-    model = Model(robot, ("viscous", "coulomb", "offset"))
-    t, q, dq, ddq = motion(2, 801, 2, speed=0.7)
-    t = np.arange(801) * 0.01
-    body = [0.3, 0.01, 0.02, 0.3, 0.01, 0.2, 0.1, 0.05, 0.1, 2.0, 0.2, 0.01, 0.01, 0.2, 0.01, 0.1, 0.2, 0.05, 0.1, 1.5]
-    pi = np.array([*body, 0.5, 0.4, 0.1, 0.5, 0.4, 0.1])
-    tau = np.array([model.inverse_dynamics(*row, pi).full().ravel() for row in zip(q, dq, ddq, strict=True)])
-    return robot, Dataset(t, q, tau)
-
-
-def written(path: Path, data: Dataset, sign: float = 1.0, names: str = "Zeit [ms];A1_Ist [°];A2_Ist [°];M1;M2") -> Path:
-    """A German log: preamble, degrees, milliseconds, decimal commas, a status column."""
-    rows = [
-        ";".join(f"{x:.6f}".replace(".", ",") for x in (1e3 * t, *np.rad2deg(q), tau[0], sign * tau[1])) + ";läuft"
-        for t, q, tau in zip(data.t, data.q, data.tau, strict=True)
-    ]
-    text = "\r\n".join(["Gerät 7", "", f"{names};Zustand", *rows, ""])
-    path.write_bytes(text.encode("cp1252"))
-    return path
+from tests.measurement.conftest import german_log
 
 
 @pytest.mark.claim("a controller's log needs no edits outside casid")
 def test_a_german_log_reads_without_a_question(arm: tuple[Robot, Dataset], tmp_path: Path) -> None:
     robot, data = arm
-    log = written(tmp_path / "log.csv", data, names="Zeit [ms];A1_Ist [°];A2_Ist [°];A1_Moment;A2_Moment")
+    log = german_log(tmp_path / "log.csv", data, names="Zeit [ms];A1_Ist [°];A2_Ist [°];A1_Moment;A2_Moment")
     found = propose(log, robot)
     assert not found.questions
     assert found.settings["text"]["encoding"] == "cp1252" and found.settings["text"]["decimal"] == ","
@@ -58,7 +33,7 @@ def test_a_german_log_reads_without_a_question(arm: tuple[Robot, Dataset], tmp_p
 
 def test_a_reversed_torque_is_asked_for(arm: tuple[Robot, Dataset], tmp_path: Path) -> None:
     robot, data = arm
-    log = written(tmp_path / "log.csv", data, -1.0, "Zeit [ms];A1_Ist [°];A2_Ist [°];A1_Moment;A2_Moment")
+    log = german_log(tmp_path / "log.csv", data, -1.0, "Zeit [ms];A1_Ist [°];A2_Ist [°];A1_Moment;A2_Moment")
     assert [one.option for one in propose(log, robot).questions] == ["--reversed"]
     found = propose(log, robot, Answers(reversed=(2,)))
     assert not found.questions and found.settings["gains"] == [1.0, -1.0]
@@ -66,10 +41,10 @@ def test_a_reversed_torque_is_asked_for(arm: tuple[Robot, Dataset], tmp_path: Pa
 
 def test_currents_and_wrong_columns_are_asked_for(arm: tuple[Robot, Dataset], tmp_path: Path) -> None:
     robot, data = arm
-    log = written(tmp_path / "log.csv", data, names="Zeit [ms];A1_Ist [°];A2_Ist [°];Strom_1 [A];Strom_2 [A]")
+    log = german_log(tmp_path / "log.csv", data, names="Zeit [ms];A1_Ist [°];A2_Ist [°];Strom_1 [A];Strom_2 [A]")
     assert "--gains" in [one.option for one in propose(log, robot).questions]
     noise = Dataset(data.t, data.q, np.random.default_rng(0).normal(size=data.q.shape))
-    log = written(tmp_path / "noise.csv", noise, names="Zeit [ms];A1_Ist [°];A2_Ist [°];M_1 [Nm];M_2 [Nm]")
+    log = german_log(tmp_path / "noise.csv", noise, names="Zeit [ms];A1_Ist [°];A2_Ist [°];M_1 [Nm];M_2 [Nm]")
     assert "--as-is" in [one.option for one in propose(log, robot).questions]
 
 

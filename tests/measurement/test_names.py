@@ -39,6 +39,20 @@ def test_names_and_numbers_of_joints_order_the_columns(robot: Robot) -> None:
     assert odd.names == ("tau_3", "tau_7") and not odd.ordered  # numbers that do not begin at 0 or 1
 
 
+@pytest.mark.claim("a joint whose name has a word for a signal in it is found by its whole name")
+def test_words_for_signals_in_the_names_of_joints(robot: Robot) -> None:
+    wrist = replace(robot, joints=tuple(
+        replace(j, name=n) for j, n in zip(robot.joints, ("wrist_angle", "wrist_torque_tube"), strict=True)
+    ))  # fmt: skip
+    q, tau = signal_groups(
+        table("wrist_torque_tube_position_deg", "wrist_angle_position_deg", "wrist_angle_current_mA",
+              "wrist_torque_tube_current_mA"), wrist,
+    )  # fmt: skip
+    assert q.names == ("wrist_angle_position_deg", "wrist_torque_tube_position_deg") and q.ordered
+    assert (q.meaning.signal, q.meaning.unit, q.labels) == ("q", "deg", ("wristangle", "wristtorquetube"))
+    assert (tau.meaning.signal, tau.meaning.unit) == ("current", "mA") and tau.ordered
+
+
 def test_columns_of_one_name_are_numbered_and_texts_left_out(robot: Robot) -> None:
     cells = (("torque", ROWS), ("torque", ROWS + 1), ("torque state", np.array(["a"] * 5)))
     found = signal_groups(Columns({}, cells=cells), robot)

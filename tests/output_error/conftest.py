@@ -1,6 +1,9 @@
+import numpy as np
 import pytest
 
 from casid.description import load_robot
+from casid.output_error import Servo
+from casid.testing import broadband_commands, commanded_motion
 
 URDF = """<robot name="arm"><link name="base"/>
 <link name="upper"><inertial><origin xyz="0.1 0 0.01"/><mass value="0.4"/>
@@ -25,3 +28,12 @@ def arm_file(tmp_path_factory):
     path = tmp_path_factory.mktemp("arm_file") / "arm.urdf"
     path.write_text(URDF)
     return path
+
+
+@pytest.fixture(scope="session")
+def data(arm):
+    """4 s of motion without dry friction, without the fall into the first posture."""
+    t = np.arange(250) * 0.02
+    servo = Servo(kp=[12.0, 9.0], armature=0.03, viscous=0.4, coulomb=0.0, bias=0.01, delay=0.01)
+    whole = commanded_motion(arm, servo, t, broadband_commands(t, [0.2, -0.3], 0.5), noise=1e-3)
+    return whole.rows(slice(50, 250))

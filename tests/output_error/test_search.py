@@ -5,16 +5,9 @@ import pytest
 
 from casid.output_error import FREE, FreeRuns, Servo, Unknown
 from casid.output_error._search import Search, correlation
-from casid.testing import broadband_commands, commanded_motion
 
 TRUE = {"kp": [12.0, 9.0], "armature": 0.03, "viscous": 0.4, "coulomb": 0.0, "bias": 0.01, "delay": 0.01}
 T = np.arange(250) * 0.02
-
-
-@pytest.fixture(scope="module")
-def data(arm):
-    whole = commanded_motion(arm, Servo(**TRUE), T, broadband_commands(T, [0.2, -0.3], 0.5), noise=1e-3)
-    return whole.rows(slice(50, 250))  # without the fall into the first posture
 
 
 def runs(arm, data, **unknown):

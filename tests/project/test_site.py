@@ -141,6 +141,15 @@ def test_the_page_of_results_is_that_of_its_files() -> None:
     assert (DOCS / "results.md").read_text(encoding="utf-8") == results.page(DOCS / "results", catalogue)
 
 
+def test_missed_rows_have_their_reason_and_no_others() -> None:
+    folder = DOCS / "results"
+    for topic, given in results.reasons(folder).items():
+        missed = {row.name for row in results._stored(folder / f"{topic}.json").values() if row.verdict == "NO"}
+        assert set(given) <= missed, f"{topic}: reasons of rows that are not missed"
+    text = (DOCS / "results.md").read_text(encoding="utf-8")
+    assert "the reason is not known" not in text
+
+
 def test_equations_become_mathml() -> None:
     pytest.importorskip("latex2mathml", reason="needs latex2mathml (pip install casid[site])")
     specification = importlib.util.spec_from_file_location("equations", DOCS / "site" / "equations.py")

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -10,8 +14,22 @@ from scipy.stats import chi2
 import casid
 from casid.errors import DatasetError, ProblemError
 from casid.inertia import to_standard
-from casid.retrieval import Prior, Problem, base_parameter_error, link_variables
+from casid.retrieval import (
+    Constraint,
+    LinkVariables,
+    Prior,
+    Problem,
+    base_parameter_error,
+    com_box,
+    link_variables,
+    load_problem,
+    mass_bounds,
+    parameter_intervals,
+    soften,
+    total_mass,
+)
 from casid.retrieval._objectives import LeastSquares, chi_square
+from casid.retrieval.plausible._choice import believable
 from casid.testing._synthetic import BODY, arm
 
 
@@ -20,11 +38,20 @@ def test_least_squares_objective_is_its_own_scale() -> None:
     assert objective.size == 26.0 and objective.negligible(np.zeros(2)) == pytest.approx(1e-20 * 25, abs=1e-14)
 
 
-@pytest.mark.claim("a constant that no sum of squares has is refused: -5 ended at 278, NaN in a traceback")
-@pytest.mark.parametrize("constant", [-5.0, np.nan, np.inf])
-def test_constant_of_a_sum_of_squares(constant: float) -> None:
-    with pytest.raises(DatasetError, match="finite and >= 0"):
-        LeastSquares(np.eye(2), np.ones(2), constant)
+@pytest.mark.claim(
+    "a constant changes neither the answer nor the proof: with -5 a solve had ended at 278; NaN is refused"
+)
+def test_a_constant_moves_value_and_bound_alike() -> None:
+    with pytest.raises(DatasetError, match="must be finite"):
+        LeastSquares(np.eye(2), np.ones(2), np.nan)
+    problem = load_problem("panda_retrieval")
+    plain = casid.solve(problem)
+    for constant in (-5.0, 5.0):
+        moved = casid.solve(replace(problem, objective=replace(problem.objective, constant=constant)))
+        assert moved.certified and moved.objective - constant == pytest.approx(
+            plain.objective, abs=1e-6 * abs(constant)
+        )
+        assert 0 <= moved.objective - moved.lower_bound <= 1e-6 * abs(moved.objective)
 
 
 @pytest.mark.parametrize("metric", ["pullback", "entropic", "euclidean"])
@@ -45,16 +72,92 @@ def test_quantiles_of_chi_square(freedom):
     assert chi_square(freedom, 0.05) == pytest.approx(chi2.ppf(0.95, freedom))
 
 
-def test_a_casadi_expression_is_an_objective_where_it_is_a_convex_sum_of_squares() -> None:
+def _arm() -> tuple[LinkVariables, tuple[Constraint, ...], list[Any]]:
+    """Two links of 1 to 4 and 0.5 to 2 kg, together at least 3, with boxes of their centres of mass."""
     links = link_variables(casid.load_robot("spatial_2r"))
-    masses = ca.vertcat(links["link1"].mass, links["link2"].mass)
-    value = ca.sumsqr(masses - ca.DM([3.0, 2.0])) + 4 * (masses[0] - masses[1]) ** 2 + 0.5
-    objective = Problem("squares", links, value).objective
+    one, two = links["link1"], links["link2"]
+    bounds = [mass_bounds(one, 1.0, 4.0), mass_bounds(two, 0.5, 2.0), total_mass(links, 3.0, 6.0)]
+    boxes = [com_box(one, [0.1, -0.2, 0.0], [0.3, 0.2, 0.1]), com_box(two, [-0.3, -0.1, -0.1], [-0.1, 0.1, 0.1])]
+    return links, (*bounds, *boxes), [one, two]
+
+
+#: Objective -> its least value by hand, and whether the certificate must be tight.
+_BY_HAND: dict[str, tuple[Callable[[Any, Any], ca.SX], float, bool]] = {
+    "linear": (lambda a, b: a.mass + b.mass, 3.0, True),
+    "weighted": (lambda a, b: 2 * a.mass + b.mass - 7, -3.0, True),  # 1 and 2 kg
+    "convex": (lambda a, b: (a.mass - 3) ** 2 + 0.5 * a.mass + 0.25 * b.mass, 1.5625, True),  # 2.75 and 0.5 kg
+    "centre": (lambda a, b: a.com[0] - b.com[0], 0.2, True),
+    "distance": (lambda a, b: ca.sumsqr(a.com - ca.DM([0.0, 0.0, 0.2])), 0.02, True),
+    "concave": (lambda a, b: -ca.sumsqr(a.com), -0.14, True),
+    "not convex": (lambda a, b: (a.mass + 1) * (b.mass + 3), 10.0, False),  # 1 and 2 kg; the interval says 7
+    "loss": (lambda a, b: ca.sqrt(1 + (a.mass - 2.5) ** 2), 1.0, True),
+}
+
+
+@pytest.mark.claim("any CasADi expression is an objective, with a bound that holds and, where it is known, is tight")
+@pytest.mark.parametrize("name", _BY_HAND)
+def test_objectives_reach_their_least_value_by_hand(name: str) -> None:
+    links, constraints, (one, two) = _arm()
+    function, least, tight = _BY_HAND[name]
+    expression = function(one, two)
+    found = casid.solve(Problem(name, links, expression, constraints))
+    assert found(expression) == pytest.approx(found.objective, rel=1e-9, abs=1e-9) and found.penalty == 0.0
+    assert found.objective == pytest.approx(least, rel=1e-5)
+    assert found.lower_bound <= least + 1e-9 and found.certified == tight
+    assert found.max_violation <= 1e-8 and "violated" not in str(casid.retrieval.explain(found))
+
+
+def test_a_sum_of_squares_is_read_off_its_expression() -> None:
+    links, constraints, (one, two) = _arm()
+    value = ca.sumsqr(ca.vertcat(one.mass - 3, two.mass - 2)) + 4 * (one.mass - two.mass) ** 2 + 0.5
+    problem = Problem("squares", links, value, constraints)
     at = np.random.default_rng(0).normal(size=links.size)
-    assert objective(at) == pytest.approx(float(ca.Function("f", [links.x], [value])(at)), rel=1e-12)
-    for other in (masses[0], -ca.sumsqr(masses), ca.cos(masses[0]), masses[0] * masses[1]):
-        with pytest.raises(ProblemError, match="as a soft constraint"):
-            Problem("other", links, other)
+    assert problem.objective(at) == pytest.approx(float(ca.Function("f", [links.x], [value])(at)), rel=1e-12)
+    assert not problem.objective_label and problem.constraints == tuple(constraints)
+    again = Problem("more", links, value + one.inertia[0, 0], constraints).with_constraints(
+        Constraint("more", two.mass, lower=0.6)
+    )
+    assert again.objective_label == "objective" and [c.label for c in again.constraints].count("objective") == 1
+
+
+@pytest.mark.claim("the largest of several errors, bounded by an extra unknown, is minimised with a proof")
+def test_the_largest_error_is_minimised_through_an_extra() -> None:
+    robot = casid.load_robot("spatial_2r")
+    links = link_variables(robot, {"t": (0.0, 10.0)})
+    mass, worst = links["link1"].mass, links.extra("t")
+    errors = ca.vertcat(mass - 2.0, 2 * mass - 7.0, 1.5 - mass)  # 4/3 at 17/6 kg, between the last two
+    rows = Constraint("above", errors - worst, upper=0), Constraint("below", -errors - worst, upper=0)
+    found = casid.solve(Problem("minimax", links, worst, (mass_bounds(links["link1"], 1.0, 4.0), *rows)))
+    assert found.certified and found.objective == pytest.approx(4 / 3, rel=1e-6)
+    assert found(mass) == pytest.approx(17 / 6, rel=1e-6)
+
+
+def test_soft_constraints_and_an_objective_of_ones_own_are_apart() -> None:
+    links, constraints, (one, two) = _arm()
+    soft = soften(Constraint("light", one.mass, upper=1.5), weight=0.1)
+    found = casid.solve(Problem("both", links, -one.mass - two.mass, (*constraints, soft)))
+    assert found.objective == pytest.approx(-6.0, rel=1e-6) and found.penalty == pytest.approx(0.25, rel=1e-6)
+    assert found.certified and found.total == pytest.approx(-5.75, rel=1e-6)
+
+
+def test_objectives_that_are_none_are_refused() -> None:
+    links, constraints, (one, _) = _arm()
+    for expression, words in (
+        (one.com, "expected one number"),
+        (ca.SX(3.0), "depends on no unknown"),
+        (ca.SX.sym("a"), "symbols that are not"),
+        (ca.log(one.inertia[0, 1]), "nothing is known to bound the objective from below"),
+        (1 / one.inertia[0, 1], "nothing is known to bound the objective from below"),
+    ):
+        with pytest.raises(ProblemError, match=words):
+            Problem("other", links, expression, constraints)
+    with pytest.raises(ProblemError, match="bound what it depends on"):
+        Problem("free", links, -one.mass)
+    problem = Problem("heavy", links, -one.mass, constraints)
+    with pytest.raises(ProblemError, match="intervals need a sum of squares"):
+        parameter_intervals(problem)
+    with pytest.raises(ProblemError, match="plausible links need a sum of squares"):
+        believable(problem, casid.solve(problem), share=0.01)
 
 
 @pytest.mark.claim("an objective holds its own numbers: what is done to an array afterwards does not change it")

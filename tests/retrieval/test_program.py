@@ -6,9 +6,10 @@ import casadi as ca
 import numpy as np
 import pytest
 
+import casid
 from casid.description import Joint, Link, Robot
-from casid.errors import SolveError
-from casid.inertia import pseudo_inertia, to_standard
+from casid.errors import ProblemError, SolveError
+from casid.inertia import consistency, pseudo_inertia, to_standard
 from casid.retrieval import (
     Constraint,
     Problem,
@@ -176,3 +177,19 @@ def test_unknowns_are_parameters_factors_and_slacks():
     unknowns = Unknowns.of(10, 10, 2)
     assert unknowns.w.numel() == 22 and sparse(np.eye(3)).nnz() == 3
     assert 0 < LEAST_MASS < 1
+
+
+@pytest.mark.claim("boxes of 1e8 m leave a nominal body; what double precision cannot hold is refused by name")
+def test_nominal_bodies_in_boxes_of_any_size() -> None:
+    links = link_variables(casid.load_robot("spatial_2r"))
+    objective = LeastSquares(np.zeros((0, links.size)), np.zeros(0))
+
+    def nominal(low: list[float], high: list[float]) -> np.ndarray:
+        return nominal_parameters(Problem("box", links, objective, com_box(links["link1"], low, high)))
+
+    for low, high in (([-1e5, -1e8, -0.3], [1e8, 1e8, 0.3]), ([-1.0, 90.0, 50.0], [1.0, 1e6, 1e6])):
+        ten = nominal(low, high)[:10]
+        assert consistency(ten).pseudo_inertia_margin > 1e-6
+        assert (np.array(low) <= ten[6:9] / ten[9]).all() and (ten[6:9] / ten[9] <= high).all()
+    with pytest.raises(ProblemError, match="link1: its centre of mass is bounded to about 1e\\+09 m"):
+        nominal([1e9, 0.0, 0.0], [1e9 + 0.1, 0.1, 0.1])

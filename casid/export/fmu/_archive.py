@@ -1,4 +1,4 @@
-"""An FMU as one file: model description (variables with units, what depends on what), sources, and the library."""
+"""An FMU as one file: model description, sources, and the library for this platform."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ import sys
 import tempfile
 import warnings
 import zipfile
-from collections.abc import Iterator
 from dataclasses import dataclass
-from html import escape
 from importlib.resources import files
 from pathlib import Path
 
@@ -22,27 +20,12 @@ from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import CasidWarning, ExportError
 from casid.export._robot import export_robot, model_of
+from casid.export.fmu._description import IDENTIFIER, description
 from casid.files._read import read_text
 from casid.files._write import prepare_directory, write_files
 from casid.inertia import Parameters
 from casid.version import __version__
 
-#: Name of the library and of everything that FMI identifies the model by.
-IDENTIFIER = "robot"
-#: Units by name, as powers of the base units.
-_UNITS = {
-    "s": {"s": 1}, "rad": {"rad": 1}, "rad/s": {"rad": 1, "s": -1}, "rad/s2": {"rad": 1, "s": -2}, "m": {"m": 1},
-    "m/s": {"m": 1, "s": -1}, "m/s2": {"m": 1, "s": -2}, "N": {"kg": 1, "m": 1, "s": -2},
-    "N.m": {"kg": 1, "m": 2, "s": -2},
-}  # fmt: skip
-#: Blocks of variables: causality, initial value ("exact" with a start), of what it is the derivative, units, words.
-_BLOCKS = {
-    "q": ("output", "exact", "", ("rad", "m"), "joint position"),
-    "dq": ("output", "exact", "", ("rad/s", "m/s"), "joint velocity"),
-    "tau": ("input", "", "", ("N.m", "N"), "joint torque or force"),
-    "ddq": ("output", "calculated", "dq", ("rad/s2", "m/s2"), "joint acceleration"),
-    "rate": ("local", "calculated", "q", ("rad/s", "m/s"), "derivative of the position"),
-}
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -206,137 +189,3 @@ def _platform(fmi: int) -> tuple[str, str]:
     if fmi == 2:
         return ("win" if system == "windows" else system) + ("64" if sys.maxsize > 2**32 else "32"), suffix
     return f"{machine}-{system}", suffix
-
-
-@dataclass(frozen=True)
-class _Variable:
-    """A variable; value references count them in their order, from 0."""
-
-    name: str
-    causality: str
-    unit: str
-    initial: str = ""
-    start: str = ""
-    derivative: int | None = None
-    variability: str = "continuous"
-    words: str = ""
-
-
-def description(robot: Robot, token: str, step: float, fmi: int) -> str:
-    """The model description.
-
-    Parameters
-    ----------
-    token
-        Identifies the model: the library refuses another.
-    step
-        Default of the longest step of co-simulation [s].
-    fmi
-        Version of the interface, 2 or 3.
-    """
-    variables, states = _variables(robot, step), 2 * robot.n
-    older = fmi == 2
-    able = f'modelIdentifier="{IDENTIFIER}" canGetAndSetFMU{"s" if older else "S"}tate="true"'
-    inside = f'><SourceFiles><File name="{IDENTIFIER}.c"/></SourceFiles></' if older else ""
-    close = (f"{inside}ModelExchange>", f"{inside}CoSimulation>") if older else ("/>", "/>")
-    identity = (
-        f'fmiVersion="2.0" modelName="{escape(robot.name)}" guid="{token}"' if older
-        else f'fmiVersion="3.0" modelName="{escape(robot.name)}" instantiationToken="{token}"'
-    )  # fmt: skip
-    indicators = ' numberOfEventIndicators="0"' if older else ""
-    write, structure = (_scalar, _structure_2) if older else (_float, _structure_3)
-    lines = [
-        '<?xml version="1.0" encoding="UTF-8"?>',
-        f'<fmiModelDescription {identity} generationTool="casid {escape(__version__)}" '
-        f'variableNamingConvention="structured"{indicators}>',
-        f"  <ModelExchange {able}{close[0]}",
-        f'  <CoSimulation {able} canHandleVariableCommunicationStepSize="true"{close[1]}',
-        "  <UnitDefinitions>",
-        *(f"    {line}" for line in _units({variable.unit for variable in variables})),
-        "  </UnitDefinitions>",
-        f'  <DefaultExperiment startTime="0" stopTime="1" stepSize="{float(step)!r}"/>',
-        "  <ModelVariables>",
-        *(f"    {write(number, variable)}" for number, variable in enumerate(variables)),
-        "  </ModelVariables>",
-        "  <ModelStructure>",
-        *(f"    {line}" for line in structure(states // 2)),
-        "  </ModelStructure>",
-        "</fmiModelDescription>",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _units(used: set[str]) -> Iterator[str]:
-    for name in sorted(used):
-        powers = " ".join(f'{base}="{power}"' for base, power in _UNITS[name].items())
-        yield f'<Unit name="{name}"><BaseUnit {powers}/></Unit>'
-
-
-def _variables(robot: Robot, step: float) -> list[_Variable]:
-    first = {name: 1 + block * robot.n for block, name in enumerate(_BLOCKS)}
-    found = [_Variable("time", "independent", "s")]
-    for name, (causality, initial, of, units, words) in _BLOCKS.items():
-        for k, joint in enumerate(robot.coordinates):
-            found.append(
-                _Variable(
-                    f"{name}.{joint.name}", causality, units[joint.type == "prismatic"], initial,
-                    "" if initial == "calculated" else "0", first[of] + k if of else None, words=words,
-                )
-            )  # fmt: skip
-    words = "longest step of co-simulation"
-    return [*found, _Variable("step", "parameter", "s", "exact", repr(float(step)), None, "tunable", words)]
-
-
-def _common(number: int, variable: _Variable) -> str:
-    pairs = {"name": variable.name, "valueReference": str(number), "causality": variable.causality,
-             "variability": variable.variability, "initial": variable.initial,
-             "description": variable.words}  # fmt: skip
-    return " ".join(f'{key}="{escape(value)}"' for key, value in pairs.items() if value)
-
-
-def _float(number: int, variable: _Variable) -> str:
-    """A variable of FMI 3; a derivative names the value reference of what it is of."""
-    own = {"unit": variable.unit, "start": variable.start}
-    of = "" if variable.derivative is None else f' derivative="{variable.derivative}"'
-    return f"<Float64 {_common(number, variable)} {_pairs(own)}{of}/>"
-
-
-def _scalar(number: int, variable: _Variable) -> str:
-    """A variable of FMI 2; a derivative names the place in the list, from 1, of what it is of."""
-    own = {"unit": variable.unit, "start": variable.start}
-    of = "" if variable.derivative is None else f' derivative="{variable.derivative + 1}"'
-    return f"<ScalarVariable {_common(number, variable)}><Real {_pairs(own)}{of}/></ScalarVariable>"
-
-
-def _pairs(values: dict[str, str]) -> str:
-    return " ".join(f'{key}="{value}"' for key, value in values.items() if value)
-
-
-def _references(n: int) -> tuple[range, ...]:
-    return tuple(range(1 + block * n, 1 + (block + 1) * n) for block in range(5))
-
-
-def _structure_3(n: int) -> Iterator[str]:
-    q, dq, tau, ddq, rate = _references(n)
-    every = " ".join(str(r) for r in (*q, *dq, *tau))
-    for r in (*q, *dq):
-        yield f'<Output valueReference="{r}"/>'
-    for r in ddq:
-        yield f'<Output valueReference="{r}" dependencies="{every}"/>'
-    for kind in ("ContinuousStateDerivative", "InitialUnknown"):
-        known = {r: str(of) for r, of in zip(rate, dq, strict=True)} | dict.fromkeys(ddq, every)
-        for r in (*rate, *ddq) if kind == "ContinuousStateDerivative" else (*ddq, *rate):
-            yield f'<{kind} valueReference="{r}" dependencies="{known[r]}"/>'
-
-
-def _structure_2(n: int) -> Iterator[str]:
-    q, dq, tau, ddq, rate = _references(n)
-    every = " ".join(str(r + 1) for r in (*q, *dq, *tau))
-    known = {r: str(of + 1) for r, of in zip(rate, dq, strict=True)} | dict.fromkeys(ddq, every)
-    parts = {"Outputs": (*q, *dq, *ddq), "Derivatives": (*rate, *ddq), "InitialUnknowns": (*ddq, *rate)}
-    for kind, listed in parts.items():
-        yield f"<{kind}>"
-        for r in listed:
-            needs = f' dependencies="{known[r]}"' if r in known else ""
-            yield f'  <Unknown index="{r + 1}"{needs}/>'
-        yield f"</{kind}>"

@@ -219,11 +219,12 @@ class Group:
 def signal_groups(table: Columns, robot: Robot) -> list[Group]:
     """Groups of columns that say of the same signal, each in the order of the robot's joints."""
     names = [name for name, _ in table.cells]
+    joints = [joint.name for joint in robot.coordinates if meaning(joint.name).label != _letters(joint.name)]
     gathered: dict[tuple[str, str, bool, str, str], list[tuple[str, int]]] = {}
     for k, (name, value) in enumerate(table.cells):
         if value.dtype.kind != "f":
             continue
-        of_name = meaning(name)
+        of_name = _meaning_of(name, joints)
         label = of_name.label
         prefix = _NUMBER.sub("", label) if _NUMBER.search(label) and _joint(label, robot) is None else ""
         gathered.setdefault((of_name.signal, of_name.role, of_name.motor, of_name.unit, prefix), []).append((label, k))
@@ -242,6 +243,17 @@ def signal_groups(table: Columns, robot: Robot) -> list[Group]:
         elif array.dtype.kind in "fiu" and array.ndim == 1:
             found.append(Group(meaning(name), name, ("",), np.asarray(array, dtype=float)[:, None]))
     return found
+
+
+def _meaning_of(name: str, joints: Sequence[str]) -> Meaning:
+    """What a name says, one of these joints' own names apart: ``wrist_angle_current`` is of the joint 'wrist_angle'."""
+    for joint in sorted(joints, key=len, reverse=True):
+        match = re.search(rf"(?<![^\W_]){re.escape(joint)}(?![^\W_])", name, re.IGNORECASE)
+        if match is not None:
+            rest = meaning(" ".join((name[: match.start()], name[match.end() :])))
+            if rest.signal:
+                return replace(rest, label=_letters(joint))
+    return meaning(name)
 
 
 def chosen_group(table: Columns, pattern: str, n: int, where: str) -> Group:
@@ -315,8 +327,7 @@ def _order(labels: Sequence[str], robot: Robot) -> tuple[list[int], bool]:
 
 def _joint(label: str, robot: Robot) -> int | None:
     """Index of the joint that a label names: the same letters and digits, or one the end or beginning of the other."""
-    plain = re.sub(r"[\W_]", "", label.lower())
-    names = [re.sub(r"[\W_]", "", joint.name.lower()) for joint in robot.coordinates]
+    plain, names = _letters(label), [_letters(joint.name) for joint in robot.coordinates]
     exact = [k for k, name in enumerate(names) if name == plain]
     part = [
         k
@@ -325,3 +336,8 @@ def _joint(label: str, robot: Robot) -> int | None:
     ]
     fitting = exact or part
     return fitting[0] if len(fitting) == 1 else None
+
+
+def _letters(name: str) -> str:
+    """Letters and digits alone, lower-case."""
+    return re.sub(r"[\W_]", "", name.lower())

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.description import Robot, identified_names, load_robot, robot_names
-from casid.description._shapes import Shape, shapes, shapes_found
 from casid.description.formats import FORMATS as ROBOT_FORMATS
 from casid.dynamics import Model
 from casid.errors import DatasetError, InertiaWarning
@@ -24,6 +23,7 @@ from casid.inertia import read_parameters
 from casid.measurement import read_dataset
 from casid.measurement._formats import FORMATS as RECORDING_FORMATS
 from casid.motion import read_trajectory
+from casid.report._shapes import Shape, shapes, shapes_found
 from casid.report.viewer._page import Page, shapes_of
 
 Array = NDArray[np.float64]

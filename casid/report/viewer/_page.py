@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.description import Robot
-from casid.description._shapes import Shape, shapes_found
 from casid.errors import DatasetError
 from casid.inertia import consistency, from_standard
 from casid.inertia._parameter_vector import link_slice
 from casid.report._links import middle_posture
+from casid.report._shapes import Shape, shapes_found
 from casid.version import __version__
 
 Array = NDArray[np.float64]

@@ -293,4 +293,4 @@ def _rounding(objective: LeastSquares, x: Array, rows: float) -> float:
     slope = np.abs(objective.matrix).T @ (
         np.abs(objective.matrix @ x - objective.target) + np.finfo(float).eps * residual
     )
-    return 16 * np.finfo(float).eps * (float(slope @ np.abs(x)) + rows + objective.constant)
+    return 16 * np.finfo(float).eps * (float(slope @ np.abs(x)) + rows + abs(objective.constant))

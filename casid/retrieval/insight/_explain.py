@@ -94,7 +94,7 @@ class Explanation:
                     for b in self.branches
                 ],
             ),
-            ("soft constraints that pay", list(self.violated_soft)),
+            ("soft constraints that are violated", list(self.violated_soft)),
             ("not known to be convex", list(self.open)),
         ):
             if entries:
@@ -117,7 +117,7 @@ def explain(solution: Solution, share: float = 1e-6) -> Explanation:
     linear, curved = split_rows(problem)
     per_label: dict[str, int] = {}
     bounds = []
-    total = max(solution.total, 1e-8 * problem.objective.size)  # a perfect fit has nothing to gain
+    total = max(abs(solution.total), 1e-8 * problem.objective.size)  # a perfect fit has nothing to gain
     for row in (*linear.rows, *curved.rows):
         if row.constraint < 0 or row.weight is not None:
             continue
@@ -133,7 +133,7 @@ def explain(solution: Solution, share: float = 1e-6) -> Explanation:
     soft = tuple(
         f"{c.label}: violated by {solution.violations[c.label]:.3g}"
         for c in problem.constraints
-        if c.weight is not None and solution.violations[c.label] > 1e-9
+        if c.weight is not None and c.label != problem.objective_label and solution.violations[c.label] > 1e-9
     )
     return Explanation(
         tuple(bounds),

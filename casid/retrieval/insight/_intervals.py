@@ -233,6 +233,7 @@ def parameter_intervals(
         If the problem has no solution.
     """
     began = perf_counter()
+    problem.require_squares("intervals")
     options = options or SolveOptions()
     if any(c.weight is not None for c in problem.constraints):
         problem, solution = problem.without(*(c.label for c in problem.constraints if not c.hard)), None

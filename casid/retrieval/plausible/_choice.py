@@ -237,6 +237,7 @@ def _made(problem: Problem, best: float, bodies: PlausibleBodies, found: MostPla
 
 def _check(problem: Problem, solution: Solution) -> None:
     """ProblemError where a problem or its best fit does not allow a choice."""
+    problem.require_squares("plausible links")
     if any(entry.cone != Full() for entry in problem.cones):
         raise ProblemError("believable: expected full physical consistency of every link; set consistency to 'full'")
     if solution.status not in ("optimal", "feasible"):

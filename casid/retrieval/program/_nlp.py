@@ -137,14 +137,25 @@ class LiftedProgram:
         return self._basis, self._origin
 
     def start(self, x: Array) -> Array:
-        """W at a point x; a point outside a cone enters with lifted eigenvalues."""
+        """W at a point x: a point outside a cone enters with lifted eigenvalues, slacks are what soft rows lack."""
         y = np.array(x, dtype=float)
         parts = [y]
         for cone in self.cones:
             t = cone.factor(x[link_slice(cone.link)])
             y[link_slice(cone.link)] = cone.notion.compose(t)
             parts.append(t)
-        return np.concatenate([*parts, np.zeros(len(self._soft))])
+        return np.concatenate([*parts, self._lacks(np.asarray(x, dtype=float))])
+
+    def _lacks(self, x: Array) -> Array:
+        """What the soft rows lack at a point; 0 where they are undefined."""
+        if not self._soft:
+            return np.zeros(0)
+        soft = list(self._soft)
+        values = np.concatenate([self.linear.matrix @ x, self.nonlinear.values(self._x, x)])[soft]
+        low = np.concatenate([self.linear.lower, self.nonlinear.lower])[soft]
+        high = np.concatenate([self.linear.upper, self.nonlinear.upper])[soft]
+        lacks = np.maximum(np.maximum(low - values, values - high), 0.0)
+        return np.where(np.isfinite(lacks), lacks, 0.0)
 
     def parameters(self, w: Array) -> Array:
         """Standard parameters at w, rebuilt from the factors so that the cones hold up to rounding."""

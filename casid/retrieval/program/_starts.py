@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from casid.errors import ProblemError
 from casid.inertia import consistency, from_standard, pseudo_inertia, to_standard
 from casid.inertia._parameter_vector import link_slice
 from casid.inertia._parameters import TENSOR_INDEX
@@ -12,8 +13,10 @@ from casid.retrieval._problem import Problem
 from casid.retrieval._region import LinkRegion
 
 Array = NDArray[np.float64]
-#: Smallest edge of a nominal body [m]; half the edge of one about whose size nothing is known.
-SMALLEST_EDGE, HALF_EDGE = 0.02, 0.15
+#: Smallest edge of a nominal body [m]; half the edge of one about whose size nothing is known; largest edge.
+SMALLEST_EDGE, HALF_EDGE, LARGEST_EDGE = 0.02, 0.15, 10.0
+#: Farthest centre of mass of a nominal body [m].
+FARTHEST = 1e6
 _ROWS, _COLUMNS = np.array(TENSOR_INDEX).T
 
 
@@ -38,7 +41,7 @@ def nominal_parameters(problem: Problem) -> Array:
             if consistency(given).pseudo_inertia_margin > smallest:
                 parts.append(given)
                 continue
-        parts.append(_box_body(mass, *_box(region.com), 2 * cone.margin))
+        parts.append(_box_body(link.name, mass, *_box(region.com), 2 * cone.margin))
     extras = [min(max(0.0, low), high) for low, high in problem.variables.extras.values()]
     return np.concatenate([*parts, extras])
 
@@ -99,8 +102,13 @@ def _finite_range(low: float, high: float) -> tuple[float, float]:
     return (high - 1.0, high) if np.isfinite(high) else (-1.0, 1.0)
 
 
-def _box_body(mass: float, centre: Array, edges: Array, margin: float) -> Array:
+def _box_body(link: str, mass: float, centre: Array, edges: Array, margin: float) -> Array:
     """A uniform box; larger and heavier than asked for where its pseudo-inertia would not keep the margin."""
+    if np.abs(centre).max() > FARTHEST:
+        raise ProblemError(
+            f"{link}: its centre of mass is bounded to about {np.abs(centre).max():.3g} m: no body there keeps its "
+            "margin in double precision; metres are expected, not mm"
+        )
     while True:
         second = mass * edges**2 / 12
         body = to_standard(mass, centre, np.diag(second.sum() - second))
@@ -114,7 +122,10 @@ def _box(com: Array) -> tuple[Array, Array]:
     centre = np.where(bounded, np.where(bounded[:, None], com, 0.0).mean(axis=1), 0.0)
     edges = np.where(bounded, com[:, 1] - com[:, 0], 2 * HALF_EDGE) if bounded.any() else np.full(3, 2 * HALF_EDGE)
     edges = np.where(np.isfinite(edges), edges, 2 * HALF_EDGE)
-    return centre, np.maximum(edges, SMALLEST_EDGE)
+    half = LARGEST_EDGE / 2  # of a wider box the part about the frame's origin, as near as the bounds allow
+    inside = np.clip(0.0, np.where(bounded, com[:, 0] + half, 0.0), np.where(bounded, com[:, 1] - half, np.inf))
+    centre = np.where(edges > LARGEST_EDGE, inside, centre)
+    return centre, np.clip(edges, SMALLEST_EDGE, LARGEST_EDGE)
 
 
 def _nominal_masses(problem: Problem, regions: tuple[LinkRegion, ...]) -> Array:

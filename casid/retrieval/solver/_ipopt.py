@@ -54,7 +54,8 @@ class Minimiser:
         for attempt in range(_POLISHES):
             if not best.good:
                 break
-            value = max(self.program.objective_value(best.point.w), LEAST_SCALE * self.problem.objective.size)
+            above = self.program.objective_value(best.point.w) - min(self.problem.objective.constant, 0.0)
+            value = max(above, LEAST_SCALE * self.problem.objective.size)
             if scale * value >= _ACCURATE and attempt:
                 break
             tried = self._polished(best, scale, value)

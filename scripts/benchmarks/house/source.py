@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import io
 import re
+import subprocess
 import tokenize
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
+from benchmarks.measure import NotMeasured
 from benchmarks.soundness.structure import ROOT, trees
 
 #: Longest function [lines] and most parameters that go uncounted.
@@ -38,6 +40,23 @@ SYMBOLS = frozenset("fv fc fo Ia fs vs fl fd fcp fcn fvp fvn ks kq fsq ft br fr"
 def modules() -> list[str]:
     """Importable modules of the package, folders' fronts apart."""
     return [name for name, (path, _) in trees().items() if path.name != "__init__.py"]
+
+
+def modules_at(commit: str) -> list[str]:
+    """As `modules`, of an earlier commit.
+
+    Raises
+    ------
+    NotMeasured
+        Without the project's history.
+    """
+    command = ["git", "ls-tree", "-r", "--name-only", commit, "casid"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise NotMeasured(f"needs the history of the repository, with commit {commit}")
+    paths = [Path(line) for line in done.stdout.splitlines()]
+    return [".".join(path.with_suffix("").parts) for path in paths
+            if path.suffix == ".py" and path.name != "__init__.py"]  # fmt: skip
 
 
 def fronts() -> dict[str, list[str]]:

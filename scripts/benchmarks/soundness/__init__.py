@@ -161,7 +161,7 @@ def _attack(name: str, reference: str, run: Callable[[int], tuple[str, bool]]) -
 
 MEASURES = [
     Measure("defects on record, each by its own test", "all right", "pytest -m claim", claims, skipped),
-    _attack("lower bounds above a feasible value, 4,000 problems of 15 kinds", "relative 1e-9", bounds),
+    _attack("lower bounds above a feasible value, 4,000 problems of 16 kinds", "relative 1e-9", bounds),
     _attack("'optimal' with a violation above 1e-8", "independent re-check", statuses),
     _attack("interval ends passed by a feasible point", "relative 1e-9", ends),
     _attack("other false statements, tracebacks", "infeasible though not, throw=False", others),

@@ -1,0 +1,61 @@
+"""A log of any layout as a recording, where the robot's dynamics leave nothing open."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from casid.description import Robot
+from casid.errors import DatasetError
+from casid.measurement._dataset import Dataset
+from casid.measurement._readers import read_dataset
+from casid.measurement.importing._proposal import Answers
+from casid.measurement.importing._reading import propose
+
+#: What a note says of a proposal, where it says it.
+_TOLD = ("positions", "torques", "time", "angles", "unit of torques")
+
+
+def read_log(path: str | Path, robot: Robot, **options: Any) -> Dataset:
+    """A recording as `read_dataset` reads it, or else as `propose` finds it to be read without a question.
+
+    Parameters
+    ----------
+    path
+        The file.
+    robot
+        Its joints, limits and dynamics are the measure of what is found.
+    options
+        Of `read_dataset`. Where they name columns, nothing is looked for.
+
+    Returns
+    -------
+    Dataset
+        Its notes say what was found.
+
+    Raises
+    ------
+    DatasetError
+        Why the file cannot be read as it is, with what is open where that is all that is missing.
+    """
+    path, options = Path(path), {name: value for name, value in options.items() if value is not None}
+    try:
+        return read_dataset(path, **options)
+    except DatasetError as error:
+        if path.suffix == ".toml" or not path.exists() or "columns" in options:
+            raise
+        reason = str(error)
+    try:
+        found = propose(path, robot, Answers(rate=options.get("rate_without_time")))
+    except DatasetError:
+        raise DatasetError(reason) from None
+    if found.questions:
+        question = found.questions[0]
+        raise DatasetError(
+            f"{reason}. `casid import {path} ROBOT` finds how to read it; open is: {question.text} ({question.option})"
+        )
+    data = read_dataset(path, **{**found.settings, **options})
+    guesses = "; ".join(f"{what}: {guess}" for what, guess, _ in found.evidence if what in _TOLD)
+    note = f"{path.name} is read as its names and the robot's dynamics say ({guesses}); `casid import` writes it down"
+    return replace(data, notes=(*data.notes, note))
