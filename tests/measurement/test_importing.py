@@ -113,6 +113,23 @@ def test_one_of_two_measured_signals_is_not_taken_without_a_word(arm: tuple[Robo
     assert propose(path, robot).settings["columns"]["q"] == "act_pos_se_rad"
 
 
+@pytest.mark.parametrize(
+    ("answers", "message"),
+    [
+        (Answers(time_unit="weeks"), "--time-unit: expected s, ms, .*, got 'weeks'"),
+        (Answers(angles="grad"), "--angles: expected rad, deg, .*, got 'grad'"),
+        (Answers(rate=-5.0), "--sampling-rate: expected a positive number .*, got -5"),
+        (Answers(reversed=(3,)), "--reversed: expected joints from 1 to 2, got 3"),
+    ],
+)
+def test_answers_that_no_log_can_have_are_refused(
+    arm: tuple[Robot, Dataset], tmp_path: Path, answers: Answers, message: str
+) -> None:
+    robot, data = arm
+    with pytest.raises(DatasetError, match=message):
+        propose(german_log(tmp_path / "log.csv", data), robot, answers)
+
+
 @pytest.mark.claim("files of every known format are read by their reader, not as text")
 def test_another_format_is_read_by_its_own_reader(tmp_path: Path) -> None:
     for name, words in (("log.pt", "log.pt"), ("log.npz", "log.npz"), ("log.mat", "log.mat")):

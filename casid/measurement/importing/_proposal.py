@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from casid.errors import DatasetError
 from casid.files._words import listed
+from casid.measurement._columns import UNITS
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,17 @@ class Answers:
     gains: tuple[float, ...] = ()
     reversed: tuple[int, ...] | None = None
     as_is: bool = False
+
+    def check(self, n: int) -> None:
+        """DatasetError for a unit that is not known, a rate that is none, and joints that a robot of n has not."""
+        for option, unit, signal in (("--time-unit", self.time_unit, "t"), ("--angles", self.angles, "q")):
+            if unit and unit not in UNITS[signal]:
+                raise DatasetError(f"{option}: expected {listed(UNITS[signal])}, got '{unit}'")
+        if self.rate is not None and not 0.0 < self.rate < math.inf:
+            raise DatasetError(f"--sampling-rate: expected a positive number [Hz], got {self.rate:g}")
+        beyond = [k for k in self.reversed or () if not 1 <= k <= n]
+        if beyond:
+            raise DatasetError(f"--reversed: expected joints from 1 to {n}, got {beyond[0]}")
 
 
 @dataclass(frozen=True)
