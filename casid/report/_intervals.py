@@ -25,7 +25,7 @@ _SMALL = 0.01
 _NOTHING = 1e-9
 #: States that the torque is taken of.
 _STATES = 200
-_COLOURS = {"known": GREEN, "roughly known": ORANGE, "no effect": BAND, "small": FAINT, "open": RED}
+_COLOURS = {"known": GREEN, "roughly known": ORANGE, "no effect": FAINT, "small": MUTED, "open": RED}
 
 
 def digits(entry: ParameterInterval) -> float:

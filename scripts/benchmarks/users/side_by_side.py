@@ -273,12 +273,17 @@ beside it. Lines count what a user writes, without blank ones and comments; time
 imports and files included, on a machine with other work: compare the processor time."""
 
 
+def _same_rows(text: str, lines: Sequence[str]) -> bool:
+    """Whether the first table of a page has the versions and the rows of these lines."""
+    cells = [line.strip("| ").split(" | ") for line in lines]
+    rows = text.partition("\n|")[2].partition("\n\n")[0].splitlines()
+    kept = [row.strip("| ").split(" | ") for row in rows]
+    return [row[0] for row in kept] == [row[0] for row in cells] and kept[0] == cells[0]
+
+
 def _row() -> tuple[str, bool]:
     runs, truth = all_runs()
-    cells = [line.strip("| ").split(" | ") for line in table(runs, truth)]
-    text = PAGE.read_text(encoding="utf-8") if PAGE.is_file() else ""
-    kept = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("|")]
-    same = [row[0] for row in kept] == [row[0] for row in cells] and kept[0] == cells[0] if kept else False
+    same = _same_rows(PAGE.read_text(encoding="utf-8") if PAGE.is_file() else "", table(runs, truth))
     errors = ", ".join(f"{name} {r.score.held_out:.2f} % in {r.seconds:.0f} s" for name, r in runs.items())
     return (
         f"{len(runs)} tools run anew: held-out {errors}; page {'of these' if same else 'of OTHER'} versions and rows",
