@@ -1,16 +1,27 @@
 """The command ``casid``, also as ``python -m casid``."""
 
 import sys
+import time
+
+#: A command at a terminal that takes longer says how long it took [s].
+_LONG = 2.0
 
 
 def main() -> None:
     """Entry point of the command: Ctrl-C during its imports ends it like Ctrl-C later, with exit code 130."""
+    began = time.perf_counter()
     try:
         from casid.cli import main as command
     except KeyboardInterrupt:
         sys.stderr.write("\ninterrupted: nothing was written\n")
         raise SystemExit(130) from None
-    command()
+    try:
+        command()
+    except SystemExit as end:
+        seconds = time.perf_counter() - began
+        if not end.code and seconds > _LONG and sys.stderr.isatty():
+            sys.stderr.write(f"{seconds:.1f} s in all\n")
+        raise
 
 
 if __name__ == "__main__":

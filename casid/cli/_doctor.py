@@ -23,6 +23,7 @@ _EXTRAS = {
     "peers": ("pinocchio", "libraries that tests compare with"),
     "engines": ("pydrake", "a further physics engine of benchmarks"),
     "side-by-side": ("figaroh", "tools that benchmarks run beside casid"),
+    "conda": ("rattler_build", "building the recipe for conda"),
     "encoders": ("cma", "CMA-ES, which benchmarks compare with"),
     "fmu": ("fmpy", "tests of exported FMUs"),
     "site": ("mkdocs", "the documentation as a site"),

@@ -162,8 +162,8 @@ def import_(
     from casid.report import report_of
 
     path = log.with_suffix(".toml") if out is None else out
-    if path.suffix != ".toml" or path.parent.resolve() != log.parent.resolve():
-        raise DatasetError(f"'{path}': the description is a .toml in the folder of the log")
+    if path.suffix != ".toml":
+        raise DatasetError(f"'{path}': name the file with the ending .toml")
     if path.exists() and not overwrite:
         raise DatasetError(f"'{path}' exists; choose another name (--out), or --overwrite it")
     owner = load_robot(robot)
@@ -177,7 +177,7 @@ def import_(
     if found.questions:
         console().print("\n".join(f"Open: {one.text}  ({one.option})" for one in found.questions), highlight=False)
         raise typer.Exit(2)
-    announce_written(path.parent, write_files(path.parent, {path.name: found.toml()}))
+    announce_written(path.parent, write_files(path.parent, {path.name: found.toml(path.parent)}))
     data = check_against(read_dataset(path), owner)
     for note in data.notes:
         typer.echo(f"note: {note}", err=True)
@@ -197,7 +197,10 @@ def _asked(given: Answered, question: Question) -> Answered:
         return replace(given, columns=[*(given.columns or ()), answer if "=" in answer else f"{signal}={answer}"])
     if name == "as_is":
         return replace(given, as_is=answer.strip().lower() in ("y", "yes"))
-    return replace(given, sampling_rate=float(answer)) if name == "sampling_rate" else replace(given, **{name: answer})
+    if name == "sampling_rate":
+        (rate,) = comma_numbers(answer, "--sampling-rate", DatasetError, 1)
+        return replace(given, sampling_rate=rate)
+    return replace(given, **{name: answer})
 
 
 def _pair(text: str) -> tuple[str, str]:

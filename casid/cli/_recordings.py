@@ -23,7 +23,7 @@ from casid.cli._shared import (
     refuse,
     steps,
 )
-from casid.errors import InertiaWarning
+from casid.errors import DatasetError, InertiaWarning
 from casid.files._words import comma_list
 
 if TYPE_CHECKING:
@@ -154,6 +154,9 @@ def identify(
     if not choices.believable:
         refuse(context, ("share",), "does not go with --no-believable")
     folder, files = out_folder(output.out), output.robots()
+    for path in recording:
+        if recording.count(path) > 1:
+            raise DatasetError(f"recording '{path}' is given twice")
     if reading.tau is None and from_commands(recording):
         identify_commands(
             robot, recording, reading, files, folder, output.actuators or (), choices.profile or (), choices.search
@@ -194,7 +197,7 @@ def validate(
     robot: RobotArgument,
     identification: Annotated[
         Path,
-        typer.Argument(metavar="IDENTIFICATION", help="identification.json, solution.json or a csv."),
+        typer.Argument(metavar="IDENTIFICATION", help="identification.json or its folder, solution.json or a csv."),
     ],
     recording: Annotated[Path, typer.Argument(metavar="RECORDING", help="A recording that was not used for it.")],
     *,
@@ -343,7 +346,6 @@ def reverse_engineer(
 
 def _controller_samples(path: Path) -> dict[str, Any]:
     """Arrays of a controller's samples: q, g and, if known, M."""
-    from casid.errors import DatasetError
     from casid.files._read import npz_arrays, read_bytes
 
     arrays = npz_arrays(read_bytes(path, "samples", DatasetError), str(path), "samples", DatasetError)

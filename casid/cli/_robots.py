@@ -22,7 +22,9 @@ from casid.files._words import comma_list
 
 def robots(
     context: typer.Context,
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="An identified robot, to show all of it.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="A robot, to show all that is known of it.")
+    ] = None,
     urdf: Annotated[Path | None, typer.Option(help="Write it to this URDF.")] = None,
     mjcf: Annotated[Path | None, typer.Option(help="Write it to this MJCF file (.xml).")] = None,
     sdf: Annotated[Path | None, typer.Option(help="Write it to this SDF file.")] = None,
@@ -31,10 +33,10 @@ def robots(
     """List the robots that ship with casid: descriptions, and identified ones with their source and verdict."""
     from casid.description import convert as run
     from casid.description import identified_names, identified_record, load_robot, robot_names
-    from casid.report._robot import identified_table, identified_tables, robots_table
+    from casid.report._robot import described_tables, identified_table, identified_tables, robots_table
 
     if name is None:
-        refuse(context, ("urdf", "mjcf", "sdf", "toml"), "needs the name of an identified robot")
+        refuse(context, ("urdf", "mjcf", "sdf", "toml"), "needs the name of a robot")
         console().print(robots_table(load_robot(each) for each in robot_names()))
         found = {each: identified_record(each) for each in identified_names()}
         console().print(identified_table((load_robot(each), found[each]) for each in found))
@@ -42,7 +44,9 @@ def robots(
     files = [
         out_file(path, *ENDINGS[form]) for form, path in {"urdf": urdf, "mjcf": mjcf, "sdf": sdf, "toml": toml}.items()
     ]
-    for table in identified_tables(load_robot(name), identified_record(name)):
+    robot = load_robot(name)
+    known = name in identified_names()
+    for table in identified_tables(robot, identified_record(name)) if known else described_tables(robot):
         console().print(table)
     for path in files:
         if path is not None:

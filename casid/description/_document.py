@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -147,6 +148,16 @@ class Origin(RobotOrigin):
         """The robot with all its joints; those that casid cannot move (floating, planar) stay fixed at position 0."""
         fixed = [joint.name for joint in self.description.joints if joint.type not in ("fixed", *MOVING_TYPES)]
         return self.description.robot(lock=fixed)
+
+
+def robot_reference(robot: Robot) -> dict[str, Any]:
+    """Name of a robot, and the file and the locked joints that it was read with: what a result says of its robot."""
+    origin = robot.origin
+    if not isinstance(origin, Origin) or origin.description.folder is None:
+        return {"robot": robot.name}
+    file = (origin.description.folder / origin.description.where).resolve()
+    locked = {"locked": dict(origin.locked)} if origin.locked else {}
+    return {"robot": robot.name, "robot_file": str(file), **locked}
 
 
 def assemble(description: Description, lock: Lock = (), gravity: ArrayLike | None = None) -> Robot:

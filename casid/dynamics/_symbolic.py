@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 #: Offsets below this share of the robot's largest one are rounding [1].
 _NOTHING = 1e-12
+#: M of four joints is 8,000 characters long; of seven, SymPy works for hours on it.
+_MOST_JOINTS = 5
 _TENSOR = ("xx", "xy", "xz", "yy", "yz", "zz")
 
 
@@ -122,7 +124,7 @@ def symbolic(robot: Robot, *, barycentric: bool = False) -> SymbolicDynamics:
     Raises
     ------
     RobotError
-        Without SymPy, or for a robot with joints that follow others.
+        Without SymPy; for a robot of more than 5 joints, or with joints that follow others.
     """
     try:
         import sympy as sp
@@ -131,6 +133,11 @@ def symbolic(robot: Robot, *, barycentric: bool = False) -> SymbolicDynamics:
     if robot.coupled:
         raise RobotError(f"robot '{robot.name}': symbolic dynamics have no joints that follow others; lock them")
     n = robot.n
+    if n > _MOST_JOINTS:
+        raise RobotError(
+            f"robot '{robot.name}': {n} joints; the equations of more than {_MOST_JOINTS} fill books: lock some, "
+            "load_robot(..., lock=[...]), or take the base parameters with numbers for the lengths, Model(robot).base"
+        )
     lengths: dict[str, tuple[ca.SX, float]] = {}
     joints = _with_symbols(robot, lengths)
     tree = cast(Robot, _Tree(joints))

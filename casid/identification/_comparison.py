@@ -126,16 +126,19 @@ def compare(
     Raises
     ------
     DatasetError
-        If a file is not a record, or the two have no base parameter in common.
+        If a file is not a record, or the two have other numbers of joints or less than half of their base parameters
+        in common.
     """
     records, names = [_record(one) for one in (before, after)], (_name(before, "before"), _name(after, "after"))
     a, b = ({entry["expression"]: entry for entry in record["base_parameters"]} for record in records)
     shared = [key for key in a if key in b and a[key]["sd"] is not None and b[key]["sd"] is not None]
-    if not shared:
+    fewer = min(len(a), len(b))
+    if not shared or 2 * len(shared) < fewer or len(records[0]["joints"]) != len(records[1]["joints"]):
         robots = " and ".join(f"'{record['robot']}'" for record in records)
+        count = f"only {len(shared)} of {fewer} base parameters" if shared else "no determined base parameter"
         raise DatasetError(
-            f"{names[0]} and {names[1]}, of {robots}, have no determined base parameter in common: identify both with "
-            "the same robot file and terms"
+            f"{names[0]} and {names[1]}, of {robots}, have {count} in common: identify both with the same robot file "
+            "and terms"
         )
     change = np.array([b[key]["unconstrained"] - a[key]["unconstrained"] for key in shared])
     sd = np.array([np.hypot(a[key]["sd"], b[key]["sd"]) for key in shared])

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.description import Robot
+from casid.description._document import robot_reference
 from casid.display import Displayed
 from casid.dynamics import Model
 from casid.dynamics.terms._friction import Friction, friction_terms
@@ -243,7 +244,7 @@ def model_record(model: Model, law: Friction | None) -> dict[str, Any]:
     """Robot, gravity, dead band and nonlinear friction as `load_model` reads them; terms and parameters apart."""
     gravity = model.gravity_vector
     return {
-        "robot": model.robot.name,
+        **robot_reference(model.robot),
         "gravity": None if gravity is None else gravity.tolist(),
         "velocity_deadband": model.velocity_deadband,
         "friction_law": None if law is None else law.record(),
@@ -255,6 +256,11 @@ def processing_record(processing: Processing | bool | None) -> dict[str, Any] | 
     return dataclasses.asdict(processing) if isinstance(processing, Processing) else processing
 
 
+def record_file(path: str | Path) -> Path:
+    """The file of a record: that in a folder of results, or the path itself."""
+    return Path(path) / "identification.json" if Path(path).is_dir() else Path(path)
+
+
 def read_record(path: str | Path) -> dict[str, Any]:
     """Record of an identification from its JSON file; empty for another file of parameters.
 
@@ -263,7 +269,8 @@ def read_record(path: str | Path) -> dict[str, Any]:
     DatasetError
         If the file cannot be read or is not a record.
     """
-    if Path(path).suffix.lower() != ".json":
+    path = record_file(path)
+    if path.suffix.lower() != ".json":
         return {}
     record = read_json(path, "identification", DatasetError)
     if not isinstance(record, dict):
@@ -323,7 +330,7 @@ def load_model(record: Mapping[str, Any] | str | Path, robot: Robot) -> tuple[Mo
         If the file is none of these, or belongs to another robot.
     """
     if not isinstance(record, Mapping):
-        path = Path(record)
+        path = record_file(record)
         content = read_json(path, "parameter file", DatasetError) if path.suffix.lower() == ".json" else None
         if not isinstance(content, dict) or "terms" not in content:
             return _model_of_parameters(path, robot)

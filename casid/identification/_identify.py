@@ -106,10 +106,21 @@ def identify(
         What is wrong with the recordings, the options, or the constraints.
     """
     options = {"model": model, "estimator": estimator, "constraints": constraints, "choice": choice, "checks": checks}
-    given = (recordings,) if isinstance(recordings, (Dataset, str, Path)) else tuple(recordings)
     robot = load_robot(robot) if isinstance(robot, (str, Path)) else robot
-    raw = tuple(read_log(one, robot) if isinstance(one, (str, Path)) else one for one in given)
+    raw = _datasets(recordings, robot)
     return _Pipeline(robot, raw, processing, delay, progress, **with_former(options, former)).run()
+
+
+def _datasets(recordings: Any, robot: Robot) -> tuple[Dataset, ...]:
+    """Recordings as given, paths read; DatasetError for arrays and the like."""
+    given = tuple(recordings) if isinstance(recordings, Sequence) and not isinstance(recordings, str) else (recordings,)
+    strange = [one for one in given if not isinstance(one, (Dataset, str, Path))]
+    if strange:
+        raise DatasetError(
+            f"recordings: expected paths or Datasets, got {type(strange[0]).__name__}; of arrays: "
+            "casid.measurement.Dataset(t, q, tau), one row a sample"
+        )
+    return tuple(read_log(one, robot) if isinstance(one, (str, Path)) else one for one in given)
 
 
 @dataclass(frozen=True)

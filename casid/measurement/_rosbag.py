@@ -137,7 +137,8 @@ def read_joint_states(path: Path, topic: str | None) -> tuple[dict[str, Array], 
         if not path.exists():
             raise DatasetError(f"cannot read recording '{path}': no such file or directory")
         if path.is_dir() and not (path / "metadata.yaml").is_file():
-            raise DatasetError(f"cannot read recording '{path}': a folder without metadata.yaml is no rosbag2")
+            hint = f"; name a file in it, {path / 'recording.npz'}" if (path / "recording.npz").is_file() else ""
+            raise DatasetError(f"cannot read recording '{path}': a folder without metadata.yaml is no rosbag2{hint}")
         check_bag_size(path)
         with AnyReader([path], default_typestore=get_typestore(Stores.LATEST)) as reader:
             counts: dict[str, int] = {}

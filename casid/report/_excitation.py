@@ -16,6 +16,7 @@ from PIL import Image
 from rich.table import Table
 
 from casid.description import Robot
+from casid.description._document import robot_reference
 from casid.dynamics._kinematics import Kinematics
 from casid.excitation import Design, Designer, MotionLimits, Observation, certify_limits, weak_parameters
 from casid.excitation.limits._constraints import StateConstraint
@@ -57,10 +58,13 @@ class DesignSection(ReportSection):
     design : Design
     designer : Designer, optional
         Limits and constraints; without it they are not checked again.
+    robot : Robot, optional
+        Whose file the record names.
     """
 
     design: Design
     designer: Designer | None = None
+    robot: Robot | None = None
 
     def tables(self) -> Sequence[Table]:
         """One row for each quantity."""
@@ -91,6 +95,7 @@ class DesignSection(ReportSection):
         checks = [] if designer is None else certify_limits(design.trajectory, designer.limits)
         return {
             "robot": design.trajectory.robot,
+            **({} if self.robot is None else robot_reference(self.robot)),
             "criterion": design.criterion,
             "value": design.value,
             "condition_number": design.condition_number,
@@ -189,7 +194,7 @@ def _of_design(
     limits = None if designer is None else designer.limits
     samples = _SAMPLES if designer is None else len(designer.objective.matrices[0])
     sections = (
-        DesignSection(design, designer),
+        DesignSection(design, designer, robot),
         AccuracySection(design, samples),
         TrajectorySection(design.trajectory, limits, robot, rate),
     )

@@ -29,12 +29,14 @@ class ProposalSection(ReportSection):
             return (guesses,)
         joints = PlainTable("Joints")
         joints.add_column("joint", style="bold")
-        for name in ("positions", "torques"):
+        first, *others = self.found.joints
+        whole = bool(others) and all(row[1:3] == first[1:3] for row in others)  # two arrays hold all joints
+        for name in () if whole else ("positions", "torques"):
             joints.add_column(name)
         for name in ("range", "largest [N.m]", "gravity", "explained"):
             joints.add_column(name, justify="right")
         for cells in self.found.joints:
-            joints.add_row(*cells)
+            joints.add_row(*(cells[:1] + cells[3:] if whole else cells))
         joints.caption = (
             "gravity: correlation of the torque with the robot's gravity torque; explained: share of its variance that "
             "the dynamics explain"

@@ -21,9 +21,11 @@ from casid.retrieval.insight._intervals import Intervals, ParameterInterval
 _KNOWN, _ROUGHLY = 0.1, 0.5
 #: A parameter is small where its whole range makes at most this part of each joint's torque.
 _SMALL = 0.01
+#: ... and has no effect where it is rounding.
+_NOTHING = 1e-9
 #: States that the torque is taken of.
 _STATES = 200
-_COLOURS = {"known": GREEN, "roughly known": ORANGE, "small": FAINT, "open": RED}
+_COLOURS = {"known": GREEN, "roughly known": ORANGE, "no effect": FAINT, "small": MUTED, "open": RED}
 
 
 def digits(entry: ParameterInterval) -> float:
@@ -35,7 +37,7 @@ def digits(entry: ParameterInterval) -> float:
 
 
 def verdict(entry: ParameterInterval, torque: float = np.inf) -> str:
-    """``known``, ``roughly known``, ``small`` or ``open``: by the value, then by the torque that the range makes.
+    """``known``, ``roughly known``, ``no effect``, ``small`` or ``open``: by the value, then by the torque.
 
     Parameters
     ----------
@@ -48,7 +50,7 @@ def verdict(entry: ParameterInterval, torque: float = np.inf) -> str:
             return "known"
         if entry.width <= _ROUGHLY * size:
             return "roughly known"
-    return "small" if torque <= _SMALL else "open"
+    return "no effect" if torque <= _NOTHING else "small" if torque <= _SMALL else "open"
 
 
 def torque_shares(intervals: Intervals) -> dict[str, float]:
@@ -76,7 +78,7 @@ def torque_shares(intervals: Intervals) -> dict[str, float]:
 
 
 class IntervalsSection(ReportSection):
-    """Proven and attained ends of each quantity, and the digits that the data add to its bounds."""
+    """Proven ends of each quantity beside its bounds, the torque that its range makes, a verdict."""
 
     def __init__(self, intervals: Intervals) -> None:
         self.intervals = intervals
@@ -89,22 +91,21 @@ class IntervalsSection(ReportSection):
             f"{intervals.optimum:.6g} + {intervals.tolerance:.3g}"
         )
         table.add_column("quantity", style="bold", no_wrap=True)
-        for column in ("at least", "at most", "attained from", "to", "bounds from", "to", "digits", "of the torque"):
+        for column in ("at least", "at most", "bounds from", "to", "of the torque"):
             table.add_column(column, justify="right", no_wrap=True)
         table.add_column("verdict", no_wrap=True)
-        colours = {"known": "green", "roughly known": "yellow", "small": "dim", "open": "red"}
+        colours = {"known": "green", "roughly known": "yellow", "no effect": "dim", "small": "dim", "open": "red"}
         shares = torque_shares(intervals)
         for e in intervals.entries:
             share = shares.get(e.name, np.inf)
             known = verdict(e, share)
-            numbers = (e.low, e.high, e.attained_low, e.attained_high, *e.prior)
             part = f"{100 * share:.2g} %" if np.isfinite(share) else "-"
-            cells = (*(f"{v:.5g}" for v in numbers), f"{digits(e):.1f}", part)
-            table.add_row(e.name, *cells, Text(known, style=colours[known]))
+            cells = (f"{v:.4g}" for v in (e.low, e.high, *e.prior))
+            table.add_row(e.name, *cells, part, Text(known, style=colours[known]))
         table.note(
-            f"known: certain sign, range within {100 * _KNOWN:.0f} % of the value; "
-            f"roughly known: {100 * _ROUGHLY:.0f} %; small: the whole range makes at most {100 * _SMALL:.0f} % of each "
-            "joint's torque"
+            f"known: certain sign, range within {100 * _KNOWN:.0f} % of the value; roughly known: "
+            f"{100 * _ROUGHLY:.0f} %; no effect: torques do not depend on it; small: the whole range makes at most "
+            f"{100 * _SMALL:.0f} % of each joint's torque; intervals.csv has the values that sets attain, too"
         )
         return (table,)
 
@@ -178,7 +179,7 @@ def intervals_figure(intervals: Intervals) -> Figure:
         right.plot([], [], color=colours[word], linewidth=6, label=f"{word}: {count}")[0]
         for word, count in names.items()
     ]
-    figure.legend(handles=handles, frameon=False, ncols=4, loc="outside lower right", labelcolor=MUTED)
+    figure.legend(handles=handles, frameon=False, ncols=5, loc="outside lower right", labelcolor=MUTED)
     return figure
 
 

@@ -17,7 +17,7 @@ from casid.errors import RobotError
 from casid.identification.repair._check import FileCheck
 from casid.report._links import links_figure
 from casid.report._section import Report, ReportSection, report_of
-from casid.report._tables import PlainTable
+from casid.report._tables import PlainTable, summary_table
 
 
 def robots_table(robots: Iterable[Robot]) -> Table:
@@ -68,6 +68,12 @@ def identified_tables(robot: Robot, facts: Mapping[str, Any]) -> Sequence[Table]
             values.add_column(column, justify="right", no_wrap=True)
         for name, numbers in facts["intervals"].items():
             values.add_row(name, *(f"{number:.4g}" for number in numbers))
+        outside = sum(not low <= value <= high for value, low, high in facts["intervals"].values())
+        if outside:
+            values.note(
+                f"{outside} of {len(facts['intervals'])} values lie outside: the interval is that of the fit without "
+                "physical consistency, the value that of the most plausible consistent links"
+            )
         tables.append(values)
     if "masses" in facts:
         masses = PlainTable("Masses [kg]: proven ranges of all consistent sets that explain the recording")
@@ -79,6 +85,15 @@ def identified_tables(robot: Robot, facts: Mapping[str, Any]) -> Sequence[Table]
             masses.add_row(name, f"{values_of[name]:.4g}", f"{low:.4g}", f"{high:.4g}")
         tables.append(masses)
     return tables
+
+
+def described_tables(robot: Robot) -> Sequence[Table]:
+    """What is known of a robot's description: sources, mass, joints."""
+    rows = [(key.replace("_", " "), value) for key, value in robot.source.items()]
+    return (
+        summary_table(robot.name, [*rows, ("mass of the moving links [kg]", _mass(robot))]),
+        *JointsSection(robot).tables(),
+    )
 
 
 def base_table(name: str, base: BaseParameters) -> Table:
@@ -116,9 +131,11 @@ class JointsSection(ReportSection):
         """One row for each joint."""
         robot, limits = self.robot, self.robot.limits
         table = PlainTable(f"{robot.name}: {robot.n} joints")
-        for column in ("joint", "type", "parent", "positions [rad, m]", "speed [rad/s, m/s]", "effort [N.m, N]", "link",
-                       "mass [kg]"):  # fmt: skip
+        branched = any(joint.parent != k - 1 for k, joint in enumerate(robot.joints))
+        for column in ("joint", "type", *(["parent"] if branched else []), "positions", "speed", "effort", "link"):
             table.add_column(column)
+        table.add_column("mass [kg]", justify="right")
+        table.note("positions [rad, m], speed [rad/s, m/s], effort [N.m, N]: limits")
         for joint in robot.joints:
             own = [k for k, other in enumerate(robot.coordinates) if other is joint]
             moving = (
@@ -131,10 +148,8 @@ class JointsSection(ReportSection):
             )
             inertial = joint.link.inertial
             parent = "base" if joint.parent < 0 else robot.joints[joint.parent].link.name
-            table.add_row(
-                joint.name, joint.type, parent, *next(moving, ["follows", "", ""]), joint.link.name,
-                "-" if inertial is None else f"{inertial.mass:.4g}",
-            )  # fmt: skip
+            row = [joint.name, joint.type, *([parent] if branched else []), *next(moving, ["follows", "", ""])]
+            table.add_row(*row, joint.link.name, "-" if inertial is None else f"{inertial.mass:.4g}")
         return (table,)
 
     def pictures(self) -> Mapping[str, Callable[..., Figure]]:

@@ -11,6 +11,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from rich.table import Table
 
+from casid.description._document import robot_reference
 from casid.errors import DatasetError
 from casid.measurement import Dataset
 from casid.output_error import CommandIdentification, CommandRecording
@@ -53,7 +54,7 @@ class MotionSection(ReportSection):
         simulation, end, error = self.simulation, self.simulation.end, self.simulation.tracking_error
         model = simulation.plant.model
         return {
-            "robot": model.robot.name,
+            **robot_reference(model.robot),
             "end": {"time": end.time, "reason": end.reason.value, "detail": end.detail},
             "samples": len(simulation),
             "parameters": dict(zip(model.parameter_names, simulation.plant.parameters, strict=True)),

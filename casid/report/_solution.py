@@ -13,6 +13,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 from rich.table import Table
 
+from casid.description._document import robot_reference
 from casid.files._texts import csv_bytes, json_bytes
 from casid.inertia._parameter_files import parameter_csv, parameter_record
 from casid.inertia._parameters import STANDARD_NAMES, tensor_entries
@@ -126,7 +127,10 @@ class CertificateSection(ReportSection):
             ("lower bound", f"{solution.lower_bound:.6e}, relative gap {solution.gap:.1e}"),
             ("certified", _certified_text(solution)),
             ("largest violation", f"{solution.max_violation:.1e}{_worst(solution)}"),
-            ("time", f"{solution.build_time + solution.solve_time:.2f} s, {solution.iterations} iterations"),
+            (
+                "time of the solver",
+                f"{solution.build_time + solution.solve_time:.2f} s, {solution.iterations} iterations",
+            ),
         ]
         if study is not None:
             many = f"{study.certified} of {len(study.solutions)} certified, {study.restarts} restarts"
@@ -138,7 +142,7 @@ class CertificateSection(ReportSection):
         solution = self.solution
         return {
             "problem": solution.problem.name,
-            "robot": solution.problem.variables.robot.name,
+            **robot_reference(solution.problem.variables.robot),
             "status": solution.status,
             "objective": solution.objective,
             "penalty": solution.penalty,

@@ -344,8 +344,9 @@ class Sampling:
             raise ProblemError(f"the controller's rate must be positive, got {self.rate} Hz")
         if not 0.0 <= self.delay < np.inf:
             raise ProblemError(f"the controller's delay must be zero or positive, got {self.delay} s")
-        if not 0.0 < self.duration < np.inf or self.ticks < 1:
-            raise ProblemError(f"the duration must be at least one sample of {self.period:g} s, got {self.duration} s")
+        if not 0.0 < self.duration < np.inf or not 1 <= self.ticks <= 1e8:
+            span = f"at least one sample of {self.period:g} s and at most 1e8"
+            raise ProblemError(f"the duration must be {span}, got {self.duration} s")
 
     @property
     def period(self) -> float:

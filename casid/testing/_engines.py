@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,16 +76,16 @@ class MuJoCo(Engine):
     Parameters
     ----------
     path
-        The file.
+        The file, or a compiled ``mujoco.MjModel``.
     robot
-        The robot that was written to it.
+        The robot that was written to it, or whose joints it has.
     """
 
     name, module, suffix = "MuJoCo", "mujoco", ".xml"
 
-    def __init__(self, path: Path, robot: Robot) -> None:
+    def __init__(self, path: Path | Any, robot: Robot) -> None:
         self.mujoco = need("mujoco")
-        self.model = self.mujoco.MjModel.from_xml_path(str(path))
+        self.model = self.mujoco.MjModel.from_xml_path(str(path)) if isinstance(path, Path) else path
         flags = self.mujoco.mjtDisableBit
         self.model.opt.disableflags |= int(flags.mjDSBL_CONTACT) | int(flags.mjDSBL_LIMIT)
         self.data = self.mujoco.MjData(self.model)
@@ -157,6 +157,13 @@ class MuJoCo(Engine):
         self.data.ctrl[:] = values
         self.mujoco.mj_step(self.model, self.data)
         return np.array(self.data.qpos[self.order])
+
+    def answer(self, values: Array) -> dict[str, Array]:
+        """Positions, velocities, accelerations and actuators' torques (n each) at this instant under commands."""
+        self.data.ctrl[:] = values
+        self.mujoco.mj_forward(self.model, self.data)
+        found = {"q": "qpos", "dq": "qvel", "ddq": "qacc", "tau": "qfrc_actuator"}
+        return {key: np.array(getattr(self.data, name)[self.order]) for key, name in found.items()}
 
 
 class Bullet(Engine):

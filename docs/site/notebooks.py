@@ -22,9 +22,19 @@ def _output(output: dict[str, Any]) -> str:
     return f"\n````text\n{''.join(data.get('text/plain', '')).rstrip()}\n````\n"
 
 
-def page(path: Path) -> str:
+def badges(name: str, repository: str) -> str:
+    """Links that open a notebook in Colab and in Binder, from a repository on GitHub; none from elsewhere."""
+    owner = repository.rstrip("/").removesuffix(".git").partition("github.com/")[2]
+    if not owner:
+        return ""
+    colab = f"https://colab.research.google.com/github/{owner}/blob/main/docs/notebooks/{name}"
+    binder = f"https://mybinder.org/v2/gh/{owner}/main?labpath=docs/notebooks/{name}"
+    return f" [Open in Colab]({colab}){{ .md-button }} [Open in Binder]({binder}){{ .md-button }}"
+
+
+def page(path: Path, repository: str = "") -> str:
     """The notebook as Markdown."""
-    parts = [f"[Download this notebook]({path.name}){{ .md-button }}"]
+    parts = [f"[Download this notebook]({path.name}){{ .md-button }}{badges(path.name, repository)}"]
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         source = "".join(cell["source"])
         if cell["cell_type"] == "markdown":
@@ -42,7 +52,7 @@ def page(path: Path) -> str:
 def on_files(files: Any, config: Any) -> Any:
     """Add a page for each notebook."""
     for path in sorted(_FOLDER.glob("*.ipynb")):
-        files.append(File.generated(config, f"notebooks/{path.stem}.md", content=page(path)))
+        files.append(File.generated(config, f"notebooks/{path.stem}.md", content=page(path, config.repo_url or "")))
     return files
 
 

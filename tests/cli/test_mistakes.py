@@ -57,6 +57,14 @@ def test_options_of_identify_are_checked_before_the_work(
     assert not list(tmp_path.iterdir())
 
 
+def test_what_is_given_twice_too_long_or_in_a_folder_is_named(motion: Path) -> None:
+    assert "run.npz' is given twice" in failing("identify", "spatial_2r", motion, motion)
+    long = failing("simulate", "panda", "--duration", "1e9")
+    assert "at most 1e8, got 1000000000.0 s" in long
+    (motion.parent / "recording.npz").write_bytes(motion.read_bytes())
+    assert f"name a file in it, {motion.parent}" in failing("identify", "spatial_2r", motion.parent)
+
+
 def test_a_share_that_is_none_is_no_note_of_solve() -> None:
     assert "share: expected a positive number, got nan" in failing("solve", "spatial_2r", "--share", "nan")
 

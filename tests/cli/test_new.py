@@ -179,8 +179,16 @@ def test_the_description_is_written_beside_the_log_and_not_twice(log: SimpleName
     np.testing.assert_allclose(read.q, 0.3 * log.data.q, atol=1e-9)
     np.testing.assert_allclose(read.tau, log.data.tau, atol=1e-9)
     assert "exists; choose another name" in run(*words, code=1)
-    assert "in the folder of the log" in run(*words, "--out", log.path.parent.parent / "x.toml", code=1)
+    assert "name the file with the ending .toml" in run(*words, "--out", log.path.with_name("x.txt"), code=1)
     run(*words, "--overwrite")
+
+
+def test_the_description_of_a_log_in_a_folder_of_others_is_written_elsewhere(
+    log: SimpleNamespace, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    there = tmp_path_factory.mktemp("mine") / "x.toml"
+    run("import", log.path, "spatial_2r", "--as-is", "--reversed", "none", "--angles", "rad", "--out", there)
+    np.testing.assert_allclose(read_dataset(there).q, 0.3 * log.data.q, atol=1e-9)
 
 
 def test_an_open_question_writes_nothing(log: SimpleNamespace) -> None:

@@ -91,6 +91,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 #: Arguments, and names that must be whole.
 COMMANDS = {
     "robots": (("robots",), ["spatial_2r", "panda", "ur10e"]),
+    "robot": (("robots", "panda"), ["joint7", "-2.897 to 2.897", "0.7355"]),
+    "identified": (("robots", "ur10_salerno"), ["Lyy1", "exciting_trajectory", "6 of 62 values lie outside"]),
     "base": (("base", "panda"), ["Lxx2 - Lyy2", "lx7"]),
     "ops": (("ops", "spatial_2r"), ["inverse dynamics, standard parameters", "negations"]),
     "check": (("check", "arm.toml"), ["link1", "link2", "verdict", "physical"]),

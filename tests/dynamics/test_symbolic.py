@@ -74,6 +74,8 @@ def test_joints_that_follow_others_are_refused() -> None:
     follower = replace(arm.joints[1], mimic=Mimic(0))
     with pytest.raises(RobotError, match="follow others"):
         symbolic(replace(arm, joints=(arm.joints[0], follower), limits=Limits.unlimited(1)))
+    with pytest.raises(RobotError, match=r"robot 'panda': 7 joints; .* lock some, load_robot"):
+        symbolic(casid.load_robot("panda"))
 
 
 def torques(found, robot: Robot, motion: np.ndarray, parameters: dict) -> np.ndarray:

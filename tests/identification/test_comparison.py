@@ -85,6 +85,13 @@ def test_another_file_is_refused_by_name(first, tmp_path, content):
         compare(first, path)
 
 
+def test_another_robot_is_refused(first):
+    record = first.record()
+    fewer = {**record, "robot": "another", "joints": record["joints"][:-1]}
+    with pytest.raises(DatasetError, match=r"of 'three_link' and 'another', have only \d+ of \d+ base parameters in"):
+        compare(record, fewer)
+
+
 def test_holm_agrees_with_the_definition():
     p = np.array([0.01, 0.04, 0.03, 0.005])
     np.testing.assert_allclose(holm(p), [0.03, 0.06, 0.06, 0.02])

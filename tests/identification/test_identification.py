@@ -119,3 +119,11 @@ def test_command_line_identify_and_validate(robot, noisy, tmp_path):
     assert run.exit_code == 0, run.output
     validation = json.loads((tmp_path / "v" / "validation.json").read_text())
     assert validation["relative_error"] == pytest.approx(record["relative_error"]["feasible"], rel=1e-6)
+
+
+@pytest.mark.parametrize("given", [(np.zeros(3), np.zeros((3, 7))), {"t": np.zeros(3)}, 3, [None]])
+def test_arrays_in_place_of_recordings_are_told_what_to_do(given: object) -> None:
+    with pytest.raises(
+        DatasetError, match=r"expected paths or Datasets, got \w+; of arrays: casid.measurement.Dataset"
+    ):
+        casid.identify("panda", given)  # type: ignore[arg-type]

@@ -96,6 +96,40 @@ def test_columns_of_rounding_are_no_part_of_a_basis() -> None:
     assert basis.shape == (8, 2) and np.allclose(basis.T @ basis, np.eye(2))
 
 
+@pytest.mark.claim("a second encoder that does not move is not taken for the joints' positions")
+def test_one_of_two_measured_signals_is_not_taken_without_a_word(arm: tuple[Robot, Dataset], tmp_path: Path) -> None:
+    robot, data = arm
+    path = tmp_path / "log.npz"
+    second = data.q * [1.0, 0.0]
+    np.savez(path, t=data.t, act_pos_se_rad=second, act_pos_mot_rad=data.q, tau=data.tau)
+    (question,) = (one for one in propose(path, robot).questions if "positions" in one.text)
+    assert question.option == "--columns q=" and "act_pos_se_rad" in question.text and "act_pos_mot" in question.text
+    found = propose(path, robot, Answers({"q": "act_pos_mot_rad"}))
+    assert not found.questions and found.settings["columns"]["q"] == "act_pos_mot_rad"
+    np.savez(path, t=data.t, q=data.q, tau_current=data.tau, tau_sensor=data.tau, tau_model=data.tau)
+    (question,) = propose(path, robot).questions
+    assert question.text == "which are the torques: tau_current or tau_sensor?"
+    np.savez(path, t=data.t, act_pos_se_rad=data.q, act_pos_mot_rad=100 * data.q, tau=data.tau)
+    assert propose(path, robot).settings["columns"]["q"] == "act_pos_se_rad"
+
+
+@pytest.mark.parametrize(
+    ("answers", "message"),
+    [
+        (Answers(time_unit="weeks"), "--time-unit: expected s, ms, .*, got 'weeks'"),
+        (Answers(angles="grad"), "--angles: expected rad, deg, .*, got 'grad'"),
+        (Answers(rate=-5.0), "--sampling-rate: expected a positive number .*, got -5"),
+        (Answers(reversed=(3,)), "--reversed: expected joints from 1 to 2, got 3"),
+    ],
+)
+def test_answers_that_no_log_can_have_are_refused(
+    arm: tuple[Robot, Dataset], tmp_path: Path, answers: Answers, message: str
+) -> None:
+    robot, data = arm
+    with pytest.raises(DatasetError, match=message):
+        propose(german_log(tmp_path / "log.csv", data), robot, answers)
+
+
 @pytest.mark.claim("files of every known format are read by their reader, not as text")
 def test_another_format_is_read_by_its_own_reader(tmp_path: Path) -> None:
     for name, words in (("log.pt", "log.pt"), ("log.npz", "log.npz"), ("log.mat", "log.mat")):

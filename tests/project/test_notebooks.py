@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import runpy
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -35,6 +37,26 @@ def test_there_are_five_and_the_page_names_them() -> None:
     page = (FOLDER.parent / "notebooks.md").read_text(encoding="utf-8")
     assert len(NOTEBOOKS) == 5
     assert set(re.findall(r"\((notebooks/\S+\.ipynb)\)", page)) == {f"notebooks/{path.name}" for path in NOTEBOOKS}
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_the_first_cell_installs_casid_where_it_is_missing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = next(cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code")
+    source = "".join(first["source"]).replace("%pip", "installed.append('pip') #")
+    for found in (True, False):
+        installed: list[str] = []
+        monkeypatch.setattr("importlib.util.find_spec", lambda name, found=found: found or None)
+        exec(source, {"installed": installed})
+        assert bool(installed) != found
+
+
+def test_notebooks_of_a_repository_on_github_open_in_colab_and_binder() -> None:
+    module = runpy.run_path(str(FOLDER.parent / "site" / "notebooks.py"))
+    path = NOTEBOOKS[0]
+    text = module["page"](path, "https://github.com/them/theirs.git")
+    assert f"colab.research.google.com/github/them/theirs/blob/main/docs/notebooks/{path.name}" in text
+    assert f"mybinder.org/v2/gh/them/theirs/main?labpath=docs/notebooks/{path.name}" in text
+    assert "colab" not in module["page"](path).lower().replace("colab, binder: upload", "")
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.resources
+import re
 import shutil
 import subprocess
 import sys
@@ -95,15 +96,19 @@ def test_robots_and_problems_are_found_as_resources() -> None:
         assert names <= shipped
 
 
+#: What a wheel is made of.
+FOLDERS, FILES = ("casid", "robots", "problems"), ("pyproject.toml", "README.md", "LICENSE")
+
+
 @pytest.fixture(scope="module")
 def archives(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder with the sdist and the wheel made from it."""
     pytest.importorskip("build", reason="needs the package 'build'")
     pytest.importorskip("setuptools", minversion="77", reason="needs setuptools 77 to build without a network")
     source, folder = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("dist")
-    for name in ("casid", "robots", "problems"):
+    for name in FOLDERS:
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in FILES:
         shutil.copy(ROOT / name, source)
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(source)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -147,3 +152,14 @@ def test_the_conda_recipe_needs_what_the_wheel_needs() -> None:
     assert wanted <= given
     assert recipe["build"]["python"]["entry_points"] == [f"casid = {project['scripts']['casid']}"]
     assert set(recipe["about"]["license"].split()) == {project["license"]}
+
+
+def test_the_dockerfile_copies_what_the_wheel_is_made_of_and_runs_its_command() -> None:
+    text = (ROOT / "docs/packaging/Dockerfile").read_text(encoding="utf-8")
+    copied = [words for line in text.splitlines() if (words := line.split()) and words[0] == "COPY"]
+    assert {name for words in copied if "--from=build" not in words for name in words[1:-1]} == {*FOLDERS, *FILES}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    versions = set(re.findall(r"FROM python:([\d.]+)", text))
+    assert versions <= {item.rpartition(" ")[2] for item in project["classifiers"] if "Python :: 3." in item}
+    (command,) = re.findall(r'ENTRYPOINT \["(\w+)"\]', text)
+    assert command in project["scripts"] and len(versions) == 1

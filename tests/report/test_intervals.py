@@ -35,6 +35,7 @@ def test_a_verdict_is_relative_to_the_value(low: float, high: float, word: str) 
 def test_a_range_that_makes_no_torque_is_small_whatever_its_sign() -> None:
     assert verdict(interval(-1e-3, 1e-3), 0.005) == "small"
     assert verdict(interval(-1e-3, 1e-3), 0.05) == "open"
+    assert verdict(interval(-1e-3, 100.0), 0.0) == "no effect"
     assert verdict(interval(1.0, 1.01), 0.5) == "known"
 
 

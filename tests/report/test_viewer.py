@@ -132,6 +132,34 @@ def test_an_unphysical_robot_is_shown_before_and_after_repair(tmp_path: Path) ->
     assert sets[0]["bodies"][2]["complaint"] and not any(body["complaint"] for body in sets[1]["bodies"] if body)
 
 
+def test_results_of_a_users_robot_are_opened_with_its_file_and_locked_joints(tmp_path: Path) -> None:
+    from casid.description import write_robot
+    from casid.excitation import Designer, MotionLimits, Observation
+
+    file, folder, other = tmp_path / "mine.urdf", tmp_path / "motion", tmp_path / "alone"
+    shipped = casid.load_robot("ur10e")
+    write_robot(shipped, file)
+    file.write_text(
+        file.read_text(encoding="utf-8").replace('<robot name="ur10e"', '<robot name="mine"'), encoding="utf-8"
+    )
+    robot = casid.load_robot(file, lock={shipped.joints[-1].name: 0.4})
+    model, n = casid.Model(robot), robot.n
+    limits = MotionLimits(tuple(j.name for j in robot.joints), -np.full((4, n), 2.0), np.full((4, n), 2.0))
+    designer = Designer(Observation.of_model(model), Fourier(0.5, 3), limits, samples=20)
+    design = designer.run(iterations=2, robot="mine", joints=[joint.name for joint in robot.joints])
+    report_of(design, designer=designer, robot=robot).write(folder)
+    for name in ("", "excitation.json", "trajectory.toml"):
+        shown = data_of(view(folder / name))["robots"]["robot1"]
+        assert shown["links"] == [link.name for link in robot.links] and len(shown["motion"]["q"][0]) == n
+    other.mkdir()
+    shutil.copy(folder / "trajectory.toml", other)
+    with pytest.raises(DatasetError, match="of the robot 'mine', which does not ship with casid: give the robot's"):
+        view(other / "trajectory.toml")
+    file.unlink()
+    with pytest.raises(DatasetError, match=r"mine\.urdf' is not there any more: give the robot's file"):
+        view(folder)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [

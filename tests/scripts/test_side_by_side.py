@@ -63,3 +63,22 @@ def test_what_is_wrong_has_an_error_of_its_own(truth: task.Truth, folder: Path) 
 def test_lines_are_those_that_a_user_writes() -> None:
     casid_, figaroh, _ = side_by_side.TOOLS
     assert casid_.lines == 2 and 30 < figaroh.lines < 60
+
+
+def test_the_page_is_compared_by_the_versions_and_rows_of_its_first_table() -> None:
+    text = side_by_side.PAGE.read_text(encoding="utf-8")
+    first = [line for line in text.splitlines() if line.startswith("|")]
+    first = first[: next(k for k, line in enumerate(first) if line.startswith("| tool |"))]
+    assert side_by_side._same_rows(text, first) and len(first) > 10
+    assert not side_by_side._same_rows(text, first[:-1])
+    assert not side_by_side._same_rows(text, [first[0].replace("casid ", "casid 9."), *first[1:]])
+    assert not side_by_side._same_rows("", first)
+
+
+def test_every_setting_that_is_varied_stands_in_the_scripts() -> None:
+    texts = {
+        tool.name: "".join((side_by_side.HERE / file).read_text(encoding="utf-8") for file in tool.files)
+        for tool in side_by_side.TOOLS
+    }
+    for name, label, changes in side_by_side.VARIANTS:
+        assert label and all(texts[name].count(old) == 1 for old in changes)

@@ -61,10 +61,11 @@ _PARTS: Mapping[str, tuple[str, ...]] = {
 _COMMANDED = frozenset({
     "soll", "sollwert", "des", "desired", "d", "cmd", "command", "commanded", "ref", "reference", "target", "goal",
     "set", "setpoint", "demand", "action", "consigne", "nominal", "plan", "planned", "ipo",
+    "model",
 })  # fmt: skip
 _MEASURED = frozenset({
     "ist", "istwert", "act", "actual", "mes", "meas", "measured", "msr", "real", "feedback", "fb", "fbk", "is",
-    "observation",
+    "observation", "sensor",
 })  # fmt: skip
 _OTHER = (
     "temper", "force", "kraft", "tcp", "cart", "error", "fehler", "abweich", "delta", "diff", "ext", "gripper", "volt",
@@ -170,6 +171,8 @@ def _role(words: Sequence[str], signal: str) -> str:
 
 
 Array = NDArray[np.float64]
+#: A column stands still that moves by less than this part of another group's; a motor turns up to some 300 times more.
+_STILL = 1e-3
 #: The last number of a label.
 _NUMBER = re.compile(r"(\d+)(?=\D*$)")
 
@@ -287,7 +290,10 @@ def chosen_group(table: Columns, pattern: str, n: int, where: str) -> Group:
 
 
 def best(groups: Iterable[Group], signals: Sequence[str], n: int) -> list[Group]:
-    """Groups of n columns that come first: measured before unsaid before commanded, the joint's before the motor's."""
+    """Groups of n columns that come first: measured before unsaid before commanded, the joint's before the motor's.
+
+    A group with a column that stands still where another group's moves does not come before that one.
+    """
     ranks: Mapping[str, int] = {"measured": 0, "": 1, "commanded": 2}
 
     def rank(group: Group) -> tuple[int, int, bool]:
@@ -296,7 +302,14 @@ def best(groups: Iterable[Group], signals: Sequence[str], n: int) -> list[Group]
     fitting = [group for group in groups if group.meaning.signal in signals and group.values.shape[1] == n]
     first = min(map(rank, fitting), default=None)
     tied = [group for group in fitting if rank(group) == first]
-    return [group for group in tied if group.meaning.role == "measured"] or tied
+    found = [group for group in tied if group.meaning.role == "measured"] or tied
+    rivals = [group for group in fitting if group not in found and group.meaning.role != "commanded"]
+    return found + [group for group in rivals if len(found) == 1 and _moves_where_still(group, found[0])]
+
+
+def _moves_where_still(group: Group, other: Group) -> bool:
+    stroke, still = np.ptp(group.values, axis=0), np.ptp(other.values, axis=0)
+    return group.meaning.signal == other.meaning.signal and bool(np.any(still < _STILL * stroke))
 
 
 def _order(labels: Sequence[str], robot: Robot) -> tuple[list[int], bool]:

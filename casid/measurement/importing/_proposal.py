@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from casid.errors import DatasetError
 from casid.files._words import listed
+from casid.measurement._columns import UNITS
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,17 @@ class Answers:
     gains: tuple[float, ...] = ()
     reversed: tuple[int, ...] | None = None
     as_is: bool = False
+
+    def check(self, n: int) -> None:
+        """DatasetError for a unit that is not known, a rate that is none, and joints that a robot of n has not."""
+        for option, unit, signal in (("--time-unit", self.time_unit, "t"), ("--angles", self.angles, "q")):
+            if unit and unit not in UNITS[signal]:
+                raise DatasetError(f"{option}: expected {listed(UNITS[signal])}, got '{unit}'")
+        if self.rate is not None and not 0.0 < self.rate < math.inf:
+            raise DatasetError(f"--sampling-rate: expected a positive number [Hz], got {self.rate:g}")
+        beyond = [k for k in self.reversed or () if not 1 <= k <= n]
+        if beyond:
+            raise DatasetError(f"--reversed: expected joints from 1 to {n}, got {beyond[0]}")
 
 
 @dataclass(frozen=True)
@@ -75,13 +89,14 @@ class Proposal:
     questions: tuple[Question, ...] = ()
     unused: tuple[str, ...] = ()
 
-    def toml(self) -> str:
-        """The recording's TOML, each key with what speaks for it."""
+    def toml(self, folder: Path | None = None) -> str:
+        """The recording's TOML, each key with what speaks for it; for another folder it names the log's whole path."""
+        beside = folder is None or folder.resolve() == self.path.parent.resolve()
         reasons = {what: f"{guess}: {why}" for what, guess, why in self.evidence}
         lines = [
             f"# How to read {self.path.name}, found by `casid import`; correct what is wrong.",
             f"# Use it as the recording:  casid identify ROBOT {self.path.stem}.toml --out result",
-            f"file = {_toml(self.path.name)}",
+            f"file = {_toml(self.path.name if beside else str(self.path.resolve()))}",
         ]
         for key, value in self.settings.items():
             given = [text for what, text in reasons.items() if what.split(",")[0] in _STATED.get(key, ())]

@@ -66,6 +66,7 @@ class _Reading:
 
     def __init__(self, path: Path, robot: Robot, answers: Answers) -> None:
         self.path, self.robot, self.answers = path, robot, answers
+        answers.check(robot.n)
         self.evidence: list[tuple[str, str, str]] = []
         self.questions: list[Question] = []
         self.settings: dict[str, Any] = {}

@@ -142,17 +142,30 @@ def _shown(path: Path, robot: str | Path | Robot | None) -> _Shown:
 
 
 def _known(robot: str | Path | Robot | None, named: object, path: Path) -> Robot:
-    """The robot that was given, or the one that a file names."""
+    """The robot that was given, the one whose file a result beside names, or the shipped one that a file names."""
     if isinstance(robot, Robot):
         return robot
     if robot is not None:
         return load_robot(robot)
+    file, locked = _robot_beside(path, named)
+    if file and Path(file).is_file():
+        return load_robot(file, lock=locked)
     if isinstance(named, str) and named in (*robot_names(), *identified_names()):
         return load_robot(named)
     whose = f"is of the robot '{named}', which does not ship with casid" if isinstance(named, str) and named else (
         "does not name its robot"
     )  # fmt: skip
-    raise DatasetError(f"'{path.name}' {whose}: give the robot's file (--robot)")
+    gone = f"; its file '{file}' is not there any more" if file else ""
+    raise DatasetError(f"'{path.name}' {whose}{gone}: give the robot's file (--robot)")
+
+
+def _robot_beside(path: Path, named: object) -> tuple[str, Mapping[str, float]]:
+    """Robot's file and locked joints, from the result of that robot in the same folder; empty where none says."""
+    for beside in (path.with_name(name) for name in _RESULTS if name.endswith(".json")):
+        record = read_json(beside, "result", DatasetError) if beside.is_file() else None
+        if isinstance(record, dict) and named in (None, "", record.get("robot")) and "robot_file" in record:
+            return str(record["robot_file"]), record.get("locked", {})
+    return "", {}
 
 
 def _robot(source: str | Path) -> _Shown:

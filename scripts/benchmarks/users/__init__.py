@@ -4,6 +4,6 @@ from __future__ import annotations
 
 import importlib
 
-_PARTS = ("front", "interrupts", "logs", "observer", "packages", "pages", "side_by_side", "site")
+_PARTS = ("conda", "front", "interrupts", "logs", "observer", "packages", "pages", "side_by_side", "site")
 
 MEASURES = [row for part in _PARTS for row in importlib.import_module(f"benchmarks.users.{part}").ROWS]

@@ -152,7 +152,7 @@ def _acados() -> tuple[str, bool]:
     )
 
 
-def _interpreter(version: str) -> str | None:
+def interpreter(version: str) -> str | None:
     """A Python of this version that runs: on the path, or one that pyenv holds."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     held = sorted(str(path) for path in pyenv.glob(f"versions/{version}.*/bin/python{version}"))
@@ -194,7 +194,7 @@ def _wheel() -> tuple[str, bool]:
         place = Path(folder)
         file = wheel(place)
         for version in ("3.10", "3.11", "3.12", "3.13"):
-            python = _interpreter(version)
+            python = interpreter(version)
             if python is None:
                 absent.append(version)
                 continue

@@ -27,7 +27,7 @@ joints = [model.joints[model.getJointId(name)] for name in settings["active_join
 settings["act_idxq"] = [joint.idx_q for joint in joints]
 settings["act_idxv"] = [joint.idx_v for joint in joints]
 identification.initialize()
-identification.solve(decimate=True, decimation_factor=10, plotting=False, wls=True)
+identification.solve(plotting=False, wls=True)
 print(identification.verify(scope="prediction").status)
 identification.export_urdf("robot.urdf", "identified.urdf", merged_bodies="subtract_fixed")
 found = identification.selected

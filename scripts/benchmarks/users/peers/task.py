@@ -8,7 +8,6 @@ recorded are time, commanded and measured positions and the servos' torques, wit
 from __future__ import annotations
 
 import copy
-import importlib
 import json
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass
@@ -18,9 +17,14 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.measure import need
+from casid.description import load_robot
+from casid.testing import MuJoCo
+
 RATE = 500.0
 FUNDAMENTALS = {"train": 0.1, "held_out": 0.125}  # [Hz]
 _HARMONICS, _SUBSTEPS, _PERIODS = 5, 20, 2
+_STEP = 1 / (RATE * _SUBSTEPS)  # of the simulation [s]
 _BEGINNING = 1.0  # the arm starts at rest and follows the series from here on [s]
 _MIDDLE = np.array([0.0, -np.pi / 2, np.pi / 2, -np.pi / 2, -np.pi / 2, 0.0])
 _REACH, _SPEED = 1.2, 1.6  # largest distance from the middle [rad], largest speed [rad/s]
@@ -148,29 +152,29 @@ def servos(rated: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return 30.0 * rated, rated
 
 
-def _simulated(urdf: str, truth: Truth, commands: np.ndarray, rated: np.ndarray) -> dict[str, np.ndarray]:
-    mujoco: Any = importlib.import_module("mujoco")
+def _servoed(urdf: str, truth: Truth, rated: np.ndarray) -> Any:
+    """Model of the arm that moves, with its servos and the terms of its joints."""
+    mujoco = need("mujoco", "side-by-side")
     spec = mujoco.MjSpec.from_string(urdf)
-    spec.option.timestep, spec.option.integrator = 1 / (RATE * _SUBSTEPS), mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    spec.option.timestep, spec.option.integrator = _STEP, mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     stiffness, damping = servos(rated)
     for k, name in enumerate(truth.joints):
         joint = spec.joint(name)
         joint.damping[0], joint.frictionloss, joint.armature = truth.viscous[k], truth.coulomb[k], truth.rotors[k]
-        joint.solref_friction = [2.5 * spec.option.timestep, 1.0]  # close to Coulomb's law: slides from 1e-3 rad/s on
+        joint.solref_friction = [2.5 * _STEP, 1.0]  # close to Coulomb's law: slides from 1e-3 rad/s on
         actuator = spec.add_actuator(name=name, target=name, trntype=mujoco.mjtTrn.mjTRN_JOINT)
         actuator.set_to_position(kp=stiffness[k], kv=damping[k])
-    model = spec.compile()
-    data = mujoco.MjData(model)
-    data.qpos[:] = commands[0]
-    found: dict[str, list[np.ndarray]] = {key: [] for key in ("q", "dq", "ddq", "tau")}
+    return spec.compile()
+
+
+def _simulated(engine: MuJoCo, commands: np.ndarray) -> dict[str, np.ndarray]:
+    engine.at(commands[0], 0 * commands[0])
+    found = []
     for k, command in enumerate(commands):
-        data.ctrl[:] = command
-        mujoco.mj_forward(model, data)
         if k % _SUBSTEPS == 0:
-            for key, value in zip(found, (data.qpos, data.qvel, data.qacc, data.qfrc_actuator), strict=True):
-                found[key].append(value.copy())
-        mujoco.mj_step(model, data)
-    return {key: np.array(value) for key, value in found.items()}
+            found.append(engine.answer(command))
+        engine.command(command, _STEP)
+    return {key: np.array([instant[key] for instant in found]) for key in found[0]}
 
 
 def write(folder: Path, seed: int = 0) -> Truth:
@@ -183,11 +187,12 @@ def write(folder: Path, seed: int = 0) -> Truth:
     root = bare(robot_file())
     truth, rated = draw(root, rng), _rated(_moving(root)[0])
     ElementTree.ElementTree(root).write(folder / "robot.urdf", encoding="utf-8", xml_declaration=True)
-    moved = ElementTree.tostring(_with(root, truth), encoding="unicode")
+    moved = _servoed(ElementTree.tostring(_with(root, truth), encoding="unicode"), truth, rated)
+    robot = load_robot(folder / "robot.urdf")
     clean: dict[str, np.ndarray] = {}
     for name, fundamental in FUNDAMENTALS.items():
         time, commands = _commanded(fundamental, rng)
-        clean = _simulated(moved, truth, commands, rated)
+        clean = _simulated(MuJoCo(moved, robot), commands)
         noisy = [
             clean["q"] + rng.normal(0, _POSITION_NOISE, clean["q"].shape),
             clean["tau"] + rng.normal(0, _TORQUE_NOISE, clean["tau"].shape) * rated,
