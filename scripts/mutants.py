@@ -1,14 +1,15 @@
 """Mutants of a room's code that its tests do not notice.
 
-    python scripts/mutants.py retrieval                             # 400, those already tried in this state not again
+    python scripts/mutants.py retrieval                             # 400, those known not again
     python scripts/mutants.py retrieval --sample 25                 # the first 25 of them
     python scripts/mutants.py identification --only loads --sample 10
     python scripts/mutants.py dynamics --list --sample 5            # what would be tried
     python scripts/mutants.py dynamics --known                      # what is known, without a trial
 
 A mutant is one change of a file's code, see ``mutation/changes.py``; it is tried on the room's fast tests that execute
-the changed line, see ``mutation/trials.py``. What becomes of each is kept in docs/results/pieces while the room and its
-tests are unchanged, so that a sample can be tried in several runs. Survivors are listed, those that no test could kill
+the changed line, see ``mutation/trials.py``. What becomes of each is kept in docs/results/pieces, so that a sample
+can be tried in several runs: a kill stands while the mutated file and the test that killed are unchanged; a survivor is
+tried again when the room or its tests have changed. Survivors are listed, those that no test could kill
 with the reason from ``mutation/equivalent.json``; the exit code is 1 where more than 8 % survive or some are untried.
 """
 
