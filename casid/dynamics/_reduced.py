@@ -1,6 +1,6 @@
 """Fewer operations for given parameters: an equivalent robot whose parameters are mostly zero.
 
-Joint torques leave two things open. The origin of a revolute joint's frame may lie anywhere on its axis; and every
+Joint torques leave two things open. The origin of a joint's frame may lie anywhere on its axis; and every
 change of the parameters within the null space of the base parameters leaves the torques as they are. Both freedoms are
 used:
 
@@ -58,9 +58,9 @@ def reduced(model: Model, parameters: Parameters | ArrayLike) -> Model:
     """
     robot, values = _joint_frames(model, model.parameters(parameters))
     best = _Regrouping(model.like(robot), values, model)
-    for k, joint in enumerate(robot.joints):
+    for k in range(len(robot.joints)):
         along = float(robot.joints[k].placement[:3, 3] @ robot.joints[k].placement[:3, 2])
-        if joint.type != "revolute" or abs(along) < 1e-12:
+        if abs(along) < 1e-12:
             continue
         moved, moved_values = _slide(robot, values, k, -along, model.link_columns)
         candidate = _Regrouping(model.like(moved), moved_values, model)
@@ -103,8 +103,6 @@ def _joint_frames(model: Model, values: Array) -> tuple[Robot, Array]:
 
 def _rotation_to(axis: Array) -> Array:
     """A rotation whose third column is ``axis``, exact for the coordinate axes."""
-    if np.array_equal(axis, [0.0, 0.0, 1.0]):
-        return np.eye(3)
     first = np.zeros(3)
     first[int(np.argmin(np.abs(axis)))] = 1.0
     first -= (first @ axis) * axis
