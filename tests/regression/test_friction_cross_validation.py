@@ -93,9 +93,9 @@ FOLDS = [[f, f + 6] for f in range(6)]
 TRAIN = [[s for s in range(12) if s not in fold] for fold in FOLDS]
 
 
-@pytest.fixture(scope="module", params=[0, 1, 2])
+@pytest.fixture(scope="module", params=[(0, 0.3), (1, 1.0), (4, 1.0), (5, 0.1)])
 def problem(request):
-    return Problem(request.param, 0.3)
+    return Problem(*request.param)
 
 
 def test_errors_are_those_of_least_squares_without_the_fold(problem):
