@@ -33,9 +33,9 @@ from casid.inertia import Parameters, express_in
 Array = NDArray[np.float64]
 LinkColumns = tuple[tuple[int, ...], ...]
 
-#: Of a link's ten: ``Sxx Sxy Sxz Syy Syz Szz lx ly lz m``; those that a revolute joint lets go are kept last.
-_LAST_REVOLUTE = (5, 8, 9)
-_LAST_PRISMATIC = (0, 1, 2, 3, 4, 5)
+#: Of a link's ten: ``Sxx Sxy Sxz Syy Syz Szz lx ly lz m``; those that a revolute joint lets go are kept last. The second
+#: moments that a prismatic one lets go are regrouped into the link before it in any order.
+_LAST = (5, 8, 9)
 #: Masses put back may exceed the robot's largest parameter by this factor, not more: rounding errors grow with them.
 _LARGEST = 50.0
 
@@ -159,10 +159,7 @@ class _Regrouping:
         self.model, self.original = model, original
         B = _second_moments(model)
         self.inverse = np.linalg.inv(B)
-        last = []
-        for k, joint in enumerate(model.robot.joints):
-            mine = _LAST_REVOLUTE if joint.type == "revolute" else _LAST_PRISMATIC
-            last += [model.link_columns[k][i] for i in mine]
+        last = [columns[i] for columns in model.link_columns for i in _LAST]
         last += [column for column, (term, _) in model.term_columns.items() if term.inertial]
         order = np.array([i for i in range(len(values)) if i not in last] + last)
         W = stacked_regressor(model) @ self.inverse

@@ -58,11 +58,15 @@ class Room:
         """Trials of the sample that stand.
 
         The mutated file is as it was, and so is the test that killed the mutant. A survivor stands whatever tests came
-        after it: it counts as one until it is tried again.
+        after it: it counts as one until it is tried again. One that is argued to be equivalent counts as one untried.
         """
         files = {mutant.name: of_file(mutant.path) for mutant in self.mutants}
         found = [piece for piece in kept(self._row, None) if files.get(piece["part"]) == piece.get("file", "")]
-        return [p for p in found if p["verdict"] != KILLED or p["test"] == of_test(p["note"].split(", ")[0])]
+        found = [p for p in found if p["verdict"] != KILLED or p["test"] == of_test(p["note"].split(", ")[0])]
+        untried = self._reasons.keys() & files.keys() - {piece["part"] for piece in found}
+        return found + [
+            {"part": name, "verdict": SURVIVED, "note": "untried", "seconds": 0.0} for name in sorted(untried)
+        ]
 
     def left(self, again: bool = False) -> list[Mutant]:
         """Mutants of the sample to try: those not known, and survivors since whose trial the room or its tests changed.

@@ -155,7 +155,9 @@ def test_a_kill_stands_while_its_file_and_its_test_do(tmp_path, monkeypatch) -> 
     monkeypatch.setattr("mutation.room.kept", partial(pieces.kept, folder=tmp_path))
     tried = room.Room("inertia", 6)
     names = [mutant.name for mutant in tried.mutants]
-    monkeypatch.setattr(tried, "_reasons", {names[3]: "the same value"})
+    monkeypatch.setattr(tried, "_reasons", {names[3]: "the same value", "another file, f: 1 -> 2": "no place"})
+    assert [(p["part"], p["verdict"]) for p in tried.known()] == [(names[3], "survived")]
+    assert [m.name for m in tried.left()] == [*names[:3], *names[4:]]
     test = "tests/scripts/test_mutants.py::test_a_kill_stands_while_its_file_and_its_test_do"
     trials = [
         tried._dated({"part": name, "verdict": verdict, "note": note})
@@ -177,7 +179,7 @@ def test_a_kill_stands_while_its_file_and_its_test_do(tmp_path, monkeypatch) -> 
     for changed in ({"test": "another"}, {"file": "another"}):
         for trial in trials:
             pieces.keep("mutants_inertia", tried._key, trial | changed, folder=tmp_path)
-        standing = {names[2], names[3]} if "test" in changed else set()
+        standing = {names[2], names[3]} if "test" in changed else {names[3]}
         assert {p["part"] for p in tried.known()} == standing
         assert {m.name for m in tried.left()} == set(names) - standing
 
