@@ -33,8 +33,8 @@ from casid.inertia import Parameters, express_in
 Array = NDArray[np.float64]
 LinkColumns = tuple[tuple[int, ...], ...]
 
-#: Of a link's ten: ``Sxx Sxy Sxz Syy Syz Szz lx ly lz m``; those that a revolute joint lets go are kept last. The second
-#: moments that a prismatic one lets go are regrouped into the link before it in any order.
+#: Of a link's ten: ``Sxx Sxy Sxz Syy Syz Szz lx ly lz m``; those that a revolute joint lets go are kept last. The
+#: second moments that a prismatic one lets go are regrouped into the link before it in any order.
 _LAST = (5, 8, 9)
 #: Masses put back may exceed the robot's largest parameter by this factor, not more: rounding errors grow with them.
 _LARGEST = 50.0
