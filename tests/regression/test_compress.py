@@ -62,6 +62,7 @@ def test_errors_of_the_torques_as_measured_and_of_weighted_ones(model, truth):
     data = recording(model, truth, samples=130, noise=0.3)
     rng = np.random.default_rng(2)
     mask = rng.random(data.tau.shape) > 0.1
+    mask[:, 6] = np.arange(130) == 7  # one sample
     data = replace(data, tau_raw=data.tau + rng.normal(size=data.tau.shape), mask=mask)
     h = rng.uniform(0.1, 2.0, data.tau.shape)
     weighted = compress(model, data, [h])

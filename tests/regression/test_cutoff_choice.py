@@ -19,6 +19,8 @@ from casid.regression._cutoff_choice import (
     CANDIDATES,
     _lowest,
     _middle,
+    _processed,
+    _smoothing,
     _thinned,
     _unbalanced,
     choose_processing,
@@ -73,7 +75,7 @@ def test_a_recording_below_every_candidate_is_judged_by_the_fit_of_all(model: Mo
     short = whole.between(0.0, 0.2)
     assert _lowest(model, [short]) > CANDIDATES[-1]
     assert choose_processing(model, [short], Processing()) == (Processing(),)
-    _, second = choose_processing(model, [whole, short], Processing())
+    second, _ = choose_processing(model, [short, whole], Processing())
     assert second.torque_cutoff in CANDIDATES and second.torque_cutoff >= 5.0 / 0.2
 
 
@@ -97,7 +99,7 @@ def test_long_recordings_are_looked_at_in_their_middle() -> None:
     t = 40.0 + np.arange(0.0, 300.05, 0.1)
     data = Dataset(t, np.sin(t)[:, None], np.cos(t)[:, None])
     found = _middle(data)
-    assert found.t[0] == pytest.approx(40.0 + 90.0, abs=0.11) and found.t[-1] == pytest.approx(40.0 + 210.0, abs=0.11)
+    assert found.t[0] == pytest.approx(130.0, abs=0.05) and found.t[-1] == pytest.approx(249.9, abs=0.05)
     exact = data.rows(slice(0, 1201), "")
     assert _middle(exact) is exact and _middle(data.rows(slice(0, 50), "")).t[-1] == pytest.approx(44.9)
 
@@ -238,3 +240,26 @@ def test_each_recording_states_why(model: Model) -> None:
 def test_a_given_cutoff_stays(model: Model) -> None:
     settings = Processing(cutoff=4.0)
     assert choose_processing(model, [recording(model, 1.0)], settings) == (settings,)
+
+
+def test_candidates_ascend_by_about_a_half() -> None:
+    ratio = np.array(CANDIDATES[1:]) / CANDIDATES[:-1]
+    assert ratio.min() > 1.3 and ratio.max() < 1.6
+
+
+def test_samples_of_all_cutoffs_are_those_of_the_highest(model: Model) -> None:
+    """Two and a half a second for each hertz of the highest candidate, whatever is kept otherwise."""
+    data = recording(model, 1.0).between(0.0, 4.0)
+    for top, every in ((10.0, 19), (50.0, 3), (100.0, 1)):
+        made = _processed(data, Processing(every=7, slowest=0.5, between=(1.0, 2.0)), 5.0, 5.0, top)
+        assert every == max(1, int(1.0 / data.period / (2.5 * top)))
+        assert made.full is not None and made.full.every == every
+        assert made.t[-1] - made.t[0] > 3.0 and made.mask is None
+        assert made.full.low_pass.cutoff == 5.0
+
+
+def test_a_source_of_the_velocity_that_is_asked_for_is_taken(model: Model) -> None:
+    data = recording(model, 1.0).between(0.0, 6.0)
+    given = replace(data, dq=np.gradient(data.q, data.t, axis=0))
+    assert _smoothing(model, given, Processing(velocity="differentiate"), 8.0)[1] == "differentiate"
+    assert _smoothing(model, data, Processing(), 8.0)[1] == "auto"

@@ -186,4 +186,8 @@ def test_what_is_left_is_measured_on_moving_samples(planar):
     correlation = np.clip((products / pairs) / (squares / count), 0.0, 1 - 1 / count)
     np.testing.assert_allclose(left.correlation, correlation, rtol=1e-9)
     assert (left.correlation < 1 - 1 / count).any()
+    small = [replace(d, tau=1e-4 * d.tau) for d in recordings]  # other units
+    scaled = _left(arm, 1e-4 * pi, small)
+    np.testing.assert_allclose(scaled.weights, 1e4 * left.weights, rtol=1e-6)
+    np.testing.assert_allclose(scaled.correlation, left.correlation, rtol=1e-6)
     assert left.inflation == ResidualNoise.of([b * left.weights for b in blocks]).inflation() > 1.0

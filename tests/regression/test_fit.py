@@ -251,3 +251,19 @@ def test_columns_that_noise_hides_are_regrouped(small):
     silent = ols(compress(compressed.model, replace(data, tau=np.zeros_like(data.tau))))
     assert silent.rank == compressed.base.rank and not silent.beta.any()
     assert silent.relative_error == 0.0
+
+
+def test_reasons_name_the_three_largest_shares_in_the_torques():
+    """Of a parameter that acts as five others: their coefficients times the lengths of their columns."""
+    names, K = tuple("abcdef"), np.eye(5, 6)
+    K[:, 5] = [1.0, -2.0, 0.5, 3.0, 1e-3]
+    lengths = np.array([10.0, 1.0, 30.0, 2.0, 1.0, 4.0])
+    R = np.linalg.qr(np.random.default_rng(0).normal(size=(6, 6)))[0] * lengths
+    excited = SimpleNamespace(independent=(0, 1, 2, 3, 4), K=K)
+    data = SimpleNamespace(base=SimpleNamespace(names=names), stacked=lambda weights: (R, None, None))
+    fit: Any = SimpleNamespace(data=data, excited=excited, weights=None)
+    assert unexcited_reasons(fit) == ("f: acts as 0.5*c + a + 3*d in this motion",)
+    K[:, 5] = [0.0, 1.0, 0.009 / 30, 0.0, 0.0]  # below a hundredth of the largest
+    assert unexcited_reasons(fit) == ("f: acts as b in this motion",)
+    K[:, 5] = 0.0
+    assert unexcited_reasons(fit) == ("f: has no effect in this motion: its joint hardly moves",)

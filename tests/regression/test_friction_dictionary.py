@@ -59,6 +59,8 @@ def test_signs_are_those_of_the_law_at_all_speeds(limit, top):
     heavier = [[0.0, 0.0, 0.0, 7.0]] * 6
     own = np.diag([top, 1.0, 0.0, 7.0])[[a.nonnegative for a in law.amplitudes]]
     np.testing.assert_allclose(found, np.vstack([directed, heavier, own]), atol=1e-12)
+    slow = Dictionary(0, [JointFriction(law)]).signs(0.5, 7.0)[0]
+    assert slow[:12:2, 0].tolist() == pytest.approx([0.01, 0.05, 0.15, 0.3, 0.5, 0.75])
     (bristles,) = Dictionary(0, [JointFriction(friction_model("dahl"), (0.01,))]).signs(2.0, 7.0, limit)
     np.testing.assert_allclose(bristles[:12], [[v, 1.0, 0.0] for v in speeds for _ in range(2)], atol=1e-12)
 
