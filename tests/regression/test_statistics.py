@@ -279,6 +279,16 @@ def test_noise_does_not_depend_on_which_samples_are_kept():
         np.testing.assert_allclose(found.torque, plain.torque, rtol=1e-12)
 
 
+@pytest.mark.claim("noise is that of the filter chosen for the recording, also where columns are not filtered")
+@pytest.mark.parametrize("settings", [{"filter_columns": False}, {"torque_cutoff": 3.0}, {}])
+def test_an_automatic_cutoff_is_the_recording_s(settings):
+    raw = still(4000)
+    chosen = Processing(every=1).apply(raw).full.low_pass.cutoff
+    found, given = (MeasurementNoise.of(raw, Processing(cutoff=f, every=1, **settings)) for f in ("auto", chosen))
+    np.testing.assert_allclose(found.motion, given.motion, rtol=1e-12)
+    np.testing.assert_allclose(found.torque, given.torque, rtol=1e-12)
+
+
 def test_noise_that_cannot_be_estimated_is_refused():
     settings = Processing(cutoff=None, torque_cutoff=None, trim=0.0, filter_columns=False)
     with pytest.raises(DatasetError, match="59 samples are too few to estimate the noise; expected 60 or more"):
