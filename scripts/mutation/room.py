@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -46,12 +46,18 @@ class Room:
     wide
         Whether tests of other rooms that import it are asked too; otherwise its own alone, which can only let more
         mutants survive.
+    asked
+        Test files that are asked at first: those whose path contains one of these words. Who survives them is not kept,
+        for the others may kill it.
     """
 
-    def __init__(self, name: str, size: int, seed: int = 0, only: str = "", wide: bool = False) -> None:
+    def __init__(
+        self, name: str, size: int, seed: int = 0, only: str = "", wide: bool = False, asked: Sequence[str] = ()
+    ) -> None:
         files = [path for path in sorted((ROOT / "casid" / name).rglob("*.py")) if only in str(path)]
         self.name, self.tests = name, tests_of(name, wide)
         self.mutants, self.number = sample(files, size, seed)
+        self._asked = [test for test in self.tests if not asked or any(word in test for word in asked)]
         self._key = digest(f"casid/{name}/**/*.py", "tests/conftest.py", "tests/helpers.py", *self.tests)
 
     def known(self) -> list[dict[str, Any]]:
@@ -88,7 +94,7 @@ class Room:
         import scipy.signal  # noqa: F401
 
         os.chdir(ROOT)
-        known = mapped(self.tests, MAPS, self.name, jobs)
+        known = mapped(self._asked, MAPS, self.name, jobs)
         before = {piece["part"]: piece["note"].split(", ")[0] for piece in kept(self._row, None)}
         read, write = os.pipe()
         for job in range(jobs):
@@ -99,7 +105,8 @@ class Room:
         with os.fdopen(read, encoding="utf-8") as lines:
             for number, line in enumerate(lines, start=1):
                 trial = json.loads(line)
-                keep(self._row, self._key, self._dated(trial))
+                if trial["verdict"] == KILLED or self._asked == self.tests:
+                    keep(self._row, self._key, self._dated(trial))
                 print(f"{number:4d} {trial['verdict']} ({trial['seconds']:.0f} s) {trial['part']}", flush=True)
 
     def report(self) -> tuple[str, bool]:
@@ -112,6 +119,7 @@ class Room:
         text = f"{len(alive)} of {len(found)} ({100 * share:.1f} %) survive: {count[SURVIVED]} executed by tests, "
         text += f"{count[NOT_EXECUTED]} not; {argued} of them argued to be equivalent; "
         text += f"{sum(p['seconds'] for p in found) / max(len(found), 1):.1f} s each"
+        text += f"; {len(self.mutants) - len(found)} of the sample untried" if len(found) < len(self.mutants) else ""
         lines = [f"{p['part']}: {reasons.get(p['part'], p['verdict'] + ', ' + p['note'])}" for p in alive]
         return "\n".join([text, *lines]), len(found) == len(self.mutants) and share <= SHARE
 

@@ -203,6 +203,15 @@ def test_tests_of_a_room_are_its_own_and_those_that_import_it() -> None:
     assert "tests/retrieval/test_solve.py" not in found
 
 
+def test_a_part_of_the_tests_may_be_asked_first() -> None:
+    """The state is that of the whole room, and what is untried is said."""
+    whole, part = room.Room("inertia", 3), room.Room("inertia", 3, asked=("test_entropic",))
+    assert whole._asked == whole.tests == part.tests and whole._key == part._key
+    assert 0 < len(part._asked) < len(part.tests) and all("test_entropic" in test for test in part._asked)
+    text, met = room.Room("simulation", 2, seed=-1).report()
+    assert "of the sample untried" in text and not met
+
+
 @pytest.mark.slow
 def test_mutants_are_tried_from_the_map_to_the_verdict(tmp_path: Path) -> None:
     """The whole way, in processes of its own: changes of the kinematics that its tests execute."""
