@@ -386,3 +386,14 @@ def test_only_laws_of_the_load_keep_its_links():
     plain, loaded = (JointFriction(friction_model(name)) for name in ("linear", "linear+load"))
     assert _choice._friction([plain, loaded], (1.0,)).nominal == (1.0,)
     assert _choice._friction([plain, plain], (1.0,)).nominal is None
+
+
+def test_shapes_of_the_choice_are_finer_than_the_grid():
+    """A width between two that are tried: the nearest of the grid is off by a half, the chosen one by a fifth."""
+    arm = Model("spatial_2r")
+    data = recording(arm, true_parameters(), samples=500, noise=0.01)
+    speed = np.abs(data.dq).max(axis=0)
+    width = np.sqrt(0.05 * 0.12) * speed
+    choice = choose_friction(arm, replace(data, tau=data.tau + 2.0 * np.tanh(data.dq / width)), ["linear", "smooth"])
+    for joint, w in zip(choice.friction.joints, width, strict=True):
+        assert joint.law.name == "smooth" and 0.8 < joint.theta[0] / w < 1.25

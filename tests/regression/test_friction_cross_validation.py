@@ -231,3 +231,14 @@ def test_a_ridge_is_a_share_of_the_mean():
     G = np.array([np.diag([1.0, 3.0]), np.zeros((2, 2))])
     np.testing.assert_allclose(_ridged(G)[0], np.diag([1.0, 3.0]) + 2e-9 * np.eye(2), rtol=1e-15)
     assert 0 < _ridged(G)[1, 0, 0] < 1e-300 and _ridged(np.zeros((0, 0))).shape == (0, 0)
+
+
+def test_a_column_that_is_zero_explains_nothing():
+    """Without links that load the joints the law of the load is the linear one with a parameter too many."""
+    problem = Problem(0, 0.3)
+    options = [[LAWS[name][0] for name in names] for names in OPTIONS]
+    fits = CandidateFits(problem.model, problem.recordings, problem.W, options, None, np.ones(2))
+    chosen, table = fits.run()
+    rows = {row.law: row for row in table if row.joint == problem.model.robot.coordinates[1].name}
+    assert chosen[1] != 1 and rows["linear+load"].held_out == pytest.approx(rows["linear"].held_out, rel=1e-4)
+    assert np.isfinite(fits.fit([0, 1])).all()

@@ -70,3 +70,13 @@ def friction(v):
 def test_torques_change_from_the_sample_before():
     tau = np.array([[1.0], [3.0], [3.5], [3.0]])
     np.testing.assert_array_equal(torque_rate(tau, np.array([0.0, 0.5, 0.5, 1.0])), [[0.0], [4.0], [0.0], [-1.0]])
+
+
+def test_a_few_samples_at_rest_do_not_make_a_speed():
+    """Nineteen of them, however well a band explains their residuals; with twenty it is taken."""
+    rng = np.random.default_rng(2)
+    for count, taken in ((19, False), (20, True)):
+        dq, e = np.ones((400, 1)), 0.1 * rng.normal(size=(400, 1))
+        dq[:count], e[:count] = 1e-4, rng.uniform(-50.0, 50.0, (count, 1)) - 100.0
+        found = state_noise([e], [dq], [np.zeros((400, 1))], [lambda v: 100.0 * np.sign(v)])
+        assert (found.speed[0] > 0) == taken
