@@ -131,6 +131,8 @@ def test_weights_that_do_not_fit_the_recordings_are_refused(model, truth):
             compress(model, data, wrong)
     with pytest.raises(DatasetError, match="plain: these are other samples"):
         compress(model, [data, data], [h, h], plain)
+    with pytest.raises(DatasetError, match="plain: these are other samples"):
+        compress(model, data, [h], compress(model, replace(data.rows(slice(0, 120), ""), name=data.name)))
     with pytest.raises(DatasetError, match=r"segments .* hold no torque sample"):
         compress(model, data.only([2])).only([])
 

@@ -191,3 +191,11 @@ def test_what_is_left_is_measured_on_moving_samples(planar):
     np.testing.assert_allclose(scaled.weights, 1e4 * left.weights, rtol=1e-6)
     np.testing.assert_allclose(scaled.correlation, left.correlation, rtol=1e-6)
     assert left.inflation == ResidualNoise.of([b * left.weights for b in blocks]).inflation() > 1.0
+
+
+def test_a_joint_without_torques_has_no_weight(planar):
+    arm, recorded = planar
+    mask = np.ones(recorded.tau.shape, dtype=bool)
+    mask[:, 1] = False
+    left = _left(arm, np.zeros(len(arm.parameter_names)), [replace(recorded, mask=mask)])
+    assert left.weights[1] == 0.0 == left.correlation[1] and (left.weights[[0, 2]] > 0).all()

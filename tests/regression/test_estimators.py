@@ -390,3 +390,8 @@ def test_output_error_and_instruments_refit_on_a_part(loop):
         whole = one.fit(observations)
         refitted = one.refit(whole.data.only(range(0, 12, 2)), whole, observations)
         np.testing.assert_allclose(refitted.beta, TRUTH, rtol=1e-3)
+
+
+def test_a_motion_that_diverges_has_no_slopes(loop):
+    with pytest.raises(SolveError, match="the simulated motion diverges with these parameters"):
+        loop.positions([1e-6, 203.0, 20.0, -3.0])

@@ -397,3 +397,12 @@ def test_shapes_of_the_choice_are_finer_than_the_grid():
     choice = choose_friction(arm, replace(data, tau=data.tau + 2.0 * np.tanh(data.dq / width)), ["linear", "smooth"])
     for joint, w in zip(choice.friction.joints, width, strict=True):
         assert joint.law.name == "smooth" and 0.8 < joint.theta[0] / w < 1.25
+
+
+def test_a_choice_says_whether_every_joint_keeps_linear_friction():
+    arm = Model("spatial_2r")
+    data = recording(arm, true_parameters(), samples=500, noise=0.3)
+    rubbing = 2.0 * np.sign(data.dq) + 3.0 * data.dq
+    for tau, linear in ((rubbing, True), (rubbing + [[6.0, 0.0]] * np.tanh(data.dq / 0.5), False)):
+        search = FrictionSearch(arm, replace(data, tau=data.tau + tau), ("linear", "smooth", "stribeck"))
+        assert search.is_linear == linear

@@ -242,3 +242,35 @@ def test_a_column_that_is_zero_explains_nothing():
     rows = {row.law: row for row in table if row.joint == problem.model.robot.coordinates[1].name}
     assert chosen[1] != 1 and rows["linear+load"].held_out == pytest.approx(rows["linear"].held_out, rel=1e-4)
     assert np.isfinite(fits.fit([0, 1])).all()
+
+
+@pytest.mark.parametrize(("ratio", "taken"), [(0.9, False), (1.1, True), (1.9, True)])
+def test_a_gain_over_the_folds_is_more_than_a_standard_error(monkeypatch, ratio, taken):
+    """The same mean gain of a tenth, scattered over six folds more or less than its standard error."""
+    problem = Problem(0, 0.3)
+    fits = problem.fits(np.ones(2))
+    scatter = np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])
+    gain = 0.1 + 0.1 / ratio * np.sqrt(6) * scatter / np.std(scatter, ddof=1)
+    folds = _folds(range(12))
+    counts = np.array([fits._counts[fold.test, 1].sum() for fold in folds])
+    held = np.array([np.ones(6), 1.0 - gain, np.full(6, 9.0)]) * counts
+    trained = np.array([np.ones(6), np.full(6, 0.1), np.full(6, 9.0)])
+    monkeypatch.setattr(fits, "_errors", lambda *given: (held, trained, [True, True, True]))
+    winner, _ = fits._best(1, [], folds)
+    mean = held.sum(axis=1) / counts.sum()
+    assert mean[1] < 0.98 * mean[0] and (winner == 1) == taken
+
+
+def test_a_law_is_lawful_by_the_sum_of_its_columns():
+    """A cube that takes from the viscous torque and leaves most of it: friction brakes at every speed."""
+    problem = Problem(0, 0.3)
+    for data in problem.recordings:
+        v = data.dq[:, 0]
+        tau = np.array(data.tau)
+        tau[:, 0] += 2.0 * np.sign(v) + 3.0 * v - 0.05 * v**3 - 2.0 * np.tanh(v / 0.25)
+        problem.recordings[problem.recordings.index(data)] = replace(data, tau=tau)
+    laws = [JointFriction(friction_model("linear")), JointFriction(friction_model("polynomial"))]
+    fits = CandidateFits(problem.model, problem.recordings, problem.W, [laws, laws[:1]], NOMINAL, np.ones(2))
+    _, table = fits.run()
+    (row,) = (row for row in table if row.law == "polynomial")
+    assert row.physical

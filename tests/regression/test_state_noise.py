@@ -80,3 +80,13 @@ def test_a_few_samples_at_rest_do_not_make_a_speed():
         dq[:count], e[:count] = 1e-4, rng.uniform(-50.0, 50.0, (count, 1)) - 100.0
         found = state_noise([e], [dq], [np.zeros((400, 1))], [lambda v: 100.0 * np.sign(v)])
         assert (found.speed[0] > 0) == taken
+
+
+def test_residuals_of_nothing_have_no_deviation():
+    """Exact ones, and those of a joint that never counts."""
+    dq = np.sin(np.arange(200.0))[:, None] * np.ones(2)
+    e = np.zeros((200, 2))
+    e[:, 1] = np.nan
+    found = state_noise([e], [dq], [np.ones((200, 2))], [lambda v: 0.0 * v])
+    for values in (found.size, found.speed, found.timing):
+        np.testing.assert_array_equal(values, np.zeros(2))

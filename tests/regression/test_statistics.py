@@ -298,3 +298,10 @@ def test_noise_that_cannot_be_estimated_is_refused():
     silent = replace(silent, tau=np.column_stack([silent.tau[:, 0], np.zeros(600)]))
     with pytest.raises(DatasetError, match="the torque of joint 2 has no noise"):
         MeasurementNoise.of(silent, settings)
+
+
+def test_blocks_are_as_long_as_a_thousand_samples():
+    """An error that changes every 4096 samples: means over 1024 do not average it out."""
+    drift = np.repeat(np.random.default_rng(4).normal(size=(8, 3)), 4096, axis=0)
+    found = ResidualNoise.of([drift])
+    assert found.inflation() == pytest.approx(1024.0) and found.inflation(600.0) == pytest.approx(512.0)
