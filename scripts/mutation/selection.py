@@ -34,11 +34,11 @@ def tests_for(mutant: Mutant, known: Map) -> list[str]:
         naming |= {file for file, text in texts.items() if Path(file).name in own or f"from {module} import" in text}
         found |= {test for test in known.seconds if test.split("::")[0] in naming}
     stem, folder, room = mutant.path.stem.strip("_"), mutant.path.parent.name, mutant.path.relative_to(ROOT).parts[1]
-    own = [{f"test_{stem}.py", f"test_{folder}_{stem}.py"}, {f"test_{folder}.py"}]
+    nearest = [{f"test_{stem}.py", f"test_{folder}_{stem}.py"}, {f"test_{folder}.py"}]
 
     def order(test: str) -> tuple[bool, int, bool, str, float]:
         file, seconds = Path(test.split("::")[0]), known.seconds[test]
-        near = next((k for k, names in enumerate(own) if file.name in names), 2 if file.parent.name == room else 3)
+        near = next((k for k, names in enumerate(nearest) if file.name in names), 2 if file.parent.name == room else 3)
         return seconds > 4 * QUICK, near, seconds > QUICK, str(file), seconds
 
     return sorted(found, key=order)
