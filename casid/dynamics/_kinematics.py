@@ -104,7 +104,7 @@ class Kinematics:
             else:
                 jacobian[:3, k] = axis
             k = joint.parent
-        return on_coordinates(self.robot, jacobian.T).T if self.robot.coupled else jacobian
+        return on_coordinates(self.robot, jacobian.T).T
 
 
 def homogeneous(rotation: ca.SX, origin: ca.SX) -> ca.SX:

@@ -1,6 +1,6 @@
 """Fewer operations for given parameters: an equivalent robot whose parameters are mostly zero.
 
-Joint torques leave two things open. The origin of a revolute joint's frame may lie anywhere on its axis; and every
+Joint torques leave two things open. The origin of a joint's frame may lie anywhere on its axis; and every
 change of the parameters within the null space of the base parameters leaves the torques as they are. Both freedoms are
 used:
 
@@ -33,9 +33,9 @@ from casid.inertia import Parameters, express_in
 Array = NDArray[np.float64]
 LinkColumns = tuple[tuple[int, ...], ...]
 
-#: Of a link's ten: ``Sxx Sxy Sxz Syy Syz Szz lx ly lz m``; those that a revolute joint lets go are kept last.
-_LAST_REVOLUTE = (5, 8, 9)
-_LAST_PRISMATIC = (0, 1, 2, 3, 4, 5)
+#: Of a link's ten: ``Sxx Sxy Sxz Syy Syz Szz lx ly lz m``; those that a revolute joint lets go are kept last. The
+#: second moments that a prismatic one lets go are regrouped into the link before it in any order.
+_LAST = (5, 8, 9)
 #: Masses put back may exceed the robot's largest parameter by this factor, not more: rounding errors grow with them.
 _LARGEST = 50.0
 
@@ -58,9 +58,9 @@ def reduced(model: Model, parameters: Parameters | ArrayLike) -> Model:
     """
     robot, values = _joint_frames(model, model.parameters(parameters))
     best = _Regrouping(model.like(robot), values, model)
-    for k, joint in enumerate(robot.joints):
+    for k in range(len(robot.joints)):
         along = float(robot.joints[k].placement[:3, 3] @ robot.joints[k].placement[:3, 2])
-        if joint.type != "revolute" or abs(along) < 1e-12:
+        if abs(along) < 1e-12:
             continue
         moved, moved_values = _slide(robot, values, k, -along, model.link_columns)
         candidate = _Regrouping(model.like(moved), moved_values, model)
@@ -103,8 +103,6 @@ def _joint_frames(model: Model, values: Array) -> tuple[Robot, Array]:
 
 def _rotation_to(axis: Array) -> Array:
     """A rotation whose third column is ``axis``, exact for the coordinate axes."""
-    if np.array_equal(axis, [0.0, 0.0, 1.0]):
-        return np.eye(3)
     first = np.zeros(3)
     first[int(np.argmin(np.abs(axis)))] = 1.0
     first -= (first @ axis) * axis
@@ -161,10 +159,7 @@ class _Regrouping:
         self.model, self.original = model, original
         B = _second_moments(model)
         self.inverse = np.linalg.inv(B)
-        last = []
-        for k, joint in enumerate(model.robot.joints):
-            mine = _LAST_REVOLUTE if joint.type == "revolute" else _LAST_PRISMATIC
-            last += [model.link_columns[k][i] for i in mine]
+        last = [columns[i] for columns in model.link_columns for i in _LAST]
         last += [column for column, (term, _) in model.term_columns.items() if term.inertial]
         order = np.array([i for i in range(len(values)) if i not in last] + last)
         W = stacked_regressor(model) @ self.inverse

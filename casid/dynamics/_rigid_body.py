@@ -214,7 +214,7 @@ def mass_matrix(robot: Robot, q: ca.SX, parameters: list[ca.SX]) -> ca.SX:
             j = child.parent
         if joint.parent >= 0:
             composites[joint.parent] = _add(composites[joint.parent], _in_parent(joint, composites[k], q[k]))
-    return on_coordinates(robot, on_coordinates(robot, M).T) if robot.coupled else M
+    return on_coordinates(robot, on_coordinates(robot, M).T)
 
 
 class MassFactor(NamedTuple):

@@ -301,9 +301,7 @@ class Symbols:
             expressions = ca.substitute(expressions, [self.q], [self.q + ca.DM(offsets)])
         for extra in ("q", "gravity", "signal", "memory"):
             symbol = getattr(self, extra)
-            if extra in given or not symbol.is_valid_input():
-                continue
-            if any(ca.depends_on(e, symbol) for e in expressions):
+            if symbol.is_valid_input() and any(ca.depends_on(e, symbol) for e in expressions):
                 given[extra] = symbol
         made = ca.Function(name, list(given.values()), expressions, list(given), list(outputs), {"cse": True})
         return ModelFunction(made, self.structure.parameter_names)
@@ -362,10 +360,10 @@ class Symbols:
         """Where the states of a term stand."""
         first = 0
         for place in self.structure.memories:
-            if kept is not None and place == (coordinate, kept):
-                return self.memory[first : first + kept.size]
+            if place == (coordinate, kept):
+                return self.memory[first : first + place[1].size]
             first += place[1].size
-        return ca.SX(0, 1)
+        return self.memory[:0]
 
     def nominal_torque(self, ddq: ca.SX, parameters: Sequence[float] | None = None) -> ca.SX:
         """Torque of the links with the robot's nominal parameters, or with these, shape (10 links,)."""

@@ -90,7 +90,7 @@ def _of_one(model: Model, data: Dataset, processing: Processing, others: Sequenc
     try:
         data = _thinned(_middle(data))
         cutoff = _climbed(model, data, processing, ladder, ()) if len(ladder) > 1 else None
-        if cutoff in (None, ladder[0]) and lower and lower[0] < bottom:
+        if (cutoff is None or cutoff == ladder[0]) and lower and lower[0] < bottom:
             cutoff = _climbed(model, data, processing, lower, [_thinned(_middle(other)) for other in others])
         if cutoff is None:
             return processing

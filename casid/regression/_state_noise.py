@@ -100,7 +100,7 @@ def state_noise(
         for j in range(n):
             known = np.isfinite(left[:, j])
             rest = mask[known, j]
-            if min(rest.sum(), (~rest).sum()) < FEW and share > 0.0:
+            if not len(rest) or (min(rest.sum(), (~rest).sum()) < FEW and share > 0.0):
                 continue
             e, r = (left - shift)[known, j], changes[known, j]
             variance, timing = _moving(e[~rest], r[~rest])

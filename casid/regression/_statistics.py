@@ -344,8 +344,10 @@ class MeasurementNoise:
             raise DatasetError(
                 f"{raw.name}: the torque of joint {exact} has no noise; construct MeasurementNoise from known values"
             )
-        made = processing.apply(raw)
-        cutoff = processing.cutoff if made.full is None or processing.cutoff != "auto" else made.full.low_pass.cutoff
+        cutoff = processing.cutoff
+        if cutoff == "auto":  # that of the recording, not of the pulse
+            same = replace(processing, torque_cutoff="same", filter_columns=True).apply(raw).full
+            cutoff = None if same is None else same.low_pass.cutoff
         pulse = np.zeros((len(raw), 1))
         pulse[len(raw) // 2] = 1.0
         settings = replace(

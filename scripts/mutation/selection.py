@@ -33,13 +33,13 @@ def tests_for(mutant: Mutant, known: Map) -> list[str]:
         own = {f"test_{mutant.path.stem.strip('_')}.py", f"test_{mutant.path.parent.name}.py"}
         naming |= {file for file, text in texts.items() if Path(file).name in own or f"from {module} import" in text}
         found |= {test for test in known.seconds if test.split("::")[0] in naming}
-    names = {f"test_{mutant.path.stem.strip('_')}.py", f"test_{mutant.path.parent.name}.py"}
-    room = mutant.path.relative_to(ROOT).parts[1]
+    stem, folder, room = mutant.path.stem.strip("_"), mutant.path.parent.name, mutant.path.relative_to(ROOT).parts[1]
+    nearest = [{f"test_{stem}.py", f"test_{folder}_{stem}.py"}, {f"test_{folder}.py"}]
 
-    def order(test: str) -> tuple[int, int, str, float]:
+    def order(test: str) -> tuple[bool, int, bool, str, float]:
         file, seconds = Path(test.split("::")[0]), known.seconds[test]
-        near = 0 if file.name in names else 1 if file.parent.name == room else 2
-        return int(seconds > QUICK) + int(seconds > 4 * QUICK), near, str(file), seconds
+        near = next((k for k, names in enumerate(nearest) if file.name in names), 2 if file.parent.name == room else 3)
+        return seconds > 4 * QUICK, near, seconds > QUICK, str(file), seconds
 
     return sorted(found, key=order)
 

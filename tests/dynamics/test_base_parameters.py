@@ -32,7 +32,7 @@ def test_rank_and_K_of_random_trees(seed):
 
 def test_deterministic_and_independent_of_the_samples():
     model = Model(random_robot(1, n=4))
-    assert stacked_regressor(model, 7).shape == (28, 40) and stacked_regressor(model).shape[0] >= 240
+    assert stacked_regressor(model, 7).shape == (28, 40) and stacked_regressor(model).shape == (6 * 40, 40)
     np.testing.assert_allclose(base_parameters(model, 77).K, model.base.K, atol=1e-9)
     again = Model(random_robot(1, n=4))
     np.testing.assert_array_equal(model.base.K, again.base.K)
@@ -50,6 +50,34 @@ def test_leading_parameters_are_the_first_independent_ones_from_the_left():
     assert base.row("c") == 1
     with pytest.raises(UnknownNameError, match="'b' leads no base parameter"):
         base.row("b")
+
+
+@pytest.mark.parametrize("shape", [(4,), (5, 3), (5, 4, 4)])
+def test_an_observation_matrix_of_another_shape_is_refused(shape):
+    with pytest.raises(DatasetError, match="expected 4 columns, got shape"):
+        regroup(np.ones(shape), list("abcd"))
+
+
+def test_a_model_with_other_inputs_shares_the_base_parameters():
+    model = Model("spatial_2r")
+    assert model.with_base_parameters().base is model.base
+    assert model.with_parameters(np.ones(20)).base is model.base
+
+
+def test_large_coefficients_are_tidied_as_small_ones_are():
+    rng = np.random.default_rng(4)
+    a, b = rng.normal(size=(2, 40))
+    base = regroup(np.stack([a, b, 54321.25 * a - 0.375 * b], axis=1), ["a", "b", "c"])
+    assert base.K[0, 2] == 54321.25
+
+
+def test_coefficients_below_the_decimals_are_kept_where_the_column_needs_them():
+    """A column of a hundred-billionth: its share of the second, below the decimals, is 5 % of it."""
+    rng = np.random.default_rng(5)
+    a, b = np.linalg.qr(rng.normal(size=(40, 2)))[0].T
+    tiny = 1e-11 * a + 5e-13 * b
+    base = regroup(np.stack([a, b, tiny], axis=1), ["a", "b", "c"])
+    np.testing.assert_allclose(base.K[:, 2], [1e-11, 5e-13], rtol=1e-3)
 
 
 def test_tidy_coefficients_do_not_change_true_ones():

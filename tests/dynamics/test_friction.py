@@ -17,7 +17,7 @@ from casid.dynamics import Model
 from casid.dynamics._derived import equation_of_motion
 from casid.dynamics.terms._catalogue import friction_model
 from casid.dynamics.terms._dynamic_laws import DISTANCES
-from casid.dynamics.terms._friction import Friction, JointFriction, sensitive_states
+from casid.dynamics.terms._friction import CHUNK, Friction, JointFriction, accumulated, sensitive_states, states_of
 from casid.errors import RobotError
 from casid.export import load
 from casid.identification import ModelOptions, identify, load_model, predict
@@ -62,6 +62,29 @@ def test_lugre_solves_its_differential_equation():
     exact = solve_ivp(slope, (0, t[-1]), [0.0], t_eval=t, rtol=1e-8, atol=1e-9, max_step=1e-3).y[0]
     assert np.abs(z[:, 0] - exact).max() < 0.02 * np.abs(exact).max()
     np.testing.assert_allclose(z[1:, 1], np.diff(z[:, 0]) / PERIOD, atol=1e-9)
+
+
+def test_laws_without_memory_have_no_states_beside_those_with():
+    q = wander(700)
+    laws = {name: friction_model(name) for name in ("linear", "dahl", "smooth", "maxwell")}
+    shapes = {"linear": (), "dahl": (REACH,), "smooth": (0.1,), "maxwell": (2 * REACH,)}
+    alone = states_of([(laws["linear"], ()), (laws["smooth"], (0.1,))], q, PERIOD)
+    assert [z.shape for z in alone] == [(700, 0), (700, 0)]
+    found = states_of([(law, shapes[name]) for name, law in laws.items()], q, PERIOD)
+    assert [z.shape for z in found] == [(700, 0), (700, 1), (700, 0), (700, 3)]
+    for name, z in zip(laws, found, strict=True):
+        np.testing.assert_array_equal(z, JointFriction(laws[name], shapes[name]).states(q, PERIOD))
+
+
+def test_a_recursion_with_several_inputs_runs_over_chunks():
+    x, u, p = ca.SX.sym("x", 2), ca.SX.sym("u", 2), ca.SX.sym("p", 1)
+    step = ca.Function("step", [x, u, p], [ca.vertcat(p * x[0] + u[0], x[0] - u[1])])
+    drive = np.random.default_rng(1).normal(size=(2 * CHUNK + 7, 2))
+    expected, state = [], np.array([1.0, -1.0])
+    for row in drive:
+        state = np.array([0.5 * state[0] + row[0], state[0] - row[1]])
+        expected.append(state)
+    np.testing.assert_allclose(accumulated(step, [1.0, -1.0], drive, [0.5]), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["dahl", "maxwell", "gms", "lugre", "lugre+spring"])

@@ -1,11 +1,13 @@
 """Friction laws: each column is the formula of its description, and shapes lie where they may."""
 
+from dataclasses import replace
+
 import casadi as ca
 import numpy as np
 import pytest
 
 from casid.dynamics.terms._catalogue import FRICTION_MODELS, friction_dictionary, friction_model
-from casid.dynamics.terms._dynamic_laws import DISTANCES, REACH
+from casid.dynamics.terms._dynamic_laws import COARSE_REACH, DISTANCES, REACH
 from casid.dynamics.terms._joint_terms import JOINT_TERMS, JointSignals
 from casid.errors import RobotError
 
@@ -97,6 +99,43 @@ def test_elements_slip_before_at_and_after_the_reach():
     """The hysteresis curve bends over a decade of distances around the reach, as the polygon of the docstring does."""
     assert DISTANCES[0] < 1.0 == DISTANCES[1] < DISTANCES[2] and 10 <= DISTANCES[2] / DISTANCES[0] <= 20
     assert REACH.power == 0
+
+
+def test_a_coarse_search_leaves_no_gap():
+    """Neighbours that are tried lie within a factor of five, so that a fit begins within about two of the truth."""
+    for law in FRICTION_MODELS.values():
+        for shape in law.shape:
+            tried = np.array(shape.tried)
+            assert shape.least < 0 or (tried[1:] / tried[:-1] < 5).all(), (law.name, shape)
+    assert replace(COARSE_REACH, tried=REACH.tried) == REACH and set(COARSE_REACH.tried) < set(REACH.tried)
+
+
+@pytest.mark.parametrize("name", ["stribeck", "loadstribeck", "lugre", "gms", "sigmoid"])
+def test_at_the_bounds_of_its_shape_a_law_is_its_limit(name):
+    """Within 5 %, at the largest speed V: friction that fades over 5 V does not, a slope of 1000 / V is a step."""
+    law, speed = friction_model(name), 2.0
+    most = law.upper(speed)
+    if name == "sigmoid":
+        assert columns(law, (most[0], 0.0), 0.0, speed / 200)[0] == pytest.approx(0.5, rel=0.05)
+    elif law.memory:
+        settled = [ca.evalf(law.settled(ca.SX(v), ca.SX(1), (1e-3, 2.0, most[2]))).full()[0, 0] for v in (0, speed)]
+        assert settled[1] == pytest.approx(settled[0], rel=0.05)
+    else:
+        shape = (0.01, most[1]) if name == "stribeck" else most
+        found = columns(law, shape, 0.0, speed, 3.0)
+        steady, fading = (1, 2) if name == "stribeck" else (0, 1)
+        assert found[fading] == pytest.approx(found[steady], rel=0.05)
+
+
+def test_speeds_of_the_dictionary_cover_two_decades_evenly():
+    own = symbols(0)
+    slopes = []
+    for term in friction_dictionary(harmonics=0, signed=0):
+        slope = ca.jacobian(term.column(own), own.dq)
+        slopes.append(float(ca.Function("f", [own.dq], [slope])(0.0)))
+    ratio = np.array(slopes[:-1]) / slopes[1:]
+    assert ratio.min() > 2.5 and ratio.max() < 4.0
+    assert slopes[0] / slopes[-1] == pytest.approx(100.0)
 
 
 def test_the_dictionary_is_waves_of_the_turn_and_steps_of_the_speed():

@@ -9,10 +9,10 @@ import pytest
 
 import casid
 from casid.codegen import operation_count
-from casid.description import Robot
+from casid.description import Frame, Joint, Link, Robot
 from casid.dynamics import Model, reduced
 from casid.dynamics._derived import operational_space
-from casid.dynamics._reduced import _inverse, _joint_frames, _rotation_to, _second_moments, _slide, _tidy
+from casid.dynamics._reduced import _inverse, _joint_frames, _Regrouping, _rotation_to, _second_moments, _slide, _tidy
 from casid.dynamics.terms._joint_terms import JOINT_TERMS
 from casid.export._robot import PUBLISHED, count_robot
 from casid.inertia import pseudo_inertia
@@ -129,12 +129,82 @@ def test_a_frame_that_slides_along_its_axis_leaves_the_torques() -> None:
     close(Model(slid).inverse_dynamics(q, dq, ddq, moved), model.inverse_dynamics(q, dq, ddq, pi), 1e-9)
 
 
+def _arm(*joints: tuple[str, list[float], list[float]]) -> Robot:
+    """A chain: type, axis and offset of each joint."""
+    made = []
+    for k, (kind, axis, offset) in enumerate(joints):
+        placement = np.eye(4)
+        placement[:3, 3] = offset
+        made.append(Joint(f"j{k}", kind, k - 1, Link(f"link{k}"), placement, axis=np.array(axis, dtype=float)))
+    return Robot("arm", tuple(made), gravity=np.array([0.0, 0.0, -9.81]))
+
+
+def test_the_frames_of_a_spherical_joint_slide_into_its_centre() -> None:
+    """Wherever along its axis the second frame stands, the operations are those of frames in the centre."""
+    centre, apart = (
+        _arm(
+            ("revolute", [0, 0, 1], [0, 0, 0.3]),
+            ("revolute", [1, 0, 0], [away, 0, 0]),
+            ("revolute", [0, 1, 0], [-away, 0, 0]),
+            ("revolute", [1, 0, 0], [0, 0, 0.4]),
+        )
+        for away in (0.0, 0.2)
+    )
+    pi = np.random.default_rng(5).normal(size=40)
+    q, dq, ddq = states(4)
+    best, found = (reduced(Model(robot), pi).inverse_dynamics for robot in (centre, apart))
+    assert operation_count(found) == operation_count(best)
+    close(found(q, dq, ddq), Model(apart).inverse_dynamics(q, dq, ddq, pi))
+
+
+def test_the_body_of_a_sliding_joint_is_a_mass_alone() -> None:
+    """Of a link that only slides, the base parameters hold no second moment; those of its parent take them over."""
+    model = Model(_arm(("revolute", [0, 0, 1], [0, 0, 0.1]), ("prismatic", [0, 1, 0], [0.2, 0.1, 0.3])))
+    pi = np.random.default_rng(6).normal(size=20)
+    form = _Regrouping(model, pi, model)
+    slider, turning = form.moments[list(model.link_columns[1])], form.moments[list(model.link_columns[0])]
+    np.testing.assert_array_equal(slider[:6], np.zeros(6))
+    assert slider[9] == pytest.approx(pi[19]) and turning[0] != 0.0
+    np.testing.assert_array_equal(turning[[5, 8, 9]], np.zeros(3))
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+def test_masses_are_put_back_where_that_saves_operations(size: float) -> None:
+    model = Model(random_robot(1, n=4, chain=True))
+    pi = size * np.random.default_rng(2).normal(size=40)
+    robot, values = _joint_frames(model, pi.copy())
+    form = _Regrouping(model.like(robot), values, model)
+    masses = [columns[9] for columns in model.link_columns]
+    before, cost = form.moments, form.cost
+    form.put_back_masses()
+    assert form.cost < cost
+    back = [m for m in masses if form.moments[m] != 0.0 and before[m] == 0.0]
+    gone = np.flatnonzero((form.moments == 0.0) & (before != 0.0))
+    assert back and len(gone) == len(back) and all(i % 10 in (6, 7, 8) for i in gone)
+    np.testing.assert_allclose(form.K @ form.moments, form.K @ before, atol=1e-12 * size)  # the same base parameters
+
+
+def test_no_mass_is_put_back_that_outweighs_the_robot() -> None:
+    """First moments over lengths below a tenth of a millimetre: masses of thousands, and torques that lose digits."""
+    robot = random_robot(1, n=4, chain=True)
+    shrunk = np.diag([1e-4, 1e-4, 1e-4, 1.0])
+    joints = [replace(joint, placement=shrunk @ joint.placement @ np.linalg.inv(shrunk)) for joint in robot.joints]
+    model = Model(replace(robot, joints=tuple(joints)))
+    moved, values = _joint_frames(model, np.random.default_rng(2).normal(size=40))
+    form = _Regrouping(model.like(moved), values, model)
+    largest = np.abs(form.moments).max()
+    form.put_back_masses()
+    assert np.abs(form.moments).max() <= 51.0 * largest
+
+
 def test_the_operational_space_of_a_reduced_model_is_the_robot_s() -> None:
     """Its last link is turned about its axis: an offset of a joint that the kinematics must not see."""
-    model = Model("ur10e")
+    robot, tool = casid.load_robot("ur10e"), np.eye(4)
+    tool[:3, 3] = [0.1, 0.2, 0.3]  # beside the axis of the last joint: the Jacobian depends on its position
+    model = Model(replace(robot, frames=(*robot.frames, Frame("tool", 5, tool))))
     pi = np.asarray(model.robot.standard_parameters(), dtype=float)
     pi[list(model.link_columns[5])] += 0.01 * np.random.default_rng(2).uniform(0, 1, 10)
-    small, frame = reduced(model, pi), model.robot.links[-1].name
+    small, frame = reduced(model, pi), "tool"
     assert small._parametrisation.offsets.any()
     q, dq, _ = states(6)
     expected = operational_space(model, frame)(q, dq, pi)

@@ -14,6 +14,7 @@ from casid.dynamics._rigid_body import (
     newton_euler,
     solve_mass_matrix,
 )
+from casid.testing._synthetic import random_robot
 
 
 def test_the_mass_matrix_is_the_slope_of_inverse_dynamics_in_the_acceleration():
@@ -29,6 +30,19 @@ def test_the_mass_matrix_is_the_slope_of_inverse_dynamics_in_the_acceleration():
     np.testing.assert_allclose(composite, slope, atol=1e-12)
     np.testing.assert_allclose(identity, np.eye(n), atol=1e-10)
     assert len(factor_mass_matrix(M, robot).D) == n
+
+
+def test_the_factor_of_a_tree_has_no_entry_between_branches():
+    robot = random_robot(0, n=6)
+    lines = [{k} for k in range(6)]
+    for k, joint in enumerate(robot.joints):
+        lines[k] |= lines[joint.parent] if joint.parent >= 0 else set()
+    apart = [(i, k) for k in range(6) for i in range(k) if i not in lines[k]]
+    M = mass_matrix(robot, ca.SX.sym("q", 6), [ca.SX.sym(f"p{k}", 10) for k in range(6)])
+    tree, full = factor_mass_matrix(M, robot), factor_mass_matrix(M, robot, dense=True)
+    assert apart and not any(tree.L.sparsity().has_nz(k, i) for i, k in apart)
+    assert [set(path) for path in tree.paths] == [line - {k} for k, line in enumerate(lines)]
+    assert all(len(path) == k for k, path in enumerate(full.paths))
 
 
 @pytest.mark.claim("the antisymmetric part of an unstructured inertia has its sign")

@@ -108,6 +108,16 @@ def test_offsets_are_named_after_their_link_axis_and_branch_and_keep_their_sign(
     assert still.g == sp.zeros(3, 1)
 
 
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+def test_offsets_that_are_rounding_of_the_robot_s_size_are_none(size: float) -> None:
+    places = [np.eye(4), np.eye(4)]
+    places[0][:3, 3], places[1][:3, 3] = (0.0, 1e-10 * size, size), (0.5 * size, 1e-13 * size, 0.0)
+    joints = tuple(Joint(f"j{k}", "revolute", k - 1, Link(f"link{k}"), place) for k, place in enumerate(places))
+    joints = tuple(replace(joint, axis=np.array([0.0, 0.0, 1.0])) for joint in joints)
+    named = {symbol.name for symbol in symbolic(Robot("pair", joints, gravity=np.zeros(3))).lengths}
+    assert named == {"l_{0y}", "l_{0z}", "l_{1}"}
+
+
 def test_masses_centres_and_inertias_stand_for_the_standard_parameters() -> None:
     robot = random_robot(1, 2)
     found, rng = symbolic(robot, barycentric=True), np.random.default_rng(7)

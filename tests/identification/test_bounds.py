@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.optimize import lsq_linear
 
 import casid
 from casid.codegen import evaluate_batch
+from casid.description import Inertial, Joint, Link, LinkBounds, Robot
 from casid.dynamics import Model
 from casid.errors import ProblemError
 from casid.identification import Checks, identify
@@ -18,10 +21,14 @@ from casid.identification._bounds import (
     TOTAL,
     UNSEEN,
     default_bounds,
+    expected_rotors,
+    explained,
     largest_mass,
     largest_torques,
     mass_intervals,
+    reach,
     split_bounds,
+    term_bounds,
     weighed_bodies,
     with_link_bounds,
 )
@@ -31,6 +38,7 @@ from casid.retrieval import link_variables
 from casid.retrieval.plausible._bodies import held_mass, plausible_bodies
 from casid.testing import recording
 from casid.testing._synthetic import blind
+from casid.testing._synthetic import recording as synthetic
 
 
 def test_masses_are_bounded_by_what_the_joints_hold(robot, noisy):
@@ -148,3 +156,135 @@ def test_known_masses_are_kept(heavy):
     if known.scaled.all():
         pytest.fail("bodies with a known mass are not scaled")
     assert weighed_bodies(known, wls(compress(model, data)), np.full(7, 60.0)) is known
+
+
+def machine(effort=(np.inf, 40.0, 300.0), kinds=("revolute", "revolute", "prismatic")):
+    """Three joints 0.3, 0.4 and 0.5 m apart, the first on a pedestal, the last link with its frame 0.1 m away."""
+    joints = []
+    for k, (kind, length) in enumerate(zip(kinds, (0.3, 0.4, 0.5), strict=True)):
+        placement, own = np.eye(4), np.eye(4)
+        placement[0, 3] = length
+        own[2, 3] = 0.1 * (k == 2)
+        joints.append(Joint(f"j{k}", kind, k - 1, Link(f"l{k}"), placement, np.array([0.0, 0.0, 1.0]), own))
+    made = Robot("machine", tuple(joints))
+    return replace(made, limits=replace(made.limits, effort=np.array(effort)))
+
+
+def test_lengths_of_placements_are_summed():
+    assert reach(machine()) == pytest.approx(0.3 + 0.4 + 0.5 + 0.1)
+    assert reach(machine(), mounted=False) == pytest.approx(0.4 + 0.5 + 0.1)
+    own = machine()
+    here = [replace(joint, placement=np.eye(4), link_placement=np.eye(4)) for joint in own.joints]
+    flat = replace(own, joints=tuple(here))
+    assert reach(flat) == 1.0
+
+
+def test_the_largest_mass_is_six_times_what_the_strongest_joint_holds():
+    g, length = 9.80665, 1.3
+    assert largest_mass(machine()) == pytest.approx(6 * max(40 / (g * length), 300 / g))
+    turning = machine((np.inf, 40.0, 30.0), ("revolute",) * 3)
+    assert largest_mass(turning) == pytest.approx(6 * 40 / (g * length))
+    # a joint whose limit is not known: three times what was measured, of either sign; a known limit stays
+    assert largest_mass(turning, [-20.0, 900.0, 5.0]) == pytest.approx(6 * 60 / (g * length))
+    assert largest_mass(turning, [10.0, 900.0, 5.0]) == pytest.approx(6 * 40 / (g * length))
+    assert largest_mass(machine((np.inf,) * 3)) == 0.0 == largest_mass(machine((0.0,) * 3))
+
+
+def test_links_are_bounded_where_the_description_does_not():
+    bodies = Inertial(200.0, np.zeros(3), np.eye(3)), Inertial(1.0, np.zeros(3), np.eye(3))
+    own = machine()
+    joints = [
+        replace(own.joints[0], link=Link("l0", bodies[0])),
+        replace(own.joints[1], link=Link("l1", bodies[1], LinkBounds(mass=np.array([0.5, np.inf])))),
+        replace(own.joints[2], link=Link("l2", None, LinkBounds(mass=np.array([1.0, 7.0])))),
+    ]
+    own = replace(own, joints=tuple(joints))
+    made = {c.label: c for c in default_bounds(own)(link_variables(own))}
+    most = largest_mass(own)
+    assert (made["l0 mass"].lower, made["l0 mass"].upper) == (0.0, 800.0)  # four times its nominal mass
+    assert (made["l1 mass"].lower, made["l1 mass"].upper) == (0.5, pytest.approx(most))
+    assert (made["l2 mass"].lower, made["l2 mass"].upper) == (1.0, 7.0)
+    assert {f"l{k} extent" for k in range(3)} <= set(made)
+    unknown = replace(own, limits=replace(own.limits, effort=np.full(3, np.inf)))
+    made = {c.label: c for c in default_bounds(unknown)(link_variables(unknown))}
+    assert made["l1 mass"].upper == 100.0
+
+
+def test_rotors_are_expected_by_the_description_or_by_torque_and_reach():
+    own = machine()
+    joints = (replace(own.joints[0], terms={"Ia": 0.7}), *own.joints[1:])
+    own = replace(own, joints=joints)
+    model = Model(own, ("rotor", "viscous", "motor_rotor"))
+    found = expected_rotors(model, [50.0, -20.0, 0.0])
+    size = own.reach
+    assert found["Ia1"] == 0.7 and found["Ia2"] == pytest.approx(0.01 * size**2 * 20.0)
+    assert "Ia3" not in found and not any(name.startswith("fv") for name in found)
+
+
+def test_friction_is_bounded_where_the_data_leave_it_open():
+    """By the largest torque, over the speed for viscous terms; what is known to a tenth of that has no bound."""
+    own = machine(kinds=("revolute", "revolute", "prismatic"))
+    model = Model(own, ("viscous", "coulomb", "offset", "rotor"))
+    names = model.base.names
+    assert {"fv1", "fc1", "fo1", "fv2", "fc2", "fo2", "fv3", "fc3", "fo3"} <= set(names)
+    sd, beta = dict.fromkeys(names, 1e3), dict.fromkeys(names, 0.1)
+    sd["fc1"], beta["fc1"] = 0.99, 5.0  # of 10: known to a tenth
+    sd["fo1"], beta["fo1"] = 0.99, -11.0  # known, beyond the bound
+    sd["fv2"], beta["fv2"] = 1.01 * 0.1 * 4.0 / 2.0, 0.5  # not quite
+    sd["fv3"] = 0.0
+    fit = SimpleNamespace(
+        data=SimpleNamespace(model=model, base=model.base), sd=np.array([sd[n] for n in names]),
+        beta=np.array([beta[n] for n in names]),
+    )  # fmt: skip
+    found = term_bounds(fit, np.array([10.0, 4.0, 0.0]), np.array([0.01, 2.0, 1.0]))
+    assert found == {
+        "fv1": (0.0, 100.0),  # ten times the largest torque of all, not 1000
+        "fo1": (-10.0, 10.0), "fv2": (0.0, pytest.approx(2.0)), "fc2": (0.0, 4.0), "fo2": (-4.0, 4.0),
+    }  # fmt: skip
+    moved = term_bounds(fit, np.array([10.0, 4.0, 6.0]), np.ones(3))
+    assert "fo3" not in moved  # what a counterbalance leaves of the weight
+
+
+def test_torques_that_do_not_count_bound_nothing():
+    tau, mask = np.array([[1.0, -5.0]] * 20), np.ones((20, 2), dtype=bool)
+    tau[3], mask[3, 1] = [-2.0, 9.0], False
+    data = Dataset(np.arange(20.0), np.zeros((20, 2)), tau, np.full((20, 2), -0.3), mask=mask)
+    torques, speeds = largest_torques([data, replace(data, tau=0.1 * tau, dq=np.full((20, 2), 0.4), mask=None)])
+    assert torques.tolist() == [2.0, 5.0] and speeds.tolist() == [0.4, 0.4]
+
+
+def test_intervals_of_masses_end_at_bounds_and_hold_the_value():
+    own = machine()
+    joints = (replace(own.joints[0], link=Link("l0", None, LinkBounds(mass=np.array([9.0, 11.0])))), *own.joints[1:])
+    own = replace(own, joints=joints, total_mass=(10.0, 100.0))
+    proven = SimpleNamespace(entries=[SimpleNamespace(name="l1 mass", low=3.0, high=4.5)])
+    whole, first, second, third = mass_intervals(own, [10.0, 4.0, 2.0], proven)
+    assert (whole.name, whole.value, whole.low, whole.high) == ("all links", 16.0, 10.0, 32.0) and whole.open
+    assert (first.low, first.high) == (9.0, 11.0) and not first.open
+    assert (second.low, second.high) == (3.0, 4.5) and second.high == 1.5 * second.low and not second.open
+    assert (third.low, third.high) == (pytest.approx(0.7), pytest.approx(5.2))
+    beyond = mass_intervals(own, [12.0, 5.0, 2.0], proven)
+    assert beyond[1].high == 12.0 and beyond[2].high == 5.0  # an end that contradicts the value is the value
+
+
+def test_the_common_factor_and_friction_are_those_of_nonnegative_least_squares():
+    """On the plain rows: the bodies' torque as one column, each joint term another, signs of physics kept."""
+    model = Model("spatial_2r", ("viscous", "coulomb", "offset"))
+    template = np.tile([0.3, 0, 0, 0.3, 0, 0.3, 0.5, 0, 0, 2.0], 2)
+    truth = model.parameters(1.7 * template, [0.5, -0.4, 0.1, 0.3, 0.2, -0.6])  # a friction that would drive
+    data = synthetic(model, truth, samples=150, noise=0.1)
+    bodies = SimpleNamespace(parameters=template)
+    found = explained(bodies, compress(model, data))
+    rows = np.vstack([model.regressor(*x).full() for x in zip(data.q, data.dq, data.ddq, strict=True)])
+    terms = sorted(model.term_columns)
+    links = np.ravel(model.link_columns)
+    columns = np.column_stack([rows[:, links] @ template, rows[:, terms]])
+    names = [model.parameter_names[c] for c in terms]
+    low = np.array([0.0, *(-np.inf if name.startswith("fo") else 0.0 for name in names)])
+    best = lsq_linear(columns, data.tau.ravel(), (low, np.full(7, np.inf)), tol=1e-14).x
+    assert found.mass == pytest.approx(best[0] * 4.0, rel=1e-4)
+    assert found.terms[terms[names.index("fc1")]] == pytest.approx(0.0, abs=1e-6)
+    for column, value in zip(terms, best[1:], strict=True):
+        assert found.terms[column] == pytest.approx(value, abs=1e-3)
+    without = explained(bodies, compress(model, data), [terms[names.index("fv2")]])
+    assert without.terms[terms[names.index("fv2")]] == 0.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import warnings
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,12 @@ from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.identification.loads._online_load import OnlineLoad, TorqueErrors
 from casid.identification.online import Online, entropic_fit
-from casid.identification.online._samples import Information
+from casid.identification.online._samples import Information, StateWeights
 from casid.inertia import pseudo_inertia, to_standard
 from casid.inertia.entropic._estimate import entropic_estimate
 from casid.measurement import Dataset
 from casid.regression import compress, wls
+from casid.regression._state_noise import StateNoise
 from casid.testing._synthetic import plausible, recorded
 
 BODY = to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3))
@@ -312,3 +314,43 @@ def test_an_estimate_that_was_cut_short_goes_on_and_warns(model):
             assert smallest_eigenvalue(model, np.asarray(found.parameters.values)) > 0
     assert len(weights) >= 2
     assert weights[1] < weights[0]
+
+
+@pytest.mark.parametrize("chunks", [(0, 60), (0, 1, 25, 26, 60)])
+def test_weights_follow_rest_and_the_torque_s_rate_of_change(model, chunks):
+    """Sample by sample: a rest's friction is one unknown, whatever the packets; errors of timing grow with the rate."""
+    rng, n = np.random.default_rng(5), model.n
+    parameters = rng.uniform(0.5, 1.5, len(model.parameter_names))
+    names = list(model.parameter_names)
+    noise = StateNoise(np.ones(n), np.linspace(0.0, 0.3, n), np.linspace(0.0, 0.05, n))
+    q, ddq, tau = rng.normal(size=(3, 60, n))
+    dq = np.where(rng.random((60, n)) < 0.7, 0.05, 0.5) * rng.choice([-1.0, 1.0], (60, n))
+    dq[10:50, 3] = 0.01
+    times, weights, correlation, longest = 0.02 * np.arange(60), rng.uniform(0.5, 2.0, n), np.full(n, 0.6), 5.0
+    rested, expected = np.zeros(n), []
+    for k in range(60):
+        row = []
+        for j in range(n):
+            fv, fc, fo = (parameters[names.index(f"{kind}{j + 1}")] for kind in ("fv", "fc", "fo"))
+            rate = (tau[k, j] - tau[k - 1, j]) / 0.02 if k else 0.0
+            added, shift = (noise.timing[j] * rate) ** 2, 0.0
+            still = abs(dq[k, j]) < noise.speed[j]
+            rested[j] = rested[j] + 1 if still else 0
+            if still:
+                band = fv * noise.speed[j] + fc
+                added += band**2 * max(max(rested[j], longest) * (1 - 0.6) / (1 + 0.6), 1.0)
+                shift = fo - (fv * dq[k, j] + fc * np.sign(dq[k, j]) + fo)
+            row.append((weights[j] / np.sqrt(1 + weights[j] ** 2 * added), not still, shift))
+        expected.append(row)
+    made = StateWeights(model, parameters, noise)
+    parts = []
+    for i, j in pairwise(chunks):
+        samples = {"q": q[i:j], "dq": dq[i:j], "ddq": ddq[i:j], "tau": tau[i:j]}
+        made.last, *rest = made.at(samples, times[i:j], weights, correlation, longest)
+        parts.append(rest)
+    for place in range(3):
+        found = np.concatenate([part[place] for part in parts])
+        np.testing.assert_allclose(found, [[cell[place] for cell in row] for row in expected], atol=1e-9)
+    made.last = None
+    steady = made.at({"q": q, "dq": dq, "ddq": ddq, "tau": tau}, None, weights, correlation, longest)
+    assert np.isnan(steady[0][2]) and (steady[1] >= np.concatenate([part[0] for part in parts]) - 1e-12).all()

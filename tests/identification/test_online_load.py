@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy.signal import lfilter
@@ -9,7 +11,7 @@ from scipy.signal import lfilter
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.identification.loads._online_load import OnlineLoad, TorqueErrors
+from casid.identification.loads._online_load import OnlineLoad, TorqueErrors, Whitening
 from casid.inertia import to_standard
 from casid.regression._state_noise import StateNoise
 from casid.testing._synthetic import recorded
@@ -210,3 +212,38 @@ def test_a_loaded_robot_at_rest_for_minutes_keeps_what_it_knows(model, correlati
     assert after.mass == pytest.approx(2.0, rel=0.02)
     assert after.interval[0] <= 2.0 <= after.interval[1]
     assert after.interval[1] - after.interval[0] <= 3 * (before.interval[1] - before.interval[0])
+
+
+@pytest.mark.parametrize("chunks", [(0, 40), (0, 1, 7, 23, 40), (0, 13, 14, 40)])
+def test_equations_are_whitened_sample_by_sample_whatever_their_packets(chunks):
+    """Prais and Winsten: the first one and those after a pause of five usual steps stand; those of a start are zero."""
+    rng, a = np.random.default_rng(4), np.array([0.9, 0.0])
+    rows, residual = rng.normal(size=(40, 2, 3)), rng.normal(size=(40, 2))
+    moving = rng.random((40, 2)) > 0.3
+    steps = np.full(40, 0.01)
+    steps[[10, 20, 30]] = 0.049, 0.2, 0.0  # no pause; a pause; a repeated stamp
+    times = np.cumsum(steps)
+    expected = [], []
+    mean, count = 0.0, 0
+    for k in range(40):
+        step = times[k] - times[k - 1] if k else np.inf
+        pause = bool(count) and step > 5 * mean
+        if 0 < step < np.inf and not pause:
+            count += 1
+            mean += (step - mean) / min(count, 100)
+        for values, made in zip((rows, residual), expected, strict=True):
+            one = values[k].copy()
+            for j in range(2):
+                if k and not pause:
+                    one[j] = (values[k, j] - a[j] * values[k - 1, j]) / np.sqrt(1 - a[j] ** 2)
+                    if moving[k, j] and not moving[k - 1, j]:
+                        one[j] = 0.0
+            made.append(one)
+    whitening = Whitening(a)
+    parts = [whitening(rows[i:j], residual[i:j], times[i:j], moving[i:j]) for i, j in pairwise(chunks)]
+    for k, made in enumerate(expected):
+        np.testing.assert_allclose(np.concatenate([part[k] for part in parts]), made, atol=1e-12)
+    plain = Whitening(np.zeros(2))
+    assert plain(rows, residual, times)[0] is rows
+    timeless = Whitening(a)(rows, residual, None)[1]
+    np.testing.assert_allclose(timeless[1:, 0], (residual[1:, 0] - 0.9 * residual[:-1, 0]) / np.sqrt(0.19))

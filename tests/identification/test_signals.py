@@ -1,13 +1,29 @@
-"""Findings about the links of a consistent fit: bodies that cost residual, and links heavier than any arm's."""
+"""Findings from the signals of a recording, and about the links of a consistent fit, at their thresholds."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from casid.identification.diagnosis._signals import CONTRADICTION, link_findings
+import casid
+from casid.description import Joint, Link, Robot
+from casid.identification.diagnosis._signals import (
+    CONTRADICTION,
+    _channels,
+    _clock,
+    _gaps,
+    _one_way,
+    _rest,
+    _saturation,
+    _spikes,
+    link_findings,
+    signal_findings,
+)
+from casid.measurement import Dataset
+from casid.retrieval.plausible._bodies import heaviest
 
 OBJECTIVE = 4.0
 
@@ -57,3 +73,214 @@ def test_bodies_that_contradict_the_torques_are_judged_by_held_out_parts(robot, 
 
     assert causes(robot, [noisy], fit, held_out(2.0), False) == []  # the unconstrained fit explained noise
     assert causes(robot, [noisy], fit, held_out(3.0), False) == ["torques against bodies"]
+
+
+def machine(limits=(2.0, 0.5, np.inf), kinds=("revolute", "revolute", "prismatic")) -> Robot:
+    """Three joints with limits of speed."""
+    joints = [
+        Joint(f"j{k}", kind, k - 1, Link(f"l{k}"), np.eye(4), axis=np.array([0.0, 0.0, 1.0]))
+        for k, kind in enumerate(kinds)
+    ]
+    made = Robot("machine", tuple(joints))
+    return replace(made, limits=replace(made.limits, velocity=np.array(limits)))
+
+
+def recorded(samples=1000, speeds=(1.0, 0.3, 2.0), noise=0.01) -> Dataset:
+    """Two periods of sines of these largest speeds, with exact velocities and torques of three sizes."""
+    t, rng = np.arange(samples) * 0.01, np.random.default_rng(0)
+    w = 2 * np.pi / (t[-1] / 2)
+    phase = np.outer(t, [w] * 3)
+    q, dq = np.array(speeds) / w * np.sin(phase), np.array(speeds) * np.cos(phase)
+    tau = np.array([10.0, 5.0, 1.0]) * np.sin(phase + 0.3) + noise * rng.normal(size=q.shape)
+    return Dataset(t, q, tau, dq, -w * np.array(speeds) * np.sin(phase), name="run")
+
+
+def of(found):
+    return [(finding.cause, finding.joint) for finding in found]
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-3])
+@pytest.mark.parametrize(("factor", "wrong"), [(1.0, False), (1.2, False), (0.82, False), (1.3, True), (0.75, True)])
+def test_measured_velocities_are_the_differences_within_a_quarter(size, factor, wrong):
+    data = recorded(speeds=(size, 0.3 * size, 2 * size))
+    found = _clock(replace(data, dq=data.dq / factor), replace(data, dq=np.ones_like(data.dq)), machine((np.inf,) * 3))
+    assert [f.cause for f in found] == ["measured velocities"] * wrong
+    if wrong:
+        assert found[0].values["factor"] == pytest.approx(factor, rel=1e-3)
+
+
+def test_speeds_are_compared_with_limits_of_this_joint_and_of_another():
+    """Twice its limit is too fast; it is another joint's speed where that one's limit fits to a tenth."""
+    still, own = recorded(), machine()
+    raw = replace(still, dq=None)
+
+    def found(first, second, third=2.0):
+        speeds = np.array([first, second, third])
+        return _clock(raw, replace(still, dq=still.dq / np.abs(still.dq).max(axis=0) * speeds), own)
+
+    assert found(3.9, 0.99) == []
+    (finding,) = found(4.1, 0.6)
+    assert (finding.cause, finding.joint) == ("faster than its limit", "j0")
+    assert finding.values == {"speed": pytest.approx(4.1), "limit": 2.0}
+    (finding,) = found(0.5, 2.19)  # the second joint has the first one's speed, within a tenth of its limit
+    assert (finding.cause, finding.joint) == ("faster than its limit, another joint is not", "j1")
+    assert finding.values == {"other": "j0"}
+    (finding,) = found(0.5, 2.21, 0.4)  # none but the sliding joint, which has no limit
+    assert finding.values == {"other": "j2"}
+    (finding,) = found(0.56, 2.21, 0.56)
+    assert finding.cause == "faster than its limit" and finding.joint == "j1"
+    (finding,) = found(0.019, 0.019)
+    assert finding.cause == "slow motion" and finding.values["speed"] == pytest.approx(2.0)
+    assert found(0.021, 0.01) == [] and found(0.01, 0.021) == []
+
+
+@pytest.mark.parametrize(("share", "named"), [(0.0, False), (0.14, False), (0.3, True)])
+def test_rest_is_the_share_of_time_in_which_no_joint_moves(share, named):
+    data = recorded()
+    index = np.minimum(np.arange(1000), int(1000 * (1 - share)))
+    q = np.cumsum(np.ones((1000, 3)), axis=0)[index]
+    found = _rest(replace(data, q=q))
+    assert len(found) == named
+    if named:
+        assert found[0].values["share"] == pytest.approx(100 * share, abs=3.0)
+        one = q.copy()
+        one[:, 1] = np.arange(1000)  # another joint moves on
+        assert _rest(replace(data, q=one)) == []
+        creeping = q + 1e-3 * np.arange(1000)[:, None]  # 25 samples of it: 3.6e-5 of the stroke
+        assert len(_rest(replace(data, q=creeping))) == 1
+        assert _rest(replace(data, q=q + 0.01 * np.arange(1000)[:, None])) == []
+    assert _rest(replace(data, q=1e-4 * data.q / np.ptp(data.q, axis=0))) == []  # nothing moves at all: no stroke
+
+
+def test_stamps_more_than_three_periods_apart_are_gaps():
+    data = recorded()
+    t = data.t.copy()
+    t[300:] += 0.024
+    assert _gaps(replace(data, t=t)) == []
+    t[300:] += 0.002
+    t[600:] += 0.09
+    (found,) = _gaps(replace(data, t=t))
+    lost = (0.036 + 0.1) / 0.01
+    assert found.values == {
+        "count": 2.0,
+        "longest": pytest.approx(0.1),
+        "share": pytest.approx(100 * lost / (1000 + lost)),
+    }
+    uneven = np.cumsum(np.where(np.arange(1000) % 10 == 0, 0.1, 0.01))
+    assert _gaps(replace(data, t=uneven)) == []  # a tenth of the steps: another clock, no gaps
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_saturation_stays_at_the_extreme_while_the_joint_moves(sign):
+    data, own = recorded(), machine()
+    tau = sign * data.tau.copy()
+    tau[:, 1] = np.minimum(tau[:, 1], 4.6)
+    (found,) = _saturation(replace(data, tau=tau), own)
+    assert (found.cause, found.joint) == ("saturation", "j1")
+    assert found.values == {"level": pytest.approx(4.6), "share": pytest.approx(100 * np.mean(tau[:, 1] >= 4.6))}
+    assert _saturation(data, own) == []
+    few = sign * data.tau.copy()
+    few[np.argsort(few[:, 1])[-3:], 1] = 6.0
+    assert _saturation(replace(data, tau=few), own) == []
+    held = replace(data, tau=tau, q=np.where(np.arange(3) == 1, 0.0, data.q))
+    assert _saturation(held, own) == []
+    flat = tau.copy()
+    flat[:, 0] = 3.0
+    assert of(_saturation(replace(data, tau=flat), own)) == [("saturation", "j1")]  # one without any is a dead channel
+
+
+def test_dead_and_noisy_channels():
+    data, own = recorded(), machine()
+
+    def found(tau, errors, mask=None):
+        return of(_channels(replace(data, tau=tau, mask=mask), own, SimpleNamespace(relative_errors=np.array(errors))))
+
+    assert found(data.tau, [79.0, 10.0, 79.9]) == []
+    assert found(data.tau, [79.0, 81.0, 10.0]) == [("noisy channel", "j1")]
+    small = data.tau * [1.0, 1.0, 2e-3 * np.sqrt(100)]  # two hundredths of the largest: a channel
+    assert found(small, [1.0, 1.0, 99.0]) == [("noisy channel", "j2")]
+    nothing = data.tau * [1.0, 1.0, 5e-3]  # half a thousandth: nothing
+    assert found(nothing, [1.0, 1.0, 99.0]) == []
+    dead = data.tau.copy()
+    dead[:, 1] = 3.0 + 1e-10 * np.arange(1000) / 1000
+    assert found(dead, [1.0, 99.0, 1.0]) == [("dead channel", "j1")]
+    masked = np.ones(dead.shape, dtype=bool)
+    masked[:, 1] = False
+    assert found(dead, [1.0, 99.0, 1.0], masked) == []
+    (finding,) = _channels(replace(data, tau=dead), own, SimpleNamespace(relative_errors=np.ones(3)))
+    assert finding.values == {"others": "j0,j2", "index": 1.0}
+
+
+def test_joints_that_move_one_way():
+    data, own = recorded(), machine()
+    assert _one_way(data, own) == []
+    forth = np.abs(data.dq) + 0.01
+    backwards = np.where(np.arange(1000)[:, None] % 250 == 0, -forth, forth)  # four in a thousand the other way
+    (found,) = _one_way(replace(data, dq=np.where([True, False, True], backwards, data.dq)), own)
+    assert found.joint == "j0, j2"
+    eight = np.where(np.arange(1000)[:, None] % 125 == 0, -forth, forth)
+    assert _one_way(replace(data, dq=eight), own) == []
+    (found,) = _one_way(replace(data, dq=np.where([True, False, False], -forth, data.dq)), own)
+    assert found.joint == "j0"
+    held = replace(data, dq=forth, q=5e-4 * data.q / np.ptp(data.q, axis=0))
+    assert _one_way(held, own) == []
+    resting = np.where(np.arange(1000)[:, None] < 960, 0.0, forth)
+    assert _one_way(replace(data, dq=resting), own) == []
+
+
+@pytest.mark.parametrize(("height", "count", "named"), [(33.0, 2, True), (27.0, 2, False), (300.0, 0, False)])
+def test_spikes_are_thirty_deviations_from_both_neighbours(height, count, named):
+    """Of white noise: the steps' median deviation, and a thousandth of the torque's."""
+    own, rng = machine(), np.random.default_rng(1)
+    data = recorded(5200)
+    tau = rng.normal(size=(5200, 3))
+    size = 1.4826 * np.median(np.abs(np.diff(tau[:, 1]))) + 1e-3 * np.std(tau[:, 1])
+    for k in range(count):
+        tau[1000 + 2000 * k, 1] += height * size * (-1) ** k
+    found = _spikes(replace(data, tau=tau), own)
+    assert of(found) == [("spikes", "j1")] * named
+    if named:
+        assert found[0].values["share"] == pytest.approx(100 * 2 / 5198)
+    one = rng.normal(size=(5200, 3))
+    one[77, 0] = 1e3  # one in more than five thousand is tolerated
+    assert _spikes(replace(data, tau=one), own) == []
+    steps = np.where(np.arange(5200)[:, None] < 2500, 0.0, 100.0) + 1e-3 * rng.normal(size=(5200, 3))
+    assert _spikes(replace(data, tau=steps), own) == []
+
+
+def test_all_signals_are_looked_at():
+    """Each finding stands once, in the order of the checks."""
+    data, own = recorded(), machine()
+    tau = data.tau.copy()
+    tau[:, 1] = np.minimum(tau[:, 1], 4.6)
+    tau[:, 0] = 2.0
+    tau[[200, 500, 800], 2] += 50.0
+    t = data.t.copy()
+    t[500:] += 1.0
+    q = np.where(np.arange(1000)[:, None] < 700, data.q, data.q[700])
+    raw = replace(data, tau=tau, t=t, q=q, dq=None)
+    processed = replace(data, tau=tau, q=q, dq=np.abs(data.dq) + 4.1)
+    fit = SimpleNamespace(relative_errors=np.full(3, 10.0))
+    causes = [finding.cause for finding in signal_findings(raw, processed, own, fit)]
+    expected = ["faster than its limit", "standstill", "gaps", "saturation", "dead channel", "one way", "spikes"]
+    assert causes == expected
+
+
+@pytest.mark.parametrize(("share", "named"), [(0.99, False), (1.01, True)])
+def test_an_arm_weighs_no_more_than_any_that_holds_such_torques(share, named):
+    arm = replace(casid.load_robot("ur10e"))
+    tau = np.zeros((20, 6))
+    tau[:, 1] = 150.0
+    data = Dataset(np.arange(20.0), np.zeros((20, 6)), tau, np.zeros((20, 6)), np.zeros((20, 6)))
+    rated = arm.limits.effort[np.isfinite(arm.limits.effort)].max(initial=0.0)
+    limit = heaviest(arm.reach, max(150.0, rated / 3))
+    masses = np.zeros(60)
+    masses[9::10] = share * limit / 6
+    fit = SimpleNamespace(
+        standard_parameters=masses, fit=SimpleNamespace(objective=OBJECTIVE), believable=None, certified=True,
+        solution=SimpleNamespace(total=OBJECTIVE, certified=True), active=(), gap=0.0,
+    )  # fmt: skip
+    assert causes(arm, [data], fit, None, False) == ["more than any arm"] * named
+    sliding = replace(arm, joints=(replace(arm.joints[0], type="prismatic"), *arm.joints[1:]))
+    assert causes(sliding, [data], fit, None, False) == []
+    assert causes(replace(arm, gravity=np.zeros(3)), [data], fit, None, False) == []

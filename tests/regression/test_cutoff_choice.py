@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,10 +12,24 @@ import pytest
 from casid import load_robot
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
+from casid.errors import DatasetError
 from casid.measurement import Dataset, Processing
 from casid.regression import compress, wls
-from casid.regression._cutoff_choice import choose_processing
+from casid.regression._cutoff_choice import (
+    CANDIDATES,
+    _lowest,
+    _middle,
+    _processed,
+    _smoothing,
+    _thinned,
+    _unbalanced,
+    choose_processing,
+    held_out_squares,
+    processing_of_each,
+)
 from casid.testing._synthetic import BODY, motion
+from casid.testing._synthetic import recording as exact_recording
+from tests.regression.conftest import stacked
 
 
 @pytest.fixture(scope="module")
@@ -21,11 +37,15 @@ def model() -> Model:
     return Model(load_robot("three_link"), ("viscous", "coulomb", "offset"))
 
 
+def truth_of(model: Model) -> np.ndarray:
+    return model.parameters(np.tile(BODY, model.n), np.tile([1.0, 2.0, 0.3], model.n))
+
+
 def recording(model: Model, noise: float) -> Dataset:
     """Fifteen seconds at 500 Hz with noisy positions and torques."""
     rng = np.random.default_rng(0)
     t, q, dq, ddq = motion(model.n, 5000, 0)
-    truth = model.parameters(np.tile(BODY, model.n), np.tile([1.0, 2.0, 0.3], model.n))
+    truth = truth_of(model)
     tau = np.asarray(evaluate_batch(model.inverse_dynamics, q, dq, ddq, truth))[:, :, 0]
     return Dataset(t, q + 1e-4 * noise * rng.normal(size=q.shape), tau + noise * rng.normal(size=tau.shape))
 
@@ -49,6 +69,123 @@ def test_a_short_recording_is_judged_by_the_fit_of_all(model: Model) -> None:
     assert joined.torque_cutoff < alone.torque_cutoff
 
 
+def test_a_recording_below_every_candidate_is_judged_by_the_fit_of_all(model: Model) -> None:
+    """Two tenths of a second determine no band; with the long recording there are some, and the lowest is taken."""
+    whole = recording(model, 1.0)
+    short = whole.between(0.0, 0.2)
+    assert _lowest(model, [short]) > CANDIDATES[-1]
+    assert choose_processing(model, [short], Processing()) == (Processing(),)
+    second, _ = choose_processing(model, [short, whole], Processing())
+    assert second.torque_cutoff in CANDIDATES and second.torque_cutoff >= 5.0 / 0.2
+
+
+def test_the_lowest_band_determines_the_parameters_and_holds_five_periods(model: Model) -> None:
+    """Below f a recording of T seconds has 2 f T independent torques a joint; three of them to each parameter."""
+    data = recording(model, 1.0)
+    short = data.between(0.0, 4.0)
+    T, t, rank = data.t[-1] - data.t[0], short.t[-1] - short.t[0], model.base.rank
+    assert _lowest(model, [short]) == pytest.approx(max(3 * rank / (2 * 3 * t), 5 / t))
+    assert _lowest(model, [short]) > 5 / t
+    assert _lowest(model, [short, data]) == pytest.approx(max(3 * rank / (2 * 3 * (t + T)), 5 / t))
+    alone = short.only([1])
+    assert _lowest(model, [alone]) == pytest.approx(3 * rank / (2 * t))
+    assert _lowest(model, [alone, data]) == pytest.approx(max(3 * rank / (2 * (t + 3 * T)), 5 / t))
+    assert _lowest(model, [replace(short, mask=np.zeros(short.q.shape, dtype=bool))]) == pytest.approx(
+        3 * rank / (2 * t)
+    )
+
+
+def test_long_recordings_are_looked_at_in_their_middle() -> None:
+    t = 40.0 + np.arange(0.0, 300.05, 0.1)
+    data = Dataset(t, np.sin(t)[:, None], np.cos(t)[:, None])
+    found = _middle(data)
+    assert found.t[0] == pytest.approx(130.0, abs=0.05) and found.t[-1] == pytest.approx(249.9, abs=0.05)
+    exact = data.rows(slice(0, 1201), "")
+    assert _middle(exact) is exact and _middle(data.rows(slice(0, 50), "")).t[-1] == pytest.approx(44.9)
+
+
+@pytest.mark.parametrize(("rate", "block"), [(200.0, 1), (600.0, 2), (1100.0, 4)])
+def test_samples_beyond_250_a_second_are_averaged(rate: float, block: int) -> None:
+    rng = np.random.default_rng(2)
+    t = np.arange(203) / rate
+    q, tau, dq = np.cumsum(rng.normal(size=(3, 203, 2)), axis=1)
+    data = Dataset(t, q, tau, dq, mask=rng.random((203, 2)) > 0.1)
+    found, count = _thinned(data), 203 // block
+
+    def means(values):
+        return np.array([values[i * block : (i + 1) * block].mean(axis=0) for i in range(count)])
+
+    assert len(found) == count
+    for name in ("t", "q", "tau", "dq"):
+        np.testing.assert_allclose(getattr(found, name), means(getattr(data, name)), atol=1e-12)
+    np.testing.assert_array_equal(found.mask, means(data.mask) == 1.0)
+    assert found.ddq is None and _thinned(replace(data, mask=None)).mask is None
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_what_is_unbalanced_is_over_what_acts(masked: bool) -> None:
+    """The drives', masses' and friction's torques between two cut-offs, sample by sample."""
+    small = Model("spatial_2r", ("viscous", "coulomb", "offset", "rotor"))
+    rng, rank = np.random.default_rng(3), small.base.rank
+    names, t = small.base.names, np.arange(50.0)
+    W, W_low = rng.normal(size=(2, 50, 2, rank))
+    beta, weights = rng.normal(size=rank), np.array([2.0, 0.5])
+    masks = rng.random((2, 50, 2)) > 0.2 if masked else [None, None]
+    low, high = (Dataset(t, np.sin(W[:, :, 0]), rng.normal(size=(50, 2)), mask=mask) for mask in masks)
+    fit: Any = SimpleNamespace(beta=beta, weights=weights)
+    brakes = [name.startswith(("fv", "fc")) for name in names]
+    assert 0 < sum(brakes) < sum(name[0] == "f" for name in names)
+    left = acting = 0.0
+    for i in range(50):
+        for k in range(2):
+            if masked and not (masks[0][i, k] and masks[1][i, k]):
+                continue
+            parts = (W[i, k] - W_low[i, k]) * beta
+            drive, friction = high.tau[i, k] - low.tau[i, k], parts[brakes].sum()
+            masses = parts.sum() - friction
+            left += (weights[k] * (drive - masses - friction)) ** 2
+            acting += weights[k] ** 2 * (drive**2 + masses**2 + friction**2)
+    found = _unbalanced(small, (low, W_low, fit), high, W)
+    assert found == pytest.approx(left / acting, rel=1e-12)
+    assert _unbalanced(small, (low, W_low, fit), low, W_low) == 1.0  # nothing acts
+
+
+def test_stretches_are_predicted_from_the_other_parts(model: Model) -> None:
+    data = exact_recording(model, truth_of(model), samples=360, noise=0.5)
+    compressed = compress(model, data)
+    W, tau = stacked(model, data)
+    W, tau = W.reshape(12, 30, 3, -1), tau.reshape(12, 30, 3)
+    weights = np.array([1.0, 3.0, 0.5])
+    found = held_out_squares(compressed, 5, weights)
+    for i in range(12):
+        others = [j for j in range(12) if j % 5 != i % 5]
+        rows, y = W[others] * weights[:, None], tau[others] * weights
+        beta = np.linalg.lstsq(rows.reshape(-1, rows.shape[-1]), y.ravel(), rcond=None)[0]
+        np.testing.assert_allclose(found[i], ((tau[i] - W[i] @ beta) ** 2).sum(axis=0), rtol=1e-7)
+    assert held_out_squares(compressed, 12, weights).shape == (12, 3)
+    with pytest.raises(DatasetError, match="12 stretches of the motion cannot be divided into 13 parts"):
+        held_out_squares(compressed, 13)
+
+
+def test_each_recording_is_processed_as_it_is_told(model: Model) -> None:
+    """One setting for all, or one for each; what is off stays off, what is no motion is left alone by default."""
+    data = recording(model, 1.0).between(0.0, 0.05)
+    fixed, other = Processing(cutoff=4.0), Processing(cutoff=6.0)
+    assert processing_of_each(model, [data] * 2, fixed) == (fixed, fixed)
+    assert processing_of_each(model, [data] * 3, [fixed, False, other]) == (fixed, False, other)
+    assert processing_of_each(model, [data] * 2, [True, None]) == (Processing(), Processing())
+    assert processing_of_each(model, [data] * 2, False) == (False, False)
+    rng = np.random.default_rng(4)
+    states = Dataset(data.t, *rng.normal(size=(4, *data.q.shape)))
+    assert processing_of_each(model, [states], None) == (None,)
+    assert processing_of_each(model, [states], True) == (Processing(),)
+    moving = replace(data, dq=states.dq, ddq=states.ddq)
+    assert processing_of_each(model, [moving], None) == (Processing(),)
+    assert processing_of_each(model, [replace(states, ddq=None)], None) == (Processing(),)
+    with pytest.raises(DatasetError, match="1 settings of processing for 2 recordings"):
+        processing_of_each(model, [data] * 2, [fixed])
+
+
 @pytest.mark.claim("nearly noiseless data keep what lies above a few hertz: friction's jumps are explained there")
 def test_nearly_noiseless_data_are_filtered_hardly_at_all(model: Model) -> None:
     t = np.arange(0.0, 20.0, 2e-3)
@@ -57,7 +194,7 @@ def test_nearly_noiseless_data_are_filtered_hardly_at_all(model: Model) -> None:
     w = 2 * np.pi * 0.4 * np.array([1.0, 1.3, 0.7])
     q = np.sin(w * t[:, None] + phases)
     dq, ddq = w * np.cos(w * t[:, None] + phases), -(w**2) * q
-    truth = model.parameters(np.tile(BODY, model.n), np.tile([1.0, 2.0, 0.3], model.n))
+    truth = truth_of(model)
     tau = np.asarray(evaluate_batch(model.inverse_dynamics, q, dq, ddq, truth))[:, :, 0]
     data = Dataset(t, q + 1e-6 * rng.normal(size=q.shape), tau + 1e-3 * rng.normal(size=tau.shape))
     (chosen,) = choose_processing(model, [data], Processing())
@@ -74,7 +211,7 @@ def test_a_slow_motion_keeps_a_low_cutoff(model: Model) -> None:
     q = sum(np.sin(2 * np.pi * f * t[:, None] + rng.uniform(0, 6, model.n)) / f for f in (0.07, 0.13, 0.23)) * 0.1
     dq = np.gradient(q, t, axis=0)
     ddq = np.gradient(dq, t, axis=0)
-    truth = model.parameters(np.tile(BODY, model.n), np.tile([1.0, 2.0, 0.3], model.n))
+    truth = truth_of(model)
     tau = np.asarray(evaluate_batch(model.inverse_dynamics, q, dq, ddq, truth))[:, :, 0]
     data = Dataset(t, np.round(q / 1e-3) * 1e-3, tau + 0.3 * rng.normal(size=tau.shape))
     (chosen,) = choose_processing(model, [data], Processing())
@@ -103,3 +240,26 @@ def test_each_recording_states_why(model: Model) -> None:
 def test_a_given_cutoff_stays(model: Model) -> None:
     settings = Processing(cutoff=4.0)
     assert choose_processing(model, [recording(model, 1.0)], settings) == (settings,)
+
+
+def test_candidates_ascend_by_about_a_half() -> None:
+    ratio = np.array(CANDIDATES[1:]) / CANDIDATES[:-1]
+    assert ratio.min() > 1.3 and ratio.max() < 1.6
+
+
+def test_samples_of_all_cutoffs_are_those_of_the_highest(model: Model) -> None:
+    """Two and a half a second for each hertz of the highest candidate, whatever is kept otherwise."""
+    data = recording(model, 1.0).between(0.0, 4.0)
+    for top, every in ((10.0, 19), (50.0, 3), (100.0, 1)):
+        made = _processed(data, Processing(every=7, slowest=0.5, between=(1.0, 2.0)), 5.0, 5.0, top)
+        assert every == max(1, int(1.0 / data.period / (2.5 * top)))
+        assert made.full is not None and made.full.every == every
+        assert made.t[-1] - made.t[0] > 3.0 and made.mask is None
+        assert made.full.low_pass.cutoff == 5.0
+
+
+def test_a_source_of_the_velocity_that_is_asked_for_is_taken(model: Model) -> None:
+    data = recording(model, 1.0).between(0.0, 6.0)
+    given = replace(data, dq=np.gradient(data.q, data.t, axis=0))
+    assert _smoothing(model, given, Processing(velocity="differentiate"), 8.0)[1] == "differentiate"
+    assert _smoothing(model, data, Processing(), 8.0)[1] == "auto"

@@ -17,7 +17,9 @@ from casid.identification.loads._online_load import OnlineLoad, TorqueErrors
 from casid.inertia import to_standard
 from casid.measurement import Dataset
 from casid.regression import compress, shrunk, wls
+from casid.regression._empirical_bayes import _fitted, _left
 from casid.regression._rows import torques
+from casid.regression._statistics import ResidualNoise
 from casid.testing._synthetic import motion
 
 TERMS = ("viscous", "coulomb", "offset")
@@ -95,3 +97,105 @@ def test_what_cannot_be_shrunk_is_refused():
         friction_dictionary(speeds=(0.1, 0.0))
     with pytest.raises(RobotError, match="no term"):
         friction_dictionary(0, 0, ())
+
+
+@pytest.fixture(scope="module")
+def planar():
+    """A planar arm with two harmonics, one that is there, and its data."""
+    arm = Model("three_link", (*TERMS, *friction_dictionary(2, 0, (0.1, 0.5))))
+    t, q, dq, ddq = motion(3, 600, 1)
+    pi = np.zeros(len(arm.parameter_names))
+    rng = np.random.default_rng(0)
+    terms = arm.term_columns
+    for k in range(len(pi)):
+        pi[k] = rng.uniform(0.5, 1.0) if k not in terms or terms[k][0].prior in (None, "harmonic 2") else 0.0
+    tau = np.asarray(evaluate_batch(arm.inverse_dynamics, q, dq, ddq, pi))[..., 0]
+    return arm, Dataset(t, q, tau + 0.3 * rng.normal(size=tau.shape), dq, ddq)
+
+
+def test_widths_are_at_mackay_s_fixed_point(planar):
+    """``s_g^2 = |m_g|^2 / gamma_g`` and the posterior mean, from the normal equations of all parameters."""
+    arm, recorded = planar
+    data = compress(arm, recorded)
+    groups: dict = {}
+    for column, (term, joint) in arm.term_columns.items():
+        if term.prior is not None:
+            groups.setdefault((term.prior, joint), []).append(column)
+    weights = np.array([3.0, 2.0, 4.0])
+    pi, sizes = _fitted(data, weights, groups, dict.fromkeys(groups, 0.5))
+    R, rho, _ = data.stacked(weights)
+    A = R @ arm.base.K
+    chosen = [c for columns in groups.values() for c in columns]
+    s = np.concatenate([np.full(len(columns), sizes[key]) for key, columns in groups.items()])
+    independent = np.setdiff1d([i for i in arm.base.independent], chosen)
+    order = [*independent, *chosen]
+    B = A[:, order]
+    prior = np.concatenate([np.zeros(len(independent)), 1 / s**2])
+    covariance = np.linalg.inv(B.T @ B + np.diag(prior))
+    mean = covariance @ B.T @ rho
+    own = mean[len(independent) :]
+    np.testing.assert_allclose(A @ pi, B @ mean, atol=2e-3 * np.abs(rho).max())
+    variances = np.diag(covariance)[len(independent) :]
+    joints = {joint: 1 / weights[joint] for joint in range(3)}
+    above = 0
+    for key, columns in groups.items():
+        at = [chosen.index(c) for c in columns]
+        gamma = len(at) - variances[at].sum() / sizes[key] ** 2
+        if sizes[key] > 2e-2 * joints[key[1]]:
+            above += 1
+            np.testing.assert_allclose(pi[columns], own[at], atol=0.01)
+            assert sizes[key] ** 2 == pytest.approx(own[at] @ own[at] / gamma, rel=0.05)
+    assert above >= 3
+    assert all(1e-6 / w <= sizes[key] <= 1e3 / w for key in groups for w in [weights[key[1]]])
+
+
+def test_only_the_priors_that_are_named_shrink(planar):
+    arm, recorded = planar
+    own = shrunk(arm, recorded, ["harmonic 2"])
+    assert set(own.sizes) == {("harmonic 2", joint) for joint in range(3)}
+    assert {group for group, _ in shrunk(arm, recorded).sizes} == {"harmonic 1", "harmonic 2", "speeds"}
+    with pytest.raises(DatasetError, match="no term of the model has one of the priors a, b"):
+        shrunk(arm, recorded, ["a", "b"])
+
+
+def test_what_is_left_is_measured_on_moving_samples(planar):
+    """Deviation and correlation of the residual, sample by sample, of two recordings with masks."""
+    arm, recorded = planar
+    rng = np.random.default_rng(3)
+    pi = rng.normal(size=len(arm.parameter_names))
+    recordings = [recorded.rows(slice(0, 350), ""), recorded.rows(slice(350, 600), "")]
+    recordings = [replace(d, mask=rng.random(d.tau.shape) > 0.2) for d in recordings]
+    left = _left(arm, pi, recordings)
+    squares, products, count, pairs = np.zeros((4, 3))
+    blocks = []
+    for data, moving in zip(recordings, left.moving, strict=True):
+        e = data.tau - torques(arm, pi, data)
+        rate = np.vstack([np.zeros(3), np.diff(data.tau, axis=0) / np.diff(data.t)[:, None]])
+        np.testing.assert_array_equal(moving, data.mask & (np.abs(data.dq) >= left.state.speed))
+        scaled = np.where(moving, e / np.sqrt(1 + (left.state.timing * rate / left.state.size) ** 2), np.nan)
+        blocks.append(scaled)
+        for k in range(3):
+            for i in range(len(data)):
+                if moving[i, k]:
+                    squares[k] += scaled[i, k] ** 2
+                    count[k] += 1
+                if i and moving[i, k] and moving[i - 1, k]:
+                    products[k] += scaled[i, k] * scaled[i - 1, k]
+                    pairs[k] += 1
+    np.testing.assert_allclose(left.weights, np.sqrt(count / squares), rtol=1e-9)
+    correlation = np.clip((products / pairs) / (squares / count), 0.0, 1 - 1 / count)
+    np.testing.assert_allclose(left.correlation, correlation, rtol=1e-9)
+    assert (left.correlation < 1 - 1 / count).any()
+    small = [replace(d, tau=1e-4 * d.tau) for d in recordings]  # other units
+    scaled = _left(arm, 1e-4 * pi, small)
+    np.testing.assert_allclose(scaled.weights, 1e4 * left.weights, rtol=1e-6)
+    np.testing.assert_allclose(scaled.correlation, left.correlation, rtol=1e-6)
+    assert left.inflation == ResidualNoise.of([b * left.weights for b in blocks]).inflation() > 1.0
+
+
+def test_a_joint_without_torques_has_no_weight(planar):
+    arm, recorded = planar
+    mask = np.ones(recorded.tau.shape, dtype=bool)
+    mask[:, 1] = False
+    left = _left(arm, np.zeros(len(arm.parameter_names)), [replace(recorded, mask=mask)])
+    assert left.weights[1] == 0.0 == left.correlation[1] and (left.weights[[0, 2]] > 0).all()

@@ -32,6 +32,7 @@ from casid.regression.estimators import (
     OutputError,
 )
 from casid.regression.estimators._catalogue import ESTIMATORS, estimator
+from casid.regression.estimators._closed_loop import _LastMotion, loop_sensitivities
 from casid.regression.estimators._instrumental import DirectInverse
 from casid.testing._synthetic import motion, recording
 from problems.spatial_2r import true_parameters
@@ -157,13 +158,18 @@ def test_proportional_derivative_control_follows():
     assert np.abs(loop.simulate(TRUTH).q - q).max() < 1e-3
 
 
-def test_sensitivities_of_several_joints_under_control_are_derivatives():
+@pytest.mark.parametrize(
+    "controller", [PD([900.0, 400.0], [40.0, 20.0]), CascadedDrive(20.0, 3.0, 1e-3, 100.0, 10.0, 2)]
+)
+def test_sensitivities_of_several_joints_under_control_are_derivatives(controller, monkeypatch):
+    """Along the motion in stretches of 64 steps, with and without a memory of the controller."""
+    monkeypatch.setattr("casid.regression.estimators._closed_loop.CHUNK", 64)
     robot = casid.load_robot("spatial_2r")
     model = Model(robot, friction_terms("smooth", [[0.05]] * 2))
     t = np.arange(0, 0.3, 1e-3)
     reference = 0.3 * np.sin(2 * np.pi * t)[:, None] * [1.0, -0.7]
     velocity = np.gradient(reference, t, axis=0)
-    loop = ClosedLoop(model, PD([900.0, 400.0], [40.0, 20.0]), reference, velocity, 0 * velocity, 1e-3, substeps=2)
+    loop = ClosedLoop(model, controller, reference, velocity, 0 * velocity, 1e-3, substeps=2)
     links = np.tile([0.2, 0.0, 0.0, 0.3, 0.0, 0.3, 0.5, 0.1, 0.0, 2.0], 2)
     beta = model.base.values(model.parameters(links, [1.0, 2.0, 0.1] * 2))
     q, J = loop.positions(beta)
@@ -173,6 +179,58 @@ def test_sensitivities_of_several_joints_under_control_are_derivatives():
         step[k] = 1e-4
         numeric = (loop.simulate(beta + step).q - loop.simulate(beta - step).q) / 2e-4
         np.testing.assert_allclose(J[:, :, k], numeric, atol=1e-5 * np.abs(numeric).max())
+    np.testing.assert_array_equal(loop_sensitivities(loop, loop._states(beta)[:1], beta), np.zeros((1, 2, len(beta))))
+    two = loop_sensitivities(loop, loop._states(beta)[:2], beta)
+    np.testing.assert_allclose(two, J[:2], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [({"period": 0.0}, "period and substeps must be positive"), ({"period": np.nan}, "must be positive"),
+     ({"substeps": 0}, "must be positive"), ({"velocity": np.zeros((5, 1))}, "velocity: expected finite numbers"),
+     ({"reference": np.full((2000, 1), np.nan)}, "reference: expected finite numbers")],
+)  # fmt: skip
+def test_a_loop_has_numbers_for_every_step(loop, change, message):
+    with pytest.raises(DatasetError, match=message):
+        replace(loop, **change)
+
+
+def test_a_motion_is_simulated_once_for_its_parameters(loop):
+    """Positions are those of the slopes where these were asked for; another motion is another one."""
+    calls = []
+
+    class Counting(ClosedLoop):
+        def simulate(self, beta):
+            calls.append("motion")
+            return super().simulate(beta)
+
+        def positions(self, beta):
+            calls.append("slopes")
+            return super().positions(beta)
+
+    counted = Counting(*(getattr(loop, name) for name in ("model", "controller", "reference", "velocity",
+                                                           "acceleration", "period")))  # fmt: skip
+    motions, other = _LastMotion(counted), TRUTH * [1.01, 1.0, 1.0, 1.0]
+    first = motions.simulated(TRUTH)
+    assert motions.simulated(TRUTH) is first and calls == ["motion"]
+    q, _ = motions.positions(TRUTH)
+    np.testing.assert_array_equal(q, first)
+    assert motions.simulated(TRUTH) is q and motions.positions(TRUTH)[0] is q and calls == ["motion", "slopes"]
+    assert not np.array_equal(motions.simulated(other), first) and calls[2:] == ["motion"]
+    motions.positions(other)
+    assert calls[2:] == ["motion", "slopes"]
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [(np.zeros((2, 3, 3)), [1.0, 0.0]), (np.zeros((2, 3, 3)), [1.0, -1.0]), (np.full((2, 3, 3), np.nan), [1.0, 1.0]),
+     (np.zeros((2, 3, 3)), [1.0]), (np.zeros((2, 2, 3)), [1.0, 1.0]), (np.zeros((2, 3, 3)), [np.nan, 1.0])],
+)  # fmt: skip
+def test_noise_has_a_covariance_a_joint_and_positive_variances(noise):
+    model = Model("spatial_2r", FRICTION)
+    data = Observations(model, recording(model, model.parameters(true_parameters(), [1.0, 2.0, 0.5] * 2), samples=60))
+    with pytest.raises(DatasetError, match="expected finite covariances of shape"):
+        MaximumLikelihood(MeasurementNoise(noise[0], np.array(noise[1]))).fit(data)
 
 
 def test_torques_alone_find_the_truth_through_simulation(loop):
@@ -332,3 +390,8 @@ def test_output_error_and_instruments_refit_on_a_part(loop):
         whole = one.fit(observations)
         refitted = one.refit(whole.data.only(range(0, 12, 2)), whole, observations)
         np.testing.assert_allclose(refitted.beta, TRUTH, rtol=1e-3)
+
+
+def test_a_motion_that_diverges_has_no_slopes(loop):
+    with pytest.raises(SolveError, match="the simulated motion diverges with these parameters"):
+        loop.positions([1e-6, 203.0, 20.0, -3.0])

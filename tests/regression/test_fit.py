@@ -1,6 +1,8 @@
 """Least squares of base parameters, their statistics, and what the data leave undetermined."""
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,10 +11,19 @@ from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement import Dataset
 from casid.regression import compress, essential, wls
-from casid.regression._fit import irls, joint_weights, ols, unexcited_reasons
+from casid.regression._fit import _noise_tolerance, irls, joint_weights, ols, quadratic, unexcited_reasons
+from casid.regression._statistics import disagreement
 from casid.testing._synthetic import recording
+from tests.regression.conftest import stacked
 
 FRICTION = ("viscous", "coulomb", "offset")
+
+
+@pytest.fixture(scope="module")
+def planar():
+    """A planar arm and its parameters, of either sign."""
+    arm = Model("three_link", FRICTION)
+    return arm, np.random.default_rng(0).uniform(-1.0, 1.0, len(arm.parameter_names))
 
 
 def test_exact_data_give_the_exact_base_parameters(model, truth):
@@ -40,15 +51,16 @@ def test_weights_are_inverse_errors_and_dead_channels_have_none(model, truth, no
         joint_weights(compress(model, replace(noisy, tau=tau)), model.base.values(quiet))
 
 
-def test_robust_fit_shrugs_off_outliers(model, truth, noisy):
-    rng = np.random.default_rng(5)
-    tau = np.array(noisy.tau)
+def test_robust_fit_shrugs_off_outliers(planar):
+    arm, truth = planar
+    data, rng = recording(arm, truth, samples=800, noise=0.05), np.random.default_rng(5)
+    tau = np.array(data.tau)
     hit = rng.random(tau.shape) < 0.03
     tau[hit] += rng.choice([-20.0, 20.0], hit.sum())
-    data = replace(noisy, tau=tau)
-    plain = wls(compress(model, data))
+    data = replace(data, tau=tau)
+    plain = wls(compress(arm, data))
     robust = irls(data, plain)
-    exact = model.base.values(truth)
+    exact = arm.base.values(truth)
     assert np.linalg.norm(robust.beta - exact) < 0.15 * np.linalg.norm(plain.beta - exact)
     assert robust.method == "IRLS"
 
@@ -67,14 +79,6 @@ def test_unexciting_motion_names_what_it_leaves_open(model, truth):
     assert "acts as" in next(r for r in reasons.values() if "acts as" in r)
     assert np.isinf(fit.sd[model.base.row("fv5")])
     assert fit.beta[model.base.row("fv5")] == 0.0
-
-
-def test_essential_parameters_drop_the_uncertain(model, noisy):
-    fit = wls(compress(model, noisy))
-    small, dropped = essential(fit)
-    assert dropped and small.rank == fit.rank - len(dropped)
-    assert fit.objective <= small.objective <= 1.0405 * fit.objective
-    assert all(small.beta[model.base.row(name)] == 0.0 for name in dropped)
 
 
 def test_errors_say_what_is_missing(model, truth):
@@ -98,4 +102,168 @@ def test_a_drive_gain_is_found_from_joints_with_known_gains(robot):
     assert fit.beta[fit.data.base.row("kg2")] == pytest.approx(0.25, abs=1e-8)
 
 
-# ---------------------------------------------------------------------- friction
+@pytest.fixture(scope="module")
+def small(planar):
+    """The arm's recording with outliers, its compressed data and its plain rows."""
+    arm, values = planar
+    data = recording(arm, values, samples=240, noise=0.3)
+    tau = np.array(data.tau)
+    tau[::17] += 5.0
+    data = replace(data, tau=tau)
+    W, _ = stacked(arm, data)
+    return compress(arm, data), data, W.reshape(240, 3, -1)
+
+
+def test_information_and_deviations_are_the_covariance_s(small):
+    data, _, _ = small
+    fit = wls(data)
+    rows, targets = fit.information
+    whole = fit.covariance * (1 + disagreement(data, fit.weights, range(fit.rank), fit.beta, fit.covariance))
+    np.testing.assert_allclose(rows.T @ rows, np.linalg.inv(whole), rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(rows @ fit.beta, targets, rtol=1e-9)
+    sd = np.sqrt(np.diag(fit.covariance))
+    np.testing.assert_allclose(fit.sd, sd)
+    np.testing.assert_allclose(fit.relative_sd, 100 * sd / np.abs(fit.beta))
+    np.testing.assert_allclose(fit.correlation, fit.covariance / np.outer(sd, sd))
+    beta = fit.beta.copy()
+    beta[2] = 0.0
+    assert replace(fit, beta=beta).relative_sd[2] == np.inf
+
+
+def test_a_constrained_fit_minimises_the_squares_or_the_estimate_s_own_metric(small):
+    data, _, _ = small
+    fit = wls(data)
+    R, rho, rest = quadratic(fit)
+    other = fit.beta + np.random.default_rng(1).normal(size=fit.rank)
+    weighted = float(fit.weights**2 @ data.squared_errors(other))
+    assert np.sum((rho - R @ other) ** 2) + rest == pytest.approx(weighted, rel=1e-9)
+    alike = replace(data, correlation=np.full(3, 2.0))
+    known = replace(fit, indirect=True, covariance=7.0 * fit.covariance, data=alike)
+    R, rho, rest = quadratic(known)
+    assert rest == pytest.approx(known.objective)
+    variance = rest / (3 * 240 / 2.0 - fit.rank)
+    normal = data.stacked(fit.weights)[0]
+    mean = (known.covariance + variance * np.linalg.inv(normal.T @ normal)) / 2
+    step = other - fit.beta
+    assert np.sum((rho - R @ other) ** 2) == pytest.approx(variance * step @ np.linalg.solve(mean, step), rel=1e-6)
+    assert np.sum((rho - R @ fit.beta) ** 2) < 1e-12 * rest
+
+
+def test_weights_are_refused_only_below_a_trillionth_of_the_largest_torque():
+    """Of joints with 100, 25 and no samples; the largest torque has a root mean square of 10."""
+    robot = Model("three_link").robot
+
+    def data(errors, torques=(100 * 100.0, 25 * 4.0, 0.0)) -> Any:
+        return SimpleNamespace(
+            squared_errors=lambda beta: np.array(errors), squared_torques=np.array(torques),
+            counts=np.array([100, 25, 0]), model=SimpleNamespace(robot=robot),
+        )  # fmt: skip
+
+    np.testing.assert_allclose(joint_weights(data([400.0, 100.0, 0.0]), [0.0]), [0.5, 0.5, 0.0])
+    above, below = 25 * (1.01e-11) ** 2, 25 * (0.99e-11) ** 2
+    assert joint_weights(data([400.0, above, 0.0]), [0.0])[1] == pytest.approx(1 / 1.01e-11)
+    with pytest.raises(DatasetError, match=f"the torques of {robot.coordinates[1].name} are fitted without any error"):
+        joint_weights(data([400.0, below, 0.0]), [0.0])
+    with pytest.raises(DatasetError, match="are fitted without any error"):
+        joint_weights(data([0.0, 0.0, 0.0], (0.0, 0.0, 0.0)), [0.0])
+
+
+def test_a_robust_pass_is_huber_s(small):
+    """Least squares of the rows with each sample's weight; passes end when the parameters stay."""
+    compressed, data, W = small
+    start = wls(compressed)
+    e = data.tau - W @ start.beta
+    scale = 1.4826 * np.median(np.abs(e), axis=0)
+    h = np.minimum(1.0, 1.345 * scale / np.abs(e))
+    root = np.sqrt(h) / scale
+    beta = np.linalg.lstsq((W * root[:, :, None]).reshape(-1, W.shape[2]), (data.tau * root).ravel(), rcond=None)[0]
+    one = irls(data, start, iterations=1)
+    np.testing.assert_allclose(one.beta, beta, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(one.weights, 1 / scale, rtol=1e-9)
+    assert one.objective == pytest.approx(np.sum((root * (data.tau - W @ beta)) ** 2), rel=1e-8)
+    calls = []
+
+    def counting(*arguments):
+        calls.append(1)
+        return compress(*arguments)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("casid.regression._fit.compress", counting)
+        settled = irls(data, start, iterations=100)
+    assert 2 < len(calls) < 40
+    np.testing.assert_allclose(settled.beta, irls(data, settled, iterations=1).beta, rtol=1e-3, atol=1e-4)
+    with pytest.raises(DatasetError, match="iterations must be at least 1, got 0"):
+        irls(data, start, iterations=0)
+
+
+def test_weights_are_finite_and_not_negative(small):
+    data, _, _ = small
+    fit = wls(data, [0.5, 0.0, 2.0])
+    assert fit.weights.tolist() == [0.5, 0.0, 2.0]
+    for wrong in ([1.0, -0.1, 1.0], [1.0, np.inf, 1.0], [1.0, np.nan, 1.0], [1.0, 1.0]):
+        with pytest.raises(DatasetError, match="weights: expected 3 finite numbers that are not negative"):
+            wls(data, wrong)
+
+
+@pytest.mark.parametrize(("ratio", "growth"), [(10.0, 0.02), (3.0, 0.3), (30.0, 0.02), (1.0, 0.1)])
+def test_the_least_certain_parameters_are_dropped_one_after_the_other(small, ratio, growth):
+    """Pham and Gautier (1991) on the plain rows."""
+    compressed, data, W = small
+    fit = wls(compressed)
+    A, y = (W * fit.weights[:, None]).reshape(-1, W.shape[2]), (data.tau * fit.weights).ravel()
+
+    def fitted(columns):
+        beta = np.linalg.lstsq(A[:, columns], y, rcond=None)[0]
+        squares = np.sum((y - A[:, columns] @ beta) ** 2)
+        return squares, np.sqrt(np.diag(np.linalg.inv(A[:, columns].T @ A[:, columns]))) / np.abs(beta)
+
+    kept, expected = list(range(fit.rank)), []
+    least = fitted(kept)[0]
+    while len(kept) > 1:
+        relative = fitted(kept)[1]
+        fewer = [c for i, c in enumerate(kept) if i != relative.argmax()]
+        if relative.max() <= ratio * relative.min() or fitted(fewer)[0] > (1 + growth) ** 2 * least:
+            break
+        expected.append(compressed.base.names[kept[int(relative.argmax())]])
+        kept = fewer
+    found, dropped = essential(fit, ratio, growth)
+    assert list(dropped) == expected and dropped
+    np.testing.assert_allclose(found.beta[kept], np.linalg.lstsq(A[:, kept], y, rcond=None)[0], rtol=1e-6, atol=1e-9)
+    assert found.method == "WLS, essential" and found.excited.independent == tuple(kept)
+
+
+def test_one_parameter_is_left(small):
+    fit = wls(small[0])
+    found, dropped = essential(fit, ratio=1.0, growth=1e9)
+    assert found.rank == 1 and len(dropped) == fit.rank - 1
+
+
+def test_columns_that_noise_hides_are_regrouped(small):
+    """The share of a column up to which noise alone has effects ten times the torques; none without torques."""
+    compressed, data, W = small
+    w = np.array([1.0, 2.0, 0.0])
+    R, rho, rest = compressed.stacked(w)
+    A, y = (W * w[:, None]).reshape(-1, W.shape[2]), (data.tau * w).ravel()
+    e = y - A @ np.linalg.lstsq(A, y, rcond=1e-12)[0]
+    correlated = replace(compressed, correlation=np.array([2.0, 4.0, 8.0]))
+    found = _noise_tolerance(correlated, w, R, rho, rest)
+    assert found == pytest.approx(np.sqrt(e @ e / (y @ y) / (240 / 2 + 240 / 4)) / 10, rel=1e-7)
+    silent = ols(compress(compressed.model, replace(data, tau=np.zeros_like(data.tau))))
+    assert silent.rank == compressed.base.rank and not silent.beta.any()
+    assert silent.relative_error == 0.0
+
+
+def test_reasons_name_the_three_largest_shares_in_the_torques():
+    """Of a parameter that acts as five others: their coefficients times the lengths of their columns."""
+    names, K = tuple("abcdef"), np.eye(5, 6)
+    K[:, 5] = [1.0, -2.0, 0.5, 3.0, 1e-3]
+    lengths = np.array([10.0, 1.0, 30.0, 2.0, 1.0, 4.0])
+    R = np.linalg.qr(np.random.default_rng(0).normal(size=(6, 6)))[0] * lengths
+    excited = SimpleNamespace(independent=(0, 1, 2, 3, 4), K=K)
+    data = SimpleNamespace(base=SimpleNamespace(names=names), stacked=lambda weights: (R, None, None))
+    fit: Any = SimpleNamespace(data=data, excited=excited, weights=None)
+    assert unexcited_reasons(fit) == ("f: acts as 0.5*c + a + 3*d in this motion",)
+    K[:, 5] = [0.0, 1.0, 0.009 / 30, 0.0, 0.0]  # below a hundredth of the largest
+    assert unexcited_reasons(fit) == ("f: acts as b in this motion",)
+    K[:, 5] = 0.0
+    assert unexcited_reasons(fit) == ("f: has no effect in this motion: its joint hardly moves",)

@@ -17,6 +17,7 @@ from casid.errors import DatasetError, SolveError
 from casid.measurement import Dataset, Processing
 from casid.regression import choose_friction, compress, fit_friction, wls
 from casid.regression._rows import observation_blocks
+from casid.regression.friction import _choice
 from casid.regression.friction import _shape_fits as _variable_projection
 from casid.regression.friction._choice import FrictionSearch
 from casid.regression.friction._cross_validation import CandidateFits
@@ -269,3 +270,139 @@ def test_friction_that_drives_at_higher_speeds_is_not_lawful():
     amplitudes = np.array([1.0, 1.0, 0.0, -0.5, 0.0])  # v + sign(v) - v^3 / 2: positive up to 1.77 rad/s
     assert (rows @ amplitudes).min() < 0
     assert (law.signs(1.0, 0.0, limit=1.1)[0] @ amplitudes).min() >= 0
+
+
+@pytest.mark.parametrize("low", [0.0, 0.05])
+def test_slopes_of_the_reduced_squares_are_derivatives(low):
+    """At any shapes, of two joints with weights: half the squared residual's gradient is Kaufman's, exactly."""
+    rng = np.random.default_rng(2)
+    v, W = rng.normal(size=(2, 40)), [rng.normal(size=(40, 3)) for _ in range(2)]
+    tau, weights = [rng.normal(size=40) for _ in range(2)], np.array([2.0, 0.5])
+
+    def columns(theta):
+        w, (s, r) = theta[0][0], theta[1]
+        first = np.column_stack([np.tanh(v[0] / w), v[0]])
+        second = (np.exp(-((v[1] / s) ** 2)) * np.sin(r * v[1]))[:, None]
+        slopes = [np.zeros((40, 2, 1)), np.zeros((40, 1, 2))]
+        slopes[0][:, 0, 0] = -v[0] / w**2 / np.cosh(v[0] / w) ** 2
+        slopes[1][:, 0, 0] = 2 * v[1] ** 2 / s**3 * second[:, 0]
+        slopes[1][:, 0, 1] = np.exp(-((v[1] / s) ** 2)) * v[1] * np.cos(r * v[1])
+        return [first, second], slopes
+
+    span = np.array([1.0, 2.0, 3.0])
+    made = _variable_projection._Reduced(columns, W, tau, weights, np.full(3, low), span, np.array([0, 1, 3]))
+    at = np.array([0.4, 0.5, 0.6])
+    theta = low + span * at
+    C, _ = columns([theta[:1], theta[1:]])
+    X = np.zeros((80, 6))
+    for k, place in enumerate((slice(3, 5), slice(5, 6))):
+        X[40 * k : 40 * k + 40, :3], X[40 * k : 40 * k + 40, place] = weights[k] * W[k], weights[k] * C[k]
+    y = np.concatenate([w * t for w, t in zip(weights, tau, strict=True)])
+    x = np.linalg.lstsq(X, y, rcond=None)[0]
+    np.testing.assert_allclose(made.residual(at), (y - X @ x) / np.linalg.norm(y), atol=1e-10)
+    found = made.shapes(at, 7)
+    np.testing.assert_allclose(np.concatenate(found.amplitudes), x[3:], rtol=1e-8)
+    np.testing.assert_allclose(np.concatenate(found.theta), theta)
+    assert found.objective == pytest.approx(np.sum((y - X @ x) ** 2)) and found.iterations == 7
+
+    def half(point):
+        r = made.residual(point)
+        return r @ r / 2
+
+    numeric = [(half(at + d) - half(at - d)) / 2e-6 for d in 1e-6 * np.eye(3)]
+    np.testing.assert_allclose(made.jacobian(at).T @ made.residual(at), numeric, rtol=1e-4, atol=1e-9)
+
+
+def test_shapes_lie_between_bounds_that_are_not_zero():
+    v = np.linspace(-1.0, 1.0, 101)
+
+    def columns(theta):
+        w = theta[0][0]
+        return [np.tanh(v / w)[:, None]], [(-v / w**2 / np.cosh(v / w) ** 2)[:, None, None]]
+
+    for low, high, expected in ((0.15, 0.4, 0.2), (0.25, 0.4, 0.25), (0.05, 0.1, 0.1)):
+        bounds = ([np.array([low])], [np.array([high])])
+        found = fit_shapes(
+            columns, [np.zeros((101, 0))], [3 * np.tanh(v / 0.2)], np.ones(1), [np.array([high])], *bounds, "t"
+        )
+        assert found.theta[0][0] == pytest.approx(expected, rel=1e-4)
+
+
+def test_friction_of_one_joint_is_refused_where_nothing_determines_it():
+    v = np.linspace(-1.0, 1.0, 12)
+    law = friction_model("smooth")
+    assert 3 * law.complexity == 12
+    assert fit_friction(v, np.tanh(v / 0.2), "smooth").rms < 1e-6
+    for speed, torque, message in (
+        (v[:11], v[:11], "11 samples up to 1 rad/s do not determine friction"),
+        (0 * v, v, "do not determine friction"),
+        (v, np.where(v > 0.9, np.nan, v), "entries that are not finite"),
+        (np.where(v > 0.9, np.inf, v), v, "entries that are not finite"),
+        (v[None], v[None], "vectors of one length"),
+        (v, v[:5], r"got \(12,\) and \(5,\)"),
+    ):
+        with pytest.raises(DatasetError, match=message):
+            fit_friction(speed, torque, "smooth")
+    assert fit_friction(v, 0 * v, "linear").relative_error == 0.0
+
+
+def test_a_joint_fit_with_a_dead_band_and_masks_is_the_linear_one():
+    """A law without shapes: the joint fit's squares are those of weighted least squares, sample by sample."""
+    arm = Model("spatial_2r", velocity_deadband=0.3)
+    data = recording(arm, true_parameters(), samples=200, noise=0.1)
+    rng = np.random.default_rng(3)
+    tau = data.tau + 2.0 * np.sign(data.dq) * (np.abs(data.dq) >= 0.3)
+    parts = [replace(data, tau=tau, mask=rng.random(tau.shape) > 0.3), replace(data, tau=tau)]
+    found = fit_jointly(arm, parts, "linear", [1.0, 2.0])
+    assert found.objective == pytest.approx(found.fit.objective, rel=1e-8)
+    assert found.fit.rms.max() < 0.12 and found.shapes.shape == (2, 0)
+    assert fit_jointly(Model("spatial_2r"), parts, "linear", [1.0, 2.0]).fit.rms.max() > 0.3
+
+
+def test_laws_of_a_joint_are_tried_at_every_shape_and_finer_ones_within_bounds():
+    laws = [friction_model(name) for name in ("linear", "smooth")]
+    options = _choice._options(laws, 2.0)
+    assert [o.theta for o in options] == [(), *laws[1].candidates(2.0)]
+    assert [o.law.name for o in _choice._options([laws[1]], 0.0)] == ["linear"]
+    low, high = laws[1].lower(2.0)[0], laws[1].upper(2.0)[0]
+    near = [o.theta[0] for o in _choice._near(JointFriction(laws[1], (0.1,)), 1.7, 2.0)]
+    np.testing.assert_allclose(near, [0.1 / 1.7, 0.1, 0.17])
+    assert [o.theta[0] for o in _choice._near(JointFriction(laws[1], (high,)), 1.7, 2.0)] == [high / 1.7, high]
+    assert _choice._near(JointFriction(laws[1], (low * 1.2,)), 1.7, 2.0)[0].theta[0] == low
+    still = Dataset(np.arange(20.0), np.zeros((20, 2)), np.zeros((20, 2)))
+    moving = [replace(still, dq=np.outer(np.linspace(-x, 0.5, 20), [1.0, 2.0])) for x in (3.0, 1.0)]
+    assert _choice._speeds([still, *moving]) == [3.0, 6.0]
+
+
+@pytest.mark.parametrize(("most", "every"), [(200, 1), (199, 2), (100, 2), (65, 4)])
+def test_the_choice_looks_at_so_many_samples(monkeypatch, most, every):
+    monkeypatch.setattr(_choice, "MOST_SAMPLES", most)
+    data = Dataset(np.arange(100.0), np.arange(100.0)[:, None], np.zeros((100, 1)))
+    for thin in _choice._thinned([data, data]):
+        assert thin.q[:, 0].tolist() == list(range(0, 100, every))
+
+
+def test_only_laws_of_the_load_keep_its_links():
+    plain, loaded = (JointFriction(friction_model(name)) for name in ("linear", "linear+load"))
+    assert _choice._friction([plain, loaded], (1.0,)).nominal == (1.0,)
+    assert _choice._friction([plain, plain], (1.0,)).nominal is None
+
+
+def test_shapes_of_the_choice_are_finer_than_the_grid():
+    """A width between two that are tried: the nearest of the grid is off by a half, the chosen one by a fifth."""
+    arm = Model("spatial_2r")
+    data = recording(arm, true_parameters(), samples=500, noise=0.01)
+    speed = np.abs(data.dq).max(axis=0)
+    width = np.sqrt(0.05 * 0.12) * speed
+    choice = choose_friction(arm, replace(data, tau=data.tau + 2.0 * np.tanh(data.dq / width)), ["linear", "smooth"])
+    for joint, w in zip(choice.friction.joints, width, strict=True):
+        assert joint.law.name == "smooth" and 0.8 < joint.theta[0] / w < 1.25
+
+
+def test_a_choice_says_whether_every_joint_keeps_linear_friction():
+    arm = Model("spatial_2r")
+    data = recording(arm, true_parameters(), samples=500, noise=0.3)
+    rubbing = 2.0 * np.sign(data.dq) + 3.0 * data.dq
+    for tau, linear in ((rubbing, True), (rubbing + [[6.0, 0.0]] * np.tanh(data.dq / 0.5), False)):
+        search = FrictionSearch(arm, replace(data, tau=data.tau + tau), ("linear", "smooth", "stribeck"))
+        assert search.is_linear == linear

@@ -14,7 +14,7 @@ from casid.errors import DatasetError
 from casid.measurement import Dataset
 from casid.regression import compress_momentum, wls
 from casid.regression._fit import ols
-from casid.regression._momentum import momentum_regressor
+from casid.regression._momentum import modulating_function, momentum_regressor, overlap
 
 
 @pytest.fixture(scope="module", params=["kuka_iiwa", "tx40"])
@@ -108,3 +108,94 @@ def test_bad_input(case):
     for wrong in (0, -3, 2.5):
         with pytest.raises(DatasetError, match="every"):
             compress_momentum(model, data, every=wrong)
+
+
+def test_a_test_function_is_a_squared_hann_window_of_unit_integral():
+    half, period = 6, 0.01
+    h, slope = modulating_function(half, period)
+    width = (half + 1) * period
+    t = period * np.arange(-half, half + 1)
+
+    def window(t):
+        return ((1 + np.cos(np.pi * t / width)) / 2) ** 2
+
+    total = window(t).sum()
+    np.testing.assert_allclose(h, window(t) / total, rtol=1e-12)
+    assert window(width) < 1e-30 and h.sum() == pytest.approx(1.0)
+    np.testing.assert_allclose(slope, (window(t + 1e-6) - window(t - 1e-6)) / 2e-6 / total, atol=1e-6)
+
+
+@pytest.mark.parametrize("step", [1, 3, 20])
+def test_the_overlap_is_the_sum_of_the_correlations(step):
+    h = np.random.default_rng(0).uniform(size=13)
+    shifted = [h[: -k * step] @ h[k * step :] if k * step < 13 else 0.0 for k in range(1, 14)]
+    assert overlap(h, step) == pytest.approx(1 + 2 * sum(shifted) / (h @ h))
+
+
+@pytest.mark.parametrize("every", [None, 1, 7])
+def test_equations_are_the_integrals_test_function_by_test_function(every):
+    """Two recordings of a planar arm, with masked torques and raw ones, integrated one centre after the other."""
+    model = Model("three_link", ("viscous", "coulomb", "offset", "rotor"))
+    rng, rank, period = np.random.default_rng(1), model.base.rank, 0.01
+    recordings = []
+    for count in (180, 130):
+        t = period * np.arange(count)
+        q = np.sin(np.outer(t, [1.0, 2.0, 3.0]) + rng.normal(size=3))
+        tau, raw = rng.normal(size=(2, count, 3))
+        mask = rng.random((count, 3)) > 0.02
+        recordings.append(Dataset(t, q, tau, np.gradient(q, t, axis=0), tau_raw=raw, mask=mask))
+    found = compress_momentum(model, recordings, width=0.12, every=every)
+    function = momentum_regressor(model)
+    h, slope = modulating_function(6, period)
+    step = 3 if every is None else every
+    totals, counts = np.zeros((3, rank + 2, rank + 2)), np.zeros(3)
+    for data in recordings:
+        for centre in range(6, len(data) - 6, step):
+            around = range(centre - 6, centre + 7)
+            parts = [function(data.q[i], data.dq[i]) for i in around]
+            rows = sum(-s * Yp.full() - w * YE.full() for s, w, (Yp, YE) in zip(slope, h, parts, strict=True))
+            for k in range(3):
+                if data.mask[around, k].all():
+                    row = np.concatenate([rows[k], [h @ data.tau[around, k], h @ data.tau_raw[around, k]]])
+                    totals[k] += np.outer(row, row)
+                    counts[k] += 1
+    np.testing.assert_array_equal(found.counts, counts)
+    for R, total in zip(found.factors, totals, strict=True):
+        np.testing.assert_allclose(R.T @ R, total, atol=1e-8 * np.abs(total).max())
+    np.testing.assert_allclose(found.correlation, overlap(h, step))
+    alone = compress_momentum(model, recordings[0], width=0.12, every=every)
+    assert alone.counts.sum() < found.counts.sum() and len(alone.datasets) == 1
+
+
+def test_a_long_recording_is_taken_in_parts(monkeypatch):
+    model = Model("three_link", ("viscous",))
+    t = 0.01 * np.arange(400)
+    q = np.sin(np.outer(t, [1.0, 2.0, 3.0]))
+    data = Dataset(t, q, np.cos(q), np.gradient(q, t, axis=0))
+    whole = compress_momentum(model, data)
+    monkeypatch.setattr("casid.regression._momentum._BLOCK", 64)
+    parts = compress_momentum(model, data)
+    np.testing.assert_array_equal(parts.counts, whole.counts)
+    for one, other in zip(parts.factors, whole.factors, strict=True):
+        np.testing.assert_allclose(one.T @ one, other.T @ other, atol=1e-9)
+
+
+@pytest.mark.parametrize(("late", "refused"), [(0.9e-4, False), (1.2e-4, True)])
+def test_steps_may_differ_by_a_hundredth(late, refused):
+    model = Model("three_link", ("viscous",))
+    assert model.base.rank == 18
+    t = 0.01 * np.arange(200)
+    q = np.sin(np.outer(t, [1.0, 2.0, 3.0]))
+    t[50:] += late
+    data = Dataset(t, q, np.cos(q), q)
+    if refused:
+        with pytest.raises(DatasetError, match=r"not uniform \(step 0.01012 s after sample 49"):
+            compress_momentum(model, data)
+    else:
+        assert compress_momentum(model, data).counts.sum() > 0
+    even = Dataset(0.01 * np.arange(200), q, q, q)
+    assert compress_momentum(model, even, width=0.04, every=1).counts[0] == 196
+    with pytest.raises(DatasetError, match="3 equations are too few for 18 base parameters"):
+        compress_momentum(model, even, width=1.98)
+    with pytest.raises(DatasetError, match="fewer than 5 samples; take a wider one"):
+        compress_momentum(model, even, width=0.02)

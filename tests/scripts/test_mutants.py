@@ -4,14 +4,17 @@ import ast
 import json
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
+from benchmarks import pieces
 from benchmarks.soundness.evaluators import evaluated
 from mutation import room
 from mutation.changes import ROOT, mutants_of, sample
 from mutation.executed import Contexts
 from mutation.trials import Failure, exchanges, verdict
+from mutation.validity import of_test
 
 SOURCE = '''"""Text 1 + 2."""
 
@@ -92,6 +95,95 @@ def test_a_kill_is_a_failure_that_repeats_and_is_the_mutants(path: Path) -> None
     assert verdict(mutant, [], run).verdict == "not executed"
 
 
+TESTS = '''"""Tests."""
+import pytest
+from tests.helpers import rounded
+
+LIMIT = 0.5
+
+@pytest.fixture
+def number():
+    return rounded(LIMIT)
+
+def test_one(number, robot):
+    assert number
+
+def test_other():
+    assert True
+'''
+SHARED = {
+    "tests/helpers.py": "def rounded(x):\n    return round(x)\n\ndef unused():\n    return 1\n",
+    "tests/conftest.py": "def robot():\n    return 1\n",
+    "tests/arms/conftest.py": "SIZE = 2\n",
+    "tests/arms/test_arm.py": TESTS,
+}
+
+
+@pytest.mark.parametrize(
+    ("file", "before", "after", "stands"),
+    [
+        ("tests/arms/test_arm.py", "    assert True", "    assert not False", True),
+        ("tests/arms/test_arm.py", "def test_other", "def test_more():\n    pass\n\ndef test_other", True),
+        ("tests/arms/test_arm.py", "assert number", "assert number  # as before", True),
+        ("tests/helpers.py", "return 1", "return 2", True),
+        ("tests/arms/test_arm.py", "assert number", "assert not number", False),
+        ("tests/arms/test_arm.py", "LIMIT = 0.5", "LIMIT = 0.6", False),
+        ("tests/arms/test_arm.py", "(LIMIT)", "(LIMIT + 1)", False),
+        ("tests/arms/test_arm.py", "LIMIT =", "pytestmark = []\nLIMIT =", False),
+        ("tests/arms/test_arm.py", "LIMIT =", "@pytest.fixture(autouse=True)\ndef a():\n    pass\nLIMIT =", False),
+        ("tests/arms/test_arm.py", "test_one", "test_first", False),
+        ("tests/helpers.py", "round(x)", "round(x, 1)", False),
+        ("tests/conftest.py", "return 1", "return 2", False),
+        ("tests/arms/conftest.py", "SIZE = 2", "SIZE = 3\nLIMIT = 7", False),
+    ],
+)
+def test_a_test_is_the_same_while_all_that_it_names_is(tmp_path, file, before, after, stands) -> None:
+    for path, text in SHARED.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text, encoding="utf-8")
+    test = "tests/arms/test_arm.py::test_one[0.5-a]"
+    first = of_test(test, tmp_path)
+    assert len(first) == 16 and first != of_test("tests/arms/test_arm.py::test_other", tmp_path)
+    assert before in SHARED[file]
+    (tmp_path / file).write_text(SHARED[file].replace(before, after), encoding="utf-8")
+    assert (of_test(test, tmp_path) == first) == stands
+
+
+def test_a_kill_stands_while_its_file_and_its_test_do(tmp_path, monkeypatch) -> None:
+    """A survivor counts on, and is tried again once tests have come; an argued one only if asked for."""
+    monkeypatch.setattr("mutation.room.keep", partial(pieces.keep, folder=tmp_path))
+    monkeypatch.setattr("mutation.room.kept", partial(pieces.kept, folder=tmp_path))
+    tried = room.Room("inertia", 6)
+    names = [mutant.name for mutant in tried.mutants]
+    monkeypatch.setattr(tried, "_reasons", {names[3]: "the same value", "another file, f: 1 -> 2": "no place"})
+    assert [(p["part"], p["verdict"]) for p in tried.known()] == [(names[3], "survived")]
+    assert [m.name for m in tried.left()] == [*names[:3], *names[4:]]
+    test = "tests/scripts/test_mutants.py::test_a_kill_stands_while_its_file_and_its_test_do"
+    trials = [
+        tried._dated({"part": name, "verdict": verdict, "note": note})
+        for name, verdict, note in zip(
+            names,
+            ["killed", "killed", "survived", "survived", "killed"],
+            [test, f"{test}, time limit", "executed by 3 tests", "executed by 3 tests", "import: ValueError"],
+            strict=False,
+        )
+    ]
+    for trial in trials:
+        pieces.keep("mutants_inertia", tried._key, trial, folder=tmp_path)
+    assert [p["part"] for p in tried.known()] == names[:5]
+    assert [m.name for m in tried.left()] == names[5:]
+    assert {m.name for m in tried.left(again=True)} == {names[2], names[3], names[5]}
+    for trial in trials:  # the tests have changed, not the one that killed
+        pieces.keep("mutants_inertia", "another", trial, folder=tmp_path)
+    assert [m.name for m in tried.left()] == [names[2], names[5]] and len(tried.known()) == 5
+    for changed in ({"test": "another"}, {"file": "another"}):
+        for trial in trials:
+            pieces.keep("mutants_inertia", tried._key, trial | changed, folder=tmp_path)
+        standing = {names[2], names[3]} if "test" in changed else {names[3]}
+        assert {p["part"] for p in tried.known()} == standing
+        assert {m.name for m in tried.left()} == set(names) - standing
+
+
 def test_cached_values_and_fixtures_count_for_all_that_use_them() -> None:
     contexts = Contexts(lambda name: None)
     with contexts.of("first", used=False), contexts.of("cached a"), contexts.of("cached b"):
@@ -111,11 +203,21 @@ def test_tests_of_a_room_are_its_own_and_those_that_import_it() -> None:
     assert "tests/retrieval/test_solve.py" not in found
 
 
+def test_a_part_of_the_tests_may_be_asked_first() -> None:
+    """The state is that of the whole room, and what is untried is said."""
+    whole, part = room.Room("inertia", 3), room.Room("inertia", 3, asked=("test_entropic",))
+    assert whole._asked == whole.tests == part.tests and whole._key == part._key
+    assert 0 < len(part._asked) < len(part.tests) and all("test_entropic" in test for test in part._asked)
+    text, met = room.Room("simulation", 2, seed=-1).report()
+    assert "of the sample untried" in text and not met
+
+
 @pytest.mark.slow
 def test_mutants_are_tried_from_the_map_to_the_verdict(tmp_path: Path) -> None:
     """The whole way, in processes of its own: changes of the kinematics that its tests execute."""
     code = """
 import sys
+from functools import partial
 from pathlib import Path
 sys.path.insert(0, "scripts")
 from mutation import executed, selection, trials

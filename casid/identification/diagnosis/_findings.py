@@ -225,6 +225,13 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
             "",
             wrong=False,
         ),
+        "unexplained torque": Cause(
+            "model",
+            "the model leaves {error:.0f} % of the torque of joint '{joint}' unexplained: other friction, or a torque "
+            "of another origin",
+            "",
+            wrong=False,
+        ),
         "one way": Cause(
             "one way",
             "{recording}: {joint}: motion in one direction only, so that Coulomb friction cannot be separated from an "

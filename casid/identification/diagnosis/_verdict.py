@@ -224,15 +224,16 @@ def _left_by(found: list[Finding]) -> float:
 
 
 def _unexplained(fit: Fit) -> list[Finding]:
-    """Joints whose torque the model explains far worse than that of the others."""
-    errors = fit.relative_errors
-    found = []
-    for k, joint in enumerate(fit.data.model.robot.coordinates):
-        usual = float(np.nanmedian(np.delete(errors, k))) if len(errors) > 1 else np.nan
-        if errors[k] > max(UNEXPLAINED, OUTSTANDING * usual):
-            values = {"error": float(errors[k]), "usual": usual}
-            found.append(Finding("unexplained joint", joint=joint.name, values=values))
-    return found
+    """Joints whose torque the model explains far worse than that of the others, or of a robot's only joint."""
+    errors, names = fit.relative_errors, [joint.name for joint in fit.data.model.robot.coordinates]
+    if len(errors) == 1:
+        return [Finding("unexplained torque", joint=names[0], values={"error": e}) for e in errors if e > UNEXPLAINED]
+    usual = [float(np.median(np.delete(errors, k))) for k in range(len(errors))]
+    return [
+        Finding("unexplained joint", joint=name, values={"error": float(error), "usual": other})
+        for name, error, other in zip(names, errors, usual, strict=True)
+        if error > max(UNEXPLAINED, OUTSTANDING * other)
+    ]
 
 
 def _friction(

@@ -1,0 +1,124 @@
+"""Loads under bounded errors: draws against the density on a grid, intervals against the draws."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from casid.identification.loads import _bounded_errors as module
+from casid.identification.loads._bounded_errors import _uniform_draws, bounded_load
+
+
+@pytest.mark.parametrize("owners", [1, 2])
+def test_draws_have_the_density_of_uniform_errors(owners):
+    """One unknown: ``prod_k max |e_k|^-N_k`` on a grid, of one bound for all or of one a joint."""
+    rng = np.random.default_rng(0)
+    counts = [14, 9][:owners]
+    owner = np.repeat(np.arange(owners), counts)
+    a = rng.normal(size=len(owner))
+    a /= np.linalg.norm(a)
+    y = 3.0 * a + np.where(owner == 0, 1.0, 0.3) * rng.uniform(-1, 1, len(owner))
+    draws, least = _uniform_draws(a[:, None], y, owner)
+    assert draws.shape == (module.DRAWS - module.DROPPED, 1)
+    grid = np.linspace(a @ y - 4.0, a @ y + 4.0, 40001)
+    largest = [np.abs(y[owner == k, None] - a[owner == k, None] * grid).max(axis=0) for k in range(owners)]
+    logs = sum(-count * np.log(most) for count, most in zip(counts, largest, strict=True))
+    density = np.exp(logs - logs.max())
+    density /= density.sum()
+    mean = density @ grid
+    sd = np.sqrt(density @ (grid - mean) ** 2)
+    assert draws.mean() == pytest.approx(mean, abs=0.1 * sd)
+    assert draws.std() == pytest.approx(sd, rel=0.1)
+    negative = sum(count * np.log(2 * most) for count, most in zip(counts, largest, strict=True))
+    assert negative.min() - 0.01 <= least <= negative.min() + 0.3
+
+
+def held(rng, noise, poses=30, band=0.5, mass=2.0):
+    """Rows of two joints: ten columns of a load, torque, half the band."""
+    rows = []
+    for _ in range(2):
+        A = np.zeros((poses, 10))
+        A[:, 6:] = rng.normal(size=(poses, 4))
+        y = A @ np.array([0] * 6 + [0.2, -0.1, 0.4, mass]) + noise(rng, poses)
+        whole = np.column_stack([A, y, np.full(poses, band)])
+        rows.append([whole[:9], whole[9:]])
+    return SimpleNamespace(held=rows)
+
+
+def uniform(rng, count):
+    return 0.5 * rng.uniform(-1, 1, count)
+
+
+def test_intervals_hold_the_draws_together(monkeypatch):
+    """Mass and centre: the mean of the draws, and deviations so wide that a share of all draws lies in all four."""
+    stack = held(np.random.default_rng(1), uniform)
+    kept = []
+
+    def known(U, y, owner):
+        draws, least = _uniform_draws(U, y, owner)
+        kept.append((U, y, owner, draws))
+        return draws, least
+
+    monkeypatch.setattr(module, "_uniform_draws", known)
+    R, r, left, variance, found = bounded_load(stack, 0.9)
+    ((U, y, owner, draws),) = kept
+    rows = np.vstack([part for joint in stack.held for part in joint])
+    np.testing.assert_allclose(y, rows[:, 10] / 0.5)  # in units of the band, all of one owner
+    assert not owner.any() and (left, variance) == (60.0 - 4.0, 1.0)
+    x = np.linalg.lstsq(rows[:, :10] / 0.5, U @ draws.T, rcond=None)[0].T
+    four = np.column_stack([x[:, 9], x[:, 6:9] / x[:, 9:]])
+    inside = np.ones(len(four), dtype=bool)
+    for k, name in enumerate(("m", "cx", "cy", "cz")):
+        low, high = found[name]
+        assert (low + high) / 2 == pytest.approx(four[:, k].mean(), abs=1e-9)
+        inside &= (four[:, k] >= low) & (four[:, k] <= high)
+    widths = [(found[name][1] - found[name][0]) / four[:, k].std() for k, name in enumerate(found)]
+    np.testing.assert_allclose(widths, widths[0])
+    assert inside.mean() == pytest.approx(0.9, abs=1e-3)
+    assert found["m"][0] < 2.0 < found["m"][1] and found["cx"][0] < 0.1 < found["cx"][1]
+    covariance = np.cov(x[:, 6:].T)
+    np.testing.assert_allclose((R.T @ R)[6:, 6:], np.linalg.inv(covariance), rtol=1e-6)
+    np.testing.assert_allclose(R @ x.mean(axis=0), r, atol=1e-8)
+
+
+def test_each_joint_has_a_bound_of_its_own_without_dry_friction(monkeypatch):
+    owners = []
+
+    def none(U, y, owner):
+        owners.append(owner)
+        return np.zeros((2, 4)), np.inf
+
+    monkeypatch.setattr(module, "_uniform_draws", none)
+    stack = held(np.random.default_rng(1), uniform)
+    stack.held[1][0][3, -1] = 0.0  # one pose without
+    assert bounded_load(stack, 0.9) is None
+    assert owners[0].tolist() == [0] * 30 + [1] * 30
+
+
+@pytest.mark.parametrize(
+    ("noise", "poses", "mass", "taken"),
+    [(uniform, 30, 2.0, True), (lambda rng, n: 0.3 * rng.normal(size=n), 30, 2.0, False), (uniform, 30, -2.0, False)],
+)  # fmt: skip
+def test_bounded_errors_are_taken_where_they_explain_more(monkeypatch, noise, poses, mass, taken):
+    monkeypatch.setattr(module, "DRAWS", 4000)
+    monkeypatch.setattr(module, "DROPPED", 1000)
+    found = bounded_load(held(np.random.default_rng(2), noise, poses, mass=mass), 0.95)
+    assert (found is not None) == taken
+
+
+def test_two_poses_more_than_unknowns_are_needed(monkeypatch):
+    calls: list[Any] = []
+    monkeypatch.setattr(module, "_uniform_draws", lambda *given: calls.append(given) or (np.zeros((2, 4)), np.inf))
+    rng = np.random.default_rng(3)
+
+    def cut(count):
+        stack = held(rng, uniform)
+        stack.held = [[np.vstack(joint)[:count]] for joint in stack.held[:1]]
+        return stack
+
+    assert bounded_load(cut(5), 0.9) is None and not calls
+    assert bounded_load(cut(6), 0.9) is None and len(calls) == 1  # asked, and the normal likelihood is larger
+    assert bounded_load(SimpleNamespace(held=None), 0.9) is None
