@@ -184,7 +184,7 @@ def test_friction_of_a_held_joint_is_not_judged(arm, data, moves):
     ("surely", "mass", "kind"), [(False, 5.0, "gravity"), (True, 5.0, "sign"), (False, 0.8, "sign")]
 )
 def test_one_fault_of_all_joints_goes_before_one_that_was_picked_among_many(arm, monkeypatch, surely, mass, kind):
-    module = import_module("casid.identification.diagnosis._verdict")
+    module = import_module("casid.identification.diagnosis._consistent_readings")
     sign = Finding(
         "reversed joint", joint="joint2", values={"what": "torque", "reading": 5.0, "recorded": 6.0},
         trial=Trial("held-out error", 2.0, 1.0, 9.0),
@@ -196,9 +196,9 @@ def test_one_fault_of_all_joints_goes_before_one_that_was_picked_among_many(arm,
         better_than_gravity=lambda reading, gravity: surely,
     )
     other = SimpleNamespace(standard_parameters=np.array([0.0] * 9 + [mass]))
-    monkeypatch.setattr(module, "_again", lambda *given: other)
+    monkeypatch.setattr(module, "refitted", lambda *given: other)
     feasible = SimpleNamespace(model=Model(arm), fit=SimpleNamespace(data=SimpleNamespace(model=None)))
-    (found,) = module._simplest([sign], [turned], trials, (), feasible, lambda fit: fit)
+    (found,) = module.simplest([sign], [turned], trials, (), feasible, lambda fit: fit)
     assert found.kind == kind
     if kind == "gravity":
         assert "'joint2'" in found.text and "5 kg" in found.text  # the alternative is named

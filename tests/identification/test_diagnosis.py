@@ -334,7 +334,7 @@ def test_measured_velocities_that_are_no_derivative_are_named(robot, data, facto
      (1.05, 0.6, False, False), (1.2, 0.4, False, False)],
 )  # fmt: skip
 def test_opposite_gravity_needs_a_better_fit_or_lighter_links(monkeypatch, ratio, mass, stated, proven):
-    module = import_module("casid.identification.diagnosis._verdict")
+    module = import_module("casid.identification.diagnosis._consistent_readings")
     model = Model(arm_of(1))
 
     def fit(total, weight):
@@ -344,20 +344,20 @@ def test_opposite_gravity_needs_a_better_fit_or_lighter_links(monkeypatch, ratio
         )  # fmt: skip
 
     trial = Trial("held-out error", 2.0, 1.0, 9.0)
-    monkeypatch.setattr(module, "_again", lambda *given: fit(ratio**2, mass))
-    monkeypatch.setattr(module, "_tried", lambda *given: trial)
+    monkeypatch.setattr(module, "refitted", lambda *given: fit(ratio**2, mass))
+    monkeypatch.setattr(module, "tried", lambda *given: trial)
     down = np.array([0.0, 0.0, -9.81])
     axes = [("-z", down, 1.0), ("+z", -down, 1.0), ("+x", np.array([9.81, 0.0, 0.0]), 1.3)]
     readings = SimpleNamespace(gravity=down, residual=lambda Y: 1.0, regressor=lambda: None, axes=lambda: axes)
-    found, certain = module._other_gravity(readings, (), fit(1.0, 1.0), lambda fit: fit)
+    found, certain = module.other_gravity(readings, (), fit(1.0, 1.0), lambda fit: fit)
     assert (bool(found), certain) == (stated, proven)
     if found:  # where consistent bodies fit as well either way, the masses are the evidence
         assert found[0].trial.measure == ("held-out error" if ratio < 0.9 else "total mass")
     axes[1:] = [("+z", -down, 1.3), ("+x", np.array([9.81, 0.0, 0.0]), 1.0)]  # another axis is tried alike
-    found, certain = module._other_gravity(readings, (), fit(1.0, 1.0), lambda fit: fit)
+    found, certain = module.other_gravity(readings, (), fit(1.0, 1.0), lambda fit: fit)
     assert (bool(found), certain) == (stated, proven) and all(f.values["direction"] == "+x" for f in found)
     axes[2] = ("+x", axes[2][1], 1.3)  # the torques alone tell the sign
-    assert module._other_gravity(readings, (), fit(1.0, 1.0), lambda fit: fit) == ([], False)
+    assert module.other_gravity(readings, (), fit(1.0, 1.0), lambda fit: fit) == ([], False)
 
 
 @pytest.mark.claim("a joint that the model explains far worse than the others is in the headline")
