@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks import recordings
 from benchmarks.measure import Measure
 from benchmarks.pieces import digest, measured
-from benchmarks.real.raw_recordings import JUDGED_ON, SET_ON, recording_of
+from benchmarks.real.raw_recordings import IDENTIFYING, JUDGED_ON, SET_ON, recording_of
 from casid.description import Robot
 from casid.errors import CasidError
 from casid.identification import Checks, ModelOptions, identify
@@ -30,13 +30,7 @@ Result = tuple[str, bool]
 FEW = ("UR10e", "UR10")
 #: Seconds after which no other piece is begun, and the files that the verdict depends on.
 SECONDS = 1500
-EXERCISED = (
-    "casid/description/**/*.py", "casid/dynamics/**/*.py", "casid/expressions/**/*.py", "casid/files/**/*.py",
-    "casid/inertia/**/*.py", "casid/measurement/**/*.py", "casid/regression/**/*.py", "casid/retrieval/**/*.py",
-    "casid/identification/*.py", "casid/identification/diagnosis/*.py", "scripts/benchmarks/recordings.py",
-    "scripts/benchmarks/real/raw_recordings.py", "scripts/benchmarks/real/simulated.py",
-    "scripts/benchmarks/real/faults.py",
-)  # fmt: skip
+EXERCISED = (*IDENTIFYING, "casid/identification/diagnosis/*.py", "scripts/benchmarks/real/faults.py")
 #: Words by which a refusal names a fault of a kind: a refusal without them names nothing.
 REFUSAL_NAMES = {
     "gravity": ("gravity",), "sign": ("sign", "reversed"), "joint order": ("exchanged", "order of"),

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.measure import Measure
 from benchmarks.pieces import digest, measured
-from benchmarks.real.raw_recordings import SET_ON, recording_of
+from benchmarks.real.raw_recordings import IDENTIFYING, SET_ON, recording_of
 from casid.description import Robot
 from casid.errors import CasidError
 from casid.identification import Checks, Choice, ModelOptions, identify
@@ -32,15 +32,10 @@ SHARES = (0.005, 0.05)
 ROBOTS = (*SET_ON, "UR10", "KR300", "TX40", "Kinova")
 #: Largest error over that of the best set.
 BAR = 1.1
-#: Seconds after which no other recording is begun, and the files that a recording's errors depend on: all that
-#: identifies, but for the verdict, which is not computed.
+#: Seconds after which no other recording is begun, and the files that a recording's errors depend on: no verdict is
+#: asked for.
 SECONDS = 1500
-EXERCISED = (
-    "casid/description/**/*.py", "casid/dynamics/**/*.py", "casid/expressions/**/*.py", "casid/files/**/*.py",
-    "casid/inertia/**/*.py", "casid/measurement/**/*.py", "casid/regression/**/*.py", "casid/retrieval/**/*.py",
-    "casid/identification/*.py", "scripts/benchmarks/recordings.py", "scripts/benchmarks/real/raw_recordings.py",
-    "scripts/benchmarks/real/simulated.py", "scripts/benchmarks/real/options.py",
-)  # fmt: skip
+EXERCISED = (*IDENTIFYING, "scripts/benchmarks/real/options.py")
 
 
 class Options(NamedTuple):

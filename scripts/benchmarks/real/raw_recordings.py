@@ -19,6 +19,13 @@ Case = tuple[Robot, Dataset]
 #: Robots whose recordings numbers of the verdict and cut-offs were set on, and those that judge them.
 SET_ON = ("AR5", "UR10e", "Rokae", "Panda")
 JUDGED_ON = ("Kinova", "UR10", "KR300", "TX40", "simulated")
+#: The files that what is identified from these recordings depends on, but for the verdict.
+IDENTIFYING = (
+    "casid/codegen/**/*.py", "casid/description/**/*.py", "casid/dynamics/**/*.py", "casid/expressions/**/*.py",
+    "casid/files/**/*.py", "casid/inertia/**/*.py", "casid/measurement/**/*.py", "casid/regression/**/*.py",
+    "casid/retrieval/**/*.py", "casid/identification/*.py", "scripts/benchmarks/recordings.py",
+    "scripts/benchmarks/real/raw_recordings.py", "scripts/benchmarks/real/simulated.py",
+)  # fmt: skip
 KR300_GAINS = (256.85714285714283, 267.42857142857144, 252.33333333333334, 221.0, 239.61904761904762, 154.3231343283582)
 
 
