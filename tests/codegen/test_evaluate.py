@@ -153,8 +153,8 @@ def test_second_run_compiles_nothing(own_cache: Path, monkeypatch: pytest.Monkey
 
 @pytest.mark.claim("empty inputs of a function that CasADi evaluates never stop it")
 def test_empty_inputs_are_given_no_address(monkeypatch: pytest.MonkeyPatch) -> None:
-    x, none = ca.SX.sym("x", 2), ca.SX.sym("none", 0)
-    function = ca.Function("f", [x, none, x], [x + 1], ["x", "none", "y"], ["z"])
+    x, none, y = ca.SX.sym("x", 2), ca.SX.sym("none", 0), ca.SX.sym("y", 2)
+    function = ca.Function("f", [x, none, y], [x + y], ["x", "none", "y"], ["z"])
     given: list[int] = []
     buffer = SimpleNamespace(set_arg=lambda i, value: given.append(i), set_res=lambda o, value: None)
     monkeypatch.setattr(_evaluate, "_dense_map", lambda *_: SimpleNamespace(buffer=lambda: (buffer, lambda: None)))
