@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from casid.identification.diagnosis._signals import CONTRADICTION, link_findings
+from casid.identification.diagnosis._signals import CONTRADICTION, _spikes, link_findings
+from casid.measurement import Dataset
 
 OBJECTIVE = 4.0
 
@@ -57,3 +58,16 @@ def test_bodies_that_contradict_the_torques_are_judged_by_held_out_parts(robot, 
 
     assert causes(robot, [noisy], fit, held_out(2.0), False) == []  # the unconstrained fit explained noise
     assert causes(robot, [noisy], fit, held_out(3.0), False) == ["torques against bodies"]
+
+
+@pytest.mark.claim("torques in coarse steps are no spikes; spikes among them are")
+@pytest.mark.parametrize("joint", [None, 1])
+def test_spikes_are_told_from_steps_of_the_torque(robot, joint):
+    rng = np.random.default_rng(0)
+    t = np.arange(20000) * 1e-3
+    waves = np.sin(0.6 * t[:, None] + np.arange(robot.n))
+    tau = 0.03 * np.round((waves + 0.005 * rng.normal(size=waves.shape)) / 0.03)
+    if joint is not None:
+        tau[500::1000, joint] += 5.0
+    found = _spikes(Dataset(t, waves, tau), robot)
+    assert [f.joint for f in found] == ([] if joint is None else [robot.coordinates[joint].name])
