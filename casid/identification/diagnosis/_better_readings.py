@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from casid.dynamics import Model
 from casid.identification.diagnosis._findings import Finding, Trial
-from casid.identification.diagnosis._readings import FEWER, Readings, plain_terms, widened, without_held
+from casid.identification.diagnosis._readings import FEWER, Readings, plain_terms, widened, without_held, without_rest
 from casid.identification.diagnosis._trial import (
     HeldOutErrors,
     clocked,
@@ -81,7 +81,8 @@ class Trials:
 
     def __init__(self, model: Model, datasets: Sequence[Dataset]) -> None:
         self._model = model
-        self._datasets = [without_held(widened(data, model.base.rank), model.robot) for data in datasets]
+        wide = (widened(data, model.base.rank) for data in datasets)
+        self._datasets = [without_rest(without_held(data, model.robot)) for data in wide]
         self._tried: dict[tuple[str, str], Reading] = {}
 
     def _plain(self, gravity: Array | None = None) -> Model:

@@ -58,8 +58,7 @@ class Readings:
         alone = model.gravity_vector is None and not model.memories  # as the model of readings does
         self.model = model if alone else Model(model.robot, plain_terms(model), "input")
         self.gravity = np.asarray(model.robot.gravity if model.gravity_vector is None else model.gravity_vector)
-        moving = np.flatnonzero((np.abs(dataset.dq) > 1e-3 * np.abs(dataset.dq).max(axis=0)).any(axis=1))
-        pool = moving if len(moving) > 10 * model.n else np.arange(len(dataset))
+        pool = np.flatnonzero(in_motion(dataset))
         index = pool[np.linspace(0, len(pool) - 1, min(samples, len(pool))).astype(int)]
         dataset = without_held(widened(dataset, model.base.rank), model.robot)
         self.q, self.dq, self.ddq, self.sign = (a[index] for a in _smooth(dataset))
@@ -245,6 +244,23 @@ def moving(dataset: Dataset, robot: Robot) -> NDArray[np.bool_]:
     kinds = np.array([joint.type for joint in robot.coordinates])
     travel = np.ptp(dataset.q, axis=0)
     return np.asarray(travel > HELD * np.array([travel[kinds == kind].max() for kind in kinds]))
+
+
+def in_motion(dataset: Dataset) -> NDArray[np.bool_]:
+    """Samples in which a joint moves, shape (N,); all where these are few, as of poses."""
+    assert dataset.dq is not None
+    speeds = np.abs(dataset.dq)
+    moves = (speeds > 1e-3 * speeds.max(axis=0)).any(axis=1)
+    return moves if moves.sum() > 10 * dataset.n else np.ones(len(dataset), dtype=bool)
+
+
+def without_rest(dataset: Dataset) -> Dataset:
+    """The recording without torques at rest: friction there holds what no reading explains."""
+    moves = in_motion(dataset)
+    if moves.all():
+        return dataset
+    mask = np.ones(dataset.tau.shape, dtype=bool) if dataset.mask is None else dataset.mask
+    return replace(dataset, mask=mask & moves[:, None])
 
 
 def without_held(dataset: Dataset, robot: Robot) -> Dataset:
