@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import casid
-from casid.identification.diagnosis._readings import Readings
+from casid.identification.diagnosis._readings import Readings, without_rest
 from casid.measurement import Dataset, Processing
 from casid.testing._synthetic import recording, with_friction
 
@@ -32,3 +32,15 @@ def test_friction_that_jumps_is_explained_through_the_filter_of_the_torques():
     columns = {k: c for c, (term, k) in model.term_columns.items() if term.name == "coulomb"}
     for k, column in columns.items():
         assert (exchanged[:, k, column] == readings.sign[:, order[k]]).all()
+
+
+@pytest.mark.claim("friction at rest decides nothing about a remedy; poses alone are kept")
+def test_torques_at_rest_are_left_out_unless_there_are_no_others():
+    model, parameters = with_friction(casid.load_robot("three_link"))
+    data = recording(model, parameters, samples=400)
+    still = np.arange(400) >= 200
+    rest = {name: np.where(still[:, None], 0.0, getattr(data, name)) for name in ("dq", "ddq")}
+    assert (without_rest(replace(data, **rest)).mask == ~still[:, None]).all()
+    assert without_rest(data) is data
+    poses = replace(data, dq=0.0 * data.dq, ddq=0.0 * data.ddq)
+    assert without_rest(poses) is poses
