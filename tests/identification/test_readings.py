@@ -37,7 +37,7 @@ def test_friction_that_jumps_is_explained_through_the_filter_of_the_torques():
 
 @pytest.mark.claim("friction at rest decides nothing about a remedy; poses alone are kept")
 def test_torques_at_rest_are_left_out_unless_there_are_no_others():
-    model, parameters = with_friction(casid.load_robot("three_link"))
+    model, parameters = with_friction(casid.load_robot("kuka_iiwa"))
     data = recording(model, parameters, samples=400)
     still = np.arange(400) >= 200
     rest = {name: np.where(still[:, None], 0.0, getattr(data, name)) for name in ("dq", "ddq")}
