@@ -223,7 +223,10 @@ def _dense_map(function: ca.Function, size: int) -> ca.Function:
 
 
 def _mapped(function: ca.Function, inputs: list[Array], count: int) -> list[Array]:
-    """CasADi's own evaluation, straight from and into numpy's memory."""
+    """CasADi's own evaluation, straight from and into numpy's memory.
+
+    Empty inputs are left out: numpy gives no memory of their own to them, and CasADi refuses a pointer into its own.
+    """
     rows = [function.size1_out(o) for o in range(function.n_out())]
     columns = [function.size2_out(o) for o in range(function.n_out())]
     results = [np.empty((count, r, c)) for r, c in zip(rows, columns, strict=True)]
@@ -235,6 +238,8 @@ def _mapped(function: ca.Function, inputs: list[Array], count: int) -> list[Arra
         buffer, run = mapped.buffer()
         held = []
         for i, value in enumerate(inputs):
+            if not value.shape[1]:
+                continue
             shape = (function.size1_in(i), function.size2_in(i))
             part = np.broadcast_to(value if len(value) == 1 else value[start : start + size], (size, value.shape[1]))
             held.append(np.ascontiguousarray(part.reshape(size, *shape).transpose(0, 2, 1)))  # columns are contiguous

@@ -10,10 +10,13 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from joblib import Parallel, delayed
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs" / "results" / "pieces"
@@ -78,6 +81,45 @@ def _rows(path: Path) -> list[dict[str, Any]]:
     if not path.is_file():
         return []
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def measured(
+    name: str,
+    key: str,
+    parts: Mapping[str, Callable[[], dict[str, Any]]],
+    seconds: float,
+    jobs: int = 2,
+    folder: Path = FOLDER,
+) -> dict[str, dict[str, Any]]:
+    """Pieces of a row by their parts: those that are kept, and those that can be measured in this time.
+
+    Parameters
+    ----------
+    name, key
+        The row, as a file's name; the state of the code, see `digest`.
+    parts
+        What measures each part; joblib must be able to send it to another process.
+    seconds
+        No part begins later than this.
+    jobs
+        Processes.
+    """
+    found = {piece["part"]: piece for piece in kept(name, key, folder) if piece["part"] in parts}
+    left = [part for part in parts if part not in found]
+    end = time.monotonic() + seconds
+    waiting = (delayed(_piece)(part, parts[part]) for part in left if time.monotonic() < end)
+    if left:
+        for piece in Parallel(jobs, return_as="generator_unordered", pre_dispatch=jobs)(waiting):
+            keep(name, key, piece, folder)
+            found[piece["part"]] = piece
+    return {part: found[part] for part in parts if part in found}
+
+
+def _piece(part: str, run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """A piece with the seconds that it took."""
+    began = time.perf_counter()
+    made = run()
+    return {"part": part, **made, "seconds": round(time.perf_counter() - began, 1)}
 
 
 @contextmanager

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ctypes
 from pathlib import Path
+from types import SimpleNamespace
 
 import casadi as ca
 import numpy as np
 import pytest
 
 from casid import codegen
-from casid.codegen import cache_directory, evaluate_batch
+from casid.codegen import _evaluate, cache_directory, evaluate_batch
 from casid.codegen._cache import cache_entries, clear_cache
 from casid.codegen._compiler import compile_shared, find_compiler
 from casid.codegen._source import CFunction, batch_source
@@ -148,3 +149,17 @@ def test_second_run_compiles_nothing(own_cache: Path, monkeypatch: pytest.Monkey
         np.testing.assert_array_equal(a, b)
     assert clear_cache() == 1
     assert cache_entries() == []
+
+
+@pytest.mark.claim("empty inputs of a function that CasADi evaluates never stop it")
+def test_empty_inputs_are_given_no_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, none, y = ca.SX.sym("x", 2), ca.SX.sym("none", 0), ca.SX.sym("y", 2)
+    function = ca.Function("f", [x, none, y], [x + y], ["x", "none", "y"], ["z"])
+    given: list[int] = []
+    buffer = SimpleNamespace(set_arg=lambda i, value: given.append(i), set_res=lambda o, value: None)
+    monkeypatch.setattr(_evaluate, "_dense_map", lambda *_: SimpleNamespace(buffer=lambda: (buffer, lambda: None)))
+    _evaluate._mapped(function, [np.ones((3, 2)), np.ones((3, 0)), np.ones((3, 2))], 3)
+    assert given == [0, 2]
+    monkeypatch.undo()
+    values = evaluate_batch(function, np.ones((3, 2)), np.ones((3, 0)), np.ones((3, 2)), compiled=False)
+    assert np.array_equal(np.asarray(values)[:, :, 0], 2 * np.ones((3, 2)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from importlib import import_module
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,7 +13,6 @@ from casid.dynamics import Model
 from casid.dynamics.terms._friction import friction_terms
 from casid.identification import Checks, ModelOptions, identify
 from casid.identification.diagnosis._better_readings import Trials, better_readings
-from casid.identification.diagnosis._findings import Finding, Trial
 from casid.identification.diagnosis._readings import Readings, without_held
 from casid.identification.diagnosis._trial import (
     HeldOutErrors,
@@ -177,28 +175,3 @@ def test_friction_of_a_held_joint_is_not_judged(arm, data, moves):
     held = turned if moves else replace(turned, q=np.where(np.arange(3) == 2, 1e-4 * data.q, data.q))
     found = _friction(SimpleNamespace(fit=fit, model=model), (held,), None)
     assert [f.joint for f in found] == ([arm.joints[2].name] if moves else [])
-
-
-@pytest.mark.claim("gravity goes before a fault of one joint that explains no more and needs heavier links")
-@pytest.mark.parametrize(
-    ("surely", "mass", "kind"), [(False, 5.0, "gravity"), (True, 5.0, "sign"), (False, 0.8, "sign")]
-)
-def test_one_fault_of_all_joints_goes_before_one_that_was_picked_among_many(arm, monkeypatch, surely, mass, kind):
-    module = import_module("casid.identification.diagnosis._verdict")
-    sign = Finding(
-        "reversed joint", joint="joint2", values={"what": "torque", "reading": 5.0, "recorded": 6.0},
-        trial=Trial("held-out error", 2.0, 1.0, 9.0),
-    )  # fmt: skip
-    values = {"turned_mass": 1.0, "mass": 6.0, "reading": 80.0, "direction": "+z"}
-    turned = Finding("gravity of lighter links", values=values)
-    trials = SimpleNamespace(
-        reading_of=lambda finding: SimpleNamespace(change=lambda data: data),
-        better_than_gravity=lambda reading, gravity: surely,
-    )
-    other = SimpleNamespace(standard_parameters=np.array([0.0] * 9 + [mass]))
-    monkeypatch.setattr(module, "_again", lambda *given: other)
-    feasible = SimpleNamespace(model=Model(arm), fit=SimpleNamespace(data=SimpleNamespace(model=None)))
-    (found,) = module._simplest([sign], [turned], trials, (), feasible, lambda fit: fit)
-    assert found.kind == kind
-    if kind == "gravity":
-        assert "'joint2'" in found.text and "5 kg" in found.text  # the alternative is named

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from importlib import import_module
 from types import SimpleNamespace
 
 import numpy as np
@@ -302,7 +301,7 @@ def readings_of(model, **values):
 )  # fmt: skip
 def test_readings_are_stated_from_their_threshold_on(ask, name, share):
     model = Model(arm_of(2))
-    assert 0.95 < share < 0.99  # what is little better is tried on held-out parts
+    assert 0.95 < share <= 0.99  # what is little better is tried on held-out parts
     for value, stated in ((0.5 * (share - 0.01), True), (0.5 * (share + 0.01), False)):
         none = {key: [] for key in ("reversed_joints", "reversed_torques", "exchanged", "exchanged_torques")}
         pair, axis = ((0, 1), value), ("+x", np.array([9.81, 0.0, 0.0]), value)
@@ -327,39 +326,6 @@ def test_measured_velocities_that_are_no_derivative_are_named(robot, data, facto
     assert any(f.cause == "measured velocities" for f in found) is wrong
 
 
-@pytest.mark.claim("gravity the other way is named where consistent bodies prove it or are far lighter")
-@pytest.mark.parametrize(
-    ("ratio", "mass", "stated", "proven"),
-    [(0.4, 2.0, True, True), (0.6, 0.8, True, False), (0.6, 0.95, False, False), (1.05, 0.4, True, False),
-     (1.05, 0.6, False, False), (1.2, 0.4, False, False)],
-)  # fmt: skip
-def test_opposite_gravity_needs_a_better_fit_or_lighter_links(monkeypatch, ratio, mass, stated, proven):
-    module = import_module("casid.identification.diagnosis._verdict")
-    model = Model(arm_of(1))
-
-    def fit(total, weight):
-        return SimpleNamespace(
-            model=model, fit=None, solution=SimpleNamespace(total=total), relative_error=1.0,
-            standard_parameters=np.array([0.0] * 9 + [weight]),
-        )  # fmt: skip
-
-    trial = Trial("held-out error", 2.0, 1.0, 9.0)
-    monkeypatch.setattr(module, "_again", lambda *given: fit(ratio**2, mass))
-    monkeypatch.setattr(module, "_tried", lambda *given: trial)
-    down = np.array([0.0, 0.0, -9.81])
-    axes = [("-z", down, 1.0), ("+z", -down, 1.0), ("+x", np.array([9.81, 0.0, 0.0]), 1.3)]
-    readings = SimpleNamespace(gravity=down, residual=lambda Y: 1.0, regressor=lambda: None, axes=lambda: axes)
-    found, certain = module._other_gravity(readings, (), fit(1.0, 1.0), lambda fit: fit)
-    assert (bool(found), certain) == (stated, proven)
-    if found:  # where consistent bodies fit as well either way, the masses are the evidence
-        assert found[0].trial.measure == ("held-out error" if ratio < 0.9 else "total mass")
-    axes[1:] = [("+z", -down, 1.3), ("+x", np.array([9.81, 0.0, 0.0]), 1.0)]  # another axis is tried alike
-    found, certain = module._other_gravity(readings, (), fit(1.0, 1.0), lambda fit: fit)
-    assert (bool(found), certain) == (stated, proven) and all(f.values["direction"] == "+x" for f in found)
-    axes[2] = ("+x", axes[2][1], 1.3)  # the torques alone tell the sign
-    assert module._other_gravity(readings, (), fit(1.0, 1.0), lambda fit: fit) == ([], False)
-
-
 @pytest.mark.claim("a joint that the model explains far worse than the others is in the headline")
 def test_a_joint_with_a_torque_of_another_origin_is_named(robot, data):
     joint = 4
@@ -381,3 +347,24 @@ def test_a_pedestal_is_no_part_of_the_arm_s_size(robot, data):
     assert _strength(raised, (data,), feasible) == []
     (found,) = _strength(raised, (replace(data, tau=1e-3 * data.tau),), feasible)
     assert found.cause == "torques for the size" and found.values["what"] == "weak"
+
+
+@pytest.mark.claim("a headline opens with what matters most")
+def test_the_headline_opens_with_what_is_open_and_large():
+    def delay(cause, gain, trial=None):
+        values = {"what": "", "lag": 9.0, "samples": 0.9, "seconds": 0.009, "gain": gain, "tried": "x"}
+        return Finding(cause, "a", values=values, trial=trial)
+
+    better = Trial("held-out error", 2.0, 1.0, 9.0)
+    level = {"level": 3.0, "share": 4.0}
+    saturated, still = Finding("saturation", "a", "j1", level), Finding("standstill", "a", values={"share": 50.0})
+    spikes = Finding("spikes", "a", "j2", {"share": 0.02})
+    handled, large = delay("delay taken out", 7.0), delay("delay taken out", 36.0)
+    late, wrong = delay("late torques", 20.0, better), delay("torques of another time", 40.0, better)
+    for first, rest in (
+        (saturated, (spikes, handled)), (still, (handled, saturated)), (large, (spikes, still)),
+        (late, (spikes, saturated)), (wrong, (late, saturated)), (spikes, (handled,)),
+    ):  # fmt: skip
+        judged = Verdict((*rest, first), 1.6, 2.3, 60)
+        assert judged.about("torques")[0] is first and first.text in judged.torques
+        assert set(map(id, judged.about("torques"))) == set(map(id, judged.findings))

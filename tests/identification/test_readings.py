@@ -8,6 +8,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+import casid
 from casid.description import Joint, Link, Robot
 from casid.dynamics import Model
 from casid.dynamics.terms._catalogue import friction_model
@@ -21,11 +22,14 @@ from casid.identification.diagnosis._readings import (
     plain_terms,
     widened,
     without_held,
+    without_rest,
 )
 from casid.measurement import Dataset, Processing
-from casid.testing._synthetic import recording
+from casid.testing._synthetic import recording, with_friction
 
 FRICTION = ("viscous", "coulomb", "offset")
+
+
 GRAVITY = np.array([0.0, 0.0, -9.81])
 
 
@@ -256,3 +260,38 @@ def test_friction_of_a_shape_is_read_as_linear(model, data):
     shaped = Model(robot()).with_friction(Friction(joints))
     assert plain_terms(shaped) == list(FRICTION)
     np.testing.assert_allclose(Readings(shaped, data, 60).regressor(), rows(Readings(model, data, 60)), atol=1e-9)
+
+
+CUTOFF = 1.0
+
+
+@pytest.mark.claim("friction's jumps pass the torques' filter where readings are compared")
+def test_friction_that_jumps_is_explained_through_the_filter_of_the_torques():
+    whole = casid.load_robot("kuka_iiwa")
+    arm = replace(whole, joints=whole.joints[:3], limits=type(whole.limits).unlimited(3))
+    model, parameters = with_friction(arm, (0.4, 30.0, -0.1))
+    made = recording(model, parameters, samples=4000)
+    raw = Dataset(made.t, made.q, made.tau)
+    processed = Processing(cutoff=20.0, torque_cutoff=CUTOFF, trim=0.5).apply(raw)
+    readings = Readings(model, processed)
+    assert readings.residual(readings.regressor()) < 0.01
+    whole_jumps = Readings(model, processed)
+    whole_jumps._dry = []
+    assert whole_jumps.residual(whole_jumps.regressor()) > 0.05
+    order = [1, 0, 2]
+    exchanged = readings.regressor(order=order)
+    columns = {k: c for c, (term, k) in model.term_columns.items() if term.name == "coulomb"}
+    for k, column in columns.items():
+        assert (exchanged[:, k, column] == readings.sign[:, order[k]]).all()
+
+
+@pytest.mark.claim("friction at rest decides nothing about a remedy; poses alone are kept")
+def test_torques_at_rest_are_left_out_unless_there_are_no_others():
+    model, parameters = with_friction(casid.load_robot("kuka_iiwa"))
+    data = recording(model, parameters, samples=400)
+    still = np.arange(400) >= 200
+    rest = {name: np.where(still[:, None], 0.0, getattr(data, name)) for name in ("dq", "ddq")}
+    assert (without_rest(replace(data, **rest)).mask == ~still[:, None]).all()
+    assert without_rest(data) is data
+    poses = replace(data, dq=0.0 * data.dq, ddq=0.0 * data.ddq)
+    assert without_rest(poses) is poses

@@ -284,3 +284,16 @@ def test_an_arm_weighs_no_more_than_any_that_holds_such_torques(share, named):
     sliding = replace(arm, joints=(replace(arm.joints[0], type="prismatic"), *arm.joints[1:]))
     assert causes(sliding, [data], fit, None, False) == []
     assert causes(replace(arm, gravity=np.zeros(3)), [data], fit, None, False) == []
+
+
+@pytest.mark.claim("torques in coarse steps are no spikes; spikes among them are")
+@pytest.mark.parametrize("joint", [None, 1])
+def test_spikes_are_told_from_steps_of_the_torque(robot, joint):
+    rng = np.random.default_rng(0)
+    t = np.arange(20000) * 1e-3
+    waves = np.sin(0.6 * t[:, None] + np.arange(robot.n))
+    tau = 0.03 * np.round((waves + 0.005 * rng.normal(size=waves.shape)) / 0.03)
+    if joint is not None:
+        tau[500::1000, joint] += 5.0
+    found = _spikes(Dataset(t, waves, tau), robot)
+    assert [f.joint for f in found] == ([] if joint is None else [robot.coordinates[joint].name])

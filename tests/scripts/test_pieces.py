@@ -1,9 +1,10 @@
 """Pieces of a measurement: they add up, replace their like, and count only in the state they were measured in."""
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
-from benchmarks.pieces import digest, keep, kept
+from benchmarks.pieces import digest, keep, kept, measured
 
 
 def test_pieces_add_up_and_a_part_measured_again_counts_once(tmp_path):
@@ -51,3 +52,15 @@ def test_a_state_is_its_files_names_and_contents(tmp_path):
     assert len(set(states)) == 4
     (tmp_path / "c.txt").write_text("no part of it")
     assert state() == states[-1]
+
+
+def test_what_is_kept_is_not_measured_again_and_time_ends_the_rest(tmp_path):
+    parts = {name: partial(dict, value=name.upper()) for name in "abc"}
+    keep("row", "now", {"part": "a", "value": "kept"}, tmp_path)
+    keep("row", "now", {"part": "z", "value": "of no part"}, tmp_path)
+    assert list(measured("row", "now", parts, 0.0, 1, tmp_path)) == ["a"]
+    found = measured("row", "now", parts, 60.0, 1, tmp_path)
+    assert [(part, found[part]["value"]) for part in found] == [("a", "kept"), ("b", "B"), ("c", "C")]
+    assert found["b"]["seconds"] >= 0.0 and found["b"] in kept("row", "now", tmp_path)
+    found = measured("row", "changed", parts, 60.0, 1, tmp_path)  # other code: all anew
+    assert [one["value"] for one in found.values()] == ["A", "B", "C"]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from casid.dynamics import Model
 from casid.identification.diagnosis._findings import Finding, Trial
-from casid.identification.diagnosis._readings import FEWER, Readings, plain_terms, widened, without_held
+from casid.identification.diagnosis._readings import FEWER, Readings, plain_terms, widened, without_held, without_rest
 from casid.identification.diagnosis._trial import (
     HeldOutErrors,
     clocked,
@@ -32,8 +32,8 @@ from casid.measurement import Dataset
 Array = NDArray[np.float64]
 
 #: Share to which the residual must fall for another reading to be worth a trial, and to be a finding where the motion
-#: is too short for one. On right recordings none falls below 0.988 (set on AR5, UR10e, Rokae and pieces of theirs).
-WORTH, UNTRIED = 0.98, 0.85
+#: is too short for one. On right recordings none falls below 0.986 (set on AR5, UR10e, Rokae and pieces of theirs).
+WORTH, UNTRIED = 0.99, 0.85
 #: Residual above which a reading is in doubt even if no other is better.
 DOUBT = 0.2
 #: Factors of all velocities that are tried.
@@ -81,7 +81,8 @@ class Trials:
 
     def __init__(self, model: Model, datasets: Sequence[Dataset]) -> None:
         self._model = model
-        self._datasets = [without_held(widened(data, model.base.rank), model.robot) for data in datasets]
+        wide = (widened(data, model.base.rank) for data in datasets)
+        self._datasets = [without_rest(without_held(data, model.robot)) for data in wide]
         self._tried: dict[tuple[str, str], Reading] = {}
 
     def _plain(self, gravity: Array | None = None) -> Model:
@@ -103,14 +104,22 @@ class Trials:
         changed = [d if reading.change is None else reading.change(d) for d in self._datasets]
         return held_out_errors(self._plain(reading.gravity), changed)
 
+    @property
+    def readings(self) -> tuple[Reading, ...]:
+        """Those that were tried, the best on a few samples first."""
+        return tuple(self._tried.values())
+
     def reading_of(self, finding: Finding) -> Reading | None:
         """The reading that was tried for a finding."""
         return self._tried.get((finding.cause, finding.joint))
 
+    def better(self, reading: Reading, other: Reading) -> bool:
+        """Whether a reading surely predicts better than another does."""
+        return compared(self._errors(other), self._errors(reading)) is not None
+
     def better_than_gravity(self, reading: Reading, gravity: Array) -> bool:
         """Whether a reading surely predicts better than another direction of gravity does."""
-        turned = Reading(reading.ratio, reading.finding, gravity=gravity)
-        return compared(self._errors(turned), self._errors(reading)) is not None
+        return self.better(reading, Reading(reading.ratio, reading.finding, gravity=gravity))
 
     def later(self, seconds: float) -> Trial | None:
         """The trial of torques taken from so many seconds later, with the friction of the fit."""

@@ -58,11 +58,11 @@ class Readings:
         alone = model.gravity_vector is None and not model.memories  # as the model of readings does
         self.model = model if alone else Model(model.robot, plain_terms(model), "input")
         self.gravity = np.asarray(model.robot.gravity if model.gravity_vector is None else model.gravity_vector)
-        moving = np.flatnonzero((np.abs(dataset.dq) > 1e-3 * np.abs(dataset.dq).max(axis=0)).any(axis=1))
-        pool = moving if len(moving) > 10 * model.n else np.arange(len(dataset))
+        pool = np.flatnonzero(in_motion(dataset))
         index = pool[np.linspace(0, len(pool) - 1, min(samples, len(pool))).astype(int)]
         dataset = without_held(widened(dataset, model.base.rank), model.robot)
-        self.q, self.dq, self.ddq = (a[index] for a in _smooth(dataset))
+        self.q, self.dq, self.ddq, self.sign = (a[index] for a in _smooth(dataset))
+        self._dry = [(c, k) for c, (term, k) in self.model.term_columns.items() if term.name == "coulomb"]
         self.tau = dataset.tau[index]
         self.mask = np.ones(self.tau.shape, dtype=bool) if dataset.mask is None else dataset.mask[index]
         self._regressor: ca.Function = self.model.regressor.map(len(index))
@@ -98,6 +98,8 @@ class Readings:
         motion = (self.q[:, columns], clock * self.dq[:, columns], clock**2 * self.ddq[:, columns])
         values = self._regressor(*(m.T for m in motion), np.tile(g[:, None], len(self.q)))
         made: Array = np.array(values, dtype=float).reshape(self.model.n, len(self.q), -1).transpose(1, 0, 2)
+        for column, k in self._dry:
+            made[:, k, column] = self.sign[:, columns[k]]
         if gravity is None and order is None and clock == 1.0:
             self._here = made
         return made
@@ -175,12 +177,12 @@ class Readings:
 
     def reversed_joints(self) -> Iterator[tuple[int, float]]:
         """Position, velocity, acceleration and torque of one joint with the other sign."""
-        motion = self.q, self.dq, self.ddq
+        motion = self.q, self.dq, self.ddq, self.sign
         for k in range(self.model.n):
             signs = np.where(np.arange(self.model.n) == k, -1.0, 1.0)
-            self.q, self.dq, self.ddq = (signs * m for m in motion)
+            self.q, self.dq, self.ddq, self.sign = (signs * m for m in motion)
             made = self.regressor(gravity=self.gravity)
-            self.q, self.dq, self.ddq = motion
+            self.q, self.dq, self.ddq, self.sign = motion
             yield k, self.residual(made, self.tau * signs)
 
     def exchanged(self) -> Iterator[tuple[tuple[int, int], float]]:
@@ -244,6 +246,23 @@ def moving(dataset: Dataset, robot: Robot) -> NDArray[np.bool_]:
     return np.asarray(travel > HELD * np.array([travel[kinds == kind].max() for kind in kinds]))
 
 
+def in_motion(dataset: Dataset) -> NDArray[np.bool_]:
+    """Samples in which a joint moves, shape (N,); all where these are few, as of poses."""
+    assert dataset.dq is not None
+    speeds = np.abs(dataset.dq)
+    moves = (speeds > 1e-3 * speeds.max(axis=0)).any(axis=1)
+    return moves if moves.sum() > 10 * dataset.n else np.ones(len(dataset), dtype=bool)
+
+
+def without_rest(dataset: Dataset) -> Dataset:
+    """The recording without torques at rest: friction there holds what no reading explains."""
+    moves = in_motion(dataset)
+    if moves.all():
+        return dataset
+    mask = np.ones(dataset.tau.shape, dtype=bool) if dataset.mask is None else dataset.mask
+    return replace(dataset, mask=mask & moves[:, None])
+
+
 def without_held(dataset: Dataset, robot: Robot) -> Dataset:
     """The recording without the torques of joints that are held: friction at rest holds what no reading explains."""
     moved = moving(dataset, robot)
@@ -275,14 +294,15 @@ def widened(dataset: Dataset, parameters: int) -> Dataset:
     return replace(dataset, tau=low_pass(full.tau)[full.index], full=replace(full, low_pass=low_pass))
 
 
-def _smooth(dataset: Dataset) -> tuple[Array, Array, Array]:
-    """Positions, velocities and accelerations through the torques' filter."""
+def _smooth(dataset: Dataset) -> tuple[Array, Array, Array, Array]:
+    """Positions, velocities, accelerations and signs of the velocities through the torques' filter."""
     assert dataset.dq is not None and dataset.ddq is not None
     full = dataset.full
     if full is None:
-        return dataset.q, dataset.dq, dataset.ddq
-    q, dq, ddq = (full.low_pass(values)[full.index] for values in (full.q, full.dq, full.ddq))
-    return q, dq, ddq
+        return dataset.q, dataset.dq, dataset.ddq, np.sign(dataset.dq)
+    signals = (full.q, full.dq, full.ddq, np.sign(full.dq))
+    q, dq, ddq, sign = (full.low_pass(values)[full.index] for values in signals)
+    return q, dq, ddq, sign
 
 
 def plain_terms(model: Model) -> list[JointTerm | str]:

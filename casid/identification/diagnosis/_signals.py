@@ -175,12 +175,14 @@ def _one_way(data: Dataset, robot: Robot) -> list[Finding]:
 
 
 def _spikes(raw: Dataset, robot: Robot) -> list[Finding]:
-    """Single samples far from both neighbours."""
+    """Single samples far from both neighbours: over the usual change, of torques in steps that of a step."""
     found = []
     for k, joint in enumerate(robot.coordinates):
         column = raw.tau[:, k]
         middle = column[1:-1] - np.median(np.stack([column[:-2], column[1:-1], column[2:]]), axis=0)
-        size = 1.4826 * float(np.median(np.abs(np.diff(column)))) + 1e-3 * float(np.std(column))
+        changes = np.abs(np.diff(column))
+        usual = float(np.median(changes[changes > 0])) if changes.any() else 0.0
+        size = 1.4826 * usual + 1e-3 * float(np.std(column))
         share = float((np.abs(middle) > SPIKE * max(size, 1e-12)).mean())
         if share > MOST_SPIKES:
             found.append(Finding("spikes", raw.name, joint.name, {"share": 100 * share}))

@@ -5,7 +5,7 @@ Every finding has its evidence and the option that corrects it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -14,19 +14,25 @@ from numpy.typing import NDArray
 
 from casid.description import Robot
 from casid.description._robot import STANDARD_G
-from casid.dynamics import Model
-from casid.errors import CasidError
 from casid.identification._bounds import reach
 from casid.identification._feasible_fit import REACHED, FeasibleFit
 from casid.identification._prediction import HeldOut
 from casid.identification.diagnosis._better_readings import Trials, better_readings
-from casid.identification.diagnosis._delay import delay_finding
+from casid.identification.diagnosis._consistent_readings import (
+    consistently_better,
+    most_consistent,
+    other_gravity,
+    refitted,
+    simplest,
+    tried,
+)
+from casid.identification.diagnosis._delay import MOST, delay_finding
 from casid.identification.diagnosis._findings import Finding, Trial
-from casid.identification.diagnosis._readings import Readings, direction_vector, moving, opposite_axis
+from casid.identification.diagnosis._readings import Readings, moving, opposite_axis
 from casid.identification.diagnosis._signals import link_findings, signal_findings
-from casid.identification.diagnosis._trial import compared, held_out_errors, signed
+from casid.identification.diagnosis._trial import signed
 from casid.measurement import Dataset
-from casid.regression import Fit, compress, wls
+from casid.regression import Fit
 from casid.regression._rows import torques
 from casid.retrieval.plausible._bodies import nominal_bodies
 
@@ -36,13 +42,6 @@ Array = NDArray[np.float64]
 CONTRADICTION = 1.5
 #: Power of friction, in standard deviations, from which its sign is certain.
 DRIVING = 5.0
-#: Ratio of the residuals, opposite gravity over the one assumed, up to which torques alone do not determine its sign,
-#: and the share of the consistent fit's residual and mass below which the opposite one is the better reading.
-UNDECIDED, LIGHTER_FIT = 1.25, 0.9
-#: Ratio below which consistent bodies alone prove it, whatever they weigh: no other reading is looked for then.
-PROVEN = 0.5
-#: Share of the mass below which the opposite gravity is the better reading, at up to this ratio of the residuals.
-LIGHTER, EQUAL_FIT = 0.5, 1.1
 #: Share of a joint's torque that a fit leaves unexplained from which it is named, and over that of the other joints.
 UNEXPLAINED, OUTSTANDING = 25.0, 3.0
 #: Ranges of real arms: torque over nominal torque, and largest torque over g reach^4 [kg/m^3].
@@ -52,6 +51,8 @@ GAIN, STRENGTH = (0.4, 2.5), (0.35, 60.0)
 OWN, DISTINCT = 0.3, 1e-8
 #: Kinds of findings after which the fit's errors mean nothing.
 MISREAD = ("gravity", "sign", "joint order", "zero position")
+#: Share of the samples from which a defect is more than a trifle [%].
+TOUCHED = 1.0
 #: Of every finding, in files.
 _RECORDED = ("kind", "cause", "recording", "joint", "values", "text", "about", "remedy", "trial", "wrong")
 
@@ -100,9 +101,17 @@ class Verdict:
         """Both headlines in one line."""
         return f"{self.torques}; links: {self.links}"
 
+    def about(self, what: Literal["torques", "links"]) -> tuple[Finding, ...]:
+        """Findings of a headline, that which it opens with first.
+
+        Those that make the result wrong; those with a remedy that was tried and is better; a delay taken out that was a
+        large part of the residual; others, of defects those that touch the most samples; then what touches few
+        samples or was taken out.
+        """
+        return tuple(sorted((f for f in self.findings if f.about == what and f.kind != "masses"), key=_place))
+
     def _headline(self, about: Literal["torques", "links"], clean: str) -> str:
-        own = [f for f in self.findings if f.about == about and f.kind != "masses"]
-        own.sort(key=lambda finding: not finding.wrong)
+        own = self.about(about)
         if not own:
             return clean
         first, rest = own[0], list(dict.fromkeys(finding.kind for finding in own[1:]))
@@ -125,6 +134,16 @@ class Verdict:
                 for f in self.findings
             ],
         }
+
+
+def _place(finding: Finding) -> tuple[int, float]:
+    """Place of a finding in its headline."""
+    if finding.wrong or finding.advice:
+        return int(not finding.wrong), 0.0
+    if finding.cause == "delay taken out":
+        return (1 if float(finding.values["gain"]) >= 100.0 * MOST else 4), 0.0
+    share = float(finding.values.get("share", 100.0))
+    return (2 if share >= TOUCHED else 3), -share if "share" in finding.values else 0.0
 
 
 def judge(
@@ -159,19 +178,24 @@ def judge(
     for one, processed in zip(raw, datasets, strict=True):
         signals += signal_findings(one, processed, robot, fit)
     progress(1, 4)
-    tried = 0
+    compared = 0
     found: list[Finding] = []
     longest = max(range(len(datasets)), key=lambda k: len(datasets[k]))
     trials = Trials(fit.data.model, datasets)
     dead = [trials.without(f) for f in signals if f.cause == "dead channel"]
     readings = Readings(fit.data.model, datasets[longest])
     if readings.possible and not dead:
-        found, tried = better_readings(readings, datasets[longest], trials, progress)
-        turned, proven = _other_gravity(readings, datasets, feasible, again)
+        found, compared = better_readings(readings, datasets[longest], trials, progress)
+        if found:
+            found = most_consistent(found, trials, datasets, feasible, again)
+        turned, proven = other_gravity(readings, datasets, feasible, again)
+        driven = [] if found or proven else _friction(feasible, datasets, again)
+        if not (found or proven or driven):
+            found = consistently_better(trials.readings, datasets, feasible, again)
         if found and turned:
-            found = _simplest(found, turned, trials, datasets, feasible, again)
+            found = simplest(found, turned, trials, datasets, feasible, again)
         else:
-            found = turned if proven else found or _friction(feasible, datasets, again) or turned
+            found = turned if proven else found or driven or turned
     found = found or _strength(robot, datasets, feasible)
     if any(f.kind in MISREAD for f in found):
         signals = [f for f in signals if f.kind != "channel"]  # errors of a fit to misread torques
@@ -184,43 +208,7 @@ def judge(
         found += _unexplained(fit)
     found += link_findings(robot, datasets, feasible, held_out, choosing)
     held = float("nan") if held_out is None else held_out.tested["consistent"].total
-    return Verdict(tuple(found), feasible.relative_error, held, tried)
-
-
-def _simplest(
-    found: list[Finding],
-    turned: list[Finding],
-    trials: Trials,
-    datasets: tuple[Dataset, ...],
-    feasible: FeasibleFit,
-    again: Callable[[Fit], FeasibleFit] | None,
-) -> list[Finding]:
-    """Of two readings that explain a recording, another gravity and a fault of a joint or two, the one to name.
-
-    The one of the smaller held-out error; but gravity where the other does not surely predict better than it does and
-    links under the other weigh more than 1 / `LIGHTER` times as much. A direction of gravity is one fault that all
-    joints show, and one of six; the joint or pair was picked among n or n (n - 1), and its best is better by chance.
-    """
-    best = min(found, turned, key=_left_by)
-    other = trials.reading_of(found[0])
-    if best is turned or found[0].kind == "gravity" or other is None or other.change is None or again is None:
-        return best
-    own = feasible.model.robot.gravity if feasible.model.gravity_vector is None else feasible.model.gravity_vector
-    gravity = direction_vector(str(turned[0].values["direction"]), float(np.linalg.norm(own)))
-    if trials.better_than_gravity(other, gravity):
-        return found
-    fit = _again(again, feasible.fit.data.model, [other.change(d) for d in datasets], feasible.fit)
-    mass = np.inf if fit is None else float(fit.standard_parameters[9::10].sum())
-    if LIGHTER * mass <= float(turned[0].values["turned_mass"]):
-        return found
-    values = {**turned[0].values, "alternative": found[0].text, "other_mass": mass}
-    return [replace(turned[0], cause="gravity or a joint", values=values)]
-
-
-def _left_by(found: list[Finding]) -> float:
-    """Share of the held-out error that a remedy leaves; 1 where it was not tried on held-out parts."""
-    trial = found[0].trial
-    return 1.0 if trial is None or trial.measure != "held-out error" else trial.after / trial.before
+    return Verdict(tuple(found), feasible.relative_error, held, compared)
 
 
 def _unexplained(fit: Fit) -> list[Finding]:
@@ -261,86 +249,10 @@ def _friction(
     found = Finding("driving friction", joint=", ".join(backwards), values={"what": what})
     signs = np.full(model.n, -1.0) if everything else np.where(power < -DRIVING * sd, -1.0, 1.0)
     turned = [signed(data, signs, torques_only=True) for data in datasets]
-    other = None if again is None else _again(again, fit.data.model, turned, fit)
+    other = None if again is None else refitted(again, fit.data.model, turned, fit)
     if other is None or not other.relative_error < feasible.relative_error:
         return [found]
-    return [replace(found, trial=_tried(again, fit, datasets, fit.data.model, turned))]
-
-
-def _tried(
-    again: Callable[[Fit], FeasibleFit] | None,
-    fit: Fit,
-    datasets: Sequence[Dataset],
-    model: Model,
-    turned: Sequence[Dataset],
-) -> Trial | None:
-    """The trial of another model and recordings, by consistent fits of parts of the motion."""
-    if again is None:
-        return None
-    before, after = (
-        held_out_errors(one, data, weights=fit.weights, estimate=lambda part: again(part).beta)
-        for one, data in ((fit.data.model, datasets), (model, turned))
-    )
-    return compared(before, after)
-
-
-def _again(
-    again: Callable[[Fit], FeasibleFit], model: Model, datasets: Sequence[Dataset], fit: Fit
-) -> FeasibleFit | None:
-    """The consistent fit of recordings read in another way."""
-    try:
-        return again(wls(compress(model, datasets), fit.weights))
-    except CasidError:
-        return None
-
-
-def _other_gravity(
-    readings: Readings, datasets: tuple[Dataset, ...], feasible: FeasibleFit, again: Callable[[Fit], FeasibleFit] | None
-) -> tuple[list[Finding], bool]:
-    """Gravity the other way, or along the best other axis, where that follows from consistent bodies only.
-
-    Also whether their residual alone proves it.
-    """
-    if again is None or not readings.gravity.any():
-        return [], False
-    here, own = readings.residual(readings.regressor()), readings.gravity
-    others = [(name, g, left) for name, g, left in readings.axes() if float(g @ own) < 0.99 * float(own @ own)]
-    opposite = [one for one in others if float(one[1] @ own) < -0.99 * float(own @ own)]
-    if not opposite:  # a slanted base
-        opposite = [(",".join(f"{-x:.3g}" for x in own), -own, readings.residual(readings.regressor(-own)))]
-    across = [one for one in others if one[0] != opposite[0][0]]
-    found: list[tuple[float, Finding, bool]] = []
-    for name, g, left in (*opposite, min(across, key=lambda one: one[2])):
-        if left <= UNDECIDED * here:
-            found += _with_gravity(name, g, datasets, feasible, again)
-    if not found:
-        return [], False
-    _, finding, proven = min(found, key=lambda one: one[0])
-    return [finding], proven
-
-
-def _with_gravity(
-    name: str, g: Array, datasets: tuple[Dataset, ...], feasible: FeasibleFit, again: Callable[[Fit], FeasibleFit]
-) -> list[tuple[float, Finding, bool]]:
-    """The mass with gravity along another axis, the finding, and whether the residual proves it; nothing if worse."""
-    model = feasible.model
-    turned = Model(model.robot, model.terms, g, model.velocity_deadband)
-    other = _again(again, turned, datasets, feasible.fit)
-    if other is None:
-        return []
-    ratio = float(np.sqrt(other.solution.total / feasible.solution.total))
-    weights = [float(f.standard_parameters[9::10].sum()) for f in (other, feasible)]
-    better = ratio < LIGHTER_FIT and weights[0] < LIGHTER_FIT * weights[1]
-    lighter = ratio < EQUAL_FIT and weights[0] < LIGHTER * weights[1]
-    if not (ratio < PROVEN or better or lighter):
-        return []
-    values: dict[str, float | str] = {
-        "turned_mass": weights[0], "mass": weights[1], "reading": 100 * ratio, "direction": name,
-    }  # fmt: skip
-    trial: Trial | None = Trial("total mass", weights[1], weights[0])
-    if ratio < LIGHTER_FIT:
-        trial = _tried(again, feasible.fit, datasets, turned, datasets)
-    return [(weights[0], Finding("gravity of lighter links", values=values, trial=trial), ratio < PROVEN)]
+    return [replace(found, trial=tried(again, fit, datasets, fit.data.model, turned))]
 
 
 def _strength(robot: Robot, datasets: tuple[Dataset, ...], feasible: FeasibleFit) -> list[Finding]:

@@ -5,14 +5,19 @@ With errors uniform in +-b h_j, h_j the dry friction by the robot's parameters, 
 scale, load and drifts x have the density ``max_ij |e_ij(x) / h_j|^-N``, N torques in all. (Without dry friction in the
 parameters each joint has a bound of its own.) The mean is Pitman's estimate, of least expected square among those that
 shift with the data (Pitman 1939); its errors fall as 1/N, those of least squares as 1/sqrt(N). Mean and intervals are
-those of draws (Gibbs steps for b, hit and run for x: Smith 1984), and taken where this likelihood exceeds the normal
-one, the robot's parameters are given, and poses suffice.
+those of draws (Gibbs steps for b, hit and run for x: Smith 1984), and taken where the robot's parameters are given,
+poses suffice, and bounded errors are the more probable ones: the likelihood of each kind of error is integrated over x
+and over its scale, of the same priors (``1 / b``, ``1 / sigma``), in closed form over the scale and by importance
+sampling over x. The largest likelihoods would not do: bounded errors follow the extremes of a few normal ones.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln, logsumexp
 
 from casid.identification.loads._equations import DETERMINED, LoadStack
 
@@ -20,6 +25,8 @@ Array = NDArray[np.float64]
 
 #: Draws of unknowns under bounded errors, those at the start that are dropped, and steps of x for one of the bounds.
 DRAWS, DROPPED, SWEEP = 12_000, 2_000, 4
+#: Draws of importance sampling, degrees of freedom of their Student distribution, and turns of the joints' weights.
+SAMPLED, FREEDOM, TURNS = 4_000, 5, 10
 
 
 def bounded_load(
@@ -44,10 +51,8 @@ def bounded_load(
     U, W = U[:, sure], s[sure, None] * Vt[sure] * scale  # A x = U z with z = W x
     if np.bincount(owner).min() <= U.shape[1] + 1 or not (y - U @ (U.T @ y)).any():
         return None
-    draws, uniform = _uniform_draws(U, y, owner)
-    left = y - U @ (U.T @ y)
-    normal = sum(0.5 * len(own) * np.log(2 * np.pi * np.exp(1) * np.mean(own**2)) for own in _by(left, owner))
-    if uniform >= normal:
+    draws = _uniform_draws(U, y, owner)
+    if not _bounded_are_likelier(U, y, owner, draws):
         return None
     x = draws @ np.linalg.pinv(W).T
     if not (x[:, 9] > 0).all():
@@ -60,21 +65,63 @@ def bounded_load(
     return root @ W, root @ draws.mean(axis=0), float(len(y) - U.shape[1]), 1.0, known
 
 
-def _by(e: Array, owner: NDArray[np.int64]) -> list[Array]:
-    return [e[owner == k] for k in range(int(owner.max()) + 1)]
+def _bounded_are_likelier(U: Array, y: Array, owner: NDArray[np.int64], draws: Array) -> bool:
+    """Whether bounded errors explain ``y = U z + e`` better than normal ones, whatever z and the scales are.
+
+    With M_j the largest and S_j the sum of squares of the n_j errors of owner j, and the prior ``1 / scale``, the
+    scales are integrated out: ``(2 M_j)^-n_j / n_j`` and ``Gamma(n_j / 2) (pi S_j)^(-n_j / 2) / 2``.
+    """
+    counts = np.bincount(owner)
+    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+
+    def bounded(z: Array) -> Array:
+        largest = np.maximum.reduceat(np.abs(y[:, None] - U @ z.T), starts, axis=0)
+        return np.asarray(-counts @ np.log(2.0 * largest) - np.log(counts).sum())
+
+    def normal(z: Array) -> Array:
+        squares = np.add.reduceat((y[:, None] - U @ z.T) ** 2, starts, axis=0)
+        constant = (gammaln(counts / 2.0) - np.log(2.0)).sum()
+        return np.asarray(constant - (counts / 2.0) @ np.log(np.pi * squares))
+
+    middle, variances = U.T @ y, np.ones(len(counts))
+    for _ in range(TURNS):  # least squares weighted by the errors of each owner
+        variances = np.add.reduceat((y - U @ middle) ** 2, starts) / counts
+        weighted = U / variances[owner, None]
+        middle = np.linalg.solve(weighted.T @ U, weighted.T @ y)
+    spread = np.linalg.inv((U / variances[owner, None]).T @ U)
+    likelier = _integral(bounded, draws.mean(axis=0), np.cov(draws.T)) - _integral(normal, middle, spread)
+    return bool(likelier > 0.0)
 
 
-def _uniform_draws(U: Array, y: Array, owner: NDArray[np.int64]) -> tuple[Array, float]:
-    """Draws of z, ``y = U z + e`` with e uniform within its owner's bound, and the least negative log likelihood."""
+def _integral(logarithm: Callable[[Array], Array], middle: Array, covariance: Array) -> float:
+    """Logarithm of the integral of a density over z, by importance sampling from a Student distribution about it.
+
+    Parameters
+    ----------
+    logarithm
+        Of the density, at points of shape (SAMPLED, d).
+    middle, covariance
+        Of z, approximately.
+    """
+    rng, d = np.random.default_rng(0), len(middle)
+    root = np.linalg.cholesky(covariance)
+    normal, chi = rng.normal(size=(SAMPLED, d)), rng.chisquare(FREEDOM, SAMPLED) / FREEDOM
+    t = normal / np.sqrt(chi)[:, None]
+    known = gammaln((FREEDOM + d) / 2) - gammaln(FREEDOM / 2) - d / 2 * np.log(FREEDOM * np.pi)
+    own = known - (FREEDOM + d) / 2 * np.log1p((t**2).sum(axis=1) / FREEDOM) - np.log(np.diag(root)).sum()
+    return float(logsumexp(logarithm(middle + t @ root.T) - own) - np.log(SAMPLED))
+
+
+def _uniform_draws(U: Array, y: Array, owner: NDArray[np.int64]) -> Array:
+    """Draws of z, ``y = U z + e`` with e uniform within its owner's bound."""
     rng, counts = np.random.default_rng(0), np.bincount(owner)
     z = U.T @ y
-    e, draws, least = y - U @ z, np.empty((DRAWS, U.shape[1])), np.inf
+    e, draws = y - U @ z, np.empty((DRAWS, U.shape[1]))
     bound = np.abs(e)
     for k in range(DRAWS):
         if k % SWEEP == 0:
             largest = np.zeros(len(counts))
             np.maximum.at(largest, owner, np.abs(e))
-            least = min(least, float(counts @ np.log(2.0 * largest)))
             bound = (largest * rng.uniform(size=len(counts)) ** (-1.0 / counts))[owner]
         step = rng.normal(size=len(z))
         slope = U @ step
@@ -82,4 +129,4 @@ def _uniform_draws(U: Array, y: Array, owner: NDArray[np.int64]) -> tuple[Array,
         length = rng.uniform(ends[0].max(), ends[1].min())
         z, e = z + length * step, e - length * slope
         draws[k] = z
-    return draws[DROPPED:], least
+    return draws[DROPPED:]

@@ -1,37 +1,36 @@
 """Injected faults: does the headline name each, is each remedy one that was tried and is better, are clean ones right?
 
-Numbers of the verdict were set on `SET_ON`; the table's row is judged on all robots and names the split.
+Numbers of the verdict were set on `SET_ON`; the table's row is judged on all robots and names the split. Each fault and
+each clean piece is a piece of the row: what was found is kept while the code that it exercises is unchanged, so that
+several runs add up. ``python -m benchmarks.real.faults UR10`` in ``scripts/``: one robot, case by case.
 """
 
 from __future__ import annotations
 
+import argparse
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
 
-import casid
 from benchmarks import recordings
-from benchmarks.measure import Measure, data_folder
-from benchmarks.real.simulated import TORQUE_NOISE, fourier, nominal
+from benchmarks.measure import Measure
+from benchmarks.pieces import digest, measured
+from benchmarks.real.raw_recordings import IDENTIFYING, JUDGED_ON, SET_ON, recording_of
 from casid.description import Robot
-from casid.dynamics import Model
 from casid.errors import CasidError
 from casid.identification import Checks, ModelOptions, identify
-from casid.measurement import Dataset, Processing, read_dataset
+from casid.measurement import Dataset, Processing
 
 Result = tuple[str, bool]
-Case = tuple[Robot, Dataset]
-#: Robots whose recordings numbers of the verdict were set on, and those that judge them.
-SET_ON = ("AR5", "UR10e", "Rokae", "Panda")
-JUDGED_ON = ("Kinova", "UR10", "KR300", "TX40", "simulated")
 #: Of ``--quick``.
 FEW = ("UR10e", "UR10")
-KR300_GAINS = (256.85714285714283, 267.42857142857144, 252.33333333333334, 221.0, 239.61904761904762, 154.3231343283582)
+#: Seconds after which no other piece is begun, and the files that the verdict depends on.
+SECONDS = 1500
+EXERCISED = (*IDENTIFYING, "casid/identification/diagnosis/*.py", "scripts/benchmarks/real/faults.py")
 #: Words by which a refusal names a fault of a kind: a refusal without them names nothing.
 REFUSAL_NAMES = {
     "gravity": ("gravity",), "sign": ("sign", "reversed"), "joint order": ("exchanged", "order of"),
@@ -41,59 +40,6 @@ REFUSAL_NAMES = {
 }  # fmt: skip
 #: Clean pieces that each recording is cut into, beside the whole: the first, middle and last two thirds and halves.
 PIECES, SHARES = 6, (2 / 3, 1 / 2)
-
-
-@cache
-def recording_of(name: str) -> Case:
-    """Robot and raw recording."""
-    folder = data_folder()
-    if name == "Panda":
-        return casid.load_robot("panda"), recordings.panda_raw()
-    if name == "AR5":
-        robot = casid.load_robot(folder / "ar5" / "ar5_kinematics_only.toml")
-        return robot, read_dataset(folder / "ar5" / "recording.npz")
-    if name == "Rokae":
-        data = read_dataset(folder / "rokae_xmate" / "excitation.npz", rate=1000.0)
-        return recordings.rokae()[0].robot, data
-    if name == "Kinova":
-        columns = {"t": "t_ms", "tau": "tau_current"}
-        path = folder / "kinova_gen3" / "opti_traj_testing1.npz"
-        data = read_dataset(path, columns=columns, time_scale=1e-3, unwrap=True)
-        return recordings.kinova()[0].robot, data
-    if name == "UR10":
-        robot = casid.load_robot(folder / "ur10_unisa" / "ur10_unisa.toml")
-        return robot, read_dataset(folder / "ur10_unisa" / "exciting_trajectory.npz")
-    if name == "KR300":
-        columns = {"q": "act_pos_mot_deg", "dq": "act_vel_mot_deg_per_s", "tau": "act_torque_abs_nm"}
-        zero = [0, -np.pi / 2, np.pi / 2, 0, 0, 0]
-        path = folder / "kr300" / "recording_A.npz"
-        data = read_dataset(path, columns=columns, degrees=True, gains=KR300_GAINS, position_offset=zero)
-        return casid.load_robot(folder / "kr300" / "kr300.toml"), data
-    if name == "TX40":
-        reduction = np.diag([32.0, 32, 45, -48, 45, 32])
-        reduction[5, 4] = 32
-        data = read_dataset(
-            folder / "tx40" / "recording.npz", columns={"q": "pos_motor", "tau": "tau_motor"}, rate=5000.0,
-            transmission=reduction, position_offset=[0, -np.pi / 2, np.pi / 2, 0, 0, 0], between=(0.0, 7.5),
-        )  # fmt: skip
-        return casid.load_robot("tx40"), data
-    if name == "simulated":
-        return _simulated()
-    data = recordings.ur10e_raw()
-    return casid.load_robot("ur10e"), replace(data, t=data.t - data.t[0])
-
-
-def _simulated() -> Case:
-    """An arm with its nominal bodies, viscous and Coulomb friction, rotors and noise; 30 s at 500 Hz."""
-    robot = casid.load_robot("kuka_iiwa")
-    model = Model(robot, ("viscous", "coulomb", "offset", "rotor"))
-    t = np.arange(0.0, 30.0, 2e-3)
-    q, dq, ddq = fourier(robot.n, t, 0.08, 3, 0.35)
-    parameters = model.parameters(nominal(robot), np.tile([2.0, 3.0, -0.3, 0.2], robot.n))
-    tau = np.array(model.inverse_dynamics.map(len(t))(q.T, dq.T, ddq.T, parameters)).T
-    tau += TORQUE_NOISE * np.random.default_rng(0).normal(size=tau.shape)
-
-    return robot, Dataset(t, q, tau, name="simulated")
 
 
 def _columns(
@@ -194,7 +140,7 @@ def judged(robot: Robot, data: Dataset) -> Judged:
     except CasidError as error:
         return Judged(f"refused: {error}", "refused", True)
     assert found is not None
-    own = sorted((f for f in found.findings if f.about == "torques"), key=lambda f: not f.wrong)
+    own = found.about("torques")
     trials = [f.trial for f in own if f.remedy and f.trial is not None]
     remedies = tuple(t.measure if t.after < t.before else "worse" for t in trials)
     return Judged(found.torques, own[0].kind if own else "", any(f.wrong for f in own), remedies)
@@ -214,11 +160,15 @@ def case(name: str, fault: str | None, piece: int = 0) -> tuple[tuple[str, ...],
     return (), robot, data
 
 
-def _judged(name: str, fault: str | None, piece: int = 0) -> tuple[bool, Judged]:
-    """Whether the headline opens with a fault (clean: whether nothing is wrong), and what was found."""
+def judged_case(name: str, fault: str | None, piece: int = 0) -> dict[str, Any]:
+    """What was found, and whether the headline opens with the fault (clean: whether nothing is wrong)."""
     kinds, robot, data = case(name, fault, piece)
     found = judged(robot, data)
-    return (not found.wrong if fault is None else names(found, kinds)), found
+    right = not found.wrong if fault is None else names(found, kinds)
+    return {
+        "robot": name, "fault": fault, "right": right, "headline": found.headline, "first": found.first,
+        "remedies": list(found.remedies),
+    }  # fmt: skip
 
 
 def names(found: Judged, kinds: tuple[str, ...]) -> bool:
@@ -229,29 +179,45 @@ def names(found: Judged, kinds: tuple[str, ...]) -> bool:
     return any(word in headline for kind in kinds for word in REFUSAL_NAMES[kind])
 
 
+def cases(only: tuple[str, ...], pieces: int = PIECES) -> dict[str, Callable[[], dict[str, Any]]]:
+    """What judges each case of these robots, by its name: clean recordings, pieces of them, and faults."""
+    work: dict[str, Callable[[], dict[str, Any]]] = {}
+    for name in only:
+        for k in range(pieces + 1):
+            work[f"{name}, clean {k or 'whole'}"] = partial(judged_case, name, None, k)
+        for fault in faults(*recording_of(name)):
+            work[f"{name}, {fault.name}"] = partial(judged_case, name, fault.name)
+    return work
+
+
 def verdicts(only: tuple[str, ...] = (*SET_ON, *JUDGED_ON), pieces: int = PIECES, jobs: int = 2) -> Result:
     """All faults of these robots, the clean recordings and their pieces, spread over processes."""
-    work: list[tuple[str, str | None, int]] = [(name, None, k) for name in only for k in range(pieces + 1)]
-    for name in only:
-        work += [(name, fault.name, 0) for fault in faults(*recording_of(name))]
-    made = list(zip(work, Parallel(n_jobs=jobs)(delayed(_judged)(*one) for one in work), strict=True))
-    return summary(made, only)
+    work = cases(only, pieces)
+    made = measured("faults", digest(*EXERCISED), work, SECONDS, jobs)
+    text, met = summary(made)
+    left = [part for part in work if part not in made]
+    parts = (
+        text,
+        f"set on {', '.join(n for n in SET_ON if n in only)}",
+        f"{len(left)} not yet measured" if left else "",
+    )
+    return "; ".join(filter(None, parts)), met and not left
 
 
-def summary(made: list[tuple[tuple[str, str | None, int], tuple[bool, Judged]]], only: tuple[str, ...]) -> Result:
+def summary(made: Mapping[str, Mapping[str, Any]]) -> Result:
     """The row of the table."""
-    clean = [(one, result) for one, result in made if one[1] is None]
-    faulty = [(one, result) for one, result in made if one[1] is not None]
-    alarms = [f"{name} {piece or 'whole'}: {found.headline}" for (name, _, piece), (good, found) in clean if not good]
-    missed = [f"{name} {fault}: {found.headline[:90]}" for (name, fault, _), (good, found) in faulty if not good]
-    measures = [measure for _, (_, found) in made for measure in found.remedies]
+    clean = {part: one for part, one in made.items() if one["fault"] is None}
+    faulty = {part: one for part, one in made.items() if one["fault"] is not None}
+    alarms = [f"{part}: {one['headline']}" for part, one in clean.items() if not one["right"]]
+    missed = [f"{part}: {one['headline'][:90]}" for part, one in faulty.items() if not one["right"]]
+    measures = [measure for one in made.values() for measure in one["remedies"]]
     named = len(faulty) - len(missed)
-    refused = sum(found.first == "refused" for _, (_, found) in faulty)
+    refused = sum(one["first"] == "refused" for one in faulty.values())
     text = (
         f"{named} of {len(faulty)} named by the headline's first finding ({refused} refused, which counts only where "
         f"the refusal names the fault); {len(alarms)} false alarms of {len(clean)}"
         f"{': ' + '; '.join(alarms) if alarms else ''}; remedies by {dict(sorted(Counter(measures).items()))}; missed: "
-        f"{'; '.join(missed) or 'none'}; set on {', '.join(n for n in SET_ON if n in only)}"
+        f"{'; '.join(missed) or 'none'}"
     )
     return text, named >= 0.95 * len(faulty) and not alarms and "worse" not in measures
 
@@ -266,3 +232,10 @@ FAULT_ROWS = (
         left_out="most robots",
     ),
 )
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("robots", nargs="*", default=[*SET_ON, *JUDGED_ON])
+    for robot_name in parser.parse_args().robots:
+        for part_name, one_piece in measured("faults", digest(*EXERCISED), cases((robot_name,)), SECONDS, 1).items():
+            print("right" if one_piece["right"] else "WRONG", part_name, one_piece["headline"], sep=": ", flush=True)

@@ -9,7 +9,8 @@ from joblib import Parallel, delayed
 
 import casid
 from benchmarks.measure import Measure, data_folder
-from benchmarks.real.faults import JUDGED_ON, SET_ON, judged, recording_of
+from benchmarks.real.faults import judged
+from benchmarks.real.raw_recordings import JUDGED_ON, SET_ON, recording_of
 from benchmarks.real.truth import blind
 from casid.description import Robot
 
