@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from casid.output_error import FREE, FreeRuns, Servo, identify_from_commands
-from casid.output_error._choice import TERMS, _restarted
+from casid.output_error._choice import TERMS
+from casid.output_error._contacts import restarted
 from casid.output_error._search import Search
 from casid.testing import broadband_commands, commanded_motion
 
@@ -71,8 +72,8 @@ def test_pieces_begin_at_the_end_of_the_play_that_costs_least(arm):
     ends = {}
     for name, shift in {"one": 0.0, "other": 1.0}.items():
         point = runs.point(np.array([0.04]))
-        sides = _restarted(search, point).starts[0][4:6] if name == "one" else ends["one"]
+        sides = restarted(search, point).starts[0][4:6] if name == "one" else ends["one"]
         point.starts[0][4:6] = sides + shift * np.where(sides == 0.0, 0.04, 0.0)
-        ends[name] = _restarted(search, point).starts[0][4:6]
-        assert search.value(_restarted(search, point)) <= search.value(point)
+        ends[name] = restarted(search, point).starts[0][4:6]
+        assert search.value(restarted(search, point)) <= search.value(point)
     assert ends["other"] == pytest.approx(ends["one"], abs=0.03)
