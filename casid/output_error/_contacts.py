@@ -28,6 +28,8 @@ _SOFT, _DESCENT = (160.0, 640.0), 5
 #: Most shaken starts, and how far they are shaken, in standard deviations of the parameters; they end after so many in
 #: turn that do not lower the cost, which is that of independent errors of variance 1, by that much.
 _SHAKES, _SHAKEN, _IDLE, _GAIN = 40, (3.0, 10.0), 6, 1.0
+#: One of so many minima counts as being as good as the best at least.
+_QUARTER = 4
 #: A decrease of the cost, which is that of independent errors of variance 1, that is not worth a step.
 _ENOUGH = 0.05
 
@@ -145,7 +147,8 @@ def shaken(search: Search, point: Point) -> Minima:
     about the best one with a multiple of the covariance that the smooth trend gives it, initial states that fit badly
     within their spread (iterated local search; Lourenco, Martin and Stuetzle 2003), until several in turn find nothing
     better. The cost that the best minimum has beyond that of the encoders' noise says how far it may be from the true
-    one; others whose cost is not higher than its by more than that, and the bound of a joint region of 95 %, are as good.
+    one; others whose cost is not higher than its by more than that, and the bound of a joint region of 95 %, are as
+    good, and at least a quarter of all: which of them is the best is chance.
     """
     runs, rng = search.runs, np.random.default_rng(0)
     search.rescale(point)
@@ -171,12 +174,16 @@ def shaken(search: Search, point: Point) -> Minima:
         if cost < value:
             found.append((best.theta, value))
             best, value = tried, cost
+        if search.progress is not None:
+            search.progress(f"contacts: {1e3 * normal.rms:.3g} mrad", number + 1, _SHAKES)
         if idle == _IDLE:
             break
     count = sum(piece.measured.size for piece in runs.pieces)
     excess = max(0.0, value - count * noise / (search.scale**2 * search.inflation))
     slack = excess + float(chi2.ppf(0.95, len(best.theta)))
-    away = [theta - best.theta for theta, cost in found if cost <= value + slack]
+    found.sort(key=lambda one: one[1])
+    least = max(value + slack, found[len(found) // _QUARTER][1])
+    away = [theta - best.theta for theta, cost in found if cost <= least]
     return Minima(
         best, np.asarray(np.mean([np.outer(x, x) for x in away] or [np.zeros((len(best.theta),) * 2)], axis=0))
     )
