@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,9 +26,9 @@ _CONTACTS = (0.6, 2.5, 10.0, 40.0, 160.0)
 _STAGE, _QUADRATIC = 6, 1e6
 #: Stiffnesses of the contacts whose derivatives lead on where the errors are those of hard contacts; iterations.
 _SOFT, _DESCENT = (160.0, 640.0), 5
-#: Most shaken starts, and how far they are shaken, in standard deviations of the parameters; they end after so many in
+#: Most shaken starts, and how far they are drawn, in standard deviations of the parameters; they end after so many in
 #: turn that do not lower the cost, which is that of independent errors of variance 1, by that much.
-_SHAKES, _SHAKEN, _IDLE, _GAIN = 40, (3.0, 10.0), 6, 1.0
+_SHAKES, _SHAKEN, _IDLE, _GAIN = 40, 6.0, 6, 1.0
 #: One of so many minima counts as being as good as the best at least.
 _QUARTER = 4
 #: A decrease of the cost, which is that of independent errors of variance 1, that is not worth a step.
@@ -140,15 +141,43 @@ class Minima:
     scatter: Array
 
 
+def _drawn(search: Search, best: Point, normal: Normal, errors: Array, size: float, rng: np.random.Generator) -> Point:
+    """A point drawn about the best with a multiple of the deviations that the smooth trend gives it.
+
+    Initial states of pieces that fit badly are drawn within their spread.
+    """
+    D = search.scaling(normal, best.theta)
+    w, V = np.linalg.eigh(normal.A / np.outer(D, D))
+    spread = V / np.sqrt(np.maximum(w, 1e-9 * w[-1]))
+    theta = np.clip(best.theta + size * spread @ rng.standard_normal(len(w)) / D, search.lower, search.upper)
+    bad = errors > MISFIT**2 * np.median(errors)
+    starts = [start + own * piece.spread * rng.standard_normal(len(start))
+              for start, own, piece in zip(best.starts, bad, search.runs.pieces, strict=True)]  # fmt: skip
+    return Point(theta, starts)
+
+
+def _without(search: Search, best: Point, left: Sequence[int]) -> Point:
+    """The best point led on without some pieces, whose initial states stay."""
+    runs, kept = copy(search.runs), [k for k in range(len(best.starts)) if k not in left]
+    runs.pieces = [search.runs.pieces[k] for k in kept]
+    part = replace(search, runs=runs, history=[])
+    made, _ = _led(part, Point(best.theta, [best.starts[k] for k in kept]))
+    search.runs.rollouts += (runs.rollouts - search.runs.rollouts) * len(kept) / len(best.starts)
+    starts = list(best.starts)
+    for k, start in zip(kept, made.starts, strict=True):
+        starts[k] = start
+    return Point(made.theta, starts)
+
+
 def shaken(search: Search, point: Point) -> Minima:
     """Searches from shaken starts, each by the derivatives of soft contacts.
 
     The errors of hard contacts are a rough function of the parameters with many minima close together. Starts are drawn
-    about the best one with a multiple of the covariance that the smooth trend gives it, initial states that fit badly
-    within their spread (iterated local search; Lourenco, Martin and Stuetzle 2003), until several in turn find nothing
-    better. The cost that the best minimum has beyond that of the encoders' noise says how far it may be from the true
-    one; others whose cost is not higher than its by more than that, and the bound of a joint region of 95 %, are as
-    good, and at least a quarter of all: which of them is the best is chance.
+    about the best one, or are minima of a part of the pieces, those that fit badly rather left out (iterated local
+    search; Lourenco, Martin and Stuetzle 2003), until several in turn find nothing better. The cost that the best
+    minimum has beyond that of the encoders' noise says how far it may be from the true one; others whose cost is not
+    higher than its by more than that, and the bound of a joint region of 95 %, are as good, and at least a quarter of
+    all: which of them is the best is chance.
     """
     runs, rng = search.runs, np.random.default_rng(0)
     search.rescale(point)
@@ -157,18 +186,14 @@ def shaken(search: Search, point: Point) -> Minima:
     found, idle = list[tuple[Array, float]](), 0
     for number in range(_SHAKES):
         shown = runs.simulate(best)
-        errors = [float(np.sqrt(np.mean((p.measured - q) ** 2))) for p, q in zip(runs.pieces, shown, strict=True)]
+        errors = np.array([np.mean((p.measured - q) ** 2) for p, q in zip(runs.pieces, shown, strict=True)])
         normal = softened(search, best)
-        D = search.scaling(normal, best.theta)
-        w, V = np.linalg.eigh(normal.A / np.outer(D, D))
-        spread = V / np.sqrt(np.maximum(w, 1e-9 * w[-1]))
-        size = _SHAKEN[number % len(_SHAKEN)] * max(1.0, normal.rms / np.sqrt(noise))
-        theta = best.theta + size * spread @ rng.standard_normal(len(w)) / D
-        starts = [
-            start + (error > MISFIT * np.median(errors)) * piece.spread * rng.standard_normal(len(start))
-            for start, error, piece in zip(best.starts, errors, runs.pieces, strict=True)
-        ]
-        tried, cost = _led(search, restarted(search, Point(np.clip(theta, search.lower, search.upper), starts)))
+        if number % 2:
+            share = (errors + noise) / (errors + noise).sum()
+            changed = _without(search, best, rng.choice(len(errors), len(errors) // 3, False, share).tolist())
+        else:
+            changed = _drawn(search, best, normal, errors, _SHAKEN * max(1.0, normal.rms / np.sqrt(noise)), rng)
+        tried, cost = _led(search, restarted(search, changed))
         found.append((tried.theta, cost))
         idle = 0 if cost < value - _GAIN else idle + 1
         if cost < value:
@@ -184,9 +209,7 @@ def shaken(search: Search, point: Point) -> Minima:
     found.sort(key=lambda one: one[1])
     least = max(value + slack, found[len(found) // _QUARTER][1])
     away = [theta - best.theta for theta, cost in found if cost <= least]
-    return Minima(
-        best, np.asarray(np.mean([np.outer(x, x) for x in away] or [np.zeros((len(best.theta),) * 2)], axis=0))
-    )
+    return Minima(best, np.asarray(np.mean([np.outer(x, x) for x in away], axis=0)))
 
 
 def kept_minima(kept: Kept, search: Search, point: Point) -> tuple[Point, Array]:
