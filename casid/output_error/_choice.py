@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.codegen import evaluate_batch
+from casid.output_error._contacts import held_stiffness, searched
 from casid.output_error._kept import Kept
-from casid.output_error._rollout import DRIVE
 from casid.output_error._runs import FreeRuns, Parameter, Point
 from casid.output_error._search import Normal, Search
-from casid.output_error._servo import KINDS, QUANTITIES, Unknown
+from casid.output_error._servo import QUANTITIES, Unknown
 
 Array = NDArray[np.float64]
 Starts = Callable[[FreeRuns, Array], Sequence[Mapping[str, Array]]]
@@ -25,12 +24,6 @@ Starts = Callable[[FreeRuns, Array], Sequence[Mapping[str, Array]]]
 _SHARE = 0.05
 #: Iterations of the search with a term: where it is screened, and where it is judged (contacts: four times as many).
 _SCREENED, _ITERATIONS = 4, 4
-#: Stages of a search with play: the stiffness of its contact as multiples of what the drive's law and inertia have.
-_CONTACTS = (0.6, 2.5, 10.0, 40.0, 160.0)
-#: They are gone through where the errors stay beyond so many deviations of the encoders' noise.
-_MISFIT = 2.0
-#: Iterations in each of them; errors count quadratically there: a robust loss gives up motions that contacts missed.
-_STAGE, _QUADRATIC = 6, 1e6
 #: Length of the pieces that terms are screened on [s].
 _SCREEN = 40.0
 
@@ -62,22 +55,16 @@ def _warm(runs: FreeRuns, theta: Array) -> Sequence[Mapping[str, Array]]:
     return [{"warm_up": 0.05 * same, "warm_time": max(part * span, 1.0) * same} for part in (0.1, 0.4)]
 
 
-def _held(runs: FreeRuns, theta: Array) -> Array:
-    """Stiffness of the servo, or of the drive's inertia at 1 Hz where that is larger [N.m/rad], shape (n,)."""
-    table = runs.table(theta)
-    return np.asarray(np.maximum(table[:, 0], table[:, 2] * (2 * np.pi) ** 2))
-
-
 def _brushed(runs: FreeRuns, theta: Array) -> Sequence[Mapping[str, Array]]:
     """Stiffnesses before sliding by multiples of the servo's."""
-    gain, inertia = _held(runs, theta), runs.table(theta)[:, 2]
+    gain, inertia = held_stiffness(runs, theta), runs.table(theta)[:, 2]
     return [{"bristle_stiffness": part * gain, "bristle_damping": 0.2 * np.sqrt(part * gain * inertia)}
             for part in (1.0, 5.0)]  # fmt: skip
 
 
 def _sprung(runs: FreeRuns, theta: Array) -> Sequence[Mapping[str, Array]]:
     """Stiffnesses by multiples of what the drive's inertia and the sampling can show."""
-    gain = _held(runs, theta)
+    gain = held_stiffness(runs, theta)
     return [{"stiffness": part * gain, "joint_damping": 0.01 * part * gain} for part in (2.0, 8.0, 30.0)]
 
 
@@ -153,14 +140,14 @@ def with_terms(
             one = _kept_screening(kept, f"term {len(added)}", _part(search, point), one.name, one)
             if one.share <= _SHARE:
                 continue
-        before, plainly = search.runs.rollouts, search
-        if "backlash" in TERMS[one.name].attributes and contact < search.runs.step:  # contact: of first order in it
+        before, plainly, play = search.runs.rollouts, search, "backlash" in TERMS[one.name].attributes
+        if play and contact < search.runs.step:  # contact: of first order in it
             plainly = replace(search, runs=search.runs.stepped(contact), budget=before + search.runs.cost * _ITERATIONS)
             _, point, normal = kept.searched(f"plain before {one.name}", plainly, partial(plainly.ran, point, 2))
         start = Point(np.append(point.theta, one.first), [x.copy() for x in point.starts])
         wide = _extended(plainly, one)
         wide, tried, reached = kept.searched(
-            f"with {one.name}", wide, partial(_searched, wide, start, plainly is not search)
+            f"with {one.name}", wide, partial(searched, wide, start, play, _ITERATIONS * (4 if play else 1))
         )
         plain, rich = held_out(plainly, point, normal, group), held_out(wide, tried, reached, group)
         search.runs.rollouts = wide.runs.rollouts = plainly.runs.rollouts + wide.runs.rollouts - before
@@ -170,65 +157,6 @@ def with_terms(
         search, point, normal = wide, tried, reached
         added += one.weak.tolist()
     return search, point, normal, np.array(added)
-
-
-def _compliant(search: Search, theta: Array, part: float) -> Search:
-    """The search with contacts of rigid joints made springs, damped critically with the drive's inertia."""
-    runs = copy(search.runs)
-    runs.known, table, held = runs.known.copy(), runs.table(theta), part * _held(runs, theta)
-    k, d = KINDS.index("kj"), KINDS.index("dj")
-    rigid = table[:, k] > QUANTITIES["stiffness"].upper
-    runs.known[rigid, k] = held[rigid]
-    runs.known[rigid, d] = 2.0 * np.sqrt(held * table[:, 2])[rigid]
-    return replace(search, runs=runs, history=[], budget=np.inf)
-
-
-def _staged(search: Search, point: Point) -> Point:
-    """Start of a search with play: that of contacts which are springs first, stiffer from stage to stage.
-
-    Contact without rebound makes the errors a rough function of the parameters, in which Gauss-Newton stops early; a
-    soft contact smooths it (continuation; Allgower and Georg 1990).
-    """
-    for part in _CONTACTS:
-        soft = replace(_compliant(search, point.theta, part), threshold=_QUADRATIC)
-        point, _ = soft.run(_restarted(soft, point), _STAGE)
-        search.runs.rollouts = soft.runs.rollouts
-    return _restarted(search, point)
-
-
-def _searched(search: Search, start: Point, play: bool) -> tuple[Search, Point, Normal]:
-    """The search with a term, directly, and with play by stages too where that leaves a misfit; the better one."""
-    point, normal = search.run(start, _ITERATIONS * (4 if play else 1))
-    if not play or normal.rms <= _MISFIT * float(np.sqrt(np.mean(search.runs.noise**2))):
-        return search, point, normal
-    again = replace(search, history=[], budget=np.inf)
-    other, there = again.run(_staged(again, start), 4 * _ITERATIONS)
-    return (again, other, there) if there.rms < normal.rms else (search, point, normal)
-
-
-def _restarted(search: Search, point: Point) -> Point:
-    """Each piece from the initial state of least cost: as it is, as measured, or a joint at its play's other end.
-
-    Where a joint is in its play no encoder shows, and the cost has a minimum on both sides.
-    """
-    runs, n = search.runs, search.runs.robot.n
-    table = runs.table(point.theta)
-    gap = table[:, KINDS.index("gap")]
-    first = np.array([piece.start[: 2 * n] for piece in runs.pieces])
-    motion = first[:, :n], first[:, n:], np.zeros((len(first), n)), runs.robot.standard_parameters()
-    still = np.asarray(evaluate_batch(runs.model.inverse_dynamics, *motion))[:, :, 0]
-    side = np.where(still > 0.0, 1.0, -1.0) * (1.0 if runs.encoder == DRIVE else -1.0)
-    best, starts = search.costs(point), point.starts
-    for joint in (None, *np.flatnonzero(gap > 0.0).tolist()):
-        tried = runs.point(point.theta)
-        if joint is not None:
-            for k, start in enumerate(tried.starts):
-                start[:] = starts[k]
-                start[2 * n + joint], start[3 * n + joint] = side[k, joint] * gap[joint], 0.0
-        cost = search.costs(tried)
-        starts = [new if a < b else old for old, new, a, b in zip(starts, tried.starts, cost, best, strict=True)]
-        best = np.minimum(best, cost)
-    return Point(point.theta, starts)
 
 
 def _given(runs: FreeRuns, term: Term) -> bool:

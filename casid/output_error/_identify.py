@@ -18,6 +18,7 @@ from casid.errors import DatasetError
 from casid.files._words import listed, near, shown
 from casid.measurement._commands import CommandRecording
 from casid.output_error._choice import TERMS, folds_of, held_out, with_terms
+from casid.output_error._contacts import has_play, kept_minima, softened
 from casid.output_error._kept import Kept, keeping_parts
 from casid.output_error._profile import Profile, profiled
 from casid.output_error._readings import further, with_remedy
@@ -332,15 +333,20 @@ def _fitted(
     finest = options.step / options.refined
     search, point, normal, more = with_terms(search, point, normal, options.folds, options.terms, finest, kept)
     weak, runs = np.append(weak, more), search.runs
-    if runs.step < whole.step:
-        whole = whole.stepped(runs.step)
+    play = has_play(runs, point.theta)
+    if runs.step < whole.step or play:
+        whole = whole.stepped(min(runs.step, finest) if play else runs.step)
     whole.rollouts = runs.rollouts * len(runs.pieces) / len(whole.pieces)
     whole.parameters, whole.servo = runs.parameters, runs.servo
     search = Search(whole, 3, threshold=options.robust, budget=options.budget, progress=progress, history=trace)
     first = whole.point(point.theta) if len(runs.pieces) < len(whole.pieces) else point
     _, point, normal = kept.searched("whole", search, partial(search.ran, first))
     fine = whole.of(whole.recordings, finest)
-    point, normal = search.polished(point, fine)
+    if play:
+        point, search.scatter = kept_minima(kept, search, point)
+        normal = softened(search, point)
+    else:
+        point, normal = search.polished(point, fine)
     whole.rollouts += options.refined * fine.rollouts
     return search, fine, best, point, normal, weak
 

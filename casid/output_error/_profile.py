@@ -85,7 +85,7 @@ class Profiles:
         C, freedom = covariance(search, point, normal)
         D = search.scaling(normal, point.theta)
         inverse = np.linalg.pinv(normal.A / np.outer(D, D), rcond=1e-10, hermitian=True) / np.outer(D, D)
-        self.level, quantile = level, float(student.ppf(0.5 + level / 2, freedom))
+        self.level, quantile = level, student.ppf(0.5 + level / 2, freedom)
         self.half = quantile * np.sqrt(np.maximum(np.diag(C), 1e-300))
         self.threshold = quantile**2 * np.maximum(np.diag(C) / np.maximum(np.diag(inverse), 1e-300), 1.0)
         runs = copy(fine)

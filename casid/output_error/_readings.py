@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from casid.measurement._commands import CommandRecording
 from casid.output_error._runs import FreeRuns, Point
-from casid.output_error._search import Search
+from casid.output_error._search import MISFIT, Search
 from casid.output_error._servo import FREE, Servo, Unknown
 from casid.output_error._start import convex_start
 from casid.output_error._verdict import CommandFinding, tried
@@ -26,8 +26,6 @@ _WINDOW = 0.5
 #: The free runs explain a motion under a standing command if their error changes by less than this share of it; it is
 #: no more than their usual misfit if that changes by less than so many times what it changes by in most windows.
 _EXPLAINED, _USUAL = 0.5, 3.0
-#: A misfit below so many deviations of the encoders' noise needs no reading.
-_MISFIT = 2.0
 #: Ratio of errors below which another reading is named, and below which the result as it stands is wrong.
 _BETTER, _WRONG = 0.75, 0.5
 #: Readings as good as the best, to this ratio, are taken in their order: the plainer one.
@@ -122,7 +120,7 @@ def _tried_readings(
 ) -> list[CommandFinding]:
     """Which of: another gain, a saturated servo, another mass of a body, explains a misfit; each is fitted."""
     rms = np.sqrt(np.mean(np.concatenate(errors) ** 2, axis=0)) / runs.noise
-    if rms.max() < _MISFIT:
+    if rms.max() < MISFIT:
         return []
     part = runs.thinned(_TRIAL)
     known = {(p.attribute, p.joint): float(v) for p, v in zip(runs.parameters, point.theta, strict=True)}

@@ -16,6 +16,8 @@ Array = NDArray[np.float64]
 
 #: Expected decrease of the cost, which is that of independent errors of variance 1, below which the search has ended.
 _CONVERGED = 0.05
+#: A model misses what encoders show where its errors are beyond so many deviations of their noise.
+MISFIT = 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +68,8 @@ class Search:
         Errors beyond so many robust deviations count linearly.
     budget : float
         Runs it may spend.
+    scatter : ndarray, optional
+        Covariance of the parameters by other minima that are as good, where the cost is rough.
     """
 
     runs: FreeRuns
@@ -77,6 +81,7 @@ class Search:
     scale: float = 1e-3
     inflation: float = 1.0
     history: list[float] = field(default_factory=list)
+    scatter: Array | None = None
 
     def __post_init__(self) -> None:
         p = self.runs.parameters

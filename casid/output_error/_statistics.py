@@ -11,7 +11,7 @@ from scipy.stats import t as student
 
 from casid.output_error._rollout import ALL, Branch
 from casid.output_error._runs import Parameter, Point
-from casid.output_error._search import Block, Normal, Search, correlation
+from casid.output_error._search import MISFIT, Block, Normal, Search, correlation
 
 Array = NDArray[np.float64]
 
@@ -69,11 +69,12 @@ class Estimate:
         return self.determined and self.attribute != "bias" and self.low <= 1e-5 and 0 <= self.value
 
 
-def covariance(search: Search, point: Point, normal: Normal) -> tuple[Array, float]:
-    """Covariance of the parameters by data, priors of the user and weak priors, and degrees of freedom.
+def covariance(search: Search, point: Point, normal: Normal) -> tuple[Array, Array]:
+    """Covariance of the parameters by data, priors of the user and weak priors, and degrees of freedom of each.
 
     Fisher information of errors whose correlation counts (each joint's own inflation), or, where that is larger, the
-    variance of scores that the encoders' steps cause (`_steps`), or that of the pieces' scores (White 1982).
+    variance of scores that the encoders' steps cause (`_steps`), or that of the pieces' scores (White 1982); and
+    where the model misses what the encoders show, the variance between motions (`_between`).
     """
     runs = search.runs
     shown = runs.simulate(point)
@@ -84,18 +85,45 @@ def covariance(search: Search, point: Point, normal: Normal) -> tuple[Array, flo
     inverse = np.linalg.pinv(A / np.outer(D, D), rcond=1e-10, hermitian=True) / np.outer(D, D)
     factor = float((normal.squares * inflation).sum() / (normal.count * len(inflation)))
     factor /= search.scale**2 * search.inflation
-    fisher = inverse * max(factor, 1e-300)
-    fisher = _widened(fisher, inverse @ _steps(search, point, normal, shown) @ inverse)
+    C = inverse * max(factor, 1e-300)
+    C = _widened(C, inverse @ _steps(search, point, normal, shown) @ inverse)
     count = sum(len(e) / inflation for e in errors)
-    freedom = max(1.0, float(np.sum(count)) - len(point.theta))
-    if len(normal.blocks) < _PIECES:
-        fisher = fisher * max(1.0, _heterogeneity(normal, point, factor))
-        return fisher, freedom
-    scores = np.array([_score(made, len(point.theta)) for made in normal.blocks])
-    scores = scores - scores.mean(axis=0)
-    m = len(scores)
-    sandwich = inverse @ (scores.T @ scores * m / (m - 1)) @ inverse
-    return _widened(fisher, sandwich), min(freedom, m - 1.0)
+    freedom, m = max(1.0, float(np.sum(count)) - len(point.theta)), len(normal.blocks)
+    if m < _PIECES:
+        C = C * max(1.0, _heterogeneity(normal, point, factor))
+    else:
+        scores = np.array([_score(made, len(point.theta)) for made in normal.blocks])
+        scores = scores - scores.mean(axis=0)
+        C, freedom = _widened(C, inverse @ (scores.T @ scores * m / (m - 1)) @ inverse), min(freedom, m - 1.0)
+    if search.scatter is not None:
+        C = C + search.scatter
+    each = np.full(len(C), freedom)
+    if normal.rms <= MISFIT * float(np.sqrt(np.mean(runs.noise**2))):
+        return C, each
+    between, groups = _between(search, point, normal)
+    wider = np.diag(between) > np.diag(C)
+    return _widened(C, between), np.where(wider, np.minimum(each, groups - 1.0), each)
+
+
+def _between(search: Search, point: Point, normal: Normal) -> tuple[Array, int]:
+    """Covariance of the parameters by how far they move where one motion is left out, and the number of motions.
+
+    The jackknife, ``C = (m - 1) / m sum_k (theta_k - mean) (theta_k - mean)'`` (Efron and Tibshirani 1993, ch. 11),
+    theta_k being the fit without motion k by one Gauss-Newton step. Errors of the model are neither independent between
+    samples nor between repetitions of one motion: what they do to the parameters shows between motions only. Fewer than
+    three motions: between pieces; fewer pieces than three: zero.
+    """
+    motions = [piece.recording.motion for piece in search.runs.pieces]
+    group = motions if len(set(motions)) >= 3 else [str(k) for k in range(len(motions))]
+    names, size = list(dict.fromkeys(group)), len(point.theta)
+    if len(names) < 3:
+        return np.zeros((size, size)), len(names)
+    left = []
+    for name in names:
+        part = search.reduced(normal, [k for k, other in enumerate(group) if other != name], point.theta)
+        left.append(search.step(part, Point(point.theta, []), 1e-3)[0].theta)
+    away = np.array(left) - np.mean(left, axis=0)
+    return np.asarray((len(names) - 1) / len(names) * away.T @ away), len(names)
 
 
 def _heterogeneity(normal: Normal, point: Point, factor: float) -> float:
@@ -195,7 +223,7 @@ def estimates(
     sd = np.sqrt(np.maximum(np.diag(C), 0.0))
     unit = np.where(sd > 0, sd, np.inf)
     rho = C / unit / unit[:, None]
-    width = float(student.ppf(0.975, freedom))
+    width = student.ppf(0.975, freedom)
     parameters, made = search.runs.parameters, []
     for i, p in enumerate(parameters):
         others = np.abs(rho[i]).copy()
@@ -203,7 +231,7 @@ def estimates(
         best = int(others.argmax()) if len(others) > 1 else i
         partner = parameters[best].name if others[best] >= 0.5 else ""
         value = float(point.theta[i])
-        low, high = max(value - width * sd[i], p.lower), min(value + width * sd[i], p.upper)
+        low, high = max(value - width[i] * sd[i], p.lower), min(value + width[i] * sd[i], p.upper)
         opened = bool(sd[i] > OPEN * weak[i]) or (p.joint in ratios and p.attribute in SCALED)
         if opened:
             low, high = p.lower, p.upper

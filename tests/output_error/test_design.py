@@ -47,6 +47,22 @@ def test_designed_commands_tell_more_than_ordinary_ones_and_keep_the_limits(desi
     assert all(check.excess <= 0 for check in certify_limits(made.trajectory, LIMITS))
 
 
+def test_joints_and_commands_keep_speed_limits_of_their_own(arm, ordinary):
+    runs = FreeRuns(arm, Servo(), [ordinary], threads=1)
+    t = np.arange(0.0, 3.0, runs.period)
+    for joint, command in ((1.2, 40.0), (40.0, 0.5)):
+        limits, commands = (
+            MotionLimits(LIMITS.joints, *(side * np.array([1.0, top / 4, 1.0, 1.0])[:, None]
+                                          for side in (LIMITS.lower, LIMITS.upper)))
+            for top in (joint, command)
+        )  # fmt: skip
+        made = design_commands(runs, THETA, limits, commands, duration=12.0, iterations=40)
+        u, rate = (made.trajectory.derivative(t, order) for order in (0, 1))
+        q = command_information(runs, THETA, t, u)[1]
+        assert 0.5 * joint < np.abs(np.diff(q, axis=0) / np.diff(t)[:, None]).max() <= joint or command < joint
+        assert 0.5 * command < np.abs(rate).max() <= command or joint < command
+
+
 def test_a_length_without_a_period_is_refused(design):
     runs, _ = design
     with pytest.raises(ProblemError, match="too short"):

@@ -8,7 +8,7 @@ import pytest
 from casid.output_error import FREE, FreeRuns, Servo
 from casid.output_error._runs import Parameter
 from casid.output_error._search import Search
-from casid.output_error._statistics import _heterogeneity, covariance, estimates, gain_ratios
+from casid.output_error._statistics import _between, _heterogeneity, covariance, estimates, gain_ratios
 from casid.testing import broadband_commands, commanded_motion
 
 TRUE = {"kp": [12.0, 9.0], "armature": 0.03, "viscous": 0.4, "coulomb": 0.0, "bias": 0.01, "delay": 0.01}
@@ -33,7 +33,7 @@ def test_deviations_are_those_of_repeated_noise(arm, fitted):
         runs = FreeRuns(arm, search.runs.servo, [data], longest=3.0, threads=1)
         scatter.append(Search(runs).run(runs.point(point.theta), 4)[0].theta)
     ratio = np.std(scatter, axis=0, ddof=1) / np.sqrt(np.diag(C))
-    assert np.all(ratio < 2.2) and np.all(ratio > 0.35) and freedom > 100
+    assert np.all(ratio < 2.2) and np.all(ratio > 0.35) and freedom.min() > 100
 
 
 @pytest.mark.claim("few pieces that disagree widen the intervals")
@@ -50,6 +50,30 @@ def test_pieces_that_disagree_widen_the_intervals(arm, fitted):
     assert _heterogeneity(normal, point, 1.0 / search.inflation) < 3.0 < _heterogeneity(equations, there, unit)
     ratio = np.diag(covariance(apart, there, equations)[0])[2:] / np.diag(covariance(search, point, normal)[0])[2:]
     assert np.all(ratio > 2.0)
+
+
+@pytest.mark.claim("where the model misses, intervals are at least as wide as what one motion more or less changes")
+def test_motions_that_a_wrong_model_misses_differently_widen_the_intervals(arm, fitted):
+    rubbed = Servo(**{**TRUE, "coulomb": 0.4})
+    data = [
+        commanded_motion(
+            arm, rubbed, T, broadband_commands(T, [0.2, -0.3], size, seed=k), noise=5e-4, name=f"motion {k}"
+        )
+        for k, size in enumerate((0.25, 0.5, 0.9))
+    ]
+
+    def refitted(part, start):
+        search = Search(FreeRuns(arm, fitted[0].runs.servo, part, threads=1))
+        return search, *search.run(search.runs.point(start))
+
+    search, point, normal = refitted(data, fitted[1].theta)
+    left = np.array([refitted([*data[:k], *data[k + 1 :]], point.theta)[1].theta for k in range(3)])
+    direct = np.sqrt(2 / 3 * ((left - left.mean(axis=0)) ** 2).sum(axis=0))
+    between, motions = _between(search, point, normal)
+    assert motions == 3 and np.median(np.sqrt(np.diag(between)) / direct) == pytest.approx(1.0, abs=0.5)
+    C, freedom = covariance(search, point, normal)
+    assert np.all(np.diag(C) >= np.diag(between) * (1 - 1e-9)) and (freedom == 2.0).any()
+    assert np.all(covariance(*fitted)[1] > 100)
 
 
 @pytest.mark.claim("a piece that tells nothing of a parameter, or whose equations have lost all digits, is left out")

@@ -70,7 +70,8 @@ def test_an_entry_is_shown_and_written(tmp_path: Path) -> None:
     for path in (urdf, mjcf):
         assert np.allclose(torques(casid.load_robot(path), state), given, atol=1e-6)
     assert all(name in run("robots") for name in identified_names())
-    assert "there are" in run("robots", "panda", code=1)
+    assert "link7" in run("robots", "panda")
+    assert "unknown robot 'nothing'" in run("robots", "nothing", code=1)
 
 
 def test_other_bodies_do_not_keep_the_provenance(tmp_path: Path) -> None:

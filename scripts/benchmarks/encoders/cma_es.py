@@ -12,6 +12,7 @@ import numpy as np
 
 from benchmarks.encoders.data import Bench
 from benchmarks.measure import need
+from benchmarks.pieces import digest, keep, kept
 from casid.output_error import FreeRuns
 from casid.output_error._runs import Point
 
@@ -24,6 +25,25 @@ BOUNDS = {
     "kp": (0.0, 2.0),
     "back_emf": (0.0, 7.0),
 }
+
+#: What a run exercises: one that was kept counts while these are unchanged.
+EXERCISED = (
+    *(f"casid/output_error/{name}.py" for name in ("_rollout", "_runs", "_servo", "_step_source")),
+    "scripts/benchmarks/encoders/cma_es.py",
+    "scripts/benchmarks/encoders/data.py",
+)
+
+
+def kept_fit(bench: Bench, seed: int, rollouts: int) -> dict[str, Any]:
+    """`fitted`, or what an earlier run of this state of the code has kept of it: a seed is a piece of the row."""
+    need("cma", "encoders")
+    part, key = f"{bench.name}, seed {seed}, {rollouts} runs", digest(*EXERCISED)
+    for piece in kept("cma_es", key):
+        if piece["part"] == part:
+            return piece
+    piece = {"part": part, **fitted(bench, seed, rollouts)}
+    keep("cma_es", key, piece)
+    return piece
 
 
 def fitted(bench: Bench, seed: int, rollouts: int, steps: float = 5.0) -> dict[str, Any]:

@@ -22,8 +22,8 @@ def _speeds(data: CommandRecording, signal: str) -> Array:
 def designed(iterations: int) -> tuple[str, bool]:
     """Worst relative interval of designed commands over that of the best recording of the SO-101, at 20 s each.
 
-    The commands keep the range and the largest speeds of all its recorded commands (of which some jump); the value says
-    how fast the simulated joints become against the encoders' largest speed.
+    The commands keep the range and the largest rates of all its recorded commands, of which some jump; the simulated
+    joints keep that range and the encoders' largest speeds.
     """
     bench = so101()
     runs = FreeRuns(bench.robot, bench.servo, bench.train, threads=1)
@@ -37,15 +37,16 @@ def designed(iterations: int) -> tuple[str, bool]:
             recorded[data.name] = float(relative_deviations(F, units).max())
     everything = [*bench.train, *bench.test]
     u = np.concatenate([np.asarray(data.q_des) for data in everything])
-    fastest = np.quantile(np.concatenate([_speeds(data, "q_des") for data in everything]), 0.999, axis=0)
-    moved = np.quantile(np.concatenate([_speeds(data, "q") for data in everything]), 0.999, axis=0)
-    free = np.full((2, bench.robot.n), np.inf)
-    names = tuple(joint.name for joint in bench.robot.coordinates)
-    limits = MotionLimits(names, np.vstack([u.min(axis=0), -fastest, -free]), np.vstack([u.max(axis=0), fastest, free]))
-    made = design_commands(runs, theta, limits, duration=20.0, iterations=iterations)
+    free, names = np.full((2, bench.robot.n), np.inf), tuple(joint.name for joint in bench.robot.coordinates)
+    limits, commands = (
+        MotionLimits(names, np.vstack([u.min(axis=0), -top, -free]), np.vstack([u.max(axis=0), top, free]))
+        for top in (np.concatenate([_speeds(data, signal) for data in everything]).max(axis=0)
+                    for signal in ("q", "q_des"))
+    )  # fmt: skip
+    made = design_commands(runs, theta, limits, commands, duration=20.0, iterations=iterations)
     t = np.arange(0.0, 20.0, runs.period)
     q = command_information(runs, theta, t, made.trajectory.derivative(t, 0))[1]
-    speed = float((np.abs(np.gradient(q, t, axis=0)).max(axis=0) / moved).max())
+    speed = float((np.abs(np.gradient(q, t, axis=0)).max(axis=0) / limits.upper[1]).max())
     best = min(recorded, key=lambda name: recorded[name])
     middle = float(np.median(list(recorded.values())))
     text = (f"{made.value / recorded[best]:.2f} x the best of {len(recorded)} recordings ({best}), "

@@ -107,3 +107,20 @@ def injected(seeds: Sequence[int] = SEEDS) -> tuple[str, bool]:
         right &= max(errors) <= tolerance and not alias
         texts.append(f"{name} {worst}{wrong}")
     return f"worst of {len(seeds)} seeds: {'; '.join(texts)}", right
+
+
+def played_intervals(count: int) -> tuple[str, bool]:
+    """Share of intervals that hold the truth where the joint has play, and the farthest values found."""
+    texts, inside = [], list[bool]()
+    for degrees in (1, 3):
+        servo, hits, far = replace(SERVO, backlash=degrees * _DEGREE), list[bool](), 0.0
+        for seed in range(count):
+            for e in identify_from_commands(ROBOT, recordings(servo, seed)).estimates:
+                true = float(getattr(servo, e.attribute))
+                far = max(far, abs(e.value / true - 1.0)) if true else far
+                if e.determined:
+                    hits.append(e.low <= true <= e.high)
+        inside += hits
+        texts.append(f"{degrees} deg {100 * np.mean(hits):.1f} % of {len(hits)}, values within {100 * far:.1f} %")
+    share = 100 * float(np.mean(inside))
+    return f"{share:.1f} % of {len(inside)}: {'; '.join(texts)}", 92 <= share <= 98

@@ -57,7 +57,7 @@ def against_cma(make: Callable[[], Bench], seeds: Sequence[int], share: float = 
     need("cma", "encoders")
     bench, mine = make(), found(make)
     count = int(ROLLOUTS[bench.name] * share)
-    peers = [1e3 * cma_es.fitted(bench, seed, count)["test"] for seed in seeds]
+    peers = [1e3 * cma_es.kept_fit(bench, seed, count)["test"] for seed in seeds]
     own = 1e3 * mine.error_of(bench.test)
     listed = ", ".join(f"{value:.1f}" for value in peers)
     same = 1e3 * plainly(make).error_of(bench.test)
