@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from casid.dynamics import Model
-from casid.identification.diagnosis import Finding
 from casid.identification.diagnosis import _consistent_readings as module
 from casid.identification.diagnosis._better_readings import Reading
-from casid.identification.diagnosis._findings import Trial
+from casid.identification.diagnosis._consistent_readings import _left_by, other_gravity
+from casid.identification.diagnosis._findings import Finding, Trial
 from casid.identification.diagnosis._trial import HeldOutErrors
 from casid.testing._synthetic import arm as arm_of
 
@@ -118,3 +119,47 @@ def test_of_readings_that_are_predicted_alike_the_most_consistent_is_named(fits,
     (found,) = module.most_consistent(first, trials, ("recorded",), fits.recorded, fits.again)
     assert found.joint == named
     assert module.most_consistent(first, trials, ("recorded",), fits.recorded, None) is first
+
+
+DEAD = Finding("dead channel", "run", "j1", {"others": "j0", "index": 1.0})
+
+
+def test_errors_that_are_left_count_only_of_held_out_parts():
+    trial = Trial("held-out error", 8.0, 2.0, 5.0)
+    assert _left_by([replace(DEAD, trial=trial), Finding("one way", "run", "j0")]) == 0.25
+    assert _left_by([replace(DEAD, trial=trial._replace(measure="residual"))]) == 1.0 == _left_by([DEAD])
+
+
+def gravity_readings(axes, gravity=(0.0, 0.0, -9.81), here=1.0, opposite=1.0):
+    return SimpleNamespace(
+        gravity=np.array(gravity), axes=lambda: axes, regressor=lambda g=None: g,
+        residual=lambda Y: here if Y is None else opposite,
+    )  # fmt: skip
+
+
+def test_the_lightest_of_the_other_directions_of_gravity_is_named(monkeypatch):
+    """The opposite one and the best across, up to a quarter more residual; a slanted base has its own opposite."""
+    down, tried = np.array([0.0, 0.0, -9.81]), []
+
+    def turned(name, g, *rest):
+        tried.append((name, g.tolist()))
+        return [(3.0 if name == "+z" else 2.0, Finding("gravity direction", values={"direction": name}), name == "+z")]
+
+    monkeypatch.setattr(module, "_with_gravity", turned)
+    x, y = np.array([9.81, 0, 0]), np.array([0, 9.81, 0])
+
+    def found(up, across, other, gravity=down):
+        tried.clear()
+        axes = [("-z", down, 1.0), ("+z", -down, up), ("+x", x, across), ("+y", y, other)]
+        return other_gravity(gravity_readings(axes, gravity, opposite=up), (), None, lambda fit: fit)
+
+    (finding,), proven = found(1.24, 1.2, 1.24)
+    assert finding.values["direction"] == "+x" and not proven and [name for name, _ in tried] == ["+z", "+x"]
+    (finding,), proven = found(1.24, 1.3, 1.26)
+    assert finding.values["direction"] == "+z" and proven and [name for name, _ in tried] == ["+z"]
+    assert found(1.26, 1.26, 1.26) == ([], False) and tried == []
+    slanted = np.array([0.0, 6.0, -7.76])
+    found(1.2, 1.3, 1.3, slanted)
+    assert tried == [("-0,-6,7.76", (-slanted).tolist()), ("-z", down.tolist())]
+    assert other_gravity(gravity_readings([], (0.0, 0.0, 0.0)), (), None, lambda fit: fit) == ([], False)
+    assert other_gravity(gravity_readings([]), (), None, None) == ([], False)

@@ -18,9 +18,7 @@ from casid.identification.diagnosis._trial import HeldOutErrors, compared
 from casid.identification.diagnosis._verdict import (
     Verdict,
     _friction,
-    _left_by,
     _nominal,
-    _other_gravity,
     _strength,
     _total_mass,
     _unexplained,
@@ -62,12 +60,6 @@ def test_headlines_say_what_is_wrong_first_and_count_the_rest():
     assert nothing.links == "no finding against the links" and "held out" not in nothing.torques
     tried = replace(WRONG, trial=Trial("held-out error", 5.0, 2.0, 9.0))
     assert (f"; try {tried.advice}" in Verdict((tried,), 1.5, 2.5, 60).torques) == bool(tried.advice)
-
-
-def test_errors_that_are_left_count_only_of_held_out_parts():
-    trial = Trial("held-out error", 8.0, 2.0, 5.0)
-    assert _left_by([replace(WRONG, trial=trial), LOOK]) == 0.25
-    assert _left_by([replace(WRONG, trial=trial._replace(measure="residual"))]) == 1.0 == _left_by([WRONG])
 
 
 @pytest.mark.parametrize(
@@ -145,9 +137,9 @@ def test_reversed_torques_are_tried(monkeypatch):
 
         return fitted
 
-    monkeypatch.setattr(module, "_tried", lambda *given: trial)
+    monkeypatch.setattr(module, "tried", lambda *given: trial)
     for error, expected in ((4.9, trial), (5.0, None), (None, None)):
-        monkeypatch.setattr(module, "_again", again(error))
+        monkeypatch.setattr(module, "refitted", again(error))
         (found,) = _friction(*driven([1, -1, 1]), lambda fit: fit)
         assert found.trial is expected
     _friction(*driven([-1, -1, 1]), lambda fit: fit)
@@ -228,41 +220,6 @@ def test_what_links_without_a_body_may_add_is_left_out():
     assert found.values["ratio"] == pytest.approx(0.2, abs=1e-6)
     only = np.concatenate([BODY, np.zeros(20)])  # what the other links would add explains all of it
     assert _nominal(arm, only, recording(model, 0.1 * only, samples=80), feasible) == []
-
-
-def readings(axes, gravity=(0.0, 0.0, -9.81), here=1.0, opposite=1.0):
-    return SimpleNamespace(
-        gravity=np.array(gravity), axes=lambda: axes, regressor=lambda g=None: g,
-        residual=lambda Y: here if Y is None else opposite,
-    )  # fmt: skip
-
-
-def test_the_lightest_of_the_other_directions_of_gravity_is_named(monkeypatch):
-    """The opposite one and the best across, up to a quarter more residual; a slanted base has its own opposite."""
-    down, tried = np.array([0.0, 0.0, -9.81]), []
-
-    def turned(name, g, *rest):
-        tried.append((name, g.tolist()))
-        return [(3.0 if name == "+z" else 2.0, Finding("gravity direction", values={"direction": name}), name == "+z")]
-
-    monkeypatch.setattr(module, "_with_gravity", turned)
-    x, y = np.array([9.81, 0, 0]), np.array([0, 9.81, 0])
-
-    def found(up, across, other, gravity=down):
-        tried.clear()
-        axes = [("-z", down, 1.0), ("+z", -down, up), ("+x", x, across), ("+y", y, other)]
-        return _other_gravity(readings(axes, gravity, opposite=up), (), None, lambda fit: fit)
-
-    (finding,), proven = found(1.24, 1.2, 1.24)
-    assert finding.values["direction"] == "+x" and not proven and [name for name, _ in tried] == ["+z", "+x"]
-    (finding,), proven = found(1.24, 1.3, 1.26)
-    assert finding.values["direction"] == "+z" and proven and [name for name, _ in tried] == ["+z"]
-    assert found(1.26, 1.26, 1.26) == ([], False) and tried == []
-    slanted = np.array([0.0, 6.0, -7.76])
-    found(1.2, 1.3, 1.3, slanted)
-    assert tried == [("-0,-6,7.76", (-slanted).tolist()), ("-z", down.tolist())]
-    assert _other_gravity(readings([], (0.0, 0.0, 0.0)), (), None, lambda fit: fit) == ([], False)
-    assert _other_gravity(readings([]), (), None, None) == ([], False)
 
 
 def test_a_remedy_counts_by_each_joint_s_own_errors():
