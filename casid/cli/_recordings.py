@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
@@ -126,6 +127,21 @@ class Output(o.OptionGroup):
         return [path for path in checked if path is not None]
 
 
+def _terms(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Friction and joint terms as given, by the names that `ModelOptions` has for them."""
+    found = {"friction": given["friction"]} if "friction" in given else {}
+    if "terms" in given:
+        found["terms"] = comma_list(given["terms"]) if isinstance(given["terms"], str) else list(given["terms"])
+    return found
+
+
+def _refuse_repeated(recordings: Sequence[Path]) -> None:
+    """DatasetError for a recording that is given twice."""
+    repeated = next((path for path in recordings if recordings.count(path) > 1), None)
+    if repeated is not None:
+        raise DatasetError(f"recording '{repeated}' is given twice")
+
+
 @o.grouped
 def identify(
     context: typer.Context,
@@ -154,9 +170,7 @@ def identify(
     if not choices.believable:
         refuse(context, ("share",), "does not go with --no-believable")
     folder, files = out_folder(output.out), output.robots()
-    for path in recording:
-        if recording.count(path) > 1:
-            raise DatasetError(f"recording '{path}' is given twice")
+    _refuse_repeated(recording)
     if reading.tau is None and from_commands(recording):
         identify_commands(
             robot, recording, reading, files, folder, output.actuators or (), choices.profile or (), choices.search
@@ -167,15 +181,12 @@ def identify(
     loaded, given = settings.robot(robot), settings.given
     with steps() as progress:
         data = [settings.recording(path, loaded) for path in recording]
-        described: dict[str, Any] = {key: given[key] for key in ("friction",) if key in given}
-        if "terms" in given:
-            described["terms"] = comma_list(given["terms"]) if isinstance(given["terms"], str) else list(given["terms"])
         result = run(
             loaded,
             data,
             processing=[settings.of(path).processing() for path in recording],
             delay=settings.delay(),
-            model=ModelOptions(velocity_deadband=float(given.get("deadband", 0.0)), **described),
+            model=ModelOptions(velocity_deadband=float(given.get("deadband", 0.0)), **_terms(given)),
             estimator=given.get("method", "WLS"),
             constraints=Constraints(
                 "default" if choices.constraints is None else load_constraints(choices.constraints),

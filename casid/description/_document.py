@@ -150,6 +150,11 @@ class Origin(RobotOrigin):
         return self.description.robot(lock=fixed)
 
 
+def description_of(robot: Robot) -> Description | None:
+    """What a robot was read from; ``None`` for one that was made in another way."""
+    return robot.origin.description if isinstance(robot.origin, Origin) else None
+
+
 def robot_reference(robot: Robot) -> dict[str, Any]:
     """Name of a robot, and the file and the locked joints that it was read with: what a result says of its robot."""
     origin = robot.origin

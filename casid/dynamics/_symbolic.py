@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, cast
 
 import casadi as ca
@@ -107,6 +108,19 @@ class SymbolicDynamics:
         return "\\begin{align*}\n" + " \\\\\n".join(f"{k} &= {sp.latex(v)}" for k, v in parts) + "\n\\end{align*}"
 
 
+def _check(robot: Robot) -> None:
+    """RobotError for a robot whose equations are not written, or without SymPy."""
+    if find_spec("sympy") is None:
+        raise RobotError("symbolic dynamics need the package sympy: pip install 'casid[teaching]'")
+    if robot.coupled:
+        raise RobotError(f"robot '{robot.name}': symbolic dynamics have no joints that follow others; lock them")
+    if robot.n > _MOST_JOINTS:
+        raise RobotError(
+            f"robot '{robot.name}': {robot.n} joints; the equations of more than {_MOST_JOINTS} fill books: lock some, "
+            "load_robot(..., lock=[...]), or take the base parameters with numbers for the lengths, Model(robot).base"
+        )
+
+
 def symbolic(robot: Robot, *, barycentric: bool = False) -> SymbolicDynamics:
     """The equations of motion of a robot of a few joints, with a symbol for every length and parameter.
 
@@ -126,18 +140,10 @@ def symbolic(robot: Robot, *, barycentric: bool = False) -> SymbolicDynamics:
     RobotError
         Without SymPy; for a robot of more than 5 joints, or with joints that follow others.
     """
-    try:
-        import sympy as sp
-    except ImportError:
-        raise RobotError("symbolic dynamics need the package sympy: pip install 'casid[teaching]'") from None
-    if robot.coupled:
-        raise RobotError(f"robot '{robot.name}': symbolic dynamics have no joints that follow others; lock them")
+    _check(robot)
+    import sympy as sp
+
     n = robot.n
-    if n > _MOST_JOINTS:
-        raise RobotError(
-            f"robot '{robot.name}': {n} joints; the equations of more than {_MOST_JOINTS} fill books: lock some, "
-            "load_robot(..., lock=[...]), or take the base parameters with numbers for the lengths, Model(robot).base"
-        )
     lengths: dict[str, tuple[ca.SX, float]] = {}
     joints = _with_symbols(robot, lengths)
     tree = cast(Robot, _Tree(joints))

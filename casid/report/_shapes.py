@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.description import Robot
-from casid.description._document import Description, Origin
+from casid.description._document import Description, description_of
 from casid.description._load import load_description
 from casid.description._shapes import Surface, found, triangles, trimesh_package
 from casid.dynamics import Model
@@ -65,10 +65,9 @@ def shapes(robot: Robot, packages: Sequence[str | Path] = ()) -> tuple[Shape, ..
     RobotError
         If a file is not found or cannot be read, the URDF moves in another way than the robot, or trimesh is missing.
     """
-    origin = robot.origin
-    if not isinstance(origin, Origin):
+    description, folders = description_of(robot), [Path(folder) for folder in packages]
+    if description is None:
         return ()
-    description, folders = origin.description, [Path(folder) for folder in packages]
     if description.format == "URDF":
         return tuple(_drawn(description, robot, folders, np.tile(np.eye(4), (len(robot.joints), 1, 1))))
     address = str(robot.source.get("shapes", ""))

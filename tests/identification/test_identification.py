@@ -122,7 +122,7 @@ def test_command_line_identify_and_validate(robot, noisy, tmp_path):
 
 
 @pytest.mark.parametrize("given", [(np.zeros(3), np.zeros((3, 7))), {"t": np.zeros(3)}, 3, [None]])
-def test_arrays_in_place_of_recordings_are_told_what_to_do(given: object) -> None:
+def test_arrays_in_place_of_recordings_get_advice(given: object) -> None:
     with pytest.raises(
         DatasetError, match=r"expected paths or Datasets, got \w+; of arrays: casid.measurement.Dataset"
     ):

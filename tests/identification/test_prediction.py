@@ -90,7 +90,7 @@ def test_recordings_and_parameters_that_do_not_fit_are_refused(model, truth, noi
 
 
 def test_a_record_has_no_number_where_nothing_was_measured(model, noisy):
-    """Two folds of a joint without torques, with the number of each told as it is done."""
+    """Two folds of a joint without torques, with the number of each as it is done."""
     done = []
     found = held_out(compress(model, noisy.only(range(6))), wls, lambda fit: 0 * fit.beta, 2, done.append)
     assert done == [1, 2] and found.folds == 2

@@ -288,7 +288,7 @@ def test_an_arm_weighs_no_more_than_any_that_holds_such_torques(share, named):
 
 @pytest.mark.claim("torques in coarse steps are no spikes; spikes among them are")
 @pytest.mark.parametrize("joint", [None, 1])
-def test_spikes_are_told_from_steps_of_the_torque(robot, joint):
+def test_spikes_are_apart_from_steps_of_the_torque(robot, joint):
     rng = np.random.default_rng(0)
     t = np.arange(20000) * 1e-3
     waves = np.sin(0.6 * t[:, None] + np.arange(robot.n))

@@ -35,7 +35,7 @@ def test_a_clear_log_is_a_recording(arm: tuple[Robot, Dataset], tmp_path: Path) 
     assert any("log.csv is read as" in note for note in result.notes)
 
 
-def test_what_is_open_is_said_and_nothing_is_taken(arm: tuple[Robot, Dataset], tmp_path: Path) -> None:
+def test_what_is_open_is_named_and_nothing_is_taken(arm: tuple[Robot, Dataset], tmp_path: Path) -> None:
     robot, data = arm
     currents = german_log(tmp_path / "log.csv", data, names="Zeit [ms];A1_Ist [°];A2_Ist [°];Strom_1 [A];Strom_2 [A]")
     with pytest.raises(DatasetError, match=r"`casid import .*log.csv ROBOT` finds how to read it; open is: .*--gains"):

@@ -56,8 +56,8 @@ def test_soft_contacts_give_the_trend_and_hard_ones_the_errors(played):
     ends = [search.runs.simulate(Point(values + side * change, point.starts)) for side in (1, -1)]
     secant = sum(float(((a - b) ** 2).sum()) for a, b in zip(*ends, strict=True)) / (2 * change[1]) ** 2
     weight = 1.0 / (search.scale**2 * search.inflation)
-    told = [sum(block.A[1, 1] for made in one.blocks for block in made) / weight for one in (hard, soft)]
-    assert abs(np.log(told[1] / secant)) < abs(np.log(told[0] / secant))
+    curvature = [sum(block.A[1, 1] for made in one.blocks for block in made) / weight for one in (hard, soft)]
+    assert abs(np.log(curvature[1] / secant)) < abs(np.log(curvature[0] / secant))
 
 
 @pytest.mark.claim("a piece whose joint began at the wrong end of its play is run from the other")

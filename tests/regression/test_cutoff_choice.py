@@ -167,7 +167,7 @@ def test_stretches_are_predicted_from_the_other_parts(model: Model) -> None:
         held_out_squares(compressed, 13)
 
 
-def test_each_recording_is_processed_as_it_is_told(model: Model) -> None:
+def test_each_recording_is_processed_by_its_own_settings(model: Model) -> None:
     """One setting for all, or one for each; what is off stays off, what is no motion is left alone by default."""
     data = recording(model, 1.0).between(0.0, 0.05)
     fixed, other = Processing(cutoff=4.0), Processing(cutoff=6.0)

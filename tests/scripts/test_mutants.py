@@ -204,7 +204,7 @@ def test_tests_of_a_room_are_its_own_and_those_that_import_it() -> None:
 
 
 def test_a_part_of_the_tests_may_be_asked_first() -> None:
-    """The state is that of the whole room, and what is untried is said."""
+    """The state is that of the whole room, and what is untried is stated."""
     whole, part = room.Room("inertia", 3), room.Room("inertia", 3, asked=("test_entropic",))
     assert whole._asked == whole.tests == part.tests and whole._key == part._key
     assert 0 < len(part._asked) < len(part.tests) and all("test_entropic" in test for test in part._asked)

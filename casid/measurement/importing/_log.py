@@ -14,7 +14,7 @@ from casid.measurement.importing._proposal import Answers
 from casid.measurement.importing._reading import propose
 
 #: What a note says of a proposal, where it says it.
-_TOLD = ("positions", "torques", "time", "angles", "unit of torques")
+_NOTED = ("positions", "torques", "time", "angles", "unit of torques")
 
 
 def read_log(path: str | Path, robot: Robot, **options: Any) -> Dataset:
@@ -56,6 +56,6 @@ def read_log(path: str | Path, robot: Robot, **options: Any) -> Dataset:
             f"{reason}. `casid import {path} ROBOT` finds how to read it; open is: {question.text} ({question.option})"
         )
     data = read_dataset(path, **{**found.settings, **options})
-    guesses = "; ".join(f"{what}: {guess}" for what, guess, _ in found.evidence if what in _TOLD)
+    guesses = "; ".join(f"{what}: {guess}" for what, guess, _ in found.evidence if what in _NOTED)
     note = f"{path.name} is read as its names and the robot's dynamics say ({guesses}); `casid import` writes it down"
     return replace(data, notes=(*data.notes, note))
