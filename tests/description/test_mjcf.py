@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 import casid
 from casid.description import load_robot
 from casid.description._load import load_description
-from casid.description._write import write_description
+from casid.description._write import write_description, write_robot
 from casid.dynamics import Model
 from casid.errors import RobotError
 from casid.testing import MuJoCo, running
@@ -106,7 +107,9 @@ CASES = {
     "<equality><joint name='hold' joint1='j'/></equality>": "which holds joint 'j'",
     "<deformable><flex name='cloth'/></deformable>": "flex 'cloth' (deformable)",
     "<tendon><fixed name='cable' stiffness='3'><joint joint='j' coef='1'/></fixed></tendon>": "tendon 'cable' with",
-    "<compiler settotalmass='3'/>": "settotalmass",
+    "<tendon><fixed name='t'><joint joint='j' coef='1'/></fixed></tendon><equality><tendon tendon1='t'/></equality>": (
+        "equality tendon"
+    ),
 }
 
 
@@ -140,10 +143,7 @@ def test_tendons_that_only_hand_on_actuators_are_noted(tmp_path: Path) -> None:
     [
         ('<body><freejoint name="f"/><geom size="0.1"/></body>', "joint 'f' is of type 'floating'"),
         ('<body><joint name="b" type="ball"/><geom size="0.1"/></body>', "joint 'b' is of type 'ball'"),
-        (
-            '<body name="m"><joint/><geom type="mesh" mesh="x"/></body>',
-            "body 'm': takes its mass from a geom",
-        ),
+        ('<body name="m"><joint/><geom type="mesh" mesh="x"/></body>', "body 'm': there is no mesh 'x'"),
         ('<body name="m"><joint class="none"/><geom size="1"/></body>', "there is no default class 'none'"),
         ('<body name="m" quat="0 0 0 0"><geom size="1"/></body>', "a quaternion needs a direction"),
     ],
@@ -180,7 +180,7 @@ def test_a_mesh_on_a_welded_body_is_no_obstacle(tmp_path):
     robot = casid.load_robot(_file(tmp_path, inside, ahead=mesh))
     assert robot.n == 1 and robot.links[0].inertial.mass == 1
     assert any("never moves" in note for note in robot.notes)
-    with pytest.raises(casid.CasidError, match="type 'mesh'"):
+    with pytest.raises(casid.CasidError, match=r"mesh 'm' of body 'b'.*x\.stl"):
         moving = '<body name="b"><joint name="j"/><geom type="mesh" mesh="m"/></body>'
         casid.load_robot(_file(tmp_path, moving, ahead=mesh))
 
@@ -237,3 +237,74 @@ def test_links_without_a_body_between_joints_of_one_body_stay_unknown(tmp_path):
     sidecar.write_text(sidecar.read_text().replace("inertial = false", "inertial = 3"))
     with pytest.raises(RobotError, match=r"joint 'yaw'.*key 'inertial': false"):
         load_description(tmp_path / "hip.xml")
+
+
+_FINGERS = """
+<body name="palm"><inertial pos="0 0 0" mass="1" diaginertia=".1 .1 .1"/><joint name="wrist" axis="0 0 1"/>
+ <body name="one" pos="0 0.1 0"><joint name="j1" axis="0 1 0" ref="10"/><geom type="box" size="0.1 0.02 0.03"/>
+  <body name="two" pos="0.2 0 0"><joint name="j2" axis="0 1 0" stiffness="3" springref="20"/>
+   <geom type="capsule" fromto="0 0 0 0.1 0 0" size="0.02"/></body></body></body>"""
+_TENDON = """<tendon><fixed name="t" stiffness="5" springlength="0.2"><joint joint="j1" coef="0.5"/>
+<joint joint="j2" coef="-0.25"/></fixed></tendon><equality><tendon tendon1="t" polycoef="0.05"/></equality>"""
+
+
+@pytest.mark.claim("a fixed tendon of two joints whose length is held couples them as in MuJoCo")
+def test_a_held_tendon_couples_two_joints(tmp_path):
+    path = _file(tmp_path, _FINGERS, _TENDON)
+    robot = casid.load_robot(path)
+    assert robot.n == 2 and [joint.name for joint in robot.joints if joint.mimic] == ["j2"]
+    assert any("couples two joints" in note for note in robot.notes)
+    rule = robot.joints[2].mimic
+    mujoco = pytest.importorskip("mujoco", reason="needs MuJoCo: pip install casid[peers]")
+    engine = mujoco.MjModel.from_xml_path(str(path))
+    state = mujoco.MjData(engine)
+    state.qpos[:] = [0.3, 0.7, rule.multiplier * 0.7 + rule.offset]
+    mujoco.mj_forward(engine, state)
+    assert np.abs(state.efc_pos[0]) < 1e-14  # the equality holds there
+    state.qpos[1] = 0.8
+    mujoco.mj_forward(engine, state)
+    assert np.abs(state.efc_pos[0]) > 1e-3
+
+
+@pytest.mark.claim("springs that rest elsewhere than at 0 push as in MuJoCo")
+def test_a_spring_at_rest_elsewhere_is_a_spring_and_an_offset(tmp_path):
+    path = _file(tmp_path, _FINGERS)
+    robot = casid.load_robot(path)
+    terms = dict(robot.joints[2].terms)
+    assert terms == {"ks": 3.0, "fo": pytest.approx(-3 * np.radians(20))}
+    mujoco = pytest.importorskip("mujoco", reason="needs MuJoCo: pip install casid[peers]")
+    engine = mujoco.MjModel.from_xml_path(str(path))
+    state = mujoco.MjData(engine)
+    state.qpos[2] = 0.5
+    mujoco.mj_forward(engine, state)
+    assert -state.qfrc_passive[2] == pytest.approx(terms["ks"] * 0.5 + terms["fo"])
+
+
+@pytest.mark.parametrize("new", [{"ks": 4.0, "fo": 0.7}, {"ks": 4.0}, {"fv": 1.0}])
+def test_an_edited_spring_keeps_its_offset(tmp_path, new):
+    robot = casid.load_robot(_file(tmp_path, _FINGERS))
+    joints = tuple(replace(joint, terms=new) if joint.name == "j2" else joint for joint in robot.joints)
+    changed = replace(robot, joints=joints)
+    write_robot(changed, tmp_path / "changed.xml")
+    again = casid.load_robot(tmp_path / "changed.xml")
+    assert dict(again.joints[2].terms) == new
+
+
+@pytest.mark.claim("settotalmass scales all bodies as in MuJoCo, and a file with it is written anew")
+def test_a_total_mass_scales_all_bodies(tmp_path):
+    path = _file(tmp_path, _FINGERS, ahead='<compiler settotalmass="7"/>')
+    robot = casid.load_robot(path)
+    masses = [link.inertial.mass for link in robot.links]
+    assert sum(masses) == pytest.approx(7.0)
+    mujoco = pytest.importorskip("mujoco", reason="needs MuJoCo: pip install casid[peers]")
+    engine = mujoco.MjModel.from_xml_path(str(path))
+    np.testing.assert_allclose(masses, engine.body_mass[1:], rtol=1e-12)
+    moments = [np.linalg.eigvalsh(link.inertial.inertia_com) for link in robot.links]
+    np.testing.assert_allclose(moments, np.sort(engine.body_inertia[1:]), rtol=1e-9)
+    heavier = robot.with_parameters(2 * np.concatenate([link.inertial.standard_parameters() for link in robot.links]))
+    write_robot(heavier, tmp_path / "heavier.xml")
+    again = casid.load_robot(tmp_path / "heavier.xml")
+    np.testing.assert_allclose([link.inertial.mass for link in again.links], 2 * np.array(masses), rtol=1e-12)
+    unknown = f'<body name="base"><geom type="mesh" mesh="none"/></body>{_FINGERS}'
+    with pytest.raises(RobotError, match=r"settotalmass.*'base'"):
+        casid.load_robot(_file(tmp_path, unknown, ahead='<compiler settotalmass="7"/>'))

@@ -15,6 +15,7 @@ from casid.cli import app
 from casid.description import Inertial, load_robot
 from casid.description._load import load_description
 from casid.description._write import description_of
+from casid.dynamics import Model
 from casid.identification.repair import repair
 from casid.identification.repair._check import FileCheck, LinkCheck, check_file
 from casid.identification.repair._feasibility import nearest_feasible
@@ -146,3 +147,28 @@ def test_what_is_not_proven_is_marginal(tmp_path: Path, monkeypatch: pytest.Monk
     link = LinkCheck("one", np.ones(10), np.ones(10), consistency(np.ones(10)))
     check = FileCheck((link,), (), "", b"", found)
     assert check.verdict.startswith("marginal: 1 of 1 bodies cannot exist, and consistent sets only approach")
+
+
+@pytest.mark.filterwarnings("ignore::casid.errors.InertiaWarning")
+@pytest.mark.claim("a file that includes others is checked, and its repair is written anew")
+@pytest.mark.parametrize("how", ["include", "settotalmass"])
+def test_what_cannot_be_edited_is_written_anew(tmp_path: Path, how: str) -> None:
+    bad = '<inertial pos="0 0 0.1" mass="1" diaginertia="0.01 0.01 0.03"/>'
+    arm = f'<body name="a"><joint name="j"/>{bad}<body name="b" pos="0 0 1"><joint name="k"/>{bad}</body></body>'
+    path = tmp_path / "arm.xml"
+    if how == "include":
+        (tmp_path / "inner.xml").write_text(f"<mujoco><worldbody>{arm}</worldbody></mujoco>", encoding="utf-8")
+        path.write_text('<mujoco><include file="inner.xml"/></mujoco>', encoding="utf-8")
+    else:
+        path.write_text(f'<mujoco><compiler settotalmass="4"/><worldbody>{arm}</worldbody></mujoco>', encoding="utf-8")
+    result = check_file(path)
+    assert len(result.unphysical) == 2 and result.repaired_name == "arm_repaired.xml"
+    (tmp_path / result.repaired_name).write_bytes(result.repaired)
+    again = casid.load_robot(tmp_path / "arm_repaired.xml")
+    assert all(consistency(link.inertial.standard_parameters()).full for link in again.links)
+    given = casid.load_robot(path)
+    assert given.links[0].inertial.mass == (1.0 if how == "include" else 2.0)
+    old, new = (Model(robot).inverse_dynamics for robot in (given, again))
+    state = np.random.default_rng(0).uniform(-1, 1, (3, 2))
+    torques = [np.array(f(*state, robot.standard_parameters())) for f, robot in ((old, given), (new, again))]
+    np.testing.assert_allclose(*torques, atol=1e-6)

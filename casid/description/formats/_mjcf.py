@@ -1,10 +1,11 @@
 """MJCF, the files of MuJoCo.
 
 Read: nested bodies with any number of hinge and slide joints, ``<inertial>`` (diagonal or full) or mass from geoms,
-classes of defaults, the compiler's angles, Euler sequences and bounds of inertia, ``<frame>``, ``<include>``, couplings
-of two joints by ``<equality><joint>``, effort limits of joints and actuators, sites as frames. Kept when a file is
-edited, otherwise not looked at: geoms, cameras, lights, sensors, keyframes. What acts on the dynamics and is not
-modelled (closed loops, deformable bodies, tendons with forces, ...) is refused by name. Reference:
+meshes included, ``settotalmass``, classes of defaults, the compiler's angles, Euler sequences and bounds of inertia,
+``<frame>``, ``<include>``, couplings of two joints by ``<equality>`` of joints or of a fixed tendon, springs (one that
+rests elsewhere than at 0 has an offset ``fo``), effort limits of joints and actuators, sites as frames. Kept when a
+file is edited, otherwise not looked at: other geoms, cameras, lights, sensors, keyframes. What acts on the dynamics and
+is not modelled (closed loops, deformable bodies, tendons with forces, ...) is refused by name. Reference:
 https://mujoco.readthedocs.io/en/stable/XMLreference.html.
 """
 
@@ -185,7 +186,10 @@ def edited(content: bytes, changes: Changes, where: str) -> bytes:
             continue
         # zeros are written out: a class of defaults may hold other values
         values: dict[str, str | None] = {key: number(terms.get(symbol, 0.0)) for key, symbol in _TERMS}
-        values = {key: value for key, value in values.items() if value != "0" or key != "stiffness"}
+        if values["stiffness"] == "0" and not any("stiffness" in other.attrib for other in file.root.iter("joint")):
+            del values["stiffness"]
+        if any("springref" in other.attrib for other in file.root.iter("joint")):
+            values["springref"] = "0"  # the torque of a spring that rests elsewhere is in the offset
         edits[joint] = file.retagged(joint, values)
     if changes.inertials:
         for compiler in file.root.findall("compiler"):

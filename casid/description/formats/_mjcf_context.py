@@ -180,12 +180,15 @@ def unsupported(root: Element, context: Context) -> tuple[str, ...]:
     """
     refused = [*_equalities(root, context), *_bodies(root)]
     notes: list[str] = []
+    held = {tendon for _, tendon, _, _ in _held_tendons(root, context)}
     for group in root.findall("tendon"):
         for tendon in group:
             full = context.attributes(tendon, None)
             name = f"tendon '{tendon.get('name', '?')}'"
             forces = [key for key in _TENDON_FORCES if any(context.numbers(full, key, None, name, (0.0,)))]
-            if forces:
+            if tendon.get("name") in held:
+                notes.append(f"{name} couples two joints; forces along it do no work")
+            elif forces:
                 refused.append(f"{name} with {', '.join(forces)}")
             else:
                 notes.append(f"{name} is not modelled: it only hands on what actuators pull")
@@ -196,9 +199,6 @@ def unsupported(root: Element, context: Context) -> tuple[str, ...]:
                 notes.append(f"{name} is not modelled: it has no mass")
             else:
                 refused.append(f"{name} (deformable)")
-    total = context.compiler.get("settotalmass", "-1")
-    if context.parse(total, 1, f'<compiler settotalmass="{total}">')[0] > 0:
-        refused.append('<compiler settotalmass="...">, which scales all masses')
     if refused:
         context.fail(
             f"has {'; '.join(refused)}: casid does not model {'this' if len(refused) == 1 else 'these'}; remove "
@@ -214,19 +214,40 @@ def unsupported(root: Element, context: Context) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _equalities(root: Element, context: Context) -> Iterator[str]:
+def _active(root: Element, context: Context) -> Iterator[Element]:
     for group in root.findall("equality"):
         for element in group:
-            full = context.attributes(Element("equality", element.attrib), None)
-            if full.get("active", "true") == "false":
-                continue
-            name = f"equality {element.tag} '{element.get('name', '?')}'"
-            if element.tag != "joint":
-                yield name
-            elif "joint2" not in element.attrib:
-                yield f"{name}, which holds joint '{element.get('joint1', '?')}' (lock that joint instead)"
-            elif any(context.numbers(element, "polycoef", None, name, (0.0, 1.0))[2:]):
-                yield f"{name}, whose polycoef is not linear"
+            if context.attributes(Element("equality", element.attrib), None).get("active", "true") != "false":
+                yield element
+
+
+def _held_tendons(root: Element, context: Context) -> Iterator[tuple[str, str, list[tuple[str, float]], float]]:
+    """Fixed tendons of two joints whose length is held: name of the equality and the tendon, joints, extra length."""
+    fixed = {t.get("name"): t for group in root.findall("tendon") for t in group.findall("fixed")}
+    for element in _active(root, context):
+        tendon = fixed.get(element.get("tendon1", ""))
+        if element.tag != "tendon" or tendon is None or "tendon2" in element.attrib:
+            continue
+        what = f"tendon '{tendon.get('name')}'"
+        joints = [(j.get("joint", ""), context.number(j, "coef", what)) for j in tendon.findall("joint")]
+        pulled = [(joint, coefficient) for joint, coefficient in joints if coefficient]
+        if len(pulled) == 2 and pulled[0][0] != pulled[1][0]:
+            length = context.numbers(element, "polycoef", None, what, (0.0,))[0]
+            yield element.get("name", "?"), tendon.get("name", ""), pulled, length
+
+
+def _equalities(root: Element, context: Context) -> Iterator[str]:
+    held = {tendon for _, tendon, _, _ in _held_tendons(root, context)}
+    for element in _active(root, context):
+        name = f"equality {element.tag} '{element.get('name', '?')}'"
+        if element.tag == "tendon" and element.get("tendon1") in held and "tendon2" not in element.attrib:
+            continue
+        if element.tag != "joint":
+            yield name
+        elif "joint2" not in element.attrib:
+            yield f"{name}, which holds joint '{element.get('joint1', '?')}' (lock that joint instead)"
+        elif any(context.numbers(element, "polycoef", None, name, (0.0, 1.0))[2:]):
+            yield f"{name}, whose polycoef is not linear"
 
 
 def _bodies(root: Element) -> Iterator[str]:
@@ -236,19 +257,26 @@ def _bodies(root: Element) -> Iterator[str]:
 
 
 def joint_couplings(root: Element, context: Context, references: Mapping[str, float]) -> dict[str, MimicRule]:
-    """Linear couplings of two joints, ``q1 - ref1 = a0 + a1 (q2 - ref2)``, by the name of the first."""
+    """Linear couplings of two joints by the name of the one that follows.
+
+    ``<joint>``: ``q1 - ref1 = a0 + a1 (q2 - ref2)``, the first follows the second. A fixed tendon of two joints whose
+    length is held: ``c1 (q1 - ref1) + c2 (q2 - ref2) = a0``, the second follows the first.
+    """
     rules: dict[str, MimicRule] = {}
-    for group in root.findall("equality"):
-        for element in group.findall("joint"):
-            if element.get("active", "true") == "false" or "joint2" not in element.attrib:
-                continue
-            follower, leader = element.get("joint1", ""), element.get("joint2", "")
+
+    def add(what: str, follower: str, leader: str, a0: float, a1: float) -> None:
+        for joint in (follower, leader):
+            if joint not in references:
+                context.fail(f"{what}: there is no hinge or slide joint '{joint}'")
+        if follower in rules:
+            context.fail(f"{what}: joint '{follower}' already follows joint '{rules[follower].joint}'")
+        rules[follower] = MimicRule(leader, a1, a0 + references[follower] - a1 * references[leader])
+
+    for element in _active(root, context):
+        if element.tag == "joint" and "joint2" in element.attrib:
             what = f"equality joint '{element.get('name', '?')}'"
-            for joint in (follower, leader):
-                if joint not in references:
-                    context.fail(f"{what}: there is no hinge or slide joint '{joint}'")
-            if follower in rules:
-                context.fail(f"{what}: joint '{follower}' already follows joint '{rules[follower].joint}'")
             a0, a1 = [*context.numbers(element, "polycoef", None, what, (0.0, 1.0)), 0.0, 0.0][:2]
-            rules[follower] = MimicRule(leader, a1, a0 + references[follower] - a1 * references[leader])
+            add(what, element.get("joint1", ""), element.get("joint2", ""), a0, a1)
+    for name, _, ((leader, c1), (follower, c2)), length in _held_tendons(root, context):
+        add(f"equality tendon '{name}'", follower, leader, length / c2, -c1 / c2)
     return rules

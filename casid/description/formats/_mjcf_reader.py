@@ -15,99 +15,11 @@ from casid.description._raw import JointLimits, RawFrame, RawJoint
 from casid.description._sidecar import fixed_name
 from casid.description.formats._contract import Reading
 from casid.description.formats._mjcf_context import Context, joint_couplings, unsupported, with_includes
+from casid.description.formats._mjcf_geoms import body_of_geoms
+from casid.description.formats._mjcf_meshes import Meshes
 from casid.description.formats._xml import Element, XmlFile
 from casid.errors import RobotError
-from casid.inertia import express_in, from_standard, to_standard
 from casid.inertia._parameters import tensor
-
-#: Number of sizes that matter, by type of geom; with ``fromto`` the length is not among them.
-_SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "box": 3}
-_MASSLESS = ("plane", "hfield", "sdf")
-
-
-def body_of_geoms(geoms: list[tuple[Element, Array]], context: Context, what: str) -> Inertial | None:
-    """Sum of the geoms of a body (already with their defaults), each with the placement of the frame it stands in.
-
-    Raises
-    ------
-    RobotError
-        For meshes: their volume depends on files and on MuJoCo's settings.
-    """
-    low, high = 0, 5
-    if "inertiagrouprange" in context.compiler:
-        words = Element("compiler", context.compiler)
-        low, high = map(int, context.numbers(words, "inertiagrouprange", 2, "compiler"))
-    tens = []
-    for geom, frame in geoms:
-        group = int(context.number(geom, "group", what, 0.0))
-        if low <= group <= high:
-            ten = _geom(geom, frame, context, what)
-            if ten is not None:
-                tens.append(ten)
-    if not tens:
-        return None
-    total = np.sum(tens, axis=0)
-    return Inertial(*from_standard(total)) if total[9] > 0 else None
-
-
-def _geom(geom: Element, frame: Array, context: Context, what: str) -> Array | None:
-    kind = geom.get("type", "sphere")
-    mass = context.number(geom, "mass", what) if "mass" in geom.attrib else None
-    density = context.number(geom, "density", what, 1000.0)
-    if kind in _MASSLESS or mass == 0.0 or (mass is None and density == 0.0):
-        return None
-    if kind not in _SIZES or "mesh" in geom.attrib:
-        context.fail(
-            f"{what}: takes its mass from a geom of type '{kind}'{' with a mesh' if 'mesh' in geom.attrib else ''}, "
-            "which casid does not compute; give the body an <inertial> (mujoco: mj_saveLastXML writes one)"
-        )
-    if geom.get("shellinertia") == "true":
-        context.fail(f"{what}: a geom with shellinertia is not computed; give the body an <inertial>")
-    size = context.numbers(geom, "size", None, what, ())
-    placement = context.placement(geom, what)
-    if "fromto" in geom.attrib:
-        if kind == "sphere":
-            context.fail(f"{what}: a sphere has no fromto")
-        ends = np.array(context.numbers(geom, "fromto", 6, what)).reshape(2, 3)
-        along = ends[0] - ends[1]  # MuJoCo: z points from the second end to the first
-        axis = Element("geom", {"zaxis": " ".join(map(repr, along.tolist()))})
-        placement = transform(context.placement(axis, what)[:3, :3], ends.mean(axis=0))
-        half = float(np.linalg.norm(along)) / 2
-        size = [*size[:1], half] if kind in ("capsule", "cylinder") else [*size[:1], *size[:1], half]
-    if len(size) < _SIZES[kind] or min(size[: _SIZES[kind]]) <= 0:
-        context.fail(f"{what}: a geom of type '{kind}' needs {_SIZES[kind]} positive sizes, got {size}")
-    volume, unit = _shape(kind, size)
-    m = density * volume if mass is None else mass
-    placed = frame @ placement
-    return express_in(to_standard(m, np.zeros(3), np.diag(m * unit)), placed[:3, :3], placed[:3, 3])
-
-
-def _shape(kind: str, size: list[float]) -> tuple[float, Array]:
-    """Volume [m^3] and principal moments of unit mass [m^2]."""
-    if kind == "sphere":
-        r = size[0]
-        return 4 / 3 * math.pi * r**3, np.full(3, 0.4 * r * r)
-    if kind == "ellipsoid":
-        squares = np.square(size[:3])
-        return 4 / 3 * math.pi * math.prod(size[:3]), (squares.sum() - squares) / 5
-    if kind == "box":
-        squares = np.square(size[:3])
-        return 8 * math.prod(size[:3]), (squares.sum() - squares) / 3
-    r, h = size[0], 2 * size[1]
-    cylinder = math.pi * r * r * h
-    across, along = (3 * r * r + h * h) / 12, r * r / 2
-    if kind == "cylinder":
-        return cylinder, np.array([across, across, along])
-    ball = 4 / 3 * math.pi * r**3
-    share = cylinder / (cylinder + ball)
-    # two half balls at the ends: Steiner through the centre of mass of a half ball, 3/8 r from its flat side
-    ends = 0.4 * r * r + h * h / 4 + 3 / 8 * h * r
-    return cylinder + ball, np.array([
-        share * across + (1 - share) * ends,
-        share * across + (1 - share) * ends,
-        share * along + (1 - share) * 0.4 * r * r,
-    ])  # fmt: skip
-
 
 _WORLD = "world"
 #: Between several joints of one body there is nothing.
@@ -146,10 +58,12 @@ class _Reader:
         self.root = root
         self.where = reading.where
         self.context = Context(root, reading.where, reading.angle_tolerance)
+        self.meshes = Meshes(root, self.context, reading.folder)
         self.notes = list(unsupported(root, self.context))
         self.count = 0
         self.joints: list[RawJoint] = []
         self.frames: list[RawFrame] = []
+        self.unknown: list[str] = []
         self.references: dict[str, float] = {}
         self.efforts = self._actuators()
 
@@ -166,6 +80,8 @@ class _Reader:
         self._sites(top, base.name)
         for child in top.children:
             self._body(child, base.name, False)
+        base, scaled = self._scaled(base)
+        kept = not (included or scaled)  # what stands elsewhere, or means something else here, cannot be edited
         option = next((e for e in reversed(self.root.findall("option")) if "gravity" in e.attrib), None)
         gravity = _GRAVITY if option is None else self.context.numbers(option, "gravity", 3, "option")
         couplings = joint_couplings(self.root, self.context, self.references)
@@ -182,9 +98,34 @@ class _Reader:
             frames=tuple(frame for frame in self.frames if frame.name not in names),
             gravity=np.array(gravity),
             notes=tuple(self.notes),
-            format="" if included else "MJCF",
-            content=b"" if included else content,
+            format="MJCF" if kept else "",
+            content=content if kept else b"",
         )
+
+    def _scaled(self, base: Link) -> tuple[Link, bool]:
+        """All bodies scaled to the compiler's ``settotalmass``, the base's as the result, and whether there is one."""
+        words = Element("compiler", self.context.compiler)
+        total = self.context.number(words, "settotalmass", "compiler", -1.0)
+        if not total > 0:
+            return base, False
+        if self.unknown:
+            self.context.fail(f'<compiler settotalmass="{total:g}"> needs the mass of body {", ".join(self.unknown)}')
+        bodies = [link.inertial for link in (base, *(joint.link for joint in self.joints)) if link.inertial is not None]
+        mass = sum(body.mass for body in bodies)
+        if not mass > 0:
+            self.context.fail(f'<compiler settotalmass="{total:g}"> of bodies without mass')
+        factor = total / mass
+
+        def link(of: Link) -> Link:
+            body = of.inertial
+            return (
+                of
+                if body is None
+                else replace(of, inertial=Inertial(factor * body.mass, body.com, factor * body.inertia_com))
+            )
+
+        self.joints = [replace(joint, link=link(joint.link)) for joint in self.joints]
+        return link(base), True
 
     # ------------------------------------------------------------------ bodies
 
@@ -268,10 +209,8 @@ class _Reader:
         terms["Ia"] = self._first(element, "armature", what)
         stiffness = self._first(element, "stiffness", what)
         if stiffness:
-            rest = turn(context.number(element, "springref", what, 0.0))
-            if rest:
-                context.fail(f"{what}: a spring whose rest position is not 0 is not modelled; set springref to 0")
             terms["ks"] = stiffness
+            terms["fo"] = -stiffness * turn(context.number(element, "springref", what, 0.0))
         return RawJoint(
             name,
             _KINDS[kind],
@@ -316,10 +255,11 @@ class _Reader:
         if own is not None or choice == "false":
             return own
         try:
-            return body_of_geoms(body.geoms, self.context, f"body '{body.name}'")
+            return body_of_geoms(body.geoms, self.context, self.meshes, f"body '{body.name}'")
         except RobotError as error:
             if moves:
                 raise
+            self.unknown.append(f"'{body.name}'")
             self.notes.append(f"the mass of a body that never moves is not read: {error}")
             return None
 

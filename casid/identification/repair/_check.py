@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.description import Robot
 from casid.description._document import Description
-from casid.description._load import load_description
+from casid.description._load import format_of_name, load_description
 from casid.description._placement import ANGLE_TOLERANCE
 from casid.description._raw import Lock
-from casid.description._write import description_of
+from casid.description._write import as_file, description_of
 from casid.description.formats import FORMATS
 from casid.description.formats._contract import Changes
 from casid.errors import DatasetError, RobotError
@@ -148,7 +148,8 @@ def check_file(
     Returns
     -------
     FileCheck
-        The repaired file has the format of the given one and differs from it only in bodies.
+        The repaired file has the format of the given one and differs from it only in bodies; one that includes others
+        is written anew.
 
     Raises
     ------
@@ -169,9 +170,9 @@ def check_file(
         raise RobotError(f"'{path.name}' has no link with mass and inertia")
     bodies = {body.link for body in done.bodies}
     massless = [link.name for link in description.links if link.inertial is not None and link.name not in bodies]
-    form = next(form for form in FORMATS if form.name == description.format)
-    content = form.edit(description.content, Changes(dict(done.inertials())), description.where)
     suffix = path.suffix or ".toml"
+    form = next((form for form in FORMATS if form.name == description.format), format_of_name(f"robot{suffix}"))
+    content, _, _ = as_file(description, form, Changes(dict(done.inertials())))
     return FileCheck(_links(done), tuple(massless), f"{path.stem}_repaired{suffix}", content, done)
 
 

@@ -19,6 +19,7 @@ from benchmarks.soundness import structure
 from benchmarks.soundness.evaluators import ROWS as EVALUATORS
 from benchmarks.soundness.fuzz import ROWS as FUZZ
 from benchmarks.soundness.mutants import ROWS as MUTANTS
+from benchmarks.soundness.public_files import ROWS as PUBLIC_FILES
 
 #: Problems that the attack is made of, and seconds that it and one of them may take.
 PROBLEMS, SECONDS, EACH = 4_000, 14_400, 600
@@ -167,6 +168,7 @@ MEASURES = [
     _attack("other false statements, tracebacks", "infeasible though not, throw=False", others),
     *EVALUATORS,
     *FUZZ,
+    *PUBLIC_FILES,
     *MUTANTS,
     Measure("circles among files; arrows against the slope", "0; 0", "syntax trees", circles),
     Measure("files that name a constraint kind outside its own", "0", "syntax trees", kinds),

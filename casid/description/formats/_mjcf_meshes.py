@@ -1,0 +1,182 @@
+"""Mass properties of MJCF mesh assets, as MuJoCo computes them.
+
+Reference: https://mujoco.readthedocs.io/en/stable/XMLreference.html#asset-mesh, attribute ``inertia``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casid.description._placement import Array, rotation_of_quaternion
+from casid.description._shapes import trimesh_package
+from casid.description.formats._mjcf_context import Context
+from casid.description.formats._xml import Element
+from casid.errors import RobotError
+from casid.files._read import data_limit, read_bytes
+
+Faces = NDArray[np.intp]
+#: Volume [m^3], centre of mass [m] and inertia of unit mass about it [m^2].
+Solid = tuple[float, Array, Array]
+_KINDS = ("legacy", "convex", "exact", "shell")
+#: MuJoCo refuses less [m^3].
+_SMALLEST = 1e-15
+
+
+class Meshes:
+    """The ``<mesh>`` assets of one file.
+
+    Parameters
+    ----------
+    root
+        The file's ``<mujoco>``, includes already in place.
+    context
+        Its defaults and compiler settings.
+    folder
+        Where the file lies; None: only meshes whose vertices stand in it can be read.
+    """
+
+    def __init__(self, root: Element, context: Context, folder: Path | None) -> None:
+        self._context = context
+        self._folder = folder
+        self._elements: dict[str, Element] = {}
+        self._known: dict[str, Solid] = {}
+        for asset in root.findall("asset"):
+            for element in asset.findall("mesh"):
+                full = context.attributes(element, None)
+                name = full.get("name") or PurePosixPath(full.get("file", "").replace("\\", "/")).stem
+                self._elements[name] = full
+
+    def solid(self, name: str, what: str) -> Solid:
+        """Volume, centre of mass and inertia of unit mass of a mesh, in the frame of its file.
+
+        Attribute ``inertia``: of the ``exact`` solid; of its ``convex`` hull; ``legacy``, the sum of the tetrahedra
+        over all faces, each counted as positive; of a ``shell``, whose "volume" is its surface [m^2].
+
+        Raises
+        ------
+        RobotError
+            If there is no such mesh, its file cannot be read, or it has no volume.
+        """
+        if name not in self._known:
+            if name not in self._elements:
+                self._context.fail(f"{what}: there is no mesh '{name}'")
+            self._known[name] = self._computed(self._elements[name], f"mesh '{name}' of {what}")
+        return self._known[name]
+
+    def _computed(self, element: Element, what: str) -> Solid:
+        context = self._context
+        kind = element.get("inertia", "legacy")
+        if kind not in _KINDS:
+            context.fail(f"{what}: its inertia '{kind}' is not one of {', '.join(_KINDS)}")
+        vertices, faces = self._surface(element, what)
+        vertices = vertices - np.array(context.numbers(element, "refpos", 3, what, (0.0,) * 3))
+        if "refquat" in element.attrib:
+            quaternion = context.numbers(element, "refquat", 4, what)
+            vertices = vertices @ rotation_of_quaternion(quaternion, context.tolerance)
+        scale = np.array(context.numbers(element, "scale", 3, what, (1.0,) * 3))
+        vertices = vertices * scale
+        if scale.prod() < 0:
+            faces = faces[:, ::-1]
+        if kind == "convex" or not len(faces):
+            faces, kind = self._hull(vertices, what), "convex"
+        volume, com, second = _shell(vertices, faces) if kind == "shell" else _filled(vertices, faces, kind == "exact")
+        if not volume > _SMALLEST:
+            context.fail(f"{what}: its volume is {volume:.3g}; MuJoCo refuses it")
+        return volume, com, (np.trace(second) * np.eye(3) - second) / volume
+
+    def _hull(self, vertices: Array, what: str) -> Faces:
+        from scipy.spatial import ConvexHull, QhullError  # robots without meshes need no SciPy
+
+        try:
+            return np.asarray(ConvexHull(vertices).simplices, dtype=np.intp)
+        except (QhullError, ValueError) as error:
+            self._context.fail(f"{what}: it has no convex hull: {str(error).splitlines()[0]}")
+
+    def _surface(self, element: Element, what: str) -> tuple[Array, Faces]:
+        """Vertices and faces as they stand in the file."""
+        context = self._context
+        if "file" not in element.attrib:
+            vertices = np.array(context.numbers(element, "vertex", None, what, ()), dtype=float)
+            numbers = np.array(context.numbers(element, "face", None, what, ()), dtype=float)
+            faces = numbers.astype(np.intp)
+            if not vertices.size or vertices.size % 3 or faces.size % 3 or (faces != numbers).any():
+                context.fail(f"{what}: it has neither a file nor vertices, or their numbers are not triples")
+            vertices, faces = vertices.reshape(-1, 3), faces.reshape(-1, 3)
+        else:
+            path = self._path(element, what)
+            content = read_bytes(path, f"{context.where}: {what}: mesh", RobotError, data_limit())
+            found = _msh(content) if path.suffix.lower() == ".msh" else _by_trimesh(path, content)
+            if found is None:
+                context.fail(f"{what}: the mesh file '{path.name}' cannot be read")
+            vertices, faces = found
+        if not np.isfinite(vertices).all() or (faces.size and not 0 <= faces.min() <= faces.max() < len(vertices)):
+            context.fail(f"{what}: it has vertices that are no numbers, or faces of vertices that it does not have")
+        return vertices, faces
+
+    def _path(self, element: Element, what: str) -> Path:
+        compiler = self._context.compiler
+        file = element.get("file", "").replace("\\", "/")
+        if compiler.get("strippath") == "true":
+            file = PurePosixPath(file).name
+        if self._folder is None:
+            self._context.fail(f"{what}: the mesh file '{file}' cannot be followed: read the robot from its file")
+        return self._folder / compiler.get("meshdir", compiler.get("assetdir", "")) / file
+
+
+def _filled(vertices: Array, faces: Faces, signed: bool) -> Solid:
+    """Volume, centre and second moment about it of tetrahedra over all faces, with a common apex."""
+    a, b, c = (vertices[faces[:, k]] for k in range(3))
+    normals, centers = np.cross(b - a, c - a), (a + b + c) / 3
+
+    def volumes(apex: Array) -> Array:
+        found = ((centers - apex) * normals).sum(axis=1) / 6
+        return np.asarray(found if signed else np.abs(found))
+
+    areas = np.linalg.norm(normals, axis=1) / 2
+    apex = areas @ centers / max(float(areas.sum()), 1e-300)
+    parts = volumes(apex)
+    com = parts @ (0.75 * centers + 0.25 * apex) / (float(parts.sum()) or 1e-300)
+    parts = volumes(com)
+    return float(parts.sum()), com, _second_moment(parts / 20, a - com, b - com, c - com)
+
+
+def _shell(vertices: Array, faces: Faces) -> Solid:
+    """Area, centre and second moment about it of all faces."""
+    a, b, c = (vertices[faces[:, k]] for k in range(3))
+    areas = np.linalg.norm(np.cross(b - a, c - a), axis=1) / 2
+    com = areas @ (a + b + c) / 3 / max(float(areas.sum()), 1e-300)
+    return float(areas.sum()), com, _second_moment(areas / 12, a - com, b - com, c - com)
+
+
+def _second_moment(weights: Array, a: Array, b: Array, c: Array) -> Array:
+    """``sum w (a a' + b b' + c c' + s s')`` with ``s = a + b + c``: of simplices with these corners, and the origin."""
+    return np.asarray(sum(np.einsum("k,ki,kj->ij", weights, part, part) for part in (a, b, c, a + b + c)))
+
+
+def _msh(content: bytes) -> tuple[Array, Faces] | None:
+    """MuJoCo's binary format: numbers of vertices, normals, texture coordinates and faces, then these."""
+    if len(content) < 16:
+        return None
+    points, normals, textures, triangles = (int(k) for k in np.frombuffer(content, "<i4", 4))
+    if min(points, normals, textures, triangles) < 0:
+        return None
+    behind = 16 + 4 * (3 * points + 3 * normals + 2 * textures)
+    if len(content) != behind + 12 * triangles:
+        return None
+    vertices = np.frombuffer(content, "<f4", 3 * points, 16).reshape(-1, 3).astype(float)
+    faces = np.frombuffer(content, "<i4", 3 * triangles, behind).reshape(-1, 3).astype(np.intp)
+    return vertices, faces
+
+
+def _by_trimesh(path: Path, content: bytes) -> tuple[Array, Faces] | None:
+    trimesh = trimesh_package("masses of meshes")
+    try:
+        mesh = trimesh.load(
+            trimesh.util.wrap_as_stream(content), file_type=path.suffix[1:].lower(), force="mesh", process=False
+        )
+        return np.array(mesh.vertices, dtype=float), np.array(mesh.faces, dtype=np.intp)
+    except Exception:  # whatever a mesh reader raises
+        return None
