@@ -19,26 +19,37 @@ Array = NDArray[np.float64]
 SIGNIFICANT = 3.0
 
 
-def correlation_factors(data: CompressedData, columns: Sequence[int], beta: Array) -> Array:
+def correlation_factors(
+    data: CompressedData, weights: Array, columns: Sequence[int], beta: Array, inverse: Array
+) -> Array:
     """By how much neighbouring residuals repeat each other: variance of an estimate over that with independent ones.
 
     Known is the correlation that the torques' filter gives to white noise (`CompressedData.correlation`). What a model
-    leaves out repeats itself too; it shows in the scores ``s_b = W_b' (tau_b - W_b beta)`` of the segments b. With
-    independent residuals of variance s^2 the covariance of s_b is ``s^2 W_b' W_b``, so that, up to a factor (B - 1) / B
-    for the fit,
+    leaves out repeats itself too; it shows in the scores ``s_b = W_b' (tau_b - W_b beta)`` of a joint's segments b.
+    With ``A = W' W = sum_b A_b`` of the joint, errors of all joints that are independent, of variances s_j^2, and what
+    the fit with weights w_j takes off them, ``E s_b s_b' = s^2 (A_b - A_b Q A_b)``, where
 
-        sum_b s_b' (W' W)^-1 s_b / (s^2 rank)
+        Q = 2 w^2 C - C (sum_j w_j^4 s_j^2 A_j) C / s^2,   C = (sum_j w_j^2 A_j)^-1
 
-    is 1, and it is larger the more the residuals of a segment agree (a covariance that allows for heteroscedasticity
-    and autocorrelation, its scale averaged over the directions of the joint). The larger of the two is taken, the
-    second only where chance does not explain it.
+    and the mean of
+
+        sum_b s_b' A^-1 s_b / sum_b s^2 tr(A^-1 A_b - A^-1 A_b Q A_b)
+
+    is 1. It is larger the more the residuals of a segment agree (a covariance that allows for heteroscedasticity and
+    autocorrelation, its scale averaged over the directions of the joint). The larger of the two is taken, the second
+    only where chance does not explain it: the numerator is a sum of about ``(tr M)^2 / tr M^2`` squares, M the blocks
+    of the denominator. ``s^2`` is the residual's sum of squares over the samples less ``tr(A Q)``.
 
     Parameters
     ----------
     data
+    weights : ndarray, shape (n,)
+        Of the joints' equations.
     columns
         The base parameters that were fitted.
     beta : ndarray, shape (rank of the model,)
+    inverse : ndarray, shape (len(columns), r)
+        B with ``B B' = C``.
 
     Returns
     -------
@@ -48,30 +59,49 @@ def correlation_factors(data: CompressedData, columns: Sequence[int], beta: Arra
     known = np.maximum(data.correlation, 1.0)
     if len(data.segments) < 4:
         return known
-    factors = known.copy()
-    rank = data.base.rank
-    direction = np.zeros(rank + 2)
-    direction[:rank], direction[rank] = -beta, 1.0
-    errors = data.squared_errors(beta)
+    factors, columns = known.copy(), list(columns)
+    direction = np.zeros(data.base.rank + 2)
+    direction[: data.base.rank], direction[data.base.rank] = -beta, 1.0
+    variances = data.squared_errors(beta) / np.maximum(data.counts, 1)
+    C = inverse @ inverse.T
+    blurred = np.zeros_like(C)
+    for w, variance, R in zip(weights, variances, data.factors, strict=True):
+        blurred += w**4 * variance * (R[:, columns].T @ R[:, columns])
+    blurred = C @ blurred @ C
     for k in range(data.n):
-        used = [c for c in columns if data.factors[k][:, c].any()]
-        if not used or data.counts[k] <= len(used):
+        places = [i for i, c in enumerate(columns) if data.factors[k][:, c].any()]
+        used = [columns[i] for i in places]
+        if not used or data.counts[k] <= len(used) or variances[k] <= 0:
             continue
         R = data.factors[k][:, used]
         lengths = np.linalg.norm(R, axis=0)
         _, s, Vt = np.linalg.svd(R / lengths, full_matrices=False)
         sure = s > 1e-6 * s[0]
-        whitened = (Vt[sure] / s[sure, None]) / lengths
-        parts = [segment.factors[k] for segment in data.segments if segment.counts[k]]
-        scores = np.array([whitened @ (part[:, used].T @ (part @ direction)) for part in parts])
-        degrees = int(sure.sum()) * (len(parts) - 1)
-        variance = errors[k] / max(data.counts[k] - sure.sum(), 1)
-        if degrees < 1 or variance <= 0:
+        whitened, back = (Vt[sure] / s[sure, None]) / lengths, (Vt[sure].T * s[sure]) * lengths[:, None]
+        Q = (2 * weights[k] ** 2 * C - blurred / variances[k])[np.ix_(places, places)]
+        Q = back.T @ Q @ back
+        variance = variances[k] * data.counts[k] / max(data.counts[k] - float(np.trace(Q)), 1.0)
+        found, expected = 0.0, []
+        for segment in data.segments:
+            if segment.counts[k]:
+                part = segment.factors[k]
+                rows = part[:, used] @ whitened.T
+                found += float(((rows.T @ (part @ direction)) ** 2).sum())
+                expected.append(rows.T @ rows - rows.T @ rows @ Q @ rows.T @ rows)
+        mean = sum(float(np.trace(one)) for one in expected)
+        degrees = mean**2 / max(sum(float((one * one.T).sum()) for one in expected), 1e-300)
+        if mean < 0.1 or degrees < 1:
             continue
-        measured = float((scores**2).sum()) / (variance * degrees)
-        if measured > known[k] * (1.0 + SIGNIFICANT * np.sqrt(2.0 / degrees)):
+        measured = found / (variance * mean)
+        if measured > known[k] * _largest_by_chance(degrees):
             factors[k] = measured
     return np.asarray(factors)
+
+
+def _largest_by_chance(degrees: float) -> float:
+    """Chi square over its degrees, `SIGNIFICANT` standard deviations above its mean (Wilson and Hilferty 1931)."""
+    variance = 2.0 / (9.0 * degrees)
+    return float((1.0 - variance + SIGNIFICANT * np.sqrt(variance)) ** 3)
 
 
 def covariance_of(data: CompressedData, weights: Array, columns: Sequence[int], beta: Array, inverse: Array) -> Array:
@@ -85,7 +115,7 @@ def covariance_of(data: CompressedData, weights: Array, columns: Sequence[int], 
     inverse
         B with ``B B' = A^-1``.
     """
-    factors = correlation_factors(data, columns, beta)
+    factors = correlation_factors(data, weights, columns, beta, inverse)
     counted = np.asarray(weights) > 0
     samples = float(data.counts[counted].sum())
     independent = float((data.counts / factors)[counted].sum())

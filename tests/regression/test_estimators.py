@@ -286,8 +286,9 @@ def test_maximum_likelihood_takes_the_bias_of_position_noise_away(spread):
         noise = MeasurementNoise.of(raw, process)
         assert np.sqrt(noise.motion[:, 0, 0]) == pytest.approx([spread] * 2, rel=0.1)
         assert np.sqrt(noise.torque) == pytest.approx([0.05] * 2, rel=0.1)
-        for fit in (OLS().fit(data), MaximumLikelihood(noise).fit(data)):
-            scores[fit.method].append((fit.beta - exact) / fit.sd)
+        likely = MaximumLikelihood(noise).fit(data)
+        for fit in (OLS().fit(data), likely):
+            scores[fit.method].append((fit.beta - exact) / likely.sd)
     assert np.abs(np.mean(scores["OLS"], axis=0)).max() > 8
     assert np.abs(np.mean(scores["ML"], axis=0)).max() < 1.5
     assert 0.5 < np.sqrt(np.mean(np.square(scores["ML"]))) < 1.4

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from scipy.linalg import sqrtm
 from scipy.signal import lfilter
+from scipy.stats import chi2, norm
 
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement import Dataset, Processing
-from casid.regression import compress
+from casid.regression import compress, wls
 from casid.regression._statistics import (
     Batches,
     MeasurementNoise,
@@ -47,54 +48,90 @@ def least_squares(W, tau):
     return np.linalg.lstsq(W.reshape(-1, W.shape[2]), tau.ravel(), rcond=None)[0]
 
 
-def factor_of(W, e, segments=12):
-    """Of one joint, with degrees of freedom: squares of the segments' scores over what independent ones would have."""
-    rank = W.shape[1]
-    normal, per = np.linalg.inv(W.T @ W), len(e) // segments
-    scores = [W[b * per : (b + 1) * per].T @ e[b * per : (b + 1) * per] for b in range(segments)]
-    variance = e @ e / (len(e) - rank)
-    return sum(s @ normal @ s for s in scores) / (variance * rank) / (segments - 1), rank * (segments - 1)
+def root_of(W, w):
+    """B with ``B B' = (sum_j w_j^2 A_j)^-1``."""
+    values, vectors = np.linalg.eigh(np.linalg.pinv(np.einsum("ijr,j,ijs->rs", W, w**2, W), rcond=1e-10))
+    return vectors * np.sqrt(np.maximum(values, 0.0))
 
 
-def test_correlation_factors_are_those_of_the_segments_scores(small):
+def factor_of(W, w, e, k, used, segments=12):
+    """Of joint k: squares of the segments' scores over their mean for independent errors, whose covariance is written
+    out sample by sample, and how many squares that is.
+    """
+    samples, n, rank = W.shape
+    variances = (e**2).mean(axis=0)
+    rows, own = W.reshape(samples * n, rank), np.arange(samples) * n + k
+    left = np.eye(samples * n) - rows @ root_of(W, w) @ (rows @ root_of(W, w)).T * np.tile(w**2, samples)
+    covariance = (left[own] * np.tile(variances, samples)) @ left[own].T
+    variance = (e[:, k] ** 2).sum() / (np.trace(covariance) / variances[k])
+    Wk = W[:, k, used]
+    normal, per = np.linalg.inv(Wk.T @ Wk), samples // segments
+    parts = [slice(b * per, (b + 1) * per) for b in range(segments)]
+    scores = [Wk[part].T @ e[part, k] for part in parts]
+    blocks = [normal @ Wk[part].T @ covariance[part, part] @ Wk[part] / variances[k] for part in parts]
+    mean = sum(map(np.trace, blocks))
+    squares = sum(s @ normal @ s for s in scores)
+    return squares / (variance * mean), mean**2 / sum(np.trace(block @ block) for block in blocks)
+
+
+@pytest.mark.parametrize("weights", [[1.0, 1.0, 1.0], [1.0, 2.0, 0.5]])
+def test_correlation_factors_are_those_of_the_segments_scores(small, weights):
     data, W, tau, _ = small["correlated"]
-    beta = least_squares(W, tau)
+    w = np.array(weights)
+    beta, root = least_squares(W * w[:, None], tau * w), root_of(W, w)
     columns = range(data.base.rank)
-    found = correlation_factors(data, columns, beta)
+    found = correlation_factors(data, w, columns, beta, root)
     for k in range(3):
-        used = W[:, k].any(axis=0)
-        measured, degrees = factor_of(W[:, k, used], tau[:, k] - W[:, k] @ beta)
-        assert measured > 1.0 + 3.0 * np.sqrt(2.0 / degrees)
-        assert found[k] == pytest.approx(measured, rel=1e-8)
+        measured, squares = factor_of(W, w, tau - W @ beta, k, W[:, k].any(axis=0))
+        chance = chi2.ppf(norm.cdf(3.0), squares) / squares
+        assert measured > 1.02 * chance
+        assert found[k] == pytest.approx(measured, rel=1e-6)
         # a known correlation stands until the measured one exceeds it by three standard deviations
-        edge = measured / (1.0 + 3.0 * np.sqrt(2.0 / degrees))
-        for share, expected in ((1 - 1e-6, measured), (1 + 1e-6, edge * (1 + 1e-6))):
+        edge = measured / chance
+        for share, expected in ((0.99, measured), (1.01, 1.01 * edge)):
             known = replace(data, correlation=np.full(3, edge * share))
-            assert correlation_factors(known, columns, beta)[k] == pytest.approx(expected, rel=1e-8)
-    part = np.flatnonzero(W[:, 2].any(axis=0))[:-1]  # a parameter that was not fitted: its scores do not count
-    measured, _ = factor_of(W[:, 2, part], tau[:, 2] - W[:, 2] @ beta)
-    assert correlation_factors(data, [int(c) for c in part], beta)[2] == pytest.approx(measured, rel=1e-8)
+            assert correlation_factors(known, w, columns, beta, root)[k] == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.claim("intervals count errors that repeat from sample to sample")
+@pytest.mark.parametrize("correlation", [0.0, 0.9])
+def test_intervals_hold_the_truth_where_errors_repeat(correlation):
+    model = Model("three_link", ("viscous", "coulomb", "offset"))
+    truth = np.random.default_rng(0).uniform(0.5, 1.0, len(model.parameter_names))
+    clean = recording(model, truth, samples=2400)
+    z = []
+    for seed in range(20):
+        noise = lfilter([1.0], [1.0, -correlation], np.random.default_rng(seed).normal(size=clean.tau.shape), axis=0)
+        fit = wls(compress(model, replace(clean, tau=clean.tau + 0.1 * noise)))
+        z.append((fit.beta - model.base.values(truth)) / fit.sd)
+    assert 0.75 < np.sqrt(np.mean(np.square(z))) < 1.25
 
 
 def test_independent_residuals_have_the_known_correlation(small):
     data, W, tau, _ = small["white"]
-    beta, columns = least_squares(W, tau), range(data.base.rank)
-    np.testing.assert_array_equal(correlation_factors(data, columns, beta), np.ones(3))
+    w, beta, columns = np.ones(3), least_squares(W, tau), range(data.base.rank)
+    np.testing.assert_array_equal(correlation_factors(data, w, columns, beta, root_of(W, w)), np.ones(3))
     known = replace(data, correlation=np.array([0.5, 4.0, 2.0]))
-    np.testing.assert_array_equal(correlation_factors(known, columns, beta), [1.0, 4.0, 2.0])
+    np.testing.assert_array_equal(correlation_factors(known, w, columns, beta, root_of(W, w)), [1.0, 4.0, 2.0])
 
 
 def test_few_segments_and_joints_without_samples_have_the_known_correlation(small):
     data, W, tau, _ = small["correlated"]
-    beta, columns = least_squares(W, tau), range(data.base.rank)
-    assert (correlation_factors(data.only(range(4)), columns, beta) > 1.0).any()
-    np.testing.assert_array_equal(correlation_factors(data.only(range(3)), columns, beta), np.ones(3))
+    w, beta, columns = np.ones(3), least_squares(W, tau), range(data.base.rank)
+    root = root_of(W, w)
+    assert (correlation_factors(data.only(range(4)), w, columns, beta, root) > 1.0).any()
+    np.testing.assert_array_equal(correlation_factors(data.only(range(3)), w, columns, beta, root), np.ones(3))
     silent = replace(data, counts=np.array([480, 0, 480]))
-    assert correlation_factors(silent, columns, beta)[1] == 1.0
+    assert correlation_factors(silent, w, columns, beta, root)[1] == 1.0
 
 
-@pytest.mark.parametrize("weights", [[1.0, 2.0, 0.5], [1.0, 0.0, 3.0]])
-@pytest.mark.parametrize("correlation", [[1.0, 1.0, 1.0], [4.0, 2.0, 3.0], [1.0, 2.0, 1.0], [400.0, 400.0, 400.0]])
+@pytest.mark.parametrize(
+    ("weights", "correlation"),
+    [
+        *(([1.0, 2.0, 0.5], c) for c in ([1.0, 1.0, 1.0], [4.0, 2.0, 3.0], [1.0, 2.0, 1.0], [400.0, 400.0, 400.0])),
+        ([1.0, 0.0, 3.0], [400.0, 400.0, 400.0]),
+    ],
+)
 def test_the_covariance_is_the_sandwich_of_the_weighted_rows(small, weights, correlation):
     data, W, tau, _ = small["white"]
     w, c = np.array(weights), np.array(correlation)

@@ -8,7 +8,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.inertia._parameter_vector import mass_index, moment_slice
+from casid.inertia import pseudo_inertia
+from casid.inertia._parameter_vector import link_slice, mass_index, moment_slice
 from casid.retrieval._objectives import LeastSquares
 from casid.retrieval._problem import Problem
 from casid.retrieval._result import checked_bound
@@ -92,12 +93,25 @@ class LevelSet:
                     if float(form @ x) < attained and self._explains(x):
                         attained, point = float(form @ x), x
                     if (attained - bound) * scale <= _ENOUGH:
-                        return self._sound(form, bound, attained, scale), attained, point
-        return self._sound(form, bound, attained, scale), attained, point
+                        return self._sound(form, bound, attained, scale, point), attained, point
+        return self._sound(form, bound, attained, scale, point), attained, point
 
-    def _sound(self, form: Array, bound: float, attained: float, scale: float) -> float:
-        """The bound; the prior one where a point of the set contradicts it."""
+    def _sound(self, form: Array, bound: float, attained: float, scale: float, point: Array) -> float:
+        """The bound; the prior one where a point of the set contradicts it, or lies outside its search region."""
+        if bound > attained and not self._within_region(point):
+            return self.prior(form)[0]
         return max(checked_bound(bound, attained, 1.0 / scale, "an interval's end"), self.prior(form)[0])
+
+    def _within_region(self, x: Array) -> bool:
+        """Whether a point lies in the search region, ``tr(J0^-1 J) <= 4 factor`` of each link that has one."""
+        for k, link in enumerate(self.problem.variables):
+            factor = self.search_region.get(link.name, np.inf)
+            nominal, own = (pseudo_inertia(part[link_slice(k)]) for part in (self.prepared.nominal, x))
+            if float(np.trace(np.linalg.solve(nominal, own))) > 4 * factor:
+                return False
+        extras = x[self.problem.variables.standard_size :]
+        limits = [self.search_region.get(name, np.inf) for name in self.problem.variables.extras]
+        return bool(np.all(np.abs(extras) <= limits))
 
     def prior(self, form: Array) -> tuple[float, float]:
         """Range of ``form'x`` by the problem's own bounds, parameter by parameter."""

@@ -360,7 +360,7 @@ class DivergenceProgram:
         """Proven smallest D of any feasible set, see the module; valid for any multipliers."""
         objective, links, sigma = self.problem.objective, self._links, float(np.log(scale))
         here, allowed = self.divergence(x, scale), self.limit if limit is None else limit
-        weights = price * np.array([np.inf if row.weight is None else row.weight for row in self.linear.rows])
+        weights = np.array([np.inf if row.weight is None else price * row.weight for row in self.linear.rows])
         low, high = self.linear.lower, self.linear.upper
         at_low = np.where(np.isfinite(low), np.clip(-multipliers, 0.0, weights), 0.0)
         at_high = np.where(np.isfinite(high), np.clip(multipliers, 0.0, weights), 0.0)

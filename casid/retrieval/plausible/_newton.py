@@ -28,8 +28,8 @@ from casid.retrieval.plausible._measure import Measure
 Array = NDArray[np.float64]
 #: Complementarity of the rows at first; and of an answer, with its Newton decrement, roughly and exactly.
 LOOSEST, ROUGH, EXACT = 1e-6, (1e-7, 1e-3), (1e-12, 1e-8)
-#: Steps allowed for one price, and the share of the way to the boundary that a step goes at most.
-STEPS, BOUNDARY = 120, 0.9
+#: Steps allowed for one price, roughly and exactly, and the share of the way to the boundary that a step goes at most.
+STEPS, BOUNDARY = (400, 120), 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +87,7 @@ class PricedNewton:
         floor = 1e-4 * np.sqrt(mu)
         now = replace(now, slacks=np.maximum(now.slacks, floor), multipliers=np.maximum(now.multipliers, floor))
         slope, done = 0.0, False
-        for _ in range(STEPS):
+        for _ in range(STEPS[0 if rough else 1]):
             try:
                 made = self._step(now, price, mu)
             except LinAlgError:  # a matrix on the boundary of its cone, within rounding
@@ -169,13 +169,13 @@ class Climb:
         self.price = 0.0
 
     def _exact(self, point: Point, price: float) -> Point | None:
-        """The exact answer at a price, from the rough one; None: none found."""
+        """The exact answer at a price, from the rough one, which stands where rounding ends the exact search early."""
         made = self._newton.solve(point, price)
         self._point, self.price = point, price
-        return made if made.solved else None
+        return next((found for found in (made, point) if found.solved), None)
 
     def _fallback(self, price: float | None) -> Point | None:
-        """The exact answer at a price that is known to be high enough."""
+        """The answer at a price that is known to be high enough."""
         return None if price is None else self._exact(self._newton.solve(self._point, price, rough=True), price)
 
     def to(self, room: float) -> Point | None:

@@ -140,7 +140,7 @@ def _rotors(u: ca.MX, expected: Array) -> tuple[ca.MX, ca.MX, ca.MX]:
     """Value, slope and curvature of the rotors' part of the measure."""
     which = ca.DM((expected > 0).astype(float))
     a = ca.DM(np.where(expected > 0, expected, 1.0))
-    share = (which * u / a + NO_ROTOR + (1 - which)) / (1.0 + NO_ROTOR) - (1 - which) * (NO_ROTOR / (1 + NO_ROTOR))
+    share = (which * u / a + NO_ROTOR + (1 - which)) / (1.0 + NO_ROTOR)  # 1 where none is expected
     value = ROTOR * ca.sum1(share - ca.log(share) - 1.0)
     rate = which / (a * (1.0 + NO_ROTOR))
     return value, ROTOR * rate * (1 - 1 / share), ROTOR * (rate / share) ** 2

@@ -37,7 +37,7 @@ from casid.retrieval._solution import Solution
 from casid.retrieval.plausible._newton import scaling
 
 Array = NDArray[np.float64]
-#: Eigenvalues of matrices on the boundary of their cone, as a share of the largest.
+#: Products of eigenvalues of a matrix on the boundary of its cone and of its multiplier, over those of the largest.
 BOUNDARY = 1e-12
 
 
@@ -114,7 +114,7 @@ def sensitivity(solution: Solution) -> Array:
         link = link_slice(k)
         J = pseudo_inertia(x[link]) - entry.margin * np.eye(4)
         Z = (STANDARD_MAP.T @ left[link]).reshape(4, 4)
-        W = scaling(_inside(J)[None], _inside((Z + Z.T) / 2)[None])[0]
+        W = scaling(*(matrix[None] for matrix in _inside(J, (Z + Z.T) / 2)))[0]
         basis[link, link] = congruence(np.linalg.cholesky(W))
         curvature[link] = SVEC_WEIGHTS**2
     curvature[standard:] = 1e-12 * max(float(np.abs(M).max()) ** 2, 1e-300)
@@ -142,8 +142,17 @@ def _rows(solution: Solution) -> tuple[Array, tuple[Array, Array]]:
     return linear.matrix, (multipliers, weights)
 
 
-def _inside(matrix: Array) -> Array:
-    """The matrix with its eigenvalues lifted off the boundary of the cone."""
-    values, vectors = np.linalg.eigh(matrix)
-    least = BOUNDARY * max(float(np.abs(values).max()), 1e-300)
-    return np.asarray((vectors * np.maximum(values, least)) @ vectors.T)
+def _inside(J: Array, Z: Array) -> tuple[Array, Array]:
+    """A matrix and its multiplier, of which one is zero in each direction, moved to the central path.
+
+    There they have eigenvectors in common, and the products of their eigenvalues are `BOUNDARY` times those of the
+    largest ones: the smaller of each two follows from the larger.
+    """
+    sizes = [max(float(np.linalg.norm(matrix, 2)), 1e-300) for matrix in (J, Z)]
+    _, vectors = np.linalg.eigh(J / sizes[0] - Z / sizes[1])
+    a, z = (np.maximum(np.diag(vectors.T @ matrix @ vectors), 0.0) for matrix in (J, Z))
+    product, own = BOUNDARY * sizes[0] * sizes[1], a / sizes[0] > z / sizes[1]
+    a = np.where(own, np.maximum(a, BOUNDARY * sizes[0]), 0.0)
+    z = np.where(own, 0.0, np.maximum(z, BOUNDARY * sizes[1]))
+    a[~own], z[own] = product / z[~own], product / a[own]
+    return (vectors * a) @ vectors.T, (vectors * z) @ vectors.T

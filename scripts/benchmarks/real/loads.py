@@ -20,14 +20,14 @@ from casid.regression import compress, wls
 from casid.testing._synthetic import motion
 
 RUNS = 200
-_RATE, _NOISE = 25, 0.2  # 1/s, N.m
+_RATE, NOISE = 25, 0.2  # 1/s, N.m
 _FRICTION = ("viscous", "coulomb", "offset")
 #: Quantities that are held against the truth.
 _HELD = ("m", "cx", "cy", "cz")
 
 
 @cache
-def _arm() -> tuple[Model, np.ndarray]:
+def arm() -> tuple[Model, np.ndarray]:
     """A small arm of three joints, and its parameters."""
     placements = (
         modified_dh(0.0, 0.0, 0.3, 0.0), modified_dh(0.0, -np.pi / 2, 0.0, 0.0), modified_dh(0.4, 0.0, 0.0, 0.0),
@@ -42,7 +42,7 @@ def _arm() -> tuple[Model, np.ndarray]:
 
 
 @dataclass(frozen=True)
-class _Condition:
+class Condition:
     """How a load is identified: seconds without and with it, and what the model leaves out.
 
     Attributes
@@ -63,21 +63,22 @@ class _Condition:
     correlation: float = 0.0
 
 
-_CONDITIONS = (
-    _Condition("pair, 10 s / 60 s"),
-    _Condition("pair, 60 s / 10 s", 60.0, 10.0),
-    _Condition("pair, friction mismatch", stribeck=0.6),
-    _Condition("pair, 60 s / 60 s, friction mismatch", 60.0, stribeck=0.6),
-    _Condition("identification of 10 s", known=True),
-    _Condition("identification of 10 s, friction mismatch", known=True, stribeck=0.6),
-    _Condition("identification of 60 s / 10 s, friction mismatch", 60.0, 10.0, True, 0.6),
-    _Condition("pair, correlated noise", correlation=0.9),
+CONDITIONS = (
+    Condition("pair, 10 s / 60 s"),
+    Condition("pair, 60 s / 10 s", 60.0, 10.0),
+    Condition("pair, friction mismatch", stribeck=0.6),
+    Condition("pair, 60 s / 60 s, friction mismatch", 60.0, stribeck=0.6),
+    Condition("identification of 10 s", known=True),
+    Condition("identification of 10 s, friction mismatch", known=True, stribeck=0.6),
+    Condition("identification of 60 s / 10 s, friction mismatch", 60.0, 10.0, True, 0.6),
+    Condition("pair, correlated noise", correlation=0.9),
 )
 
 
-def _recorded(x: np.ndarray, seconds: float, seed: int, condition: _Condition) -> Dataset:
-    model, _ = _arm()
-    every = 100 // _RATE
+def recorded(x: np.ndarray, seconds: float, seed: int, condition: Condition, rate: int = _RATE) -> Dataset:
+    """A motion of the arm with parameters x, at a rate [1/s] that divides 100."""
+    model, _ = arm()
+    every = 100 // rate
     t, q, dq, ddq = (part[::every] for part in motion(model.n, int(100 * seconds), seed, periodic=False))
     rng = np.random.default_rng([seed, 1])
     tau = np.asarray(evaluate_batch(model.inverse_dynamics, q, dq, ddq, x))[..., 0]
@@ -85,20 +86,20 @@ def _recorded(x: np.ndarray, seconds: float, seed: int, condition: _Condition) -
     noise = rng.normal(size=tau.shape)
     for k in range(1, len(noise) if condition.correlation else 0):
         noise[k] = condition.correlation * noise[k - 1] + np.sqrt(1 - condition.correlation**2) * noise[k]
-    return Dataset(t, q, tau + _NOISE * noise, dq, ddq)
+    return Dataset(t, q, tau + NOISE * noise, dq, ddq)
 
 
-def _one(condition: _Condition, run: int) -> tuple[list[bool], float, float]:
+def _one(condition: Condition, run: int) -> tuple[list[bool], float, float]:
     """Which intervals hold the truth, the relative error of the mass and the relative width of its interval."""
     rng = np.random.default_rng([23, run])
-    model, truth = _arm()
+    model, truth = arm()
     mass, com = rng.uniform(0.5, 3.0), rng.uniform(-0.05, 0.05, 3) + np.array([0.3, 0.0, 0.0])
     x = truth.copy()
     x[np.asarray(model.link_columns[-1])] += to_standard(mass, com, 0.004 * mass * np.eye(3))
     for column, (term, _) in model.term_columns.items():
         x[column] += rng.uniform(-0.2, 0.2) if term.symbol in ("fo", "fc") else 0.0
-    without = _recorded(truth, condition.without, 2 * run, condition)
-    loaded = _recorded(x, condition.loaded, 2 * run + 1, condition)
+    without = recorded(truth, condition.without, 2 * run, condition)
+    loaded = recorded(x, condition.loaded, 2 * run + 1, condition)
     if condition.known:
         fit = wls(compress(model, without))
         found = payload(model, loaded, parameters=np.linalg.pinv(model.base.K) @ fit.beta, information=fit.information)
@@ -113,7 +114,7 @@ def _one(condition: _Condition, run: int) -> tuple[list[bool], float, float]:
 def coverage(runs: int = RUNS, jobs: int = 2) -> tuple[str, bool]:
     """All conditions: shares of the runs whose intervals hold the truth."""
     texts, met = [], True
-    for condition in _CONDITIONS:
+    for condition in CONDITIONS:
         made = Parallel(n_jobs=jobs)(delayed(_one)(condition, run) for run in range(runs))
         held = 100 * np.mean([one[0] for one in made], axis=0)
         mass, width = (100 * np.median([one[k] for one in made]) for k in (1, 2))
@@ -125,7 +126,7 @@ def coverage(runs: int = RUNS, jobs: int = 2) -> tuple[str, bool]:
 
 LOAD_ROWS = (
     Measure(
-        f"intervals of loads, {len(_CONDITIONS)} conditions, {RUNS} runs each", "95 % +- 3 or wider, stated",
+        f"intervals of loads, {len(CONDITIONS)} conditions, {RUNS} runs each", "95 % +- 3 or wider, stated",
         "58 and 35 % for the mass", coverage, lambda: coverage(20), f"{RUNS - 20} of {RUNS} runs",
     ),
 )  # fmt: skip

@@ -16,6 +16,7 @@ from typing import Any
 from benchmarks.measure import Measure, skipped
 from benchmarks.pieces import digest, keep, kept
 from benchmarks.soundness import structure
+from benchmarks.soundness.coverage import ROWS as COVERAGE
 from benchmarks.soundness.evaluators import ROWS as EVALUATORS
 from benchmarks.soundness.fuzz import ROWS as FUZZ
 from benchmarks.soundness.mutants import ROWS as MUTANTS
@@ -169,6 +170,7 @@ MEASURES = [
     *EVALUATORS,
     *FUZZ,
     *PUBLIC_FILES,
+    *COVERAGE,
     *MUTANTS,
     Measure("circles among files; arrows against the slope", "0; 0", "syntax trees", circles),
     Measure("files that name a constraint kind outside its own", "0", "syntax trees", kinds),
