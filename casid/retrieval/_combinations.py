@@ -7,10 +7,10 @@ are read off the graph (`casid.expressions.conditions`), so a user's expression 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
-from math import prod
+from itertools import combinations as pairs
+from itertools import islice
 
 import casadi as ca
 import numpy as np
@@ -21,13 +21,15 @@ from casid.expressions import conditions
 from casid.expressions._conditions import Condition, alternatives, choose, decided, has_conditions, smooth
 from casid.expressions._evaluate import evaluate
 from casid.expressions._intervals import may_hide
+from casid.expressions._polynomial import affine_rows
 from casid.expressions._walk import as_function
 from casid.retrieval._problem import Problem, unused
-from casid.retrieval._region import com_quotients
+from casid.retrieval._region import find_quadric, region_box
 from casid.retrieval.constraints._constraint import Constraint, domain_rows
 
 Array = NDArray[np.float64]
-
+#: Difference of two margins that is more than rounding.
+_APART = 1e-12
 #: A parameter's name with the number of its link: ``lz7``.
 _LINK_NUMBER = re.compile(r"\b(L[xyz]{2}|l[xyz]|m)\d+\b")
 
@@ -74,9 +76,11 @@ class Combination:
 
 
 def combinations(problem: Problem, most: int = 64) -> Iterator[Combination]:
-    """Every combination of branches; together they cover the problem.
+    """Every combination of branches that does not contradict itself; together they cover the problem.
 
-    Conditions of equality cannot be branched on and stay as they are.
+    Conditions of equality cannot be branched on and stay as they are. Two conditions whose margins differ by a number,
+    or add up to one, contradict each other in one of their four combinations (x < 1, and not x < 2), which is left out:
+    k thresholds of one quantity make k + 1 combinations.
 
     Raises
     ------
@@ -86,20 +90,65 @@ def combinations(problem: Problem, most: int = 64) -> Iterator[Combination]:
     problem = _one_sided(_with_domains(problem))
     branched = [condition for _, condition in problem.conditions if not condition.equality]
     either = _either(problem)
-    states: list[range] = [range(2) for _ in branched] + [range(len(rows)) for rows in either.values()]
-    total = prod(len(s) for s in states)
     names = _names([*(c.text for c in branched), *either])
-    if total > most:
+    sizes = [2] * len(branched) + [len(rows) for rows in either.values()]
+    states = list(islice(_states(sizes, _contradictions(problem, branched)), most + 1))
+    if len(states) > most:
         raise ProblemError(
-            f"problem '{problem.name}': its if-else and either-or make {total} combinations of branches, more than "
-            f"{most}; use smoothing, or fewer of them"
+            f"problem '{problem.name}': its if-else and either-or make more than {most} combinations of branches; use "
+            "smoothing, or fewer of them"
         )
-    for state in product(*states):
+    for state in states:
         holds = {c.key: place == 0 for c, place in zip(branched, state, strict=False)}
         picked = dict(zip(either, state[len(branched) :], strict=True))
         words = ["true" if place == 0 else "false" for place in state[: len(branched)]]
         words += [f"alternative {place + 1}" for place in picked.values()]
         yield Combination(dict(zip(names, words, strict=True)), _chosen(problem, holds, picked, branched, either))
+
+
+def _states(
+    sizes: Sequence[int], barred: Mapping[tuple[int, int], tuple[int, int]], fixed: tuple[int, ...] = ()
+) -> Iterator[tuple[int, ...]]:
+    """The places of conditions (0 true, 1 false) and alternatives that begin as fixed and contradict nothing."""
+    j = len(fixed)
+    if j == len(sizes):
+        yield fixed
+        return
+    for place in range(sizes[j]):
+        if all(barred.get((i, j)) != (fixed[i], place) for i in range(j)):
+            yield from _states(sizes, barred, (*fixed, place))
+
+
+def _contradictions(problem: Problem, branched: Sequence[Condition]) -> dict[tuple[int, int], tuple[int, int]]:
+    """For pairs of conditions, the places (0 true, 1 false) that they cannot have together.
+
+    Where the margins differ by a number, the one with the larger margin holds if the other does; where they add up to
+    one, both hold nowhere or, for numbers above zero, one of them does wherever both are defined. Rounding decides
+    nothing: numbers up to 1e-12 count as zero.
+    """
+    x, found = problem.variables.x, dict[tuple[int, int], tuple[int, int]]()
+
+    def constant(expression: ca.SX) -> tuple[float, bool]:
+        """The number that an expression is wherever it is defined, 0 for others, and whether that is everywhere."""
+        form = affine_rows(expression, x)[0]
+        if form is not None:
+            return (0.0 if form.coefficients.any() else float(form.offset)), True
+        quadric = find_quadric(expression, x, len(problem.variables))
+        if quadric is None or quadric.power != 2:
+            return 0.0, False
+        rest = quadric.inertia.any() or quadric.moment.any() or quadric.square.any()
+        return (0.0 if rest else quadric.mass), False
+
+    for i, j in pairs(range(len(branched)), 2):
+        difference, _ = constant(branched[i].margin - branched[j].margin)
+        total, everywhere = constant(branched[i].margin + branched[j].margin)
+        if abs(difference) > _APART:
+            found[i, j] = (1, 0) if difference > 0 else (0, 1)
+        elif total < -_APART:
+            found[i, j] = (0, 0)
+        elif total > _APART and everywhere:
+            found[i, j] = (1, 1)
+    return found
 
 
 def _names(texts: list[str]) -> list[str]:
@@ -248,17 +297,8 @@ def check_dead_branches(problem: Problem) -> None:
     found = [(label, condition) for label, condition in problem.conditions if not condition.equality]
     if not found:
         return
-    regions = problem.regions
-    extras = np.array(list(problem.variables.extras.values())).reshape(-1, 2)
-    box = np.concatenate([r.box for r in regions])
-    quotients = {pair: com for k, r in enumerate(regions) for pair, com in com_quotients(k, r.com).items()}
-    settled = decided(
-        [c for _, c in found],
-        problem.variables.x,
-        np.append(-box, extras[:, 0]),
-        np.append(box, extras[:, 1]),
-        quotients,
-    )
+    box = region_box(problem.regions, tuple(problem.variables.extras.values()))
+    settled = decided([c for _, c in found], problem.variables.x, *box)
     rules = [_LINK_NUMBER.sub(r"\1", condition.text) for _, condition in found]
     alive = {rule for rule, (_, condition) in zip(rules, found, strict=True) if condition.key not in settled}
     for (label, condition), rule in zip(found, rules, strict=True):

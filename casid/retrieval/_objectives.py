@@ -121,8 +121,7 @@ def split_objective(expression: ca.SX, variables: LinkVariables, where: str) -> 
     if expression.numel() != 1:
         raise ProblemError(f"{where}: the objective has shape {expression.shape}; expected one number")
     x = variables.x
-    if ca.Function("free", [x], [expression], {"allow_free": True}).free_sx():
-        raise ProblemError(f"{where}: the objective has symbols that are not the problem's link_variables")
+    variables.check_symbols(expression, f"{where}: the objective")
     if not ca.depends_on(expression, x):
         raise ProblemError(f"{where}: the objective depends on no unknown")
     none = LeastSquares(np.zeros((0, variables.size)), np.zeros(0))

@@ -127,7 +127,7 @@ class Problem(Displayed):
     def _take(self, expression: ca.SX) -> None:
         """Add an expression to the objective, as the price of a soft constraint."""
         margins = [entry.margin if entry.cone.triangle else 0.0 for entry in self.cones]
-        low, high, quotients = region_box(self.regions, margins, tuple(self.variables.extras.values()))
+        low, high, quotients = region_box(self.regions, tuple(self.variables.extras.values()), margins)
         floor = float(enclose(as_function(expression, self.variables.x), low, high, quotients)[0].low)
         if not np.isfinite(floor):
             raise ProblemError(
@@ -157,12 +157,7 @@ class Problem(Displayed):
     def _check_expressions(self) -> None:
         x = self.variables.x
         for constraint in self.constraints:
-            unknown = ca.Function("free", [x], [constraint.expression], {"allow_free": True}).free_sx()
-            if unknown:
-                raise ProblemError(
-                    f"constraint '{constraint.label}' contains the symbol {unknown[0]}, which is no variable of "
-                    f"problem '{self.name}'; use the quantities of its own link_variables"
-                )
+            self.variables.check_symbols(constraint.expression, f"constraint '{constraint.label}'")
             fixed = [i for i in range(constraint.size) if not ca.depends_on(constraint.expression[i], x)]
             if fixed:
                 entry = "" if constraint.size == 1 else f" (entry {fixed[0]})"

@@ -322,18 +322,27 @@ def com_quotients(link: int, com: Array) -> dict[tuple[int, int], Array]:
 
 
 def region_box(
-    regions: Sequence[LinkRegion], margins: Sequence[float], extras: Sequence[tuple[float, float]]
+    regions: Sequence[LinkRegion], extras: Sequence[tuple[float, float]], margins: Sequence[float] | None = None
 ) -> tuple[Array, Array, dict[tuple[int, int], Array]]:
     """Bounds of all unknowns, shape (N,) each, and those of their quotients first moment over mass.
 
-    Where a body's pseudo-inertia is at least margin > 0, so is its mass, and twice that the diagonal of its inertia.
+    Parameters
+    ----------
+    regions
+        One a link.
+    extras
+        Bounds of the unknowns behind the links' parameters.
+    margins
+        Least eigenvalue of each link's pseudo-inertia, 0 where it need not be positive: the mass is at least as large,
+        the diagonal of the inertia twice. ``None``: bounds of absolute values only.
     """
     lows, highs, quotients = [], [], dict[tuple[int, int], Array]()
-    for k, (region, margin) in enumerate(zip(regions, margins, strict=True)):
+    for k, region in enumerate(regions):
         low, high = -region.box, region.box.copy()
-        low[-1], high[-1] = region.mass
-        if margin > 0:
-            low[_DIAGONAL], low[-1] = 2 * margin, max(region.mass[0], margin)
+        if margins is not None:
+            low[-1], high[-1] = region.mass
+            if margins[k] > 0:
+                low[_DIAGONAL], low[-1] = 2 * margins[k], max(region.mass[0], margins[k])
         lows.append(low)
         highs.append(high)
         quotients.update(com_quotients(k, region.com))

@@ -69,23 +69,16 @@ def relative_gap(value: float, bound: float, negligible: float) -> float:
 def checked_bound(bound: float, value: float, negligible: float, what: str) -> float:
     """A lower bound, compared with the value that a feasible point attains.
 
-    Parameters
-    ----------
-    what
-        Of what, for the warning; empty: there is none, as the point is feasible within a tolerance only.
-
     Returns
     -------
     float
         The bound; the value, where the bound exceeds it within tolerances; -inf and a `BoundWarning` where it exceeds
-        it by more, because the bound of an exactly feasible point's value is then wrong.
+        it by more, because the bound is then wrong.
     """
     if not bound > value:
         return bound
     if bound - value <= _EXPLAINED * max(abs(value), negligible):
         return value
-    if not what:
-        return float("-inf")
     warnings.warn(
         f"{what}: its lower bound {bound:.9g} exceeds the value {value:.9g} of a feasible point and is discarded",
         BoundWarning,

@@ -39,10 +39,6 @@ def _found_versions() -> dict[str, str]:
     return found
 
 
-#: Largest violation of a point that breaks no constraint but by rounding.
-EXACT = 1e-12
-
-
 @dataclass(frozen=True)
 class Tolerances:
     """What counts as certified and as feasible.
@@ -283,9 +279,7 @@ def assess(
 ) -> Solution:
     """The solution that a point and a bound are: the only place where a `Solution` is made.
 
-    A bound above the value of the point itself, if that is feasible, is discarded, with a `BoundWarning` where the
-    point breaks no constraint at all: one that is feasible within the tolerance may lie beyond the bound of those that
-    are exactly so, as in a combination of conditions that no point meets exactly. A sum of
+    A bound above the value of the point itself, if that is feasible, is discarded with a `BoundWarning`; a sum of
     squares is never smaller than the part of it that no x can change.
 
     Parameters
@@ -311,8 +305,7 @@ def assess(
     if not made.feasible:
         return made
     negligible = problem.objective.negligible(made.x)
-    where = f"problem '{problem.name}'" if made.max_violation <= EXACT else ""
-    sound = checked_bound(made.lower_bound, made.total, negligible, where)
+    sound = checked_bound(made.lower_bound, made.total, negligible, f"problem '{problem.name}'")
     object.__setattr__(made, "lower_bound", float(max(sound, least)) if made.total >= least else -np.inf)
     return made
 

@@ -134,6 +134,21 @@ class LinkVariables:
         """Names of the unknowns: ``Lxx1 ... m<n>``, then the extras."""
         return standard_names(len(self.links)) + tuple(self.extras)
 
+    def check_symbols(self, expression: ca.SX, what: str) -> None:
+        """Refuse an expression of symbols that are not among the unknowns.
+
+        Raises
+        ------
+        ProblemError
+            Naming the first such symbol.
+        """
+        foreign = ca.Function("free", [self.x], [expression], {"allow_free": True}).free_sx()
+        if foreign:
+            raise ProblemError(
+                f"{what} contains the symbol {foreign[0]}, which is no unknown of the problem; use the quantities of "
+                "its own link_variables"
+            )
+
     def extra(self, name: str) -> ca.SX:
         """The scalar unknown of that name, e.g. ``fv1``."""
         if name not in self.extras:

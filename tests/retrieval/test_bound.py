@@ -217,8 +217,9 @@ def test_dead_branch_and_too_many_branches(panda):
     dead = Constraint("housing", ca.if_else(c[0] < -1.0, 0.1, 0.2) - c[1], lower=0.0)
     with pytest.raises(ProblemError, match=r"housing.*always false.*dead"):
         casid.solve(panda.with_constraints(dead))
-    many = [Constraint(f"k{k}", ca.if_else(c[0] < 0.01 * k, 0.3, 0.2) - c[1], lower=0.0) for k in range(1, 5)]
-    with pytest.raises(ProblemError, match="16 combinations"):
+    sides = (c[0], c[1], c[2], c[0] + c[1])
+    many = [Constraint(f"k{k}", ca.if_else(side < 0.01, 0.3, 0.2) - c[1], lower=0.0) for k, side in enumerate(sides)]
+    with pytest.raises(ProblemError, match="more than 8 combinations"):
         list(branch_problems(panda.with_constraints(many), most=8))
     with pytest.raises(ProblemError, match="method"):
         casid.solve(panda, method="magic")
