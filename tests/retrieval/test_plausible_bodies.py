@@ -61,7 +61,7 @@ def test_boxes_end_where_the_joints_sit() -> None:
             [[0.0, 0.2], [0.0, 0.0], [0.0, 0.0]],
         ]
     )
-    np.testing.assert_allclose(skeleton_boxes(made), expected + [-half, half], atol=1e-12)
+    np.testing.assert_allclose(skeleton_boxes(made), expected + np.array([-half, half]), atol=1e-12)
     np.testing.assert_allclose(skeleton_boxes(robot(tool=1.2))[2, 0], [-0.08, 1.28])  # a reach of 2
     alone = Robot("point", (Joint("a", "revolute", -1, Link("only")),))
     np.testing.assert_allclose(skeleton_boxes(alone)[0], np.tile([-0.04, 0.04], (3, 1)))  # no reach: of 1 m
