@@ -31,7 +31,7 @@ def problem() -> Problem:
         com_box(v[0], -0.3, 0.3),
         soften(Constraint("light", 3.0 * v[1].mass + v.x[30], 0.2, 1.0), 0.4),
         Constraint("curved", v[0].mass * v[1].first_moment[0] - v.x[30] ** 2, -2.0, 0.7),
-        soften(Constraint("bent", v[1].mass**2 + 5.0 * v[0].mass, 6.0, 9.0), 2.0),
+        soften(Constraint("bent", v[1].mass ** 2 + 5.0 * v[0].mass, 6.0, 9.0), 2.0),
         no_consistency(v[2]),
     )
     return Problem("three", v, least_squares(v, rng.normal(size=(60, 31)), rng.normal(size=60)), constraints)

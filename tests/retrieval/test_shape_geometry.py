@@ -128,7 +128,7 @@ def test_a_cad_prior_adds_deviations_in_the_size_of_the_body(unit: float | None)
     objective = LeastSquares(rng.normal(size=(30, 21)), rng.normal(size=30), 7.0)
     cad = np.concatenate([BODY, to_standard(0.5, [0.0, 0.1, 0.0], np.diag([1e-3, 2e-3, 2.5e-3]))])
     made = with_cad_prior(objective, variables, cad, 0.1, unit)
-    x = rng.normal(size=21)
+    x = np.append(cad * (1 + 0.05 * rng.normal(size=20)), 0.3)
     sizes = [max(ten[[0, 3, 5]]) ** a * ten[9] ** b for ten in cad.reshape(2, 10)
              for a, b in [(1, 0)] * 6 + [(0.5, 0.5)] * 3 + [(0, 1)]]  # fmt: skip
     pull = (unit or 1.0) * float(np.sum(((x[:20] - cad) / (0.1 * np.array(sizes))) ** 2))
