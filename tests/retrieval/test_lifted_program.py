@@ -141,7 +141,8 @@ def test_derivatives_of_the_program_in_a_ball_are_those_of_its_functions(problem
     room = 50.0 - problem.objective.constant
     slacks = w[32:]
     inside = (squares + (np.array([0.4, 2.0]) @ slacks if curved else 0.0)) / room
-    plain = np.concatenate([one, one, one, [0.0], np.zeros(len(w) - 31)])  # D up to a constant
+    plain = np.concatenate([one, one, one, [0.0], np.zeros(len(w) - 31)])
+    assert float(f(plain, 0.0)) == pytest.approx(measure.value(plain[:31], 0.0), abs=1e-4)  # D but for a small constant
     value = measure.value(y, w[31]) - measure.value(plain[:31], 0.0) + float(f(plain, 0.0))
     assert float(f(w, 0.0)) == pytest.approx(value, rel=1e-9)
     assert float(f(w, 0.6)) == pytest.approx(value + 0.6 * inside, rel=1e-9)

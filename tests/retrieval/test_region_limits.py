@@ -52,9 +52,9 @@ def test_a_range_open_to_one_side_has_no_secant(side: int) -> None:
 
 
 def test_the_cut_of_a_point_outside_a_cone_touches_it() -> None:
-    cone = Quadric(0, 2, np.zeros(6), np.zeros(3), -0.01, np.diag([-1.0, -1.0, 1.0]))
+    cone = Quadric(0, 2, np.zeros(6), np.zeros(3), -0.03, np.diag([-3.0, -3.0, 3.0]))
     box = np.array([[-0.4, 0.4], [-0.4, 0.4], [0.05, 0.5]])
-    Q = np.diag([-1.0, -1.0, 1.0, -0.01])
+    Q = np.diag([-3.0, -3.0, 3.0, -0.03])
     for centre in ([0.3, 0.1, 0.2], [-0.2, 0.35, 0.05], [0.0, 0.1, 0.12]):
         body = np.append(BODY[:6], np.append(2.0 * np.array(centre), 2.0))
         (row,) = cone.cuts(box, body)
