@@ -26,12 +26,13 @@ from casid.retrieval.plausible._most_plausible import DivergenceProgram
 from casid.retrieval.plausible._tolerance import Tolerance, _inside, _rows, coefficient_tolerance, sensitivity
 from casid.testing._synthetic import BODY, arm, nearest
 
-#: Heavier than allowed.
-TARGET = to_standard(5.0, [0.05, -0.02, 0.1], np.diag([0.3, 0.4, 0.5]))
+#: Heavier than allowed; and a body whose largest moment exceeds the sum of the others.
+TARGET = to_standard(5.0, [0.05, -0.02, 0.1], np.diag([0.5, 0.6, 0.7]))
+IMPOSSIBLE = to_standard(5.0, [0.05, -0.02, 0.1], np.diag([0.3, 0.4, 0.75]))
 
 
 def problem(target: np.ndarray = TARGET, sd: float | None = 0.01, extra: float | None = None) -> Problem:
-    """Twelve coefficients of a link; its mass is at most 4 kg, in two rows of one constraint that are both there."""
+    """Twelve coefficients of a link; its mass is at most 4.9 kg, in two rows of one constraint that are both there."""
     v = link_variables(arm(), None if extra is None else {"fv1": (0.0, 5.0)})
     forms = np.vstack([np.eye(10), np.random.default_rng(0).normal(size=(2, 10))])
     forms = np.hstack([forms, np.full((12, v.size - 10), 0.3)])
@@ -40,7 +41,7 @@ def problem(target: np.ndarray = TARGET, sd: float | None = 0.01, extra: float |
     given = Coefficients(forms, values, None if sd is None else np.full(12, sd))
     own = (
         com_box(v[0], -0.3, 0.3),
-        Constraint("both", ca.vertcat(v[0].first_moment[0], v[0].mass), [-5.0, 0.5], [5.0, 4.0]),
+        Constraint("both", ca.vertcat(v[0].first_moment[0], v[0].mass), [-5.0, 0.5], [5.0, 4.9]),
     )
     return Problem("coefficients", v, LeastSquares(forms, values, 0.0), own, coefficients=given)
 
@@ -69,7 +70,7 @@ def test_each_row_has_its_own_multiplier_over_its_slack(fitted) -> None:
     matrix, (multipliers, weights) = _rows(fitted)
     mass = [k for k, row in enumerate(matrix) if row[9] == 1.0 and np.count_nonzero(row) == 1]
     assert len(mass) == 1 and multipliers[mass[0]] > 1e-2
-    slack = max(4.0 - fitted.x[9], 1e-12 * 5.0)
+    slack = max(4.9 - fitted.x[9], 1e-12 * 5.0)
     assert weights[mass[0]] == pytest.approx(multipliers[mass[0]] / slack)
     others = np.delete(multipliers, mass)
     assert np.abs(others).max() < 1e-4 * multipliers[mass[0]]
@@ -123,7 +124,7 @@ def test_what_a_share_allows() -> None:
 
 @pytest.fixture(scope="module")
 def chosen() -> Believable:
-    stated = nearest(TARGET)
+    stated = nearest(IMPOSSIBLE)
     bodies = PlausibleBodies(to_standard(4.0, [0.0, 0.0, 0.1], 0.1 * np.eye(3)), ("description",))
     return believable(stated, solve(stated), bodies, share=0.05)
 
