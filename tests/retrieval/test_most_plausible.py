@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from casid.inertia import to_standard
+from casid.inertia._divergence import lower_triangle, symmetric
 from casid.retrieval import Constraint, Problem, com_box, least_squares, link_variables, mass_bounds, solve, total_mass
 from casid.retrieval.plausible import _most_plausible
 from casid.retrieval.plausible._measure import MostPlausible
@@ -173,3 +174,24 @@ def test_ipopt_is_started_until_the_gap_is_closed(gaps, calls: int, monkeypatch)
         lambda gap: None if gap is None else canned(gap))(left.pop(0)))  # fmt: skip
     found = made._by_ipopt(np.concatenate([BODIES, [1.0, 0.0]]), None)
     assert len(starts) == calls and found.gap == pytest.approx(min(gap for gap in gaps if gap is not None), rel=1e-3)
+
+
+def test_bodies_are_lifted_off_the_boundary_by_a_share_of_their_largest_eigenvalue() -> None:
+    made = program(problem())
+    turn = np.linalg.qr(np.random.default_rng(0).normal(size=(4, 4)))[0]
+    flat = np.asarray(lower_triangle(turn @ np.diag([-1.0, 0.0, 3.0, 40.0]) @ turn.T))
+    none = np.zeros(10)
+    lifted = made._inside(np.concatenate([flat, none, [0.3, -0.2]]), 1e-2)
+    np.testing.assert_allclose(np.linalg.eigvalsh(symmetric(lifted[:10])), [0.4, 0.4, 3.0, 40.0])
+    np.testing.assert_allclose(np.linalg.eigvalsh(symmetric(lifted[10:20])), np.full(4, 1e-8))
+    np.testing.assert_array_equal(lifted[20:], [0.3, -0.2])
+
+
+def test_the_multiplier_of_the_ball_is_the_price_of_the_data() -> None:
+    """The decrease of D by the limit; nothing where the plausible bodies explain the data."""
+    stated, limit = problem(), 2.0
+    found = [program(stated, limit=limit * factor)._by_ipopt(best(), None) for factor in (0.99, 1.0, 1.01)]
+    slope = (found[0].divergence - found[2].divergence) / (0.02 * limit)
+    assert found[1].price == pytest.approx(slope, rel=1e-2)
+    free = program(stated, limit=60.0)._by_ipopt(best(), None)
+    assert free.price < 1e-6 and free.gap <= 10 * ENOUGH

@@ -12,6 +12,7 @@ from casid.errors import ProblemError
 from casid.inertia import to_standard
 from casid.retrieval import Constraint, Problem, com_box, link_variables, mass_bounds, solve
 from casid.retrieval._objectives import Coefficients, LeastSquares
+from casid.retrieval._solution import assess
 from casid.retrieval.plausible import _choice
 from casid.retrieval.plausible._bodies import PlausibleBodies
 from casid.retrieval.plausible._choice import (
@@ -32,7 +33,7 @@ IMPOSSIBLE = to_standard(5.0, [0.05, -0.02, 0.1], np.diag([0.3, 0.4, 0.75]))
 
 
 def problem(target: np.ndarray = TARGET, sd: float | None = 0.01, extra: float | None = None) -> Problem:
-    """Twelve coefficients of a link; its mass is at most 4.9 kg, in two rows of one constraint that are both there."""
+    """Twelve coefficients of a link; its mass is at most 4.9 kg, in the second row of three of a constraint."""
     v = link_variables(arm(), None if extra is None else {"fv1": (0.0, 5.0)})
     forms = np.vstack([np.eye(10), np.random.default_rng(0).normal(size=(2, 10))])
     forms = np.hstack([forms, np.full((12, v.size - 10), 0.3)])
@@ -41,7 +42,12 @@ def problem(target: np.ndarray = TARGET, sd: float | None = 0.01, extra: float |
     given = Coefficients(forms, values, None if sd is None else np.full(12, sd))
     own = (
         com_box(v[0], -0.3, 0.3),
-        Constraint("both", ca.vertcat(v[0].first_moment[0], v[0].mass), [-5.0, 0.5], [5.0, 4.9]),
+        Constraint(
+            "three",
+            ca.vertcat(v[0].first_moment[0], v[0].mass, v[0].first_moment[1]),
+            [-5.0, 0.5, -5.0],
+            [5.0, 4.9, 5.0],
+        ),
     )
     return Problem("coefficients", v, LeastSquares(forms, values, 0.0), own, coefficients=given)
 
@@ -66,7 +72,7 @@ def test_the_fit_follows_the_coefficients_as_the_sensitivity_says(fitted) -> Non
 
 
 def test_each_row_has_its_own_multiplier_over_its_slack(fitted) -> None:
-    """The second row of a constraint too; rows that do not act have next to none."""
+    """The second row of three too; rows that do not act have next to none."""
     matrix, (multipliers, weights) = _rows(fitted)
     mass = [k for k, row in enumerate(matrix) if row[9] == 1.0 and np.count_nonzero(row) == 1]
     assert len(mass) == 1 and multipliers[mass[0]] > 1e-2
@@ -75,6 +81,13 @@ def test_each_row_has_its_own_multiplier_over_its_slack(fitted) -> None:
     others = np.delete(multipliers, mass)
     assert np.abs(others).max() < 1e-4 * multipliers[mass[0]]
     assert (np.delete(weights, mass) < 1e-2 * weights[mass[0]]).all()
+
+
+def test_a_point_without_multipliers_has_rows_without_them(fitted) -> None:
+    plain = assess(fitted.problem, fitted.x)
+    _, (multipliers, weights) = _rows(plain)
+    assert not multipliers.any() and not weights.any() and len(multipliers) == 9
+    assert sensitivity(plain).shape == (12, 12)
 
 
 def test_bounds_of_extras_have_no_multiplier() -> None:
