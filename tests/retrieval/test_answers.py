@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from casid.errors import BoundWarning, ProblemError, SolveError
-from casid.retrieval import Constraint, Problem, SolveOptions, link_variables, mass_bounds, solve
+from casid.retrieval import Constraint, Problem, SolveOptions, _problem_files, link_variables, mass_bounds, solve
 from casid.retrieval._problem_files import load_constraints, load_problem
 from casid.retrieval._result import _EXPLAINED, checked_bound
 from casid.retrieval._rows import NonlinearRows, Row, split_rows
@@ -147,3 +147,14 @@ def test_constraints_are_left_out_by_their_labels() -> None:
     problem = nearest(BODY)
     assert [c.label for c in problem.without("link1 com").constraints] == ["link1 mass"]
     assert replace(problem, constraints=()).constraints == ()
+
+
+def test_an_error_in_a_shipped_problem_shows_its_own_lines(tmp_path: Path, monkeypatch) -> None:
+    """A problem file within the package, as those that ship with it are once it is installed."""
+    monkeypatch.setattr(_problem_files, "__file__", str(tmp_path / "casid" / "retrieval" / "_problem_files.py"))
+    file = tmp_path / "casid" / "problems" / "mine.py"
+    file.parent.mkdir(parents=True)
+    file.write_text("def build():\n    return own()\n\ndef own():\n    return 1 / 0\n")
+    with pytest.raises(ProblemError, match="line 5, in own") as caught:
+        load_problem(file)
+    assert "line 5, in own" in caught.value.detail
