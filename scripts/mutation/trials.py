@@ -372,7 +372,7 @@ def tried(
     """
     tests = {mutant.name: tests_for(mutant, known) for mutant in mutants}
     quick = [m for m in mutants if not tests[m.name] or in_functions(m, known)]
-    kills = defaultdict(Counter[str])
+    kills: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for name, test in hints.items():
         kills[name.partition(",")[0]][test] += 1
 
