@@ -42,7 +42,7 @@ def test_derivatives_are_those_of_the_value() -> None:
     y, sigma, step = point(), 0.6, 1e-5
     gradient, by_sigma = MEASURE.gradient(y, sigma)
     hessian, mixed, twice = MEASURE.hessian(y, sigma, MEASURE.matrices(y))
-    # The plausible scale of M is exp(sigma): in M / exp(sigma) the curvature of -log det is that of M itself.
+    # -log det of M over a scale has the curvature of -log det M
     for k, along in enumerate(step * np.eye(len(y))):
         slope = (MEASURE.value(y + along, sigma) - MEASURE.value(y - along, sigma)) / (2 * step)
         assert gradient[k] == pytest.approx(slope, rel=1e-6, abs=1e-8)

@@ -115,16 +115,15 @@ def test_a_row_about_zero_is_no_equation() -> None:
 def test_unknowns_that_are_left_out_are_zero() -> None:
     """As if the problem had none of them."""
     stated = problem().without("moment")
-    free = replace(stated, variables=stated.variables)
-    found = program(free).priced(0.7, left_out=("fo1",))
+    found = program(stated).priced(0.7, left_out=("fo1",))
     assert found is not None and found[21] == 0.0 and found[20] != 0.0
     v = link_variables(arm(2), {"fv1": (0.45, 5.0)})
     own = (mass_bounds(v[0], 2.9, 8.0), com_box(v[0], -0.3, 0.3), total_mass(v, 0.0, 4.2))
     smaller = Problem("small", v, replace(stated.objective, matrix=stated.objective.matrix[:, :21]), own)
     expected = DivergenceProgram(smaller, BODIES, NONE, 1.0).priced(0.7)
     np.testing.assert_allclose(found[:21], expected, atol=1e-6)
-    again = program(free).priced(0.7, near=program(free).priced(0.5))
-    np.testing.assert_allclose(again, program(free).priced(0.7), atol=1e-6)
+    again = program(stated).priced(0.7, near=program(stated).priced(0.5))
+    np.testing.assert_allclose(again, program(stated).priced(0.7), atol=1e-6)
 
 
 def test_prices_begin_with_the_least_sum_of_squares_that_is_asked_for(monkeypatch) -> None:

@@ -93,14 +93,12 @@ def test_an_annealing_without_effort_is_refused(given) -> None:
 
 def energy():
     """Of a body with an extra unknown, by default prices, and its starting point."""
-    free = ca.SX.sym("x", 11)
     rows = {
         "both": lambda x: Constraint("both", x[9] + x[6], 1.5, 4.0),
         "least": lambda x: Constraint("least", x[9] - x[7], -0.5),
         "zero": lambda x: Constraint("zero", x[8] - x[10], upper=0.0),
         "soft": lambda x: soften(Constraint("soft", x[9] + x[10], upper=2.0), weight=3.0),
     }
-    assert free.numel() == 11
     problem = nearest(
         np.append(BODY + 0.1, 1.0), lambda v: tuple(make(v.x) for make in rows.values()), extras={"fv1": (-2.0, 2.0)}
     )
