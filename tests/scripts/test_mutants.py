@@ -12,8 +12,8 @@ from benchmarks import pieces
 from benchmarks.soundness.evaluators import evaluated
 from mutation import room
 from mutation.changes import ROOT, mutants_of, sample
-from mutation.executed import Contexts
-from mutation.trials import Failure, exchanges, verdict
+from mutation.executed import Contexts, Map
+from mutation.trials import Failure, deadliest, exchanges, verdict
 from mutation.validity import of_test
 
 SOURCE = '''"""Text 1 + 2."""
@@ -93,6 +93,11 @@ def test_a_kill_is_a_failure_that_repeats_and_is_the_mutants(path: Path) -> None
     assert verdict(mutant, ["blind"], run).verdict == "survived"
     assert verdict(mutant, ["flaky", "broken"], run).verdict == "survived"
     assert verdict(mutant, [], run).verdict == "not executed"
+
+
+def test_the_tests_that_killed_the_most_in_their_time_come_first() -> None:
+    known = Map(seconds={"a": 0.1, "b": 5.0, "c": 0.1, "d": 0.1})
+    assert deadliest(["a", "b", "c", "d"], {"b": 9, "c": 1, "d": 2, "elsewhere": 50}, known) == ["d", "c", "b", "a"]
 
 
 TESTS = '''"""Tests."""

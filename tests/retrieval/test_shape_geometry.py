@@ -1,0 +1,138 @@
+"""Shapes against geometry: what is inside by hand meets the constraints, and the boxes that hold them are tight."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import casadi as ca
+import numpy as np
+import pytest
+
+from casid.errors import ProblemError
+from casid.inertia import to_standard
+from casid.retrieval import Constraint, LinkVariables, link_variables
+from casid.retrieval._objectives import LeastSquares
+from casid.retrieval.constraints._shapes import (
+    body_in_ellipsoid,
+    com_in_cone,
+    com_in_ellipsoid,
+    symmetric_link,
+    with_cad_prior,
+)
+from casid.testing._synthetic import BODY, arm
+
+START, END = np.array([0.1, -0.2, 0.05]), np.array([0.3, 0.1, 0.65])
+#: Sixty degrees about x.
+TURN = np.array([[1.0, 0.0, 0.0], [0.0, 0.5, -np.sqrt(0.75)], [0.0, np.sqrt(0.75), 0.5]])
+
+
+@pytest.fixture(scope="module")
+def variables() -> LinkVariables:
+    return link_variables(arm())
+
+
+def check(variables: LinkVariables, shape: Sequence[Constraint]) -> Callable[[np.ndarray], bool]:
+    """Whether a body with its centre of mass there meets the constraints."""
+    values = ca.Function("values", [variables.x], [one.expression for one in shape])
+
+    def meets(centre: np.ndarray) -> bool:
+        found = values(to_standard(2.0, centre, 0.01 * np.eye(3)))
+        return all(one.violation(value) <= 1e-12 for one, value in zip(shape, found, strict=True))
+
+    return meets
+
+
+def within_cone(centre: np.ndarray, radii: tuple[float, float]) -> bool:
+    axis = END - START
+    share = (centre - START) @ axis / (axis @ axis)
+    away = np.linalg.norm(centre - START - share * axis)
+    return bool(0 <= share <= 1 and away <= radii[0] + share * (radii[1] - radii[0]))
+
+
+@pytest.mark.parametrize("radii", [(0.2, 0.05), (0.0, 0.3), (0.1, 0.1)])
+def test_a_cone_holds_what_is_inside_of_it(variables: LinkVariables, radii: tuple[float, float]) -> None:
+    shape = com_in_cone(variables[0], START, END, *radii)
+    rng, meets = np.random.default_rng(0), check(variables, shape)
+    places = START + rng.uniform(-0.2, 1.2, 300)[:, None] * (END - START) + rng.uniform(-0.2, 0.2, (300, 3))
+    inside = [within_cone(place, radii) for place in places]
+    assert [meets(place) for place in places] == inside and 20 < sum(inside) < 280
+    unit = (END - START) / np.linalg.norm(END - START)
+    across = np.linalg.svd(unit[None])[2][1:]
+    angles = np.linspace(0.0, 2 * np.pi, 721)[:, None]
+    ring = np.cos(angles) * across[0] + np.sin(angles) * across[1]
+    rim = np.concatenate([START + radii[0] * ring, END + radii[1] * ring])
+    np.testing.assert_allclose(shape[2].lower, rim.min(axis=0), atol=1e-5)
+    np.testing.assert_allclose(shape[2].upper, rim.max(axis=0), atol=1e-5)
+
+
+def test_a_cone_without_volume_is_refused(variables: LinkVariables) -> None:
+    for end, radii in ((START, (0.1, 0.1)), (END, (0.0, 0.0))):
+        with pytest.raises(ProblemError, match="no volume"):
+            com_in_cone(variables[0], START, end, *radii)
+
+
+def test_an_ellipsoid_lies_along_the_columns_of_its_rotation(variables: LinkVariables) -> None:
+    middle, axes = np.array([0.1, 0.2, -0.1]), np.array([0.3, 0.2, 0.05])
+    shape = com_in_ellipsoid(variables[0], middle, axes, TURN)
+    rng = np.random.default_rng(1)
+    directions = rng.normal(size=(200, 3))
+    surface = directions / np.linalg.norm(directions, axis=1)[:, None] * axes @ TURN.T
+    meets = check(variables, shape)
+    for way in surface:
+        assert meets(middle + 0.999 * way) and not meets(middle + 1.001 * way)
+    steps = np.linspace(0.0, np.pi, 200)
+    grid = np.array([[np.sin(a) * np.cos(b), np.sin(a) * np.sin(b), np.cos(a)] for a in steps for b in 2 * steps])
+    points = middle + (grid * axes) @ TURN.T
+    np.testing.assert_allclose(shape[1].lower, points.min(axis=0), atol=2e-4)
+    np.testing.assert_allclose(shape[1].upper, points.max(axis=0), atol=2e-4)
+    for wrong in (2 * TURN, np.ones((3, 3)), np.eye(2)):
+        with pytest.raises(ProblemError, match="orthogonal"):
+            com_in_ellipsoid(variables[0], middle, axes, wrong)
+
+
+def test_mass_at_the_surface_of_an_ellipsoid_is_just_inside(variables: LinkVariables) -> None:
+    middle, axes = np.array([0.1, 0.2, -0.1]), np.array([0.3, 0.2, 0.05])
+    inside, heavy = body_in_ellipsoid(variables[0], middle, axes, TURN, density=1000.0)
+    for factor, holds in ((0.99, True), (1.01, False)):
+        ends = [middle + sign * factor * axis * column for axis, column in zip(axes, TURN.T, strict=True)
+                for sign in (1, -1)]  # fmt: skip
+        inertia = sum(r @ r * np.eye(3) - np.outer(r, r) for r in np.array(ends) - middle)
+        body = to_standard(6.0, middle, inertia)  # six point masses of 1 kg
+        assert (inside.violation(inside.value(variables.x, body)) <= 1e-12) == holds
+    assert heavy.upper[0] == pytest.approx(1000.0 * 4 / 3 * np.pi * 0.3 * 0.2 * 0.05)
+
+
+@pytest.mark.parametrize("plane", ["xy", "xz", "yz"])
+def test_a_body_and_its_mirror_image_are_symmetric(variables: LinkVariables, plane: str) -> None:
+    """About a plane shifted by 0.07 m: two point clouds, one the image of the other."""
+    normal = "xyz".index(({*"xyz"} - {*plane}).pop())
+    rows = symmetric_link(variables[0], plane, 0.07)  # type: ignore[arg-type]
+    rng = np.random.default_rng(2)
+    places = rng.normal(size=(5, 3))
+    image = places.copy()
+    image[:, normal] = 0.14 - image[:, normal]
+
+    def body(points: np.ndarray) -> np.ndarray:
+        centre = points.mean(axis=0)
+        return to_standard(len(points), centre, sum(r @ r * np.eye(3) - np.outer(r, r) for r in points - centre))
+
+    whole = body(np.concatenate([places, image]))
+    np.testing.assert_allclose(rows.value(variables.x, whole), 0.0, atol=1e-12)
+    assert np.abs(rows.value(variables.x, body(places))).min() > 1e-3
+
+
+@pytest.mark.parametrize("unit", [None, 4.0])
+def test_a_cad_prior_adds_deviations_in_the_size_of_the_body(unit: float | None) -> None:
+    variables = link_variables(arm(2), {"fv1": (0.0, 1.0)})
+    rng = np.random.default_rng(3)
+    objective = LeastSquares(rng.normal(size=(30, 21)), rng.normal(size=30), 7.0)
+    cad = np.concatenate([BODY, to_standard(0.5, [0.0, 0.1, 0.0], np.diag([1e-3, 2e-3, 2.5e-3]))])
+    made = with_cad_prior(objective, variables, cad, 0.1, unit)
+    x = np.append(cad * (1 + 0.05 * rng.normal(size=20)), 0.3)
+    sizes = [max(ten[[0, 3, 5]]) ** a * ten[9] ** b for ten in cad.reshape(2, 10)
+             for a, b in [(1, 0)] * 6 + [(0.5, 0.5)] * 3 + [(0, 1)]]  # fmt: skip
+    pull = (unit or 1.0) * float(np.sum(((x[:20] - cad) / (0.1 * np.array(sizes))) ** 2))
+    assert made(x) == pytest.approx(objective(x) + pull)
+    for confidence in (0.0, -0.1, np.nan):
+        with pytest.raises(ProblemError, match="confidence must be a positive"):
+            with_cad_prior(objective, variables, cad, confidence)

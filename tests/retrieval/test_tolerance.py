@@ -1,0 +1,175 @@
+"""The tolerance of coefficients: how the fit follows them, and what it rests on in words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import casadi as ca
+import numpy as np
+import pytest
+
+from casid.errors import ProblemError
+from casid.inertia import to_standard
+from casid.retrieval import Constraint, Problem, com_box, link_variables, mass_bounds, solve
+from casid.retrieval._objectives import Coefficients, LeastSquares
+from casid.retrieval._solution import assess
+from casid.retrieval.plausible import _choice
+from casid.retrieval.plausible._bodies import PlausibleBodies
+from casid.retrieval.plausible._choice import (
+    FEASIBLE,
+    Believable,
+    _allowed,
+    believable,
+    believable_path,
+    polished,
+)
+from casid.retrieval.plausible._most_plausible import DivergenceProgram
+from casid.retrieval.plausible._tolerance import Tolerance, _inside, _rows, coefficient_tolerance, sensitivity
+from casid.testing._synthetic import BODY, arm, nearest
+
+#: Heavier than allowed; and a body whose largest moment exceeds the sum of the others.
+TARGET = to_standard(5.0, [0.05, -0.02, 0.1], np.diag([0.5, 0.6, 0.7]))
+IMPOSSIBLE = to_standard(5.0, [0.05, -0.02, 0.1], np.diag([0.3, 0.4, 0.75]))
+
+
+def problem(target: np.ndarray = TARGET, sd: float | None = 0.01, extra: float | None = None) -> Problem:
+    """Twelve coefficients of a link; its mass is at most 4.9 kg, in the second row of three of a constraint."""
+    v = link_variables(arm(), None if extra is None else {"fv1": (0.0, 5.0)})
+    forms = np.vstack([np.eye(10), np.random.default_rng(0).normal(size=(2, 10))])
+    forms = np.hstack([forms, np.full((12, v.size - 10), 0.3)])
+    values = forms @ np.append(target, [extra] * (v.size - 10))
+    values[:10] += 0.02 * np.random.default_rng(1).normal(size=10)
+    given = Coefficients(forms, values, None if sd is None else np.full(12, sd))
+    own = (
+        com_box(v[0], -0.3, 0.3),
+        Constraint(
+            "three",
+            ca.vertcat(v[0].first_moment[0], v[0].mass, v[0].first_moment[1]),
+            [-5.0, 0.5, -5.0],
+            [5.0, 4.9, 5.0],
+        ),
+    )
+    return Problem("coefficients", v, LeastSquares(forms, values, 0.0), own, coefficients=given)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return solve(problem())
+
+
+def test_the_fit_follows_the_coefficients_as_the_sensitivity_says(fitted) -> None:
+    stated = fitted.problem
+    S = sensitivity(fitted)
+    assert S.shape == (12, 12)
+    np.testing.assert_allclose(S, S.T, atol=1e-3)
+    rng = np.random.default_rng(2)
+    for _ in range(3):
+        shift = 1e-4 * rng.normal(size=12)
+        objective = replace(stated.objective, target=stated.objective.target + shift)
+        moved = solve(replace(stated, objective=objective))
+        change = stated.objective.matrix @ (moved.x - fitted.x)
+        assert np.linalg.norm(change - S @ shift) < 0.02 * np.linalg.norm(change)
+
+
+def test_each_row_has_its_own_multiplier_over_its_slack(fitted) -> None:
+    """The second row of three too; rows that do not act have next to none."""
+    matrix, (multipliers, weights) = _rows(fitted)
+    mass = [k for k, row in enumerate(matrix) if row[9] == 1.0 and np.count_nonzero(row) == 1]
+    assert len(mass) == 1 and multipliers[mass[0]] > 1e-2
+    slack = max(4.9 - fitted.x[9], 1e-12 * 5.0)
+    assert weights[mass[0]] == pytest.approx(multipliers[mass[0]] / slack)
+    others = np.delete(multipliers, mass)
+    assert np.abs(others).max() < 1e-4 * multipliers[mass[0]]
+    assert (np.delete(weights, mass) < 1e-2 * weights[mass[0]]).all()
+
+
+def test_a_point_without_multipliers_has_rows_without_them(fitted) -> None:
+    plain = assess(fitted.problem, fitted.x)
+    _, (multipliers, weights) = _rows(plain)
+    assert not multipliers.any() and not weights.any() and len(multipliers) == 9
+    assert sensitivity(plain).shape == (12, 12)
+
+
+def test_bounds_of_extras_have_no_multiplier() -> None:
+    found = solve(problem(extra=2.0))
+    matrix, (multipliers, weights) = _rows(found)
+    extra = np.flatnonzero(matrix[:, 10] != 0)
+    assert len(extra) == 1 and multipliers[extra[0]] == weights[extra[0]] == 0.0
+    assert sensitivity(found).shape == (12, 12)
+
+
+def test_eigenvalues_are_lifted_to_a_share_of_the_largest() -> None:
+    turn = np.linalg.qr(np.random.default_rng(0).normal(size=(4, 4)))[0]
+    for size in (1.0, 1e-3, 1e6):
+        made = _inside(turn @ np.diag(size * np.array([1.0, 0.5, 1e-20, -1e-3])) @ turn.T)
+        np.testing.assert_allclose(np.linalg.eigvalsh(made) / size, [1e-12, 1e-12, 0.5, 1.0], rtol=1e-3)
+    assert np.linalg.eigvalsh(_inside(np.zeros((4, 4)))).max() < 1e-200
+
+
+def test_the_reason_of_a_tolerance_in_words() -> None:
+    assert Tolerance(1.0, 0.012, False).reason == ("deviation of the coefficients 0.012, from what the best fit misses")
+    assert Tolerance(1.0, 1.0, True).reason == "standard deviations of the coefficients"
+    assert "standard deviations of the coefficients times 2.5" in Tolerance(1.0, 2.5, True).reason
+
+
+def test_a_fit_that_can_miss_nothing_has_no_ratio_to_raise() -> None:
+    """As many coefficients as parameters, all of them met: what they may be missed by is their deviations' square."""
+    v = link_variables(arm())
+    given = Coefficients(np.eye(10), BODY, np.full(10, 0.02))
+    free = Problem("free", v, LeastSquares(np.eye(10), BODY), (mass_bounds(v[0], 0.5, 4.0),), coefficients=given)
+    found = coefficient_tolerance(solve(free))
+    assert found.ratio == 1.0 and found.value == pytest.approx(10 * 0.02**2, rel=1e-6) and found.given
+    zero = replace(free, coefficients=replace(given, sd=np.zeros(10)))
+    made = coefficient_tolerance(solve(zero))
+    assert made.ratio == 1.0 and made.value == 0.0
+    with pytest.raises(ProblemError, match="perfect"):
+        coefficient_tolerance(solve(replace(free, coefficients=replace(given, sd=None))))
+
+
+# ---------------------------------------------------------------------- the choice within a tolerance
+
+
+def test_what_a_share_allows() -> None:
+    stated = nearest(BODY)
+    assert _allowed(stated, 4.0, 0.5) == pytest.approx(9.0)
+    assert _allowed(stated, 0.0, 0.5) == pytest.approx(1e-12 * stated.objective.size)
+
+
+@pytest.fixture(scope="module")
+def chosen() -> Believable:
+    stated = nearest(IMPOSSIBLE)
+    bodies = PlausibleBodies(to_standard(4.0, [0.0, 0.0, 0.1], 0.1 * np.eye(3)), ("description",))
+    return believable(stated, solve(stated), bodies, share=0.05)
+
+
+def test_a_choice_is_certified_up_to_the_violation_that_is_allowed(chosen) -> None:
+    assert chosen.certified
+    assert replace(chosen, max_violation=FEASIBLE).certified
+    assert not replace(chosen, max_violation=1.01 * FEASIBLE).certified
+    bound = chosen.choice.lower_bound - 1e-3 * max(chosen.divergence, 1.0)
+    assert not replace(chosen, choice=replace(chosen.choice, lower_bound=bound)).certified
+
+
+def test_a_path_leaves_out_what_it_could_not_prove(chosen, monkeypatch) -> None:
+    stated, best, bodies = chosen.problem, solve(chosen.problem), chosen.bodies
+    calls = []
+    monkeypatch.setattr(DivergenceProgram, "path", lambda self, limits, start, met: [chosen.choice, None])
+    monkeypatch.setattr(DivergenceProgram, "solve", lambda self, start: calls.append(self.limit) or chosen.choice)
+    assert len(believable_path(stated, best, (0.1, 0.05), bodies)) == 1 and not calls
+    monkeypatch.setattr(DivergenceProgram, "path", lambda self, limits, start, met: [None, None])
+    assert len(believable_path(stated, best, (0.1, 0.05), bodies)) == 2
+    assert calls == [_allowed(stated, best.total, share) for share in (0.1, 0.05)]
+
+
+def test_what_is_certified_or_not_fully_consistent_is_not_polished(chosen, monkeypatch) -> None:
+    best = solve(chosen.problem)
+    assert best.certified and polished(best, chosen.bodies) is best
+    loose = replace(best, lower_bound=0.5 * best.objective)
+    semi = replace(loose, problem=replace(best.problem, consistency="semi"))
+    assert not semi.certified and polished(semi, chosen.bodies) is semi
+    made = polished(loose, chosen.bodies)
+    assert made.certified and made.lower_bound > loose.lower_bound
+    heavy = []
+    monkeypatch.setattr(_choice, "_sharper", lambda solution, bodies: heavy.append(bodies[9]) or solution)
+    polished(loose, chosen.bodies)
+    assert heavy == [pytest.approx(4000.0), pytest.approx(4.0)]
