@@ -1,0 +1,87 @@
+"""Where proofs and searches end: prices of zero, exact searches that stall, points outside a search region."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+import casadi as ca
+import numpy as np
+import pytest
+
+from casid.errors import BoundWarning
+from casid.inertia._divergence import lower_triangle
+from casid.retrieval import Constraint, SolveOptions, solve
+from casid.retrieval.insight._level_set import LevelSet
+from casid.retrieval.plausible._measure import Measure
+from casid.retrieval.plausible._most_plausible import DivergenceProgram
+from casid.retrieval.plausible._newton import MET, Climb, PricedNewton
+from casid.retrieval.plausible._program import _rotors
+from casid.retrieval.plausible._tolerance import sensitivity
+from casid.testing._synthetic import BODY, nearest
+from tests.retrieval.test_most_plausible import BODIES, NONE
+from tests.retrieval.test_most_plausible import problem as small_problem
+from tests.retrieval.test_tolerance import IMPOSSIBLE
+from tests.retrieval.test_tolerance import problem as coefficients
+
+
+@pytest.mark.claim("the sensitivity of fitted coefficients holds for bodies on the boundary of what can exist")
+def test_the_fit_of_a_body_on_the_boundary_follows_its_coefficients() -> None:
+    exact = SolveOptions(target_gap=1e-10)
+    fitted = solve(coefficients(IMPOSSIBLE), options=exact)
+    stated, S = fitted.problem, sensitivity(fitted)
+    shift = 1e-3 * np.random.default_rng(2).normal(size=12)
+    moved = replace(stated, objective=replace(stated.objective, target=stated.objective.target + shift))
+    change = stated.objective.matrix @ (np.array(solve(moved, options=exact).x) - fitted.x)
+    assert np.linalg.norm(change - S @ shift) <= 0.02 * np.linalg.norm(change)
+
+
+def test_a_price_of_zero_proves_what_it_can() -> None:
+    stated = small_problem()
+    program = DivergenceProgram(stated, BODIES, NONE, stated.objective.constant + 0.5)
+    x = np.array(solve(stated).x)
+    bound = program.lower_bound(x, 1.0, 0.0, np.zeros(len(program.linear.rows)))
+    assert np.isfinite(bound) and bound <= program.divergence(x, 1.0)
+
+
+def test_unknowns_that_are_no_rotors_cost_nothing() -> None:
+    u = ca.MX.sym("u", 2)
+    value, slope, curvature = ca.Function("rotors", [u], list(_rotors(u, np.array([0.0, 0.3]))))([5.0, 0.3])
+    assert float(value) == pytest.approx(0.0, abs=1e-15)
+    np.testing.assert_allclose(np.array(slope).ravel(), 0.0, atol=1e-15)
+    assert np.array(curvature).ravel()[0] == 0.0 < np.array(curvature).ravel()[1]
+
+
+def test_the_rough_answer_stands_where_the_exact_search_stalls(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(4)
+    matrix = rng.normal(size=(30, 10))
+    target = matrix @ np.asarray(lower_triangle(np.diag([2.0, 1.5, 1.8, 1.0]))) + 0.05 * rng.normal(size=30)
+    none = np.zeros(0)
+    newton = PricedNewton(Measure(np.array([False]), none, none), matrix, target, np.zeros((0, 10)), none)
+    least = float(np.linalg.lstsq(matrix, target, rcond=None)[1][0])
+    start = newton.start(np.asarray(lower_triangle(np.eye(4))))
+    solved = newton.solve
+
+    def stalling(point, price, rough=False):
+        made = solved(point, price, rough)
+        return made if rough else replace(made, solved=False)
+
+    monkeypatch.setattr(newton, "solve", stalling)
+    found = Climb(newton, least, 1.05 * least, start, MET).to(1.05 * least)
+    assert found is not None and newton.residual(found.y) == pytest.approx(1.05 * least, rel=1e-3)
+
+
+@pytest.mark.claim("a bound within a search region is not called wrong by a point outside it")
+def test_a_point_outside_the_search_region_contradicts_no_bound() -> None:
+    stated = nearest(BODY, lambda v: Constraint("light", v[0].mass, upper=40.0))
+    search = LevelSet(stated, solve(stated), 1e-3, SolveOptions())
+    form = np.eye(10)[9]
+    with pytest.warns(BoundWarning, match="an interval's end"):
+        assert search._sound(form, 9.0, 5.0, 1.0, BODY) == search.prior(form)[0]
+    search.search_region = {stated.variables[0].name: 1e-3}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert search._sound(form, 9.0, 5.0, 1.0, BODY) == search.prior(form)[0]
+    search.search_region = {stated.variables[0].name: 1e6}
+    with pytest.warns(BoundWarning):
+        search._sound(form, 9.0, 5.0, 1.0, BODY)
