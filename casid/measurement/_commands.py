@@ -182,10 +182,10 @@ def held_commands(t: ArrayLike, u: ArrayLike, at: ArrayLike, linear: bool = Fals
     return u[k] + slope * since, whole[k] + since * (u[k] + slope * since / 2)
 
 
-def has_commands_only(path: str | Path) -> bool:
+def has_commands_only(path: str | Path) -> bool | None:
     """Whether a recording is to be identified from its commands: its TOML describes a servo, or it has no torques.
 
-    A file without a TOML whose columns are not understood is none: its layout is looked for, see
+    None: a file without a TOML whose columns are not understood; its layout is looked for, see
     `casid.measurement.importing`.
 
     Raises
@@ -205,11 +205,13 @@ def has_commands_only(path: str | Path) -> bool:
     except DatasetError:
         if options:
             raise
-        return False
+        return None
+    if "q" not in found or not {"q_des", "tau"} & set(found):
+        return None
     return "q_des" in found and "tau" not in found
 
 
-def read_commands(path: str | Path, robot: Robot) -> CommandRecording:
+def read_commands(path: str | Path, robot: Robot, settings: Mapping[str, Any] | None = None) -> CommandRecording:
     """Read a recording of commands and encoders.
 
     A TOML may name the ``columns`` (``q_des`` among them), and in ``[servo]``: ``enabled``, a column that is 0 while
@@ -220,6 +222,8 @@ def read_commands(path: str | Path, robot: Robot) -> CommandRecording:
     ----------
     robot
         Columns come in the order of its joints.
+    settings
+        Keys of such a TOML, for a file without one.
 
     Raises
     ------
@@ -227,10 +231,9 @@ def read_commands(path: str | Path, robot: Robot) -> CommandRecording:
         Naming file, column and joint.
     """
     path = Path(path)
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = dict(settings or {})
     servo: Mapping[str, Any] = {}
-    motion = ""
-    given: tuple[str, ...] = ()
+    motion, given = "", _names(options.pop("joints", []), path.name)
     if path.suffix == ".toml":
         tables = read_toml(path, "recording", DatasetError)
         servo, given = tables.get("servo", {}), _names(tables.get("joints", []), path.name)
@@ -255,6 +258,8 @@ def read_commands(path: str | Path, robot: Robot) -> CommandRecording:
             raise DatasetError(f"{where}: the gain '{servo['gain']}' changes during the recording; split it there")
     q, u = (_positions(found[key], key, options, where) for key in ("q", "q_des"))
     which = _chosen(robot, joints, q.shape[1], where)
+    if "q" not in units and "degrees" not in options:
+        _check_unit(robot, q[:, which], where)
     enabled = extra.get("enabled")
     data = CommandRecording(t, q[:, which], u[:, which], None if enabled is None else np.ravel(enabled), float(gain),
                             name=options.get("name", where.split(".")[0]), motion=motion,
@@ -279,6 +284,22 @@ def _positions(values: Array, key: str, options: Mapping[str, Any], where: str) 
     usual = np.pi / 180 if options.get("degrees") else 1.0
     scale = factors(units[key], key, values.shape[1], where) if key in units else usual
     return np.asarray(values * scale + np.asarray(options.get("position_offset", 0.0)))
+
+
+def _check_unit(robot: Robot, q: Array, where: str) -> None:
+    """Refuse positions that no joint reaches in radians, and all reach in degrees."""
+    lower, upper = (np.asarray(side, dtype=float) for side in (robot.limits.lower, robot.limits.upper))
+    turning = np.array([joint.type == "revolute" for joint in robot.coordinates])
+    room = 0.1 * (upper - lower)
+    known = turning & np.isfinite(room)
+    beyond = known & ((np.nanmin(q, axis=0) < lower - room) | (np.nanmax(q, axis=0) > upper + room))
+    if not beyond.any():
+        return
+    k, scaled = int(beyond.argmax()), np.radians(q)
+    if np.all(~known | ((scaled.min(axis=0) >= lower - room) & (scaled.max(axis=0) <= upper + room))):
+        raise DatasetError(f"{where}: positions of joint '{robot.coordinates[k].name}' go from {q[:, k].min():.4g} to "
+                           f"{q[:, k].max():.4g}, far beyond its limits in radians: if they are degrees, say degrees = "
+                           "true in a TOML for the recording (false: they are radians)")  # fmt: skip
 
 
 def _table(path: Path, options: Mapping[str, Any]) -> Columns:

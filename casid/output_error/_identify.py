@@ -17,7 +17,7 @@ from casid.display import Displayed
 from casid.errors import DatasetError
 from casid.files._words import listed, near, shown
 from casid.measurement._commands import CommandRecording
-from casid.output_error._choice import TERMS, folds_of, held_out, with_terms
+from casid.output_error._choice import TERMS, folds_of, held_out, usual_terms, with_terms
 from casid.output_error._contacts import has_play, kept_minima, softened
 from casid.output_error._kept import Kept, keeping_parts
 from casid.output_error._profile import Profile, profiled
@@ -70,9 +70,11 @@ class SimulationOptions:
         Errors beyond so many deviations count linearly.
     folds : int
         Groups of motions that are held out in turn; 0: none.
-    terms : tuple of str
+    terms : tuple of str, optional
         What is tried where nothing is given, and kept where it lowers the error held out by more than its standard
-        error: ``"load_friction"``, ``"warm_up"``, ``"stiffness"``, ``"backlash"``, ``"presliding"``; empty: none.
+        error: ``"load_friction"``, ``"warm_up"``, ``"stiffness"``, ``"backlash"``, ``"presliding"``, ``"asymmetry"``
+        (friction that differs by direction), ``"drift"`` (of the constant torque). Empty: none; default: the first
+        five, and the last two where every kp is known to be 0: where a servo holds a joint, both do little.
     level : float
         Confidence level of profile intervals.
     threads : int
@@ -93,12 +95,12 @@ class SimulationOptions:
     folds: int = 4
     threads: int = 2
     level: float = 0.95
-    terms: tuple[str, ...] = tuple(TERMS)
+    terms: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         if not 0.0 < self.level < 1.0:
             raise DatasetError(f"simulation options: level is between 0 and 1, got {self.level:g}")
-        for term in self.terms:
+        for term in self.terms or ():
             if term not in TERMS:
                 raise DatasetError(f"simulation options: {shown(term)} is no term that can be tried{near(term, TERMS)} "
                                    f"(terms: {listed(TERMS)})")  # fmt: skip
@@ -331,7 +333,8 @@ def _fitted(
     _, search, best, point, normal = result
     trace = search.history
     finest = options.step / options.refined
-    search, point, normal, more = with_terms(search, point, normal, options.folds, options.terms, finest, kept)
+    terms = usual_terms(runs) if options.terms is None else options.terms
+    search, point, normal, more = with_terms(search, point, normal, options.folds, terms, finest, kept)
     weak, runs = np.append(weak, more), search.runs
     play = has_play(runs, point.theta)
     if runs.step < whole.step or play:

@@ -40,6 +40,11 @@ class Quantity:
     typical: float = 0.0
     weak: float = 0.0
 
+    @property
+    def signed(self) -> bool:
+        """Whether values of either sign are as likely."""
+        return self.lower == -self.upper
+
 
 def _term(parameter: JointParameter, lower: float, upper: float, typical: float = 0.0, weak: float = 0.0) -> Quantity:
     return Quantity(parameter.symbol, parameter.unit.strip("-"), lower, upper, typical, weak)
@@ -71,6 +76,8 @@ QUANTITIES: Mapping[str, Quantity] = {
     "warm_time": Quantity("tw", "s", 1.0, 1e5, 60.0),
     "bristle_stiffness": Quantity("bristle", "N.m/rad", 0.01, 1e7, 10.0),
     "bristle_damping": Quantity("micro", VISCOUS.unit, 0.0, 1e3),
+    "viscous_asymmetry": Quantity("fva", VISCOUS.unit, -1e4, 1e4),
+    "offset_drift": Quantity("fod", "N.m/s", -1e2, 1e2),
 }
 #: A stiffness beyond is that of a rigid joint, or of friction without memory [N.m/rad].
 STIFF = 1e8
@@ -145,6 +152,13 @@ class Servo:
     load_friction, stribeck, stribeck_speed
         Dry friction for each N.m of the links' weight and Coriolis torque; dry friction that vanishes with speed, and
         that speed: ``coulomb + load_friction |load| + stribeck exp(-(dq / stribeck_speed)^2)``.
+    viscous_asymmetry
+        Half the difference of viscous friction between the directions, ``(viscous + viscous_asymmetry sign(dq)) dq``,
+        never below zero. Dry friction that differs by direction, ``fcp`` for dq > 0 and ``fcn`` for dq < 0, is the
+        same as ``coulomb = (fcp + fcn) / 2`` with ``offset = (fcp - fcn) / 2``.
+    offset_drift
+        Change of the constant torque with the recording's clock [N.m/s], ``offset + offset_drift t``, as that of an
+        amplifier's zero.
     stiffness, joint_damping, backlash
         Between drive and link: the torque ``y = stiffness (q_drive - q) + joint_damping (dq_drive - dq)`` passes a dead
         zone of ``+- stiffness backlash / 2``, ``backlash`` [rad] being the whole play. An infinite stiffness is a rigid
@@ -197,6 +211,8 @@ class Servo:
     warm_time: Value = 60.0
     bristle_stiffness: Value = np.inf
     bristle_damping: Value = 0.0
+    viscous_asymmetry: Value = 0.0
+    offset_drift: Value = 0.0
     scale: Value = field(default=Unknown(1.0, 0.2, 0.3, 3.0))
 
     def __post_init__(self) -> None:

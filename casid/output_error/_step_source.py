@@ -1,119 +1,12 @@
 """The recursion of `casid.output_error._rollout` around the generated functions, in C."""
 
-STEP = r"""
-/* A = L L' of the rows and columns in set; x = A^-1 b for the columns of b (rows of b: those of set). */
-static int factor(const double H[N][N], const int *set, int m, double L[N][N])
-{
-    int i, j, k;
-    for (i = 0; i < m; ++i)
-        for (j = 0; j <= i; ++j) {
-            double sum = H[set[i]][set[j]];
-            for (k = 0; k < j; ++k) sum -= L[i][k] * L[j][k];
-            if (i == j) {
-                if (!(sum > 0.0)) return 1;
-                L[i][i] = sqrt(sum);
-            } else
-                L[i][j] = sum / L[j][j];
-        }
-    return 0;
-}
+from __future__ import annotations
 
-static void solve(double L[N][N], int m, double *x)
-{
-    int i, k;
-    for (i = 0; i < m; ++i) {
-        for (k = 0; k < i; ++k) x[i] -= L[i][k] * x[k];
-        x[i] /= L[i][i];
-    }
-    for (i = m - 1; i >= 0; --i) {
-        for (k = i + 1; k < m; ++k) x[i] -= L[k][i] * x[k];
-        x[i] /= L[i][i];
-    }
-}
+from casid.output_error._step_laws import LAWS
 
-/* Velocity after a step: modes are -1, 0 (sticks), 1; 0 without friction means that it slides without any. */
-static int step_velocity(const double H[N][N], const double *r, const double *fc, double h, int *mode, int *sticks,
-                         double L[N][N], int *set, int *size, double *v)
-{
-    int round, j, k, m = 0;
-    for (round = 0; round < 40; ++round) {
-        int changed = 0;
-        double x[N];
-        for (m = 0, j = 0; j < N; ++j)
-            if (!sticks[j]) set[m++] = j;
-        if (factor(H, set, m, L)) return 1;
-        for (k = 0; k < m; ++k) x[k] = r[set[k]] - h * fc[set[k]] * mode[set[k]];
-        solve(L, m, x);
-        for (j = 0; j < N; ++j) v[j] = 0.0;
-        for (k = 0; k < m; ++k) v[set[k]] = x[k];
-        for (j = 0; j < N && !(round > 12 && changed); ++j) {
-            if (fc[j] <= 0.0) continue;
-            if (sticks[j]) {
-                double f = r[j];
-                for (k = 0; k < m; ++k) f -= H[j][set[k]] * x[k];
-                f /= h;
-                if (f > fc[j] || f < -fc[j]) { sticks[j] = 0; mode[j] = f > 0.0 ? 1 : -1; changed = 1; }
-            } else if (v[j] * mode[j] <= 0.0) { sticks[j] = 1; mode[j] = 0; changed = 1; }
-        }
-        if (!changed) break;
-    }
-    *size = m;
-    return 0;
-}
-
-#define PAR(i) (par + ((i) % LINKS) * KINDS) /* of a coordinate: links first, then drives, where a spring is between */
-#define DRIVEN(i) ((i) >= N - LINKS)
-#define SIGN(x) (((x) > 0.0) - ((x) < 0.0))
-
-/* Torque of the spring and damper of a joint between drive and link, y = k x + A w+ + B w, passes a dead zone. */
-typedef struct {
-    double k, A, B, edge, y;
-    int side;
-} Spring;
-
-static Spring spring_of(const double *p, double h, int side)
-{
-    Spring s;
-    if (p[KJ] < STIFF) /* trapezoidal rule; beyond it, contact without rebound */
-        s.k = p[KJ], s.A = 0.25 * h * p[KJ] + 0.5 * p[DJ], s.B = 0.5 * p[DJ] - 0.25 * h * p[KJ];
-    else
-        s.k = 1e4 * (p[IA] > 1e-6 ? p[IA] : 1e-6) / (h * h), s.A = s.k * h, s.B = 0.0;
-    s.edge = 0.5 * s.k * p[GAP], s.y = 0.0, s.side = p[GAP] > 0.0 ? side : 1;
-    return s;
-}
-
-/* Bristles: torque w + give (stiffness h (v+ - v) / 4 + damping (v + v+) / 2), give = 1 - sign(v) w / grip; the step of
-   w' = stiffness (v - |v| w / grip) is that of a constant v. Slopes: of the torque in w, grip; of w+ in w, v+, grip. */
-typedef struct {
-    double w, grip, give, stiff, damp, torque_w, torque_grip, next_w, next_v, next_grip, next_stiff;
-} Bristle;
-
-static void bristle_set(Bristle *z, const double *p, double h, double v, double grip)
-{
-    z->grip = fmax(grip, 1e-9), z->give = fmax(1.0 - SIGN(v) * z->w / z->grip, 0.0);
-    z->stiff = 0.25 * h * p[BRISTLE] * z->give, z->damp = 0.5 * p[MICRO] * z->give;
-}
-
-static void bristle_slopes(Bristle *z, const double *p, double h, double v, double vn)
-{
-    const double X = 0.25 * h * p[BRISTLE] * (vn - v) + 0.5 * p[MICRO] * (v + vn), s = SIGN(v), t = SIGN(vn);
-    const double a = h * p[BRISTLE] * fabs(vn) / z->grip, e = exp(-a), left = z->w - t * z->grip;
-    z->torque_w = 1.0 - s * X / z->grip, z->torque_grip = s * z->w * X / (z->grip * z->grip);
-    z->next_w = e, z->next_v = h * p[BRISTLE] * e * (1.0 - t * z->w / z->grip);
-    z->next_grip = t * (1.0 - e) + left * e * a / z->grip, z->next_stiff = -left * e * h * fabs(vn) / z->grip;
-}
-
-typedef struct { double fade, warm, fe, value; } Level; /* dry friction of sliding, and what it is made of */
-static Level level_of(const double *p, double load, double v, double clock, int warms)
-{
-    const double speed = p[FS] > 0.0 ? v / p[VS] : 0.0;
-    Level l;
-    l.fade = warms || p[WARM] != 0.0 ? exp(-clock / p[TW]) : 0.0, l.warm = 1.0 + p[WARM] * l.fade;
-    l.fe = p[FS] > 0.0 ? exp(-speed * speed) : 0.0;
-    l.value = fmax(l.warm * (p[FC] + p[FL] * fabs(load) + p[FS] * l.fe), 0.0);
-    return l;
-}
-
+STEP = (
+    LAWS
+    + r"""
 int casid_rollout(long steps, long params, long P, long encoder, const double *h_, const double *u_, const double *du_,
                   const double *on_, const double *torque_, const double *clock_, const long long *emit,
                   const double *par, const long long *kind, const long long *joint, double *x, double *q_out,
@@ -162,7 +55,8 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
         MOTION(q, v, s, M, b);
         for (i = N - LINKS; i < N; ++i) {
             const double *p = PAR(i), o = on_[i % LINKS], err = o * (u_[i % LINKS] + p[BIAS] - q[i - follow]);
-            const double load = b[i % LINKS], rest = p[KP] * err + torque_[i % LINKS] - p[FO] - load;
+            const double load = b[i % LINKS];
+            const double rest = p[KP] * err + torque_[i % LINKS] - constant_of(p, clock_[0]) - load;
             const Level l = level_of(p, load, v[i], clock_[0], 1);
             const double top = 0.99 * l.value, end = v[i] != 0.0 ? SIGN(v[i]) : 0.99 * ((rest > top) - (rest < -top));
             if (!(brush[i].grip > 0.0)) continue;
@@ -172,7 +66,8 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
                 if (end != 0.0)
                     Sw[i * P + c] = end * l.warm * (what == FC ? 1 : what == FL ? fabs(load) : what == FS ? l.fe : 0.0);
                 else
-                    Sw[i * P + c] = what == KP ? err : what == BIAS ? o * p[KP] : what == FO ? -1.0 : 0.0;
+                    Sw[i * P + c] = what == KP ? err : what == BIAS ? o * p[KP] : what == FO ? -1.0
+                              : what == FOD ? -clock_[0] : 0.0;
             }
             if (P > params && end == 0.0) Sw[i * P + params + i % LINKS] = -o * p[KP];
         }
@@ -186,6 +81,7 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
         const double *push = torque_ + t * LINKS;
         double M[N * N], b[N], H[N][N], C[N][N], r[N], vn[N], gain[N], pull[N], half[N], err[N];
         double warm[LINKS], fade[LINKS], level[N];
+        Viscous viscous[LINKS];
         Spring spring[LINKS];
         int round, was;
         MOTION(q, v, s, M, b);
@@ -193,6 +89,7 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
             const double *p = PAR(i);
             const Level l = level_of(p, b[i % LINKS], v[i], clock_[t], warms);
             M[i * N + i] += p[IA];
+            viscous[i % LINKS] = viscous_of(p, v[i]);
             fade[i % LINKS] = l.fade, warm[i % LINKS] = l.warm, fe[i] = l.fe, fc[i] = level[i] = l.value;
             if (brush[i].grip > 0.0) bristle_set(brush + i, p, h, v[i], fc[i]), fc[i] = 0.0;
         }
@@ -209,10 +106,11 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
                     err[i] = o * (u[i % LINKS] + p[BIAS] - q[i - follow]);
                     if (err[i] > p[DUTY] || err[i] < -p[DUTY])
                         err[i] = err[i] > 0.0 ? p[DUTY] : -p[DUTY], gain[i] = 0.0;
-                    half[i] = 0.5 * h * (p[FV] * warm[i % LINKS] + (sat[i] ? 0.0 : o * p[KD] + (o != 0.0) * p[EMF]));
+                    half[i] = sat[i] ? 0.0 : o * p[KD] + (o != 0.0) * p[EMF];
+                    half[i] = 0.5 * h * (half[i] + viscous[i % LINKS].value * warm[i % LINKS]);
                     H[i][i] += half[i];
                     pull[i] = sat[i] ? (o != 0.0) * sat[i] * p[LIMIT] : p[KP] * err[i];
-                    r[i] += h * (pull[i] + push[i % LINKS] - p[FO]) - half[i] * v[i];
+                    r[i] += h * (pull[i] + push[i % LINKS] - constant_of(p, clock_[t])) - half[i] * v[i];
                     if (brush[i].grip > 0.0) {
                         const Bristle *z = brush + i;
                         H[i][i] += h * (z->damp + z->stiff);
@@ -320,21 +218,23 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
                     case KD: y = -full * mean; break;
                     case EMF: y = -(full != 0.0) * mean; break;
                     case IA: y = -a[d]; break;
-                    case FV: y = -w * mean; break;
+                    case FV: y = -w * viscous[j].in_mean * mean; break;
+                    case FVA: y = -w * viscous[j].in_half * mean; break;
                     case FC: more = w; break;
                     case FL: more = w * fabs(b[j]); break;
                     case FS: more = w * fe[d]; break;
                     case VS: more = w * p[FS] * fe[d] * 2.0 * v[d] * v[d] / (p[VS] * p[VS] * p[VS]); break;
-                    case WARM: y = -fade[j] * p[FV] * mean, more = fade[j] * level[d] / w; break;
+                    case WARM: y = -fade[j] * viscous[j].value * mean, more = fade[j] * level[d] / w; break;
                     case TW:
                         more = p[WARM] * fade[j] * clock_[t] / (p[TW] * p[TW]);
-                        y = -more * p[FV] * mean, more *= level[d] / w;
+                        y = -more * viscous[j].value * mean, more *= level[d] / w;
                         break;
                     case BRISTLE: y = -0.25 * h * brush[d].give * (vn[d] - v[d]); break;
                     case MICRO: y = -brush[d].give * mean; break;
                     case BIAS: y = gain[d]; break;
                     case LIMIT: y = (on[j] != 0.0) * sat[d]; break;
                     case FO: y = -1.0; break;
+                    case FOD: y = -clock_[t]; break;
                     case DELAY: y = gain[d] * du[j]; break;
                     case GAP: across = N > LINKS ? -0.5 * spring[j].side * spring[j].k : 0.0; break;
                     case DJ: across = N > LINKS && spring[j].side ? mean - 0.5 * (v[j] + vn[j]) : 0.0; break;
@@ -397,3 +297,4 @@ fail: /* a motion that no robot makes: far away, so that any other is better */
     return 1;
 }
 """
+)

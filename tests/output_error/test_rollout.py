@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from casid.description import load_robot
 from casid.errors import RobotError
 from casid.measurement._commands import held_commands
-from casid.output_error import FREE, FreeRuns, Servo
+from casid.output_error import FREE, CommandRecording, FreeRuns, Servo
 from casid.output_error._rollout import Branch, branches
 from casid.testing import MuJoCo, broadband_commands, commanded_motion, random_robot
 from casid.testing._peers import random_body, standard_parameters
@@ -237,6 +238,37 @@ def test_derivatives_of_friction_with_memory(robot, more):
     values = {**BRUSHED, **more}
     data = commanded_motion(robot, Servo(**values), t, broadband_commands(t, [0.2, -0.4], 0.3))
     _slopes_agree(robot, Servo(**dict.fromkeys(values, FREE)), values, data, 1e-3)
+
+
+@pytest.mark.parametrize("more", [{}, {"warm_up": 0.4, "warm_time": 2.0}, {"bristle_stiffness": 15.0}])
+def test_derivatives_of_friction_that_differs_by_direction(robot, more):
+    t = np.arange(200) * 0.02
+    values = {**TRUE, "viscous_asymmetry": [0.15, -0.2], "offset": 0.05, "offset_drift": [0.04, -0.03], **more}
+    data = commanded_motion(robot, Servo(**values), t, broadband_commands(t, [0.2, -0.4], 0.4))
+    _slopes_agree(robot, Servo(**dict.fromkeys(values, FREE)), values, data, 1e-3)
+
+
+def test_friction_that_differs_by_direction_obeys_its_law(tmp_path):
+    """Terminal speeds under a constant force: ``(fv + fva sign(v)) v = force - fc sign(v) - fo - fod t``."""
+    path = tmp_path / "axis.urdf"
+    path.write_text(
+        '<robot name="axis"><link name="base"/><link name="car"><inertial><mass value="0.5"/><inertia ixx="1e-9" '
+        'ixy="0" ixz="0" iyy="1e-9" iyz="0" izz="1e-9"/></inertial></link><joint name="x" type="prismatic"><parent '
+        'link="base"/><child link="car"/><axis xyz="1 0 0"/><limit lower="-9" upper="9" effort="9" velocity="9"/>'
+        "</joint></robot>"
+    )
+    axis, t = load_robot(path), np.arange(400) * 0.01
+    known = Servo(kp=0.0, bias=0.0, delay=0.0, armature=1e-6, viscous=10.0, viscous_asymmetry=4.0, coulomb=1.0,
+                  offset=0.5, offset_drift=0.25)  # fmt: skip
+    for force, expected in ((6.0, (6.0 - 1.0 - 0.5) / 14.0), (-6.0, -(6.0 - 1.0 + 0.5) / 6.0)):
+        zero = np.zeros((400, 1))
+        data = CommandRecording(t, zero, zero, torque=np.full((400, 1), force))
+        runs = FreeRuns(axis, known, [data], 1e-3, np.inf, threads=1)
+        q = runs.simulate(runs.point(np.zeros(0)))[0][:, 0]
+        speed = np.gradient(q, t)[200:-1]
+        slope = -0.25 / (14.0 if force > 0 else 6.0)
+        lag = 0.5 / (14.0 if force > 0 else 6.0)  # mass over viscous friction
+        assert speed == pytest.approx(expected + slope * (t[200:-1] - lag), abs=1e-3)
 
 
 def test_friction_with_memory_obeys_its_equations(robot):
