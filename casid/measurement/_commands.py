@@ -23,6 +23,8 @@ from casid.measurement._text import TextLayout
 
 Array = NDArray[np.float64]
 
+#: Keys of ``[servo]`` that name columns of the file.
+_COLUMNS = ("enabled", "gain", "torque")
 #: Fewest samples of a piece.
 FEWEST = 20
 #: A step of the clock longer than so many median steps is a gap: the motion goes on in another piece.
@@ -215,7 +217,8 @@ def read_commands(path: str | Path, robot: Robot, settings: Mapping[str, Any] | 
     """Read a recording of commands and encoders.
 
     A TOML may name the ``columns`` (``q_des`` among them), and in ``[servo]``: ``enabled``, a column that is 0 while
-    the servos are off, and ``gain``, the setting of their gains (a number or a column). ``joints`` names the columns
+    the servos are off, ``gain``, the setting of their gains (a number or a column), and ``torque``, known torques that
+    act beside the servo's (feed-forward; an array, or a list of columns) [N.m or N]. ``joints`` names the columns
     in their order where the file does not; joints that the robot does not have (locked ones) are left out.
 
     Parameters
@@ -248,9 +251,7 @@ def read_commands(path: str | Path, robot: Robot, settings: Mapping[str, Any] | 
     units = options.get("units", {})
     clock = float(factors(units["t"], "t", 1, where)[0]) if "t" in units else options.get("time_scale")
     t = time_of(found, options.get("rate"), clock, where)
-    extra = {
-        key: _extra(table, servo[key], where, key) for key in ("enabled", "gain") if isinstance(servo.get(key), str)
-    }
+    extra = {key: _extra(table, servo[key], where, key) for key in _COLUMNS if isinstance(servo.get(key), (str, list))}
     gain = servo.get("gain", 1.0)
     if "gain" in extra:
         gain = float(np.ravel(extra["gain"])[0])
@@ -260,9 +261,14 @@ def read_commands(path: str | Path, robot: Robot, settings: Mapping[str, Any] | 
     which = _chosen(robot, joints, q.shape[1], where)
     if "q" not in units and "degrees" not in options:
         _check_unit(robot, q[:, which], where)
-    enabled = extra.get("enabled")
+    enabled, torque = extra.get("enabled"), extra.get("torque")
+    if torque is not None:
+        torque = torque.reshape(len(t), -1)
+        if torque.shape != q.shape:
+            raise DatasetError(f"{where}: torque {torque.shape} beside encoders {q.shape}; one column each")
+        torque = torque[:, which]
     data = CommandRecording(t, q[:, which], u[:, which], None if enabled is None else np.ravel(enabled), float(gain),
-                            name=options.get("name", where.split(".")[0]), motion=motion,
+                            torque, name=options.get("name", where.split(".")[0]), motion=motion,
                             joints=tuple(joint.name for joint in robot.coordinates))  # fmt: skip
     if "rows" in options:
         data = data.rows(slice(*options["rows"]))
@@ -308,7 +314,10 @@ def _table(path: Path, options: Mapping[str, Any]) -> Columns:
     return read_columns(path, options.get("topic"), layout)
 
 
-def _extra(table: Columns, name: str, where: str, key: str) -> Array:
+def _extra(table: Columns, name: str | list[str], where: str, key: str) -> Array:
+    """A column, or an array of one a joint, or the columns of a list."""
+    if isinstance(name, list):
+        return np.column_stack([_extra(table, str(one), where, key) for one in name])
     if name not in table.arrays:
         raise DatasetError(f"{where}: no column {shown(name)} for '{key}'{near(name, table.arrays)}; it has "
                            f"{listed(table.arrays)}")  # fmt: skip

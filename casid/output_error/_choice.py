@@ -24,6 +24,8 @@ Starts = Callable[[FreeRuns, Array], Sequence[Mapping[str, Array]]]
 _SHARE = 0.05
 #: Iterations of the search with a term: where it is screened, and where it is judged (contacts: four times as many).
 _SCREENED, _ITERATIONS = 4, 4
+#: Friction of which terms are sized is taken for at least this share of what drives a joint.
+_SMALL = 0.02
 #: Length of the pieces that terms are screened on [s].
 _SCREEN = 40.0
 
@@ -75,23 +77,29 @@ def _played(runs: FreeRuns, theta: Array) -> Sequence[Mapping[str, Array]]:
 
 def _asymmetric(runs: FreeRuns, theta: Array) -> Sequence[Mapping[str, Array]]:
     """Differences between directions by parts of the friction."""
-    viscous, dry = _friction(runs, theta)
+    viscous, dry = friction_sizes(runs, theta)
     return [{"viscous_asymmetry": 0.1 * viscous, "offset": 0.1 * dry}]
 
 
 def _drifting(runs: FreeRuns, theta: Array) -> Sequence[Mapping[str, Array]]:
     """Drift of a part of the dry friction over the recordings."""
     span = max(float(data.t[-1]) for data in runs.recordings)
-    dry = _friction(runs, theta)[1]
+    dry = friction_sizes(runs, theta)[1]
     return [{"offset_drift": 0.1 * dry / span, "offset": 0.1 * dry}]
 
 
-def _friction(runs: FreeRuns, theta: Array) -> tuple[Array, Array]:
-    """Viscous and dry friction of each joint as found so far, at least a tenth of the joints' mean."""
+def friction_sizes(runs: FreeRuns, theta: Array) -> tuple[Array, Array]:
+    """Sizes of viscous and dry friction: as found so far, or a small part of what drives a joint if that is more."""
     table = runs.table(theta)
-    found = (table[:, KINDS.index(QUANTITIES[name].kind)] for name in ("viscous", "coulomb"))
-    viscous, dry = (np.maximum(values, max(0.1 * float(np.mean(values)), 1e-6)) for values in found)
-    return viscous, dry
+    kp, viscous, dry = (table[:, KINDS.index(QUANTITIES[name].kind)] for name in ("kp", "viscous", "coulomb"))
+    pull = np.mean([_rms(kp * (data.q_des - data.q) + (0.0 if data.torque is None else data.torque))
+                    for data in runs.recordings], axis=0)  # fmt: skip
+    speed = np.mean([_rms(np.diff(data.q, axis=0) / data.period) for data in runs.recordings], axis=0)
+    return np.maximum(viscous, _SMALL * pull / np.maximum(speed, 1e-9)), np.maximum(dry, _SMALL * pull)
+
+
+def _rms(x: Array) -> Array:
+    return np.asarray(np.sqrt(np.mean(np.square(x), axis=0)))
 
 
 #: What `SimulationOptions.terms` names.
@@ -173,8 +181,12 @@ def with_terms(
     names = [name for name in terms if group and TERMS[name].attributes[0] in _added(search.runs, name)]
     part = _part(search, point) if names else None
     ranked = [_kept_screening(kept, "term", part, name) for name in names if part is not None]
-    for one in sorted(ranked, key=lambda one: -one.share):
+    # where no servo holds a joint, errors of its friction add up and look like anything else: they come first
+    first = DRIVEN if _driven(search.runs) else ()
+    for one in sorted(ranked, key=lambda one: (one.name not in first, -one.share)):
         if one.share <= _SHARE:
+            if one.name in first:
+                continue
             break
         if added:  # beside what was taken
             one = _kept_screening(kept, f"term {len(added)}", _part(search, point), one.name, one)

@@ -69,7 +69,8 @@ _MEASURED = frozenset({
 })  # fmt: skip
 _OTHER = (
     "temper", "force", "kraft", "tcp", "cart", "error", "fehler", "abweich", "delta", "diff", "ext", "gripper", "volt",
-    "spannung", "status", "enabl", "fault", "valid", "filter", "override", "limit", "brems", "brake", "frict", "reib", "gravit",
+    "spannung", "status", "enabl", "fault", "valid", "filter", "override", "limit", "brems", "brake", "frict", "reib",
+    "gravit",
 )  # fmt: skip
 _COUNTERS = frozenset(
     {"index", "idx", "sample", "samples", "nr", "no", "row", "counter", "seq", "cycle", "zyklus", "frame"}
