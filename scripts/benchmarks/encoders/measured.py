@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -70,6 +71,25 @@ def against_cma(make: Callable[[], Bench], seeds: Sequence[int], share: float = 
     if len(free) < len(bench.test):
         text += f"; {1e3 * mine.error_of(free):.1f} mrad without the recording that meets a stop"
     return text, same <= 0.9 * min(peers)
+
+
+def against_cma_with_terms(make: Callable[[], Bench], seeds: Sequence[int], share: float = 1.0) -> tuple[str, bool]:
+    """The same where both have the terms that casid's default takes on the training motions."""
+    need("cma", "encoders")
+    bench, mine = make(), found(make)
+    plain = {p.attribute for p in FreeRuns(bench.robot, bench.servo, bench.train).parameters}
+    taken = list(dict.fromkeys(e.attribute for e in mine.estimates if e.attribute not in plain))
+    if not taken:
+        return f"{bench.name}: the default takes no terms", True
+    changes: dict[str, Any] = dict.fromkeys(taken, FREE)
+    wider = replace(bench, name=f"{bench.name} with {listed(taken)}", servo=replace(bench.servo, **changes))
+    count = int(ROLLOUTS[bench.name] * share)
+    peers = [1e3 * cma_es.kept_fit(wider, seed, count)["test"] for seed in seeds]
+    own = 1e3 * mine.error_of(bench.test)
+    shown = ", ".join(f"{value:.1f}" for value in peers)
+    return f"{wider.name} {own:.1f} mrad, CMA-ES ({count} runs) {shown}: {own / min(peers):.2f}", own <= 0.9 * min(
+        peers
+    )
 
 
 def richer_friction() -> tuple[str, bool]:
