@@ -283,7 +283,10 @@ def _screened(part: _Part, name: str, known: _Screened | None = None) -> _Screen
         wide.runs.rollouts = 0.0
         start = Point(np.append(theta, one.first), [x.copy() for x in part.point.starts])
         normal = wide.normal(start)
-        cost = normal.cost - wide.step(normal, start, 1e-3)[1]
+        damping = (
+            1e-2 if np.any(one.first) else 1e-3
+        )  # from a guess, or from none, where the plain law's step is as far
+        cost = normal.cost - wide.step(normal, start, damping)[1]
         _count(part, wide.runs.rollouts)
         if best is None or cost < best[0]:
             best = cost, wide, start, normal, one

@@ -27,6 +27,7 @@ _LEFT_OUT = {
     "offset": "constant torques are left out: add them to qfrc_applied",
     "load_friction": "friction that grows with load is left out, frictionloss is that without load",
     "warm_up": "friction is that of warm drives: MJCF has no word for its drift",
+    "ki": "the servo's integral is left out",
     "viscous_asymmetry": "damping is the mean of both directions",
     "offset_drift": "the drift of constant torques is left out",
 }

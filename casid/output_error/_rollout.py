@@ -31,6 +31,9 @@ Friction with memory (LuGre, Canudas de Wit et al. 1995) has one more state of e
 
 with fc as above. Its step is exact for a constant v, the torque is taken at the time of q by the trapezoidal rule,
 linearly implicit, stable for every s0; at rest it begins as what holds the joint, else as sliding.
+
+A servo's integral, ``w' = ki e (u - q)``, is one more torque of each drive. It begins as what holds the motion of the
+first sample, friction at rest aside, stands still while the torque is limited, and is zero while the servo is off.
 """
 
 from __future__ import annotations
@@ -223,7 +226,7 @@ class Branch:
         kinds = np.array([KINDS.index(c.kind) for c in columns], dtype=np.int64)
         joints = np.array([c.joint for c in columns], dtype=np.int64)
         routine = self._sprung if drive.encoder else self._rigid
-        work = np.zeros((8 if drive.encoder else 4) * n * max(P, 1))
+        work = np.zeros((10 if drive.encoder else 5) * n * max(P, 1))
         arrays = (
             drive.h, drive.u, drive.du, drive.on, drive.torque, drive.clock, drive.emit,
             np.ascontiguousarray(parameters, dtype=float), kinds, joints, x, q, S, work,

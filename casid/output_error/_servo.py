@@ -78,6 +78,7 @@ QUANTITIES: Mapping[str, Quantity] = {
     "bristle_damping": Quantity("micro", VISCOUS.unit, 0.0, 1e3),
     "viscous_asymmetry": Quantity("fva", VISCOUS.unit, -1e4, 1e4),
     "offset_drift": Quantity("fod", "N.m/s", -1e2, 1e2),
+    "ki": Quantity("ki", "N.m/(rad.s)", 0.0, 1e5, 1.0),
 }
 #: A stiffness beyond is that of a rigid joint, or of friction without memory [N.m/rad].
 STIFF = 1e8
@@ -137,13 +138,17 @@ class Servo:
 
     The drive law of joint j, with the gain setting e of the recording (0 while it is off)::
 
-        tau = clip(kp clip(e (q_des(t - delay) + bias - q), -duty, duty) - e kd dq - back_emf dq, -limit, limit)
+        tau = clip(kp clip(e (q_des(t - delay) + bias - q), -duty, duty) + w - e kd dq - back_emf dq, -limit, limit)
+        w' = ki clip(e (q_des(t - delay) + bias - q), -duty, duty)
 
     Attributes
     ----------
     kp, kd
         Gains [N.m/rad, N.m.s/rad] at gain setting 1. Where the servo is always on and has one setting, kd and viscous
         friction have the same effect: leave kd at its known value or 0, and ``viscous`` holds the rest.
+    ki
+        Integral gain [N.m/(rad.s)]. The integral begins as what holds the first sample of a piece, stands still while
+        the torque is limited, and is zero while the servo is off.
     armature, viscous, coulomb, offset
         Of the drive train: rotor inertia [kg.m^2], friction [N.m.s/rad, N.m], constant torque [N.m].
     duty, back_emf
@@ -213,6 +218,7 @@ class Servo:
     bristle_damping: Value = 0.0
     viscous_asymmetry: Value = 0.0
     offset_drift: Value = 0.0
+    ki: Value = 0.0
     scale: Value = field(default=Unknown(1.0, 0.2, 0.3, 3.0))
 
     def __post_init__(self) -> None:

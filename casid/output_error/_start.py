@@ -29,7 +29,7 @@ from casid.output_error._servo import KINDS, QUANTITIES, Unknown
 
 Array = NDArray[np.float64]
 #: Unknowns of a joint in the order of the regression's columns.
-_LINEAR = ("kp", ROTOR.symbol, VISCOUS.symbol, "kd", "emf", COULOMB.symbol, OFFSET.symbol, "fva", "fod", "bias")
+_LINEAR = ("kp", ROTOR.symbol, VISCOUS.symbol, "kd", "ki", "emf", COULOMB.symbol, OFFSET.symbol, "fva", "fod", "bias")
 #: Those of them that may be negative.
 _SIGNED = (OFFSET.symbol, "fva", "fod", "bias")
 #: Slower than so many deviations of the filtered speed counts as rest.
@@ -172,6 +172,7 @@ def _stretches(runs: FreeRuns, data: CommandRecording, cutoff: float, delays: Ar
             ROTOR.symbol: ddq,
             VISCOUS.symbol: dq,
             "kd": on * dq,
+            "ki": -_wound(t, errors[:, :, 0]),
             "emf": (on > 0) * dq,
             COULOMB.symbol: signs,
             OFFSET.symbol: np.ones_like(q),
@@ -181,6 +182,12 @@ def _stretches(runs: FreeRuns, data: CommandRecording, cutoff: float, delays: Ar
         }
         made.append(_Stretch(columns, errors, use, on))
     return made
+
+
+def _wound(t: Array, errors: Array) -> Array:
+    """Integral of the errors less its mean, which the first value of the servo's integral holds."""
+    whole = np.cumsum(errors * np.gradient(t)[:, None], axis=0)
+    return np.asarray(whole - whole.mean(axis=0))
 
 
 def _factors(runs: FreeRuns, stretches: Sequence[_Stretch], k: int, place: dict[tuple[str, int], int]) -> _Joint:

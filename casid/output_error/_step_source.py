@@ -12,21 +12,23 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
                   const double *par, const long long *kind, const long long *joint, double *x, double *q_out,
                   double *S_out, double *work)
 {
-    double *Sq = work, *Sv = work + N * P, *Sw = work + 2 * N * P, *R = work + 3 * N * P;
+    double *Sq = work, *Sv = work + N * P, *Sw = work + 2 * N * P, *Sz = work + 3 * N * P, *R = work + 4 * N * P;
     double q[N], v[N], s[LINKS], fc[N], fe[N];
-    int mode[N], sticks[N], set[N], sat[N], side[LINKS], i, j, k, m = 0, warms = 0, bristles = 0;
+    double wound[N]; /* torque of the servo's integral */
+    int mode[N], sticks[N], set[N], sat[N], side[LINKS], i, j, k, m = 0, warms = 0, bristles = 0, winds = 0;
     Bristle brush[N];
     const int shown = N > LINKS && encoder == 2 ? LINKS : 0; /* first coordinate that the encoders show */
     const int follow = N > LINKS && encoder == 1 ? LINKS : 0; /* an encoder of the link is so many before its drive */
     long t, c, row = 0;
-    memset(work, 0, sizeof(double) * (size_t)(4 * N * (P ? P : 1)));
-    for (c = 0; c < params; ++c) warms |= kind[c] == WARM; /* a derivative is asked for */
+    memset(work, 0, sizeof(double) * (size_t)(5 * N * (P ? P : 1)));
+    for (c = 0; c < params; ++c) warms |= kind[c] == WARM, winds |= kind[c] == KI; /* a derivative is asked for */
     for (i = 0; i < N; ++i) {
         const double *p = PAR(i);
         q[i] = x[i % LINKS], v[i] = x[LINKS + i % LINKS], s[i % LINKS] = p[SCALE];
         fc[i] = DRIVEN(i) && (p[FC] > 0.0 || p[FL] > 0.0 || p[FS] > 0.0) ? 1.0 : 0.0;
         brush[i].w = 0.0, brush[i].grip = fc[i] > 0.0 && p[BRISTLE] < STIFF ? 1.0 : 0.0;
         if (brush[i].grip > 0.0) fc[i] = 0.0, bristles = 1;
+        wound[i] = 0.0, winds |= p[KI] > 0.0;
         sat[i] = side[i % LINKS] = 0;
         sticks[i] = fc[i] > 0.0 && v[i] == 0.0;
         mode[i] = fc[i] > 0.0 ? (v[i] > 0.0) - (v[i] < 0.0) : 0;
@@ -50,7 +52,36 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
                                                                           : 0.0;
         }
     }
-    if (bristles && steps) { /* they begin bent: by sliding, or by what holds the joint at rest */
+    if (winds && steps) { /* an integral begins as what holds the motion */
+        double M[N * N], b[N], a[N] = {0.0}, Gq[N * N], Gv[N * N], Gs[N * LINKS];
+        MOTION(q, v, s, M, b);
+        if (P) SLOPES(q, v, a, s, Gq, Gv, Gs);
+        for (i = N - LINKS; i < N; ++i) {
+            const double *p = PAR(i), o = on_[i % LINKS], err = o * (u_[i % LINKS] + p[BIAS] - q[i - follow]);
+            const Viscous slow = viscous_of(p, v[i]);
+            const double damping = slow.value + o * p[KD] + p[EMF];
+            if (o == 0.0) continue;
+            wound[i] = b[i % LINKS] + constant_of(p, clock_[0]) + damping * v[i] - p[KP] * err - torque_[i % LINKS];
+            for (c = 0; c < P; ++c) {
+                const long long what = c < params && (joint[c] < 0 || joint[c] == i % LINKS) ? kind[c] : -1;
+                double sum = what == KP     ? -err
+                             : what == BIAS ? -o * p[KP]
+                             : what == FO   ? 1.0
+                             : what == FOD  ? clock_[0]
+                             : what == FV   ? slow.in_mean * v[i]
+                             : what == FVA  ? slow.in_half * v[i]
+                             : what == KD   ? o * v[i]
+                             : what == EMF  ? v[i]
+                                            : 0.0;
+                for (j = 0; j < LINKS; ++j) {
+                    sum += Gq[i % LINKS * N + j] * Sq[j * P + c] + Gv[i % LINKS * N + j] * Sv[j * P + c];
+                    if (c < params && kind[c] == SCALE && joint[c] == j) sum += Gs[i % LINKS * LINKS + j];
+                }
+                Sz[i * P + c] = sum + o * p[KP] * Sq[(i - follow) * P + c] + damping * Sv[i * P + c];
+            }
+        }
+    }
+    if (bristles && steps && !winds) { /* they begin bent: by sliding, or by what holds the joint at rest */
         double M[N * N], b[N];
         MOTION(q, v, s, M, b);
         for (i = N - LINKS; i < N; ++i) {
@@ -109,7 +140,7 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
                     half[i] = sat[i] ? 0.0 : o * p[KD] + (o != 0.0) * p[EMF];
                     half[i] = 0.5 * h * (half[i] + viscous[i % LINKS].value * warm[i % LINKS]);
                     H[i][i] += half[i];
-                    pull[i] = sat[i] ? (o != 0.0) * sat[i] * p[LIMIT] : p[KP] * err[i];
+                    pull[i] = sat[i] ? (o != 0.0) * sat[i] * p[LIMIT] : p[KP] * err[i] + wound[i];
                     r[i] += h * (pull[i] + push[i % LINKS] - constant_of(p, clock_[t])) - half[i] * v[i];
                     if (brush[i].grip > 0.0) {
                         const Bristle *z = brush + i;
@@ -130,7 +161,7 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
             if (step_velocity((const double (*)[N])H, r, fc, h, mode, sticks, C, set, &m, vn)) goto fail;
             for (i = N - LINKS; i < N; ++i) {
                 const double *p = PAR(i), o = on[i % LINKS];
-                double torque = p[KP] * err[i] - 0.5 * (o * p[KD] + (o != 0.0) * p[EMF]) * (v[i] + vn[i]);
+                double torque = p[KP] * err[i] + wound[i] - 0.5 * (o * p[KD] + (o != 0.0) * p[EMF]) * (v[i] + vn[i]);
                 was = sat[i];
                 sat[i] = torque > p[LIMIT] ? 1 : torque < -p[LIMIT] ? -1 : 0;
                 changed |= sat[i] != was;
@@ -148,8 +179,8 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
         for (i = 0; i < N; ++i)
             if (!(vn[i] < 1e4 && vn[i] > -1e4)) goto fail;
         if (P) {
-            double a[N], Gq[N * N], Gv[N * N], Gs[N * LINKS], W[N][3 * N], grip_q[N][N], grip_v[N][N], slip[N];
-            const int states = bristles ? 3 : 2;
+            double a[N], Gq[N * N], Gv[N * N], Gs[N * LINKS], W[N][4 * N], grip_q[N][N], grip_v[N][N], slip[N];
+            const int states = winds ? 4 : bristles ? 3 : 2;
             for (i = 0; i < N; ++i) a[i] = (vn[i] - v[i]) / h;
             SLOPES(q, v, a, s, Gq, Gv, Gs);
             for (i = N - LINKS; i < N; ++i) { /* friction that changes with load and speed; the load's inertia aside */
@@ -188,9 +219,11 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
                         wq -= H[k][i] * h * Gq[g * N + j];
                         wv += H[k][i] * (M[g * N + j] - h * Gv[g * N + j] - (g == j ? half[g] : 0.0));
                     }
-                    W[k][j] = wq, W[k][N + j] = wv, W[k][2 * N + j] = 0.0;
+                    W[k][j] = wq, W[k][N + j] = wv, W[k][2 * N + j] = W[k][3 * N + j] = 0.0;
                     for (i = 0; bristles && i < m; ++i)
                         if (set[i] == j && brush[j].grip > 0.0) W[k][2 * N + j] = -H[k][i] * h * brush[j].torque_w;
+                    for (i = 0; winds && i < m; ++i)
+                        if (set[i] == j && DRIVEN(j) && !sat[j]) W[k][3 * N + j] = H[k][i] * h;
                 }
             for (k = 0; k < m; ++k) {
                 double *to = R + set[k] * P;
@@ -261,6 +294,15 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
                             }
                 }
             }
+            for (i = N - LINKS; winds && i < N; ++i) { /* the integral, of the positions before the step */
+                const double *p = PAR(i), o = sat[i] || fabs(err[i]) >= p[DUTY] ? 0.0 : on[i % LINKS];
+                for (c = 0; c < P; ++c) {
+                    const long long what = c < params && (joint[c] < 0 || joint[c] == i % LINKS) ? kind[c] : -1;
+                    const double in = (what == BIAS) + (what == DELAY) * du[i % LINKS] - Sq[(i - follow) * P + c];
+                    Sz[i * P + c] += h * (p[KI] * o * in + (what == KI && !sat[i] ? err[i] : 0.0));
+                    if (on[i % LINKS] == 0.0) Sz[i * P + c] = 0.0;
+                }
+            }
             for (i = 0; i < N; ++i) {
                 for (c = 0; brush[i].grip > 0.0 && c < P; ++c) Sw[i * P + c] += brush[i].next_v * R[i * P + c];
                 if (sticks[i]) memset(Sv + i * P, 0, sizeof(double) * (size_t)P);
@@ -271,13 +313,17 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
         for (i = 0; i < N; ++i) {
             const double end = SIGN(vn[i]) * brush[i].grip;
             if (end != 0.0) brush[i].w = end + (brush[i].w - end) * exp(-h * PAR(i)[BRISTLE] * fabs(vn[i] / end));
+            if (winds && DRIVEN(i)) {
+                if (!sat[i]) wound[i] += h * PAR(i)[KI] * err[i];
+                if (on[i % LINKS] == 0.0) wound[i] = 0.0;
+            }
             v[i] = vn[i], q[i] += h * vn[i];
         }
         if (emit[t]) {
             ++row;
             memcpy(q_out + row * LINKS, q + shown, sizeof(double) * LINKS);
             if (P) {
-                for (c = 0; c < 3 * N * P; ++c) /* what has decayed: denormal numbers are slow */
+                for (c = 0; c < 4 * N * P; ++c) /* what has decayed: denormal numbers are slow */
                     if (work[c] < 1e-100 && work[c] > -1e-100) work[c] = 0.0;
                 memcpy(S_out + row * LINKS * P, Sq + shown * P, sizeof(double) * (size_t)(LINKS * P));
             }

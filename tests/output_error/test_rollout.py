@@ -248,6 +248,42 @@ def test_derivatives_of_friction_that_differs_by_direction(robot, more):
     _slopes_agree(robot, Servo(**dict.fromkeys(values, FREE)), values, data, 1e-3)
 
 
+@pytest.mark.parametrize("more", [{}, {"limit": [1.4, 1.0]}, {"stiffness": 40.0}])
+def test_derivatives_of_a_servos_integral(robot, more):
+    t = np.arange(200) * 0.02
+    values = {**TRUE, "ki": [20.0, 6.0], **more}  # an offset has no effect: the integral holds it
+    data = commanded_motion(robot, Servo(**values), t, broadband_commands(t, [0.2, -0.4], 0.4))
+    _slopes_agree(robot, Servo(**dict.fromkeys(values, FREE), links="scaled"), {**values, "scale": 1.0}, data, 1e-3)
+
+
+def test_a_servos_integral_obeys_its_law(robot):
+    """PI against a general integrator; the first sample is held, whatever the load."""
+    from scipy.integrate import solve_ivp
+
+    from casid.dynamics import Model
+
+    kp, ki, ia, fv = np.array([12.0, 9.0]), np.array([20.0, 8.0]), 0.03, 0.4
+    known = {"kp": kp.tolist(), "armature": ia, "viscous": fv, "coulomb": 0.0, "bias": 0.0, "delay": 0.0}
+    t = np.arange(200) * 0.02
+    u = broadband_commands(t, [0.2, -0.4], 0.3)
+    data = commanded_motion(robot, Servo(**known, ki=ki.tolist(), hold="linear"), t, u, step=2e-4)
+    model, pi = Model(robot), robot.standard_parameters()
+
+    def slope(time, z):
+        q, v, w = z.reshape(3, 2)
+        away = np.array([np.interp(time, t, u[:, j]) for j in range(2)]) - q
+        still = np.array(model.inverse_dynamics(q, v, np.zeros(2), pi)).ravel()
+        H = np.array(model.mass_matrix(q, pi)) + ia * np.eye(2)
+        return np.concatenate([v, np.linalg.solve(H, kp * away + w - still - fv * v), ki * away])
+
+    held = np.array(model.inverse_dynamics(data.q[0], np.zeros(2), np.zeros(2), pi)).ravel() - kp * (u[0] - data.q[0])
+    first = np.concatenate([data.q[0], np.zeros(2), held])
+    exact = solve_ivp(slope, (0, t[-1]), first, t_eval=t, rtol=1e-7, atol=1e-9, max_step=1e-2).y[:2].T
+    assert np.abs(data.q - exact).max() < 1e-3 * np.ptp(exact)
+    plain = commanded_motion(robot, Servo(**known, hold="linear"), t, u, step=2e-4)
+    assert np.abs(data.q - plain.q).max() > 3e-2
+
+
 def test_friction_that_differs_by_direction_obeys_its_law(tmp_path):
     """Terminal speeds under a constant force: ``(fv + fva sign(v)) v = force - fc sign(v) - fo - fod t``."""
     path = tmp_path / "axis.urdf"
