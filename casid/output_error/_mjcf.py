@@ -14,6 +14,7 @@ from casid.files._read import read_bytes
 from casid.files._write import write_files
 from casid.inertia import Parameters
 from casid.output_error._identify import CommandIdentification
+from casid.output_error._rollout import tilted_gravity
 from casid.output_error._servo import QUANTITIES, STIFF
 
 #: Of the written file [s]: small and of fourth order, so that the motion is that of the equation, as here.
@@ -75,7 +76,8 @@ def write_mjcf(found: CommandIdentification, path: str | Path) -> tuple[Path, tu
         root.insert(1, option)
     option.set("timestep", number(_TIMESTEP))
     option.set("integrator", "RK4")
-    option.set("gravity", numbers(found.robot.gravity))
+    tilt = np.array([found.table["tilt_x"][0], found.table["tilt_y"][0]])
+    option.set("gravity", numbers(tilted_gravity(found.robot.gravity, tilt)))
     for group in root.findall("actuator") + root.findall("keyframe") + root.findall("sensor"):
         root.remove(group)
     names = [joint.name for joint in found.robot.coordinates]

@@ -79,7 +79,11 @@ QUANTITIES: Mapping[str, Quantity] = {
     "viscous_asymmetry": Quantity("fva", VISCOUS.unit, -1e4, 1e4),
     "offset_drift": Quantity("fod", "N.m/s", -1e2, 1e2),
     "ki": Quantity("ki", "N.m/(rad.s)", 0.0, 1e5, 1.0),
+    "tilt_x": Quantity("tilt_x", "rad", -0.5, 0.5, 0.0, 0.1),
+    "tilt_y": Quantity("tilt_y", "rad", -0.5, 0.5, 0.0, 0.1),
 }
+#: Attributes that all joints share: one value, and no row of them.
+SHARED = ("tilt_x", "tilt_y")
 #: A stiffness beyond is that of a rigid joint, or of friction without memory [N.m/rad].
 STIFF = 1e8
 #: Attributes that may be infinite: no limit, a rigid joint, exact stick.
@@ -178,6 +182,9 @@ class Servo:
         Of dry friction with memory (LuGre, Canudas de Wit et al. 1995): before it slides a joint is held by a spring
         and a damper [N.m/rad, N.m.s/rad], ``w' = bristle_stiffness (dq - |dq| w / f)``, f being the dry friction of
         sliding; its torque is ``w + bristle_damping (1 - sign(dq) w / f) dq``. Infinite: exact stick.
+    tilt_x, tilt_y
+        Tilt of the base about its x and y axis (right hand; where gravity is not along z: about the two base axes least
+        along it, made perpendicular to it); tangents of the angles.
     bias
         Command offset [rad].
     limit
@@ -219,6 +226,8 @@ class Servo:
     viscous_asymmetry: Value = 0.0
     offset_drift: Value = 0.0
     ki: Value = 0.0
+    tilt_x: float | Unknown = 0.0
+    tilt_y: float | Unknown = 0.0
     scale: Value = field(default=Unknown(1.0, 0.2, 0.3, 3.0))
 
     def __post_init__(self) -> None:
@@ -239,6 +248,8 @@ class Servo:
             given = 1.0
         many = not isinstance(given, (Unknown, int, float)) and np.ndim(given) > 0
         values = [v if isinstance(v, Unknown) else float(v) for v in given] if many else [given] * n
+        if many and attribute in SHARED:
+            raise DatasetError(f"servo: {attribute} is one value, not one a joint")
         if len(values) != n:
             raise DatasetError(f"servo: {attribute} has {len(values)} values for {n} joints")
         lower, upper = QUANTITIES[attribute].lower, QUANTITIES[attribute].upper

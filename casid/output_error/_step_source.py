@@ -13,13 +13,14 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
                   double *S_out, double *work)
 {
     double *Sq = work, *Sv = work + N * P, *Sw = work + 2 * N * P, *Sz = work + 3 * N * P, *R = work + 4 * N * P;
-    double q[N], v[N], s[LINKS], fc[N], fe[N];
+    double q[N], v[N], s[INPUTS], fc[N], fe[N]; /* s: factors of the bodies, then the base's tilt */
     double wound[N]; /* torque of the servo's integral */
     int mode[N], sticks[N], set[N], sat[N], side[LINKS], i, j, k, m = 0, warms = 0, bristles = 0, winds = 0;
     Bristle brush[N];
     const int shown = N > LINKS && encoder == 2 ? LINKS : 0; /* first coordinate that the encoders show */
     const int follow = N > LINKS && encoder == 1 ? LINKS : 0; /* an encoder of the link is so many before its drive */
     long t, c, row = 0;
+    s[LINKS] = par[TILT_X], s[LINKS + 1] = par[TILT_Y];
     memset(work, 0, sizeof(double) * (size_t)(5 * N * (P ? P : 1)));
     for (c = 0; c < params; ++c) warms |= kind[c] == WARM, winds |= kind[c] == KI; /* a derivative is asked for */
     for (i = 0; i < N; ++i) {
@@ -53,7 +54,7 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
         }
     }
     if (winds && steps) { /* an integral begins as what holds the motion */
-        double M[N * N], b[N], a[N] = {0.0}, Gq[N * N], Gv[N * N], Gs[N * LINKS];
+        double M[N * N], b[N], a[N] = {0.0}, Gq[N * N], Gv[N * N], Gs[N * INPUTS];
         MOTION(q, v, s, M, b);
         if (P) SLOPES(q, v, a, s, Gq, Gv, Gs);
         for (i = N - LINKS; i < N; ++i) {
@@ -75,8 +76,10 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
                                             : 0.0;
                 for (j = 0; j < LINKS; ++j) {
                     sum += Gq[i % LINKS * N + j] * Sq[j * P + c] + Gv[i % LINKS * N + j] * Sv[j * P + c];
-                    if (c < params && kind[c] == SCALE && joint[c] == j) sum += Gs[i % LINKS * LINKS + j];
+                    if (c < params && kind[c] == SCALE && joint[c] == j) sum += Gs[i % LINKS * INPUTS + j];
                 }
+                if (c < params && (kind[c] == TILT_X || kind[c] == TILT_Y))
+                    sum += Gs[i % LINKS * INPUTS + LINKS + (kind[c] == TILT_Y)];
                 Sz[i * P + c] = sum + o * p[KP] * Sq[(i - follow) * P + c] + damping * Sv[i * P + c];
             }
         }
@@ -179,7 +182,7 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
         for (i = 0; i < N; ++i)
             if (!(vn[i] < 1e4 && vn[i] > -1e4)) goto fail;
         if (P) {
-            double a[N], Gq[N * N], Gv[N * N], Gs[N * LINKS], W[N][4 * N], grip_q[N][N], grip_v[N][N], slip[N];
+            double a[N], Gq[N * N], Gv[N * N], Gs[N * INPUTS], W[N][4 * N], grip_q[N][N], grip_v[N][N], slip[N];
             const int states = winds ? 4 : bristles ? 3 : 2;
             for (i = 0; i < N; ++i) a[i] = (vn[i] - v[i]) / h;
             SLOPES(q, v, a, s, Gq, Gv, Gs);
@@ -283,10 +286,11 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
                         Sw[d * P + c] += brush[d].next_grip * more + (kind[c] == BRISTLE ? brush[d].next_stiff : 0.0);
                     else if (kind[c] == BRISTLE || kind[c] == MICRO)
                         y = 0.0;
-                    if (kind[c] == SCALE)
+                    if (kind[c] == SCALE || ((kind[c] == TILT_X || kind[c] == TILT_Y) && j == first)) {
+                        const int of = kind[c] == SCALE ? j : LINKS + (kind[c] == TILT_Y);
                         for (k = 0; k < m; ++k)
-                            for (i = 0; i < m; ++i) R[set[k] * P + c] -= h * H[k][i] * Gs[set[i] * LINKS + j];
-                    else if (y != 0.0 || across != 0.0)
+                            for (i = 0; i < m; ++i) R[set[k] * P + c] -= h * H[k][i] * Gs[set[i] * INPUTS + of];
+                    } else if (y != 0.0 || across != 0.0)
                         for (k = 0; k < m; ++k)
                             for (i = 0; i < m; ++i) {
                                 if (set[i] == d) R[set[k] * P + c] += h * H[k][i] * (y - across);

@@ -16,7 +16,7 @@ TABLE = {
     "bias": [0.01, -0.02], "limit": [1.5, np.inf], "offset": [0.0, 0.2], "delay": [0.013, 0.013], "scale": [1.0, 2.0],
     "load_friction": [0.0, 0.3], "stiffness": [np.inf, np.inf], "joint_damping": [0.0, 0.0], "backlash": [0.0, 0.0],
     "warm_up": [0.0, 0.0], "bristle_stiffness": [np.inf, np.inf], "ki": [0.0, 2.0], "viscous_asymmetry": [0.0, 0.0],
-    "offset_drift": [0.0, 0.0],
+    "offset_drift": [0.0, 0.0], "tilt_x": [0.0, 0.0], "tilt_y": [0.0, 0.0],
 }  # fmt: skip
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from casid.description import load_robot
-from casid.errors import RobotError
+from casid.errors import DatasetError, RobotError
 from casid.measurement._commands import held_commands
 from casid.output_error import FREE, CommandRecording, FreeRuns, Servo
-from casid.output_error._rollout import Branch, branches
+from casid.output_error._rollout import Branch, branches, tilted_gravity
 from casid.testing import MuJoCo, broadband_commands, commanded_motion, random_robot
 from casid.testing._peers import random_body, standard_parameters
 
@@ -98,7 +98,7 @@ def test_a_branch_moves_as_in_the_whole_tree():
     for joints in found:
         motion, _ = Branch(robot, joints).functions
         place = list(joints)
-        M, b = motion(q[place], v[place], np.ones(len(place)))
+        M, b = motion(q[place], v[place], np.append(np.ones(len(place)), [0.0, 0.0]))
         assert np.array(M @ a[place] + b).ravel() == pytest.approx(whole[place], rel=1e-9, abs=1e-9)
 
 
@@ -246,6 +246,25 @@ def test_derivatives_of_friction_that_differs_by_direction(robot, more):
     values = {**TRUE, "viscous_asymmetry": [0.15, -0.2], "offset": 0.05, "offset_drift": [0.04, -0.03], **more}
     data = commanded_motion(robot, Servo(**values), t, broadband_commands(t, [0.2, -0.4], 0.4))
     _slopes_agree(robot, Servo(**dict.fromkeys(values, FREE)), values, data, 1e-3)
+
+
+def test_a_tilted_base_is_another_gravity(robot):
+    """About x and y by the right hand: gravity in the base's frame turns by the opposite rotation."""
+    from dataclasses import replace
+
+    t = np.arange(200) * 0.02
+    u = broadband_commands(t, [0.2, -0.4], 0.4)
+    values = {**TRUE, "tilt_x": 0.1, "tilt_y": -0.2}
+    data = commanded_motion(robot, Servo(**values), t, u)
+    turned = robot.gravity + np.cross(robot.gravity, [0.1, -0.2, 0.0])
+    turned *= np.linalg.norm(robot.gravity) / np.linalg.norm(turned)
+    assert tilted_gravity(robot.gravity, np.array([0.1, -0.2])) == pytest.approx(turned)
+    other = commanded_motion(replace(robot, gravity=turned), Servo(**TRUE), t, u)
+    assert np.abs(data.q - other.q).max() < 1e-9
+    assert np.abs(data.q - commanded_motion(robot, Servo(**TRUE), t, u).q).max() > 1e-3
+    _slopes_agree(robot, Servo(**dict.fromkeys(TRUE, FREE), tilt_y=FREE), values | {"tilt_x": 0.0}, data, 1e-3)
+    with pytest.raises(DatasetError, match="tilt_x is one value"):
+        Servo(tilt_x=[0.1, 0.2]).of("tilt_x", 2)
 
 
 @pytest.mark.parametrize("more", [{}, {"limit": [1.4, 1.0]}, {"stiffness": 40.0}])
