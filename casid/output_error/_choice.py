@@ -189,6 +189,7 @@ def with_terms(
                 continue
             break
         if added:  # beside what was taken
+            one = _beside(search.runs, one)
             one = _kept_screening(kept, f"term {len(added)}", _part(search, point), one.name, one)
             if one.share <= _SHARE:
                 continue
@@ -223,8 +224,16 @@ class _Screened:
 
     name: str
     share: float
+    attributes: tuple[str, ...]
     first: Array
     weak: Array
+
+
+def _beside(runs: FreeRuns, one: _Screened) -> _Screened:
+    """A term without the attributes that others, taken since, have made unknown."""
+    new = _added(runs, one.name)
+    rows = np.repeat([a in new for a in one.attributes], runs.robot.n)
+    return _Screened(one.name, one.share, new, one.first[rows], one.weak[rows])
 
 
 def _kept_screening(kept: Kept, title: str, part: _Part, name: str, known: _Screened | None = None) -> _Screened:
@@ -232,10 +241,15 @@ def _kept_screening(kept: Kept, title: str, part: _Part, name: str, known: _Scre
 
     def run() -> dict[str, Any]:
         one = _screened(part, name, known)
-        return {"share": one.share, "first": one.first.tolist(), "weak": one.weak.tolist()}
+        return {
+            "share": one.share,
+            "attributes": one.attributes,
+            "first": one.first.tolist(),
+            "weak": one.weak.tolist(),
+        }
 
     made = kept.part(f"{title} {name}", run)
-    return _Screened(name, made["share"], np.array(made["first"]), np.array(made["weak"]))
+    return _Screened(name, made["share"], tuple(made["attributes"]), np.array(made["first"]), np.array(made["weak"]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,7 +291,7 @@ def _screened(part: _Part, name: str, known: _Screened | None = None) -> _Screen
     for values in [] if known else term.starts(part.search.runs, theta):
         new = _added(part.search.runs, name)
         weak = np.concatenate([_weak(a, values[a]) for a in new])
-        tried.append(_Screened(name, 0.0, np.concatenate([_first(a, values[a]) for a in new]), weak))
+        tried.append(_Screened(name, 0.0, new, np.concatenate([_first(a, values[a]) for a in new]), weak))
     for one in tried:
         wide = _extended(part.search, one)
         wide.runs.rollouts = 0.0
@@ -298,7 +312,8 @@ def _screened(part: _Part, name: str, known: _Screened | None = None) -> _Screen
         start, normal = wide.descended(start, normal, _SCREENED, 0.1 * _SHARE * normal.cost, wanted=least)
         cost = normal.cost
         _count(part, wide.runs.rollouts)
-    return _Screened(name, 1.0 - cost / max(part.promised, 1e-300), start.theta[len(theta) :], one.weak)
+    share = 1.0 - cost / max(part.promised, 1e-300)
+    return _Screened(name, share, one.attributes, start.theta[len(theta) :], one.weak)
 
 
 def _weak(attribute: str, size: Array) -> Array:
@@ -319,7 +334,7 @@ def _centred(attribute: str) -> bool:
 
 def _extended(search: Search, term: _Screened) -> Search:
     """A search over a term's attributes at all joints too, on the same scale."""
-    runs, attributes = copy(search.runs), _added(search.runs, term.name)
+    runs, attributes = copy(search.runs), term.attributes
     n, names = runs.robot.n, [joint.name for joint in runs.robot.coordinates]
     unknowns = [
         Unknown(0.0 if _centred(attributes[i // n]) else float(x), float(sd))
