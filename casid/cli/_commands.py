@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from casid.cli import _options as o
 from casid.cli._shared import announce_written, keeping, present, steps
 from casid.errors import DatasetError
 
@@ -16,25 +15,43 @@ if TYPE_CHECKING:
     from casid.description import Robot
 
 
-def from_commands(recordings: Sequence[Path]) -> bool:
-    """Whether the recordings are identified by simulation.
+def from_commands(robot: Robot, recordings: Sequence[Path]) -> dict[Path, dict[str, Any] | None] | None:
+    """How recordings that are identified by simulation are read (None: as they are); None where they are not.
 
     Raises
     ------
     DatasetError
-        If some are and others are not.
+        If some are and others are not, or what a log holds is left open.
     """
     from casid.measurement._commands import has_commands_only
+    from casid.measurement.importing._log import command_settings
 
-    kinds = [has_commands_only(path) for path in recordings]
-    if any(kinds) and not all(kinds):
-        one, other = (recordings[kinds.index(kind)].name for kind in (True, False))
-        raise DatasetError(f"{one} has commands and no torques, {other} has torques: identify them apart")
-    return all(kinds) and bool(kinds)
+    found: dict[Path, dict[str, Any] | None] = {}
+    for path in recordings:
+        known = has_commands_only(path)
+        settings = None if known is False or (known and _readable(path, robot)) else command_settings(path, robot)
+        if known or settings is not None:
+            found[path] = settings
+    if found and len(found) < len(recordings):
+        other = next(path for path in recordings if path not in found)
+        raise DatasetError(f"{next(iter(found)).name} has commands and no torques, {other.name} has torques, or is not "
+                           "understood: identify them apart")  # fmt: skip
+    return found or None
+
+
+def _readable(path: Path, robot: Robot) -> bool:
+    """Whether a recording reads as its names and its TOML say."""
+    from casid.output_error import read_commands
+
+    try:
+        read_commands(path, robot)
+    except DatasetError:
+        return False
+    return True
 
 
 def identify_commands(
-    robot: str, recordings: Sequence[Path], reading: o.Reading, files: Sequence[Path], folder: Path | None,
+    robot: Robot, recordings: Mapping[Path, dict[str, Any] | None], files: Sequence[Path], folder: Path | None,
     actuators: Sequence[Path] = (), profile: Sequence[str] = (), search: Path | None = None,
 ) -> None:  # fmt: skip
     """Identify a robot by simulation, print the report, write files of the robot and of its servos.
@@ -54,12 +71,10 @@ def identify_commands(
 
     for path in actuators:
         format_of(path)
-    settings = o.Settings.merged(recordings, **reading.given())
-    loaded = settings.robot(robot)
     if search is not None:
         keeping(f"what the search has done is kept in {search}; the same command goes on from there")
     with steps() as progress:
-        data = [read_commands(path, loaded) for path in recordings]
+        data = [read_commands(path, robot, settings) for path, settings in recordings.items()]
         described = {
             path.name: servo_from(read_toml(path, "recording", DatasetError), path.name)
             for path in recordings
@@ -68,7 +83,7 @@ def identify_commands(
         if len(set(map(repr, described.values()))) > 1:
             raise DatasetError(f"{', '.join(described)} describe the servos differently; say it alike in all of them")
         servo = next(iter(described.values()), Servo())
-        result = identify_from_commands(loaded, data, servo, progress=progress, profile=profile, file=search)
+        result = identify_from_commands(robot, data, servo, progress=progress, profile=profile, file=search)
     present(report_of(result), folder)
     for path in (*files, *actuators):
         if path in actuators:

@@ -105,7 +105,8 @@ class Answered(o.OptionGroup):
         list[str] | None,
         typer.Option(
             metavar="SIGNAL=COLUMNS",
-            help="Columns of t, q, dq or tau: a name with *, numbers 2-7, or names with | between; may be repeated.",
+            help="Columns of t, q, dq, q_des or tau: a name with *, numbers 2-7, or names with | between; tau=none "
+            "leaves torques or currents out. May be repeated.",
         ),
     ] = None
     time_unit: Annotated[str, typer.Option(help="Unit of the time: s, ms, us or ns.")] = ""
@@ -158,6 +159,7 @@ def import_(
     from casid.files._write import write_files
     from casid.measurement import read_dataset
     from casid.measurement._checks import check_against
+    from casid.measurement._commands import read_commands
     from casid.measurement.importing import propose
     from casid.report import report_of
 
@@ -178,10 +180,13 @@ def import_(
         console().print("\n".join(f"Open: {one.text}  ({one.option})" for one in found.questions), highlight=False)
         raise typer.Exit(2)
     announce_written(path.parent, write_files(path.parent, {path.name: found.toml(path.parent)}))
-    data = check_against(read_dataset(path), owner)
-    for note in data.notes:
-        typer.echo(f"note: {note}", err=True)
-    typer.echo(f"{data!r}\nNext: casid identify {robot} {path} --out result")
+    if "q_des" in found.settings.get("columns", {}):
+        read: object = read_commands(path, owner)
+    else:
+        read = check_against(read_dataset(path), owner)
+        for note in read.notes:
+            typer.echo(f"note: {note}", err=True)
+    typer.echo(f"{read!r}\nNext: casid identify {robot} {path} --out result")
 
 
 def _asked(given: Answered, question: Question) -> Answered:
@@ -205,8 +210,8 @@ def _asked(given: Answered, question: Question) -> Answered:
 
 def _pair(text: str) -> tuple[str, str]:
     signal, sign, columns = text.partition("=")
-    if not sign or signal not in ("t", "q", "dq", "tau"):
-        raise DatasetError(f"--columns: expected SIGNAL=COLUMNS with t, q, dq or tau, got '{text}'")
+    if not sign or signal not in ("t", "q", "dq", "q_des", "tau"):
+        raise DatasetError(f"--columns: expected SIGNAL=COLUMNS with t, q, dq, q_des or tau, got '{text}'")
     return signal, columns
 
 

@@ -171,14 +171,15 @@ def identify(
         refuse(context, ("share",), "does not go with --no-believable")
     folder, files = out_folder(output.out), output.robots()
     _refuse_repeated(recording)
-    if reading.tau is None and from_commands(recording):
+    settings = o.Settings.merged(recording, **modelled.given(), **reading.given())
+    loaded, given = settings.robot(robot), settings.given
+    commanded = None if reading.tau is not None else from_commands(loaded, recording)
+    if commanded is not None:
         identify_commands(
-            robot, recording, reading, files, folder, output.actuators or (), choices.profile or (), choices.search
+            loaded, commanded, files, folder, output.actuators or (), choices.profile or (), choices.search
         )
         return
     refuse(context, ("actuators", "profile", "search"), "needs recordings of commands without torques")
-    settings = o.Settings.merged(recording, **modelled.given(), **reading.given())
-    loaded, given = settings.robot(robot), settings.given
     with steps() as progress:
         data = [settings.recording(path, loaded) for path in recording]
         result = run(

@@ -68,13 +68,13 @@ SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "t": ("t", "time", "timestamp", "t_s", "time_s", "__time", "stamp", "seconds"),
     "q": (
         "q", "position", "positions", "pos", "qpos", "joint_position", "joint_positions", "dof_pos",
-        "observation.state",
+        "present_position", "actual_position", "measured_position", "observation.state",
     ),
     "dq": ("dq", "qd", "velocity", "velocities", "vel", "qvel", "joint_velocity", "joint_velocities", "dof_vel"),
     "ddq": ("ddq", "qdd", "acceleration", "accelerations", "acc", "qacc"),
     "q_des": (
         "q_des", "q_cmd", "q_goal", "q_target", "q_ref", "goal_position", "target_position", "commanded_position",
-        "command", "commands", "action", "des_dof_pos",
+        "desired_position", "command", "commands", "action", "des_dof_pos",
     ),
     "tau": ("tau", "torque", "torques", "effort", "efforts", "tau_sensor", "tau_joint", "tau_j", "joint_torque"),
 }  # fmt: skip
@@ -85,6 +85,8 @@ SCALED_TIMES: Mapping[str, float] = {
 }  # fmt: skip
 #: Signals that have one column a joint.
 _BY_JOINT = ("q", "dq", "ddq", "q_des", "tau")
+#: Words that stand in the place of a joint's name and are none: ``torque_enable`` is no torque.
+_NO_JOINT = ("enable", "enabled", "limit", "error", "mode", "status")
 #: What separates the parts of a path.
 _SEPARATORS = re.compile(r"[/.:\[\]()\s]+")
 #: Stands for the number of a column that has none.
@@ -191,6 +193,10 @@ def _numbered(word: str) -> tuple[str, int]:
 def _joint_of(word: str, signal: str, known: Collection[str] = ()) -> str | None:
     """Name or number of the joint whose ``signal`` a column holds; None for other columns; see `_by_joint`."""
     tokens = [token for token in _SEPARATORS.split(word) if token]
+    if signal in ("q", "q_des") and len(tokens) > 2 and any(token.lower() in SYNONYMS["q_des"] for token in tokens):
+        if signal == "q":
+            return None  # 'action.shoulder.pos' is a command
+        tokens = [token for token in tokens if token.lower() not in SYNONYMS["q"]]
     for k in reversed(range(len(tokens)) if len(tokens) > 1 else ()):
         if tokens[k].lower() in SYNONYMS[signal]:
             return (tokens[k + 1 :] or tokens[:k])[-1]
@@ -201,6 +207,7 @@ def _joint_of(word: str, signal: str, known: Collection[str] = ()) -> str | None
             return None  # 'q_des_shoulder' is no joint 'des_shoulder'
         read = [word[len(synonym) + 1 :] for synonym in sorted(SYNONYMS[signal], key=len, reverse=True)
                 if word.lower().startswith(f"{synonym}_") and len(word) > len(synonym) + 1]  # fmt: skip
+        read = [joint for joint in read if joint.lower() not in _NO_JOINT]
         return next((joint for joint in read if joint in known), read[0] if read else None)
     return None
 

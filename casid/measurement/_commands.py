@@ -23,6 +23,8 @@ from casid.measurement._text import TextLayout
 
 Array = NDArray[np.float64]
 
+#: Keys of ``[servo]`` that name columns of the file.
+_COLUMNS = ("enabled", "gain", "torque")
 #: Fewest samples of a piece.
 FEWEST = 20
 #: A step of the clock longer than so many median steps is a gap: the motion goes on in another piece.
@@ -182,10 +184,10 @@ def held_commands(t: ArrayLike, u: ArrayLike, at: ArrayLike, linear: bool = Fals
     return u[k] + slope * since, whole[k] + since * (u[k] + slope * since / 2)
 
 
-def has_commands_only(path: str | Path) -> bool:
+def has_commands_only(path: str | Path) -> bool | None:
     """Whether a recording is to be identified from its commands: its TOML describes a servo, or it has no torques.
 
-    A file without a TOML whose columns are not understood is none: its layout is looked for, see
+    None: a file without a TOML whose columns are not understood; its layout is looked for, see
     `casid.measurement.importing`.
 
     Raises
@@ -205,21 +207,26 @@ def has_commands_only(path: str | Path) -> bool:
     except DatasetError:
         if options:
             raise
-        return False
+        return None
+    if "q" not in found or not {"q_des", "tau"} & set(found):
+        return None
     return "q_des" in found and "tau" not in found
 
 
-def read_commands(path: str | Path, robot: Robot) -> CommandRecording:
+def read_commands(path: str | Path, robot: Robot, settings: Mapping[str, Any] | None = None) -> CommandRecording:
     """Read a recording of commands and encoders.
 
     A TOML may name the ``columns`` (``q_des`` among them), and in ``[servo]``: ``enabled``, a column that is 0 while
-    the servos are off, and ``gain``, the setting of their gains (a number or a column). ``joints`` names the columns
+    the servos are off, ``gain``, the setting of their gains (a number or a column), and ``torque``, known torques that
+    act beside the servo's (feed-forward; an array, or a list of columns) [N.m or N]. ``joints`` names the columns
     in their order where the file does not; joints that the robot does not have (locked ones) are left out.
 
     Parameters
     ----------
     robot
         Columns come in the order of its joints.
+    settings
+        Keys of such a TOML, for a file without one.
 
     Raises
     ------
@@ -227,10 +234,9 @@ def read_commands(path: str | Path, robot: Robot) -> CommandRecording:
         Naming file, column and joint.
     """
     path = Path(path)
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = dict(settings or {})
     servo: Mapping[str, Any] = {}
-    motion = ""
-    given: tuple[str, ...] = ()
+    motion, given = "", _names(options.pop("joints", []), path.name)
     if path.suffix == ".toml":
         tables = read_toml(path, "recording", DatasetError)
         servo, given = tables.get("servo", {}), _names(tables.get("joints", []), path.name)
@@ -245,9 +251,7 @@ def read_commands(path: str | Path, robot: Robot) -> CommandRecording:
     units = options.get("units", {})
     clock = float(factors(units["t"], "t", 1, where)[0]) if "t" in units else options.get("time_scale")
     t = time_of(found, options.get("rate"), clock, where)
-    extra = {
-        key: _extra(table, servo[key], where, key) for key in ("enabled", "gain") if isinstance(servo.get(key), str)
-    }
+    extra = {key: _extra(table, servo[key], where, key) for key in _COLUMNS if isinstance(servo.get(key), (str, list))}
     gain = servo.get("gain", 1.0)
     if "gain" in extra:
         gain = float(np.ravel(extra["gain"])[0])
@@ -255,9 +259,16 @@ def read_commands(path: str | Path, robot: Robot) -> CommandRecording:
             raise DatasetError(f"{where}: the gain '{servo['gain']}' changes during the recording; split it there")
     q, u = (_positions(found[key], key, options, where) for key in ("q", "q_des"))
     which = _chosen(robot, joints, q.shape[1], where)
-    enabled = extra.get("enabled")
+    if "q" not in units and "degrees" not in options:
+        _check_unit(robot, q[:, which], where)
+    enabled, torque = extra.get("enabled"), extra.get("torque")
+    if torque is not None:
+        torque = torque.reshape(len(t), -1)
+        if torque.shape != q.shape:
+            raise DatasetError(f"{where}: torque {torque.shape} beside encoders {q.shape}; one column each")
+        torque = torque[:, which]
     data = CommandRecording(t, q[:, which], u[:, which], None if enabled is None else np.ravel(enabled), float(gain),
-                            name=options.get("name", where.split(".")[0]), motion=motion,
+                            torque, name=options.get("name", where.split(".")[0]), motion=motion,
                             joints=tuple(joint.name for joint in robot.coordinates))  # fmt: skip
     if "rows" in options:
         data = data.rows(slice(*options["rows"]))
@@ -281,13 +292,32 @@ def _positions(values: Array, key: str, options: Mapping[str, Any], where: str) 
     return np.asarray(values * scale + np.asarray(options.get("position_offset", 0.0)))
 
 
+def _check_unit(robot: Robot, q: Array, where: str) -> None:
+    """Refuse positions that no joint reaches in radians, and all reach in degrees."""
+    lower, upper = (np.asarray(side, dtype=float) for side in (robot.limits.lower, robot.limits.upper))
+    turning = np.array([joint.type == "revolute" for joint in robot.coordinates])
+    room = 0.1 * (upper - lower)
+    known = turning & np.isfinite(room)
+    beyond = known & ((np.nanmin(q, axis=0) < lower - room) | (np.nanmax(q, axis=0) > upper + room))
+    if not beyond.any():
+        return
+    k, scaled = int(beyond.argmax()), np.radians(q)
+    if np.all(~known | ((scaled.min(axis=0) >= lower - room) & (scaled.max(axis=0) <= upper + room))):
+        raise DatasetError(f"{where}: positions of joint '{robot.coordinates[k].name}' go from {q[:, k].min():.4g} to "
+                           f"{q[:, k].max():.4g}, far beyond its limits in radians: if they are degrees, say degrees = "
+                           "true in a TOML for the recording (false: they are radians)")  # fmt: skip
+
+
 def _table(path: Path, options: Mapping[str, Any]) -> Columns:
     """Columns of a file as its TOML describes it."""
     layout = TextLayout.of(options["text"], path.name) if "text" in options else None
     return read_columns(path, options.get("topic"), layout)
 
 
-def _extra(table: Columns, name: str, where: str, key: str) -> Array:
+def _extra(table: Columns, name: str | list[str], where: str, key: str) -> Array:
+    """A column, or an array of one a joint, or the columns of a list."""
+    if isinstance(name, list):
+        return np.column_stack([_extra(table, str(one), where, key) for one in name])
     if name not in table.arrays:
         raise DatasetError(f"{where}: no column {shown(name)} for '{key}'{near(name, table.arrays)}; it has "
                            f"{listed(table.arrays)}")  # fmt: skip

@@ -123,6 +123,14 @@ def _lost(found: CommandIdentification, *held: str) -> Notes:
         notes.append("friction has no memory there: joints stick exactly before they slide")
     if np.any(found.table["warm_up"]):
         notes.append("friction is that of warm drives")
+    if np.any(found.table["tilt_x"]) or np.any(found.table["tilt_y"]):
+        notes.append("the base's tilt is left out: --mjcf writes gravity as it acts")
+    if np.any(found.table["ki"]):
+        notes.append("the servo's integral is left out")
+    if np.any(found.table["viscous_asymmetry"]):
+        notes.append("viscous friction is the mean of both directions")
+    if np.any(found.table["offset_drift"]):
+        notes.append("the drift of constant torques is left out")
     unsure = [e.name for e in found.estimates if not e.determined]
     if unsure:
         notes.append(f"not determined by the data, written as assumed: {', '.join(unsure)}")

@@ -15,7 +15,7 @@ from casid.output_error._contacts import held_stiffness, searched
 from casid.output_error._kept import Kept
 from casid.output_error._runs import FreeRuns, Parameter, Point
 from casid.output_error._search import Normal, Search
-from casid.output_error._servo import QUANTITIES, Unknown
+from casid.output_error._servo import KINDS, QUANTITIES, Unknown
 
 Array = NDArray[np.float64]
 Starts = Callable[[FreeRuns, Array], Sequence[Mapping[str, Array]]]
@@ -24,6 +24,8 @@ Starts = Callable[[FreeRuns, Array], Sequence[Mapping[str, Array]]]
 _SHARE = 0.05
 #: Iterations of the search with a term: where it is screened, and where it is judged (contacts: four times as many).
 _SCREENED, _ITERATIONS = 4, 4
+#: Friction of which terms are sized is taken for at least this share of what drives a joint.
+_SMALL = 0.02
 #: Length of the pieces that terms are screened on [s].
 _SCREEN = 40.0
 
@@ -37,7 +39,7 @@ class Term:
     attributes : tuple of str
         Of `Servo`, which it makes unknown at every joint.
     starts : callable
-        ``(runs, theta)`` -> first values, shape (n,) each, one mapping a start.
+        ``(runs, theta)`` -> first values, or sizes of values of either sign, shape (n,) each, one mapping a start.
     """
 
     attributes: tuple[str, ...]
@@ -73,6 +75,33 @@ def _played(runs: FreeRuns, theta: Array) -> Sequence[Mapping[str, Array]]:
     return [{"backlash": np.maximum(size, 4.0 * runs.noise)} for size in (0.01, 0.04)]
 
 
+def _asymmetric(runs: FreeRuns, theta: Array) -> Sequence[Mapping[str, Array]]:
+    """Differences between directions by parts of the friction."""
+    viscous, dry = friction_sizes(runs, theta)
+    return [{"viscous_asymmetry": 0.1 * viscous, "offset": 0.1 * dry}]
+
+
+def _drifting(runs: FreeRuns, theta: Array) -> Sequence[Mapping[str, Array]]:
+    """Drift of a part of the dry friction over the recordings."""
+    span = max(float(data.t[-1]) for data in runs.recordings)
+    dry = friction_sizes(runs, theta)[1]
+    return [{"offset_drift": 0.1 * dry / span, "offset": 0.1 * dry}]
+
+
+def friction_sizes(runs: FreeRuns, theta: Array) -> tuple[Array, Array]:
+    """Sizes of viscous and dry friction: as found so far, or a small part of what drives a joint if that is more."""
+    table = runs.table(theta)
+    kp, viscous, dry = (table[:, KINDS.index(QUANTITIES[name].kind)] for name in ("kp", "viscous", "coulomb"))
+    pull = np.mean([_rms(kp * (data.q_des - data.q) + (0.0 if data.torque is None else data.torque))
+                    for data in runs.recordings], axis=0)  # fmt: skip
+    speed = np.mean([_rms(np.diff(data.q, axis=0) / data.period) for data in runs.recordings], axis=0)
+    return np.maximum(viscous, _SMALL * pull / np.maximum(speed, 1e-9)), np.maximum(dry, _SMALL * pull)
+
+
+def _rms(x: Array) -> Array:
+    return np.asarray(np.sqrt(np.mean(np.square(x), axis=0)))
+
+
 #: What `SimulationOptions.terms` names.
 TERMS: Mapping[str, Term] = {
     "load_friction": Term(("load_friction",), _load),
@@ -80,7 +109,26 @@ TERMS: Mapping[str, Term] = {
     "stiffness": Term(("stiffness", "joint_damping"), _sprung),
     "backlash": Term(("backlash",), _played),
     "presliding": Term(("bristle_stiffness", "bristle_damping"), _brushed),
+    "asymmetry": Term(("viscous_asymmetry", "offset"), _asymmetric),
+    "drift": Term(("offset_drift", "offset"), _drifting),
 }
+#: Tried by default where no servo holds the joints, so that what friction differs by, and what drifts, adds up.
+DRIVEN = ("asymmetry", "drift")
+
+
+def usual_terms(runs: FreeRuns) -> tuple[str, ...]:
+    """Terms that are tried by default."""
+    return tuple(term for term in TERMS if term not in DRIVEN or _driven(runs))
+
+
+def _driven(runs: FreeRuns) -> bool:
+    """Whether known torques alone drive the joints, and no servo holds them."""
+    return not np.any(runs.known[:, KINDS.index("kp")]) and not any(p.kind == "kp" for p in runs.parameters)
+
+
+def _added(runs: FreeRuns, name: str) -> tuple[str, ...]:
+    """Attributes that a term makes unknown: those that the user leaves as they are."""
+    return tuple(a for a in TERMS[name].attributes if not _given(runs, a))
 
 
 def folds_of(runs: FreeRuns, folds: int) -> list[int]:
@@ -130,13 +178,18 @@ def with_terms(
     """
     added: list[float] = []
     group = folds_of(search.runs, folds)
-    names = [name for name in terms if group and not _given(search.runs, TERMS[name])]
+    names = [name for name in terms if group and TERMS[name].attributes[0] in _added(search.runs, name)]
     part = _part(search, point) if names else None
     ranked = [_kept_screening(kept, "term", part, name) for name in names if part is not None]
-    for one in sorted(ranked, key=lambda one: -one.share):
+    # where no servo holds a joint, errors of its friction add up and look like anything else: they come first
+    first = DRIVEN if _driven(search.runs) else ()
+    for one in sorted(ranked, key=lambda one: (one.name not in first, -one.share)):
         if one.share <= _SHARE:
+            if one.name in first:
+                continue
             break
         if added:  # beside what was taken
+            one = _beside(search.runs, one)
             one = _kept_screening(kept, f"term {len(added)}", _part(search, point), one.name, one)
             if one.share <= _SHARE:
                 continue
@@ -159,11 +212,10 @@ def with_terms(
     return search, point, normal, np.array(added)
 
 
-def _given(runs: FreeRuns, term: Term) -> bool:
-    """Whether the user says what the term's value is, or asks for it."""
+def _given(runs: FreeRuns, attribute: str) -> bool:
+    """Whether the user says what a value is, or asks for it, or a term that was taken does."""
     n = runs.robot.n
-    plain = type(runs.servo)().of(term.attributes[0], n)
-    return bool(runs.servo.of(term.attributes[0], n) != plain)
+    return bool(runs.servo.of(attribute, n) != type(runs.servo)().of(attribute, n))
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,8 +224,16 @@ class _Screened:
 
     name: str
     share: float
+    attributes: tuple[str, ...]
     first: Array
     weak: Array
+
+
+def _beside(runs: FreeRuns, one: _Screened) -> _Screened:
+    """A term without the attributes that others, taken since, have made unknown."""
+    new = _added(runs, one.name)
+    rows = np.repeat([a in new for a in one.attributes], runs.robot.n)
+    return _Screened(one.name, one.share, new, one.first[rows], one.weak[rows])
 
 
 def _kept_screening(kept: Kept, title: str, part: _Part, name: str, known: _Screened | None = None) -> _Screened:
@@ -181,10 +241,15 @@ def _kept_screening(kept: Kept, title: str, part: _Part, name: str, known: _Scre
 
     def run() -> dict[str, Any]:
         one = _screened(part, name, known)
-        return {"share": one.share, "first": one.first.tolist(), "weak": one.weak.tolist()}
+        return {
+            "share": one.share,
+            "attributes": one.attributes,
+            "first": one.first.tolist(),
+            "weak": one.weak.tolist(),
+        }
 
     made = kept.part(f"{title} {name}", run)
-    return _Screened(name, made["share"], np.array(made["first"]), np.array(made["weak"]))
+    return _Screened(name, made["share"], tuple(made["attributes"]), np.array(made["first"]), np.array(made["weak"]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,6 +265,7 @@ class _Part:
 def _part(search: Search, point: Point) -> _Part:
     runs = copy(search.runs)
     every = max(1, round(runs.seconds / min(_SCREEN, runs.seconds / 4)))
+    every = 1 if _driven(runs) else every  # what drifts shows between pieces
     runs.pieces, runs.rollouts = runs.pieces[every // 2 :: every] or runs.pieces[:1], 0.0
     small = replace(search, runs=runs, history=[], budget=np.inf)
     here = runs.point(point.theta)
@@ -223,14 +289,18 @@ def _screened(part: _Part, name: str, known: _Screened | None = None) -> _Screen
     term, theta = TERMS[name], part.point.theta
     tried, best = [] if known is None else [known], None
     for values in [] if known else term.starts(part.search.runs, theta):
-        first = np.concatenate([values[a] for a in term.attributes])
-        tried.append(_Screened(name, 0.0, first, np.concatenate([_weak(a, values[a]) for a in term.attributes])))
+        new = _added(part.search.runs, name)
+        weak = np.concatenate([_weak(a, values[a]) for a in new])
+        tried.append(_Screened(name, 0.0, new, np.concatenate([_first(a, values[a]) for a in new]), weak))
     for one in tried:
         wide = _extended(part.search, one)
         wide.runs.rollouts = 0.0
         start = Point(np.append(theta, one.first), [x.copy() for x in part.point.starts])
         normal = wide.normal(start)
-        cost = normal.cost - wide.step(normal, start, 1e-2)[1]
+        damping = (
+            1e-2 if np.any(one.first) else 1e-3
+        )  # from a guess, or from none, where the plain law's step is as far
+        cost = normal.cost - wide.step(normal, start, damping)[1]
         _count(part, wide.runs.rollouts)
         if best is None or cost < best[0]:
             best = cost, wide, start, normal, one
@@ -242,21 +312,32 @@ def _screened(part: _Part, name: str, known: _Screened | None = None) -> _Screen
         start, normal = wide.descended(start, normal, _SCREENED, 0.1 * _SHARE * normal.cost, wanted=least)
         cost = normal.cost
         _count(part, wide.runs.rollouts)
-    return _Screened(name, 1.0 - cost / max(part.promised, 1e-300), start.theta[len(theta) :], one.weak)
+    share = 1.0 - cost / max(part.promised, 1e-300)
+    return _Screened(name, share, one.attributes, start.theta[len(theta) :], one.weak)
 
 
-def _weak(attribute: str, first: Array) -> Array:
-    """Deviation of the weak prior of a term's values, whose mean is their start, or 0 where that is no term at all."""
+def _weak(attribute: str, size: Array) -> Array:
+    """Deviation of the weak prior of a term's values."""
     quantity = QUANTITIES[attribute]
-    return np.full(len(first), quantity.weak) if quantity.weak else 10.0 * first
+    return np.full(len(size), quantity.weak) if quantity.weak else 10.0 * size
+
+
+def _first(attribute: str, size: Array) -> Array:
+    """First values: 0 where values of either sign are as likely and their effect is linear."""
+    return 0.0 * size if QUANTITIES[attribute].signed else size
+
+
+def _centred(attribute: str) -> bool:
+    """Whether the weak prior's mean is 0, which is no term at all, and not the start."""
+    return QUANTITIES[attribute].weak > 0.0 or QUANTITIES[attribute].signed
 
 
 def _extended(search: Search, term: _Screened) -> Search:
     """A search over a term's attributes at all joints too, on the same scale."""
-    runs, attributes = copy(search.runs), TERMS[term.name].attributes
+    runs, attributes = copy(search.runs), term.attributes
     n, names = runs.robot.n, [joint.name for joint in runs.robot.coordinates]
     unknowns = [
-        Unknown(0.0 if QUANTITIES[attributes[i // n]].weak else float(x), float(sd))
+        Unknown(0.0 if _centred(attributes[i // n]) else float(x), float(sd))
         for i, (x, sd) in enumerate(zip(term.first, term.weak, strict=True))
     ]
     changed: dict[str, Any] = {a: unknowns[i * n : (i + 1) * n] for i, a in enumerate(attributes)}

@@ -17,7 +17,7 @@ from casid.display import Displayed
 from casid.errors import DatasetError
 from casid.files._words import listed, near, shown
 from casid.measurement._commands import CommandRecording
-from casid.output_error._choice import TERMS, folds_of, held_out, with_terms
+from casid.output_error._choice import TERMS, folds_of, friction_sizes, held_out, usual_terms, with_terms
 from casid.output_error._contacts import has_play, kept_minima, softened
 from casid.output_error._kept import Kept, keeping_parts
 from casid.output_error._profile import Profile, profiled
@@ -70,9 +70,11 @@ class SimulationOptions:
         Errors beyond so many deviations count linearly.
     folds : int
         Groups of motions that are held out in turn; 0: none.
-    terms : tuple of str
+    terms : tuple of str, optional
         What is tried where nothing is given, and kept where it lowers the error held out by more than its standard
-        error: ``"load_friction"``, ``"warm_up"``, ``"stiffness"``, ``"backlash"``, ``"presliding"``; empty: none.
+        error: ``"load_friction"``, ``"warm_up"``, ``"stiffness"``, ``"backlash"``, ``"presliding"``, ``"asymmetry"``
+        (friction that differs by direction), ``"drift"`` (of the constant torque). Empty: none; default: the first
+        five, and the last two where every kp is known to be 0: where a servo holds a joint, both do little.
     level : float
         Confidence level of profile intervals.
     threads : int
@@ -93,12 +95,12 @@ class SimulationOptions:
     folds: int = 4
     threads: int = 2
     level: float = 0.95
-    terms: tuple[str, ...] = tuple(TERMS)
+    terms: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         if not 0.0 < self.level < 1.0:
             raise DatasetError(f"simulation options: level is between 0 and 1, got {self.level:g}")
-        for term in self.terms:
+        for term in self.terms or ():
             if term not in TERMS:
                 raise DatasetError(f"simulation options: {shown(term)} is no term that can be tried{near(term, TERMS)} "
                                    f"(terms: {listed(TERMS)})")  # fmt: skip
@@ -315,7 +317,7 @@ def _fitted(
     reached = [float(np.sqrt(np.mean(runs.errors(*one) ** 2))) for one in zip(points, shown, strict=True)]
     order = list(np.argsort(reached))
     base = convex[int(np.argmin(reached[: len(convex)]))]
-    runs.parameters, weak = _weakly(runs.parameters, base)
+    runs.parameters, weak = _weakly(runs, base)
     result: tuple[float, Search, ConvexStart, Point, Normal] | None = None
     for number, k in enumerate(order):
         if number and (reached[k] > _RIVAL * reached[order[0]] or number > 1):
@@ -331,7 +333,8 @@ def _fitted(
     _, search, best, point, normal = result
     trace = search.history
     finest = options.step / options.refined
-    search, point, normal, more = with_terms(search, point, normal, options.folds, options.terms, finest, kept)
+    terms = usual_terms(runs) if options.terms is None else options.terms
+    search, point, normal, more = with_terms(search, point, normal, options.folds, terms, finest, kept)
     weak, runs = np.append(weak, more), search.runs
     play = has_play(runs, point.theta)
     if runs.step < whole.step or play:
@@ -351,12 +354,15 @@ def _fitted(
     return search, fine, best, point, normal, weak
 
 
-def _weakly(parameters: Sequence[Parameter], start: ConvexStart) -> tuple[tuple[Parameter, ...], Array]:
+def _weakly(runs: FreeRuns, start: ConvexStart) -> tuple[tuple[Parameter, ...], Array]:
     """The parameters with weak priors around a start where the user gave none, and those priors' deviations.
 
     Gains that nothing fixes are held at what is assumed, so that their joints' other values are those for that gain.
     """
-    theta = start.theta
+    parameters, theta = runs.parameters, start.theta
+    viscous, dry = friction_sizes(runs, theta)
+    span = max(float(data.t[-1]) for data in runs.recordings)
+    signed = {"viscous_asymmetry": viscous, "offset": dry, "offset_drift": dry / span}  # may be zero, and no smaller
     sizes: dict[str, list[float]] = {}
     for p, value in zip(parameters, theta, strict=True):
         sizes.setdefault(p.attribute, []).append(abs(float(value)))
@@ -366,6 +372,7 @@ def _weakly(parameters: Sequence[Parameter], start: ConvexStart) -> tuple[tuple[
             made.append(p)
             continue
         size = max(abs(float(theta[i])), float(np.median(sizes[p.attribute])), 1e-3)
+        size = max(size, float(signed[p.attribute][p.joint])) if p.attribute in signed else size
         sd = QUANTITIES[p.attribute].weak or _WEAK * size
         if p.attribute == "kp" and p.joint in start.ratios:
             sd = _HELD * size

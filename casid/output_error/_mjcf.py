@@ -14,6 +14,7 @@ from casid.files._read import read_bytes
 from casid.files._write import write_files
 from casid.inertia import Parameters
 from casid.output_error._identify import CommandIdentification
+from casid.output_error._rollout import tilted_gravity
 from casid.output_error._servo import QUANTITIES, STIFF
 
 #: Of the written file [s]: small and of fourth order, so that the motion is that of the equation, as here.
@@ -27,6 +28,9 @@ _LEFT_OUT = {
     "offset": "constant torques are left out: add them to qfrc_applied",
     "load_friction": "friction that grows with load is left out, frictionloss is that without load",
     "warm_up": "friction is that of warm drives: MJCF has no word for its drift",
+    "ki": "the servo's integral is left out",
+    "viscous_asymmetry": "damping is the mean of both directions",
+    "offset_drift": "the drift of constant torques is left out",
 }
 #: Play ends in contact without rebound.
 _CONTACT = {"solreflimit": "0.004 1", "solimplimit": "0.99 0.9999 0.0001"}
@@ -72,7 +76,8 @@ def write_mjcf(found: CommandIdentification, path: str | Path) -> tuple[Path, tu
         root.insert(1, option)
     option.set("timestep", number(_TIMESTEP))
     option.set("integrator", "RK4")
-    option.set("gravity", numbers(found.robot.gravity))
+    tilt = np.array([found.table["tilt_x"][0], found.table["tilt_y"][0]])
+    option.set("gravity", numbers(tilted_gravity(found.robot.gravity, tilt)))
     for group in root.findall("actuator") + root.findall("keyframe") + root.findall("sensor"):
         root.remove(group)
     names = [joint.name for joint in found.robot.coordinates]

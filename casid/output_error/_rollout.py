@@ -31,6 +31,9 @@ Friction with memory (LuGre, Canudas de Wit et al. 1995) has one more state of e
 
 with fc as above. Its step is exact for a constant v, the torque is taken at the time of q by the trapezoidal rule,
 linearly implicit, stable for every s0; at rest it begins as what holds the joint, else as sliding.
+
+A servo's integral, ``w' = ki e (u - q)``, is one more torque of each drive. It begins as what holds the motion of the
+first sample, friction at rest aside, stands still while the torque is limited, and is zero while the servo is off.
 """
 
 from __future__ import annotations
@@ -124,6 +127,28 @@ def branches(robot: Robot) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(k for k, r in enumerate(root) if r == first) for first in dict.fromkeys(root))
 
 
+def tilted_gravity(gravity: Array, tilt: Array) -> Array:
+    """Gravity in the frame of a base that is tilted by `Servo.tilt_x`, `Servo.tilt_y`, shape (3,)."""
+    t = ca.SX.sym("t", 2)
+    return np.asarray(ca.Function("gravity", [t], [_tilted(gravity, t)])(tilt)).ravel()
+
+
+def _tilted(gravity: Array, tilt: ca.SX) -> ca.SX:
+    """Gravity in the frame of a base that is tilted: ``|g| d / |d|`` with ``d = g + g x (t1 e1 + t2 e2)``.
+
+    e1, e2: the two base axes least along gravity, made perpendicular to it; t: tangents of the angles.
+    """
+    size = float(np.linalg.norm(gravity))
+    if size == 0.0:
+        return ca.SX(ca.DM(gravity))
+    down = np.asarray(gravity, dtype=float) / size
+    d = ca.SX(ca.DM(down))
+    for place, k in enumerate(sorted(np.argsort(np.abs(down), kind="stable")[:2].tolist())):
+        axis = np.eye(3)[k] - down[k] * down
+        d += tilt[place] * ca.DM(np.cross(down, axis / np.linalg.norm(axis)))
+    return size * d / ca.norm_2(d)
+
+
 class Branch:
     """One tree of joints on the fixed base, ready to run.
 
@@ -141,14 +166,19 @@ class Branch:
 
     @cached_property
     def functions(self) -> tuple[ca.Function, ca.Function]:
-        """``(q, v, s) -> M, b`` and ``(q, v, a, s) -> dID/dq, dID/dv, dID/ds``; s: factors of the links' bodies."""
+        """``(q, v, s) -> M, b`` and ``(q, v, a, s) -> dID/dq, dID/dv, dID/ds``.
+
+        s: factors of the links' bodies, then the tilt of the base by two angles (`_tilted`).
+        """
         return self._functions(1)
 
     def _functions(self, copies: int) -> tuple[ca.Function, ca.Function]:
         """The same; with two copies of the coordinates the second ones, of the drives, have no bodies."""
-        model, n = Model(self.robot), self.n
+        model, n = Model(self.robot, gravity="input"), self.n
         nominal = self.robot.standard_parameters().reshape(-1, 10)
-        q, v, a, s = (ca.SX.sym(name, n * (1 if name == "s" else copies)) for name in ("q", "v", "a", "s"))
+        q, v, a = (ca.SX.sym(name, n * copies) for name in ("q", "v", "a"))
+        s = ca.SX.sym("s", n + 2)
+        gravity = _tilted(self.robot.gravity, s[n:])
 
         def whole(part: ca.SX) -> ca.SX:
             full = ca.SX(model.n, 1)
@@ -160,10 +190,10 @@ class Branch:
             pi[10 * k : 10 * k + 10] = pi[10 * k : 10 * k + 10] * s[place]
         rows = list(self.joints)
         rest = ca.SX((copies - 1) * n, 1)
-        torque = model.inverse_dynamics(whole(q), whole(v), whole(a), pi)[rows]
+        torque = model.inverse_dynamics(whole(q), whole(v), whole(a), pi, gravity)[rows]
         torque = ca.vertcat(torque, rest)
         M = ca.diagcat(model.mass_matrix(whole(q), pi)[rows, rows], ca.SX((copies - 1) * n, (copies - 1) * n))
-        still = ca.vertcat(model.inverse_dynamics(whole(q), whole(v), ca.SX(model.n, 1), pi)[rows], rest)
+        still = ca.vertcat(model.inverse_dynamics(whole(q), whole(v), ca.SX(model.n, 1), pi, gravity)[rows], rest)
         slopes = [ca.densify(ca.jacobian(torque, x)) for x in (q, v, s)]
         first = ca.Function("motion", [q, v, s], [ca.densify(M), ca.densify(still)], {"cse": True})
         second = ca.Function("slopes", [q, v, a, s], slopes, {"cse": True})
@@ -179,8 +209,8 @@ class Branch:
 
     def _routine(self, functions: tuple[ca.Function, ca.Function]) -> ctypes._NamedFuncPointer:
         names = [c_name(function) for function in functions]
-        words = {"N": functions[0].size1_in(0), "LINKS": self.n, "STIFF": STIFF, "KINDS": len(KINDS),
-                 "MOTION": names[0], "SLOPES": names[1],
+        words = {"N": functions[0].size1_in(0), "LINKS": self.n, "INPUTS": self.n + 2, "STIFF": STIFF,
+                 "KINDS": len(KINDS), "MOTION": names[0], "SLOPES": names[1],
                  **{kind.upper(): number for number, kind in enumerate(KINDS)}}  # fmt: skip
         template = "".join(f"#define {word} {value}\n" for word, value in words.items()) + STEP
 
@@ -223,7 +253,7 @@ class Branch:
         kinds = np.array([KINDS.index(c.kind) for c in columns], dtype=np.int64)
         joints = np.array([c.joint for c in columns], dtype=np.int64)
         routine = self._sprung if drive.encoder else self._rigid
-        work = np.zeros((8 if drive.encoder else 4) * n * max(P, 1))
+        work = np.zeros((10 if drive.encoder else 5) * n * max(P, 1))
         arrays = (
             drive.h, drive.u, drive.du, drive.on, drive.torque, drive.clock, drive.emit,
             np.ascontiguousarray(parameters, dtype=float), kinds, joints, x, q, S, work,

@@ -18,7 +18,7 @@ from casid.errors import DatasetError
 from casid.files._words import listed, near, shown
 from casid.measurement._commands import CommandRecording, held_commands
 from casid.output_error._rollout import ALL, DRIVE, LINK, RIGID, Branch, Column, Drive, branches
-from casid.output_error._servo import KINDS, QUANTITIES, Servo, Unknown
+from casid.output_error._servo import KINDS, QUANTITIES, SHARED, Servo, Unknown
 
 Array = NDArray[np.float64]
 T = TypeVar("T")
@@ -353,7 +353,8 @@ def _parameters(robot: Robot, servo: Servo, earliest: float) -> tuple[Array, tup
         values = servo.of(attribute, n)
         if attribute == "delay":  # encoders may be read up to a cycle after their time stamp
             values = [replace(v, lower=earliest) if isinstance(v, Unknown) and v.lower is None else v for v in values]
-        if attribute == "delay" and servo.shared_delay() and isinstance(values[0], Unknown):
+        shared = attribute in SHARED or (attribute == "delay" and servo.shared_delay())
+        if shared and isinstance(values[0], Unknown):
             unknown.append(Parameter(attribute, ALL, attribute, values[0]))
             continue
         for k, value in enumerate(values):

@@ -40,6 +40,11 @@ class Quantity:
     typical: float = 0.0
     weak: float = 0.0
 
+    @property
+    def signed(self) -> bool:
+        """Whether values of either sign are as likely."""
+        return self.lower == -self.upper
+
 
 def _term(parameter: JointParameter, lower: float, upper: float, typical: float = 0.0, weak: float = 0.0) -> Quantity:
     return Quantity(parameter.symbol, parameter.unit.strip("-"), lower, upper, typical, weak)
@@ -71,7 +76,14 @@ QUANTITIES: Mapping[str, Quantity] = {
     "warm_time": Quantity("tw", "s", 1.0, 1e5, 60.0),
     "bristle_stiffness": Quantity("bristle", "N.m/rad", 0.01, 1e7, 10.0),
     "bristle_damping": Quantity("micro", VISCOUS.unit, 0.0, 1e3),
+    "viscous_asymmetry": Quantity("fva", VISCOUS.unit, -1e4, 1e4),
+    "offset_drift": Quantity("fod", "N.m/s", -1e2, 1e2),
+    "ki": Quantity("ki", "N.m/(rad.s)", 0.0, 1e5, 1.0),
+    "tilt_x": Quantity("tilt_x", "rad", -0.5, 0.5, 0.0, 0.1),
+    "tilt_y": Quantity("tilt_y", "rad", -0.5, 0.5, 0.0, 0.1),
 }
+#: Attributes that all joints share: one value, and no row of them.
+SHARED = ("tilt_x", "tilt_y")
 #: A stiffness beyond is that of a rigid joint, or of friction without memory [N.m/rad].
 STIFF = 1e8
 #: Attributes that may be infinite: no limit, a rigid joint, exact stick.
@@ -130,13 +142,17 @@ class Servo:
 
     The drive law of joint j, with the gain setting e of the recording (0 while it is off)::
 
-        tau = clip(kp clip(e (q_des(t - delay) + bias - q), -duty, duty) - e kd dq - back_emf dq, -limit, limit)
+        tau = clip(kp clip(e (q_des(t - delay) + bias - q), -duty, duty) + w - e kd dq - back_emf dq, -limit, limit)
+        w' = ki clip(e (q_des(t - delay) + bias - q), -duty, duty)
 
     Attributes
     ----------
     kp, kd
         Gains [N.m/rad, N.m.s/rad] at gain setting 1. Where the servo is always on and has one setting, kd and viscous
         friction have the same effect: leave kd at its known value or 0, and ``viscous`` holds the rest.
+    ki
+        Integral gain [N.m/(rad.s)]. The integral begins as what holds the first sample of a piece, stands still while
+        the torque is limited, and is zero while the servo is off.
     armature, viscous, coulomb, offset
         Of the drive train: rotor inertia [kg.m^2], friction [N.m.s/rad, N.m], constant torque [N.m].
     duty, back_emf
@@ -145,6 +161,13 @@ class Servo:
     load_friction, stribeck, stribeck_speed
         Dry friction for each N.m of the links' weight and Coriolis torque; dry friction that vanishes with speed, and
         that speed: ``coulomb + load_friction |load| + stribeck exp(-(dq / stribeck_speed)^2)``.
+    viscous_asymmetry
+        Half the difference of viscous friction between the directions, ``(viscous + viscous_asymmetry sign(dq)) dq``,
+        never below zero. Dry friction that differs by direction, ``fcp`` for dq > 0 and ``fcn`` for dq < 0, is the
+        same as ``coulomb = (fcp + fcn) / 2`` with ``offset = (fcp - fcn) / 2``.
+    offset_drift
+        Change of the constant torque with the recording's clock [N.m/s], ``offset + offset_drift t``, as that of an
+        amplifier's zero.
     stiffness, joint_damping, backlash
         Between drive and link: the torque ``y = stiffness (q_drive - q) + joint_damping (dq_drive - dq)`` passes a dead
         zone of ``+- stiffness backlash / 2``, ``backlash`` [rad] being the whole play. An infinite stiffness is a rigid
@@ -159,6 +182,9 @@ class Servo:
         Of dry friction with memory (LuGre, Canudas de Wit et al. 1995): before it slides a joint is held by a spring
         and a damper [N.m/rad, N.m.s/rad], ``w' = bristle_stiffness (dq - |dq| w / f)``, f being the dry friction of
         sliding; its torque is ``w + bristle_damping (1 - sign(dq) w / f) dq``. Infinite: exact stick.
+    tilt_x, tilt_y
+        Tilt of the base about its x and y axis (right hand; where gravity is not along z: about the two base axes least
+        along it, made perpendicular to it); tangents of the angles.
     bias
         Command offset [rad].
     limit
@@ -197,6 +223,11 @@ class Servo:
     warm_time: Value = 60.0
     bristle_stiffness: Value = np.inf
     bristle_damping: Value = 0.0
+    viscous_asymmetry: Value = 0.0
+    offset_drift: Value = 0.0
+    ki: Value = 0.0
+    tilt_x: float | Unknown = 0.0
+    tilt_y: float | Unknown = 0.0
     scale: Value = field(default=Unknown(1.0, 0.2, 0.3, 3.0))
 
     def __post_init__(self) -> None:
@@ -217,6 +248,8 @@ class Servo:
             given = 1.0
         many = not isinstance(given, (Unknown, int, float)) and np.ndim(given) > 0
         values = [v if isinstance(v, Unknown) else float(v) for v in given] if many else [given] * n
+        if many and attribute in SHARED:
+            raise DatasetError(f"servo: {attribute} is one value, not one a joint")
         if len(values) != n:
             raise DatasetError(f"servo: {attribute} has {len(values)} values for {n} joints")
         lower, upper = QUANTITIES[attribute].lower, QUANTITIES[attribute].upper

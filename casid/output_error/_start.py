@@ -3,7 +3,7 @@
 With the measured motion the law of joint j, divided by its gain, is linear in the unknowns (e: gain setting)::
 
     e (q_des(t - delay) - q) = (1/kp) (ID(q, dq, ddq) - d) + (Ia/kp) ddq + (fv/kp) dq + (kd/kp) e dq + (fc/kp) sign(dq)
-                               + (fo/kp) - e bias
+                               + (fva/kp) |dq| + (fo/kp) + (fod/kp) t - e bias
 
 Multiplied by kp where that is known. All terms go through one zero-phase filter, so the equation still holds; a joint
 at rest tells nothing of its friction, and such samples are left out. The delay, which is not linear, is tried on a
@@ -29,7 +29,9 @@ from casid.output_error._servo import KINDS, QUANTITIES, Unknown
 
 Array = NDArray[np.float64]
 #: Unknowns of a joint in the order of the regression's columns.
-_LINEAR = ("kp", ROTOR.symbol, VISCOUS.symbol, "kd", "emf", COULOMB.symbol, OFFSET.symbol, "bias")
+_LINEAR = ("kp", ROTOR.symbol, VISCOUS.symbol, "kd", "ki", "emf", COULOMB.symbol, OFFSET.symbol, "fva", "fod", "bias")
+#: Those of them that may be negative.
+_SIGNED = (OFFSET.symbol, "fva", "fod", "bias")
 #: Slower than so many deviations of the filtered speed counts as rest.
 _REST = 6.0
 #: Cells of the grid of delays.
@@ -170,13 +172,22 @@ def _stretches(runs: FreeRuns, data: CommandRecording, cutoff: float, delays: Ar
             ROTOR.symbol: ddq,
             VISCOUS.symbol: dq,
             "kd": on * dq,
+            "ki": -_wound(t, errors[:, :, 0]),
             "emf": (on > 0) * dq,
             COULOMB.symbol: signs,
             OFFSET.symbol: np.ones_like(q),
+            "fva": sosfiltfilt(sos, np.abs(speed), axis=0),
+            "fod": np.broadcast_to(t[:, None], q.shape),
             "bias": -on,
         }
         made.append(_Stretch(columns, errors, use, on))
     return made
+
+
+def _wound(t: Array, errors: Array) -> Array:
+    """Integral of the errors less its mean, which the first value of the servo's integral holds."""
+    whole = np.cumsum(errors * np.gradient(t)[:, None], axis=0)
+    return np.asarray(whole - whole.mean(axis=0))
 
 
 def _factors(runs: FreeRuns, stretches: Sequence[_Stretch], k: int, place: dict[tuple[str, int], int]) -> _Joint:
@@ -236,7 +247,7 @@ def _solve(
         below, above = bounds[kind, k]
         if kind == "kp":
             low[i], high[i] = 1 / above, 1 / below
-        elif kind in ("bias", OFFSET.symbol):
+        elif kind in _SIGNED:
             low[i], high[i] = (below, above) if kind == "bias" else (-np.inf, np.inf)
     scale = np.maximum(np.linalg.norm(A, axis=0), 1e-12)
     B, y = np.vstack([A / scale, 1e-4 * np.eye(m)]), np.append(b, np.zeros(m))

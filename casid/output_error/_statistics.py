@@ -25,7 +25,7 @@ _RANK = 1e-6
 _HARMONICS = 6
 #: Parameters of a drive, which all carry its scale.
 SCALED = ("kp", "kd", "armature", "viscous", "coulomb", "offset", "limit", "stiffness", "joint_damping",
-           "bristle_stiffness", "bristle_damping")  # fmt: skip
+           "bristle_stiffness", "bristle_damping", "viscous_asymmetry", "offset_drift", "ki")  # fmt: skip
 
 
 @dataclass(frozen=True)

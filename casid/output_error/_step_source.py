@@ -1,139 +1,35 @@
 """The recursion of `casid.output_error._rollout` around the generated functions, in C."""
 
-STEP = r"""
-/* A = L L' of the rows and columns in set; x = A^-1 b for the columns of b (rows of b: those of set). */
-static int factor(const double H[N][N], const int *set, int m, double L[N][N])
-{
-    int i, j, k;
-    for (i = 0; i < m; ++i)
-        for (j = 0; j <= i; ++j) {
-            double sum = H[set[i]][set[j]];
-            for (k = 0; k < j; ++k) sum -= L[i][k] * L[j][k];
-            if (i == j) {
-                if (!(sum > 0.0)) return 1;
-                L[i][i] = sqrt(sum);
-            } else
-                L[i][j] = sum / L[j][j];
-        }
-    return 0;
-}
+from __future__ import annotations
 
-static void solve(double L[N][N], int m, double *x)
-{
-    int i, k;
-    for (i = 0; i < m; ++i) {
-        for (k = 0; k < i; ++k) x[i] -= L[i][k] * x[k];
-        x[i] /= L[i][i];
-    }
-    for (i = m - 1; i >= 0; --i) {
-        for (k = i + 1; k < m; ++k) x[i] -= L[k][i] * x[k];
-        x[i] /= L[i][i];
-    }
-}
+from casid.output_error._step_laws import LAWS
 
-/* Velocity after a step: modes are -1, 0 (sticks), 1; 0 without friction means that it slides without any. */
-static int step_velocity(const double H[N][N], const double *r, const double *fc, double h, int *mode, int *sticks,
-                         double L[N][N], int *set, int *size, double *v)
-{
-    int round, j, k, m = 0;
-    for (round = 0; round < 40; ++round) {
-        int changed = 0;
-        double x[N];
-        for (m = 0, j = 0; j < N; ++j)
-            if (!sticks[j]) set[m++] = j;
-        if (factor(H, set, m, L)) return 1;
-        for (k = 0; k < m; ++k) x[k] = r[set[k]] - h * fc[set[k]] * mode[set[k]];
-        solve(L, m, x);
-        for (j = 0; j < N; ++j) v[j] = 0.0;
-        for (k = 0; k < m; ++k) v[set[k]] = x[k];
-        for (j = 0; j < N && !(round > 12 && changed); ++j) {
-            if (fc[j] <= 0.0) continue;
-            if (sticks[j]) {
-                double f = r[j];
-                for (k = 0; k < m; ++k) f -= H[j][set[k]] * x[k];
-                f /= h;
-                if (f > fc[j] || f < -fc[j]) { sticks[j] = 0; mode[j] = f > 0.0 ? 1 : -1; changed = 1; }
-            } else if (v[j] * mode[j] <= 0.0) { sticks[j] = 1; mode[j] = 0; changed = 1; }
-        }
-        if (!changed) break;
-    }
-    *size = m;
-    return 0;
-}
-
-#define PAR(i) (par + ((i) % LINKS) * KINDS) /* of a coordinate: links first, then drives, where a spring is between */
-#define DRIVEN(i) ((i) >= N - LINKS)
-#define SIGN(x) (((x) > 0.0) - ((x) < 0.0))
-
-/* Torque of the spring and damper of a joint between drive and link, y = k x + A w+ + B w, passes a dead zone. */
-typedef struct {
-    double k, A, B, edge, y;
-    int side;
-} Spring;
-
-static Spring spring_of(const double *p, double h, int side)
-{
-    Spring s;
-    if (p[KJ] < STIFF) /* trapezoidal rule; beyond it, contact without rebound */
-        s.k = p[KJ], s.A = 0.25 * h * p[KJ] + 0.5 * p[DJ], s.B = 0.5 * p[DJ] - 0.25 * h * p[KJ];
-    else
-        s.k = 1e4 * (p[IA] > 1e-6 ? p[IA] : 1e-6) / (h * h), s.A = s.k * h, s.B = 0.0;
-    s.edge = 0.5 * s.k * p[GAP], s.y = 0.0, s.side = p[GAP] > 0.0 ? side : 1;
-    return s;
-}
-
-/* Bristles: torque w + give (stiffness h (v+ - v) / 4 + damping (v + v+) / 2), give = 1 - sign(v) w / grip; the step of
-   w' = stiffness (v - |v| w / grip) is that of a constant v. Slopes: of the torque in w, grip; of w+ in w, v+, grip. */
-typedef struct {
-    double w, grip, give, stiff, damp, torque_w, torque_grip, next_w, next_v, next_grip, next_stiff;
-} Bristle;
-
-static void bristle_set(Bristle *z, const double *p, double h, double v, double grip)
-{
-    z->grip = fmax(grip, 1e-9), z->give = fmax(1.0 - SIGN(v) * z->w / z->grip, 0.0);
-    z->stiff = 0.25 * h * p[BRISTLE] * z->give, z->damp = 0.5 * p[MICRO] * z->give;
-}
-
-static void bristle_slopes(Bristle *z, const double *p, double h, double v, double vn)
-{
-    const double X = 0.25 * h * p[BRISTLE] * (vn - v) + 0.5 * p[MICRO] * (v + vn), s = SIGN(v), t = SIGN(vn);
-    const double a = h * p[BRISTLE] * fabs(vn) / z->grip, e = exp(-a), left = z->w - t * z->grip;
-    z->torque_w = 1.0 - s * X / z->grip, z->torque_grip = s * z->w * X / (z->grip * z->grip);
-    z->next_w = e, z->next_v = h * p[BRISTLE] * e * (1.0 - t * z->w / z->grip);
-    z->next_grip = t * (1.0 - e) + left * e * a / z->grip, z->next_stiff = -left * e * h * fabs(vn) / z->grip;
-}
-
-typedef struct { double fade, warm, fe, value; } Level; /* dry friction of sliding, and what it is made of */
-static Level level_of(const double *p, double load, double v, double clock, int warms)
-{
-    const double speed = p[FS] > 0.0 ? v / p[VS] : 0.0;
-    Level l;
-    l.fade = warms || p[WARM] != 0.0 ? exp(-clock / p[TW]) : 0.0, l.warm = 1.0 + p[WARM] * l.fade;
-    l.fe = p[FS] > 0.0 ? exp(-speed * speed) : 0.0;
-    l.value = fmax(l.warm * (p[FC] + p[FL] * fabs(load) + p[FS] * l.fe), 0.0);
-    return l;
-}
-
+STEP = (
+    LAWS
+    + r"""
 int casid_rollout(long steps, long params, long P, long encoder, const double *h_, const double *u_, const double *du_,
                   const double *on_, const double *torque_, const double *clock_, const long long *emit,
                   const double *par, const long long *kind, const long long *joint, double *x, double *q_out,
                   double *S_out, double *work)
 {
-    double *Sq = work, *Sv = work + N * P, *Sw = work + 2 * N * P, *R = work + 3 * N * P;
-    double q[N], v[N], s[LINKS], fc[N], fe[N];
-    int mode[N], sticks[N], set[N], sat[N], side[LINKS], i, j, k, m = 0, warms = 0, bristles = 0;
+    double *Sq = work, *Sv = work + N * P, *Sw = work + 2 * N * P, *Sz = work + 3 * N * P, *R = work + 4 * N * P;
+    double q[N], v[N], s[INPUTS], fc[N], fe[N]; /* s: factors of the bodies, then the base's tilt */
+    double wound[N]; /* torque of the servo's integral */
+    int mode[N], sticks[N], set[N], sat[N], side[LINKS], i, j, k, m = 0, warms = 0, bristles = 0, winds = 0;
     Bristle brush[N];
     const int shown = N > LINKS && encoder == 2 ? LINKS : 0; /* first coordinate that the encoders show */
     const int follow = N > LINKS && encoder == 1 ? LINKS : 0; /* an encoder of the link is so many before its drive */
     long t, c, row = 0;
-    memset(work, 0, sizeof(double) * (size_t)(4 * N * (P ? P : 1)));
-    for (c = 0; c < params; ++c) warms |= kind[c] == WARM; /* a derivative is asked for */
+    s[LINKS] = par[TILT_X], s[LINKS + 1] = par[TILT_Y];
+    memset(work, 0, sizeof(double) * (size_t)(5 * N * (P ? P : 1)));
+    for (c = 0; c < params; ++c) warms |= kind[c] == WARM, winds |= kind[c] == KI; /* a derivative is asked for */
     for (i = 0; i < N; ++i) {
         const double *p = PAR(i);
         q[i] = x[i % LINKS], v[i] = x[LINKS + i % LINKS], s[i % LINKS] = p[SCALE];
         fc[i] = DRIVEN(i) && (p[FC] > 0.0 || p[FL] > 0.0 || p[FS] > 0.0) ? 1.0 : 0.0;
         brush[i].w = 0.0, brush[i].grip = fc[i] > 0.0 && p[BRISTLE] < STIFF ? 1.0 : 0.0;
         if (brush[i].grip > 0.0) fc[i] = 0.0, bristles = 1;
+        wound[i] = 0.0, winds |= p[KI] > 0.0;
         sat[i] = side[i % LINKS] = 0;
         sticks[i] = fc[i] > 0.0 && v[i] == 0.0;
         mode[i] = fc[i] > 0.0 ? (v[i] > 0.0) - (v[i] < 0.0) : 0;
@@ -157,12 +53,44 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
                                                                           : 0.0;
         }
     }
-    if (bristles && steps) { /* they begin bent: by sliding, or by what holds the joint at rest */
+    if (winds && steps) { /* an integral begins as what holds the motion */
+        double M[N * N], b[N], a[N] = {0.0}, Gq[N * N], Gv[N * N], Gs[N * INPUTS];
+        MOTION(q, v, s, M, b);
+        if (P) SLOPES(q, v, a, s, Gq, Gv, Gs);
+        for (i = N - LINKS; i < N; ++i) {
+            const double *p = PAR(i), o = on_[i % LINKS], err = o * (u_[i % LINKS] + p[BIAS] - q[i - follow]);
+            const Viscous slow = viscous_of(p, v[i]);
+            const double damping = slow.value + o * p[KD] + p[EMF];
+            if (o == 0.0) continue;
+            wound[i] = b[i % LINKS] + constant_of(p, clock_[0]) + damping * v[i] - p[KP] * err - torque_[i % LINKS];
+            for (c = 0; c < P; ++c) {
+                const long long what = c < params && (joint[c] < 0 || joint[c] == i % LINKS) ? kind[c] : -1;
+                double sum = what == KP     ? -err
+                             : what == BIAS ? -o * p[KP]
+                             : what == FO   ? 1.0
+                             : what == FOD  ? clock_[0]
+                             : what == FV   ? slow.in_mean * v[i]
+                             : what == FVA  ? slow.in_half * v[i]
+                             : what == KD   ? o * v[i]
+                             : what == EMF  ? v[i]
+                                            : 0.0;
+                for (j = 0; j < LINKS; ++j) {
+                    sum += Gq[i % LINKS * N + j] * Sq[j * P + c] + Gv[i % LINKS * N + j] * Sv[j * P + c];
+                    if (c < params && kind[c] == SCALE && joint[c] == j) sum += Gs[i % LINKS * INPUTS + j];
+                }
+                if (c < params && (kind[c] == TILT_X || kind[c] == TILT_Y))
+                    sum += Gs[i % LINKS * INPUTS + LINKS + (kind[c] == TILT_Y)];
+                Sz[i * P + c] = sum + o * p[KP] * Sq[(i - follow) * P + c] + damping * Sv[i * P + c];
+            }
+        }
+    }
+    if (bristles && steps && !winds) { /* they begin bent: by sliding, or by what holds the joint at rest */
         double M[N * N], b[N];
         MOTION(q, v, s, M, b);
         for (i = N - LINKS; i < N; ++i) {
             const double *p = PAR(i), o = on_[i % LINKS], err = o * (u_[i % LINKS] + p[BIAS] - q[i - follow]);
-            const double load = b[i % LINKS], rest = p[KP] * err + torque_[i % LINKS] - p[FO] - load;
+            const double load = b[i % LINKS];
+            const double rest = p[KP] * err + torque_[i % LINKS] - constant_of(p, clock_[0]) - load;
             const Level l = level_of(p, load, v[i], clock_[0], 1);
             const double top = 0.99 * l.value, end = v[i] != 0.0 ? SIGN(v[i]) : 0.99 * ((rest > top) - (rest < -top));
             if (!(brush[i].grip > 0.0)) continue;
@@ -172,7 +100,8 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
                 if (end != 0.0)
                     Sw[i * P + c] = end * l.warm * (what == FC ? 1 : what == FL ? fabs(load) : what == FS ? l.fe : 0.0);
                 else
-                    Sw[i * P + c] = what == KP ? err : what == BIAS ? o * p[KP] : what == FO ? -1.0 : 0.0;
+                    Sw[i * P + c] = what == KP ? err : what == BIAS ? o * p[KP] : what == FO ? -1.0
+                              : what == FOD ? -clock_[0] : 0.0;
             }
             if (P > params && end == 0.0) Sw[i * P + params + i % LINKS] = -o * p[KP];
         }
@@ -186,6 +115,7 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
         const double *push = torque_ + t * LINKS;
         double M[N * N], b[N], H[N][N], C[N][N], r[N], vn[N], gain[N], pull[N], half[N], err[N];
         double warm[LINKS], fade[LINKS], level[N];
+        Viscous viscous[LINKS];
         Spring spring[LINKS];
         int round, was;
         MOTION(q, v, s, M, b);
@@ -193,6 +123,7 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
             const double *p = PAR(i);
             const Level l = level_of(p, b[i % LINKS], v[i], clock_[t], warms);
             M[i * N + i] += p[IA];
+            viscous[i % LINKS] = viscous_of(p, v[i]);
             fade[i % LINKS] = l.fade, warm[i % LINKS] = l.warm, fe[i] = l.fe, fc[i] = level[i] = l.value;
             if (brush[i].grip > 0.0) bristle_set(brush + i, p, h, v[i], fc[i]), fc[i] = 0.0;
         }
@@ -209,10 +140,11 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
                     err[i] = o * (u[i % LINKS] + p[BIAS] - q[i - follow]);
                     if (err[i] > p[DUTY] || err[i] < -p[DUTY])
                         err[i] = err[i] > 0.0 ? p[DUTY] : -p[DUTY], gain[i] = 0.0;
-                    half[i] = 0.5 * h * (p[FV] * warm[i % LINKS] + (sat[i] ? 0.0 : o * p[KD] + (o != 0.0) * p[EMF]));
+                    half[i] = sat[i] ? 0.0 : o * p[KD] + (o != 0.0) * p[EMF];
+                    half[i] = 0.5 * h * (half[i] + viscous[i % LINKS].value * warm[i % LINKS]);
                     H[i][i] += half[i];
-                    pull[i] = sat[i] ? (o != 0.0) * sat[i] * p[LIMIT] : p[KP] * err[i];
-                    r[i] += h * (pull[i] + push[i % LINKS] - p[FO]) - half[i] * v[i];
+                    pull[i] = sat[i] ? (o != 0.0) * sat[i] * p[LIMIT] : p[KP] * err[i] + wound[i];
+                    r[i] += h * (pull[i] + push[i % LINKS] - constant_of(p, clock_[t])) - half[i] * v[i];
                     if (brush[i].grip > 0.0) {
                         const Bristle *z = brush + i;
                         H[i][i] += h * (z->damp + z->stiff);
@@ -232,7 +164,7 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
             if (step_velocity((const double (*)[N])H, r, fc, h, mode, sticks, C, set, &m, vn)) goto fail;
             for (i = N - LINKS; i < N; ++i) {
                 const double *p = PAR(i), o = on[i % LINKS];
-                double torque = p[KP] * err[i] - 0.5 * (o * p[KD] + (o != 0.0) * p[EMF]) * (v[i] + vn[i]);
+                double torque = p[KP] * err[i] + wound[i] - 0.5 * (o * p[KD] + (o != 0.0) * p[EMF]) * (v[i] + vn[i]);
                 was = sat[i];
                 sat[i] = torque > p[LIMIT] ? 1 : torque < -p[LIMIT] ? -1 : 0;
                 changed |= sat[i] != was;
@@ -250,8 +182,8 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
         for (i = 0; i < N; ++i)
             if (!(vn[i] < 1e4 && vn[i] > -1e4)) goto fail;
         if (P) {
-            double a[N], Gq[N * N], Gv[N * N], Gs[N * LINKS], W[N][3 * N], grip_q[N][N], grip_v[N][N], slip[N];
-            const int states = bristles ? 3 : 2;
+            double a[N], Gq[N * N], Gv[N * N], Gs[N * INPUTS], W[N][4 * N], grip_q[N][N], grip_v[N][N], slip[N];
+            const int states = winds ? 4 : bristles ? 3 : 2;
             for (i = 0; i < N; ++i) a[i] = (vn[i] - v[i]) / h;
             SLOPES(q, v, a, s, Gq, Gv, Gs);
             for (i = N - LINKS; i < N; ++i) { /* friction that changes with load and speed; the load's inertia aside */
@@ -290,9 +222,11 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
                         wq -= H[k][i] * h * Gq[g * N + j];
                         wv += H[k][i] * (M[g * N + j] - h * Gv[g * N + j] - (g == j ? half[g] : 0.0));
                     }
-                    W[k][j] = wq, W[k][N + j] = wv, W[k][2 * N + j] = 0.0;
+                    W[k][j] = wq, W[k][N + j] = wv, W[k][2 * N + j] = W[k][3 * N + j] = 0.0;
                     for (i = 0; bristles && i < m; ++i)
                         if (set[i] == j && brush[j].grip > 0.0) W[k][2 * N + j] = -H[k][i] * h * brush[j].torque_w;
+                    for (i = 0; winds && i < m; ++i)
+                        if (set[i] == j && DRIVEN(j) && !sat[j]) W[k][3 * N + j] = H[k][i] * h;
                 }
             for (k = 0; k < m; ++k) {
                 double *to = R + set[k] * P;
@@ -320,21 +254,23 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
                     case KD: y = -full * mean; break;
                     case EMF: y = -(full != 0.0) * mean; break;
                     case IA: y = -a[d]; break;
-                    case FV: y = -w * mean; break;
+                    case FV: y = -w * viscous[j].in_mean * mean; break;
+                    case FVA: y = -w * viscous[j].in_half * mean; break;
                     case FC: more = w; break;
                     case FL: more = w * fabs(b[j]); break;
                     case FS: more = w * fe[d]; break;
                     case VS: more = w * p[FS] * fe[d] * 2.0 * v[d] * v[d] / (p[VS] * p[VS] * p[VS]); break;
-                    case WARM: y = -fade[j] * p[FV] * mean, more = fade[j] * level[d] / w; break;
+                    case WARM: y = -fade[j] * viscous[j].value * mean, more = fade[j] * level[d] / w; break;
                     case TW:
                         more = p[WARM] * fade[j] * clock_[t] / (p[TW] * p[TW]);
-                        y = -more * p[FV] * mean, more *= level[d] / w;
+                        y = -more * viscous[j].value * mean, more *= level[d] / w;
                         break;
                     case BRISTLE: y = -0.25 * h * brush[d].give * (vn[d] - v[d]); break;
                     case MICRO: y = -brush[d].give * mean; break;
                     case BIAS: y = gain[d]; break;
                     case LIMIT: y = (on[j] != 0.0) * sat[d]; break;
                     case FO: y = -1.0; break;
+                    case FOD: y = -clock_[t]; break;
                     case DELAY: y = gain[d] * du[j]; break;
                     case GAP: across = N > LINKS ? -0.5 * spring[j].side * spring[j].k : 0.0; break;
                     case DJ: across = N > LINKS && spring[j].side ? mean - 0.5 * (v[j] + vn[j]) : 0.0; break;
@@ -350,15 +286,25 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
                         Sw[d * P + c] += brush[d].next_grip * more + (kind[c] == BRISTLE ? brush[d].next_stiff : 0.0);
                     else if (kind[c] == BRISTLE || kind[c] == MICRO)
                         y = 0.0;
-                    if (kind[c] == SCALE)
+                    if (kind[c] == SCALE || ((kind[c] == TILT_X || kind[c] == TILT_Y) && j == first)) {
+                        const int of = kind[c] == SCALE ? j : LINKS + (kind[c] == TILT_Y);
                         for (k = 0; k < m; ++k)
-                            for (i = 0; i < m; ++i) R[set[k] * P + c] -= h * H[k][i] * Gs[set[i] * LINKS + j];
-                    else if (y != 0.0 || across != 0.0)
+                            for (i = 0; i < m; ++i) R[set[k] * P + c] -= h * H[k][i] * Gs[set[i] * INPUTS + of];
+                    } else if (y != 0.0 || across != 0.0)
                         for (k = 0; k < m; ++k)
                             for (i = 0; i < m; ++i) {
                                 if (set[i] == d) R[set[k] * P + c] += h * H[k][i] * (y - across);
                                 if (N > LINKS && set[i] == j) R[set[k] * P + c] += h * H[k][i] * across;
                             }
+                }
+            }
+            for (i = N - LINKS; winds && i < N; ++i) { /* the integral, of the positions before the step */
+                const double *p = PAR(i), o = sat[i] || fabs(err[i]) >= p[DUTY] ? 0.0 : on[i % LINKS];
+                for (c = 0; c < P; ++c) {
+                    const long long what = c < params && (joint[c] < 0 || joint[c] == i % LINKS) ? kind[c] : -1;
+                    const double in = (what == BIAS) + (what == DELAY) * du[i % LINKS] - Sq[(i - follow) * P + c];
+                    Sz[i * P + c] += h * (p[KI] * o * in + (what == KI && !sat[i] ? err[i] : 0.0));
+                    if (on[i % LINKS] == 0.0) Sz[i * P + c] = 0.0;
                 }
             }
             for (i = 0; i < N; ++i) {
@@ -371,13 +317,17 @@ int casid_rollout(long steps, long params, long P, long encoder, const double *h
         for (i = 0; i < N; ++i) {
             const double end = SIGN(vn[i]) * brush[i].grip;
             if (end != 0.0) brush[i].w = end + (brush[i].w - end) * exp(-h * PAR(i)[BRISTLE] * fabs(vn[i] / end));
+            if (winds && DRIVEN(i)) {
+                if (!sat[i]) wound[i] += h * PAR(i)[KI] * err[i];
+                if (on[i % LINKS] == 0.0) wound[i] = 0.0;
+            }
             v[i] = vn[i], q[i] += h * vn[i];
         }
         if (emit[t]) {
             ++row;
             memcpy(q_out + row * LINKS, q + shown, sizeof(double) * LINKS);
             if (P) {
-                for (c = 0; c < 3 * N * P; ++c) /* what has decayed: denormal numbers are slow */
+                for (c = 0; c < 4 * N * P; ++c) /* what has decayed: denormal numbers are slow */
                     if (work[c] < 1e-100 && work[c] > -1e-100) work[c] = 0.0;
                 memcpy(S_out + row * LINKS * P, Sq + shown * P, sizeof(double) * (size_t)(LINKS * P));
             }
@@ -397,3 +347,4 @@ fail: /* a motion that no robot makes: far away, so that any other is better */
     return 1;
 }
 """
+)

@@ -31,15 +31,20 @@ class ProposalSection(ReportSection):
         joints.add_column("joint", style="bold")
         first, *others = self.found.joints
         whole = bool(others) and all(row[1:3] == first[1:3] for row in others)  # two arrays hold all joints
-        for name in () if whole else ("positions", "torques"):
+        commanded = "q_des" in self.found.settings.get("columns", {})
+        for name in () if whole else ("positions", "commands" if commanded else "torques"):
             joints.add_column(name)
-        for name in ("range", "largest [N.m]", "gravity", "explained"):
+        for name in ("range", "follows") if commanded else ("range", "largest [N.m]", "gravity", "explained"):
             joints.add_column(name, justify="right")
         for cells in self.found.joints:
             joints.add_row(*(cells[:1] + cells[3:] if whole else cells))
         joints.caption = (
-            "gravity: correlation of the torque with the robot's gravity torque; explained: share of its variance that "
-            "the dynamics explain"
+            "follows: correlation of positions and commands"
+            if commanded
+            else (
+                "gravity: correlation of the torque with the robot's gravity torque; explained: share of its variance "
+                "that the dynamics explain"
+            )
         )
         return guesses, joints
 

@@ -11,7 +11,7 @@ import pytest
 from casid.cli._commands import from_commands
 from casid.description import load_robot
 from casid.errors import DatasetError
-from casid.output_error import Servo
+from casid.output_error import Servo, read_commands
 from casid.testing import broadband_commands, commanded_motion
 from tests.helpers import run
 
@@ -81,12 +81,28 @@ def test_recordings_of_both_kinds_are_refused(folder):
     table = np.genfromtxt(folder / "log.csv", delimiter=",", names=True)
     mixed = np.column_stack([table["t"], table["q_shoulder"], table["q_shoulder"]])
     np.savetxt(folder / "torque.csv", mixed, delimiter=",", header="t,q1,tau1", comments="")
-    both = [folder / "log.csv", folder / "torque.csv"]
-    assert from_commands(both[:1]) and not from_commands(both[1:]) and not from_commands([])
+    both, robot = [folder / "log.csv", folder / "torque.csv"], load_robot(folder / "arm.urdf")
+    assert from_commands(robot, both[:1]) == {both[0]: None}
+    assert from_commands(robot, both[1:]) is None and from_commands(robot, []) is None
     with pytest.raises(DatasetError, match=r"log.csv has commands and no torques, torque.csv has torques"):
-        from_commands(both)
+        from_commands(robot, both)
     with pytest.raises(DatasetError, match=r"torque.csv"):
-        from_commands(both[::-1])
+        from_commands(robot, both[::-1])
+
+
+def test_a_log_of_an_odd_layout_is_identified(folder):
+    """Degrees, semicolons, other names: what `casid import` would write down is found on the way."""
+    t, q, u = np.loadtxt(folder / "log.csv", delimiter=",", skiprows=1).T
+    rows = ["Zeit [ms];Soll_Achse1 [deg];Ist_Achse1 [deg]", *(f"{1e3 * a:.3f};{np.degrees(c):.6f};{np.degrees(b):.6f}"
+            for a, b, c in zip(t, q, u, strict=True))]  # fmt: skip
+    (folder / "odd.csv").write_text("\n".join(rows))
+    robot = load_robot(folder / "arm.urdf")
+    settings = from_commands(robot, [folder / "odd.csv"])[folder / "odd.csv"]
+    data = read_commands(folder / "odd.csv", robot, settings)
+    assert data.q[:, 0] == pytest.approx(q, abs=1e-7) and data.q_des[:, 0] == pytest.approx(u, abs=1e-7)
+    degrees = np.column_stack([t, np.degrees(q), np.degrees(u)])
+    np.savetxt(folder / "plain.csv", degrees, delimiter=",", header="t,q_shoulder,q_des_shoulder", comments="")
+    assert from_commands(robot, [folder / "plain.csv"])[folder / "plain.csv"]["units"]["q"] == "deg"
 
 
 def test_servos_described_differently_are_refused(folder, monkeypatch):

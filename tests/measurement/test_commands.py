@@ -45,6 +45,18 @@ def test_columns_come_in_the_robots_order_and_in_radians(tmp_path: Path) -> None
         read_commands(log(tmp_path, "t,q1,q_des1", T, Q[:, 0], U[:, 0]), robot)
 
 
+def test_known_torques_are_read_beside_the_commands(tmp_path: Path) -> None:
+    """Feed-forward torques: an array by its name, or a list of columns; as many as encoders."""
+    robot, header = load_robot("spatial_2r"), "t,q1,q2,q_des1,q_des2,ff1,ff2"
+    for named in ('"ff"', '["ff", "ff"]', '"t"'):
+        path = log(tmp_path, header, T, Q, U, 2.0 * U, toml=f"[servo]\ntorque = {named}\n")
+        if named == '"ff"':
+            np.testing.assert_allclose(read_commands(path, robot).torque, 2.0 * U, atol=1e-12)
+            continue
+        with pytest.raises(DatasetError, match=r"torque \(.*\) beside encoders"):
+            read_commands(path, robot)
+
+
 def test_a_gain_that_changes_is_refused(tmp_path: Path) -> None:
     path = log(tmp_path, "t,q1,q2,q_des1,q_des2,p", T, Q, U, 1.0 + (T > 0.5), toml='[servo]\ngain = "p"\n')
     with pytest.raises(DatasetError, match="gain 'p' changes"):

@@ -7,8 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from casid.output_error import Servo, identify_from_commands
-from casid.output_error._choice import TERMS
+from casid.description import load_robot
+from casid.output_error import (
+    FREE,
+    CommandRecording,
+    FreeRuns,
+    Servo,
+    SimulationOptions,
+    Unknown,
+    identify_from_commands,
+)
+from casid.output_error._choice import DRIVEN, TERMS, usual_terms
 from casid.testing import broadband_commands, commanded_motion
 
 TRUE = Servo(kp=[12.0, 9.0], armature=0.02, viscous=0.4, coulomb=0.1, bias=0.003, delay=0.01)
@@ -58,3 +67,35 @@ def test_effects_are_found_where_they_are(arm, changes, judged, tolerance):
         changes
     ) - {"coulomb"}
     assert found.table[judged] == pytest.approx(changes[judged], rel=tolerance)
+
+
+def test_a_driven_axis_shows_friction_by_direction_and_a_drifting_offset(tmp_path):
+    """Both are tried and taken where known forces alone drive the axis; a servo's joints are not asked for them."""
+    path = tmp_path / "axis.urdf"
+    path.write_text(
+        '<robot name="axis"><link name="base"/><link name="car"><inertial><mass value="1e-6"/><inertia ixx="1e-9" '
+        'ixy="0" ixz="0" iyy="1e-9" iyz="0" izz="1e-9"/></inertial></link><joint name="x" type="prismatic"><parent '
+        'link="base"/><child link="car"/><axis xyz="1 0 0"/><limit lower="-9" upper="9" effort="99" velocity="9"/>'
+        "</joint></robot>"
+    )
+    axis, t = load_robot(path), np.arange(1600) * 0.01
+    zero = np.zeros((len(t), 1))
+    force = 20.0 * broadband_commands(t, [0.0], 1.0, seed=3, highest=1.0)
+    known = {"kp": 0.0, "bias": 0.0, "delay": 0.0}
+    truth = {"armature": 20.0, "viscous": 30.0, "coulomb": 4.0, "offset": -0.5}
+    odd = {"viscous_asymmetry": 6.0, "offset_drift": 0.02}
+    for more in ({}, {"offset_drift": 0.02}, odd):
+        data = CommandRecording(t, zero, zero, torque=force, name="pulses")
+        runs = FreeRuns(axis, Servo(**known, **truth, **more), [data], 1e-3, np.inf, threads=1)
+        q = runs.simulate(runs.point(np.zeros(0)))[0]
+        noisy = q + 1e-5 * np.random.default_rng(0).standard_normal(q.shape)
+        offset = 0.0 if more == odd else FREE  # both terms bring it where it is not asked for
+        servo = Servo(**known, armature=Unknown(lower=1.0, upper=1e3), offset=offset)
+        found = identify_from_commands(axis, [replace(data, q=noisy)], servo, SimulationOptions(step=2e-3))
+        assert {e.attribute for e in found.estimates} & set(odd) == set(more)
+        for name, value in more.items():
+            assert found.table[name][0] == pytest.approx(value, rel=0.05)
+
+
+def test_joints_that_a_servo_holds_are_not_asked_for_what_drifts(arm, data):
+    assert usual_terms(FreeRuns(arm, Servo(), [data])) == tuple(term for term in TERMS if term not in DRIVEN)

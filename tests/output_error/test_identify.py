@@ -130,3 +130,21 @@ def test_the_record_is_plain(found):
 
     text = json_bytes(found.record()).decode()
     assert '"held_out_error"' in text and "partner" in text
+
+
+def test_an_integral_and_a_tilted_base_are_found(arm):
+    """With known gains: the integral gain of one servo, and how far the base is out of level."""
+    truth = Servo(kp=[12.0, 9.0], armature=0.03, viscous=0.4, coulomb=0.1, bias=0.0, delay=0.0, tilt_y=0.12,
+                  ki=[15.0, 0.0])  # fmt: skip
+    t = np.arange(500) * 0.02
+    data = [
+        commanded_motion(
+            arm, truth, t, broadband_commands(t, [0.2, -0.4], 0.6, seed=k), noise=3e-4, seed=k, name=str(k)
+        )
+        for k in range(2)
+    ]
+    known = Servo(kp=[12.0, 9.0], delay=0.0, bias=0.0, tilt_y=FREE, ki=[FREE, 0.0])
+    values = {e.name: e for e in identify_from_commands(arm, data, known, SimulationOptions(folds=0)).estimates}
+    for name, value in (("tilt_y", 0.12), ("ki shoulder", 15.0)):
+        assert values[name].low <= value <= values[name].high
+        assert values[name].value == pytest.approx(value, rel=0.05)

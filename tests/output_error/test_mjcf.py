@@ -15,13 +15,21 @@ TABLE = {
     "kp": [12.0, 9.0], "kd": [0.3, 0.2], "armature": [0.03, 0.02], "viscous": [0.4, 0.3], "coulomb": [0.1, 0.05],
     "bias": [0.01, -0.02], "limit": [1.5, np.inf], "offset": [0.0, 0.2], "delay": [0.013, 0.013], "scale": [1.0, 2.0],
     "load_friction": [0.0, 0.3], "stiffness": [np.inf, np.inf], "joint_damping": [0.0, 0.0], "backlash": [0.0, 0.0],
-    "warm_up": [0.0, 0.0], "bristle_stiffness": [np.inf, np.inf],
+    "warm_up": [0.0, 0.0], "bristle_stiffness": [np.inf, np.inf], "ki": [0.0, 2.0], "viscous_asymmetry": [0.0, 0.0],
+    "offset_drift": [0.0, 0.0], "tilt_x": [0.0, 0.0], "tilt_y": [0.0, 0.0],
 }  # fmt: skip
 
 
 @pytest.fixture
 def found(arm):
     return SimpleNamespace(robot=arm, servo=Servo(), table={name: np.array(values) for name, values in TABLE.items()})
+
+
+def test_what_mjcf_cannot_hold_is_a_note(found, tmp_path):
+    _, notes = write_mjcf(found, tmp_path / "arm.xml")
+    assert any("integral" in note for note in notes) and not any("drift" in note for note in notes)
+    found.table["offset_drift"] += 0.1
+    assert any("drift" in note for note in write_mjcf(found, tmp_path / "arm.xml")[1])
 
 
 def test_bodies_are_scaled_and_drives_added(found, arm):

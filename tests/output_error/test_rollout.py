@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from casid.errors import RobotError
+from casid.description import load_robot
+from casid.errors import DatasetError, RobotError
 from casid.measurement._commands import held_commands
-from casid.output_error import FREE, FreeRuns, Servo
-from casid.output_error._rollout import Branch, branches
+from casid.output_error import FREE, CommandRecording, FreeRuns, Servo
+from casid.output_error._rollout import Branch, branches, tilted_gravity
 from casid.testing import MuJoCo, broadband_commands, commanded_motion, random_robot
 from casid.testing._peers import random_body, standard_parameters
 
@@ -97,7 +98,7 @@ def test_a_branch_moves_as_in_the_whole_tree():
     for joints in found:
         motion, _ = Branch(robot, joints).functions
         place = list(joints)
-        M, b = motion(q[place], v[place], np.ones(len(place)))
+        M, b = motion(q[place], v[place], np.append(np.ones(len(place)), [0.0, 0.0]))
         assert np.array(M @ a[place] + b).ravel() == pytest.approx(whole[place], rel=1e-9, abs=1e-9)
 
 
@@ -237,6 +238,93 @@ def test_derivatives_of_friction_with_memory(robot, more):
     values = {**BRUSHED, **more}
     data = commanded_motion(robot, Servo(**values), t, broadband_commands(t, [0.2, -0.4], 0.3))
     _slopes_agree(robot, Servo(**dict.fromkeys(values, FREE)), values, data, 1e-3)
+
+
+@pytest.mark.parametrize("more", [{}, {"warm_up": 0.4, "warm_time": 2.0}, {"bristle_stiffness": 15.0}])
+def test_derivatives_of_friction_that_differs_by_direction(robot, more):
+    t = np.arange(200) * 0.02
+    values = {**TRUE, "viscous_asymmetry": [0.15, -0.2], "offset": 0.05, "offset_drift": [0.04, -0.03], **more}
+    data = commanded_motion(robot, Servo(**values), t, broadband_commands(t, [0.2, -0.4], 0.4))
+    _slopes_agree(robot, Servo(**dict.fromkeys(values, FREE)), values, data, 1e-3)
+
+
+def test_a_tilted_base_is_another_gravity(robot):
+    """About x and y by the right hand: gravity in the base's frame turns by the opposite rotation."""
+    from dataclasses import replace
+
+    t = np.arange(200) * 0.02
+    u = broadband_commands(t, [0.2, -0.4], 0.4)
+    values = {**TRUE, "tilt_x": 0.1, "tilt_y": -0.2}
+    data = commanded_motion(robot, Servo(**values), t, u)
+    turned = robot.gravity + np.cross(robot.gravity, [0.1, -0.2, 0.0])
+    turned *= np.linalg.norm(robot.gravity) / np.linalg.norm(turned)
+    assert tilted_gravity(robot.gravity, np.array([0.1, -0.2])) == pytest.approx(turned)
+    other = commanded_motion(replace(robot, gravity=turned), Servo(**TRUE), t, u)
+    assert np.abs(data.q - other.q).max() < 1e-9
+    assert np.abs(data.q - commanded_motion(robot, Servo(**TRUE), t, u).q).max() > 1e-3
+    _slopes_agree(robot, Servo(**dict.fromkeys(TRUE, FREE), tilt_y=FREE), values | {"tilt_x": 0.0}, data, 1e-3)
+    with pytest.raises(DatasetError, match="tilt_x is one value"):
+        Servo(tilt_x=[0.1, 0.2]).of("tilt_x", 2)
+
+
+@pytest.mark.parametrize("more", [{}, {"limit": [1.4, 1.0]}, {"stiffness": 40.0}])
+def test_derivatives_of_a_servos_integral(robot, more):
+    t = np.arange(200) * 0.02
+    values = {**TRUE, "ki": [20.0, 6.0], **more}  # an offset has no effect: the integral holds it
+    data = commanded_motion(robot, Servo(**values), t, broadband_commands(t, [0.2, -0.4], 0.4))
+    links = "nominal" if "stiffness" in more else "scaled"
+    _slopes_agree(robot, Servo(**dict.fromkeys(values, FREE), links=links), {**values, "scale": 1.0}, data, 1e-3)
+
+
+def test_a_servos_integral_obeys_its_law(robot):
+    """PI against a general integrator; the first sample is held, whatever the load."""
+    from scipy.integrate import solve_ivp
+
+    from casid.dynamics import Model
+
+    kp, ki, ia, fv = np.array([12.0, 9.0]), np.array([20.0, 8.0]), 0.03, 0.4
+    known = {"kp": kp.tolist(), "armature": ia, "viscous": fv, "coulomb": 0.0, "bias": 0.0, "delay": 0.0}
+    t = np.arange(200) * 0.02
+    u = broadband_commands(t, [0.2, -0.4], 0.3)
+    data = commanded_motion(robot, Servo(**known, ki=ki.tolist(), hold="linear"), t, u, step=2e-4)
+    model, pi = Model(robot), robot.standard_parameters()
+
+    def slope(time, z):
+        q, v, w = z.reshape(3, 2)
+        away = np.array([np.interp(time, t, u[:, j]) for j in range(2)]) - q
+        still = np.array(model.inverse_dynamics(q, v, np.zeros(2), pi)).ravel()
+        H = np.array(model.mass_matrix(q, pi)) + ia * np.eye(2)
+        return np.concatenate([v, np.linalg.solve(H, kp * away + w - still - fv * v), ki * away])
+
+    held = np.array(model.inverse_dynamics(data.q[0], np.zeros(2), np.zeros(2), pi)).ravel() - kp * (u[0] - data.q[0])
+    first = np.concatenate([data.q[0], np.zeros(2), held])
+    exact = solve_ivp(slope, (0, t[-1]), first, t_eval=t, rtol=1e-7, atol=1e-9, max_step=1e-2).y[:2].T
+    assert np.abs(data.q - exact).max() < 1e-3 * np.ptp(exact)
+    plain = commanded_motion(robot, Servo(**known, hold="linear"), t, u, step=2e-4)
+    assert np.abs(data.q - plain.q).max() > 3e-2
+
+
+def test_friction_that_differs_by_direction_obeys_its_law(tmp_path):
+    """Terminal speeds under a constant force: ``(fv + fva sign(v)) v = force - fc sign(v) - fo - fod t``."""
+    path = tmp_path / "axis.urdf"
+    path.write_text(
+        '<robot name="axis"><link name="base"/><link name="car"><inertial><mass value="0.5"/><inertia ixx="1e-9" '
+        'ixy="0" ixz="0" iyy="1e-9" iyz="0" izz="1e-9"/></inertial></link><joint name="x" type="prismatic"><parent '
+        'link="base"/><child link="car"/><axis xyz="1 0 0"/><limit lower="-9" upper="9" effort="9" velocity="9"/>'
+        "</joint></robot>"
+    )
+    axis, t = load_robot(path), np.arange(400) * 0.01
+    known = Servo(kp=0.0, bias=0.0, delay=0.0, armature=1e-6, viscous=10.0, viscous_asymmetry=4.0, coulomb=1.0,
+                  offset=0.5, offset_drift=0.25)  # fmt: skip
+    for force, expected in ((6.0, (6.0 - 1.0 - 0.5) / 14.0), (-6.0, -(6.0 - 1.0 + 0.5) / 6.0)):
+        zero = np.zeros((400, 1))
+        data = CommandRecording(t, zero, zero, torque=np.full((400, 1), force))
+        runs = FreeRuns(axis, known, [data], 1e-3, np.inf, threads=1)
+        q = runs.simulate(runs.point(np.zeros(0)))[0][:, 0]
+        speed = np.gradient(q, t)[200:-1]
+        slope = -0.25 / (14.0 if force > 0 else 6.0)
+        lag = 0.5 / (14.0 if force > 0 else 6.0)  # mass over viscous friction
+        assert speed == pytest.approx(expected + slope * (t[200:-1] - lag), abs=1e-3)
 
 
 def test_friction_with_memory_obeys_its_equations(robot):

@@ -59,3 +59,32 @@ def read_log(path: str | Path, robot: Robot, **options: Any) -> Dataset:
     guesses = "; ".join(f"{what}: {guess}" for what, guess, _ in found.evidence if what in _NOTED)
     note = f"{path.name} is read as its names and the robot's dynamics say ({guesses}); `casid import` writes it down"
     return replace(data, notes=(*data.notes, note))
+
+
+def command_settings(path: str | Path, robot: Robot) -> dict[str, Any] | None:
+    """How a log without torques whose names are not understood is read, as `read_commands` takes it.
+
+    Returns
+    -------
+    dict or None
+        None where it is no such log, or no table at all.
+
+    Raises
+    ------
+    DatasetError
+        If it is one and something is left open.
+    """
+    path = Path(path)
+    if path.suffix == ".toml" or not path.exists():
+        return None
+    try:
+        found = propose(path, robot)
+    except DatasetError:
+        return None
+    if "q_des" not in found.settings.get("columns", {}):
+        return None
+    if found.questions:
+        question = found.questions[0]
+        raise DatasetError(f"{path.name}: `casid import {path} ROBOT` finds how to read it; open is: {question.text} "
+                           f"({question.option})")  # fmt: skip
+    return dict(found.settings)

@@ -65,11 +65,12 @@ _COMMANDED = frozenset({
 })  # fmt: skip
 _MEASURED = frozenset({
     "ist", "istwert", "act", "actual", "mes", "meas", "measured", "msr", "real", "feedback", "fb", "fbk", "is",
-    "observation", "sensor",
+    "observation", "sensor", "present",
 })  # fmt: skip
 _OTHER = (
     "temper", "force", "kraft", "tcp", "cart", "error", "fehler", "abweich", "delta", "diff", "ext", "gripper", "volt",
-    "spannung", "status", "fault", "valid", "filter", "override", "limit", "brems", "brake", "frict", "reib", "gravit",
+    "spannung", "status", "enabl", "fault", "valid", "filter", "override", "limit", "brems", "brake", "frict", "reib",
+    "gravit",
 )  # fmt: skip
 _COUNTERS = frozenset(
     {"index", "idx", "sample", "samples", "nr", "no", "row", "counter", "seq", "cycle", "zyklus", "frame"}
@@ -251,7 +252,7 @@ def _meaning_of(name: str, joints: Sequence[str]) -> Meaning:
         match = re.search(rf"(?<![^\W_]){re.escape(joint)}(?![^\W_])", name, re.IGNORECASE)
         if match is not None:
             rest = meaning(" ".join((name[: match.start()], name[match.end() :])))
-            if rest.signal:
+            if rest.signal or rest.role:
                 return replace(rest, label=_letters(joint))
     return meaning(name)
 
@@ -313,10 +314,14 @@ def _moves_where_still(group: Group, other: Group) -> bool:
 
 
 def _order(labels: Sequence[str], robot: Robot) -> tuple[list[int], bool]:
-    """Indices of columns in the order of the robot's joints, and whether their labels give it."""
+    """Indices of columns in the order of the robot's joints, and whether their labels give it.
+
+    Columns of other joints (locked ones) are left out where every joint of the robot is named.
+    """
     joints = [_joint(label, robot) for label in labels]
-    if None not in joints and len(set(joints)) == len(joints):
-        return sorted(range(len(labels)), key=lambda k: joints[k] or 0), True
+    known = [k for k, joint in enumerate(joints) if joint is not None]
+    if len({joints[k] for k in known}) == len(known) and (len(known) == len(labels) or len(known) == robot.n):
+        return sorted(known, key=lambda k: joints[k] or 0), True
     numbers = [_NUMBER.search(label) for label in labels]
     if all(numbers) and len({one[1] for one in numbers if one}) == len(labels):
         values = [int(one[1]) for one in numbers if one]

@@ -21,7 +21,8 @@ class Answers:
     Attributes
     ----------
     columns : mapping of str to str
-        Columns of ``t q dq tau``: a name with ``*``, numbers ``2-7``, or names with ``|`` between.
+        Columns of ``t q dq q_des tau``: a name with ``*``, numbers ``2-7``, or names with ``|`` between; ``none`` for
+        ``tau``: what there is is left out, and the robot is identified from its commands.
     time_unit, angles, torque_unit : str
         ``s ms us ns``; ``rad deg``; ``N.m mN.m ...``.
     rate : float, optional

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -13,8 +11,6 @@ from casid.description import Robot
 from casid.errors import DatasetError
 from casid.files._words import listed, shown
 from casid.measurement._columns import UNITS
-from casid.measurement._formats import text_content
-from casid.measurement._text import text_lines
 from casid.measurement.importing._evidence import (
     FASTEST,
     LEAST_SPEED,
@@ -23,19 +19,15 @@ from casid.measurement.importing._evidence import (
     SLOWEST,
     Array,
     Explained,
-    advances,
     beyond_limits,
-    blocks,
-    clock_of,
-    even_clock,
     explained,
     rate_text,
     speed_of,
     velocity_factors,
 )
-from casid.measurement.importing._layout import columns_of
-from casid.measurement.importing._names import LARGEST, Group, best, chosen_group, meaning, signal_groups
-from casid.measurement.importing._proposal import Answers, Proposal, Question
+from casid.measurement.importing._names import Group
+from casid.measurement.importing._picking import Picking
+from casid.measurement.importing._proposal import Answers, Proposal
 
 #: Explained share of the torques below which the columns are not taken for the robot's, and the least that decides.
 DOUBTFUL, CLEAR = 0.5, 0.8
@@ -61,26 +53,106 @@ def propose(path: Path, robot: Robot, answers: Answers | None = None) -> Proposa
     return _Reading(path, robot, answers or Answers()).proposal()
 
 
-class _Reading:
+class _Reading(Picking):
     """One log on its way to a proposal."""
 
-    def __init__(self, path: Path, robot: Robot, answers: Answers) -> None:
-        self.path, self.robot, self.answers = path, robot, answers
-        answers.check(robot.n)
-        self.evidence: list[tuple[str, str, str]] = []
-        self.questions: list[Question] = []
-        self.settings: dict[str, Any] = {}
-        self.units: dict[str, str] = {}
-        self.table, layout = columns_of(path, self.evidence)
-        if layout is not None:
-            self.settings["text"] = {k: list(v) if k == "header" else v for k, v in vars(layout).items()}
-        self.groups = signal_groups(self.table, robot)
-        self.used: list[Group] = []
-        self.why = "as asked for"
-        if layout is not None and not layout.header and not answers.columns:
-            self._unnamed()
-
     def proposal(self) -> Proposal:
+        if self._of_commands():
+            joints = self._commanded()
+        else:
+            joints = self._measured()
+        if self.units:
+            self.settings["units"] = self.units
+        taken = {
+            name for group in self.used for name in ([group.names] if isinstance(group.names, str) else group.names)
+        }
+        names = [name for name, _ in self.table.cells] or list(self.table.arrays)
+        unused = tuple(name for k, name in enumerate(names, start=1) if name not in taken and k not in taken)
+        return Proposal(self.path, self.settings, tuple(self.evidence), joints, tuple(self.questions), unused)
+
+    def _of_commands(self) -> bool:
+        """Whether the log has commands and encoders, and no torques (or none that are to be read)."""
+        said = self.answers.columns
+        if "tau" in said or "q_des" in said:
+            return said.get("tau", "none") == "none"
+        torques = any(group.meaning.signal in ("tau", "current", "share") for group in self.groups)
+        return not torques and bool(self._by_role("commanded"))
+
+    def _by_role(self, role: str) -> list[Group]:
+        """Groups of positions of all joints in a role, or else of columns whose names say the role and no signal."""
+        fitting = [g for g in self.groups if g.values.shape[1] == self.robot.n and g.meaning.role == role]
+        return [g for g in fitting if g.meaning.signal == "q"] or [g for g in fitting if g.meaning.signal == ""]
+
+    def _commanded(self) -> tuple[tuple[str, ...], ...]:
+        """Of a log of commands and encoders: times, positions, commands; one row a joint."""
+        unsaid = [
+            g
+            for g in self.groups
+            if g.values.shape[1] == self.robot.n and (g.meaning.signal, g.meaning.role) == ("q", "")
+        ]
+        q = self._of("q", self._by_role("measured") or unsaid, "positions")
+        commands = self._of("q_des", self._by_role("commanded"), "commanded positions")
+        t = self._time()
+        if q is None or commands is None or t is None:
+            return ()
+        scaled = self._units(t, q, None)
+        if scaled is None:
+            return ()
+        self.settings["joints"] = [joint.name for joint in self.robot.coordinates]
+        return self._followed(scaled[1], q, commands)
+
+    def _of(self, signal: str, found: Sequence[Group], what: str) -> Group | None:
+        """The group of a signal as the user says, or the only one, or a question."""
+        if signal in self.answers.columns:
+            return self._pick(signal, (), what)
+        ordered = [group for group in found if group.ordered]
+        if len(ordered) == 1:
+            joints = f"joints {listed(ordered[0].labels)}"
+            self.evidence.append((what, str(ordered[0]), f"{ordered[0].meaning.role or 'by their names'}; {joints}"))
+            return self._take(signal, ordered[0])
+        names = listed([name for name, _ in self.table.cells] or self.table.arrays)
+        which = " or ".join(map(str, found)) or f"none by their names; columns: {names}"
+        self._ask(f"--columns {signal}=", f"which {self.robot.n} columns are the {what}: {which}?")
+        return None
+
+    def _followed(self, q: Array, positions: Group, commands: Group) -> tuple[tuple[str, ...], ...]:
+        """The commands' unit, in which the positions follow them; one row a joint."""
+        moves = (np.ptp(q, axis=0) > 0) & (np.ptp(commands.values, axis=0) > 0)
+        stated = commands.meaning.unit
+        sizes = {
+            unit: UNITS["q"][unit] for unit in ([stated] if stated else dict.fromkeys((self.units["q"], "rad", "deg")))
+        }
+        spread = np.std(commands.values[:, moves], axis=0) / np.maximum(np.std(q[:, moves], axis=0), 1e-300)
+        ratio = float(np.median(spread)) if moves.any() else 1.0
+        unit = min(sizes, key=lambda one: abs(np.log(max(ratio * sizes[one], 1e-300))))
+        self.units["q_des"] = unit
+        rho = [
+            float(np.corrcoef(q[:, k], commands.values[:, k])[0, 1]) if moves[k] else np.nan for k in range(q.shape[1])
+        ]
+        middle = float(np.median(np.array(rho)[moves])) if moves.any() else np.nan
+        text = (
+            f"the positions follow them, correlation {middle:.2f}, strokes {1 / (ratio * sizes[unit]):.2f} times theirs"
+        )
+        self.evidence.append(("unit of commands", unit, text))
+        if not middle > 0.5 and not self.answers.as_is:
+            self._ask(
+                "--as-is", f"the positions do not follow {commands} (correlation {middle:.2f}): are these the goals?"
+            )
+        rows = []
+        for k, joint in enumerate(self.robot.coordinates):
+            columns = [g.names if isinstance(g.names, str) else str(g.names[k]) for g in (positions, commands)]
+            follows = "-" if np.isnan(rho[k]) else f"{rho[k]:.2f}"
+            rows.append((joint.name, *columns, self._stroke(q, k), follows))
+        return tuple(rows)
+
+    def _stroke(self, q: Array, k: int) -> str:
+        """Range of a joint's positions in words."""
+        turning = self.robot.coordinates[k].type == "revolute"
+        scale, unit = (180.0 / np.pi, "deg") if turning else (1e3, "mm")
+        return f"{scale * q[:, k].min():.1f} to {scale * q[:, k].max():.1f} {unit}"
+
+    def _measured(self) -> tuple[tuple[str, ...], ...]:
+        """Of a log with torques: times, positions, torques; one row a joint."""
         q = self._pick("q", ("q",), "positions")
         tau = self._pick("tau", ("tau", "current", "share"), "torques")
         dq = self._pick("dq", ("dq",), "velocities", needed=False)
@@ -92,149 +164,7 @@ class _Reading:
                 joints = self._torques(*scaled, q, tau)
         elif tau is not None:
             self._gains(tau)
-        if self.units:
-            self.settings["units"] = self.units
-        taken = {
-            name for group in self.used for name in ([group.names] if isinstance(group.names, str) else group.names)
-        }
-        names = [name for name, _ in self.table.cells] or list(self.table.arrays)
-        unused = tuple(name for k, name in enumerate(names, start=1) if name not in taken and k not in taken)
-        return Proposal(self.path, self.settings, tuple(self.evidence), joints, tuple(self.questions), unused)
-
-    def _unnamed(self) -> None:
-        """Columns without names, where the numbers decide."""
-        table = [value for _, value in self.table.cells]
-        if any(value.dtype.kind == "f" and (np.abs(value) > LARGEST).any() for value in table):
-            return
-        clock = even_clock([value for value in table if value.dtype.kind == "f"])
-        if clock is None or any(value.dtype.kind != "f" for value in table):
-            return
-        step = float(np.median(np.diff(table[clock])))
-        units = [unit for unit, size in UNITS["t"].items() if 1.0 / FASTEST <= step * size <= 1.0 / SLOWEST]
-        rest = [k for k in range(len(table)) if k != clock]
-        found = blocks(self.robot, table[clock] * UNITS["t"][units[0]], rest, table) if len(units) == 1 else None
-        if found is not None:
-            spans = {signal: f"{part[0] + 1}-{part[-1] + 1}" for signal, part in found.items()}
-            self.answers = replace(self.answers, columns={"t": f"{clock + 1}-{clock + 1}", **spans}, angles="rad")
-            self.why = "no names; no other order fits the robot's dynamics"
-
-    def _ask(self, option: str, text: str) -> None:
-        self.questions.append(Question(option, text))
-
-    def _take(self, signal: str, group: Group) -> Group:
-        group.check_measured(self.path.name)
-        self.settings.setdefault("columns", {})[signal] = (
-            group.names if isinstance(group.names, str) else list(group.names)
-        )
-        self.used.append(group)
-        return group
-
-    def _pick(self, signal: str, signals: Sequence[str], what: str, needed: bool = True) -> Group | None:
-        """The group of a signal, or a question."""
-        n = self.robot.n
-        if signal in self.answers.columns:
-            group = chosen_group(self.table, self.answers.columns[signal], n, self.path.name)
-            self.evidence.append((what, str(group), self.why))
-            return self._take(signal, group)
-        found = best(self.groups, signals, n)
-        if not found and not needed:
-            return None
-        others = [group for group in self.groups if group.meaning.signal in signals]
-        if not found:
-            there = "; ".join(f"{group} ({group.values.shape[1]})" for group in others) or "none by their names"
-            names = listed([name for name, _ in self.table.cells] or self.table.arrays)
-            self._ask(
-                f"--columns {signal}=", f"which {n} columns are the {what}? Candidates: {there}; columns: {names}"
-            )
-            return None
-        if len(found) > 1:
-            if needed:
-                self._ask(f"--columns {signal}=", f"which are the {what}: {' or '.join(map(str, found))}?")
-            return None
-        group = found[0]
-        if group.meaning.role == "commanded":
-            if needed:
-                self._ask(f"--columns {signal}=", f"only commanded {what} are found ({group}); are they to be taken?")
-            return None
-        if not group.ordered:
-            if needed:
-                joints = ", ".join(joint.name for joint in self.robot.coordinates)
-                self._ask(
-                    f"--columns {signal}=", f"{group} say of {listed(group.labels)}; in which order are these the "
-                    f"joints {joints}? Give the names with | between"
-                )  # fmt: skip
-            return None
-        side = ", the motor's side" if group.meaning.motor else ""
-        why = f"{group.meaning.role or 'by their names'}{side}; joints {listed(group.labels)}"
-        self.evidence.append((what, str(group), why))
-        if group.meaning.motor and signal == "q":
-            self._ask("--columns q=", f"{group} are the motor's positions; name the joint's, or add a transmission")
-            return None
-        return self._take(signal, group)
-
-    def _time(self) -> Array | None:
-        """Time in the file's unit, or seconds where its text or the rate says so."""
-        if self.answers.rate is not None:
-            self.settings["rate"] = self.answers.rate
-            self.evidence.append(("time", f"{self.answers.rate:g} Hz", "as asked for"))
-            self.units["t"] = "s"
-            return np.arange(self._length()) / self.answers.rate
-        found: list[tuple[str | int, Array, str]] = []
-        if "t" in self.answers.columns:
-            group = chosen_group(self.table, self.answers.columns["t"], 1, self.path.name)
-            name = group.names if isinstance(group.names, str) else group.names[0]
-            found = [(name, group.values[:, 0], group.meaning.unit)]
-        else:
-            for name, cells in self.table.cells:
-                if cells.dtype.kind == "U" and (times := clock_of(cells, self.path.name)) is not None:
-                    found.append((name, times, "clock"))
-            for group in self.groups:
-                if group.meaning.signal == "t" and group.values.shape[1] == 1:
-                    name = group.names if isinstance(group.names, str) else group.names[0]
-                    found.append((name, group.values[:, 0], group.meaning.unit))
-        good = [one for one in found if advances(one[1])]
-        if not good:
-            names = [(name, value) for name, value in self.table.cells if value.dtype.kind == "f"]
-            clock = even_clock([value for _, value in names])
-            good = [] if clock is None else [(*names[clock], "")]
-        if not good:
-            unusable = "; ".join(f"'{name}' does not advance from sample to sample" for name, *_ in found)
-            lines = [shown(line) for line in self._preamble()][:4]
-            above = f" Lines above the table: {'; '.join(lines)}" if lines else ""
-            self._ask(
-                "--sampling-rate HZ",
-                f"no time column ({unusable or 'none by its name'}): at what rate was it sampled?{above}",
-            )
-            return None
-        if len(good) > 1 and len({round(float(np.ptp(t) / np.median(np.diff(t)))) for _, t, _ in good}) > 1:
-            self._ask("--columns t=", f"which column is the time: {' or '.join(str(name) for name, *_ in good)}?")
-            return None
-        stated = [one for one in good if one[2]]
-        name, t, unit = (stated or good)[0]
-        self.settings.setdefault("columns", {})["t"] = name if isinstance(name, str) else [name]
-        self.used.append(Group(meaning(str(name)), (name,), (), t[:, None]))
-        if unit == "clock":
-            self.units["t"] = "s"
-            self.evidence.append(("time", str(name), f"times of day; {rate_text(t, 1.0)}"))
-        elif unit or self.answers.time_unit:
-            self.units["t"] = self.answers.time_unit or unit
-            why = "as asked for" if self.answers.time_unit else "by its name"
-            self.evidence.append(
-                ("time", f"{name} in {self.units['t']}", f"{why}; {rate_text(t, UNITS['t'][self.units['t']])}")
-            )
-        return t
-
-    def _length(self) -> int:
-        return len(self.table.cells[0][1]) if self.table.cells else max(len(g.values) for g in self.groups)
-
-    def _preamble(self) -> list[str]:
-        layout = self.settings.get("text")
-        if layout is None:
-            return []
-        end = min([*layout["header"], layout["first"]]) - 1
-        return [
-            line.strip() for line in text_lines(text_content(self.path), layout["encoding"], "")[:end] if line.strip()
-        ]
+        return joints
 
     def _units(self, t: Array, q: Group, dq: Group | None) -> tuple[Array, Array] | None:
         """Time and positions in SI: the only pair of units that limits, rates and velocities allow; or a question."""
@@ -325,9 +255,12 @@ class _Reading:
             return gains
         if tau.meaning.signal in ("current", "share") and not self.answers.torque_unit:
             what = "currents" if tau.meaning.signal == "current" else "shares of a rated torque"
+            alone = (
+                "; --columns tau=none identifies from the commands without them" if self._by_role("commanded") else ""
+            )
             self._ask(
                 "--gains", f"{tau} are {what}: give the torque of one {tau.meaning.unit or 'A'} at each joint, torque "
-                "constant times gear ratio; --torque-unit if they are torques"
+                f"constant times gear ratio; --torque-unit if they are torques{alone}"
             )  # fmt: skip
             return np.ones(n)
         if unit and unit in UNITS["tau"]:
@@ -385,13 +318,10 @@ class _Reading:
         rows = []
         for k, joint in enumerate(self.robot.coordinates):
             columns = [g.names if isinstance(g.names, str) else str(g.names[k]) for g in (positions, torque)]
-            scale = 180.0 / np.pi if joint.type == "revolute" else 1e3
-            unit = "deg" if joint.type == "revolute" else "mm"
-            stroke = f"{scale * q[:, k].min():.1f} to {scale * q[:, k].max():.1f} {unit}"
             known = (
                 [("-" if not np.isfinite(v) else f"{v:.2f}") for v in (fit.gravity[k], fit.share[k])]
                 if fit
                 else ["-", "-"]
             )
-            rows.append((joint.name, *columns, stroke, f"{np.abs(tau[:, k]).max():.4g}", *known))
+            rows.append((joint.name, *columns, self._stroke(q, k), f"{np.abs(tau[:, k]).max():.4g}", *known))
         return tuple(rows)

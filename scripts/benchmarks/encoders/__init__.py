@@ -27,6 +27,10 @@ MEASURES = (
               "two seeds, nine tenths of the runs")
       for name, stated, make in (("SO-101", "14.3 mrad", data.so101), ("Go2", "9.0 mrad", data.go2),
                                ("XL330", "-", data.xl330))),
+    *(Measure(f"free runs held out, against CMA-ES with the terms of the default: {name}",
+              "<= 0.9 x the best of three seeds", "-", partial(measured.against_cma_with_terms, make, range(3)),
+              partial(measured.against_cma_with_terms, make, range(1), 0.1), "two seeds, nine tenths of the runs")
+      for name, make in (("Go2", data.go2), ("XL330", data.xl330))),
     Measure("friction with load and speed, free runs held out", "no worse than the plain law on each",
             "issue: XL330 at another gain 127 mrad", measured.richer_friction),
     Measure("rollouts and time", "<= 100, <= 20 s each", "issue: 22-71, 1-13 s", measured.effort),

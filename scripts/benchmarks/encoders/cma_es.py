@@ -16,7 +16,7 @@ from benchmarks.pieces import digest, keep, kept
 from casid.output_error import FreeRuns
 from casid.output_error._runs import Point
 
-#: Lower and upper bounds by attribute; the gain's in decades.
+#: Lower and upper bounds by attribute, of others casid's own; the gain's in decades.
 BOUNDS = {
     "armature": (1e-5, 1.0),
     "viscous": (0.0, 7.0),
@@ -28,7 +28,7 @@ BOUNDS = {
 
 #: What a run exercises: one that was kept counts while these are unchanged.
 EXERCISED = (
-    *(f"casid/output_error/{name}.py" for name in ("_rollout", "_runs", "_servo", "_step_source")),
+    *(f"casid/output_error/{name}.py" for name in ("_rollout", "_runs", "_servo", "_step_laws", "_step_source")),
     "scripts/benchmarks/encoders/cma_es.py",
     "scripts/benchmarks/encoders/data.py",
 )
@@ -58,7 +58,7 @@ def fitted(bench: Bench, seed: int, rollouts: int, steps: float = 5.0) -> dict[s
     runs = FreeRuns(bench.robot, bench.servo, bench.train, threads=1, longest=10.0)
     bounds = []
     for p in runs.parameters:
-        span = (0.0, steps * runs.period) if p.attribute == "delay" else BOUNDS[p.attribute]
+        span = (0.0, steps * runs.period) if p.attribute == "delay" else BOUNDS.get(p.attribute, (p.lower, p.upper))
         span = (np.log10(p.lower), np.log10(min(p.upper, 100.0))) if p.attribute == "kp" and p.lower < 1e-3 else span
         bounds.append(span)
     low, high = np.array(bounds).T

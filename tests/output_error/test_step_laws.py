@@ -1,4 +1,4 @@
-"""The step in C: its dry friction solves the complementarity problem of every joint."""
+"""Laws of the drives in C: dry friction solves the complementarity problem of every joint."""
 
 import ctypes
 
@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from casid.codegen._compiler import Program
-from casid.output_error._step_source import STEP
+from casid.output_error._step_laws import LAWS
 
 #: The part before the recursion, with an entry.
 ENTRY = (
-    "#define N 4\n#include <math.h>\n" + STEP.split("#define PAR")[0] +
+    "#define N 4\n#include <math.h>\n" + LAWS.split("#define PAR")[0] +
     """
 int casid_friction(const double *H_, const double *r, const double *fc, double h, int *mode, int *sticks, double *v)
 {
