@@ -123,7 +123,7 @@ def default_bounds(robot: Robot, torques: ArrayLike | None = None) -> Constraint
     return build
 
 
-def expected_rotors(model: Model, torques: ArrayLike) -> dict[str, float]:
+def expected_rotors(model: Model, torques: ArrayLike, known: bool = True) -> dict[str, float]:
     """Rotor inertias that are expected at the joints, by the parameters' names [kg.m^2].
 
     That of the description where it has one; else ``Ia = 0.01 s^2/m^2 r^2 tau`` with the arm's reach r and the largest
@@ -134,19 +134,21 @@ def expected_rotors(model: Model, torques: ArrayLike) -> dict[str, float]:
     ----------
     torques
         Largest measured torque of each joint, shape (n,).
+    known
+        Whether those of the description count.
     """
-    known, size = _known_rotors(model.robot), model.robot.reach or 1.0
+    described, size = known_rotors(model.robot) if known else {}, model.robot.reach or 1.0
     tau, found = np.abs(np.asarray(torques, dtype=float)), {}
     for column, (term, joint) in model.term_columns.items():
         name = model.parameter_names[column]
         if term.inertial and term.unit == "kg.m^2":
-            value = known.get(name, 0.0) or ROTOR * size**2 * float(tau[joint])
+            value = described.get(name, 0.0) or ROTOR * size**2 * float(tau[joint])
             if value > 0:
                 found[name] = float(value)
     return found
 
 
-def _known_rotors(robot: Robot) -> dict[str, float]:
+def known_rotors(robot: Robot) -> dict[str, float]:
     """Rotor inertias of the description, by parameter name."""
     numbered = enumerate(robot.coordinates, start=1)
     return {f"Ia{k}": float(joint.terms["Ia"]) for k, joint in numbered if joint.terms.get("Ia", 0.0) > 0}

@@ -80,6 +80,21 @@ class ConsistentFits:
         limits = {**term_bounds(estimate, *self._largest), **(bounds or {}), **split_bounds(given.bounds or {})[1]}
         return RegressionProblem(estimate, given.consistency, given.margin, self._statement, limits, given.prior)
 
+    @property
+    def largest_torques(self) -> NDArray[np.float64]:
+        """Largest measured torque of each joint [N.m], shape (n,)."""
+        return self._largest[0]
+
+    def best(self, estimate: Fit, bounds: Bounds) -> FeasibleFit:
+        """The best consistent fit with these bounds of joint terms, before any choice.
+
+        Raises
+        ------
+        SolveError
+            If there is none.
+        """
+        return self._problem(estimate, bounds).solve()
+
     def path(self, estimate: Fit, shares: Sequence[float]) -> dict[float, FeasibleFit]:
         """The most plausible sets for each of several shares."""
         problem = self._problem(estimate)
