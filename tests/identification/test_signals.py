@@ -10,11 +10,13 @@ import pytest
 
 import casid
 from casid.description import Joint, Link, Robot
+from casid.identification._feasible_fit import ActiveBound
 from casid.identification.diagnosis._signals import (
     CONTRADICTION,
     _channels,
     _clock,
     _gaps,
+    _given_bounds,
     _rest,
     _saturation,
     _spikes,
@@ -22,6 +24,7 @@ from casid.identification.diagnosis._signals import (
     one_way,
     signal_findings,
 )
+from casid.identification.diagnosis._verdict import Verdict
 from casid.measurement import Dataset, Processing
 from casid.measurement._defects import Defect
 from casid.retrieval.plausible._bodies import heaviest
@@ -53,6 +56,23 @@ def test_a_certified_fit_of_usual_bodies_has_none(robot, noisy, feasible):
     assert causes(robot, [noisy], feasible(), None, True) == ["not the most plausible"]
     (finding,) = link_findings(robot, [noisy], feasible(certified=False, gap=0.3), None, False)
     assert (finding.cause, finding.values) == ("not certified", {"gap": 0.3})
+
+
+@pytest.mark.claim("bounds that were given and hold the links are named by the links' headline")
+def test_given_bounds_that_hold_the_links_are_named(robot, noisy, feasible):
+    """Those of the robot's file and of the caller; default ones are no bound of anybody's."""
+    total = ActiveBound("constraint", "total mass", 16.0, "16 <= total mass <= 20 kg")
+    given = ActiveBound("constraint", "m7 as given", 0.3, "0 <= m7 as given <= 0.3")
+    name = robot.links[0].name
+    assumed = [
+        ActiveBound("constraint", f"{name} extent", 1.0, f"{name} extent <= 1"),
+        ActiveBound("parameter", "fc1", 3.0, "fc1 <= 3"),
+    ]
+    (finding,) = _given_bounds(robot, feasible(active=(total, given, *assumed)))
+    assert finding.about == "links" and not finding.wrong and total.text in finding.text and given.text in finding.text
+    assert finding.text in Verdict((finding,), 1.0, 2.0, 3).links
+    assert name not in finding.text and _given_bounds(robot, feasible(active=tuple(assumed))) == []
+    assert causes(robot, [noisy], feasible(active=(total,)), None, False) == ["given bounds"]
 
 
 def test_masses_of_no_arm_are_named(robot, noisy, feasible):
