@@ -23,12 +23,12 @@ from casid.identification._bounds import (
 from casid.identification._feasible_fit import FeasibleFit
 from casid.identification._options import Choice, Constraints
 from casid.identification._regression import Bounds, RegressionProblem, Statement
-from casid.identification._shaped_bodies import shaped_bodies
+from casid.identification._shaped_bodies import suggested_bodies
 from casid.identification._share import NOT_HELD_OUT
 from casid.identification._springs import FoundSpring, Priced
 from casid.measurement import Dataset
 from casid.regression import Fit
-from casid.retrieval.plausible._bodies import PlausibleBodies, plausible_bodies
+from casid.retrieval.plausible._bodies import PlausibleBodies
 from casid.retrieval.plausible._most_plausible import DivergenceProgram
 
 
@@ -64,7 +64,7 @@ class ConsistentFits:
     @cached_property
     def template(self) -> PlausibleBodies:
         """Plausible bodies before the torques say what they weigh."""
-        return self.choice.bodies or shaped_bodies(self.robot, plausible_bodies(self.robot))
+        return self.choice.bodies or suggested_bodies(self.robot)
 
     def _bodies(self, estimate: Fit) -> PlausibleBodies:
         """Plausible bodies with masses that follow the torques of an estimate's data."""

@@ -14,7 +14,7 @@ import numpy as np
 from casid.description import Robot
 from casid.description._volumes import link_hulls
 from casid.inertia import to_standard
-from casid.retrieval.plausible._bodies import PlausibleBodies
+from casid.retrieval.plausible._bodies import PlausibleBodies, plausible_bodies
 
 #: Power of the volume with which masses grow.
 GROWTH = 0.75
@@ -22,6 +22,11 @@ GROWTH = 0.75
 LEAST_SHAPED = 2.0 / 3.0
 #: Origin of such a body.
 SHAPE = "shape"
+
+
+def suggested_bodies(robot: Robot) -> PlausibleBodies:
+    """The plausible bodies that a robot's file suggests: its inertial values, its links' shapes, or its kinematics."""
+    return shaped_bodies(robot, plausible_bodies(robot))
 
 
 def shaped_bodies(robot: Robot, bodies: PlausibleBodies) -> PlausibleBodies:
