@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
+from xml.etree import ElementTree
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,8 +123,8 @@ def _hulls(content: bytes, where: str, folder: Path | None) -> tuple[tuple[str, 
     return tuple(found)
 
 
-def _hull_of(body: object, where: str, folder: Path | None, link: str) -> Hull | None:
+def _hull_of(body: ElementTree.Element, where: str, folder: Path | None, link: str) -> Hull | None:
     try:
-        return hull(hull_points(body, where, folder, (), link))  # type: ignore[arg-type]
+        return hull(hull_points(body, where, folder, (), link))
     except RobotError:
         return None
