@@ -373,9 +373,9 @@ def test_the_headline_opens_with_what_is_open_and_large():
         return Finding(cause, "a", values=values, trial=trial)
 
     better = Trial("held-out error", 2.0, 1.0, 9.0)
-    level = {"level": 3.0, "share": 4.0}
+    level = {"level": 3.0, "share": 4.0, "done": "kept as they are"}
     saturated, still = Finding("saturation", "a", "j1", level), Finding("standstill", "a", values={"share": 50.0})
-    spikes = Finding("spikes", "a", "j2", {"share": 0.02})
+    spikes = Finding("spikes", "a", "j2", {"share": 0.02, "done": "bridged"})
     handled, large = delay("delay taken out", 7.0), delay("delay taken out", 36.0)
     late, wrong = delay("late torques", 20.0, better), delay("torques of another time", 40.0, better)
     for first, rest in (
