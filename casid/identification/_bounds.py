@@ -47,6 +47,7 @@ from casid.description import Robot
 from casid.description._robot import STANDARD_G
 from casid.dynamics import Model
 from casid.errors import ProblemError
+from casid.identification._shaped_bodies import SHAPE
 from casid.inertia._parameters import STANDARD_NAMES
 from casid.measurement import Dataset
 from casid.regression import CompressedData, Fit
@@ -237,6 +238,8 @@ def largest_torques(datasets: Sequence[Dataset]) -> tuple[Array, Array]:
 #: Ends of the 95 % interval over the chosen mass, of all links and of a single one, of the fourteen simulated robots
 #: that `scripts/benchmarks/real/simulated_robots.py` names.
 TOTAL, SINGLE = (0.6, 2.0), (0.35, 2.6)
+#: Those of all links where the plausible bodies follow the links' shapes.
+SHAPED = (0.75, 1.4)
 #: Ends of an interval over each other from which the mass is called open.
 OPEN = 1.5
 
@@ -264,7 +267,9 @@ class MassInterval:
         return self.high > OPEN * self.low
 
 
-def mass_intervals(robot: Robot, masses: Sequence[float], proven: Intervals | None = None) -> tuple[MassInterval, ...]:
+def mass_intervals(
+    robot: Robot, masses: Sequence[float], proven: Intervals | None = None, bodies: PlausibleBodies | None = None
+) -> tuple[MassInterval, ...]:
     """The interval of the mass of all moving links, then that of each.
 
     Parameters
@@ -274,10 +279,13 @@ def mass_intervals(robot: Robot, masses: Sequence[float], proven: Intervals | No
         Chosen mass of each link [kg].
     proven
         Proven ranges of the links' masses.
+    bodies
+        What the choice followed.
     """
+    ends = SHAPED if bodies is not None and SHAPE in bodies.origins else TOTAL
     ranges = {} if proven is None else {entry.name: (entry.low, entry.high) for entry in proven.entries}
     total = float(np.sum(masses))
-    made = [_interval("all links", total, TOTAL, robot.total_mass)]
+    made = [_interval("all links", total, ends, robot.total_mass)]
     for link, mass in zip(robot.links, masses, strict=True):
         bounds = (float(link.bounds.mass[0]), float(link.bounds.mass[1]))
         made.append(_interval(link.name, float(mass), SINGLE, bounds, ranges.get(f"{link.name} mass")))

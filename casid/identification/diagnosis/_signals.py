@@ -260,8 +260,8 @@ def link_findings(
             values = {"mass": total, "reach": robot.reach, "torque": strongest, "most": limit}
             found.append(Finding("more than any arm", values=values))
     found += _contradiction(feasible, held_out)
-    whole = mass_intervals(robot, masses.tolist())[0]
     chosen = feasible.believable
+    whole = mass_intervals(robot, masses.tolist(), bodies=None if chosen is None else chosen.bodies)[0]
     if whole.open and chosen is not None and chosen.bodies.boxes.any():
         values = {"mass": whole.value, "low": whole.low, "high": whole.high}
         found.append(Finding("open masses", values=values))
