@@ -302,7 +302,7 @@ def _choice_rows(result: Identification) -> list[tuple[str, str]]:
         return []
     text = (
         f"most plausible within {100 * choice.share:.2f} % of the best fit: divergence {choice.divergence:.4g}, "
-        f"relative gap {choice.gap:.1e}"
+        f"relative gap {choice.gap:.1e}; plausible bodies from: {', '.join(dict.fromkeys(choice.bodies.origins))}"
     )
     if result.share is None:
         return [("links", text)]

@@ -72,6 +72,10 @@ def test_the_tables_say_each_thing_once(result: Identification) -> None:
     left, right = ([str(cell) for cell in column.cells] for column in summary.columns)
     notes = [text for name, text in zip(left, right, strict=True) if name == "note"]
     assert notes == ["another note"]
+    (chosen,) = (text for name, text in zip(left, right, strict=True) if name == "links")
+    assert result.feasible.believable is not None
+    (origin,) = set(result.feasible.believable.bodies.origins)
+    assert chosen.endswith(f"plausible bodies from: {origin}")
     steps = [text for name, text in zip(left, right, strict=True) if name == "processing"]
     assert len(steps) == 1 and steps[0].startswith(f"{judged.datasets[0].name}: ")
     page = report_of(judged).html({})
