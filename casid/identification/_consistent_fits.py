@@ -23,11 +23,12 @@ from casid.identification._bounds import (
 from casid.identification._feasible_fit import FeasibleFit
 from casid.identification._options import Choice, Constraints
 from casid.identification._regression import Bounds, RegressionProblem, Statement
+from casid.identification._shaped_bodies import suggested_bodies
 from casid.identification._share import NOT_HELD_OUT
 from casid.identification._springs import FoundSpring, Priced
 from casid.measurement import Dataset
 from casid.regression import Fit
-from casid.retrieval.plausible._bodies import PlausibleBodies, plausible_bodies
+from casid.retrieval.plausible._bodies import PlausibleBodies
 from casid.retrieval.plausible._most_plausible import DivergenceProgram
 
 
@@ -63,7 +64,7 @@ class ConsistentFits:
     @cached_property
     def template(self) -> PlausibleBodies:
         """Plausible bodies before the torques say what they weigh."""
-        return self.choice.bodies or plausible_bodies(self.robot)
+        return self.choice.bodies or suggested_bodies(self.robot)
 
     def _bodies(self, estimate: Fit) -> PlausibleBodies:
         """Plausible bodies with masses that follow the torques of an estimate's data."""
@@ -79,6 +80,21 @@ class ConsistentFits:
         given = self.constraints
         limits = {**term_bounds(estimate, *self._largest), **(bounds or {}), **split_bounds(given.bounds or {})[1]}
         return RegressionProblem(estimate, given.consistency, given.margin, self._statement, limits, given.prior)
+
+    @property
+    def largest_torques(self) -> NDArray[np.float64]:
+        """Largest measured torque of each joint [N.m], shape (n,)."""
+        return self._largest[0]
+
+    def best(self, estimate: Fit, bounds: Bounds) -> FeasibleFit:
+        """The best consistent fit with these bounds of joint terms, before any choice.
+
+        Raises
+        ------
+        SolveError
+            If there is none.
+        """
+        return self._problem(estimate, bounds).solve()
 
     def path(self, estimate: Fit, shares: Sequence[float]) -> dict[float, FeasibleFit]:
         """The most plausible sets for each of several shares."""

@@ -101,7 +101,8 @@ class Identification(ParameterResult, Displayed):
     @property
     def mass_intervals(self) -> tuple[MassInterval, ...]:
         """Where the mass of all links, then that of each, lies with 95 %: `casid.identification._bounds`."""
-        return mass_intervals(self.model.robot, self.standard_parameters[9::10].tolist(), self.intervals)
+        choice, masses = self.feasible.believable, self.standard_parameters[9::10].tolist()
+        return mass_intervals(self.model.robot, masses, self.intervals, None if choice is None else choice.bodies)
 
     @property
     def total_mass_interval(self) -> tuple[float, float]:

@@ -27,6 +27,7 @@ from casid.identification._options import (
     with_former,
 )
 from casid.identification._prediction import HeldOut, held_out
+from casid.identification._rotors import rotor_notes
 from casid.identification._share import SharePath, chosen_share, fixed, own_share
 from casid.identification._springs import COUNTERBALANCE, SPRING, FoundSpring, search
 from casid.identification.diagnosis._delay import proven_delay, taken_out, without_delay
@@ -195,7 +196,10 @@ class _Pipeline:
         if verdict is not None and springs:
             named = [Finding("spring", joint=s.joint, values={"what": s.text}) for s in springs]
             verdict = replace(verdict, findings=(*verdict.findings, *named))
-        further = (read.note, friction.note, complaint, open_question, *(spring.text for spring in springs))
+        further = (
+            read.note, friction.note, complaint, open_question, *(spring.text for spring in springs),
+            *rotor_notes(fits, feasible),
+        )  # fmt: skip
         notes = (*data.notes, *_notes(fit, feasible), *filter(None, further), *self._repairs(path, fits))
         return Identification(
             model, read.datasets, fit, feasible, notes, read.processing, friction.name, friction.law,

@@ -25,6 +25,7 @@ from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import ProblemError
 from casid.identification._feasible_fit import FeasibleFit, active_bounds
+from casid.identification._shaped_bodies import suggested_bodies
 from casid.inertia import from_pseudo_inertia, pseudo_inertia
 from casid.inertia._parameter_vector import standard_size
 from casid.regression import Fit
@@ -258,7 +259,7 @@ class RegressionProblem:
         result
             Of `solve`.
         bodies
-            Default: `plausible_bodies` of the robot.
+            Default: those that the robot's file suggests (`suggested_bodies`).
         share
             How much the residual's norm may grow; default: what noise explains, at most 0.5 % (`noise_share`).
         near
@@ -274,7 +275,8 @@ class RegressionProblem:
         samples = int(self._fit.data.independent_samples.sum())
         part = noise_share(samples, self._fit.rank) if share is None else share
         start = None if near is None else near.values[self._order][self._kept]
-        choice = believable(self._problem, result.solution, bodies, share=part, near=start, rotors=rotors)
+        chosen = bodies or suggested_bodies(self._problem.variables.robot)
+        choice = believable(self._problem, result.solution, chosen, share=part, near=start, rotors=rotors)
         return replace(self._fitted(result.solution, choice.x), believable=choice)
 
     def path(
@@ -303,7 +305,8 @@ class RegressionProblem:
         ProblemError, SolveError
             As `believable`.
         """
-        choices = believable_path(self._problem, result.solution, shares, bodies, rotors, rough=rough)
+        chosen = bodies or suggested_bodies(self._problem.variables.robot)
+        choices = believable_path(self._problem, result.solution, shares, chosen, rotors, rough=rough)
         return tuple(replace(self._fitted(result.solution, c.x), believable=c) for c in choices)
 
     @property

@@ -89,6 +89,8 @@ _BY_JOINT = ("q", "dq", "ddq", "q_des", "tau")
 _NO_JOINT = ("enable", "enabled", "limit", "error", "mode", "status")
 #: What separates the parts of a path.
 _SEPARATORS = re.compile(r"[/.:\[\]()\s]+")
+#: What the name of an array of torques or currents has in it.
+_TORQUE = re.compile(r"(?<![a-z])(tau|torques?|efforts?|currents?)(?![a-z])")
 #: Stands for the number of a column that has none.
 _NO_NUMBER = -1
 
@@ -309,10 +311,13 @@ def torque_notes(arrays: Mapping[str, Array], names: Names, where: str) -> tuple
         Names of arrays that the user gives, by signal.
     """
     used = _present(arrays, "tau")
-    others = [name for name in arrays if name != used and name.lower() in SYNONYMS["tau"]]
-    if "tau" in names or used is None or not others:
+    if "tau" in names or used is None:
         return ()
-    return (f"{where}: torques are {shown(used)}; there are also {listed(others)} (tau names another)",)
+    alike = [name for name, values in arrays.items() if name != used and values.shape == arrays[used].shape]
+    others = [name for name in alike if _TORQUE.search(name.lower())]
+    if not others:
+        return ()
+    return (f"{where}: torques are {shown(used)}; there are also {listed(others)} (--tau names another)",)
 
 
 def _present(arrays: Mapping[str, Array], signal: str) -> str | None:

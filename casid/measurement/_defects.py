@@ -146,7 +146,9 @@ def defect_notes(name: str, defects: Sequence[Defect], reach: float, joints: Seq
         who = "all joints" if len(of) < len({one.joint for one in own}) else _listed(of, joints)
         where = ", ".join(f"{one.start:.4g} to {one.end:.4g} s" for one in own[:3]) + (" ..." if len(own) > 3 else "")
         done = f"left out with {reach:.2g} s on both sides" if any(one.masked for one in own) else "not left out"
-        notes.append(f"{name}: {words} of {who}, {sum(one.samples for one in own)} samples, {where}: {done}")
+        count = sum(one.samples for one in own)
+        what = "sample" if who == "all joints" else "torque sample"  # of several joints: each one's own
+        notes.append(f"{name}: {words} of {who}, {count} {what}{'s' * (count != 1)}, {where}: {done}")
     return notes
 
 

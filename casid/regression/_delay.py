@@ -25,10 +25,11 @@ from casid.regression._rows import observation_blocks
 
 Array = NDArray[np.float64]
 
-#: Chebyshev nodes of the range.
+#: Chebyshev nodes of the first range.
 NODES = 11
-#: Range that is searched: so many samples, at least so many seconds.
-SAMPLES, SECONDS = 12.0, 0.03
+#: Range that is searched at first: so many samples, at least so many seconds; and how often it is doubled while the
+#: least residual lies at its end.
+SAMPLES, SECONDS, DOUBLED = 12.0, 0.03, 3
 #: Ridge on equilibrated columns.
 RIDGE = 1e-11
 
@@ -72,7 +73,8 @@ def estimate_delay(
     weights
         Of the joints, e.g. `Fit.weights`; shape (n,).
     limit
-        Range to search, both ways [s].
+        Range to search, both ways [s]; default: 12 samples, at least 0.03 s, doubled up to three times while the least
+        residual lies at its end.
 
     Raises
     ------
@@ -81,17 +83,31 @@ def estimate_delay(
     """
     recordings = (datasets,) if isinstance(datasets, Dataset) else tuple(datasets)
     rate = _rate(recordings)
-    reach = max(SAMPLES / rate, SECONDS) if limit is None else float(limit)
-    nodes = reach * np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)
+    w = np.asarray(weights, dtype=float)
+    if limit is not None:
+        return _within(model, recordings, w, rate, float(limit), NODES)
+    reach, nodes = max(SAMPLES / rate, SECONDS), NODES
+    found = _within(model, recordings, w, rate, reach, nodes)
+    for _ in range(DOUBLED):
+        if not found.at_limit:
+            break
+        reach, nodes = 2 * reach, 2 * nodes
+        found = _within(model, recordings, w, rate, reach, nodes)
+    return found
+
+
+def _within(model: Model, recordings: Sequence[Dataset], w: Array, rate: float, reach: float, count: int) -> Delay:
+    """The delay of least residual within ``reach`` [s], from torques at so many nodes."""
+    nodes = reach * np.cos(np.pi * (np.arange(count) + 0.5) / count)
     rank = model.base.rank
-    G, independent = _products(model, recordings, np.asarray(weights, dtype=float), nodes, rate)
+    G, independent = _products(model, recordings, w, nodes, rate)
     scale = np.sqrt(np.diagonal(G))
     scale = np.where(scale > 0, scale, 1.0)
     G = G / np.outer(scale, scale)
     A, cross = G[:rank, :rank] + RIDGE * np.eye(rank), G[:rank, rank:]
     left = (G[rank:, rank:] - cross.T @ np.linalg.solve(A, cross)) * np.outer(scale[rank:], scale[rank:])
     whole = G[rank:, rank:] * np.outer(scale[rank:], scale[rank:])
-    basis = BarycentricInterpolator(nodes, np.eye(NODES))
+    basis = BarycentricInterpolator(nodes, np.eye(count))
 
     def cost(d: float) -> float:
         x = np.asarray(basis(d)).ravel()
@@ -125,7 +141,7 @@ def _rate(recordings: Sequence[Dataset]) -> float:
 
 def _products(model: Model, recordings: Sequence[Dataset], w: Array, nodes: Array, rate: float) -> tuple[Array, float]:
     """``X' X`` of the weighted columns ``X = [Y, tau(t + d_k) ...]``, and the number of independent samples."""
-    size = model.base.rank + NODES
+    size = model.base.rank + len(nodes)
     G, independent = np.zeros((size, size)), 0.0
     for data in recordings:
         assert data.full is not None

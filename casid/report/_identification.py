@@ -39,12 +39,12 @@ class VerdictSection(ReportSection):
     result: Identification
 
     def tables(self) -> Sequence[Table]:
-        """The two headlines, then each finding with the remedy that was tried."""
+        """The two headlines, then what they do not give in full, with the remedy that was tried."""
         found = self.result.verdict
         if found is None:
             return ()
         rows = [("torques", found.torques), ("links", found.links)]
-        rows += [(f.kind, f"{f.text}; {f.advice}" if f.advice else f.text) for f in found.findings]
+        rows += [(f.kind, f"{f.text}; {f.advice}" if f.advice else f.text) for f in found.further]
         return (summary_table("Verdict", rows),)
 
     def show(self, page: Page, drawn: Mapping[str, bytes]) -> None:
@@ -55,7 +55,7 @@ class VerdictSection(ReportSection):
             for about, headline in (("torques", result.verdict.torques), ("links", result.verdict.links)):
                 wrong = any(f.wrong for f in result.verdict.findings if f.about == about)
                 page.text(f"{about}: {headline}", f"verdict {'wrong' if wrong else 'right'}")
-            for f in result.verdict.findings:
+            for f in result.verdict.further:
                 page.add(f'<p class="note">{escape(f.kind)}: {escape(f.text)}. <b>{escape(f.advice)}</b></p>')
         cards = [
             (f"{feasible.relative_error:.2f} %", "torque error, physically consistent"),
@@ -74,9 +74,10 @@ class VerdictSection(ReportSection):
         pieces = (f'<div class="card"><b>{escape(v)}</b><span>{escape(t)}</span></div>' for v, t in cards)
         page.add(f'<div class="cards">{"".join(pieces)}</div>')
         page.heading("Notes")
-        for note in result.notes:
+        notes = other_notes(result)
+        for note in notes:
             page.text(note, "note")
-        if not result.notes:
+        if not notes:
             page.text("None.")
 
 
@@ -230,7 +231,8 @@ class SummarySection(ReportSection):
                 f"{solution.build_time + solution.solve_time:.2f} s, {solution.iterations} iterations",
             ),
             ("determined by the data", determined_text(result)),
-            *(("note", note) for note in result.notes),
+            *_processing_rows(result),
+            *(("note", note) for note in other_notes(result)),
         ]
         return (summary_table(f"{result.model.robot.name} identification", rows),)
 
@@ -267,6 +269,12 @@ def _of_identification(result: Identification) -> Report:
     return Report(title, sections, json="identification.json", page="report.html", lead=lead)
 
 
+def other_notes(result: Identification) -> tuple[str, ...]:
+    """Notes that the verdict does not give."""
+    said = () if result.verdict is None else tuple(finding.text for finding in result.verdict.findings)
+    return tuple(note for note in result.notes if not any(note in text for text in said))
+
+
 def raw_error(result: Identification) -> float:
     """Error of the consistent fit against the torques before filtering [%]."""
     return result.feasible.data.relative_errors(result.feasible.beta, raw=True)[0]
@@ -280,13 +288,21 @@ def determined_text(result: Identification) -> str:
     return f"{listed}: {len(names)} of {count}, the rest is the plausible choice among all that explain the data"
 
 
+def _processing_rows(result: Identification) -> list[tuple[str, str]]:
+    """How each recording was filtered, differentiated and trimmed; recordings that were treated alike together."""
+    treated: dict[str, list[str]] = {}
+    for data in result.datasets:
+        treated.setdefault("; ".join(data.steps[1:]) or "as recorded", []).append(data.name)
+    return [("processing", f"{', '.join(names)}: {steps}") for steps, names in treated.items()]
+
+
 def _choice_rows(result: Identification) -> list[tuple[str, str]]:
     choice = result.feasible.believable
     if choice is None:
         return []
     text = (
         f"most plausible within {100 * choice.share:.2f} % of the best fit: divergence {choice.divergence:.4g}, "
-        f"relative gap {choice.gap:.1e}"
+        f"relative gap {choice.gap:.1e}; plausible bodies from: {', '.join(dict.fromkeys(choice.bodies.origins))}"
     )
     if result.share is None:
         return [("links", text)]

@@ -17,6 +17,7 @@ from casid.errors import ProblemError
 from casid.identification import Checks, identify
 from casid.identification._bounds import (
     LEAST_HELD,
+    SHAPED,
     SINGLE,
     TOTAL,
     UNSEEN,
@@ -32,6 +33,7 @@ from casid.identification._bounds import (
     weighed_bodies,
     with_link_bounds,
 )
+from casid.identification._shaped_bodies import SHAPE
 from casid.measurement import Dataset
 from casid.regression import compress, wls
 from casid.retrieval import link_variables
@@ -107,6 +109,17 @@ def test_the_headline_of_the_links_names_open_masses(arm):
     again = identify(weighed, data, processing=False, checks=Checks(verdict=False))
     assert again.total_mass_interval == pytest.approx((0.99 * known, 1.01 * known), rel=1e-6)
     assert not again.mass_intervals[0].open
+
+
+def test_the_total_mass_is_known_better_where_bodies_follow_shapes(arm):
+    bare, masses = blind(arm), [2.0] * arm.n
+    skeleton = plausible_bodies(bare)
+    shaped = replace(skeleton, origins=(*skeleton.origins[:-1], SHAPE))
+    for bodies, ends in ((None, TOTAL), (skeleton, TOTAL), (shaped, SHAPED)):
+        whole, *links = mass_intervals(bare, masses, bodies=bodies)
+        assert (whole.low, whole.high) == pytest.approx((ends[0] * 2.0 * arm.n, ends[1] * 2.0 * arm.n))
+        assert {(e.low, e.high) for e in links} == {(2.0 * SINGLE[0], 2.0 * SINGLE[1])}
+    assert TOTAL[0] < SHAPED[0] < 1.0 < SHAPED[1] < TOTAL[1]
 
 
 def test_intervals_end_at_the_bounds_of_the_description(arm):

@@ -14,7 +14,7 @@ from casid.identification import Checks, RegressionProblem, feasible_regression,
 from casid.identification._bounds import default_bounds
 from casid.identification.diagnosis import Finding, Verdict
 from casid.identification.diagnosis._better_readings import WORTH, _clocks, _gravity, _orders, _signs, _zeros
-from casid.identification.diagnosis._delay import significant, without_delay
+from casid.identification.diagnosis._delay import delay_finding, significant, without_delay
 from casid.identification.diagnosis._findings import CAUSES, Trial
 from casid.identification.diagnosis._readings import Readings
 from casid.identification.diagnosis._signals import _clock, _gaps, _rest, _saturation, link_findings, signal_findings
@@ -228,6 +228,23 @@ def test_a_delay_counts_above_three_thresholds(robot, data):
     assert len(same) == 1 and same[0].n == data.n and isinstance(note, str)
 
 
+@pytest.mark.claim("a delay that is kept is said to be kept, and comes after what touches more of the residual")
+def test_a_delay_that_predicts_no_better_is_kept(robot, data):
+    noise = 0.2 * np.std(data.tau, axis=0) * np.random.default_rng(0).normal(size=data.tau.shape)
+    late = replace(data, tau=np.roll(data.tau, 2, axis=0) + noise)
+    model, weights = Model(robot, FRICTION), np.ones(robot.n)
+    (kept,) = delay_finding(late, late, model, weights, lambda seconds: None)
+    assert (kept.cause, kept.advice, kept.wrong) == ("unproven delay", "", False) and kept.text.endswith("it is kept")
+    better = Trial("held-out error", 2.0, 1.0, 9.0)
+    (proven,) = delay_finding(late, late, model, weights, lambda seconds: better)
+    assert proven.cause == "late torques" and "--delay" in proven.advice
+    trifle = replace(kept, values={**kept.values, "gain": 0.7})
+    gaps = Finding("gaps", "run", values={"count": 2.0, "longest": 0.3, "share": 0.8, "done": "kept as they are"})
+    assert Verdict((trifle, gaps), 1.6, 2.3, 60).about("torques") == (gaps, trifle)
+    large = replace(kept, values={**kept.values, "gain": 7.0})
+    assert Verdict((gaps, large), 1.6, 2.3, 60).about("torques") == (large, gaps)
+
+
 def test_other_readings_explain_a_right_recording_worse(robot, data):
     readings = Readings(Model(robot, FRICTION), data)
     best = readings.residual(readings.regressor())
@@ -356,9 +373,9 @@ def test_the_headline_opens_with_what_is_open_and_large():
         return Finding(cause, "a", values=values, trial=trial)
 
     better = Trial("held-out error", 2.0, 1.0, 9.0)
-    level = {"level": 3.0, "share": 4.0}
+    level = {"level": 3.0, "share": 4.0, "done": "kept as they are"}
     saturated, still = Finding("saturation", "a", "j1", level), Finding("standstill", "a", values={"share": 50.0})
-    spikes = Finding("spikes", "a", "j2", {"share": 0.02})
+    spikes = Finding("spikes", "a", "j2", {"share": 0.02, "done": "bridged"})
     handled, large = delay("delay taken out", 7.0), delay("delay taken out", 36.0)
     late, wrong = delay("late torques", 20.0, better), delay("torques of another time", 40.0, better)
     for first, rest in (

@@ -10,19 +10,23 @@ import pytest
 
 import casid
 from casid.description import Joint, Link, Robot
+from casid.identification._feasible_fit import ActiveBound
 from casid.identification.diagnosis._signals import (
     CONTRADICTION,
     _channels,
     _clock,
     _gaps,
-    _one_way,
+    _given_bounds,
     _rest,
     _saturation,
     _spikes,
     link_findings,
+    one_way,
     signal_findings,
 )
-from casid.measurement import Dataset
+from casid.identification.diagnosis._verdict import Verdict
+from casid.measurement import Dataset, Processing
+from casid.measurement._defects import Defect
 from casid.retrieval.plausible._bodies import heaviest
 
 OBJECTIVE = 4.0
@@ -52,6 +56,23 @@ def test_a_certified_fit_of_usual_bodies_has_none(robot, noisy, feasible):
     assert causes(robot, [noisy], feasible(), None, True) == ["not the most plausible"]
     (finding,) = link_findings(robot, [noisy], feasible(certified=False, gap=0.3), None, False)
     assert (finding.cause, finding.values) == ("not certified", {"gap": 0.3})
+
+
+@pytest.mark.claim("bounds that were given and hold the links are named by the links' headline")
+def test_given_bounds_that_hold_the_links_are_named(robot, noisy, feasible):
+    """Those of the robot's file and of the caller; default ones are no bound of anybody's."""
+    total = ActiveBound("constraint", "total mass", 16.0, "16 <= total mass <= 20 kg")
+    given = ActiveBound("constraint", "m7 as given", 0.3, "0 <= m7 as given <= 0.3")
+    name = robot.links[0].name
+    assumed = [
+        ActiveBound("constraint", f"{name} extent", 1.0, f"{name} extent <= 1"),
+        ActiveBound("parameter", "fc1", 3.0, "fc1 <= 3"),
+    ]
+    (finding,) = _given_bounds(robot, feasible(active=(total, given, *assumed)))
+    assert finding.about == "links" and not finding.wrong and total.text in finding.text and given.text in finding.text
+    assert finding.text in Verdict((finding,), 1.0, 2.0, 3).links
+    assert name not in finding.text and _given_bounds(robot, feasible(active=tuple(assumed))) == []
+    assert causes(robot, [noisy], feasible(active=(total,)), None, False) == ["given bounds"]
 
 
 def test_masses_of_no_arm_are_named(robot, noisy, feasible):
@@ -213,19 +234,22 @@ def test_dead_and_noisy_channels():
 
 def test_joints_that_move_one_way():
     data, own = recorded(), machine()
-    assert _one_way(data, own) == []
+    assert one_way([data], own) == []
     forth = np.abs(data.dq) + 0.01
     backwards = np.where(np.arange(1000)[:, None] % 250 == 0, -forth, forth)  # four in a thousand the other way
-    (found,) = _one_way(replace(data, dq=np.where([True, False, True], backwards, data.dq)), own)
+    (found,) = one_way([replace(data, dq=np.where([True, False, True], backwards, data.dq))], own)
     assert found.joint == "j0, j2"
     eight = np.where(np.arange(1000)[:, None] % 125 == 0, -forth, forth)
-    assert _one_way(replace(data, dq=eight), own) == []
-    (found,) = _one_way(replace(data, dq=np.where([True, False, False], -forth, data.dq)), own)
+    assert one_way([replace(data, dq=eight)], own) == []
+    (found,) = one_way([replace(data, dq=np.where([True, False, False], -forth, data.dq))], own)
     assert found.joint == "j0"
     held = replace(data, dq=forth, q=5e-4 * data.q / np.ptp(data.q, axis=0))
-    assert _one_way(held, own) == []
+    assert one_way([held], own) == []
     resting = np.where(np.arange(1000)[:, None] < 960, 0.0, forth)
-    assert _one_way(replace(data, dq=resting), own) == []
+    assert one_way([replace(data, dq=resting)], own) == []
+    there, back = replace(data, dq=forth), replace(data, dq=np.where([True, False, True], -forth, forth))
+    (found,) = one_way([there, back], own)  # the other recording moves the first and the last joint the other way
+    assert found.joint == "j1" and found.text.startswith("j1: motion in one direction only")
 
 
 @pytest.mark.parametrize(("height", "count", "named"), [(33.0, 2, True), (27.0, 2, False), (300.0, 0, False)])
@@ -262,8 +286,39 @@ def test_all_signals_are_looked_at():
     processed = replace(data, tau=tau, q=q, dq=np.abs(data.dq) + 4.1)
     fit = SimpleNamespace(relative_errors=np.full(3, 10.0))
     causes = [finding.cause for finding in signal_findings(raw, processed, own, fit)]
-    expected = ["faster than its limit", "standstill", "gaps", "saturation", "dead channel", "one way", "spikes"]
-    assert causes == expected
+    assert causes == ["faster than its limit", "standstill", "gaps", "saturation", "dead channel", "spikes"]
+
+
+def test_defects_say_what_became_of_their_samples():
+    """Left out where the processing masks them; else bridged, or, unfiltered, kept."""
+    own, data = machine((np.inf,) * 3), recorded(4000)
+    t, tau = data.t.copy(), data.tau.copy()
+    t[2000:] += 1.0
+    tau[[500, 900, 3000], 2] += 50.0
+    tau[:, 1] = np.minimum(tau[:, 1], 4.6)
+    raw = replace(data, t=t, tau=tau)
+    filtered = Processing(cutoff=3.0).apply(data)
+    fit = SimpleNamespace(relative_errors=np.full(3, 10.0))
+    both = "left out with the filter's reach on both sides"
+
+    def done(processed, *defects):
+        found = signal_findings(raw, replace(processed, defects=defects), own, fit)
+        assert all(f.text.endswith(str(f.values["done"])) for f in found if "done" in f.values)
+        return {f.cause: f.values["done"] for f in found if "done" in f.values}
+
+    gap, repeats = Defect("gap", None, 20.0, 21.0, 99, True), Defect("repeats", None, 5.0, 5.3, 30, True)
+    spike, clipped = Defect("spike", 2, 5.0, 5.0, 1, True), Defect("saturation", 1, 2.0, 3.0, 99, True)
+    assert done(filtered, gap, repeats, spike, clipped) == dict.fromkeys(
+        ("gaps", "repeats", "saturation", "spikes"), both
+    )
+    bridged = {
+        "gaps": "bridged by interpolation",
+        "spikes": "bridged by interpolation",
+        "saturation": "kept as they are",
+    }
+    assert done(filtered, replace(spike, masked=False)) == bridged
+    assert done(filtered, replace(clipped, joint=0)) == bridged  # that of another joint
+    assert done(data) == dict.fromkeys(("gaps", "saturation", "spikes"), "kept as they are")
 
 
 @pytest.mark.parametrize(("share", "named"), [(0.99, False), (1.01, True)])

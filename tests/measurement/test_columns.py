@@ -11,7 +11,7 @@ from casid import load_robot
 from casid.errors import DatasetError
 from casid.measurement import read_dataset
 from casid.measurement._checks import check_against
-from casid.measurement._columns import UNITS, factors
+from casid.measurement._columns import UNITS, factors, torque_notes
 from tests.measurement.conftest import TAU, Q, T, csv
 
 
@@ -104,3 +104,17 @@ def test_time_in_other_units(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="seems to count milliseconds"):
         read_dataset(tmp_path / "r.csv")
     assert read_dataset(tmp_path / "r.csv", time_scale=1).t[1] == 2.0
+
+
+@pytest.mark.claim("of several torque columns the one that is used is said")
+def test_of_several_torque_columns_the_one_used_is_said() -> None:
+    two, wide = np.zeros((4, 2)), np.zeros((4, 3))
+    arrays = {
+        "q": two, "tau_sensor": two, "tau_current": two, "motor_current": two, "torque_limits": wide, "taught": two,
+    }  # fmt: skip
+    (note,) = torque_notes(arrays, {}, "run.npz")
+    assert note == (
+        "run.npz: torques are 'tau_sensor'; there are also tau_current, motor_current (--tau names another)"
+    )
+    assert torque_notes(arrays, {"tau": "tau_sensor"}, "run.npz") == ()
+    assert torque_notes({"q": two, "tau": two}, {}, "run.npz") == ()

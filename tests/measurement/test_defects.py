@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from casid.measurement import Dataset, Processing
-from casid.measurement._defects import Defect, merged, spoiled, time_gaps
+from casid.measurement._defects import Defect, defect_notes, merged, spoiled, time_gaps
 from casid.measurement._processing import measured_is_better
 
 RATE = 500.0
@@ -99,3 +99,11 @@ def test_defects_near_one_another_are_one_and_spoil_the_filters_reach() -> None:
     np.testing.assert_allclose(t[spoiled(merged(spikes, 0.2), 0, t, 0.25)], [0.8, 0.9, 1.0, 1.1, 1.2, 1.3])
     (gap,) = time_gaps(np.delete(t, [7, 8, 9, 10]))
     assert (gap.start, gap.end, gap.samples) == (pytest.approx(0.6), pytest.approx(1.1), 4)
+
+
+def test_counts_of_several_joints_are_of_their_own_samples() -> None:
+    both = [Defect("standstill", k, 0.0, 9.0, 900) for k in (0, 1)]
+    (still,) = defect_notes("run", both, 0.5)
+    assert "joints 1, 2, 1800 torque samples" in still
+    (spike,) = defect_notes("run", [Defect("spike", 0, 1.0, 1.0, 1)], 0.5)
+    assert "joint 1, 1 torque sample, " in spike

@@ -19,7 +19,8 @@ from casid.testing._synthetic import motion
 FRICTION = ("viscous", "coulomb", "offset")
 
 
-@pytest.mark.parametrize("samples", [0.2, 8.0])
+@pytest.mark.claim("a delay beyond the first range of the search is found, not reported at its end")
+@pytest.mark.parametrize("samples", [0.2, 8.0, 40.0])
 def test_a_delay_is_found_to_a_fraction_of_a_sample(samples):
     model = Model(casid.load_robot("kuka_iiwa"), FRICTION)
     truth = model.parameters(model.robot.standard_parameters(), np.tile([2.0, 3.0, 0.5], 7))

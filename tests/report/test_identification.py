@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import casid
 from casid.identification import Checks, Identification, ModelOptions, identify
+from casid.identification.diagnosis._findings import Finding
+from casid.identification.diagnosis._verdict import Verdict
 from casid.report import report_of
-from casid.report._identification import DeterminedSection, SummarySection
+from casid.report._identification import DeterminedSection, SummarySection, VerdictSection
 from casid.report._joints import ErrorsSection, JointTermsSection, joint_names
 from casid.testing._synthetic import recording
 
@@ -50,3 +54,29 @@ def test_sections_without_their_subject_show_nothing(result: Identification) -> 
     (errors,), (terms,) = ErrorsSection(result).tables(), JointTermsSection(result).tables()
     assert errors.row_count == 3 and terms.row_count == 2  # all joints, and their sum
     assert joint_names(result) == ("joint1", "joint2")
+
+
+@pytest.mark.claim(
+    "the verdict's table and the notes say each thing once, and how each recording was processed is printed"
+)
+def test_the_tables_say_each_thing_once(result: Identification) -> None:
+    slow = Finding("unexplained joint", joint="joint2", values={"error": 40.0, "usual": 3.0})
+    still = Finding("standstill", "run", values={"share": 50.0})
+    verdict = Verdict((slow, still), 1.0, 2.0, 3)
+    judged = replace(result, verdict=verdict, notes=("another note", still.text))
+    assert verdict.further != verdict.findings
+    (table,) = VerdictSection(judged).tables()
+    cells = [str(cell) for column in table.columns for cell in column.cells]
+    assert sum(slow.text in cell for cell in cells) == sum(still.text in cell for cell in cells) == 1
+    (summary,) = SummarySection(judged).tables()
+    left, right = ([str(cell) for cell in column.cells] for column in summary.columns)
+    notes = [text for name, text in zip(left, right, strict=True) if name == "note"]
+    assert notes == ["another note"]
+    (chosen,) = (text for name, text in zip(left, right, strict=True) if name == "links")
+    assert result.feasible.believable is not None
+    (origin,) = set(result.feasible.believable.bodies.origins)
+    assert chosen.endswith(f"plausible bodies from: {origin}")
+    steps = [text for name, text in zip(left, right, strict=True) if name == "processing"]
+    assert len(steps) == 1 and steps[0].startswith(f"{judged.datasets[0].name}: ")
+    page = report_of(judged).html({})
+    assert page.count(slow.text.replace("'", "&#x27;")) == 1

@@ -109,8 +109,10 @@ def delay_finding(
         "gain": 100 * lag.gain,
         "seconds": lag.seconds,
     }
-    cause = "torques of another time" if lag.gain >= MOST else "late torques"
-    return [Finding(cause, raw.name, values=values, trial=tried(lag.seconds))]
+    trial = tried(lag.seconds)
+    proven = "late torques" if trial is not None else "unproven delay"
+    cause = "torques of another time" if lag.gain >= MOST else proven
+    return [Finding(cause, raw.name, values=values, trial=trial)]
 
 
 def proven_delay(findings: Sequence[Finding]) -> Finding | None:

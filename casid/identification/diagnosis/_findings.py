@@ -174,6 +174,13 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
             "--delay {seconds:.6f}, or --delay auto",
             wrong=False,
         ),
+        "unproven delay": Cause(
+            "delay",
+            "{recording}: torques lag {what}{lag:.2f} ms ({samples:.1f} samples) behind the positions; taking it out "
+            "lowers the residual by {gain:.1f} %, but parts of the motion are predicted no better: it is kept",
+            "",
+            wrong=False,
+        ),
         "torques of another time": Cause(
             "delay",
             "{recording}: torques lag {what}{lag:.2f} ms ({samples:.1f} samples) behind the positions, and this lag is "
@@ -197,14 +204,20 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
         "gaps": Cause(
             "gaps",
             "{recording}: gaps in time ({count:.0f}, the longest {longest:.3g} s), {share:.2g} % of the samples: "
-            "filters and differences reach over them",
+            "{done}",
             "",
             wrong=False,
         ),
         "saturation": Cause(
             "saturation",
             "{recording}: the torque of joint '{joint}' stays at its extreme {level:.3g} N.m for {share:.2g} % of the "
-            "samples: saturated",
+            "samples: saturated, {done}",
+            "",
+            wrong=False,
+        ),
+        "repeats": Cause(
+            "gaps",
+            "{recording}: {count:.0f} samples repeat the one before, for up to {longest:.3g} s: {done}",
             "",
             wrong=False,
         ),
@@ -234,14 +247,14 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
         ),
         "one way": Cause(
             "one way",
-            "{recording}: {joint}: motion in one direction only, so that Coulomb friction cannot be separated from an "
-            "offset; the smaller sizes were chosen",
-            "record it moving both ways",
+            "{joint}: motion in one direction only, so that Coulomb friction cannot be separated from an offset; the "
+            "smaller sizes were chosen",
+            "",
             wrong=False,
         ),
         "spikes": Cause(
             "outliers",
-            "{recording}: {share:.2g} % of the torques of joint '{joint}' are single spikes",
+            "{recording}: {share:.2g} % of the torques of joint '{joint}' are single spikes: {done}",
             "--method IRLS",
             wrong=False,
         ),
@@ -284,6 +297,13 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
             "masses",
             "masses are not determined by these data: {mass:.3g} kg in all is the most plausible, {low:.3g} to "
             "{high:.3g} kg with 95 %",
+            "",
+            wrong=False,
+            about="links",
+        ),
+        "given bounds": Cause(
+            "links",
+            "bounds that are reached: {what}; without them other links would be chosen",
             "",
             wrong=False,
             about="links",

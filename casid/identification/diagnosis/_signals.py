@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from casid.identification._feasible_fit import FeasibleFit, certified_intervals
 from casid.identification._prediction import HeldOut
 from casid.identification.diagnosis._findings import Finding
 from casid.measurement import Dataset
+from casid.measurement._defects import DefectKind
 from casid.regression import Fit
 from casid.retrieval.plausible._bodies import heaviest
 
@@ -48,15 +50,37 @@ def signal_findings(raw: Dataset, processed: Dataset, robot: Robot, fit: Fit) ->
     fit
         Unconstrained, of all recordings.
     """
-    return [
+    found = [
         *_clock(raw, processed, robot),
         *_rest(raw),
         *_gaps(raw),
+        *_repeats(raw, processed),
         *_saturation(raw, robot),
         *_channels(processed, robot, fit),
-        *_one_way(processed, robot),
         *_spikes(raw, robot),
     ]
+    return [_treated(finding, processed, robot) for finding in found]
+
+
+#: Causes whose samples the processing treats, and what those are called as `casid.measurement.Defect`.
+_DEFECTS: Mapping[str, DefectKind] = {
+    "gaps": "gap", "repeats": "repeats", "saturation": "saturation", "spikes": "spike",
+}  # fmt: skip
+
+
+def _treated(finding: Finding, processed: Dataset, robot: Robot) -> Finding:
+    """The finding with what the processing did to its samples."""
+    if finding.cause not in _DEFECTS:
+        return finding
+    joint = next((k for k, joint in enumerate(robot.coordinates) if joint.name == finding.joint), None)
+    kind = _DEFECTS[finding.cause]
+    own = [d for d in processed.defects if d.kind == kind and (joint is None or d.covers(joint))]
+    if any(defect.masked for defect in own):
+        done = "left out with the filter's reach on both sides"
+    else:
+        as_measured = kind == "saturation" or processed.full is None
+        done = "kept as they are" if as_measured else "bridged by interpolation"
+    return replace(finding, values={**finding.values, "done": done})
 
 
 def _clock(raw: Dataset, processed: Dataset, robot: Robot) -> list[Finding]:
@@ -120,6 +144,18 @@ def _gaps(raw: Dataset) -> list[Finding]:
     return [Finding("gaps", raw.name, values=values)]
 
 
+def _repeats(raw: Dataset, processed: Dataset) -> list[Finding]:
+    """Samples that repeat the one before for longer than interpolation bridges."""
+    own = [defect for defect in processed.defects if defect.kind == "repeats"]
+    if not own:
+        return []
+    count = float(sum(defect.samples for defect in own))
+    values: dict[str, float | str] = {
+        "count": count, "longest": max(d.end - d.start for d in own), "share": 100 * count / len(raw),
+    }  # fmt: skip
+    return [Finding("repeats", raw.name, values=values)]
+
+
 def _saturation(raw: Dataset, robot: Robot) -> list[Finding]:
     """Torques that stay at exactly their extreme while the joint moves."""
     found = []
@@ -160,18 +196,20 @@ def _channels(data: Dataset, robot: Robot, fit: Fit) -> list[Finding]:
     return found
 
 
-def _one_way(data: Dataset, robot: Robot) -> list[Finding]:
-    assert data.dq is not None
+def one_way(datasets: Sequence[Dataset], robot: Robot) -> list[Finding]:
+    """Joints that move in one direction only, in all recordings together, as they are fitted together."""
+    speeds = np.concatenate([data.dq for data in datasets if data.dq is not None])
+    travel = np.max([np.ptp(data.q, axis=0) for data in datasets], axis=0)
     names = []
     for k, joint in enumerate(robot.coordinates):
-        speed = data.dq[:, k]
+        speed = speeds[:, k]
         moving = np.abs(speed) > 1e-3 * max(float(np.abs(speed).max()), 1e-9)
-        if np.ptp(data.q[:, k]) < 1e-3 or moving.mean() < 0.05:
+        if travel[k] < 1e-3 or moving.mean() < 0.05:
             continue
         ahead = float((speed[moving] > 0).mean())
         if max(ahead, 1 - ahead) >= ONE_WAY:
             names.append(joint.name)
-    return [Finding("one way", data.name, ", ".join(names))] if names else []
+    return [Finding("one way", joint=", ".join(names))] if names else []
 
 
 def _spikes(raw: Dataset, robot: Robot) -> list[Finding]:
@@ -214,7 +252,7 @@ def link_findings(
     torques, _ = largest_torques(datasets)
     revolute = np.array([joint.type == "revolute" for joint in robot.coordinates])
     strongest = float(np.where(revolute, torques, 0.0).max(initial=0.0))
-    found += _held(robot, feasible)
+    found += [*_held(robot, feasible), *_given_bounds(robot, feasible)]
     if strongest > 0 and robot.reach and revolute.all() and np.linalg.norm(robot.gravity) > 0:
         limit = heaviest(robot.reach, max(strongest, _rated(robot) / 3.0))
         total = float(masses.sum())
@@ -222,8 +260,8 @@ def link_findings(
             values = {"mass": total, "reach": robot.reach, "torque": strongest, "most": limit}
             found.append(Finding("more than any arm", values=values))
     found += _contradiction(feasible, held_out)
-    whole = mass_intervals(robot, masses.tolist())[0]
     chosen = feasible.believable
+    whole = mass_intervals(robot, masses.tolist(), bodies=None if chosen is None else chosen.bodies)[0]
     if whole.open and chosen is not None and chosen.bodies.boxes.any():
         values = {"mass": whole.value, "low": whole.low, "high": whole.high}
         found.append(Finding("open masses", values=values))
@@ -253,6 +291,14 @@ def _held(robot: Robot, feasible: FeasibleFit) -> list[Finding]:
             Finding("mass at a bound", joint=link.name, values={"most": mass, "low": max(low, 0.0), "high": high})
         )
     return found
+
+
+def _given_bounds(robot: Robot, feasible: FeasibleFit) -> list[Finding]:
+    """Bounds of the description or the caller that the links lie on."""
+    assumed = {f"{link.name} extent" for link in robot.links}
+    assumed |= {f"{link.name} mass" for link in robot.links if not np.isfinite(link.bounds.mass[1])}
+    reached = [b.text for b in feasible.active if b.kind == "constraint" and b.quantity not in assumed]
+    return [Finding("given bounds", values={"what": "; ".join(reached)})] if reached else []
 
 
 def _contradiction(feasible: FeasibleFit, held_out: HeldOut | None) -> list[Finding]:

@@ -29,7 +29,7 @@ from casid.identification.diagnosis._consistent_readings import (
 from casid.identification.diagnosis._delay import MOST, delay_finding
 from casid.identification.diagnosis._findings import Finding, Trial
 from casid.identification.diagnosis._readings import Readings, moving, opposite_axis
-from casid.identification.diagnosis._signals import link_findings, signal_findings
+from casid.identification.diagnosis._signals import link_findings, one_way, signal_findings
 from casid.identification.diagnosis._trial import signed
 from casid.measurement import Dataset
 from casid.regression import Fit
@@ -121,6 +121,11 @@ class Verdict:
             return f"WRONG: {first.text}{advice}{more}"
         return f"{clean}; to be checked: {first.text}{advice}{more}"
 
+    @property
+    def further(self) -> tuple[Finding, ...]:
+        """Findings that no headline gives in full."""
+        return tuple(f for f in self.findings if f.text not in self.line)
+
     def record(self) -> dict[str, object]:
         """Plain values."""
         return {
@@ -142,7 +147,7 @@ def _place(finding: Finding) -> tuple[int, float]:
         return int(not finding.wrong), 0.0
     if finding.cause == "delay taken out":
         return (1 if float(finding.values["gain"]) >= 100.0 * MOST else 4), 0.0
-    share = float(finding.values.get("share", 100.0))
+    share = float(finding.values.get("gain" if finding.kind == "delay" else "share", 100.0))
     return (2 if share >= TOUCHED else 3), -share if "share" in finding.values else 0.0
 
 
@@ -177,6 +182,7 @@ def judge(
     signals: list[Finding] = []
     for one, processed in zip(raw, datasets, strict=True):
         signals += signal_findings(one, processed, robot, fit)
+    signals += one_way(datasets, robot)
     progress(1, 4)
     compared = 0
     found: list[Finding] = []

@@ -2,8 +2,9 @@
 
 Robots are chains of the descriptions that the packages example-robot-data and pybullet ship; other joints are locked.
 Numbers of the method were set on `TUNED`, but for the spread of the masses and the shape of the template bodies: those
-were chosen on `SPREAD` too, so that its eight of the 24 `JUDGED` are no blind judges of them. The recordings hold what
-the model does not: Stribeck and load friction, delayed and noisy torques, quantised positions, lost samples.
+were chosen on `SPREAD` too, so that its eight of the 24 `JUDGED` are no blind judges of them. How masses grow with the
+volume of a link's shape was set on `TUNED` alone. The recordings hold what the model does not: Stribeck and load
+friction, delayed and noisy torques, quantised positions, lost samples.
 
 The humanoid's arm of example-robot-data, once among them, is none: each of its links, of 0.4 to 3 kg, has the unit
 matrix as moments of inertia (`placeholders`).
@@ -160,7 +161,7 @@ class Found:
 
 
 def identified(name: str, seed: int = 0) -> Found:
-    """One robot by the default call, from its kinematics and a recording alone."""
+    """One robot by the default call, from its kinematics, its links' shapes and a recording: no inertial values."""
     robot = robot_of(name)
     data = recorded(robot, seed, designed=seed % 2 == 1)
     try:

@@ -1,0 +1,65 @@
+"""Convex hulls of links' shapes as bodies: volume, centre and moments, in the frames of the links that move."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import casid
+from casid.description._volumes import hull, link_hulls
+
+BOX = np.array(np.meshgrid([0.0, 0.2], [0.0, 0.3], [0.0, 0.6])).reshape(3, -1).T
+URDF = """<robot name="two">
+  <link name="base"><visual><geometry><box size="9 9 9"/></geometry></visual></link>
+  <link name="upper">
+    <visual><origin xyz="0.1 0 0"/><geometry><box size="0.2 0.1 0.1"/></geometry></visual>
+    <visual><origin xyz="0.4 0 0"/><geometry><box size="0.4 0.1 0.1"/></geometry></visual>
+    <collision><geometry><box size="5 5 5"/></geometry></collision>
+  </link>
+  <link name="lower"><collision><geometry><sphere radius="0.1"/></geometry></collision></link>
+  <link name="tip"><visual><geometry><box size="0.1 0.2 0.3"/></geometry></visual></link>
+  <link name="bare"/>
+  <joint name="a" type="revolute"><parent link="base"/><child link="upper"/><axis xyz="0 0 1"/>
+    <limit lower="-1" upper="1" effort="9" velocity="1"/></joint>
+  <joint name="b" type="revolute"><parent link="upper"/><child link="lower"/><origin xyz="0.6 0 0"/><axis xyz="0 1 0"/>
+    <limit lower="-1" upper="1" effort="9" velocity="1"/></joint>
+  <joint name="f" type="fixed"><parent link="lower"/><child link="tip"/>
+    <origin xyz="1 0 0" rpy="0 0 1.5707963267948966"/></joint>
+  <joint name="c" type="revolute"><parent link="lower"/><child link="bare"/><origin xyz="0.3 0 0"/><axis xyz="0 1 0"/>
+    <limit lower="-1" upper="1" effort="9" velocity="1"/></joint>
+</robot>"""
+
+
+def test_a_box_has_its_volume_centre_and_moments() -> None:
+    inside = np.random.default_rng(0).uniform(0.01, 0.19, (50, 3))
+    made = hull(np.vstack([BOX, inside]))
+    assert made is not None and made.volume == pytest.approx(0.036, rel=1e-12)
+    np.testing.assert_allclose(made.centre, [0.1, 0.15, 0.3], rtol=1e-12)
+    np.testing.assert_allclose(made.second, 0.036 * np.diag([0.2, 0.3, 0.6]) ** 2 / 12, atol=1e-15)
+    assert made.length == pytest.approx(0.7)
+    assert hull(BOX[:, [0, 1, 1]]) is None and hull(BOX[:3]) is None  # flat, and too few
+
+
+def test_shapes_belong_to_the_links_that_move(tmp_path: Path) -> None:
+    """Several shapes of a link together, visual before collision ones, those of fixed links where they are fixed."""
+    path = tmp_path / "two.urdf"
+    path.write_text(URDF)
+    upper, lower, bare = link_hulls(casid.load_robot(path))
+    assert upper is not None and upper.volume == pytest.approx(0.006, rel=1e-9)
+    np.testing.assert_allclose(upper.centre, [0.3, 0.0, 0.0], atol=1e-12)
+    along = 0.002 * (0.2**2 / 12 + 0.2**2) + 0.004 * (0.4**2 / 12 + 0.1**2)
+    np.testing.assert_allclose(np.diag(upper.second), [along, 0.006 * 0.01 / 12, 0.006 * 0.01 / 12], rtol=1e-9)
+    ball = 4 / 3 * np.pi * 1e-3
+    assert lower is not None and lower.volume == pytest.approx(0.006 + ball, rel=0.02)  # a ball of facets
+    assert lower.centre[0] == pytest.approx(0.006 / (0.006 + ball), rel=0.02)
+    assert lower.second[0, 0] - lower.second[1, 1] > 0 and bare is None
+    assert link_hulls(casid.load_robot("kuka_iiwa")) == (None,) * 7  # no URDF
+
+
+def test_a_shape_in_another_unit_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "two.urdf"
+    path.write_text(URDF.replace("0.1 0.2 0.3", "100 200 300"))
+    kept = link_hulls(casid.load_robot(path))[1]
+    assert kept is not None and kept.volume < 0.005
