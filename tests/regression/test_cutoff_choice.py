@@ -14,7 +14,7 @@ from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement import Dataset, Processing
-from casid.regression import compress, wls
+from casid.regression import _cutoff_choice, compress, wls
 from casid.regression._cutoff_choice import (
     CANDIDATES,
     _lowest,
@@ -263,3 +263,17 @@ def test_a_source_of_the_velocity_that_is_asked_for_is_taken(model: Model) -> No
     given = replace(data, dq=np.gradient(data.q, data.t, axis=0))
     assert _smoothing(model, given, Processing(velocity="differentiate"), 8.0)[1] == "differentiate"
     assert _smoothing(model, data, Processing(), 8.0)[1] == "auto"
+
+
+def test_all_candidates_are_compared_at_samples_of_the_highest(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two and a half of its periods' worth a second, whatever the cut-off."""
+    counts: list[int] = []
+    fitted = _cutoff_choice.compress
+    monkeypatch.setattr(
+        _cutoff_choice, "compress", lambda m, d, **given: (counts.append(len(d)), fitted(m, d, **given))[1]
+    )
+    data = _thinned(recording(model, 0.01))
+    chosen = _cutoff_choice._climbed(model, data, Processing(trim=0.0), (1.0, 2.0, 8.0), ())
+    assert chosen == 8.0 and len(counts) == 3 and len(set(counts)) == 1
+    every = int(1 / data.period / (2.5 * 8.0))
+    assert counts[0] == pytest.approx(len(data) / every, rel=0.02)
