@@ -265,12 +265,6 @@ def test_the_torque_of_a_counterbalance_is_its_own_and_that_of_the_joint_is_the_
         assert trial.values([("spring", names[1])])[index("ks2")] == pytest.approx(40.0, rel=0.1)
 
 
-def test_motions_that_cannot_be_held_out_have_no_trials(arm):
-    extended, data, _, _, _ = sprung(arm)
-    one = extended.only([0])
-    assert len(one.segments) == 1 and _Trials.of(one, np.ones(2), [data], lambda fit, bounds: None, 5) is None
-
-
 class Stretches(Errors):
     """The same on eight stretches, in two parts; what a spring explains is `only` on the stretches of one part."""
 
