@@ -104,3 +104,7 @@ def test_noise_of_positions_says_what_they_determine(loop, monkeypatch):
         expected = np.linalg.norm(left) / error / np.sqrt(noise.size) / 10.0
         assert asked[-1] == pytest.approx(max(expected, 1e-6), rel=1e-4)
     assert asked[0] > 1e-6 and asked[1] > 20 * asked[0] and asked[2] == 1e-6
+    held = loop.reference + 0.0  # where the reference is met exactly the positions' own unit is taken
+    OutputError(loop, held)._excited(data, beta, held, closed_loop._LastMotion(loop))
+    e = (held - q).ravel()
+    assert asked[-1] == pytest.approx(np.linalg.norm(e - basis @ (basis.T @ e)) / np.sqrt(e.size) / 10.0, rel=1e-4)

@@ -335,16 +335,14 @@ class OutputError(Estimator):
             return full
 
         def residual(x: Array) -> Array:
-            return np.asarray((motions.simulated(whole(x)) - measured)[rows].ravel() / spread)
+            return np.asarray((motions.simulated(whole(x)) - measured)[rows].ravel())
 
         def slope(x: Array) -> Array:
             J = motions.positions(whole(x))[1][rows][:, :, columns]
-            return np.asarray(J.reshape(-1, len(columns)) * scale / spread)
+            return np.asarray(J.reshape(-1, len(columns)) * scale)
 
-        spread = 1.0
-        spread = float(np.sqrt(np.mean(residual(first / scale) ** 2))) or 1.0
         found = least_squares(
-            residual, first / scale, jac=slope, x_scale="jac", max_nfev=self.iterations, xtol=1e-7, ftol=1e-9
+            residual, first / scale, jac=slope, x_scale="jac", max_nfev=self.iterations, xtol=1e-7, ftol=1e-9, gtol=None
         )
         if found.status <= 0:
             raise SolveError(f"CLOE: no convergence in {found.nfev} simulations ({found.message})")
