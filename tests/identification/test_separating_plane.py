@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import casid
+import casid.identification.repair._separating_plane as separating_plane
 from casid.dynamics import Model
 from casid.identification.repair import feasibility_test, nearest_feasible
-from casid.identification.repair._separating_plane import _Face, energy_shares
+from casid.identification.repair._separating_plane import energy_shares
 from casid.inertia import to_standard
 
 
@@ -104,8 +105,8 @@ def test_the_plane_is_as_near_for_small_bodies():
 def test_no_face_holds_a_direction_outside():
     inside = [np.diag([1.0, 0.0]), np.eye(1)]
     units = [[np.diag([1.0, 0.0]), np.zeros((1, 1))], [np.zeros((2, 2)), np.eye(1)]]
-    assert _Face.of(units, inside) is not None
-    assert _Face.of(units, [np.diag([1.0, -0.5]), np.eye(1)]) is None
+    assert separating_plane._Face.of(units, inside) is not None
+    assert separating_plane._Face.of(units, [np.diag([1.0, -0.5]), np.eye(1)]) is None
 
 
 def test_energy_shares_are_means_over_poses():

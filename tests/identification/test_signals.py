@@ -14,7 +14,6 @@ from casid.errors import SolveError
 from casid.identification.diagnosis import _signals
 from casid.identification.diagnosis._signals import (
     CONTRADICTION,
-    WINDOW,
     _channels,
     _clock,
     _gaps,
@@ -304,7 +303,7 @@ def test_spikes_are_apart_from_steps_of_the_torque(robot, joint):
 
 def test_rest_is_looked_for_in_more_than_two_windows():
     data = recorded()
-    window = round(WINDOW / data.period)
+    window = round(_signals.WINDOW / data.period)
 
     def still(count):
         q = np.zeros((count, 3))

@@ -12,7 +12,7 @@ from scipy import stats
 import casid
 from casid.description import Inertial, Joint, Limits, Link, Robot
 from casid.dynamics import Model
-from casid.identification import Checks, ModelOptions, _springs, identify
+from casid.identification import Checks, ModelOptions, identify
 from casid.identification._springs import (
     FALL,
     FoundSpring,
@@ -313,5 +313,7 @@ def test_a_gain_of_two_stretches_has_a_standard_error():
 def test_springs_chosen_on_other_parts_are_better_by_a_standard_error(monkeypatch, sure, found):
     trial = Stretches(a=0.0, b=0.6, c=0.0)
     bare = trial.errors(())
-    monkeypatch.setattr(_springs, "_gain", lambda before, after: (sure if before is bare else 0.0, True))
+    monkeypatch.setattr(
+        "casid.identification._springs._gain", lambda before, after: (sure if before is bare else 0.0, True)
+    )
     assert len(_located(trial, bare, [("spring", name) for name in "abc"])) == found
