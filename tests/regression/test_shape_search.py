@@ -10,7 +10,7 @@ import pytest
 from casid.dynamics import Model
 from casid.dynamics.terms._catalogue import friction_model
 from casid.dynamics.terms._friction import JointFriction
-from casid.regression._rows import lengths
+from casid.regression._rows import lengths, observation_blocks, torques
 from casid.regression.friction import _choice
 from casid.regression.friction._shape_fits import fit_jointly, fit_shapes
 from casid.testing._synthetic import recording
@@ -63,3 +63,12 @@ def test_columns_of_a_choice_are_those_of_links_and_friction():
 
 def test_columns_of_zeros_are_not_scaled():
     np.testing.assert_array_equal(lengths(np.array([4.0, 0.0, 1e-300])), [2.0, 1.0, 1e-150])
+
+
+def test_torques_of_laws_with_memory_are_those_of_the_regressor():
+    arm = Model("spatial_2r").with_friction(_choice._friction([JointFriction(friction_model("dahl"), (0.05,))] * 2, ()))
+    data = recording(Model("spatial_2r"), true_parameters(), samples=100)
+    pi = np.random.default_rng(0).uniform(0.5, 1.0, len(arm.parameter_names))
+    rows = np.concatenate([block for _, block in observation_blocks(arm, data)])
+    assert arm.memories
+    np.testing.assert_allclose(torques(arm, pi, data), rows @ arm.base.values(pi), rtol=1e-8, atol=1e-8)
