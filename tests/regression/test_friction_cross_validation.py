@@ -267,7 +267,7 @@ def test_a_law_is_lawful_by_the_sum_of_its_columns():
     for data in problem.recordings:
         v = data.dq[:, 0]
         tau = np.array(data.tau)
-        tau[:, 0] += 2.0 * np.sign(v) + 3.0 * v - 0.05 * v**3 - 2.0 * np.tanh(v / 0.25)
+        tau[:, 0] += 2.0 * np.sign(v) + 3.0 * v - 2.0 * v**3 - 2.0 * np.tanh(v / 0.25)
         problem.recordings[problem.recordings.index(data)] = replace(data, tau=tau)
     laws = [JointFriction(friction_model("linear")), JointFriction(friction_model("polynomial"))]
     fits = CandidateFits(problem.model, problem.recordings, problem.W, [laws, laws[:1]], NOMINAL, np.ones(2))
