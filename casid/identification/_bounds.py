@@ -180,10 +180,11 @@ def with_link_bounds(
     return built
 
 
-def split_bounds(bounds: Mapping[str, tuple[float, float]]) -> tuple[dict[str, tuple[float, float]], ...]:
+def split_bounds(bounds: Mapping[str, tuple[float, float]] | None) -> tuple[dict[str, tuple[float, float]], ...]:
     """Bounds of links' parameters, and those of joint terms."""
-    links = {name: pair for name, pair in bounds.items() if name.rstrip("0123456789") in STANDARD_NAMES}
-    return links, {name: pair for name, pair in bounds.items() if name not in links}
+    given = bounds or {}
+    links = {name: pair for name, pair in given.items() if name.rstrip("0123456789") in STANDARD_NAMES}
+    return links, {name: pair for name, pair in given.items() if name not in links}
 
 
 def term_bounds(fit: Fit, torques: Array, speeds: Array) -> dict[str, tuple[float, float]]:

@@ -59,7 +59,7 @@ class ConsistentFits:
     def _statement(self) -> Statement:
         build = self.constraints.build
         made = default_bounds(self.robot, self._held) if build == "default" else build
-        return Statement(self.robot, with_link_bounds(made, split_bounds(self.constraints.bounds or {})[0]))
+        return Statement(self.robot, with_link_bounds(made, split_bounds(self.constraints.bounds)[0]))
 
     @cached_property
     def template(self) -> PlausibleBodies:
@@ -78,7 +78,7 @@ class ConsistentFits:
 
     def _problem(self, estimate: Fit, bounds: Bounds | None = None) -> RegressionProblem:
         given = self.constraints
-        limits = {**term_bounds(estimate, *self._largest), **(bounds or {}), **split_bounds(given.bounds or {})[1]}
+        limits = {**term_bounds(estimate, *self._largest), **(bounds or {}), **split_bounds(given.bounds)[1]}
         return RegressionProblem(estimate, given.consistency, given.margin, self._statement, limits, given.prior)
 
     @property

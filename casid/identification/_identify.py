@@ -172,7 +172,7 @@ class _Pipeline:
         chosen = estimator_of(self.estimator)
         if not self.raw:
             raise DatasetError("no recording to identify from")
-        check_bounds(self.robot, self.model, split_bounds(self.constraints.bounds or {})[1])
+        check_bounds(self.robot, self.model, split_bounds(self.constraints.bounds)[1])
         self.progress("processing", 0, 1)
         read = self._read()
         self.progress("friction", 0, 1)
@@ -221,7 +221,7 @@ class _Pipeline:
     def _friction(self, datasets: tuple[Dataset, ...]) -> IdentifiedFriction:
         """The model to fit with its friction."""
         fits = ConsistentFits(self.robot, datasets, self.constraints, self.choice)
-        bounds = split_bounds(self.constraints.bounds or {})[1]
+        bounds = split_bounds(self.constraints.bounds)[1]
         return identified_friction(
             self.robot, datasets, self.model, bounds, lambda estimate: fits.fitted(estimate)[0].beta
         )
@@ -240,7 +240,7 @@ class _Pipeline:
     def _springs(self, fitted: _Fitted, datasets: tuple[Dataset, ...]) -> tuple[FoundSpring, ...]:
         """Springs and counterbalances that the model lacks, where they are looked for."""
         model = fitted.fit.data.model
-        if not self.model.springs or self.model.friction not in ("linear", "static", "auto") or not fitted.path.steps:
+        if not self.model.springs or self.model.friction not in ("linear", "static", "auto"):
             return ()
         if not fitted.path.price or any(term.name in (*SPRING, *COUNTERBALANCE) for term in model.terms):
             return ()
@@ -321,7 +321,6 @@ class _Pipeline:
         self, datasets: tuple[Dataset, ...], feasible: FeasibleFit, kept: HeldOut | None, fits: ConsistentFits
     ) -> Verdict | None:
         """The verdict, if asked for."""
-        given = self.constraints
         if not self.checks.verdict:
             return None
         self.progress("other readings", 0, 4)
@@ -333,7 +332,7 @@ class _Pipeline:
             kept,
             lambda done, total: self.progress("other readings", done, total),
             lambda estimate: fits.fitted(estimate)[0],
-            self.choice.believable and given.prior is None and given.consistency == "full",
+            fits.choosing,
         )
 
 

@@ -20,6 +20,7 @@ from types import MappingProxyType
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import null_space
 
 from casid.description import Robot
 from casid.dynamics import Model
@@ -383,8 +384,4 @@ def _thickened(parameters: Array, margins: list[float]) -> Array:
 
 def complement(matrix: Array) -> Array:
     """Orthonormal basis of what the columns of a matrix cannot reach."""
-    if not matrix.shape[1]:
-        return np.eye(matrix.shape[0])
-    U, s, _ = np.linalg.svd(matrix)
-    rank = int((s > 1e-10 * s[0]).sum()) if len(s) and s[0] > 0 else 0
-    return np.asarray(U[:, rank:])
+    return np.asarray(null_space(matrix.T, rcond=1e-10)) if matrix.shape[1] else np.eye(matrix.shape[0])

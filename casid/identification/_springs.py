@@ -128,8 +128,6 @@ def search(
     try:
         extended = compress(model.like(terms=(*model.terms, *terms)), datasets)
         trial = _Trials.of(extended, np.asarray(base.weights), datasets, problem_of, folds)
-        if trial is None:
-            return ()
         bare = trial.errors(())
         kinds = [[key for key in every if key[0] == kind] for kind in ("counterbalance", "spring")]
         whole = min((keys for keys in kinds if keys), key=lambda keys: float(trial.errors(keys).sum()))
@@ -251,12 +249,10 @@ class _Trials:
         datasets: Sequence[Dataset],
         problem_of: Callable[[Fit, Bounds], Priced],
         folds: int,
-    ) -> _Trials | None:
-        """``None`` where the motion is too short to keep a part of it."""
+    ) -> _Trials:
+        """The motion has a stretch at least for each part."""
         count, rank = len(data.segments), data.base.rank
         folds = min(folds, count)
-        if folds < 2:
-            return None
         priced = problem_of(wls(data), _bounds(data))
         columns = data.base.K[:, priced.problem.columns]
         parts = np.arange(count) % folds

@@ -296,5 +296,8 @@ def _whole(segments: Sequence[Segment], n: int) -> tuple[Array, ...]:
 
 def _alike(one: CompressedData, other: CompressedData) -> bool:
     """Whether two compressions have the same recordings, cut alike."""
-    counts = [[s.counts.tolist() for s in data.segments] for data in (one, other)]
-    return one.datasets == other.datasets and counts[0] == counts[1]
+    return one.datasets == other.datasets and _cuts(one) == _cuts(other)
+
+
+def _cuts(data: CompressedData) -> list[list[int]]:
+    return [segment.counts.tolist() for segment in data.segments]

@@ -84,16 +84,15 @@ def _of_one(model: Model, data: Dataset, processing: Processing, others: Sequenc
     """The processing of one recording; the others help where it is too short."""
     bottom, top = _lowest(model, [data]), HIGHEST / data.period
     ladder = [c for c in CANDIDATES if bottom <= c <= top]
-    lower = [c for c in CANDIDATES if others and _lowest(model, [data, *others]) <= c <= top]
-    if len(ladder) < 2 and len(lower) < 2:
+    lower = [c for c in CANDIDATES if others and _lowest(model, [data, *others]) <= c < bottom and c <= top]
+    if len(lower) + len(ladder) < 2:
         return processing
     try:
         data = _thinned(_middle(data))
-        cutoff = _climbed(model, data, processing, ladder, ()) if len(ladder) > 1 else None
-        if (cutoff is None or cutoff == ladder[0]) and lower and lower[0] < bottom:
-            cutoff = _climbed(model, data, processing, lower, [_thinned(_middle(other)) for other in others])
-        if cutoff is None:
-            return processing
+        cutoff = _climbed(model, data, processing, ladder, ()) if ladder else None
+        if cutoff is None or (lower and cutoff == ladder[0]):
+            rest = [_thinned(_middle(other)) for other in others]
+            cutoff = _climbed(model, data, processing, [*lower, *ladder], rest)
         motion, velocity = _smoothing(model, data, processing, cutoff)
     except CasidError:
         return processing
@@ -145,16 +144,21 @@ REASON = "the highest below which the model explains the torques"
 
 def _lowest(model: Model, recordings: Sequence[Dataset]) -> float:
     """Lowest candidate of the first recording that all together determine [Hz]."""
-    lengths = [float(data.t[-1] - data.t[0]) for data in recordings]
-    joints = [data.n if data.mask is None else int(data.mask.any(axis=0).sum()) for data in recordings]
-    torques = sum(length * max(count, 1) for length, count in zip(lengths, joints, strict=True))
-    return max(PER_PARAMETER * model.base.rank / (2.0 * torques), FEWEST_PERIODS / lengths[0])
+    torques = 0.0
+    for data in recordings:
+        joints = data.n if data.mask is None else int(data.mask.any(axis=0).sum())
+        torques += _duration(data) * max(joints, 1)
+    return max(PER_PARAMETER * model.base.rank / (2.0 * torques), FEWEST_PERIODS / _duration(recordings[0]))
+
+
+def _duration(data: Dataset) -> float:
+    return float(data.t[-1] - data.t[0])
 
 
 def _middle(data: Dataset) -> Dataset:
     """The middle of a long recording."""
-    spare = float(data.t[-1] - data.t[0]) - LONGEST
-    return data if spare <= 0 else data.between(float(data.t[0]) + spare / 2, float(data.t[-1]) - spare / 2)
+    first = float(data.t[0]) + (_duration(data) - LONGEST) / 2
+    return data if first <= data.t[0] else data.between(first, first + LONGEST)
 
 
 def _climbed(

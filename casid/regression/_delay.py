@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.polynomial.chebyshev import chebpts1
 from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import BarycentricInterpolator, CubicSpline
 from scipy.optimize import minimize_scalar
@@ -21,7 +22,7 @@ from scipy.optimize import minimize_scalar
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement import Dataset
-from casid.regression._rows import observation_blocks
+from casid.regression._rows import lengths, observation_blocks
 
 Array = NDArray[np.float64]
 
@@ -98,11 +99,10 @@ def estimate_delay(
 
 def _within(model: Model, recordings: Sequence[Dataset], w: Array, rate: float, reach: float, count: int) -> Delay:
     """The delay of least residual within ``reach`` [s], from torques at so many nodes."""
-    nodes = reach * np.cos(np.pi * (np.arange(count) + 0.5) / count)
+    nodes = reach * chebpts1(count)
     rank = model.base.rank
     G, independent = _products(model, recordings, w, nodes, rate)
-    scale = np.sqrt(np.diagonal(G))
-    scale = np.where(scale > 0, scale, 1.0)
+    scale = lengths(np.diagonal(G))
     G = G / np.outer(scale, scale)
     A, cross = G[:rank, :rank] + RIDGE * np.eye(rank), G[:rank, rank:]
     left = (G[rank:, rank:] - cross.T @ np.linalg.solve(A, cross)) * np.outer(scale[rank:], scale[rank:])

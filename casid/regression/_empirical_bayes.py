@@ -26,7 +26,7 @@ from casid.errors import DatasetError
 from casid.measurement import Dataset
 from casid.regression._compress import CompressedData, compress
 from casid.regression._fit import wls
-from casid.regression._rows import torques
+from casid.regression._rows import lengths, torques
 from casid.regression._state_noise import StateNoise, state_noise, torque_rate
 from casid.regression._statistics import ResidualNoise
 
@@ -98,11 +98,10 @@ def shrunk(model: Model, datasets: Dataset | Sequence[Dataset], priors: Collecti
     data = compress(model, recordings)
     first = wls(data)
     pi = np.asarray(np.linalg.lstsq(model.base.K, first.beta, rcond=None)[0])
-    sizes = {key: 1.0 / max(float(first.weights[key[1]]), 1e-12) for key in groups}
     left = _left(model, pi, recordings)
     for _ in range(ROUNDS):
         data = compress(model, [replace(d, mask=kept) for d, kept in zip(recordings, left.moving, strict=True)])
-        pi, sizes = _fitted(data, left.weights / np.sqrt(left.inflation), groups, sizes)
+        pi, sizes = _fitted(data, left.weights / np.sqrt(left.inflation), groups)
         left = _left(model, pi, recordings)
     return Shrunk(pi, left.weights, left.correlation, sizes, left.inflation, left.state)
 
@@ -141,18 +140,18 @@ def _left(model: Model, pi: Array, recordings: Sequence[Dataset]) -> _Left:
     for e, dq, rate in zip(plain, velocities, rates, strict=True):
         kept = np.isfinite(e) & (np.abs(dq) >= state.speed)
         moving.append(kept)
-        scale = np.where(state.size > 0, state.size, 1.0)
-        left = np.where(kept, e / np.hypot(1.0, state.timing / scale * rate), 0.0)
+        late = np.divide(state.timing, state.size, out=np.zeros(model.n), where=state.size > 0)
+        left = np.where(kept, e / np.hypot(1.0, late * rate), 0.0)
         squares += (left**2).sum(axis=0)
         products += (left[1:] * left[:-1]).sum(axis=0)
         count += kept.sum(axis=0)
         pairs += (kept[1:] & kept[:-1]).sum(axis=0)
         residuals.append(np.where(kept, left, np.nan))
     sure = squares > 0.0
-    weights = np.where(sure, np.sqrt(count / np.where(sure, squares, 1.0)), 0.0)
+    weights = np.sqrt(np.divide(count, squares, out=np.zeros(model.n), where=sure))
     noise = ResidualNoise.of([left * weights for left in residuals])
-    share = np.where(sure, squares, 1.0) / np.maximum(count, 1.0) * np.maximum(pairs, 1.0)
-    correlation = np.clip(products / share, 0.0, 1.0 - 1.0 / np.maximum(count, 2.0))
+    share = np.divide(products * weights**2, pairs, out=np.zeros(model.n), where=pairs > 0)
+    correlation = np.clip(share, 0.0, 1.0 - 1.0 / np.maximum(count, 2.0))
     return _Left(weights, correlation, noise.inflation(), state, moving)
 
 
@@ -160,15 +159,14 @@ def _fitted(
     data: CompressedData,
     weights: Array,
     groups: Mapping[tuple[str, int], Sequence[int]],
-    sizes: dict[tuple[str, int], float],
 ) -> tuple[Array, dict[tuple[str, int], float]]:
     """Posterior mean of all parameters and the groups' standard deviations of largest marginal likelihood."""
     R, rho, _ = data.stacked(weights)
     A = R @ data.base.K
     chosen = [column for columns in groups.values() for column in columns]
     others = np.setdiff1d(np.arange(A.shape[1]), chosen)
-    lengths = np.linalg.norm(A[:, others], axis=0)
-    flat = A[:, others] / np.where(lengths > 0, lengths, 1.0)
+    units = lengths((A[:, others] ** 2).sum(axis=0))
+    flat = A[:, others] / units
     U, s, _ = np.linalg.svd(flat, full_matrices=False)
     U = U[:, s > 1e-9 * s[0]]
     own = A[:, chosen] - U @ (U.T @ A[:, chosen])  # the flat prior's parameters integrated out
@@ -176,7 +174,7 @@ def _fitted(
     places = np.repeat(np.arange(len(groups)), [len(columns) for columns in groups.values()])
     members = np.bincount(places)
     scale = 1.0 / np.maximum([weights[joint] for _, joint in groups], 1e-12)
-    s_g: Array = np.array([sizes[key] for key in groups])
+    s_g: Array = scale
     mean: Array = np.zeros(len(chosen))
     for _ in range(STEPS):
         root = s_g[places]
@@ -184,12 +182,12 @@ def _fitted(
         mean = root * (inner @ (root * g))
         gamma = np.maximum(members - np.bincount(places, np.diag(inner)), 1e-12)
         new = np.sqrt(np.bincount(places, mean**2) / gamma).clip(SMALLEST * scale, LARGEST * scale)
-        done = np.abs(new - s_g).max() <= TOLERANCE * s_g.max()
+        done = np.linalg.norm(new - s_g) <= TOLERANCE * np.linalg.norm(s_g)
         s_g = new
         if done:
             break
     pi: Array = np.zeros(A.shape[1])
     pi[chosen] = mean
     rest = np.linalg.lstsq(flat, rho - A[:, chosen] @ mean, rcond=1e-9)[0]
-    pi[others] = rest / np.where(lengths > 0, lengths, 1.0)
+    pi[others] = rest / units
     return pi, dict(zip(groups, s_g.tolist(), strict=True))

@@ -200,6 +200,11 @@ def pattern(function: ca.Function) -> NDArray[np.bool_]:
     return np.array(ca.DM(sparse.sparsity_out(0), 1.0).full() != 0.0)
 
 
+def lengths(squares: Array) -> Array:
+    """Lengths of columns by which they are divided, from their sums of squares; 1 for columns of zeros."""
+    return np.asarray(np.sqrt(np.where(squares > 0, squares, 1.0)))
+
+
 def fitted(model: Model) -> bool:
     """Whether the model has shapes that were fitted to data: code compiled for it would not be used again."""
     return any(term.fitted for term in model.terms)
@@ -270,8 +275,8 @@ class SegmentedFactors:
         self._factors = [_Factor(len(place)) for place in places]
         self._counts = np.zeros(len(places), dtype=np.int64)
         self._done: list[Segment] = []
-        self._edges = np.zeros(2, dtype=int)
-        self._current = 0
+        self._edges: NDArray[np.intp]
+        self._current: int
         self._recording = -1
 
     def begin(self, samples: int, segments: int) -> None:
@@ -333,7 +338,7 @@ class _Factor:
     def __init__(self, columns: int) -> None:
         self._work = np.zeros((columns + CHUNK, columns), order="F")
         self._columns = columns
-        self._filled = 0  # the first rows hold the factor so far
+        self._filled = columns  # the first rows hold the factor so far
 
     def add(self, block: Array, columns: NDArray[np.intp], tau: Array, raw: Array, factor: Array | None) -> int:
         for first in range(0, len(block), CHUNK):
@@ -351,9 +356,6 @@ class _Factor:
         return len(block)
 
     def _reduce(self) -> None:
-        if self._filled < self._columns:
-            self._work[self._filled : self._columns] = 0.0
-            self._filled = self._columns
         used = self._work[: self._filled]
         used[:, :] = lapack.dgeqrf(used, lwork=64 * self._columns)[0]
         lower = np.tril_indices(self._columns, -1)
@@ -364,7 +366,7 @@ class _Factor:
         """The factor; a new one begins."""
         self._reduce()
         R = np.array(self._work[: self._columns])
-        self._filled = 0
+        self._work[: self._columns] = 0.0
         return R
 
 

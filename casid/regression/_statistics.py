@@ -161,15 +161,15 @@ def disagreement(data: CompressedData, weights: Array, columns: Sequence[int], b
             normals.append(rows[:, columns].T @ rows[:, columns])
     if len(scores) < 2:
         return 0.0
-    inverse = np.linalg.pinv(np.sum(normals, axis=0), hermitian=True)
+    inverse = np.linalg.pinv(np.sum(normals, axis=0))
     taken = sum(float(np.sum((inverse @ part) * (inverse @ part).T)) for part in normals)
     moved = np.array(scores) @ inverse
     measured = float(np.trace(np.linalg.solve(covariance, moved.T @ moved)))
     return measured / max(len(columns) - taken, 0.1 * len(columns))
 
 
-#: Longest block: 2^LEVELS samples.
-LEVELS = 10
+#: Lengths of blocks: 1, 2, 4 ... 1024 samples.
+LEVELS = 11
 #: Fewest blocks (counted over all joints) of a level that is used.
 ENOUGH = 60
 #: Equations that the usual variance counts for.
@@ -194,16 +194,16 @@ class ResidualNoise:
     _blocks: Array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._pending = np.zeros((LEVELS + 1, self.joints))
-        self._waiting = np.zeros(LEVELS + 1, dtype=bool)
-        self._squares, self._blocks = np.zeros(LEVELS + 1), np.zeros(LEVELS + 1)
+        self._pending = np.zeros((LEVELS, self.joints))
+        self._waiting = np.zeros(LEVELS, dtype=bool)
+        self._squares, self._blocks = np.zeros(LEVELS), np.zeros(LEVELS)
 
     @classmethod
     def of(cls, residuals: Sequence[Array]) -> ResidualNoise:
         """Of whole residuals, weighted, each of shape (N, joints): no block reaches from one into the next."""
         made = cls(residuals[0].shape[1])
         for blocks in residuals:
-            for level in range(LEVELS + 1):
+            for level in range(LEVELS):
                 made._squares[level] += float(np.nansum(blocks**2))
                 made._blocks[level] += np.isfinite(blocks).sum()
                 even = len(blocks) // 2 * 2
@@ -213,7 +213,7 @@ class ResidualNoise:
     def update(self, residual: Array) -> None:
         """One sample, weighted, shape (joints,)."""
         block = residual
-        for level in range(LEVELS + 1):
+        for level in range(LEVELS):
             counted = block[np.isfinite(block)]
             self._squares[level] += counted @ counted
             self._blocks[level] += len(counted)
@@ -230,7 +230,7 @@ class ResidualNoise:
 
     def inflation(self, samples: float = np.inf) -> float:
         """Of the variance of a mean over so many samples, against independent ones; at least 1."""
-        sizes = 2.0 ** np.arange(LEVELS + 1)
+        sizes = 2.0 ** np.arange(LEVELS)
         known = (self._blocks >= ENOUGH) & (sizes <= max(samples, 1.0))
         if not known.any() or self._squares[0] <= 0.0:
             return 1.0
@@ -270,8 +270,8 @@ class Batches:
     """
 
     def __init__(self, samples: int, size: int, correlation: float = 1.0) -> None:
-        independent = samples / max(correlation, 1.0)
-        self._samples, self._count = max(samples, 1), int(np.clip(independent // LEAST, FEWEST, MOST))
+        independent = samples / correlation
+        self._samples, self._count = samples, int(np.clip(independent // LEAST, FEWEST, MOST))
         self._scores = np.zeros((self._count + 1, size))
         self._outer = np.zeros((self._count + 1, size, size))  # P
         self._inner = np.zeros((self._count + 1, size, size))  # Q
@@ -281,7 +281,7 @@ class Batches:
         """Samples that follow: Z, shape (N, joints, size), and e, shape (N, joints); zero where they do not count."""
         place = (self._done + np.arange(len(rows)) + 0.5) * self._count / self._samples
         self._done += len(rows)
-        batch = np.minimum(place.astype(int), self._count - 1)
+        batch = place.astype(int)
         angle = np.pi / 2 * (place - batch)
         joints, size = rows.shape[1:]
         for b in np.unique(batch):
@@ -397,5 +397,5 @@ def _white_variance(values: Array) -> Array:
     differences = np.diff(values, DIFFERENCES, axis=0)
     spread = 1.4826 * np.median(np.abs(differences), axis=0)
     usual = np.abs(differences) <= OUTLYING * np.where(spread > 0, spread, np.inf)
-    squares = np.where(usual, differences**2, 0.0).sum(axis=0) / np.maximum(usual.sum(axis=0), 1)
+    squares = np.where(usual, differences**2, 0.0).sum(axis=0) / usual.sum(axis=0)
     return np.asarray(squares / comb(2 * DIFFERENCES, DIFFERENCES))

@@ -141,3 +141,27 @@ def test_the_kind_of_errors_that_is_there_is_taken(joints):
             found = _bounded_are_likelier(U, y, owner, _uniform_draws(U, y, owner))
             right[kind] += found is (kind == "uniform")
     assert right["normal"] >= 9 and right["uniform"] >= 8
+
+
+@pytest.mark.parametrize("d", [1, 4])
+def test_the_integral_needs_no_exact_covariance(d):
+    """A density four times as wide as what is given for it: the Student distribution's tails reach it."""
+    found = _integral(lambda z: -0.5 * (z**2).sum(axis=1) / 4.0, np.zeros(d), np.eye(d))
+    assert found == pytest.approx(d / 2 * np.log(8 * np.pi), abs=0.12)
+
+
+def test_draws_with_a_mass_that_is_not_positive_give_no_intervals(monkeypatch):
+    monkeypatch.setattr(module, "_bounded_are_likelier", lambda *given: True)
+    stack = held(np.random.default_rng(1), uniform)
+    every = {}
+
+    def drawn(U, y, owner):
+        every["z"] = U.T @ y + 1e-3 * np.random.default_rng(0).normal(size=(50, U.shape[1]))
+        return every["z"]
+
+    monkeypatch.setattr(module, "_uniform_draws", drawn)
+    assert bounded_load(stack, 0.9) is not None
+    monkeypatch.setattr(
+        module, "_uniform_draws", lambda U, y, owner: np.where(np.arange(50)[:, None] == 7, -1.0, 1.0) * every["z"]
+    )
+    assert bounded_load(stack, 0.9) is None

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import casid
+import casid.identification.repair._separating_plane as separating_plane
 from casid.dynamics import Model
 from casid.identification.repair import feasibility_test, nearest_feasible
 from casid.identification.repair._separating_plane import energy_shares
@@ -90,3 +91,31 @@ def test_energy_shares_are_positive_for_every_body_that_moves():
         x = np.zeros(70)
         x[10 * link : 10 * link + 10] = to_standard(1.0, [0.1, -0.2, 0.05], np.diag([0.02, 0.03, 0.04]))
         assert shares @ x > 0
+
+
+def test_the_plane_is_as_near_for_small_bodies():
+    robot = casid.load_robot("three_link")
+    base = Model(robot).base
+    beta = base.K @ np.concatenate([to_standard(1e-6, [0.1, 0.2, 0.3], np.diag([0.1, 0.2, 0.25]) * 1e-6)] * 3)
+    beta[base.row("Lxy3")] += 2e-6
+    found = nearest_feasible(robot, base.K, beta, margin=0.0)
+    assert found.plane.distance == pytest.approx(found.distance, rel=1e-3)
+
+
+def test_no_face_holds_a_direction_outside():
+    inside = [np.diag([1.0, 0.0]), np.eye(1)]
+    units = [[np.diag([1.0, 0.0]), np.zeros((1, 1))], [np.zeros((2, 2)), np.eye(1)]]
+    assert separating_plane._Face.of(units, inside) is not None
+    assert separating_plane._Face.of(units, [np.diag([1.0, -0.5]), np.eye(1)]) is None
+
+
+def test_energy_shares_are_means_over_poses():
+    robot = casid.load_robot("spatial_2r")
+    model = Model(robot)
+    poses = np.random.default_rng(1).uniform(-np.pi, np.pi, (400, 2))
+    x = np.concatenate([to_standard(1.0, [0.3, -0.2, 0.1], np.diag([0.2, 0.3, 0.4]))] * 2)
+    traces = [float(np.trace(model.mass_matrix(q, x).full())) for q in poses]
+    assert np.std(traces) > 0.05 * np.mean(traces)
+    assert energy_shares(robot) @ x == pytest.approx(np.mean(traces), abs=3 * np.std(traces) / np.sqrt(16))
+    far = np.abs(float(np.trace(model.mass_matrix(np.full(2, np.pi), x).full())) - np.mean(traces))
+    assert far > 1.2 * np.std(traces)

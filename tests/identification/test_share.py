@@ -144,3 +144,14 @@ def test_an_exact_fit_has_no_error_and_no_deviation():
     found, _ = Stretches({share: [0.0] * 4 for share in SHARES}, [100.0] * 4).chosen()
     assert max(step.error for step in found.steps) < 1e-100
     assert all(np.isfinite([step.error, step.deviation]).all() for step in found.steps)
+
+
+def test_without_torques_nothing_is_held_out():
+    found, _ = Stretches({share: [1.0] * 4 for share in SHARES}, [0.0] * 4).chosen()
+    assert found.steps == () and found.share == fixed(None).share == 0.05 and fixed(0.2).share == 0.2
+
+
+def test_progress_counts_the_parts_that_are_done(model, noisy):
+    done = []
+    chosen_share(compress(model, noisy), wls, lambda fit, shares: {0.1: fit.beta}, 3, done.append)
+    assert done == [1, 2, 3]

@@ -10,7 +10,9 @@ import pytest
 
 import casid
 from casid.description import Joint, Link, Robot
+from casid.errors import SolveError
 from casid.identification._feasible_fit import ActiveBound
+from casid.identification.diagnosis import _signals
 from casid.identification.diagnosis._signals import (
     CONTRADICTION,
     _channels,
@@ -352,3 +354,71 @@ def test_spikes_are_apart_from_steps_of_the_torque(robot, joint):
         tau[500::1000, joint] += 5.0
     found = _spikes(Dataset(t, waves, tau), robot)
     assert [f.joint for f in found] == ([] if joint is None else [robot.coordinates[joint].name])
+
+
+def test_rest_is_looked_for_in_more_than_two_windows():
+    data = recorded()
+    window = round(_signals.WINDOW / data.period)
+
+    def still(count):
+        q = np.zeros((count, 3))
+        q[-1] = 1.0
+        return Dataset(data.t[:count], q, data.tau[:count])
+
+    assert [f.cause for f in _rest(still(2 * window + 1))] == ["standstill"]
+    assert _rest(still(2 * window)) == _rest(still(window // 2)) == []
+
+
+def test_the_usual_change_counts_falling_torques_too():
+    """A sawtooth that falls by a hundredth and jumps back is spiked by what is small against the jump."""
+    column = 1.0 - 0.01 * (np.arange(1000) % 100)
+    column[[250, 750]] += 0.9
+    tau = np.column_stack([np.arange(1000.0), column, np.arange(1000.0)])
+    (found,) = _spikes(replace(recorded(), tau=tau), machine())
+    assert found.joint == "j1"
+
+
+def test_weak_arms_are_judged_by_their_torques_too(robot, noisy, feasible):
+    heavy = np.array(feasible().standard_parameters)
+    heavy[9::10] += 500.0
+    weak = replace(noisy, tau=0.5 * noisy.tau / np.abs(noisy.tau).max())
+    assert "more than any arm" in causes(robot, [weak], feasible(standard_parameters=heavy), None, False)
+    none = replace(noisy, tau=0.0 * noisy.tau)
+    assert causes(robot, [none], feasible(standard_parameters=heavy), None, False) == []
+
+
+def test_links_that_were_chosen_are_the_most_plausible(robot, noisy, feasible):
+    chosen = SimpleNamespace(bodies=SimpleNamespace(boxes=np.zeros(7, dtype=bool)), gap=0.0)
+    assert causes(robot, [noisy], feasible(believable=chosen), None, True) == []
+
+
+@pytest.mark.parametrize("proven", [(1.5, 8.0), (-0.1, np.inf), None])
+def test_a_mass_at_a_default_bound_is_named_with_its_proven_range(robot, noisy, feasible, monkeypatch, proven):
+    """Not where the description itself has such a bound."""
+    asked = []
+
+    def intervals(fit, without):
+        asked.append(list(without))
+        if proven is None:
+            raise SolveError("no range", None)
+        return SimpleNamespace(entries=[SimpleNamespace(low=proven[0], high=proven[1])])
+
+    monkeypatch.setattr(_signals, "certified_intervals", intervals)
+    name = robot.links[2].name
+    reached = SimpleNamespace(kind="constraint", quantity=f"{name} extent")
+    bodies = [SimpleNamespace(mass=float(k)) for k in range(len(robot.links))]
+    fit = feasible(active=(reached, SimpleNamespace(kind="cone", quantity=f"{robot.links[0].name} mass")))
+    fit.link_parameters = bodies
+    (found,) = link_findings(robot, [noisy], fit, None, False)
+    low, high = (0.0, np.inf) if proven is None else (max(proven[0], 0.0), proven[1])
+    assert (found.cause, found.joint, found.values) == (
+        "mass at a bound",
+        name,
+        {"most": 2.0, "low": low, "high": high},
+    )
+    assert asked == [[f"{name} mass", f"{name} extent"]]
+    joints = list(robot.joints)
+    k = [joint.link.name for joint in joints].index(name)
+    bounded = replace(joints[k].link, bounds=replace(joints[k].link.bounds, mass=(0.0, 9.0)))
+    joints[k] = replace(joints[k], link=bounded)
+    assert link_findings(replace(robot, joints=tuple(joints)), [noisy], fit, None, False) == []

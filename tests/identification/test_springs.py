@@ -265,12 +265,6 @@ def test_the_torque_of_a_counterbalance_is_its_own_and_that_of_the_joint_is_the_
         assert trial.values([("spring", names[1])])[index("ks2")] == pytest.approx(40.0, rel=0.1)
 
 
-def test_motions_that_cannot_be_held_out_have_no_trials(arm):
-    extended, data, _, _, _ = sprung(arm)
-    one = extended.only([0])
-    assert len(one.segments) == 1 and _Trials.of(one, np.ones(2), [data], lambda fit, bounds: None, 5) is None
-
-
 class Stretches(Errors):
     """The same on eight stretches, in two parts; what a spring explains is `only` on the stretches of one part."""
 
@@ -305,3 +299,21 @@ def test_springs_are_located_with_the_errors_of_parts_they_were_not_chosen_on():
     assert [one.joint for one in both] == ["b", "a"] and len({(one.before, one.after, one.sure) for one in both}) == 1
     assert _located(Stretches(a=0.0, b=0.1, c=0.0), bare, every) == ()  # sure, and too little
     assert _located(Stretches(only=0, a=0.0, b=0.6, c=0.0), bare, every) == ()  # on one part of the motion alone
+
+
+def test_a_gain_of_two_stretches_has_a_standard_error():
+    before, after = np.array([1.0, 1.2]), np.array([0.5, 0.7])
+    gain = np.log(before / after)
+    sure, _ = _gain(before, after)
+    assert sure == pytest.approx(gain.mean() / (np.std(gain, ddof=1) / np.sqrt(2)))
+    assert _gain(before[:1], after[:1]) == (0.0, False)
+
+
+@pytest.mark.parametrize(("sure", "found"), [(0.9, 0), (1.1, 1), (1.9, 1)])
+def test_springs_chosen_on_other_parts_are_better_by_a_standard_error(monkeypatch, sure, found):
+    trial = Stretches(a=0.0, b=0.6, c=0.0)
+    bare = trial.errors(())
+    monkeypatch.setattr(
+        "casid.identification._springs._gain", lambda before, after: (sure if before is bare else 0.0, True)
+    )
+    assert len(_located(trial, bare, [("spring", name) for name in "abc"])) == found

@@ -14,7 +14,7 @@ from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement import Dataset, Processing
-from casid.regression import compress, wls
+from casid.regression import _cutoff_choice, compress, wls
 from casid.regression._cutoff_choice import (
     CANDIDATES,
     _lowest,
@@ -263,3 +263,41 @@ def test_a_source_of_the_velocity_that_is_asked_for_is_taken(model: Model) -> No
     given = replace(data, dq=np.gradient(data.q, data.t, axis=0))
     assert _smoothing(model, given, Processing(velocity="differentiate"), 8.0)[1] == "differentiate"
     assert _smoothing(model, data, Processing(), 8.0)[1] == "auto"
+
+
+def test_all_candidates_are_compared_at_samples_of_the_highest(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two and a half of its periods' worth a second, whatever the cut-off."""
+    counts: list[int] = []
+    fitted = _cutoff_choice.compress
+    monkeypatch.setattr(
+        _cutoff_choice, "compress", lambda m, d, **given: (counts.append(len(d)), fitted(m, d, **given))[1]
+    )
+    data = _thinned(recording(model, 0.01))
+    chosen = _cutoff_choice._climbed(model, data, Processing(trim=0.0), (1.0, 2.0, 8.0), ())
+    assert chosen == 8.0 and len(counts) == 3 and len(set(counts)) == 1
+    every = int(1 / data.period / (2.5 * 8.0))
+    assert counts[0] == pytest.approx(len(data) / every, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("others", "climbed", "asked"),
+    [(True, 4.5, [[3.0, 4.5]]), (True, 3.0, [[3.0, 4.5], [1.5, 2.0, 3.0, 4.5]]), (False, 3.0, [[3.0, 4.5]])],
+)
+def test_the_other_recordings_help_where_the_lowest_own_candidate_is_taken(
+    model: Model, monkeypatch: pytest.MonkeyPatch, others: bool, climbed: float, asked: list[list[float]]
+) -> None:
+    """Alone from 3 Hz on, with the others from 1.5; up to a fifth of the rate."""
+    data = recording(model, 0.01).between(0.0, 2.0)
+    ladders: list[tuple[list[float], int]] = []
+
+    def climb(model: Model, data: Dataset, processing: Processing, ladder: list[float], rest: list[Dataset]) -> float:
+        ladders.append((list(ladder), len(rest)))
+        return climbed if len(ladders) == 1 else 2.0
+
+    monkeypatch.setattr(_cutoff_choice, "HIGHEST", 5.0 * data.period)
+    monkeypatch.setattr(_cutoff_choice, "_lowest", lambda model, every: 3.0 if len(every) == 1 else 1.5)
+    monkeypatch.setattr(_cutoff_choice, "_climbed", climb)
+    monkeypatch.setattr(_cutoff_choice, "_smoothing", lambda model, data, processing, cutoff: (9.0, "auto"))
+    found = _cutoff_choice._of_one(model, data, Processing(), [data, data] if others else [])
+    assert ladders == [(ladder, 2 * (k > 0)) for k, ladder in enumerate(asked)]
+    assert found.cutoff == 9.0 and found.torque_cutoff == (climbed if len(asked) == 1 else 2.0)

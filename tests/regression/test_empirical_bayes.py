@@ -19,6 +19,7 @@ from casid.measurement import Dataset
 from casid.regression import compress, shrunk, wls
 from casid.regression._empirical_bayes import _fitted, _left
 from casid.regression._rows import torques
+from casid.regression._state_noise import torque_rate
 from casid.regression._statistics import ResidualNoise
 from casid.testing._synthetic import motion
 
@@ -122,7 +123,7 @@ def test_widths_are_at_mackay_s_fixed_point(planar):
         if term.prior is not None:
             groups.setdefault((term.prior, joint), []).append(column)
     weights = np.array([3.0, 2.0, 4.0])
-    pi, sizes = _fitted(data, weights, groups, dict.fromkeys(groups, 0.5))
+    pi, sizes = _fitted(data, weights, groups)
     R, rho, _ = data.stacked(weights)
     A = R @ arm.base.K
     chosen = [c for columns in groups.values() for c in columns]
@@ -199,3 +200,15 @@ def test_a_joint_without_torques_has_no_weight(planar):
     mask[:, 1] = False
     left = _left(arm, np.zeros(len(arm.parameter_names)), [replace(recorded, mask=mask)])
     assert left.weights[1] == 0.0 == left.correlation[1] and (left.weights[[0, 2]] > 0).all()
+
+
+def test_an_error_of_timing_does_not_count_as_size(planar):
+    """Residuals of which a part grows with the torques' rate: the weights are those of the other part."""
+    arm, recorded = planar
+    rng = np.random.default_rng(5)
+    pi = rng.normal(size=len(arm.parameter_names))
+    tau = torques(arm, pi, recorded)
+    late = 0.02 * torque_rate(tau, recorded.t) * rng.normal(size=tau.shape)
+    left = _left(arm, pi, [replace(recorded, tau=tau + 0.05 * rng.normal(size=tau.shape) + late)])
+    assert (left.state.timing > 0.005).all()
+    assert left.weights == pytest.approx(1 / left.state.size, rel=0.15)

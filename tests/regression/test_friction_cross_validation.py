@@ -267,10 +267,23 @@ def test_a_law_is_lawful_by_the_sum_of_its_columns():
     for data in problem.recordings:
         v = data.dq[:, 0]
         tau = np.array(data.tau)
-        tau[:, 0] += 2.0 * np.sign(v) + 3.0 * v - 0.05 * v**3 - 2.0 * np.tanh(v / 0.25)
+        tau[:, 0] += 2.0 * np.sign(v) + 3.0 * v - 2.0 * v**3 - 2.0 * np.tanh(v / 0.25)
         problem.recordings[problem.recordings.index(data)] = replace(data, tau=tau)
     laws = [JointFriction(friction_model("linear")), JointFriction(friction_model("polynomial"))]
     fits = CandidateFits(problem.model, problem.recordings, problem.W, [laws, laws[:1]], NOMINAL, np.ones(2))
     _, table = fits.run()
     (row,) = (row for row in table if row.law == "polynomial")
     assert row.physical
+
+
+@pytest.mark.parametrize(("gain", "taken"), [(0.015, False), (0.025, True)])
+def test_a_sure_gain_below_two_in_a_hundred_is_not_worth_a_parameter(monkeypatch, gain, taken):
+    problem = Problem(0, 0.3)
+    fits = problem.fits(np.ones(2))
+    folds = _folds(range(12))
+    counts = np.array([fits._counts[fold.test, 1].sum() for fold in folds])
+    every = gain + 1e-4 * np.arange(-2.5, 3.0)
+    held = np.array([np.ones(6), 1.0 - every, np.full(6, 9.0)]) * counts
+    trained = np.array([np.ones(6), np.full(6, 0.1), np.full(6, 9.0)])
+    monkeypatch.setattr(fits, "_errors", lambda *given: (held, trained, [True, True, True]))
+    assert (fits._best(1, [], folds)[0] == 1) == taken

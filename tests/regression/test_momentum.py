@@ -15,6 +15,7 @@ from casid.measurement import Dataset
 from casid.regression import compress_momentum, wls
 from casid.regression._fit import ols
 from casid.regression._momentum import modulating_function, momentum_regressor, overlap
+from casid.testing._synthetic import recording
 
 
 @pytest.fixture(scope="module", params=["kuka_iiwa", "tx40"])
@@ -199,3 +200,14 @@ def test_steps_may_differ_by_a_hundredth(late, refused):
         compress_momentum(model, even, width=1.98)
     with pytest.raises(DatasetError, match="fewer than 5 samples; take a wider one"):
         compress_momentum(model, even, width=0.02)
+
+
+@pytest.mark.parametrize("every", [3, 40])
+def test_equations_count_by_how_far_their_functions_overlap(every):
+    arm = Model("spatial_2r")
+    data = recording(arm, np.ones(20), samples=300)
+    made = compress_momentum(arm, data, width=0.2, every=every)
+    half = round(0.2 / data.period / 2)
+    h, _ = modulating_function(half, data.period)
+    np.testing.assert_allclose(made.correlation, overlap(h, every))
+    np.testing.assert_array_equal(made.counts, [-(-(300 - 2 * half) // every)] * 2)

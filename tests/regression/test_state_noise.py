@@ -90,3 +90,12 @@ def test_residuals_of_nothing_have_no_deviation():
     found = state_noise([e], [dq], [np.ones((200, 2))], [lambda v: 0.0 * v])
     for values in (found.size, found.speed, found.timing):
         np.testing.assert_array_equal(values, np.zeros(2))
+
+
+def test_residuals_beyond_the_band_are_no_friction_at_rest():
+    """A band of 1 does not explain residuals of 50: no speed is taken, however small the others are."""
+    rng = np.random.default_rng(3)
+    dq, e = np.ones((400, 1)), 0.1 * rng.normal(size=(400, 1))
+    dq[:30], e[:30] = 1e-4, 50.0 * rng.choice([-1.0, 1.0], (30, 1))
+    found = state_noise([e], [dq], [np.zeros((400, 1))], [lambda v: np.sign(v)])
+    assert found.speed[0] == 0.0 and found.size[0] == pytest.approx(np.sqrt(np.mean(e**2)))

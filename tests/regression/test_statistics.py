@@ -342,3 +342,13 @@ def test_blocks_are_as_long_as_a_thousand_samples():
     drift = np.repeat(np.random.default_rng(4).normal(size=(8, 3)), 4096, axis=0)
     found = ResidualNoise.of([drift])
     assert found.inflation() == pytest.approx(1024.0) and found.inflation(600.0) == pytest.approx(512.0)
+
+
+def test_samples_count_as_independent_unless_told_otherwise():
+    rng = np.random.default_rng(7)
+    Z, e = rng.normal(size=(2000, 1, 3)), rng.normal(size=(2000, 1))
+    plain, one, two = Batches(2000, 3), Batches(2000, 3, 1.0), Batches(2000, 3, 2.0)
+    for made in (plain, one, two):
+        made.add(Z, e)
+    np.testing.assert_array_equal(plain.covariance(), one.covariance())
+    assert not np.allclose(plain.covariance(), two.covariance(), rtol=1e-3)

@@ -22,6 +22,7 @@ from casid.dynamics.terms import JointTerm
 from casid.errors import DatasetError
 from casid.files._words import comma_numbers
 from casid.measurement import Dataset
+from casid.regression._rows import lengths
 
 Array = NDArray[np.float64]
 
@@ -115,12 +116,11 @@ class Readings:
         joints = np.flatnonzero(sizes > 1e-3 * sizes.max(initial=0.0))
         if not len(joints):
             return 0.0
-        lengths = np.linalg.norm(regressor.reshape(-1, regressor.shape[2]), axis=0)
-        scaled = regressor / np.where(lengths > 0, lengths, 1.0)
+        scaled = regressor / lengths((regressor**2).sum(axis=(0, 1)))
         factors: list[Array] = []
         for k in joints:
             rows = np.column_stack([scaled[:, k], torque[:, k]])[self.mask[:, k]] / sizes[k]
-            factors.append(np.asarray(np.linalg.qr(rows, mode="r")) / np.sqrt(max(len(rows), 1)))
+            factors.append(np.asarray(np.linalg.qr(rows, mode="r")) / np.sqrt(len(rows)))
         left = np.ones(len(joints))
         for _ in range(TURNS):
             stacked = np.vstack([f / w for f, w in zip(factors, left, strict=True)])

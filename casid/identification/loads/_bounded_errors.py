@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
 from casid.identification.loads._equations import DETERMINED, LoadStack
+from casid.regression._rows import lengths
 
 Array = NDArray[np.float64]
 
@@ -44,8 +45,7 @@ def bounded_load(
     owner = np.repeat(np.arange(len(joints)), [len(rows) for rows in joints])
     if (band > 0).all():
         A, y, owner = A / band[:, None], y / band, np.zeros(len(y), dtype=np.int64)
-    lengths = np.linalg.norm(A, axis=0)
-    scale = np.where(lengths > 0, lengths, 1.0)
+    scale = lengths((A**2).sum(axis=0))
     U, s, Vt = np.linalg.svd(A / scale, full_matrices=False)
     sure = s > DETERMINED * s[0]
     U, W = U[:, sure], s[sure, None] * Vt[sure] * scale  # A x = U z with z = W x

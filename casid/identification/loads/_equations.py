@@ -14,7 +14,7 @@ from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.inertia._parameters import STANDARD_NAMES
 from casid.measurement import Dataset
-from casid.regression._rows import filtered_blocks, motion
+from casid.regression._rows import filtered_blocks, lengths, motion
 from casid.regression._state_noise import Resting
 
 Array = NDArray[np.float64]
@@ -67,8 +67,7 @@ def load_intervals(
     R: Array, x: Array, tolerance: float, wider: Mapping[str, float] | None = None
 ) -> dict[str, tuple[float, float]]:
     """Intervals of the ellipsoid ``||R (z - x)||^2 <= tolerance``; ``wider`` multiplies the tolerance by quantity."""
-    lengths = np.linalg.norm(R, axis=0)
-    scale = np.where(lengths > 0, lengths, 1.0)
+    scale = lengths((R**2).sum(axis=0))
     _, s, Vt = np.linalg.svd(R / scale, full_matrices=True)
     values = np.zeros(R.shape[1])
     values[: len(s)] = s
@@ -266,8 +265,7 @@ class LoadStack:
         factors = self.factors()
         x = self._least_squares(factors, np.ones(len(factors)))
         sizes = np.array([np.linalg.norm(f[:, :-1] @ x - f[:, -1]) for f in factors])
-        rms = sizes / np.sqrt(np.maximum(self.samples, 1))
-        self.weights = np.where(rms > 0, 1.0 / np.where(rms > 0, rms, 1.0), 0.0)
+        self.weights = np.divide(np.sqrt(self.samples), sizes, out=np.zeros_like(sizes), where=sizes > 0)
         stack = np.vstack([*(w * f for w, f in zip(self.weights, factors, strict=True)), self.known])
         R: Array = np.asarray(np.linalg.qr(stack, mode="r"))
         width = stack.shape[1]
@@ -298,8 +296,7 @@ class LoadStack:
         """
         width = self._whole.shape[1] - 1
         R = self._whole[:width, :width]
-        lengths = np.linalg.norm(R, axis=0)
-        scale = np.where(lengths > 0, lengths, 1.0)
+        scale = lengths((R**2).sum(axis=0))
         _, s, Vt = np.linalg.svd(R / scale, full_matrices=False)
         sure = s > DETERMINED * s[0]
         root = (Vt[sure].T / s[sure]) / scale[:, None]
@@ -333,8 +330,7 @@ class LoadStack:
 
     def _least_squares(self, factors: Sequence[Array], weights: Array) -> Array:
         stack = np.vstack([w * f for w, f in zip(weights, factors, strict=True)])
-        lengths = np.linalg.norm(stack[:, :-1], axis=0)
-        scale = np.where(lengths > 0, lengths, 1.0)
+        scale = lengths((stack[:, :-1] ** 2).sum(axis=0))
         return np.asarray(np.linalg.lstsq(stack[:, :-1] / scale, stack[:, -1], rcond=1e-10)[0] / scale)
 
     def errors(self, x: Array) -> tuple[float, float]:

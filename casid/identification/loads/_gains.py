@@ -23,6 +23,7 @@ from casid.errors import DatasetError
 from casid.identification.loads._equations import combined, load_stack
 from casid.identification.loads._payload import Payload, payload
 from casid.measurement import Dataset
+from casid.regression._rows import lengths
 
 Array = NDArray[np.float64]
 
@@ -139,8 +140,7 @@ def _each(
 
 def _least_norm(A: Array, b: Array) -> tuple[Array, Array]:
     """Least squares of least norm with scaled columns, and the deviations of its unknowns for residuals of size 1."""
-    lengths = np.linalg.norm(A, axis=0)
-    scale = np.where(lengths > 0, lengths, 1.0)
+    scale = lengths((A**2).sum(axis=0))
     U, s, Vt = np.linalg.svd(A / scale, full_matrices=False)
     sure = s > 1e-9 * s[0]
     x = Vt[sure].T @ ((U[:, sure].T @ b) / s[sure]) / scale

@@ -20,6 +20,7 @@ from casid.dynamics._derived import rk4_step
 from casid.errors import DatasetError, SolveError
 from casid.measurement import Dataset
 from casid.regression._fit import BEYOND, EXCITATION_TOLERANCE, Fit, joint_weights, wls
+from casid.regression._rows import lengths
 from casid.regression._statistics import Batches
 from casid.regression.estimators._estimator import Estimator, Observations
 
@@ -54,7 +55,7 @@ def loop_sensitivities(loop: ClosedLoop, states: Array, beta: Array) -> Array:
     A, B = np.empty((steps, size, size)), np.empty((rank, steps, size))
     for first in range(0, steps, CHUNK):
         part = slice(first, min(first + CHUNK, steps))
-        F = _chained(loop, states[part], loop.references[part], beta, -(-steps // CHUNK))
+        F = _chained(loop, states[part], loop.references[part], beta)
         A[part], B[:, part] = F[:, :, :size], F[:, :, size:].transpose(2, 0, 1)
     band = np.zeros((2 * size, steps * size), order="F")
     band[0] = 1.0
@@ -100,14 +101,11 @@ def _control(loop: ClosedLoop) -> ca.Function:
     return ca.Function("control", [x, r], [ca.densify(tau), ca.densify(ca.jacobian(tau, x)), new], {"cse": True})
 
 
-def _chained(loop: ClosedLoop, states: Array, references: Array, beta: Array, chunks: int) -> Array:
-    """``[dF/dx, dF/dbeta]`` of the control steps from these states, shape (steps, states, states + rank).
-
-    ``chunks``: how many such stretches there are.
-    """
+def _chained(loop: ClosedLoop, states: Array, references: Array, beta: Array) -> Array:
+    """``[dF/dx, dF/dbeta]`` of the control steps from these states, shape (steps, states, states + rank)."""
     use = loop.slope_functions
     n, (count, size) = loop.model.n, states.shape
-    samples = 4 * loop.substeps * chunks * count
+    samples = 4 * loop.substeps * len(loop.reference)
     torque, slope, remembered = evaluate_batch(use.control, states, references)
     tau, wide = torque[:, :, 0], size + len(beta)
     h = loop.period / loop.substeps
@@ -262,24 +260,24 @@ class _LastMotion:
 
     def __init__(self, loop: ClosedLoop) -> None:
         self._loop = loop
-        self._motion: tuple[bytes, Array] = (b"", np.empty(0))
-        self._slopes: tuple[bytes, tuple[Array, Array]] = (b"", (np.empty(0), np.empty(0)))
+        self._motion: dict[bytes, Array] = {}
+        self._slopes: dict[bytes, tuple[Array, Array]] = {}
 
     def simulated(self, beta: Array) -> Array:
         """Positions."""
         key = beta.tobytes()
-        if key == self._slopes[0]:
-            return self._slopes[1][0]
-        if key != self._motion[0]:
-            self._motion = key, self._loop.simulate(beta).q
-        return self._motion[1]
+        if key in self._slopes:
+            return self._slopes[key][0]
+        if key not in self._motion:
+            self._motion = {key: self._loop.simulate(beta).q}
+        return self._motion[key]
 
     def positions(self, beta: Array) -> tuple[Array, Array]:
         """Positions and their derivatives, see `ClosedLoop.positions`."""
         key = beta.tobytes()
-        if key != self._slopes[0]:
-            self._slopes = key, self._loop.positions(beta)
-        return self._slopes[1]
+        if key not in self._slopes:
+            self._slopes = {key: self._loop.positions(beta)}
+        return self._slopes[key]
 
 
 @dataclass(frozen=True)
@@ -337,16 +335,14 @@ class OutputError(Estimator):
             return full
 
         def residual(x: Array) -> Array:
-            return np.asarray((motions.simulated(whole(x)) - measured)[rows].ravel() / spread)
+            return np.asarray((motions.simulated(whole(x)) - measured)[rows].ravel())
 
         def slope(x: Array) -> Array:
             J = motions.positions(whole(x))[1][rows][:, :, columns]
-            return np.asarray(J.reshape(-1, len(columns)) * scale / spread)
+            return np.asarray(J.reshape(-1, len(columns)) * scale)
 
-        spread = 1.0
-        spread = float(np.sqrt(np.mean(residual(first / scale) ** 2))) or 1.0
         found = least_squares(
-            residual, first / scale, jac=slope, x_scale="jac", max_nfev=self.iterations, xtol=1e-7, ftol=1e-9
+            residual, first / scale, jac=slope, x_scale="jac", max_nfev=self.iterations, xtol=1e-7, ftol=1e-9, gtol=None
         )
         if found.status <= 0:
             raise SolveError(f"CLOE: no convergence in {found.nfev} simulations ({found.message})")
@@ -392,9 +388,8 @@ class OutputError(Estimator):
         R = np.asarray(np.linalg.qr(rows, mode="r"))
         # what the best small change of the parameters leaves is noise
         e = (measured - q).ravel()
-        lengths = np.linalg.norm(rows, axis=0)
-        X = rows / np.where(lengths > 0, lengths, 1.0)
+        X = rows / lengths((rows**2).sum(axis=0))
         left = e - X @ np.linalg.lstsq(X, e, rcond=1e-10)[0]
         moved = float(np.linalg.norm(measured - self.loop.reference)) or 1.0
-        noise = float(np.linalg.norm(left)) / moved / np.sqrt(max(len(e), 1)) / BEYOND
+        noise = float(np.linalg.norm(left)) / moved / np.sqrt(len(e)) / BEYOND
         return regroup(R, data.model.base.names, max(EXCITATION_TOLERANCE, noise))

@@ -99,7 +99,7 @@ class Observations:
 
     def batches(self, size: int) -> Batches:
         """Empty batches for the scores of so many parameters at all samples."""
-        correlation = float(np.max(self.compressed.correlation, initial=1.0))
+        correlation = float(np.max(self.compressed.correlation))
         return Batches(sum(len(data) for data in self.datasets), size, correlation)
 
 

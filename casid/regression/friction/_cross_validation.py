@@ -8,10 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
+from scipy.stats import sem
 
 from casid.dynamics import Model
 from casid.dynamics.terms._friction import JointFriction
 from casid.measurement import Dataset
+from casid.regression._rows import lengths
 from casid.regression.friction._dictionary import Dictionary, friction_columns, loads_of
 
 Array = NDArray[np.float64]
@@ -127,13 +129,10 @@ class CandidateFits:
 
     def _scale(self) -> None:
         """Columns of unit length, all joints' inertial columns alike."""
-        lengths = np.sqrt(
-            sum(w**2 * np.diagonal(G.sum(axis=0))[: self._rank] for w, G in zip(self.weights, self._grams, strict=True))
-        )
-        self._lengths = lengths = np.where(lengths > 0, lengths, 1.0)
+        squares = [np.diagonal(G.sum(axis=0)) for G in self._grams]
+        self._lengths = lengths(self.weights**2 @ [each[: self._rank] for each in squares])
         for k, G in enumerate(self._grams):
-            own = np.sqrt(np.diagonal(G.sum(axis=0))[self._rank : -1])
-            scale = np.concatenate([lengths, np.where(own > 0, own, 1.0), [1.0]])
+            scale = np.concatenate([self._lengths, lengths(squares[k][self._rank : -1]), [1.0]])
             self._grams[k] = G / np.outer(scale, scale)
             own = scale[self._rank : -1]
             self._signs[k] = [P / own[p] for P, p in zip(self._signs[k], self._dictionaries[k].places, strict=True)]
@@ -216,14 +215,13 @@ class CandidateFits:
                 best[name] = i
         ranked = sorted(best.values(), key=lambda i: (self._options[k][i].law.complexity, mean[i]))
         winner = next((i for i in ranked if lawful[i]), next((i for i in ranked if self._plain(k, i)), ranked[0]))
-        per_fold = held / np.maximum(counts, 1.0)
         active = counts > 0
+        per_fold = held[:, active] / counts[active]
         for i in ranked:
             if not lawful[i] or ranked.index(i) <= ranked.index(winner):
                 continue
-            gain = (per_fold[winner] - per_fold[i])[active]
-            error = float(np.std(gain, ddof=1) / np.sqrt(len(gain))) if len(gain) > 1 else 0.0
-            earned = mean[i] <= (1 - LEAST_GAIN) * mean[winner] and gain.mean() > STANDARD_ERRORS * error
+            gain = per_fold[winner] - per_fold[i]
+            earned = mean[i] < (1 - LEAST_GAIN) * mean[winner] and gain.mean() > STANDARD_ERRORS * sem(gain)
             if earned and self._informative(k, winner, i, trained):
                 winner = i
         left = (len(folds) - 1) * counts.sum()
@@ -308,7 +306,7 @@ def _folds(stretches: Sequence[int]) -> list[_Fold]:
 
 def _lawful(torques: Array) -> bool:
     """Whether no torque is against its sign by more than a small share of the largest."""
-    return bool(torques.min(initial=0.0) >= -AGAINST * np.abs(torques).max(initial=0.0))
+    return bool(torques.min(initial=0.0) >= -AGAINST * torques.max(initial=0.0))
 
 
 def _ridged(G: Array) -> Array:

@@ -163,7 +163,7 @@ def _together(dictionaries: Sequence[Dictionary]) -> ca.Function:
     edges = np.cumsum([0, *(d.function.size1_in(5) for d in dictionaries)]).tolist()
     memory = ca.SX.sym("memory", edges[-1])
     made = [
-        d.function(*(x[k] for x in inputs), memory[a:b] if b > a else ca.SX(0, 1))
+        d.function(*(x[k] for x in inputs), memory[a:b])
         for k, (d, a, b) in enumerate(zip(dictionaries, edges, edges[1:], strict=False))
     ]
     return ca.Function("columns", [*inputs, memory], [ca.vertcat(*made)])

@@ -29,7 +29,7 @@ from casid.errors import DatasetError, SolveError
 from casid.measurement import Dataset
 from casid.regression._compress import compress
 from casid.regression._fit import Fit, wls
-from casid.regression._rows import filtered_blocks, motion, observation_blocks, sampling_period
+from casid.regression._rows import filtered_blocks, lengths, motion, observation_blocks, sampling_period
 
 Array = NDArray[np.float64]
 
@@ -94,7 +94,7 @@ def fit_shapes(
     low, high, first = (np.concatenate([np.asarray(x, dtype=float) for x in v]) for v in (lower, upper, start))
     reduced = _Reduced(columns, W, tau, weights, low, high - low, np.cumsum([0, *(len(theta) for theta in start)]))
     if not len(low):
-        return reduced.shapes(np.zeros(0), 1)
+        return reduced.shapes(low, 1)
     inside = np.clip((first - low) / (high - low), 1e-6, 1 - 1e-6)
     found = least_squares(
         reduced.residual, inside, jac=reduced.jacobian, bounds=(0.0, 1.0), xtol=TOLERANCE, ftol=TOLERANCE,
@@ -179,12 +179,11 @@ class _Reduced:
         for k, c in enumerate(C):
             X[self._rows[k], :rank] = self._weights[k] * self._W[k]
             X[self._rows[k], widths[k] : widths[k + 1]] = self._weights[k] * c
-        lengths = np.linalg.norm(X, axis=0)
-        lengths[lengths == 0] = 1.0
-        U, s, Vt = np.linalg.svd(X / lengths, full_matrices=False)
+        units = lengths((X**2).sum(axis=0))
+        U, s, Vt = np.linalg.svd(X / units, full_matrices=False)
         sure = s > 1e-10 * s[0]
         basis = U[:, sure]
-        x = (Vt[sure].T / s[sure]) @ (basis.T @ self._target) / lengths
+        x = (Vt[sure].T / s[sure]) @ (basis.T @ self._target) / units
         residual = self._target - basis @ (basis.T @ self._target)
         return _Point(residual, basis, [x[a:b] for a, b in itertools.pairwise(widths)], slopes)
 
@@ -269,10 +268,9 @@ def velocity_function(law: FrictionLaw, derivative: bool = False) -> ca.Function
     """
     v, theta = ca.SX.sym("v"), ca.SX.sym("theta", len(law.shape))
     other = [ca.SX.sym(name) for name in ("q", "ddq", "load", "signal")]
-    shapes = ca.vertsplit(theta) if len(law.shape) else []
     other.append(ca.SX.sym("memory", law.memory))
     signals = JointSignals(0, other[0], v, other[1], ca.sign(v), *other[2:])
-    columns = ca.vertcat(*law.columns(signals, shapes))
+    columns = ca.vertcat(*law.columns(signals, ca.vertsplit(theta)))
     if any(symbol.numel() and ca.depends_on(columns, symbol) for symbol in other):
         raise DatasetError(f"friction '{law.name}' depends on more than the velocity")
     made = ca.jacobian(columns, theta) if derivative else columns
@@ -375,10 +373,10 @@ def _function(law: FrictionLaw, deadband: float) -> ca.Function:
     """``(q, dq, ddq, signal, z, dz/dtheta, theta) -> (columns, their derivatives)``, behind each other."""
     q, dq, ddq, signal = (ca.SX.sym(name) for name in ("q", "dq", "ddq", "signal"))
     theta = ca.SX.sym("theta", len(law.shape))
-    sign = ca.sign(dq) * (ca.fabs(dq) >= deadband) if deadband else ca.sign(dq)
+    sign = ca.sign(dq) * (ca.fabs(dq) >= deadband)
     z, slopes = ca.SX.sym("z", law.memory), ca.SX.sym("slopes", law.memory, len(law.shape))
     signals = JointSignals(0, q, dq, ddq, sign, ca.SX(0), signal, z)
-    columns = ca.vertcat(*law.columns(signals, ca.vertsplit(theta) if len(law.shape) else []))
+    columns = ca.vertcat(*law.columns(signals, ca.vertsplit(theta)))
     derivatives = ca.jacobian(columns, theta) + ca.jacobian(columns, z) @ slopes
     made = ca.vertcat(columns, ca.vec(ca.densify(derivatives)))
     return ca.Function("columns", [q, dq, ddq, signal, z, slopes, theta], [ca.densify(made)])

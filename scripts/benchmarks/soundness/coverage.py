@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 from joblib import Parallel, delayed
 
+from benchmarks.learning.load import arrays
 from benchmarks.measure import Measure
 from benchmarks.real import loads
 from casid.identification.loads import OnlineLoad, TorqueErrors
@@ -38,7 +39,7 @@ def _recursive(run: int) -> list[bool]:
     model, truth = loads.arm()
     data = loads.recorded(truth, _SECONDS, run, loads.Condition("on line"))
     online = Online(model, np.full(model.n, 1 / loads.NOISE))
-    online.update(data.q, data.dq, data.ddq, data.tau, data.t)
+    online.update(*arrays(data), data.t)
     low, high = online.estimate().intervals.T
     exact = model.base.values(truth)
     return list((low <= exact) & (exact <= high))
@@ -54,7 +55,7 @@ def _load_on_line(run: int) -> list[bool]:
     errors = TorqueErrors(correlation=_CORRELATION)
     body = to_standard(1.0, [0.2, 0.0, 0.0], 0.01 * np.eye(3))
     online = OnlineLoad(model, truth, np.full(model.n, 1 / loads.NOISE), body, errors=errors)
-    online.update(data.q, data.dq, data.ddq, data.tau, data.t)
+    online.update(*arrays(data), data.t)
     low, high = online.estimate().interval
     return [low <= mass <= high]
 

@@ -1,0 +1,74 @@
+"""Settings that are not given, and limits: what they mean is what the documentation says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from casid.dynamics import Model
+from casid.dynamics.terms._catalogue import friction_model
+from casid.dynamics.terms._friction import JointFriction
+from casid.regression import compress, estimators, wls
+from casid.regression._cutoff_choice import CANDIDATES
+from casid.regression._fit import irls
+from casid.regression._reverse_engineering import Estimate
+from casid.regression.friction._dictionary import Dictionary
+from casid.testing._synthetic import recording
+from problems.spatial_2r import true_parameters
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    arm = Model("spatial_2r")
+    data = recording(arm, true_parameters(), samples=300, noise=0.1)
+    return arm, replace(data, tau_raw=data.tau + np.array([3.0, 0.0]))
+
+
+def test_errors_are_of_filtered_torques_unless_raw_ones_are_asked_for(recorded):
+    arm, data = recorded
+    made = compress(arm, data)
+    beta = wls(made).beta
+    for of in (lambda *raw: made.rms(beta, *raw), lambda *raw: made.relative_errors(beta, *raw)[1]):
+        np.testing.assert_array_equal(of(), of(False))
+        assert of(True)[0] > 2 * of()[0] and of(True)[1] == pytest.approx(of()[1])
+
+
+def test_reweighting_goes_on_until_weights_hardly_change(recorded):
+    arm, data = recorded
+    tau = np.array(data.tau)
+    tau[::7] += 5.0
+    outlying = replace(data, tau=tau)
+    start = wls(compress(arm, outlying))
+    beta = irls(outlying, start).beta
+    exact, once = (irls(outlying, start, 50, tolerance=tolerance).beta for tolerance in (1e-12, 1.0))
+    size = np.abs(exact - once).max()
+    assert size > 1e-3 and np.abs(beta - exact).max() < 0.05 * size
+
+
+def test_values_within_thirty_percent_are_reliable(recorded):
+    base = recorded[0].base
+    values = np.ones(base.rank)
+    sd = np.where(np.arange(base.rank) % 2, 0.29, 0.31)
+    made = Estimate(base, values, sd, 1.0, 0.0, 10)
+    np.testing.assert_array_equal(made.reliable(), np.arange(base.rank) % 2 == 1)
+    np.testing.assert_array_equal(made.reliable(15.0), np.zeros(base.rank, dtype=bool))
+
+
+def test_cutoffs_that_are_tried_climb_by_about_a_half():
+    assert all(1.3 < above / below < 1.57 for below, above in pairwise(CANDIDATES))
+
+
+def test_signs_of_friction_are_checked_up_to_the_largest_speed():
+    law = Dictionary(0, [JointFriction(friction_model("linear"))])
+    assert law.signs(2.0, 0.0, limit=2.1)[0][:, 0].max() == pytest.approx(2.1)
+    assert law.signs(2.0, 0.0)[0][:, 0].max() == pytest.approx(3.0)
+
+
+def test_estimators_under_their_earlier_names_are_found():
+    with pytest.warns(DeprecationWarning, match="casid.control.CascadedDrive"):
+        assert estimators.CascadedDrive.__name__ == "CascadedDrive"
+    with pytest.raises(AttributeError, match="has no attribute 'NoSuchEstimator'"):
+        estimators.NoSuchEstimator  # noqa: B018

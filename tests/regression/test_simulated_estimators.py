@@ -1,0 +1,110 @@
+"""When estimators from simulation stop, what they weigh, and what their positions determine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import casid
+from casid.control import PD
+from casid.dynamics import Model
+from casid.dynamics.terms._friction import friction_terms
+from casid.errors import DatasetError
+from casid.measurement import Dataset, Processing
+from casid.regression import wls
+from casid.regression._statistics import MeasurementNoise
+from casid.regression.estimators import ClosedLoop, InstrumentalVariables, MaximumLikelihood, Observations, OutputError
+from casid.regression.estimators import _closed_loop as closed_loop
+from casid.testing._synthetic import motion, recording
+from problems.spatial_2r import true_parameters
+
+
+@pytest.fixture(scope="module")
+def arm() -> Model:
+    return Model(casid.load_robot("spatial_2r"), ("viscous", "offset"))
+
+
+@pytest.fixture(scope="module")
+def exact(arm):
+    return arm.parameters(true_parameters(), [1.0, 0.2] * 2)
+
+
+@pytest.mark.parametrize("tolerance", [1e-2, 1e-4, 1e-6])
+def test_instruments_stop_at_the_relative_change_of_the_torques(arm, exact, tolerance):
+    """Of every estimate but the last the weighted torques still changed by more, in units of theirs."""
+    data = Observations(arm, recording(arm, exact, samples=400, noise=0.5))
+    asked: list[np.ndarray] = []
+    rng = np.random.default_rng(1)
+    shift = rng.normal(size=data.datasets[0].q.shape)
+
+    def simulate(beta: np.ndarray) -> list[Dataset]:  # a motion that depends on the parameters
+        asked.append(np.array(beta))
+        one = data.datasets[0]
+        return [replace(one, q=one.q + 0.02 * np.sin(beta.sum()) * shift)]
+
+    fit = InstrumentalVariables(simulate, iterations=30, tolerance=tolerance).fit(data)
+    R, rho, rest = data.compressed.stacked(wls(data.compressed).weights)
+    size = np.sqrt(rho @ rho + rest)
+    steps = [np.linalg.norm(R @ (b - a)) / size for a, b in zip(asked, [*asked[1:], fit.beta], strict=True)]
+    assert all(step > tolerance for step in steps[:-1]) and steps[-1] <= tolerance
+
+
+def test_without_noise_in_the_motion_likelihood_is_weighted_least_squares(arm, exact):
+    """Of filtered columns too: the filter's part of them is no error of the motion."""
+    t, q, *_ = motion(2, 3000, 1)
+    rng = np.random.default_rng(0)
+    still = Processing(cutoff=None, every=1, trim=0.0).apply(Dataset(t, q, np.zeros_like(q)))
+    tau = recording(arm, exact, samples=3000).tau
+    raw = Dataset(t, q, tau[: len(t)] + rng.normal(size=q.shape) * [0.5, 2.0])
+    data = Observations(arm, Processing(cutoff=2.0, every=10, trim=0.1).apply(raw))
+    assert still.dq is not None
+    fit = MaximumLikelihood(MeasurementNoise(np.zeros((2, 3, 3)), np.array([0.25, 4.0]))).fit(data)
+    np.testing.assert_allclose(fit.beta, wls(data.compressed, [2.0, 0.5]).beta, rtol=1e-6, atol=1e-9)
+
+
+@pytest.fixture(scope="module")
+def loop():
+    model = Model(casid.load_robot("spatial_2r"), friction_terms("smooth", [[0.05]] * 2))
+    t = np.arange(0, 0.3, 1e-3)
+    reference = 0.3 * np.sin(2 * np.pi * t)[:, None] * [1.0, -0.7]
+    velocity = np.gradient(reference, t, axis=0)
+    return ClosedLoop(model, PD([900.0, 400.0], [40.0, 20.0]), reference, velocity, 0 * velocity, 1e-3)
+
+
+@pytest.mark.parametrize("name", ["reference", "velocity", "acceleration"])
+def test_a_single_number_that_is_missing_is_refused(loop, name):
+    value = np.array(getattr(loop, name))
+    value[7, 1] = np.nan
+    with pytest.raises(DatasetError, match=f"{name}: expected finite numbers"):
+        replace(loop, **{name: value})
+
+
+def test_noise_of_positions_says_what_they_determine(loop, monkeypatch):
+    """What the best small change of the parameters leaves, over the control error, a tenth of it as a mean."""
+    links = np.tile([0.2, 0.0, 0.0, 0.3, 0.0, 0.3, 0.5, 0.1, 0.0, 2.0], 2)
+    beta = loop.model.base.values(loop.model.parameters(links, [1.0, 2.0, 0.1] * 2))
+    q, J = loop.positions(beta)
+    noise = np.random.default_rng(0).normal(size=q.shape)
+    asked: list[float] = []
+    regroup = closed_loop.regroup
+    monkeypatch.setattr(
+        closed_loop, "regroup", lambda R, names, tolerance: (asked.append(tolerance), regroup(R, names, tolerance))[1]
+    )
+    flat = J.reshape(-1, J.shape[2])
+    basis = np.linalg.svd(flat / np.linalg.norm(flat, axis=0), full_matrices=False)
+    basis = basis[0][:, basis[1] > 1e-10 * basis[1][0]]
+    for spread in (1e-4, 3e-3, 0.0):
+        measured = q + spread * noise + 0.01 * J[:, :, 0]
+        data = Observations(loop.model, Dataset(1e-3 * np.arange(len(q)), q, 0 * q, 0 * q, 0 * q))
+        OutputError(loop, measured)._excited(data, beta, measured, closed_loop._LastMotion(loop))
+        left = spread * (noise.ravel() - basis @ (basis.T @ noise.ravel()))
+        error = np.linalg.norm(measured - loop.reference)
+        expected = np.linalg.norm(left) / error / np.sqrt(noise.size) / 10.0
+        assert asked[-1] == pytest.approx(max(expected, 1e-6), rel=1e-4)
+    assert asked[0] > 1e-6 and asked[1] > 20 * asked[0] and asked[2] == 1e-6
+    held = loop.reference + 0.0  # where the reference is met exactly the positions' own unit is taken
+    OutputError(loop, held)._excited(data, beta, held, closed_loop._LastMotion(loop))
+    e = (held - q).ravel()
+    assert asked[-1] == pytest.approx(np.linalg.norm(e - basis @ (basis.T @ e)) / np.sqrt(e.size) / 10.0, rel=1e-4)
