@@ -388,7 +388,7 @@ def test_weak_arms_are_judged_by_their_torques_too(robot, noisy, feasible):
 
 
 def test_links_that_were_chosen_are_the_most_plausible(robot, noisy, feasible):
-    chosen = SimpleNamespace(bodies=SimpleNamespace(boxes=np.zeros(7, dtype=bool)), gap=0.0)
+    chosen = SimpleNamespace(bodies=SimpleNamespace(boxes=np.zeros(7, dtype=bool), origins=()), gap=0.0)
     assert causes(robot, [noisy], feasible(believable=chosen), None, True) == []
 
 
