@@ -31,7 +31,8 @@ def test_a_remedy_is_stated_where_its_trial_is_better():
     ],
 )  # fmt: skip
 def test_findings_stand_in_the_order_of_what_they_spoil(wrong, advice, cause, values, place):
-    assert _place(SimpleNamespace(wrong=wrong, advice=advice, cause=cause, values=values)) == place
+    kind = cause.partition(" ")[0]
+    assert _place(SimpleNamespace(wrong=wrong, advice=advice, cause=cause, kind=kind, values=values)) == place
 
 
 def errors(first, second, torques):

@@ -98,12 +98,16 @@ def test_bounds_of_extras_have_no_multiplier() -> None:
     assert sensitivity(found).shape == (12, 12)
 
 
-def test_eigenvalues_are_lifted_to_a_share_of_the_largest() -> None:
+def test_a_body_and_its_multiplier_are_moved_to_the_central_path() -> None:
     turn = np.linalg.qr(np.random.default_rng(0).normal(size=(4, 4)))[0]
-    for size in (1.0, 1e-3, 1e6):
-        made = _inside(turn @ np.diag(size * np.array([1.0, 0.5, 1e-20, -1e-3])) @ turn.T)
-        np.testing.assert_allclose(np.linalg.eigvalsh(made) / size, [1e-12, 1e-12, 0.5, 1.0], rtol=1e-3)
-    assert np.linalg.eigvalsh(_inside(np.zeros((4, 4)))).max() < 1e-200
+    for size, other in ((1.0, 1.0), (1e-3, 1e2), (1e6, 1e-4)):
+        J = turn @ np.diag(size * np.array([1.0, 0.5, 1e-20, -1e-14])) @ turn.T
+        Z = turn @ np.diag(other * np.array([1e-15, -1e-18, 1.0, 0.2])) @ turn.T
+        body, multiplier = _inside(J, Z)
+        np.testing.assert_allclose(np.linalg.eigvalsh(body) / size, [1e-12, 5e-12, 0.5, 1.0], rtol=1e-3)
+        np.testing.assert_allclose(np.linalg.eigvalsh(multiplier) / other, [1e-12, 2e-12, 0.2, 1.0], rtol=1e-3)
+        np.testing.assert_allclose(body @ multiplier, 1e-12 * size * other * np.eye(4), atol=1e-15 * size * other)
+    assert np.isfinite(_inside(np.zeros((4, 4)), np.eye(4))).all()
 
 
 def test_the_reason_of_a_tolerance_in_words() -> None:
