@@ -14,6 +14,7 @@ from scipy.spatial import ConvexHull, QhullError
 from casid.description._document import description_of
 from casid.description._robot import Robot
 from casid.description._shapes import hull_points
+from casid.description._solids import filled
 from casid.errors import RobotError
 from casid.files._texts import parse_xml
 
@@ -44,28 +45,15 @@ class Hull(NamedTuple):
 
 
 def hull(points: Array) -> Hull | None:
-    """The convex hull of points, shape (N, 3); None where they span no volume.
-
-    A tetrahedron of corners ``0, a, b, c`` and volume V has ``integral x x' dV = V/20 (a a' + b b' + c c' + s s')``
-    with ``s = a + b + c``.
-    """
+    """The convex hull of points, shape (N, 3); None where they span no volume."""
     try:
         made = ConvexHull(points)
     except (QhullError, ValueError):
         return None
-    inside = points[made.vertices].mean(axis=0)
-    corners = points[made.simplices] - inside
-    volumes = np.abs(np.linalg.det(corners)) / 6.0
-    sums = corners.sum(axis=1)
-    volume = float(volumes.sum())
+    volume, centre, second = filled(points, np.asarray(made.simplices, dtype=np.intp), signed=False)
     if not volume > 0:
         return None
-    centre = np.einsum("k,ki->i", volumes, sums) / (4.0 * volume)
-    second = np.einsum("k,kai,kaj->ij", volumes, corners, corners) + np.einsum("k,ki,kj->ij", volumes, sums, sums)
-    return Hull(
-        volume, inside + centre, second / 20.0 - volume * np.outer(centre, centre),
-        float(np.linalg.norm(np.ptp(points, axis=0))),
-    )  # fmt: skip
+    return Hull(volume, centre, second, float(np.linalg.norm(np.ptp(points, axis=0))))
 
 
 def link_hulls(robot: Robot) -> tuple[Hull | None, ...]:

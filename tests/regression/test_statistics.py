@@ -14,13 +14,13 @@ from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement import Dataset, Processing
 from casid.regression import compress, wls
+from casid.regression._correlation import correlation_factors
 from casid.regression._statistics import (
     Batches,
     MeasurementNoise,
     ResidualNoise,
     _unbiased_maps,
     _white_variance,
-    correlation_factors,
     covariance_of,
     disagreement,
 )

@@ -8,18 +8,15 @@ from __future__ import annotations
 from pathlib import Path, PurePosixPath
 
 import numpy as np
-from numpy.typing import NDArray
 
 from casid.description._placement import Array, rotation_of_quaternion
 from casid.description._shapes import trimesh_package
+from casid.description._solids import Faces, Solid, filled, shell
 from casid.description.formats._mjcf_context import Context
 from casid.description.formats._xml import Element
 from casid.errors import RobotError
 from casid.files._read import data_limit, read_bytes
 
-Faces = NDArray[np.intp]
-#: Volume [m^3], centre of mass [m] and inertia of unit mass about it [m^2].
-Solid = tuple[float, Array, Array]
 _KINDS = ("legacy", "convex", "exact", "shell")
 #: MuJoCo refuses less [m^3].
 _SMALLEST = 1e-15
@@ -82,7 +79,7 @@ class Meshes:
             faces = faces[:, ::-1]
         if kind == "convex" or not len(faces):
             faces, kind = self._hull(vertices, what), "convex"
-        volume, com, second = _shell(vertices, faces) if kind == "shell" else _filled(vertices, faces, kind == "exact")
+        volume, com, second = shell(vertices, faces) if kind == "shell" else filled(vertices, faces, kind == "exact")
         if not volume > _SMALLEST:
             context.fail(f"{what}: its volume is {volume:.3g}; MuJoCo refuses it")
         return volume, com, (np.trace(second) * np.eye(3) - second) / volume
@@ -124,36 +121,6 @@ class Meshes:
         if self._folder is None:
             self._context.fail(f"{what}: the mesh file '{file}' cannot be followed: read the robot from its file")
         return self._folder / compiler.get("meshdir", compiler.get("assetdir", "")) / file
-
-
-def _filled(vertices: Array, faces: Faces, signed: bool) -> Solid:
-    """Volume, centre and second moment about it of tetrahedra over all faces, with a common apex."""
-    a, b, c = (vertices[faces[:, k]] for k in range(3))
-    normals, centers = np.cross(b - a, c - a), (a + b + c) / 3
-
-    def volumes(apex: Array) -> Array:
-        found = ((centers - apex) * normals).sum(axis=1) / 6
-        return np.asarray(found if signed else np.abs(found))
-
-    areas = np.linalg.norm(normals, axis=1) / 2
-    apex = areas @ centers / max(float(areas.sum()), 1e-300)
-    parts = volumes(apex)
-    com = parts @ (0.75 * centers + 0.25 * apex) / (float(parts.sum()) or 1e-300)
-    parts = volumes(com)
-    return float(parts.sum()), com, _second_moment(parts / 20, a - com, b - com, c - com)
-
-
-def _shell(vertices: Array, faces: Faces) -> Solid:
-    """Area, centre and second moment about it of all faces."""
-    a, b, c = (vertices[faces[:, k]] for k in range(3))
-    areas = np.linalg.norm(np.cross(b - a, c - a), axis=1) / 2
-    com = areas @ (a + b + c) / 3 / max(float(areas.sum()), 1e-300)
-    return float(areas.sum()), com, _second_moment(areas / 12, a - com, b - com, c - com)
-
-
-def _second_moment(weights: Array, a: Array, b: Array, c: Array) -> Array:
-    """``sum w (a a' + b b' + c c' + s s')`` with ``s = a + b + c``: of simplices with these corners, and the origin."""
-    return np.asarray(sum(np.einsum("k,ki,kj->ij", weights, part, part) for part in (a, b, c, a + b + c)))
 
 
 def _msh(content: bytes) -> tuple[Array, Faces] | None:

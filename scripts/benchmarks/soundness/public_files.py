@@ -119,7 +119,9 @@ def _outcome(path: Path, name: str) -> Outcome:
     if not np.isfinite(result.q).all():
         failed.append("simulation")
     with tempfile.TemporaryDirectory() as folder:
-        written = export_robot(robot, Path(folder) / "c", prefix="robot", parameters=nominal(robot))
+        written = export_robot(
+            robot, Path(folder) / "c", ("inverse_dynamics",), prefix="robot", parameters=nominal(robot)
+        )
         if not any(file.suffix == ".c" for file in Path(written.path).iterdir()):
             failed.append("export")
     meshes = b'type="mesh"' in content
