@@ -169,13 +169,13 @@ class Climb:
         self.price = 0.0
 
     def _exact(self, point: Point, price: float) -> Point | None:
-        """The exact answer at a price, from the rough one, which stands where rounding ends the exact search early."""
+        """The exact answer at a price, from the rough one; None: none found."""
         made = self._newton.solve(point, price)
         self._point, self.price = point, price
-        return next((found for found in (made, point) if found.solved), None)
+        return made if made.solved else None
 
     def _fallback(self, price: float | None) -> Point | None:
-        """The answer at a price that is known to be high enough."""
+        """The exact answer at a price that is known to be high enough."""
         return None if price is None else self._exact(self._newton.solve(self._point, price, rough=True), price)
 
     def to(self, room: float) -> Point | None:
