@@ -308,3 +308,9 @@ def test_a_total_mass_scales_all_bodies(tmp_path):
     unknown = f'<body name="base"><geom type="mesh" mesh="none"/></body>{_FINGERS}'
     with pytest.raises(RobotError, match=r"settotalmass.*'base'"):
         casid.load_robot(_file(tmp_path, unknown, ahead='<compiler settotalmass="7"/>'))
+
+
+@pytest.mark.claim("a file that switches gravity off has none")
+def test_gravity_that_is_switched_off(tmp_path):
+    path = _file(tmp_path, _FINGERS, ahead='<option gravity="0 0 -9"><flag gravity="disable"/></option>')
+    assert not np.any(casid.load_robot(path).gravity)

@@ -84,6 +84,9 @@ class _Reader:
         kept = not (included or scaled)  # what stands elsewhere, or means something else here, cannot be edited
         option = next((e for e in reversed(self.root.findall("option")) if "gravity" in e.attrib), None)
         gravity = _GRAVITY if option is None else self.context.numbers(option, "gravity", 3, "option")
+        flags = [flag.get("gravity", "") for e in self.root.findall("option") for flag in e.findall("flag")]
+        if "disable" in flags:
+            gravity = (0.0, 0.0, 0.0)
         couplings = joint_couplings(self.root, self.context, self.references)
         joints = tuple(replace(j, mimic=couplings.get(j.name)) for j in self.joints)
         names = {joint.link.name for joint in joints} | {base.name}
