@@ -129,10 +129,12 @@ class MuJoCo(Engine):
         return np.asarray(self.coupling.T @ self.data.qfrc_inverse[self.order])
 
     def without_joint_terms(self) -> None:
-        """Leave the links alone: no friction, rotors, springs or constraints."""
+        """Leave the links alone: no friction, rotors, springs, constraints or surrounding medium."""
         flags = self.mujoco.mjtDisableBit
         self.model.opt.disableflags |= int(flags.mjDSBL_CONSTRAINT) | int(flags.mjDSBL_SPRING)
+        self.model.opt.density = self.model.opt.viscosity = 0.0
         self.model.dof_damping[:] = self.model.dof_armature[:] = self.model.dof_frictionloss[:] = 0
+        self.mujoco.mj_setConst(self.model, self.data)  # of single sliding bodies MuJoCo keeps the inertia
 
     def frame_position(self, name: str) -> Array:
         """Position (3) of a named frame (a site) in the world, at the state of the last call."""
