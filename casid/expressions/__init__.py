@@ -46,6 +46,9 @@ from typing import TYPE_CHECKING
 
 from casid import _earlier
 
+# any other arithmetic
+from casid.expressions._walk import as_function as as_function
+
 # which kind an expression is
 
 # if-else, logic, either-or
