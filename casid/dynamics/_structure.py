@@ -19,6 +19,7 @@ from casid.dynamics._model_function import ModelFunction
 from casid.dynamics._rigid_body import mass_matrix, newton_euler
 from casid.dynamics.terms._joint_terms import JointSignals, JointTerm, Memory, Side, joint_terms
 from casid.errors import DatasetError, RobotError
+from casid.expressions import shaped
 from casid.inertia import Parameters
 from casid.inertia._parameters import STANDARD_NAMES
 
@@ -384,7 +385,9 @@ class Symbols:
             load = (motor[term.side] @ loads[term.nominal])[i] if term.loaded else ca.SX(0)
             memory = self._memory_of(term.remembered(i), i)
             signals = JointSignals(i, q, dq, acceleration, signs[term.side][i], load, self.signal[i], memory)
-            torques[term.side, i] = torques.get((term.side, i), ca.SX(0)) + self.pi[column] * term.column(signals)
+            where = f"joint term '{term.name}': the column at joint {i + 1}"
+            value = shaped(term.column(signals), (1, 1), where, RobotError)
+            torques[term.side, i] = torques.get((term.side, i), ca.SX(0)) + self.pi[column] * value
         return torques
 
     def _memory_of(self, kept: Memory | None, coordinate: int) -> ca.SX:

@@ -272,7 +272,7 @@ class Plant:
         torque, lost = ca.SX(self.n, 1), ca.SX(0)
         for force in self.forces:
             T, J = self.model.frame_placement(force.frame)(q), self.model.frame_jacobian(force.frame)(q)
-            w, stored = force.wrench(T, J @ dq), force.energy(T)
+            w, stored = force.acting(T, J @ dq)
             torque += J.T @ w
             lost -= ca.dot(w, J @ dq) + ca.jtimes(stored, q, dq)
         return torque, lost
@@ -280,7 +280,7 @@ class Plant:
     def wrench(self, frame: str, q: ca.SX, dq: ca.SX) -> ca.SX:
         """Sum of the external wrenches at a frame (6), base axes: what a force sensor there measures."""
         T, twist = self.model.frame_placement(frame)(q), self.model.frame_jacobian(frame)(q) @ dq
-        return sum((force.wrench(T, twist) for force in self.forces if force.frame == frame), ca.SX(6, 1))
+        return sum((force.acting(T, twist)[0] for force in self.forces if force.frame == frame), ca.SX(6, 1))
 
     @cached_property
     def stored(self) -> ca.Function:

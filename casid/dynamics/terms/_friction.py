@@ -25,6 +25,7 @@ from casid.dynamics.terms._catalogue import FRICTION_MODELS, Combined, friction_
 from casid.dynamics.terms._joint_terms import JOINT_TERMS, JointSignals, JointTerm, Memory
 from casid.dynamics.terms._laws import FrictionLaw, Theta
 from casid.errors import DatasetError, RobotError
+from casid.expressions import shaped
 
 Array = NDArray[np.float64]
 
@@ -74,7 +75,7 @@ def states_of(laws: Sequence[tuple[FrictionLaw, Sequence[float]]], q: Array, per
         return [np.zeros((len(q), 0)) for _ in laws]
     z, travel = ca.SX.sym("z", int(edges[-1])), ca.SX.sym("travel")
     new = [
-        law.evolve(z[int(a) : int(a) + law.memory], travel, ca.SX(period), theta)
+        law.following(z[int(a) : int(a) + law.memory], travel, ca.SX(period), theta)
         for (law, theta), a in zip(laws, edges, strict=False)
         if law.memory
     ]
@@ -91,7 +92,7 @@ def sensitive_states(law: FrictionLaw, theta: Array, q: Array, period: float) ->
     size, shapes = law.memory, len(law.shape)
     z, S = ca.SX.sym("z", size), ca.SX.sym("S", size * shapes)
     travel, p = ca.SX.sym("travel"), ca.SX.sym("theta", shapes)
-    new = law.evolve(z, travel, ca.SX(period), ca.vertsplit(p))
+    new = law.following(z, travel, ca.SX(period), ca.vertsplit(p))
     moved = ca.jacobian(new, z) @ ca.reshape(S, size, shapes) + ca.jacobian(new, p)
     both = ca.densify(ca.vertcat(new, ca.vec(moved)))
     step = ca.Function("step", [ca.vertcat(z, S), travel, p], [both], {"cse": True})
@@ -136,7 +137,8 @@ class JointFriction:
 
     def settled(self, velocity: ca.SX, sign: ca.SX) -> ca.SX:
         """States after a long motion at one velocity, (size)."""
-        return self.law.settled(velocity, sign, self.theta)
+        where = f"friction law '{self.law.name}': `settled`"
+        return shaped(self.law.settled(velocity, sign, self.theta), (self.size, 1), where, RobotError)
 
     def shapes(self) -> dict[str, float]:
         """The shape by symbol: ``{"stribeck.width": 0.02, "stribeck.speed": 0.1}``."""
@@ -186,7 +188,7 @@ class _Column:
     def __call__(self, signals: JointSignals) -> ca.SX:
         joint = self.joints[signals.joint]
         place = [a.symbol for a in joint.law.amplitudes].index(self.symbol)
-        return joint.law.columns(signals, joint.theta)[place]
+        return joint.law.dictionary(signals, joint.theta)[place]
 
 
 @dataclass(frozen=True)
