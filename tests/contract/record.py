@@ -2,7 +2,7 @@
 
     python tests/contract/record.py                 # every case, into tests/contract/golden
     python tests/contract/record.py identified three  # cases whose group or name has a word
-    python tests/contract/record.py --differences   # nothing is written: a table of what differs, old and new
+    python tests/contract/record.py --differences   # nothing is written: a table of what differs, a line a field
 
 Run by another checkout's Python, it records that checkout's casid.
 """
@@ -10,11 +10,13 @@ Run by another checkout's Python, it records that checkout's casid.
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import time
 import traceback
 import warnings
 from pathlib import Path
+from typing import Any
 
 import casid
 
@@ -50,12 +52,33 @@ def main() -> int:
             kept = golden(group)
             found = list(differences(kept.get(name, {}), values))
             print(f"{group}, {name}: {len(found)} differences, {time.perf_counter() - began:.1f} s", flush=True)
-            rows += [f"| {group} | {name} | {field} | {_text(old)} | {_text(new)} |" for field, old, new in found]
+            rows += [f"| {group} | {name} | {row} |" for row in _rows(found)]
             if not arguments.differences:
                 write(group, kept | {name: values})
     if arguments.differences:
         print("\n".join(("", "| group | case | field | old | new |", "| --- | --- | --- | --- | --- |", *rows)))
     return int(arguments.differences and bool(rows))
+
+
+def _rows(found: list[tuple[str, Any, Any]]) -> list[str]:
+    """A line for each field: of many entries the one that has changed most, relative to its old value."""
+    fields: dict[str, list[tuple[str, Any, Any]]] = {}
+    for entry, old, new in found:
+        fields.setdefault(re.split(r"[.\[]", entry)[0], []).append((entry, old, new))
+    rows = []
+    for entries in fields.values():
+        entry, old, new = max(entries, key=_change)
+        others = f", and {len(entries) - 1} more" if len(entries) > 1 else ""
+        rows.append(f"{entry}{others} | {_text(old)} | {_text(new)}")
+    return rows
+
+
+def _change(entry: tuple[str, Any, Any]) -> float:
+    """Relative change of a number; of anything else more than that of every number."""
+    _, old, new = entry
+    if isinstance(old, str) or isinstance(new, str):
+        return float("inf")
+    return abs(new - old) / max(abs(old), 1e-30)
 
 
 def _text(value: object) -> str:

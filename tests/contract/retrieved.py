@@ -111,7 +111,7 @@ def feasible(**options: Any) -> dict[str, Any]:
 
 def narrow(v: Any) -> Any:
     """Constraints that the best fit does not meet."""
-    return total_mass(v, 0.1, 3.0), com_in_sphere(v[2], centre=[0, 0, 0], radius=0.03)
+    return total_mass(v.links[2:], 0.1, 1.0), com_in_sphere(v[2], centre=[0, 0, 0], radius=0.073)
 
 
 def near(metric: Any) -> dict[str, Any]:
@@ -162,7 +162,7 @@ CASES = {
     **{f"regression {name}": Case(partial(regression, name), slow=False) for name in ("WLS", "OLS", "IRLS")},
     "feasible_regression": Case(feasible, slow=False),
     "feasible_regression semi": Case(partial(feasible, consistency="semi"), slow=False),
-    "feasible_regression narrow": Case(partial(feasible, constraints=narrow), slow=False),
+    "feasible_regression narrow": Case(partial(feasible, constraints=narrow)),
     "feasible_regression free": Case(partial(feasible, constraints=None), slow=False),
     **{f"feasible_regression {kind}": Case(partial(near, kind), slow=False) for kind in ("pullback", "entropic")},
     "reverse_engineer panda": Case(controller, slow=False),
