@@ -76,9 +76,8 @@ def _rows(found: list[tuple[str, Any, Any]]) -> list[str]:
 def _change(entry: tuple[str, Any, Any]) -> float:
     """Relative change of a number; of anything else more than that of every number."""
     _, old, new = entry
-    if isinstance(old, str) or isinstance(new, str):
-        return float("inf")
-    return abs(new - old) / max(abs(old), 1e-30)
+    numbers = all(isinstance(value, (int, float)) for value in (old, new))
+    return abs(new - old) / max(abs(old), 1e-30) if numbers else float("inf")
 
 
 def _text(value: object) -> str:
