@@ -38,10 +38,6 @@ Any other arithmetic
         Evaluates a graph in whatever arithmetic ``apply`` defines.
 """
 
-from typing import TYPE_CHECKING
-
-from casid import _earlier
-
 # which kind an expression is
 
 # if-else, logic, either-or
@@ -49,6 +45,3 @@ from casid.expressions._conditions import conditions as conditions
 
 # which values it takes
 from casid.expressions._intervals import enclose as enclose
-
-if not TYPE_CHECKING:  # names of earlier versions
-    __getattr__ = _earlier.earlier_names(__name__)

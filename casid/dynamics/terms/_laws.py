@@ -119,6 +119,10 @@ class FrictionLaw(ABC):
         """States after a long motion at one velocity, (memory)."""
         return ca.repmat(ca.SX(sign), self.memory, 1)
 
+    def parts(self) -> tuple[FrictionLaw, ...]:
+        """The laws that it is the sum of: itself."""
+        return (self,)
+
     @property
     def complexity(self) -> int:
         """Number of parameters."""
@@ -279,7 +283,7 @@ class LoadStribeck(FrictionLaw):
 
     name = "loadstribeck"
     amplitudes = catalogued(LOAD, LOAD_STRIBECK)
-    shape = (Shape("load speed", "rad/s", 1e-2, 5.0, 0.2, (0.03, 0.12, 0.5)),)
+    shape = (Shape("speed", "rad/s", 1e-2, 5.0, 0.2, (0.03, 0.12, 0.5)),)
     loaded = True
 
     def columns(self, signals: JointSignals, theta: Theta) -> list[ca.SX]:
