@@ -10,7 +10,7 @@ from casid.errors import ExportError
 from casid.output_error import FREE, Servo, SimulationOptions, identify_from_commands, write_actuators
 from casid.testing import broadband_commands, commanded_motion
 
-yaml = pytest.importorskip("yaml")
+yaml = pytest.importorskip("yaml", reason="needs the extra all-tests")
 
 
 @pytest.fixture(scope="module")

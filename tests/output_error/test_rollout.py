@@ -121,7 +121,7 @@ def test_followers_are_refused(arm):
 
 
 def test_the_written_mjcf_moves_like_the_free_run(robot, tmp_path):
-    pytest.importorskip("mujoco", reason="needs MuJoCo: pip install casid[peers]")
+    pytest.importorskip("mujoco", reason="needs the extra peers")
     from casid.output_error import identify_from_commands, write_mjcf
 
     t = np.arange(400) * 0.02
