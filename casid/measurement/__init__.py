@@ -8,7 +8,6 @@ from casid.measurement._readers import read_dataset as read_dataset
 # isort: split
 # defects
 from casid.measurement._defects import Defect as Defect
-from casid.measurement._defects import DefectKind as DefectKind
 from casid.measurement._defects import time_gaps as time_gaps
 
 # isort: split

@@ -13,7 +13,7 @@ from casid.identification._bounds import largest_torques, mass_intervals
 from casid.identification._feasible_fit import FeasibleFit, certified_intervals
 from casid.identification._prediction import HeldOut
 from casid.identification.diagnosis._findings import Finding
-from casid.measurement import Dataset, Defect, DefectKind
+from casid.measurement import Dataset, Defect
 from casid.regression import Fit
 from casid.retrieval.plausible._bodies import heaviest
 
@@ -29,7 +29,7 @@ ONE_WAY = 0.995
 NOISE, NOTHING = 80.0, 1e-3
 
 #: Kind of a defect -> cause of the finding that words it.
-_CAUSES: Mapping[DefectKind, str] = {
+_CAUSES: Mapping[str, str] = {
     "velocity": "measured velocities", "standstill": "standstill", "gap": "gaps", "repeats": "repeats",
     "saturation": "saturation", "dead": "dead channel", "spike": "spikes",
 }  # fmt: skip
