@@ -57,8 +57,8 @@ def test_a_verdict_against_a_model_is_pointed_out(plain, verdict, named):
 
 
 def test_gravity_of_a_model_is_recorded_where_it_is_a_number():
-    assert model_record(Model("spatial_2r", gravity=(0.0, 1.0, -9.0)), None)["gravity"] == [0.0, 1.0, -9.0]
-    assert model_record(Model("spatial_2r", gravity="input"), None)["gravity"] is None
+    assert model_record(Model("spatial_2r", gravity=(0.0, 1.0, -9.0)))["gravity"] == [0.0, 1.0, -9.0]
+    assert model_record(Model("spatial_2r", gravity="input"))["gravity"] is None
 
 
 @pytest.mark.parametrize(
