@@ -157,8 +157,7 @@ def import_(
     """
     from casid.description import load_robot
     from casid.files._write import write_files
-    from casid.measurement import read_dataset
-    from casid.measurement._checks import check_against
+    from casid.measurement import check_against, read_dataset
     from casid.measurement._commands import read_commands
     from casid.measurement.importing import propose
     from casid.report import report_of
