@@ -10,11 +10,10 @@ with ``fc_j + fl_j |c + g|_j + fs_j exp(-(v_j / vs_j)^2)`` in place of fc_j wher
 times its gain setting; d: a known torque). Of second order between changes of the friction's sign. The friction is a
 linear complementarity problem with a positive definite matrix, solved by pivoting: it has one solution, continuous in
 the parameters (Stewart and Trinkle 1996). With the modes of a step fixed, its derivative is that of the step itself, so
-the sensitivities below are those of the computed motion, not of an ideal one::
+the sensitivities below are those of the computed motion, not of an ideal one. With F the difference of both sides, of
+which CasADi gives the derivatives (those of the links' torque in the joint's load at a constant acceleration)::
 
-    H Sv+ = (M - h D / 2) Sv - h (dID/dq + e kp) Sq - h dID/dv Sv + columns,   Sq+ = Sq + h Sv+,   H = M + h D / 2
-
-with D = fv + e kd.
+    dF/dv+ Sv+ = -(dF/dv Sv + dF/dq Sq + dF/dw Sw + dF/dp),   Sq+ = Sq + h Sv+
 
 Where a joint is elastic or has backlash its drive is a coordinate of its own (x, of inertia Ia, with all friction), and
 
@@ -52,8 +51,9 @@ from casid.codegen._source import CFunction, scalar_source
 from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import RobotError
+from casid.output_error._law import joint_law
+from casid.output_error._loop import LOOP
 from casid.output_error._servo import KINDS, STIFF
-from casid.output_error._step_source import STEP
 
 Array = NDArray[np.float64]
 
@@ -208,16 +208,17 @@ class Branch:
         return self._routine(self._functions(2))
 
     def _routine(self, functions: tuple[ca.Function, ca.Function]) -> ctypes._NamedFuncPointer:
-        names = [c_name(function) for function in functions]
+        law = joint_law(functions[0].size1_in(0) > self.n)
+        whole = (*functions, *law.functions)
         words = {"N": functions[0].size1_in(0), "LINKS": self.n, "INPUTS": self.n + 2, "STIFF": STIFF,
-                 "KINDS": len(KINDS), "MOTION": names[0], "SLOPES": names[1],
+                 "KINDS": len(KINDS), **law.words, **{f.name().upper(): c_name(f) for f in whole},
                  **{kind.upper(): number for number, kind in enumerate(KINDS)}}  # fmt: skip
-        template = "".join(f"#define {word} {value}\n" for word, value in words.items()) + STEP
+        template = "".join(f"#define {word} {value}\n" for word, value in words.items()) + LOOP
 
         def written(built: Sequence[CFunction]) -> str:
             return scalar_source(list(built), "casid") + template
 
-        return Program(functions, written, "rollout", (template,)).load().casid_rollout
+        return Program(whole, written, "rollout", (template,)).load().casid_rollout
 
     def run(
         self, drive: Drive, parameters: Array, start: Array, columns: Sequence[Column] = (), free: bool = False
@@ -253,7 +254,7 @@ class Branch:
         kinds = np.array([KINDS.index(c.kind) for c in columns], dtype=np.int64)
         joints = np.array([c.joint for c in columns], dtype=np.int64)
         routine = self._sprung if drive.encoder else self._rigid
-        work = np.zeros((10 if drive.encoder else 5) * n * max(P, 1))
+        work = np.empty((14 if drive.encoder else 7) * n * (P + 8))
         arrays = (
             drive.h, drive.u, drive.du, drive.on, drive.torque, drive.clock, drive.emit,
             np.ascontiguousarray(parameters, dtype=float), kinds, joints, x, q, S, work,

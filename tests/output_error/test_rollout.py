@@ -64,6 +64,36 @@ def test_friction_holds_a_joint_exactly(robot):
     assert np.ptp(loose.q, axis=0).min() > 1e-2
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_friction_is_complementary_in_every_step(robot, seed):
+    """``H v+ = r - h f`` with ``f = fc sign(v+)`` where a joint slides and ``|f| <= fc`` where it stands."""
+    from casid.dynamics import Model
+
+    rng, n, h = np.random.default_rng(seed), 2, 4e-3
+    fc, kp, fv, ia = rng.uniform(0.0, 1.5, n), rng.uniform(5.0, 20.0, n), 0.1, 0.02
+    t = np.arange(400) * h
+    u = broadband_commands(t, np.zeros(n), 0.4, highest=2.0, seed=seed)
+    servo = Servo(kp=kp.tolist(), armature=ia, viscous=fv, coulomb=fc.tolist(), bias=0.0, delay=0.0)
+    runs = FreeRuns(robot, servo, [CommandRecording(t, np.zeros((400, n)), u)], h, np.inf, threads=1)
+    point = runs.point(np.zeros(0))
+    q = runs.simulate(point)[0]
+    v = np.vstack([point.starts[0][n : 2 * n], np.diff(q, axis=0) / h])
+    model, pi = Model(robot), robot.standard_parameters()
+    late = [[held_commands(t, u[:, k], t + s * h)[1] for s in (0.5, -0.5)] for k in range(n)]
+    command = np.column_stack([(a - b) / h for a, b in late])
+    stands = 0
+    for i in range(1, 399):
+        M = np.array(model.mass_matrix(q[i], pi)) + ia * np.eye(n)
+        still = np.array(model.inverse_dynamics(q[i], v[i], np.zeros(n), pi)).ravel()
+        pull = kp * (command[i] - q[i]) - still - fv * (v[i] + v[i + 1]) / 2
+        f = pull - M @ (v[i + 1] - v[i]) / h
+        slides = np.abs(v[i + 1]) > 1e-9
+        assert f[slides] == pytest.approx((fc * np.sign(v[i + 1]))[slides], abs=1e-6)
+        assert np.all(np.abs(f) <= fc + 1e-6)
+        stands += int((~slides).sum())
+    assert 40 < stands < 700
+
+
 def test_a_small_step_converges_to_the_equation_of_motion(robot):
     """Position error falls with the step; the limit obeys inverse dynamics (an independent evaluation)."""
     from casid.dynamics import Model

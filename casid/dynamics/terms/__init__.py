@@ -12,3 +12,5 @@ from casid.dynamics.terms._catalogue import friction_dictionary as friction_dict
 # Friction laws
 from casid.dynamics.terms._laws import FrictionLaw as FrictionLaw
 from casid.dynamics.terms._laws import Shape as Shape
+from casid.dynamics.terms._laws import stribeck_fade as stribeck_fade
+from casid.dynamics.terms._dynamic_laws import Dahl as Dahl
