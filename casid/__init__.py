@@ -8,7 +8,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from casid._earlier import earlier_names
 from casid.display import drawn_by
 from casid.version import __version__
 
@@ -84,7 +83,7 @@ def __getattr__(name: str) -> object:
     elif name in _ROOMS:
         value = import_module(f"casid.{name}")
     else:
-        value = earlier_names("casid")(name)
+        raise AttributeError(f"module 'casid' has no attribute '{name}'")
     globals()[name] = value
     return value
 

@@ -51,27 +51,23 @@ class Values(o.OptionGroup):
     ] = None
     frame: Annotated[str | None, typer.Option(help="Frame of the payload and the operational space.")] = None
 
-    def chosen(self, robot: Robot, as_numbers: bool) -> tuple[tuple[Any, ...], Parameters | None]:
-        """Joint terms, and the parameters that are written as numbers."""
+    def chosen(self, robot: Robot, as_numbers: bool) -> tuple[Model, Parameters | None]:
+        """The model with its joint terms, and the parameters that are written as numbers."""
         from casid.dynamics import Model
-        from casid.dynamics.terms._joint_terms import terms_of
         from casid.identification import load_model
 
         terms: tuple[Any, ...] = () if self.terms == "none" else tuple(comma_list(self.terms))
         if self.parameters is not None:
-            identified, values = load_model(self.parameters, robot)  # with the friction law that was chosen
+            identified, values = load_model(self.parameters, robot)
             given = identified.named(values)
-            if self.terms:
-                return terms, given.only(Model(robot, terms).parameter_names)
-            kept = [term.name for term in identified.terms if term.memory is not None]
-            if kept:
-                typer.echo(f"note: {', '.join(kept)} is exported as after a long way at one velocity", err=True)
-            return tuple(term.settled() for term in identified.terms), given
-        if as_numbers and any(joint.terms for joint in robot.joints):
-            described = robot.parameters
-            terms = terms if self.terms else terms_of(described.terms, [joint.name for joint in robot.joints])
-            return terms, described.only(Model(robot, terms).parameter_names)
-        return terms, None
+        elif as_numbers and any(joint.terms for joint in robot.joints):
+            given = robot.parameters
+        else:
+            return Model(robot, terms), None
+        if not self.terms:
+            return Model.of_parameters(robot, given).settled(), given
+        chosen = Model(robot, terms)
+        return chosen, given.only(chosen.parameter_names)
 
 
 @dataclass(frozen=True)
@@ -107,15 +103,13 @@ def export(
     overwrite: Annotated[bool, typer.Option(help="Replace files of an earlier export.")] = False,
 ) -> None:
     """Write a robot's dynamics, or an estimator of them, as C code; as a ROS 2 package, or as an FMU."""
-    from casid.dynamics import Model
     from casid.export import export_fmu, export_robot, export_ros2
     from casid.export._robot import all_functions, default_functions
     from casid.report._robot import operations_table
 
     _refuse_unused(context, target.online is not None, target.ros2, target.fmu)
     loaded = options.robot(robot)
-    terms, given = values.chosen(loaded, code.runtime_parameters == "none")
-    machine = Model(loaded, terms)
+    machine, given = values.chosen(loaded, code.runtime_parameters == "none")
     if target.online is not None:
         _export_estimator(machine, given, target, out, code.prefix, overwrite)
         return

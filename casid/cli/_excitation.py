@@ -13,11 +13,12 @@ import typer
 if TYPE_CHECKING:
     from casid.description import Robot
     from casid.excitation import Design
+    from casid.report import Report
 from dataclasses import dataclass, replace
 
 from casid.cli import _options as o
 from casid.cli._commands import excite_commands
-from casid.cli._shared import INTERRUPTED, RobotArgument, out_folder, present, refuse, shown
+from casid.cli._shared import INTERRUPTED, RobotArgument, announce_written, keeping, out_folder, present, refuse, shown
 from casid.files._words import comma_list, comma_numbers, number_list
 
 
@@ -127,6 +128,7 @@ def excite(
 ) -> None:
     """Design a motion (or static poses) that makes identification accurate. Ctrl-C keeps the best so far."""
     from casid.excitation import DesignSettings
+    from casid.files._write import write_files
     from casid.motion._trajectory import read_trajectory
     from casid.report import report_of
 
@@ -159,12 +161,17 @@ def excite(
                 search.starts, search.seed, progress=show, max_seconds=search.time_limit, robot=machine.name,
                 iterations=search.iterations,
             )  # fmt: skip
-        if design.interrupted:
-            _keep(design, folder)
     else:
         designer, design = settings.judge(machine, read_trajectory(search.evaluate))
+    report = report_of(design, designer=designer, robot=machine, rate=output.output_rate)
+    found, accuracy, motion_files, animation = report.sections  # drawing the animation takes longer than all else
+    if design.interrupted:
+        _keep(replace(report, sections=(found, motion_files)), design, folder)
     _note_unchecked(machine, bounds)
-    present(report_of(design, designer=designer, robot=machine, rate=output.output_rate), folder)
+    present(replace(report, sections=(found, accuracy, motion_files)), folder)
+    if folder is not None:
+        keeping(f"all but the animation is written to {folder}")
+        announce_written(folder, write_files(folder, animation.files()))
 
 
 def _at_home(given: dict[str, Any]) -> dict[str, Any]:
@@ -189,17 +196,14 @@ def _box(text: str) -> tuple[tuple[float, float], ...]:
     return tuple(found.values()) if text else ()
 
 
-def _keep(design: Design, folder: Path | None) -> NoReturn:
-    """End an interrupted design: its motion without pictures, which take longer than who pressed Ctrl-C waits."""
-    from casid.files._write import write_files
-    from casid.motion._trajectory import trajectory_text
-
-    typer.echo(f"interrupted: the best motion so far keeps all limits; {design.criterion} {design.value:.5g}", err=True)
+def _keep(report: Report, design: Design, folder: Path | None) -> NoReturn:
+    """End an interrupted design with the files of its motion and their picture; the others take longer to draw."""
+    value = f"the best motion so far keeps all limits, {design.criterion} {design.value:.5g}"
     if folder is None:
-        typer.echo("nothing was written (--out)", err=True)
+        typer.echo(f"interrupted: {value}; nothing was written (--out)", err=True)
     else:
-        written = write_files(folder, {"trajectory.toml": trajectory_text(design.trajectory).encode()})
-        typer.echo(f"kept in {written[0]}; --evaluate {written[0]} writes all about it", err=True)
+        names = ", ".join(path.name for path in report.write(folder))
+        typer.echo(f"interrupted: {value}; written to {folder}: {names}", err=True)
     raise typer.Exit(INTERRUPTED)
 
 

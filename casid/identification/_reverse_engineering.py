@@ -144,9 +144,7 @@ class ReverseEngineering(ParameterResult):
     def record(self) -> dict[str, Any]:
         """Plain numbers and text; `casid.identification.load_model` reads the model back."""
         return {
-            **model_record(self.model, self.friction),
-            "terms": [],
-            "friction": "linear",
+            **model_record(self.model),
             "parameters": self.parameters.to_dict(),
             "processing": processing_record(self.processing),
             "coefficients": {

@@ -12,7 +12,7 @@ import pytest
 import casid
 from casid.control import ComputedTorque, OperationalSpace, Passive, nominal
 from casid.dynamics import Model
-from casid.errors import DatasetError
+from casid.errors import DatasetError, ProblemError
 from casid.excitation import Observation
 from casid.motion import Basis, Fourier, Motion, Poses, Trajectory, read_trajectory
 from casid.motion._basis import Ramped
@@ -158,3 +158,16 @@ def test_sizes_in_a_trajectory_file_have_limits(tmp_path: Path) -> None:
         path.write_text(text.replace(old, new), encoding="utf-8")
         with pytest.raises(DatasetError, match=r"broken\.toml"):
             read_trajectory(path)
+
+
+@pytest.mark.claim("a function of a user that returns another shape is refused where it is taken")
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("matrix", np.zeros((2, 5))), ("matrix", np.zeros(7)), ("constant", 0.0), ("labels", ("a",)),
+     ("derivative_bound", 1.0)],
+)  # fmt: skip
+def test_shapes_of_a_basis_are_checked(name: str, value: object) -> None:
+    given = property(lambda self: value) if name == "labels" else lambda self, *_: value
+    basis = type("Own", (Fourier,), {name: given})(1.0, 3)
+    with pytest.raises(ProblemError, match=rf"basis 'Own': `{name}.*expected shape .*, got shape"):
+        Trajectory(basis, np.zeros((2, 7)))

@@ -103,8 +103,6 @@ def test_cluster_that_is_not_there(problem, tmp_path, monkeypatch):
     pytest.importorskip("distributed")
     with pytest.raises(ProblemError, match="no Dask scheduler answers at"):
         run_study(problem, tmp_path / "n.jsonl", starts=1, jobs="tcp://127.0.0.1:9")
-    with pytest.warns(DeprecationWarning, match="'cluster' is 'jobs' now"), pytest.raises(ProblemError, match="Dask"):
-        run_study(problem, tmp_path / "n.jsonl", starts=1, cluster="tcp://127.0.0.1:9")
     assert not (tmp_path / "n.jsonl").exists()
 
 

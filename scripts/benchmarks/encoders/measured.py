@@ -80,7 +80,9 @@ def against_cma_with_terms(make: Callable[[], Bench], seeds: Sequence[int], shar
     plain = {p.attribute for p in FreeRuns(bench.robot, bench.servo, bench.train).parameters}
     taken = list(dict.fromkeys(e.attribute for e in mine.estimates if e.attribute not in plain))
     changes: dict[str, Any] = dict.fromkeys(taken, FREE)
-    wider = replace(bench, name=f"{bench.name} with {listed(taken) or 'no terms'}", servo=replace(bench.servo, **changes))
+    wider = replace(
+        bench, name=f"{bench.name} with {listed(taken) or 'no terms'}", servo=replace(bench.servo, **changes)
+    )
     count = int(ROLLOUTS[bench.name] * share)
     peers = [1e3 * cma_es.kept_fit(wider, seed, count)["test"] for seed in seeds]
     own = 1e3 * mine.error_of(bench.test)
