@@ -283,7 +283,7 @@ class Settings:
         robot
             As `robot` made it.
         """
-        from casid.measurement._checks import check_against, without_locked
+        from casid.measurement import check_against, without_locked
         from casid.measurement.importing._log import read_log
 
         own = self.of(path)
