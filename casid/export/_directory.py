@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 import casadi as ca
@@ -199,7 +200,7 @@ def _rounding(function: CFunction, states: Sequence[Sequence[np.ndarray]]) -> np
     ranges = enclose(as_function(ca.vertcat(*(ca.vec(y) for y in outputs)), x), np.array(values).T, np.array(values).T)
     widths = np.array([np.broadcast_to(found.high - found.low, len(states)) for found in ranges])
     edges = np.cumsum([0, *(y.numel() for y in outputs)])
-    return np.array([2.0 * widths[a:b].max(axis=0, initial=0.0) for a, b in zip(edges, edges[1:], strict=False)]).T
+    return np.array([2.0 * widths[a:b].max(axis=0, initial=0.0) for a, b in pairwise(edges)]).T
 
 
 def _evaluated(function: CFunction, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
