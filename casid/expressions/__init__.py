@@ -42,16 +42,7 @@ Any other arithmetic
         Evaluates a graph in whatever arithmetic ``apply`` defines.
 """
 
-from typing import TYPE_CHECKING
-
-from casid import _earlier
-
-# any other arithmetic
-from casid.expressions._walk import as_function as as_function
-
-# which kind an expression is
-
-# if-else, logic, either-or
+# which kind an expression is: if-else, logic, either-or
 from casid.expressions._conditions import conditions as conditions
 
 # which shape it has
@@ -60,5 +51,5 @@ from casid.expressions._shapes import shaped as shaped
 # which values it takes
 from casid.expressions._intervals import enclose as enclose
 
-if not TYPE_CHECKING:  # names of earlier versions
-    __getattr__ = _earlier.earlier_names(__name__)
+# any other arithmetic
+from casid.expressions._walk import as_function as as_function

@@ -15,7 +15,6 @@ from casid.description import Robot
 from casid.dynamics import Model
 from casid.dynamics._derived import dry_friction_directions, equation_of_motion
 from casid.dynamics._rigid_body import factor_mass_matrix
-from casid.dynamics.terms._joint_terms import terms_of
 from casid.errors import DatasetError, ProblemError, checked_seed
 from casid.inertia import Parameters
 from casid.simulation._contact import ExternalForce
@@ -180,14 +179,15 @@ class Plant:
         gravity
             Default: the robot's.
         parameters
-            Of the links, and of joint terms, which the plant then has; default: the links of the description, all with
-            inertial values.
+            Of the links, and of joint terms and friction laws, which the plant then has; those with a memory as after
+            a long motion at one velocity (`Model.settled`). Default: the links of the description, all with inertial
+            values.
         coefficients
             A value for all joints, or one a joint, for each further joint term: ``viscous=0.2, coulomb=[0.5, ...]``.
         """
         given = Parameters.of_links(robot.standard_parameters()) if parameters is None else parameters
-        held = terms_of(given.terms, [joint.name for joint in robot.joints])
-        model = Model(robot, [*held, *coefficients], gravity)
+        held = Model.of_parameters(robot, given, gravity).settled()
+        model = held.like(terms=[*held.terms, *coefficients])
         return cls(model, with_terms(model, model.parameters(given), coefficients), friction or SmoothCoulomb())
 
     @property

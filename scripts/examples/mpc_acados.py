@@ -27,10 +27,11 @@ from types import ModuleType
 import casadi as ca
 import numpy as np
 
-import casid
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from examples.mpc import AWAY, DT, WEIGHTS, Result, tell
+
+import casid
 
 
 def acados(folder: Path) -> ModuleType:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from examples.mpc import DT, WEIGHTS, panda
 
 

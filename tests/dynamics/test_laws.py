@@ -172,7 +172,8 @@ def test_terms_of_the_catalogue_are_their_formulas():
         "viscous": v, "coulomb": -1, "offset": 1, "motor_viscous": v, "motor_coulomb": -1, "motor_offset": 1,
         "rotor": a, "motor_rotor": a, "coulomb_positive": 0, "coulomb_negative": -1, "sqrt_viscous": -np.sqrt(0.3),
         "cubic_viscous": -0.027, "load_friction": -2.0, "spring": q, "spring_sine": np.sin(q),
-        "spring_cosine": np.cos(q), "drive_gain": 1.5, "gear_friction": -1.5,
+        "spring_cosine": np.cos(q), "drive_gain": 1.5, "gear_friction": -1.5, "viscous_positive": 0,
+            "viscous_negative": v,
     }  # fmt: skip
     assert set(expected) == set(JOINT_TERMS)
     for name, value in expected.items():

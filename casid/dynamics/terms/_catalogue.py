@@ -57,6 +57,10 @@ class Combined(FrictionLaw):
         if twice:
             raise DatasetError(f"friction '{self.name}': two of its laws have the amplitude '{twice[0]}'")
 
+    def parts(self) -> tuple[FrictionLaw, ...]:
+        """The laws that it is the sum of."""
+        return self.laws
+
     def columns(self, signals: JointSignals, theta: Theta) -> list[ca.SX]:
         """One expression an amplitude."""
         parts = self._parts(theta, signals.memory)
