@@ -29,7 +29,7 @@ LANDED = "292b584324"
 EARLIER = {
     "cli": 1567, "codegen": 1578, "control": 0, "description": 3478, "dynamics": 1416, "excitation": 2366,
     "export": 1514, "expressions": 962, "files": 657, "identification": 4114, "inertia": 966, "learning": 925,
-    "measurement": 1188, "motion": 0, "output_error": 0, "regression": 2986, "report": 2315, "retrieval": 5490,
+    "measurement": 1188, "motion": 0, "drives": 0, "regression": 2986, "report": 2315, "retrieval": 5490,
     "simulation": 2152, "testing": 0, "": 120,
 }  # fmt: skip
 
