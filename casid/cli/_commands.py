@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from casid.cli._shared import announce_written, keeping, present, steps
+from casid.cli._shared import announce_written, present, steps
 from casid.errors import DatasetError
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def _readable(path: Path, robot: Robot) -> bool:
 
 def identify_commands(
     robot: Robot, recordings: Mapping[Path, dict[str, Any] | None], files: Sequence[Path], folder: Path | None,
-    actuators: Sequence[Path] = (), profile: Sequence[str] = (), search: Path | None = None,
+    actuators: Sequence[Path] = (), profile: Sequence[str] = (),
 ) -> None:  # fmt: skip
     """Identify a robot by simulation, print the report, write files of the robot and of its servos.
 
@@ -71,8 +71,6 @@ def identify_commands(
 
     for path in actuators:
         format_of(path)
-    if search is not None:
-        keeping(f"what the search has done is kept in {search}; the same command goes on from there")
     with steps() as progress:
         data = [read_commands(path, robot, settings) for path, settings in recordings.items()]
         described = {
@@ -83,7 +81,7 @@ def identify_commands(
         if len(set(map(repr, described.values()))) > 1:
             raise DatasetError(f"{', '.join(described)} describe the servos differently; say it alike in all of them")
         servo = next(iter(described.values()), Servo())
-        result = identify_from_commands(robot, data, servo, progress=progress, profile=profile, file=search)
+        result = identify_from_commands(robot, data, servo, progress=progress, profile=profile)
     present(report_of(result), folder)
     for path in (*files, *actuators):
         if path in actuators:

@@ -76,9 +76,6 @@ class Choices(o.OptionGroup):
         "Of recordings of commands: also the interval of this unknown (armature, 'armature elbow', all) by "
         "optimising the others again along it. May be repeated.",
     )
-    search: Path | None = o.option(
-        None, "Of recordings of commands: JSON-lines file of the search; an interrupted one goes on."
-    )
 
     def checks(self) -> Checks:
         """What is examined beside the fit."""
@@ -157,11 +154,9 @@ def identify(
     loaded, given = settings.robot(robot), settings.given
     commanded = None if reading.tau is not None else from_commands(loaded, recording)
     if commanded is not None:
-        identify_commands(
-            loaded, commanded, files, folder, output.actuators or (), choices.profile or (), choices.search
-        )
+        identify_commands(loaded, commanded, files, folder, output.actuators or (), choices.profile or ())
         return
-    refuse(context, ("actuators", "profile", "search"), "needs recordings of commands without torques")
+    refuse(context, ("actuators", "profile"), "needs recordings of commands without torques")
     with steps() as progress:
         data = [settings.recording(path, loaded) for path in recording]
         result = run(

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from casid.codegen import evaluate_batch
-from casid.drives._kept import Kept
 from casid.drives._rollout import DRIVE
 from casid.drives._runs import FreeRuns, Point
 from casid.drives._search import MISFIT, Normal, Search
@@ -126,21 +124,6 @@ def _led(search: Search, point: Point) -> tuple[Point, float]:
     return point, value
 
 
-@dataclass(frozen=True, eq=False)
-class Minima:
-    """Minima of a rough cost.
-
-    Attributes
-    ----------
-    best : Point
-    scatter : ndarray, shape (parameters, parameters)
-        Mean square distance from the best of those that are as good: the best may be as far from the true values.
-    """
-
-    best: Point
-    scatter: Array
-
-
 def _drawn(search: Search, best: Point, normal: Normal, errors: Array, size: float, rng: np.random.Generator) -> Point:
     """A point drawn about the best with a multiple of the deviations that the smooth trend gives it.
 
@@ -169,8 +152,8 @@ def _without(search: Search, best: Point, left: Sequence[int]) -> Point:
     return Point(made.theta, starts)
 
 
-def shaken(search: Search, point: Point) -> Minima:
-    """Searches from shaken starts, each by the derivatives of soft contacts.
+def shaken(search: Search, point: Point) -> tuple[Point, Array]:
+    """Best of searches from shaken starts, each by the derivatives of soft contacts, and the scatter of minima as good.
 
     The errors of hard contacts are a rough function of the parameters with many minima close together. Starts are drawn
     about the best one, or are minima of a part of the pieces, those that fit badly rather left out (iterated local
@@ -209,21 +192,8 @@ def shaken(search: Search, point: Point) -> Minima:
     found.sort(key=lambda one: one[1])
     least = max(value + slack, found[len(found) // _QUARTER][1])
     away = [theta - best.theta for theta, cost in found if cost <= least]
-    return Minima(best, np.asarray(np.mean([np.outer(x, x) for x in away], axis=0)))
-
-
-def kept_minima(kept: Kept, search: Search, point: Point) -> tuple[Point, Array]:
-    """Best point and scatter of `shaken`, or what is kept of them."""
-
-    def run() -> dict[str, Any]:
-        made = shaken(search, point)
-        starts = [start.tolist() for start in made.best.starts]
-        return {"theta": made.best.theta.tolist(), "starts": starts, "scatter": made.scatter.tolist()}
-
-    made = kept.part("contacts", run)
-    best = Point(np.array(made["theta"], dtype=float), [np.array(x, dtype=float) for x in made["starts"]])
     search.rescale(best)
-    return best, np.array(made["scatter"], dtype=float)
+    return best, np.asarray(np.mean([np.outer(x, x) for x in away], axis=0))
 
 
 def searched(search: Search, start: Point, play: bool, iterations: int) -> tuple[Search, Point, Normal]:

@@ -236,12 +236,6 @@ class Search:
                 break
         return point, normal
 
-    def ran(
-        self, point: Point, iterations: int | None = None, shown: list[Array] | None = None
-    ) -> tuple[Search, Point, Normal]:
-        """`run`, with the search."""
-        return self, *self.run(point, iterations, shown)
-
     def descended(
         self,
         point: Point,
