@@ -13,7 +13,8 @@ import typer
 
 #: Extra -> (module whose presence shows that it is installed, its purpose).
 _EXTRAS = {
-    "dev": ("pytest", "the tests"),
+    "test": ("pytest", "the tests"),
+    "dev": ("mypy", "linters and types"),
     "study": ("joblib", "studies on several processes"),
     "cluster": ("distributed", "studies on a Dask cluster"),
     "meshes": ("trimesh", "hulls and capsules from meshes, shapes in the viewer"),
