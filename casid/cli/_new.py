@@ -152,7 +152,7 @@ def import_(
     dynamics do not decide is asked for. Exit code 2: a question is open, and nothing is written.
     """
     from casid.description import load_robot
-    from casid.drives._recording import read_commands
+    from casid.drives import read_commands
     from casid.files._write import write_files
     from casid.measurement import check_against, read_dataset
     from casid.measurement.importing import propose

@@ -21,8 +21,7 @@ from casid.dynamics._kinematics import Kinematics
 from casid.excitation import Design, Designer, MotionLimits, Observation, certify_limits, weak_parameters
 from casid.excitation.limits._constraints import StateConstraint
 from casid.excitation.limits._motion_limits import LimitCheck
-from casid.motion import Trajectory
-from casid.motion._trajectory import trajectory_text
+from casid.motion import Trajectory, trajectory_text
 from casid.report._section import Report, ReportSection, picked, report_of
 from casid.report._style import (
     BLUE,

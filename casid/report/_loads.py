@@ -12,8 +12,7 @@ from rich.table import Table
 
 from casid.description import Robot
 from casid.errors import RobotError
-from casid.identification.loads._gains import Gains
-from casid.identification.loads._payload import Payload
+from casid.identification.loads import Gains, Payload
 from casid.report._section import Report, ReportSection, report_of
 from casid.report._tables import NAME, PlainTable, numbers, summary_table
 

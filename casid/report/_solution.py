@@ -23,7 +23,7 @@ from casid.report._section import Report, ReportSection, picked, report_of
 from casid.report._style import GREEN, INK, MUTED, RED, new_figure, set_title, tidy
 from casid.report._tables import PlainTable, summary_table, texts
 from casid.retrieval import Problem, Solution
-from casid.retrieval.plausible._choice import Believable
+from casid.retrieval.plausible import Believable
 from casid.retrieval.study._study import Study
 
 Array = NDArray[np.float64]

@@ -18,7 +18,7 @@ from casid.errors import DatasetError, InertiaWarning
 from casid.files._read import read_text
 from casid.files._texts import read_json, read_toml
 from casid.files._words import listed, reason
-from casid.identification.repair._check import check_file
+from casid.identification.repair import check_file
 from casid.inertia import read_parameters
 from casid.measurement import read_dataset
 from casid.measurement._formats import FORMATS as RECORDING_FORMATS
