@@ -1,7 +1,5 @@
 """The methods of scripts/papers/methods on small problems: against each other, known answers and published examples."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -206,27 +204,3 @@ def test_feasibility_of_a_known_body():
     assert closest_feasible(K, K @ body, allowed)[1] < 1e-6
     weightless = feasibility_test(np.eye(10)[9:], np.array([-1.0]), allowed)
     assert not weightless.feasible and weightless.excluded_radius > 1e6
-
-
-@pytest.mark.slow
-def test_driver_quick(tmp_path, monkeypatch):
-    import compare_methods
-
-    monkeypatch.setattr("sys.argv", ["compare_methods.py", "--quick", "--out", str(tmp_path), "--mata-seconds", "1"])
-    assert compare_methods.main() == 0
-    written = {p.name for p in tmp_path.iterdir()}
-    record = json.loads((tmp_path / "compare_methods.json").read_text())
-    wam = {"figure_6_1_positive_definite_ratio.png", "figure_6_4_model_reduction.png"}  # need the data folder
-    missing = record["positive_definite_ratio"]["missing"]
-    assert written == {
-        "compare_methods.json",
-        "figure_6_2_regression_error.png",
-        "figure_6_3_solver_time.png",
-        *(() if missing else wam),
-    }
-    assert [size["links"] for size in record["sizes"]] == [1, 2, 4]
-    assert all(size["methods"]["casid"]["feasible"] for size in record["sizes"])
-    if missing:
-        assert "CASID_DATA" in missing
-    else:
-        assert record["model_reduction"]["feasible_at"] > 0
