@@ -128,11 +128,6 @@ _PLAIN_WIDTH = 150
 LINE_EVERY = 10.0
 #: Endings of robot files by the option that names them.
 ENDINGS = {"urdf": (".urdf",), "mjcf": (".xml", ".mjcf"), "sdf": (".sdf", ".world"), "toml": (".toml",)}
-#: Former names of options by command; they work, with a note on stderr.
-_RENAMED = {
-    "excite": {"--share": "--limit-share", "--rate": "--output-rate", "--seconds": "--time-limit"},
-    "simulate": {"--friction": "--term-values", "--rate": "--control-rate", "--delay": "--control-delay"},
-}
 #: Folders that the running command makes for its results, innermost first.
 _MADE: ContextVar[list[Path]] = ContextVar("made")
 
@@ -161,11 +156,6 @@ def outlast_readers() -> None:
 class Group(TyperGroup):
     """Group of commands: a `CasidError` is one message and exit code 1, a `CasidWarning` one line on stderr."""
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command and its arguments, former names of options replaced."""
-        name, command, rest = super().resolve_command(ctx, args)
-        return name, command, [_current(name or "", word) for word in rest]
-
     def invoke(self, ctx: Any) -> Any:
         """Run the command; folders that it made and left empty are removed."""
         made: list[Path] = []
@@ -190,16 +180,6 @@ class Group(TyperGroup):
             except KeyboardInterrupt:
                 announce()
                 raise typer.Exit(INTERRUPTED) from None
-
-
-def _current(command: str, word: str) -> str:
-    """An argument, or the present name of an option that was renamed."""
-    option, equals, value = word.partition("=")
-    new = _RENAMED.get(command, {}).get(option)
-    if new is None:
-        return word
-    typer.echo(f"note: {option} of '{command}' is now {new}; the old name will be removed", err=True)
-    return new + equals + value
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:

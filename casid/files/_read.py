@@ -155,7 +155,9 @@ def unzip(content: bytes, path: str, what: str, error: type[CasidError], limit: 
 # ---------------------------------------------------------------------- arrays
 
 
-def numeric_array(value: Any, where: str, error: type[CasidError], *, finite: bool = False) -> Array:
+def numeric_array(
+    value: Any, where: str, error: type[CasidError], *, finite: bool = False, shape: tuple[int, ...] | None = None
+) -> Array:
     """Real numbers as floats.
 
     Parameters
@@ -168,11 +170,14 @@ def numeric_array(value: Any, where: str, error: type[CasidError], *, finite: bo
         Class of the error to raise.
     finite
         Refuse NaN and infinities.
+    shape
+        Refuse all others: nothing is broadcast.
 
     Raises
     ------
     CasidError
-        Of the class ``error``: text, objects, booleans, ragged rows, complex numbers with an imaginary part.
+        Of the class ``error``: text, objects, booleans, ragged rows, complex numbers with an imaginary part, another
+        shape.
     """
     try:
         array = np.asarray(value)
@@ -187,6 +192,8 @@ def numeric_array(value: Any, where: str, error: type[CasidError], *, finite: bo
     if array.dtype.kind not in "fiu":
         kind = {"b": "true or false", "U": "text", "S": "text", "M": "dates", "m": "time differences"}
         raise error(f"{where}: expected numbers, got {kind.get(array.dtype.kind, 'other values')}")
+    if shape is not None and array.shape != shape:
+        raise error(f"{where}: expected {f'shape {shape}' if shape else 'a number'}, got shape {array.shape}")
     numbers = array.astype(np.float64)
     bad = np.flatnonzero(~np.isfinite(numbers)) if finite else np.zeros(0, dtype=int)
     if len(bad):

@@ -23,8 +23,7 @@ from casid.identification._prediction import Prediction, predict
 from casid.identification._shaped_bodies import suggested_bodies
 from casid.identification.diagnosis._findings import Finding
 from casid.inertia import Parameters
-from casid.measurement import Dataset, Processing, prepare
-from casid.measurement._checks import check_angles
+from casid.measurement import Dataset, Processing, check_angles, prepare
 from casid.regression._reverse_engineering import Estimate, Numbers, reverse_engineer_with_torques
 from casid.regression.friction._shape_fits import fit_friction
 from casid.retrieval import Coefficients
@@ -160,9 +159,7 @@ class ReverseEngineering(ParameterResult):
     def record(self) -> dict[str, Any]:
         """Plain numbers and text; `casid.identification.load_model` reads the model back."""
         return {
-            **model_record(self.model, self.friction),
-            "terms": [],
-            "friction": "linear",
+            **model_record(self.model),
             "parameters": self.parameters.to_dict(),
             "processing": processing_record(self.processing),
             "certified": self.certified,

@@ -10,8 +10,8 @@ import pytest
 
 from casid.cli._commands import from_commands
 from casid.description import load_robot
+from casid.drives import Servo, read_commands
 from casid.errors import DatasetError
-from casid.output_error import Servo, read_commands
 from casid.testing import broadband_commands, commanded_motion
 from tests.helpers import run
 

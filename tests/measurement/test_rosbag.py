@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import yaml
 from typer.testing import CliRunner
 
 import casid
@@ -20,9 +19,11 @@ from casid.motion import Fourier, Sine, Trajectory
 from casid.motion._trajectory import trajectory_text
 from casid.simulation import Plant, Sensor, simulate
 
+yaml = pytest.importorskip("yaml", reason="needs the extra all-tests")
+
 
 def test_joint_states_of_a_bag(tmp_path):
-    rosbags = pytest.importorskip("rosbags.rosbag2", reason="needs the extra 'rosbag'")
+    rosbags = pytest.importorskip("rosbags.rosbag2", reason="needs the extra rosbag")
     from rosbags.typesys import Stores, get_typestore
 
     store = get_typestore(Stores.LATEST)
@@ -43,7 +44,7 @@ def test_joint_states_of_a_bag(tmp_path):
 
 
 def bag(path: Path, count: int = 30, stamped: bool = True, topics: tuple[str, ...] = ("/joint_states",)) -> None:
-    rosbags = pytest.importorskip("rosbags.rosbag2", reason="needs the extra 'rosbag'")
+    rosbags = pytest.importorskip("rosbags.rosbag2", reason="needs the extra rosbag")
     from rosbags.typesys import Stores, get_typestore
 
     store = get_typestore(Stores.LATEST)
@@ -72,7 +73,7 @@ def test_bags_find_their_topic_and_their_clock(tmp_path: Path) -> None:
 
 @pytest.mark.claim("compressed chunks of a bag cannot unpack without end")
 def test_a_compressed_bag_is_counted_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rosbags = pytest.importorskip("rosbags.rosbag2", reason="needs the extra 'rosbag'")
+    rosbags = pytest.importorskip("rosbags.rosbag2", reason="needs the extra rosbag")
     from rosbags.typesys import Stores, get_typestore
 
     store = get_typestore(Stores.LATEST)
@@ -88,7 +89,7 @@ def test_a_compressed_bag_is_counted_before_it_is_read(tmp_path: Path, monkeypat
         read_dataset(tmp_path / "bag")
 
 
-rosbag2 = pytest.importorskip("rosbags.rosbag2", reason="needs the extra 'rosbag'")
+rosbag2 = pytest.importorskip("rosbags.rosbag2", reason="needs the extra rosbag")
 
 
 STORAGES = ["SQLITE3", "MCAP"]

@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from casid.description._document import Description
+from casid.description._joint_parameters import LOAD_BODY, load_body
 from casid.description._parts import Inertial, Link, LinkBounds
 from casid.description._placement import ANGLE_TOLERANCE, Array
 from casid.description._raw import JointLimits, RawJoint
@@ -97,6 +98,10 @@ class Format(ABC):
         """In words, why the programs that read this format will refuse the file; empty: they will not."""
         return ()
 
+    def shapes(self, content: bytes, where: str) -> int:
+        """Number of links of a file with a shape: a mesh, a box, ..."""
+        return 0
+
     def holds_term(self, symbol: str) -> bool:
         """Whether the format can express the joint term of a symbol."""
         return symbol in self.terms
@@ -146,6 +151,12 @@ def links_at_joints(description: Description) -> tuple[Description, tuple[str, .
             body = Inertial(*from_standard(express_in(body.standard_parameters(), T[:3, :3], T[:3, 3])))
         return Link(link.name, body, replace(free, mass=link.bounds.mass))
 
+    def terms(joint: RawJoint) -> Mapping[str, float]:
+        T, load = shift.get(joint.link.name), load_body(joint.terms)
+        if T is None or load is None:
+            return joint.terms
+        return {**joint.terms, **dict(zip(LOAD_BODY, express_in(load, T[:3, :3], T[:3, 3]).tolist(), strict=True))}
+
     def on(link: str, placement: Array) -> Array:
         return shift[link] @ placement + 0.0 if link in shift else placement
 
@@ -155,6 +166,7 @@ def links_at_joints(description: Description) -> tuple[Description, tuple[str, .
             link=moved(joint.link),
             placement=on(joint.parent, joint.placement),
             link_placement=np.eye(4),
+            terms=terms(joint),
         )
         for joint in description.joints
     )

@@ -23,7 +23,7 @@ from casid.description._raw import JointLimits, RawJoint
 from casid.description._robot import STANDARD_GRAVITY
 from casid.description.formats._contract import Changes, Format, Reading, base_beside_world
 from casid.description.formats._mjcf_reader import read_mjcf_content
-from casid.description.formats._xml import Elements, XmlFile, tag
+from casid.description.formats._xml import Elements, XmlFile, shaped, tag
 from casid.inertia import consistency
 from casid.inertia._parameters import tensor_entries
 
@@ -225,6 +225,10 @@ class Mjcf(Format):
     def recognises(self, content: bytes) -> bool:
         """See `Format.recognises`."""
         return b"<mujoco" in content
+
+    def shapes(self, content: bytes, where: str) -> int:
+        """See `Format.shapes`."""
+        return shaped(content, where, "geom")
 
     def lacks(self, limits: JointLimits) -> tuple[str, ...]:
         """MJCF requires both ends of a range, the lower below the upper, and an effort other than zero."""
