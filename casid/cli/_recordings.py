@@ -261,7 +261,7 @@ def check(
 
     The repair keeps the base parameters, and with them the dynamics, wherever a consistent set has them.
     """
-    from casid.identification.repair._check import check_file
+    from casid.identification.repair import check_file
     from casid.report import report_of
 
     folder = out_folder(out)
