@@ -10,9 +10,9 @@ import pytest
 
 from casid.description import Robot, load_robot, write_robot
 from casid.errors import DatasetError
+from casid.measurement import Answers, propose
 from casid.measurement._commands import CommandRecording, has_commands_only, read_commands
-from casid.measurement.importing import Answers, propose
-from casid.measurement.importing._log import command_settings
+from casid.measurement._log import command_settings
 from casid.output_error import Servo
 from casid.testing import broadband_commands, commanded_motion
 
