@@ -144,10 +144,9 @@ class CertificateSection(ReportSection):
             "status": solution.status,
             "objective": solution.objective,
             "penalty": solution.penalty,
-            "lower_bound": _known(solution.lower_bound),
-            "gap": _known(solution.gap),
             "certified": bool(solution.certified and not self.doubt),
-            **picked(solution, "max_violation", "iterations", "restarts", "build_time", "solve_time"),
+            **picked(solution, "lower_bound", "gap", "max_violation", "iterations"),
+            **picked(solution, "restarts", "build_time", "solve_time"),
             "violations": dict(solution.violations),
             "versions": dict(solution.versions),
         }
