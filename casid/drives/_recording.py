@@ -17,6 +17,7 @@ from casid.files._read import numeric_array
 from casid.files._texts import read_toml
 from casid.files._words import listed, near, shown
 from casid.measurement._columns import Columns, choose_signals, factors
+from casid.measurement._defects import time_gaps
 from casid.measurement._formats import read_columns
 from casid.measurement._readers import read_description, time_of
 from casid.measurement._text import TextLayout
@@ -27,8 +28,8 @@ Array = NDArray[np.float64]
 _COLUMNS = ("enabled", "gain", "torque")
 #: Fewest samples of a piece.
 FEWEST = 20
-#: A step of the clock longer than so many median steps is a gap: the motion goes on in another piece.
-GAP = 5.5
+#: Samples lost in a row from which the motion goes on in another piece.
+FEWEST_LOST = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +154,8 @@ class CommandRecording:
 
     def pieces(self, longest: float = np.inf) -> Iterator[slice]:
         """Stretches without gaps, cut into parts of at most ``longest`` seconds; too short ones are left out."""
-        ends = [0, *(np.flatnonzero(np.diff(self.t) > GAP * self.period) + 1), len(self.t)]
+        gaps = [end for gap in time_gaps(self.t, FEWEST_LOST) for end in gap.spans[:, 1]]
+        ends = [0, *np.searchsorted(self.t, gaps), len(self.t)]
         for first, end in pairwise(ends):
             if end - first < FEWEST:
                 continue

@@ -10,7 +10,7 @@ from casid.drives import FREE, Servo, SimulationOptions, identify_from_commands,
 from casid.errors import ExportError
 from casid.testing import broadband_commands, commanded_motion
 
-yaml = pytest.importorskip("yaml")
+yaml = pytest.importorskip("yaml", reason="needs the extra all-tests")
 
 
 @pytest.fixture(scope="module")

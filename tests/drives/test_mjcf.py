@@ -80,7 +80,7 @@ def test_play_and_springs_are_joints(found, tmp_path):
 @pytest.mark.parametrize(("stiffness", "damping"), [(np.inf, 0.0), (60.0, 0.05)])
 def test_play_moves_in_mujoco_as_in_the_free_run(arm, tmp_path, stiffness, damping):
     """MuJoCo's limits and tendons as an oracle, encoders at the drives, from the middle of the play."""
-    pytest.importorskip("mujoco", reason="needs MuJoCo: pip install casid[peers]")
+    pytest.importorskip("mujoco", reason="needs the extra peers")
     from casid.dynamics import Model
     from casid.testing import MuJoCo, broadband_commands
 

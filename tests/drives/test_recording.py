@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from casid.description import load_robot
-from casid.drives._recording import GAP, CommandRecording, has_commands_only, held_commands, read_commands
+from casid.drives._recording import CommandRecording, has_commands_only, held_commands, read_commands
 from casid.errors import DatasetError
 
 T = np.arange(60) * 0.02
@@ -70,7 +70,7 @@ def test_torques_decide_how_a_table_is_identified(tmp_path: Path) -> None:
 
 
 def test_pieces_end_at_gaps_and_are_no_longer_than_asked() -> None:
-    t = np.concatenate([T, T + T[-1] + 2 * GAP * 0.02, [9.0]])
+    t = np.concatenate([T, T + T[-1] + 0.2, [9.0]])
     data = CommandRecording(t, np.tile(Q, (3, 1))[: len(t)], np.tile(U, (3, 1))[: len(t)], joints=("a", "b"))
     assert [(s.start, s.stop) for s in data.pieces()] == [(0, 60), (60, 120)]  # a single sample is no piece
     assert [(s.start, s.stop) for s in data.pieces(0.6)] == [(0, 30), (30, 60), (60, 90), (90, 120)]

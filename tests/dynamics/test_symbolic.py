@@ -17,7 +17,7 @@ from casid.errors import RobotError
 from casid.inertia import to_standard
 from casid.testing import random_robot
 
-sp = pytest.importorskip("sympy", reason="needs sympy (pip install casid[teaching])")
+sp = pytest.importorskip("sympy", reason="needs the extra teaching")
 
 
 def planar_arm() -> Robot:
