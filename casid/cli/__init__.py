@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from casid._annexes import commands
 from casid.cli import (
     _code,
     _doctor,
@@ -75,6 +76,8 @@ _PANELS = {
 for _panel, _commands in _PANELS.items():
     for _command in _commands:
         app.command(_command.__name__.strip("_").replace("_", "-"), rich_help_panel=_panel)(_command)
+for _name, _annexed in commands().items():
+    app.command(_name, rich_help_panel=_annexed.panel, help=_annexed.help)(lambda: None)  # imported by `Group`
 app.add_typer(new, name="new", rich_help_panel="Robots")
 
 

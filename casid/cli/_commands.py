@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from casid.errors import DatasetError
 
 if TYPE_CHECKING:
     from casid.description import Robot
+    from casid.drives import CommandRecording
 
 
 def from_commands(robot: Robot, recordings: Sequence[Path]) -> dict[Path, dict[str, Any] | None] | None:
@@ -37,6 +38,13 @@ def from_commands(robot: Robot, recordings: Sequence[Path]) -> dict[Path, dict[s
         raise DatasetError(f"{next(iter(found)).name} has commands and no torques, {other.name} has torques, or is not "
                            "understood: identify them apart")  # fmt: skip
     return found or None
+
+
+def reader(settings: Mapping[str, Any]) -> Callable[[Path, Robot], CommandRecording] | None:
+    """What reads a recording with these settings; None where it is of another kind."""
+    from casid.drives import read_commands
+
+    return read_commands if "q_des" in settings.get("columns", {}) else None
 
 
 def _readable(path: Path, robot: Robot) -> bool:

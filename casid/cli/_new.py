@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from casid._annexes import recordings
 from casid.cli import _options as o
 from casid.cli._shared import Group, RobotArgument, announce_written, console, present
 from casid.errors import DatasetError, ExportError
@@ -152,7 +153,6 @@ def import_(
     dynamics do not decide is asked for. Exit code 2: a question is open, and nothing is written.
     """
     from casid.description import load_robot
-    from casid.drives._recording import read_commands
     from casid.files._write import write_files
     from casid.measurement import check_against, read_dataset
     from casid.measurement.importing import propose
@@ -175,8 +175,10 @@ def import_(
         console().print("\n".join(f"Open: {one.text}  ({one.option})" for one in found.questions), highlight=False)
         raise typer.Exit(2)
     announce_written(path.parent, write_files(path.parent, {path.name: found.toml(path.parent)}))
-    if "q_des" in found.settings.get("columns", {}):
-        read: object = read_commands(path, owner)
+    readers = [kind.reader(found.settings) for kind in recordings()]
+    reader = next((reader for reader in readers if reader is not None), None)
+    if reader is not None:
+        read: object = reader(path, owner)
     else:
         read = check_against(read_dataset(path), owner)
         for note in read.notes:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
+from casid._annexes import recordings
 from casid.cli import _options as o
-from casid.cli._commands import from_commands, identify_commands
 from casid.cli._shared import (
     ENDINGS,
     RobotArgument,
@@ -152,10 +152,11 @@ def identify(
     _refuse_repeated(recording)
     settings = o.Settings.merged(recording, **modelled.given(), **reading.given())
     loaded, given = settings.robot(robot), settings.given
-    commanded = None if reading.tau is not None else from_commands(loaded, recording)
-    if commanded is not None:
-        identify_commands(loaded, commanded, files, folder, output.actuators or (), choices.profile or ())
-        return
+    for kind in recordings() if reading.tau is None else ():
+        commanded = kind.from_commands(loaded, recording)
+        if commanded is not None:
+            kind.identify_commands(loaded, commanded, files, folder, output.actuators or (), choices.profile or ())
+            return
     refuse(context, ("actuators", "profile"), "needs recordings of commands without torques")
     with steps() as progress:
         data = [settings.recording(path, loaded) for path in recording]

@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[3]
 PACKAGE = ROOT / "casid"
 #: Rooms from the top of the slope to its foot: a room imports only from itself and from rooms before it.
 ROOMS = (
-    "version", "errors", "display", "files", "expressions", "inertia", "description", "motion", "dynamics",
+    "version", "errors", "_annexes", "display", "files", "expressions", "inertia", "description", "motion", "dynamics",
     "codegen", "control", "measurement", "regression", "retrieval", "identification", "excitation", "simulation",
     "drives", "learning", "teaching", "export", "report", "cli", "testing", "__main__",
 )  # fmt: skip
