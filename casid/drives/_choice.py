@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.drives._contacts import held_stiffness, searched
+from casid.drives._contacts import held_stiffness
 from casid.drives._runs import FreeRuns, Parameter, Point
 from casid.drives._search import Normal, Search
 from casid.drives._servo import KINDS, QUANTITIES, Unknown
@@ -197,7 +197,7 @@ def with_terms(
             point, normal = plainly.run(point, 2)
         start = Point(np.append(point.theta, one.first), [x.copy() for x in point.starts])
         wide = _extended(plainly, one)
-        wide, tried, reached = searched(wide, start, play, _ITERATIONS * (4 if play else 1))
+        tried, reached = wide.run(start, _ITERATIONS * (4 if play else 1))
         plain, rich = held_out(plainly, point, normal, group), held_out(wide, tried, reached, group)
         search.runs.rollouts = wide.runs.rollouts = plainly.runs.rollouts + wide.runs.rollouts - before
         if not _better(search.runs, plain, rich):
