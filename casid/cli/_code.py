@@ -24,15 +24,13 @@ class Functions(o.OptionGroup):
     """What is written."""
 
     panel = "C code"
-    functions: Annotated[
-        str | None, typer.Option(metavar="NAME,NAME,...", help="Functions to write; 'all' or see docs/export.md.")
-    ] = None
-    runtime_parameters: Annotated[
-        str, typer.Option(metavar="none|standard|base", help="Parameters as numbers in the code, or as an argument.")
-    ] = "none"
-    prefix: Annotated[str | None, typer.Option(help="Beginning of all C names; default: the robot's name.")] = None
-    batched: Annotated[bool, typer.Option(help="Add functions for many samples at once (GCC, Clang).")] = False
-    languages: Annotated[str, typer.Option(metavar="NAME,...", help="Also write the functions in python, julia.")] = ""
+    functions: str | None = o.option(None, "Functions to write; 'all' or see docs/export.md.", metavar="NAME,NAME,...")
+    runtime_parameters: str = o.option(
+        "none", "Parameters as numbers in the code, or as an argument.", metavar="none|standard|base"
+    )
+    prefix: str | None = o.option(None, "Beginning of all C names; default: the robot's name.")
+    batched: bool = o.option(False, "Add functions for many samples at once (GCC, Clang).")
+    languages: str = o.option("", "Also write the functions in python, julia.", metavar="NAME,...")
 
 
 @dataclass(frozen=True)
@@ -40,38 +38,30 @@ class Values(o.OptionGroup):
     """Of which robot."""
 
     panel = o.MODEL
-    parameters: Annotated[
-        Path | None, typer.Option(help="Parameters: a .json or .csv that casid wrote, or .npy; with their joint terms.")
-    ] = None
-    terms: Annotated[
-        str, typer.Option(metavar="NAME,...", help="Joint terms; default: those of the parameters or of the file.")
-    ] = ""
-    payload: Annotated[
-        str | None, typer.Option(metavar="MASS,CX,CY,CZ[,IXX,...]", help="A body at --frame: kg, m, kg.m^2.")
-    ] = None
-    frame: Annotated[str | None, typer.Option(help="Frame of the payload and the operational space.")] = None
+    parameters: Path | None = o.option(
+        None, "Parameters: a .json or .csv that casid wrote, or .npy; with their joint terms."
+    )
+    terms: str = o.option("", "Joint terms; default: those of the parameters or of the file.", metavar="NAME,...")
+    payload: str | None = o.option(None, "A body at --frame: kg, m, kg.m^2.", metavar="MASS,CX,CY,CZ[,IXX,...]")
+    frame: str | None = o.option(None, "Frame of the payload and the operational space.")
 
-    def chosen(self, robot: Robot, as_numbers: bool) -> tuple[tuple[Any, ...], Parameters | None]:
-        """Joint terms, and the parameters that are written as numbers."""
+    def chosen(self, robot: Robot, as_numbers: bool) -> tuple[Model, Parameters | None]:
+        """The model with its joint terms, and the parameters that are written as numbers."""
         from casid.dynamics import Model
-        from casid.dynamics.terms._joint_terms import terms_of
         from casid.identification import load_model
 
         terms: tuple[Any, ...] = () if self.terms == "none" else tuple(comma_list(self.terms))
         if self.parameters is not None:
-            identified, values = load_model(self.parameters, robot)  # with the friction law that was chosen
+            identified, values = load_model(self.parameters, robot)
             given = identified.named(values)
-            if self.terms:
-                return terms, given.only(Model(robot, terms).parameter_names)
-            kept = [term.name for term in identified.terms if term.memory is not None]
-            if kept:
-                typer.echo(f"note: {', '.join(kept)} is exported as after a long way at one velocity", err=True)
-            return tuple(term.settled() for term in identified.terms), given
-        if as_numbers and any(joint.terms for joint in robot.joints):
-            described = robot.parameters
-            terms = terms if self.terms else terms_of(described.terms, [joint.name for joint in robot.joints])
-            return terms, described.only(Model(robot, terms).parameter_names)
-        return terms, None
+        elif as_numbers and any(joint.terms for joint in robot.joints):
+            given = robot.parameters
+        else:
+            return Model(robot, terms), None
+        if not self.terms:
+            return Model.of_parameters(robot, given).settled(), given
+        chosen = Model(robot, terms)
+        return chosen, given.only(chosen.parameter_names)
 
 
 @dataclass(frozen=True)
@@ -79,20 +69,14 @@ class Target(o.OptionGroup):
     """Other targets than a folder of C code."""
 
     panel = "Other targets"
-    ros2: Annotated[
-        bool, typer.Option("--ros2", help="Write a colcon package: inverse_dynamics_solver plugin and a controller.")
-    ] = False
-    fmu: Annotated[
-        bool, typer.Option("--fmu", help="Write an FMU of the forward dynamics; --out is the .fmu file.")
-    ] = False
-    fmi: Annotated[int, typer.Option(help="--fmu: version of the interface, 2 or 3.")] = 3
-    online: Annotated[
-        str | None, typer.Option(metavar="robot|load", help="Write on-line identification of the robot or its load.")
-    ] = None
-    deviation: Annotated[
-        str | None, typer.Option(metavar="S[,S2,...]", help="--online: deviation of torques from the model's [N.m].")
-    ] = None
-    forgetting: Annotated[float, typer.Option(help="--online: weight that a new sample leaves to the old ones.")] = 1.0
+    ros2: bool = o.option(False, "Write a colcon package: inverse_dynamics_solver plugin and a controller.", "--ros2")
+    fmu: bool = o.option(False, "Write an FMU of the forward dynamics; --out is the .fmu file.", "--fmu")
+    fmi: int = o.option(3, "--fmu: version of the interface, 2 or 3.")
+    online: str | None = o.option(None, "Write on-line identification of the robot or its load.", metavar="robot|load")
+    deviation: str | None = o.option(
+        None, "--online: deviation of torques from the model's [N.m].", metavar="S[,S2,...]"
+    )
+    forgetting: float = o.option(1.0, "--online: weight that a new sample leaves to the old ones.")
 
 
 @o.grouped
@@ -107,15 +91,13 @@ def export(
     overwrite: Annotated[bool, typer.Option(help="Replace files of an earlier export.")] = False,
 ) -> None:
     """Write a robot's dynamics, or an estimator of them, as C code; as a ROS 2 package, or as an FMU."""
-    from casid.dynamics import Model
     from casid.export import export_fmu, export_robot, export_ros2
     from casid.export._robot import all_functions, default_functions
     from casid.report._robot import operations_table
 
     _refuse_unused(context, target.online is not None, target.ros2, target.fmu)
     loaded = options.robot(robot)
-    terms, given = values.chosen(loaded, code.runtime_parameters == "none")
-    machine = Model(loaded, terms)
+    machine, given = values.chosen(loaded, code.runtime_parameters == "none")
     if target.online is not None:
         _export_estimator(machine, given, target, out, code.prefix, overwrite)
         return

@@ -6,18 +6,19 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
 if TYPE_CHECKING:
     from casid.description import Robot
     from casid.excitation import Design
+    from casid.report import Report
 from dataclasses import dataclass, replace
 
 from casid.cli import _options as o
 from casid.cli._commands import excite_commands
-from casid.cli._shared import INTERRUPTED, RobotArgument, out_folder, present, refuse, shown
+from casid.cli._shared import INTERRUPTED, RobotArgument, announce_written, keeping, out_folder, present, refuse, shown
 from casid.files._words import comma_list, comma_numbers, number_list
 
 
@@ -25,26 +26,17 @@ from casid.files._words import comma_list, comma_numbers, number_list
 class Goal(o.OptionGroup):
     """What the motion is good for."""
 
-    criterion: Annotated[str, typer.Option(help="What to minimise: condition, d-optimal, a-optimal or largest-sd.")] = (
-        "condition"
+    criterion: str = o.option("condition", "What to minimise: condition, d-optimal, a-optimal or largest-sd.")
+    parameter: list[str] | None = o.option(
+        None, "For largest-sd: a base parameter that matters; may be repeated.", panel=o.ADVANCED
     )
-    parameter: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="For largest-sd: a base parameter that matters; may be repeated.", rich_help_panel=o.ADVANCED
-        ),
-    ] = None
-    terms: Annotated[str, typer.Option(help="Joint terms that are identified too, separated by commas.")] = (
-        "viscous,coulomb,offset"
+    terms: str = o.option("viscous,coulomb,offset", "Joint terms that are identified too, separated by commas.")
+    payload: bool = o.option(False, "Only a load on the last link is unknown.", "--payload")
+    position_commands: Path | None = o.option(
+        None,
+        "Design position commands for servos as in this recording of commands and encoders (or the toml about "
+        "it): they make the worst interval of gains, armature, friction and delay small; no torques assumed.",
     )
-    payload: Annotated[bool, typer.Option("--payload", help="Only a load on the last link is unknown.")] = False
-    position_commands: Annotated[
-        Path | None,
-        typer.Option(
-            help="Design position commands for servos as in this recording of commands and encoders (or the toml about "
-            "it): they make the worst interval of gains, armature, friction and delay small; no torques assumed."
-        ),
-    ] = None
 
 
 @dataclass(frozen=True)
@@ -52,18 +44,15 @@ class Motion(o.OptionGroup):
     """Kind of motion."""
 
     panel = "Motion"
-    basis: Annotated[str, typer.Option(help="Kind of motion: fourier, spline or poses.")] = "fourier"
-    duration: Annotated[float, typer.Option(help="Length of one period \\[s].")] = 20.0
-    harmonics: Annotated[int, typer.Option(help="Harmonics of the Fourier series.")] = 5
-    ramp: Annotated[float, typer.Option(min=0, help="Ramps from and to rest \\[s]; 0: none.")] = 0.0
-    rest: Annotated[bool, typer.Option("--rest", help="Begin and end at rest, without ramps.")] = False
-    home: Annotated[
-        str,
-        typer.Option(
-            metavar="Q,...", help="Pose in which the motion begins and ends at rest, a position a joint \\[rad]."
-        ),
-    ] = ""
-    poses: Annotated[int, typer.Option(min=1, help="Number of static poses, with --basis poses.")] = 50
+    basis: str = o.option("fourier", "Kind of motion: fourier, spline or poses.")
+    duration: float = o.option(20.0, "Length of one period \\[s].")
+    harmonics: int = o.option(5, "Harmonics of the Fourier series.")
+    ramp: float = o.option(0.0, "Ramps from and to rest \\[s]; 0: none.", min=0)
+    rest: bool = o.option(False, "Begin and end at rest, without ramps.", "--rest")
+    home: str = o.option(
+        "", "Pose in which the motion begins and ends at rest, a position a joint \\[rad].", metavar="Q,..."
+    )
+    poses: int = o.option(50, "Number of static poses, with --basis poses.", min=1)
 
 
 @dataclass(frozen=True)
@@ -71,21 +60,16 @@ class Bounds(o.OptionGroup):
     """What the motion keeps."""
 
     panel = "Limits of the motion"
-    limit_share: Annotated[float, typer.Option(help="Used share of the velocity and acceleration limits.")] = 1.0
-    collision: Annotated[bool, typer.Option(help="Keep the robot's capsules apart.")] = True
-    packages: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="DIR",
-            help="Folder of packages with a URDF's meshes, besides ROS_PACKAGE_PATH; may be repeated.",
-        ),
-    ] = None
-    torque: Annotated[bool, typer.Option(help="Keep torque limits, with the nominal parameters.")] = True
-    floor: Annotated[float | None, typer.Option(help="Smallest height of the link frames, base frame \\[m].")] = None
-    workspace: Annotated[
-        str,
-        typer.Option(metavar="AXIS=LOW:HIGH,...", help="Box of the link frames, base frame \\[m]: x=-0.5:0.8,z=0.05:"),
-    ] = ""
+    limit_share: float = o.option(1.0, "Used share of the velocity and acceleration limits.")
+    collision: bool = o.option(True, "Keep the robot's capsules apart.")
+    packages: list[Path] | None = o.option(
+        None, "Folder of packages with a URDF's meshes, besides ROS_PACKAGE_PATH; may be repeated.", metavar="DIR"
+    )
+    torque: bool = o.option(True, "Keep torque limits, with the nominal parameters.")
+    floor: float | None = o.option(None, "Smallest height of the link frames, base frame \\[m].")
+    workspace: str = o.option(
+        "", "Box of the link frames, base frame \\[m]: x=-0.5:0.8,z=0.05:", metavar="AXIS=LOW:HIGH,..."
+    )
 
 
 @dataclass(frozen=True)
@@ -93,16 +77,12 @@ class Search(o.OptionGroup):
     """How the motion is searched for."""
 
     panel = o.ADVANCED
-    samples: Annotated[int, typer.Option(min=2, help="Samples of the observation matrix.")] = 160
-    starts: Annotated[int, typer.Option(min=1, help="Number of random starts.")] = 1
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the first start.")] = 0
-    iterations: Annotated[
-        int, typer.Option(min=1, help="Iterations of each start; the same on every machine and under any load.")
-    ] = 300
-    time_limit: Annotated[
-        float, typer.Option(min=0.1, help="Last resort: seconds of each start; the best motion so far is kept.")
-    ] = 1800.0
-    evaluate: Annotated[Path | None, typer.Option(help="Only evaluate this trajectory (TOML).")] = None
+    samples: int = o.option(160, "Samples of the observation matrix.", min=2)
+    starts: int = o.option(1, "Number of random starts.", min=1)
+    seed: int = o.option(0, "Seed of the first start.", min=0)
+    iterations: int = o.option(300, "Iterations of each start; the same on every machine and under any load.", min=1)
+    time_limit: float = o.option(1800.0, "Last resort: seconds of each start; the best motion so far is kept.", min=0.1)
+    evaluate: Path | None = o.option(None, "Only evaluate this trajectory (TOML).")
 
 
 @dataclass(frozen=True)
@@ -110,8 +90,8 @@ class Output(o.OptionGroup):
     """Files."""
 
     panel = o.OUTPUT
-    out: Annotated[Path | None, typer.Option(help="Folder for the trajectory, pictures and an animation.")] = None
-    output_rate: Annotated[float, typer.Option(help="Rate of the CSV and ROS 2 files [Hz].")] = 100.0
+    out: Path | None = o.option(None, "Folder for the trajectory, pictures and an animation.")
+    output_rate: float = o.option(100.0, "Rate of the CSV and ROS 2 files [Hz].")
 
 
 @o.grouped
@@ -127,6 +107,7 @@ def excite(
 ) -> None:
     """Design a motion (or static poses) that makes identification accurate. Ctrl-C keeps the best so far."""
     from casid.excitation import DesignSettings
+    from casid.files._write import write_files
     from casid.motion._trajectory import read_trajectory
     from casid.report import report_of
 
@@ -159,12 +140,17 @@ def excite(
                 search.starts, search.seed, progress=show, max_seconds=search.time_limit, robot=machine.name,
                 iterations=search.iterations,
             )  # fmt: skip
-        if design.interrupted:
-            _keep(design, folder)
     else:
         designer, design = settings.judge(machine, read_trajectory(search.evaluate))
+    report = report_of(design, designer=designer, robot=machine, rate=output.output_rate)
+    found, accuracy, motion_files, animation = report.sections  # drawing the animation takes longer than all else
+    if design.interrupted:
+        _keep(replace(report, sections=(found, motion_files)), design, folder)
     _note_unchecked(machine, bounds)
-    present(report_of(design, designer=designer, robot=machine, rate=output.output_rate), folder)
+    present(replace(report, sections=(found, accuracy, motion_files)), folder)
+    if folder is not None:
+        keeping(f"all but the animation is written to {folder}")
+        announce_written(folder, write_files(folder, animation.files()))
 
 
 def _at_home(given: dict[str, Any]) -> dict[str, Any]:
@@ -189,17 +175,14 @@ def _box(text: str) -> tuple[tuple[float, float], ...]:
     return tuple(found.values()) if text else ()
 
 
-def _keep(design: Design, folder: Path | None) -> NoReturn:
-    """End an interrupted design: its motion without pictures, which take longer than who pressed Ctrl-C waits."""
-    from casid.files._write import write_files
-    from casid.motion._trajectory import trajectory_text
-
-    typer.echo(f"interrupted: the best motion so far keeps all limits; {design.criterion} {design.value:.5g}", err=True)
+def _keep(report: Report, design: Design, folder: Path | None) -> NoReturn:
+    """End an interrupted design with the files of its motion and their picture; the others take longer to draw."""
+    value = f"the best motion so far keeps all limits, {design.criterion} {design.value:.5g}"
     if folder is None:
-        typer.echo("nothing was written (--out)", err=True)
+        typer.echo(f"interrupted: {value}; nothing was written (--out)", err=True)
     else:
-        written = write_files(folder, {"trajectory.toml": trajectory_text(design.trajectory).encode()})
-        typer.echo(f"kept in {written[0]}; --evaluate {written[0]} writes all about it", err=True)
+        names = ", ".join(path.name for path in report.write(folder))
+        typer.echo(f"interrupted: {value}; written to {folder}: {names}", err=True)
     raise typer.Exit(INTERRUPTED)
 
 

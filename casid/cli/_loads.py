@@ -26,12 +26,8 @@ class Fit(o.OptionGroup):
     """The model that is fitted."""
 
     panel = o.MODEL
-    drift: Annotated[
-        bool, typer.Option(help="Fit a change of offsets and Coulomb friction between the recordings.")
-    ] = True
-    terms: Annotated[
-        str | None, typer.Option(help="Joint terms, separated by commas. Default viscous,coulomb,offset.")
-    ] = None
+    drift: bool = o.option(True, "Fit a change of offsets and Coulomb friction between the recordings.")
+    terms: str | None = o.option(None, "Joint terms, separated by commas. Default viscous,coulomb,offset.")
     deadband: o.Deadband = None
     only: o.Only = None
 
@@ -46,10 +42,8 @@ class Fit(o.OptionGroup):
 class Result(o.OptionGroup):
     """Where the result goes."""
 
-    frame: Annotated[str | None, typer.Option(help="Frame of the robot for the result; default: the last on it.")] = (
-        None
-    )
-    out: Annotated[Path | None, typer.Option(help="Folder for payload.json.")] = None
+    frame: str | None = o.option(None, "Frame of the robot for the result; default: the last on it.")
+    out: Path | None = o.option(None, "Folder for payload.json.")
 
 
 @o.grouped
@@ -83,6 +77,7 @@ def payload(
     folder = out_folder(result.out)
     settings = fit.settings([loaded] if without is None else [without, loaded], reading)
     machine = settings.robot(robot)
+    flange_of(machine, result.frame)  # refused before anything is read
     with steps() as progress:
         progress("reading", 0, 2)
         if identification is not None:
@@ -96,8 +91,7 @@ def payload(
             pair = [_prepared(path, settings, model) for path in (loaded, without)]
             found = run(model, *pair, drift=fit.drift)
         progress("payload", 2, 2)
-    frame, placement = flange_of(machine, result.frame)
-    present(report_of(found, frame=frame, placement=placement), folder)
+    present(report_of(found, robot=machine, frame=result.frame), folder)
 
 
 @o.grouped

@@ -30,10 +30,8 @@ MethodOption = Annotated[
 class Solving(o.OptionGroup):
     """How a problem is solved."""
 
-    starts: Annotated[
-        int | None, typer.Option(min=1, help="Number of random starts; without it, one deterministic start.")
-    ] = None
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random starts.")] = 0
+    starts: int | None = o.option(None, "Number of random starts; without it, one deterministic start.", min=1)
+    seed: int = o.option(0, "Seed of the random starts.", min=0)
     method: MethodOption = "direct"
 
     def solve(self, problem: Problem) -> tuple[Solution, Solution | Study]:
@@ -57,12 +55,9 @@ class Solving(o.OptionGroup):
 class Choice(o.OptionGroup):
     """Choice among all parameters that explain the data."""
 
-    believable: Annotated[
-        bool,
-        typer.Option(
-            help="Also the most plausible of all parameters that explain the coefficients within their errors."
-        ),
-    ] = True
+    believable: bool = o.option(
+        True, "Also the most plausible of all parameters that explain the coefficients within their errors."
+    )
     share: o.Share = None
 
 

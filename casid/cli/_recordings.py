@@ -36,29 +36,21 @@ class Modelled(o.OptionGroup):
     """The model that is identified."""
 
     panel = o.MODEL
-    terms: Annotated[
-        str | None,
-        typer.Option(
-            help="Joint terms, separated by commas; name@joint for one joint. Default viscous,coulomb,offset,rotor and "
-            "those of motors that turn several joints."
-        ),
-    ] = None
-    friction: Annotated[
-        str | None,
-        typer.Option(
-            help="static (default: chosen by cross-validation, linear in doubt and with --terms), auto (from laws with "
-            "memory too), linear, or a law such as stribeck."
-        ),
-    ] = None
-    total_mass: Annotated[str | None, typer.Option(metavar="LOW:HIGH", help="Mass of all moving links \\[kg].")] = None
-    bounds: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=LOW:HIGH", help="Bounds of a parameter, e.g. m7=0:3 or fc2=0:20; may be repeated."),
-    ] = None
-    method: Annotated[
-        str | None,
-        typer.Option(help="WLS (default), OLS, IRLS, or ML: maximum likelihood, positions noisy too."),
-    ] = None
+    terms: str | None = o.option(
+        None,
+        "Joint terms, separated by commas; name@joint for one joint. Default viscous,coulomb,offset,rotor and "
+        "those of motors that turn several joints.",
+    )
+    friction: str | None = o.option(
+        None,
+        "static (default: chosen by cross-validation, linear in doubt and with --terms), auto (from laws with "
+        "memory too), linear, or a law such as stribeck.",
+    )
+    total_mass: str | None = o.option(None, "Mass of all moving links \\[kg].", metavar="LOW:HIGH")
+    bounds: list[str] | None = o.option(
+        None, "Bounds of a parameter, e.g. m7=0:3 or fc2=0:20; may be repeated.", metavar="NAME=LOW:HIGH"
+    )
+    method: str | None = o.option(None, "WLS (default), OLS, IRLS, or ML: maximum likelihood, positions noisy too.")
     deadband: o.Deadband = None
     only: o.Only = None
 
@@ -68,33 +60,22 @@ class Choices(o.OptionGroup):
     """Choice of the physically consistent parameters, and what is checked."""
 
     panel = o.ADVANCED
-    consistency: Annotated[str, typer.Option(help="full, or semi (no triangle inequality).")] = "full"
-    constraints: Annotated[
-        Path | None,
-        typer.Option(help="A .py file with a function 'constraints(variables)'; default: the robot's bounds."),
-    ] = None
-    prior: Annotated[float, typer.Option(help="Weight of the distance from the robot's nominal bodies.")] = 0.0
-    believable: Annotated[
-        bool, typer.Option(help="Of all parameters that explain the data as well, take the most plausible.")
-    ] = True
+    consistency: str = o.option("full", "full, or semi (no triangle inequality).")
+    constraints: Path | None = o.option(
+        None, "A .py file with a function 'constraints(variables)'; default: the robot's bounds."
+    )
+    prior: float = o.option(0.0, "Weight of the distance from the robot's nominal bodies.")
+    believable: bool = o.option(True, "Of all parameters that explain the data as well, take the most plausible.")
     share: o.Share = None
-    intervals: Annotated[
-        bool, typer.Option("--intervals", help="Also prove between which ends each link's mass lies.")
-    ] = False
-    folds: Annotated[int, typer.Option(min=0, help="Parts of the motion held out in turn, two or more; 0: none.")] = 4
-    verdict: Annotated[bool, typer.Option(help="Look for what the recording says against the robot's file.")] = True
-    quick: Annotated[bool, typer.Option("--quick", help="Parameters alone: nothing held out, no verdict.")] = False
-    profile: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Of recordings of commands: also the interval of this unknown (armature, 'armature elbow', all) by "
-            "optimising the others again along it. May be repeated."
-        ),
-    ] = None
-    search: Annotated[
-        Path | None,
-        typer.Option(help="Of recordings of commands: JSON-lines file of the search; an interrupted one goes on."),
-    ] = None
+    intervals: bool = o.option(False, "Also prove between which ends each link's mass lies.", "--intervals")
+    folds: int = o.option(4, "Parts of the motion held out in turn, two or more; 0: none.", min=0)
+    verdict: bool = o.option(True, "Look for what the recording says against the robot's file.")
+    quick: bool = o.option(False, "Parameters alone: nothing held out, no verdict.", "--quick")
+    profile: list[str] | None = o.option(
+        None,
+        "Of recordings of commands: also the interval of this unknown (armature, 'armature elbow', all) by "
+        "optimising the others again along it. May be repeated.",
+    )
 
     def checks(self) -> Checks:
         """What is examined beside the fit."""
@@ -108,18 +89,16 @@ class Output(o.OptionGroup):
     """Files of the identified robot."""
 
     panel = o.OUTPUT
-    out: Annotated[Path | None, typer.Option(help="Folder for the report, tables and pictures.")] = None
-    urdf: Annotated[Path | None, typer.Option(help="Write the identified robot to this URDF.")] = None
-    mjcf: Annotated[Path | None, typer.Option(help="Write the identified robot to this MJCF file (.xml).")] = None
-    sdf: Annotated[Path | None, typer.Option(help="Write the identified robot to this SDF file.")] = None
-    toml: Annotated[Path | None, typer.Option(help="Write the identified robot to this TOML file.")] = None
-    actuators: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="Write the servos found from commands; the ending is the format: .usda, .isaac.json, .pace.yaml, "
-            ".mjlab.yaml, .bam.json, .ranges.json. May be repeated."
-        ),
-    ] = None
+    out: Path | None = o.option(None, "Folder for the report, tables and pictures.")
+    urdf: Path | None = o.option(None, "Write the identified robot to this URDF.")
+    mjcf: Path | None = o.option(None, "Write the identified robot to this MJCF file (.xml).")
+    sdf: Path | None = o.option(None, "Write the identified robot to this SDF file.")
+    toml: Path | None = o.option(None, "Write the identified robot to this TOML file.")
+    actuators: list[Path] | None = o.option(
+        None,
+        "Write the servos found from commands; the ending is the format: .usda, .isaac.json, .pace.yaml, "
+        ".mjlab.yaml, .bam.json, .ranges.json. May be repeated.",
+    )
 
     def robots(self) -> list[Path]:
         """Robot files to write, checked."""
@@ -175,11 +154,9 @@ def identify(
     loaded, given = settings.robot(robot), settings.given
     commanded = None if reading.tau is not None else from_commands(loaded, recording)
     if commanded is not None:
-        identify_commands(
-            loaded, commanded, files, folder, output.actuators or (), choices.profile or (), choices.search
-        )
+        identify_commands(loaded, commanded, files, folder, output.actuators or (), choices.profile or ())
         return
-    refuse(context, ("actuators", "profile", "search"), "needs recordings of commands without torques")
+    refuse(context, ("actuators", "profile"), "needs recordings of commands without torques")
     with steps() as progress:
         data = [settings.recording(path, loaded) for path in recording]
         result = run(

@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any
@@ -37,43 +38,31 @@ INTERRUPTED = 130
 PATIENCE = 1.5
 
 
+@dataclass
 class _Ending:
-    """What the running command keeps when it is interrupted, and whether it ends in its own way."""
+    """What the running command keeps when Ctrl-C ends it, and whether that was pressed."""
 
-    def __init__(self) -> None:
-        self.kept = "nothing was written"
-        self.announced = False
-        self.descriptor = os.dup(2)
-
-    def announce(self, what: str = "interrupted") -> None:
-        """Write the message, once; what compiled code says of the interruption afterwards is not shown."""
-        if not self.announced:
-            self.announced = True
-            sys.stderr.flush()
-            os.write(self.descriptor, f"\n{what}: {self.kept}\n".encode())
-            silent = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(silent, 2)
-            os.close(silent)
-
-    def end(self) -> None:
-        """End the process, unless it has ended by then."""
-        self.announce()
-        os._exit(INTERRUPTED)
+    kept: str = "nothing was written"
+    pressed: bool = False
 
 
 _ENDING: ContextVar[_Ending | None] = ContextVar("ending", default=None)
 
 
 def end_on_interrupt() -> None:
-    """Let Ctrl-C end this process: first as `KeyboardInterrupt`, after `PATIENCE` in any case."""
-    if threading.current_thread() is not threading.main_thread():
-        return
+    """Let Ctrl-C end this process: with a message, as `KeyboardInterrupt`, and after `PATIENCE` in any case."""
     ending = _Ending()
     _ENDING.set(ending)
 
     def pressed(number: int, frame: Any) -> None:
-        _last_resort(ending)
-        ending.announce()
+        if not ending.pressed:
+            ending.pressed = True
+            sys.stderr.flush()
+            os.write(2, f"\ninterrupted: {ending.kept}\n".encode())
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # for what compiled code writes about the interruption
+            timer = threading.Timer(PATIENCE, os._exit, (INTERRUPTED,))
+            timer.daemon = True
+            timer.start()
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGINT, pressed)
@@ -86,32 +75,10 @@ def keeping(text: str) -> None:
         ending.kept = text
 
 
-def announce() -> None:
-    """State that the running command was interrupted, unless that was done."""
-    ending = _ENDING.get()
-    if ending is not None:
-        ending.announce()
-
-
 def interrupted() -> bool:
     """Whether Ctrl-C was pressed."""
     ending = _ENDING.get()
-    return ending is not None and ending.announced
-
-
-def forget_interrupt() -> None:
-    """Let the process end with its own exit code.
-
-    CPython remembers a `KeyboardInterrupt` that left code given as text (a dataclass being made), though it was caught
-    later, and then ends by the signal; the next code given as text clears that.
-    """
-    eval("None")
-
-
-def _last_resort(ending: _Ending) -> None:
-    timer = threading.Timer(PATIENCE, ending.end)
-    timer.daemon = True
-    timer.start()
+    return ending is not None and ending.pressed
 
 
 RobotArgument = Annotated[
@@ -128,11 +95,6 @@ _PLAIN_WIDTH = 150
 LINE_EVERY = 10.0
 #: Endings of robot files by the option that names them.
 ENDINGS = {"urdf": (".urdf",), "mjcf": (".xml", ".mjcf"), "sdf": (".sdf", ".world"), "toml": (".toml",)}
-#: Former names of options by command; they work, with a note on stderr.
-_RENAMED = {
-    "excite": {"--share": "--limit-share", "--rate": "--output-rate", "--seconds": "--time-limit"},
-    "simulate": {"--friction": "--term-values", "--rate": "--control-rate", "--delay": "--control-delay"},
-}
 #: Folders that the running command makes for its results, innermost first.
 _MADE: ContextVar[list[Path]] = ContextVar("made")
 
@@ -161,11 +123,6 @@ def outlast_readers() -> None:
 class Group(TyperGroup):
     """Group of commands: a `CasidError` is one message and exit code 1, a `CasidWarning` one line on stderr."""
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command and its arguments, former names of options replaced."""
-        name, command, rest = super().resolve_command(ctx, args)
-        return name, command, [_current(name or "", word) for word in rest]
-
     def invoke(self, ctx: Any) -> Any:
         """Run the command; folders that it made and left empty are removed."""
         made: list[Path] = []
@@ -188,18 +145,7 @@ class Group(TyperGroup):
                 typer.echo("\n".join(filter(None, (f"error: {error.message}", error.detail))), err=True)
                 raise typer.Exit(1) from error
             except KeyboardInterrupt:
-                announce()
                 raise typer.Exit(INTERRUPTED) from None
-
-
-def _current(command: str, word: str) -> str:
-    """An argument, or the present name of an option that was renamed."""
-    option, equals, value = word.partition("=")
-    new = _RENAMED.get(command, {}).get(option)
-    if new is None:
-        return word
-    typer.echo(f"note: {option} of '{command}' is now {new}; the old name will be removed", err=True)
-    return new + equals + value
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import DatasetError
+from casid.expressions import shaped
+from casid.files._read import numeric_array
 from casid.motion import Motion
 
 Array = NDArray[np.float64]
@@ -78,6 +80,31 @@ class Controller(ABC):
         """Memory at rest at q, (n, states)."""
         return ca.repmat(q, 1, self.states)
 
+    def checked_step(
+        self, t: ca.SX, signals: tuple[ca.SX, ...], q: ca.SX, dq: ca.SX, memory: ca.SX
+    ) -> tuple[ca.SX, ca.SX]:
+        """`step`, and that torques and memory have the shapes of the contract: what everything that runs a law calls.
+
+        Raises
+        ------
+        DatasetError
+            If they have others; a scalar does not stand for all joints.
+        """
+        given = self.step(t, signals, q, dq, memory)
+        where = "law" if type(self).step is Controller.step else "step"
+        if not isinstance(given, tuple) or len(given) != 2:
+            raise DatasetError(f"{self._named}: `step` returns torques and memory, got {type(given).__name__}")
+        tau = shaped(given[0], (self.n, 1), f"{self._named}: torques of `{where}`", DatasetError)
+        return tau, shaped(given[1], (self.n, self.states), f"{self._named}: memory of `{where}`", DatasetError)
+
+    def checked_initial(self, q: ca.SX) -> ca.SX:
+        """`initial`, with its shape checked; DatasetError for another."""
+        return shaped(self.initial(q), (self.n, self.states), f"{self._named}: memory of `initial`", DatasetError)
+
+    @property
+    def _named(self) -> str:
+        return f"controller '{type(self).__name__}'"
+
     def joint_step(self, r: ca.SX, q: ca.SX, dq: ca.SX, memory: ca.SX) -> tuple[ca.SX, ca.SX]:
         """`step` for references of the joints side by side, r = [q_ref; dq_ref; ddq_ref], whatever the time.
 
@@ -89,7 +116,7 @@ class Controller(ABC):
         name, n, t = type(self).__name__, self.n, ca.SX.sym("t")
         if self.signals != joint_signals(n):
             raise DatasetError(f"{name}: expected a controller of the joints' position, velocity and acceleration")
-        tau, kept = self.step(t, (r[:n], r[n : 2 * n], r[2 * n :]), q, dq, memory)
+        tau, kept = self.checked_step(t, (r[:n], r[n : 2 * n], r[2 * n :]), q, dq, memory)
         if ca.depends_on(ca.densify(ca.vertcat(tau, ca.vec(kept))), t):
             raise DatasetError(f"{name}: expected a controller that does not depend on the time")
         return tau, kept
@@ -106,6 +133,17 @@ class Controller(ABC):
         """
         motion.expect_joints(self.n, type(self).__name__)
         return np.asarray(np.concatenate([motion.q, motion.dq, motion.ddq], axis=1))
+
+    def sampled(self, motion: Motion) -> Array:
+        """`rows`, and that their shape is that of the signals, for everything that runs a law.
+
+        Raises
+        ------
+        DatasetError
+            If it is another.
+        """
+        shape = len(motion), sum(signal.size for signal in self.signals)
+        return numeric_array(self.rows(motion), f"{self._named}: `rows`", DatasetError, shape=shape)
 
     @property
     def sensors(self) -> tuple[tuple[int, str], ...]:
@@ -138,12 +176,12 @@ class Controller(ABC):
     def start(self) -> ca.Function:
         """``q -> memory`` at rest, (n states)."""
         q = ca.SX.sym("q", self.n)
-        return ca.Function("memory", [q], [ca.densify(ca.vec(self.initial(q)))], ["q"], ["memory"])
+        return ca.Function("memory", [q], [ca.densify(ca.vec(self.checked_initial(q)))], ["q"], ["memory"])
 
     def _function(self, signals: tuple[ca.SX, ...], inputs: list[ca.SX], labels: list[str]) -> ca.Function:
         t, q, dq = ca.SX.sym("t"), ca.SX.sym("q", self.n), ca.SX.sym("dq", self.n)
         memory = ca.SX.sym("memory", self.n * self.states)
-        tau, kept = self.step(t, signals, q, dq, ca.reshape(memory, self.n, self.states))
+        tau, kept = self.checked_step(t, signals, q, dq, ca.reshape(memory, self.n, self.states))
         inputs, labels = [t, *inputs, q, dq], ["t", *labels, "q", "dq"]
         outputs, results = [ca.densify(tau)], ["tau"]
         if self.states:
@@ -207,7 +245,7 @@ class Saturated(Controller):
 
     def rows(self, motion: Motion) -> Array:
         """Those of the controller."""
-        return self.controller.rows(motion)
+        return self.controller.sampled(motion)
 
     @property
     def states(self) -> int:
@@ -216,7 +254,7 @@ class Saturated(Controller):
 
     def initial(self, q: ca.SX) -> ca.SX:
         """That of the controller."""
-        return self.controller.initial(q)
+        return self.controller.checked_initial(q)
 
     @property
     def words(self) -> str:
@@ -225,7 +263,7 @@ class Saturated(Controller):
 
     def step(self, t: ca.SX, signals: tuple[ca.SX, ...], q: ca.SX, dq: ca.SX, memory: ca.SX) -> tuple[ca.SX, ca.SX]:
         """The controller's torque within the limits, and its memory."""
-        given, kept = self.controller.step(t, signals, q, dq, memory)
+        given, kept = self.controller.checked_step(t, signals, q, dq, memory)
         tau = ca.SX(given)
         for k in np.flatnonzero(np.isfinite(self.limit)).tolist():
             tau[k] = ca.fmin(ca.fmax(tau[k], -self.limit[k]), self.limit[k])
@@ -264,7 +302,7 @@ class Switched(Controller):
 
     def rows(self, motion: Motion) -> Array:
         """Those of both."""
-        return self.after.rows(motion)
+        return self.after.sampled(motion)
 
     @property
     def states(self) -> int:
@@ -273,11 +311,11 @@ class Switched(Controller):
 
     def initial(self, q: ca.SX) -> ca.SX:
         """Those of both."""
-        return ca.horzcat(self.before.initial(q), self.after.initial(q))
+        return ca.horzcat(self.before.checked_initial(q), self.after.checked_initial(q))
 
     def step(self, t: ca.SX, signals: tuple[ca.SX, ...], q: ca.SX, dq: ca.SX, memory: ca.SX) -> tuple[ca.SX, ca.SX]:
         """The torques of the time; both memories run on."""
         late, own = t >= self.time, self.before.states
-        first, kept = self.before.step(t, signals, q, dq, memory[:, :own])
-        second, later = self.after.step(t, signals, q, dq, memory[:, own:])
+        first, kept = self.before.checked_step(t, signals, q, dq, memory[:, :own])
+        second, later = self.after.checked_step(t, signals, q, dq, memory[:, own:])
         return ca.if_else(late, 0, first) + ca.if_else(late, second, 0), ca.horzcat(kept, later)

@@ -1,9 +1,5 @@
 """Robot descriptions: frozen trees of joints and links, and the files they are read from and written to."""
 
-from typing import TYPE_CHECKING
-
-from casid import _earlier
-
 # robots by name or from files
 from casid.description._load import load_robot as load_robot
 from casid.description._load import robot_names as robot_names
@@ -23,6 +19,3 @@ from casid.description._robot import Robot as Robot
 # files of robots
 from casid.description._write import convert as convert
 from casid.description._write import write_robot as write_robot
-
-if not TYPE_CHECKING:  # names of earlier versions
-    __getattr__ = _earlier.earlier_names(__name__)

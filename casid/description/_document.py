@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from casid.description._joint_parameters import LOAD_BODY, load_body
 from casid.description._parts import Capsule, Frame, Inertial, Joint, Limits, Link, LinkBounds, Mimic
 from casid.description._placement import Array
 from casid.description._raw import (
@@ -279,9 +280,9 @@ class _Merged:
         return tuple(
             Joint(
                 j.name, MOVING_TYPES[j.type], parent, link, placement, j.axis, j.link_placement, mimic.get(j.name),
-                j.terms,
+                body.terms(j.terms),
             )
-            for (j, parent, placement), link in zip(self.moving, links, strict=True)
+            for (j, parent, placement), link, body in zip(self.moving, links, self._bodies, strict=True)
         )  # fmt: skip
 
 
@@ -292,12 +293,23 @@ class _Body:
         self.own = own
         self.locked = False
         self.parts: list[Array] = []
+        self.loads: list[Array] = []
 
     def add(self, joint: RawJoint, placement: Array) -> None:
         self.locked |= joint.locked
         if joint.link.inertial is not None:
             parameters = joint.link.inertial.standard_parameters()
             self.parts.append(express_in(parameters, placement[:3, :3], placement[:3, 3]))
+        load = load_body(joint.terms)
+        if load is not None:
+            self.loads.append(express_in(load, placement[:3, :3], placement[:3, 3]))
+
+    def terms(self, own: Mapping[str, float]) -> Mapping[str, float]:
+        """The joint's terms, the bodies that load locked joints added to its own."""
+        load = load_body(own)
+        if load is None or not self.loads:
+            return own
+        return {**own, **dict(zip(LOAD_BODY, np.sum([load, *self.loads], axis=0).tolist(), strict=True))}
 
     def link(self) -> Link:
         bounds = LinkBounds() if self.locked else self.own.bounds

@@ -3,13 +3,24 @@
 Robot files, sidecars and parameter files accept exactly these symbols; the terms and friction laws of `casid.dynamics`
 refer to the entries themselves, so that a symbol is spelt here alone. A parameter of joint k (counted from 1) is named
 ``<symbol><k>``: ``fv1``, ``Ia7``.
+
+What a torque is not linear in has a symbol ``<group>.<name>``, and is carried with the parameters wherever they go:
+the shape of a friction law (``stribeck.width3``), the velocity deadband of the signs (``sign.deadband3``), and the body
+whose torque is the load of load-dependent friction (``load.m3``). Robot files write a group as a table,
+``terms = { fv = 0.3, fs = 0.1, stribeck = { width = 0.02, speed = 0.1 } }``.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from types import MappingProxyType
+from typing import Any, Literal
+
+import numpy as np
+
+from casid.inertia._parameters import STANDARD_NAMES, Vector
 
 
 @dataclass(frozen=True)
@@ -158,9 +169,76 @@ _ALL = (
 #: Every joint parameter by its symbol, in the order in which terms follow a link's ten parameters.
 JOINT_PARAMETERS: dict[str, JointParameter] = {parameter.symbol: parameter for parameter in _ALL}
 
+_LEVEL = ("reach", "ratio", "speed")
+#: What a torque is not linear in, by group: names of the shapes of each friction law in the order of the law's theta,
+#: the deadband of the signs of all velocities, the ten parameters of the body that loads a joint.
+SHAPES = MappingProxyType(
+    {
+        "deadband": ("deadband",),
+        "smooth": ("width",),
+        "stribeck": ("width", "speed"),
+        "sigmoid": ("slope", "shift"),
+        "loadstribeck": ("speed",),
+        "dahl": ("reach",),
+        "loadeddahl": ("reach",),
+        "lugre": _LEVEL,
+        "loadedlugre": _LEVEL,
+        "maxwell": ("reach",),
+        "gms": _LEVEL,
+        "sign": ("deadband",),
+        "load": STANDARD_NAMES,
+    }
+)
+#: Symbols of the ten parameters of the body that loads a joint.
+LOAD_BODY = tuple(f"load.{name}" for name in STANDARD_NAMES)
+#: Speeds and distances that divide.
+_POSITIVE = ("width", "speed", "slope", "reach")
+_NOT_NEGATIVE = ("deadband", "ratio")
+
+
+def is_shape(name: str) -> bool:
+    """Whether a parameter's name or symbol is that of a shape, in which the torque is not linear."""
+    return "." in name
+
+
+def load_body(terms: Mapping[str, float]) -> Vector | None:
+    """Standard parameters of the body that loads a joint, shape (10,); None where its terms have none."""
+    if LOAD_BODY[0] not in terms:
+        return None
+    return np.array([terms.get(symbol, 0.0) for symbol in LOAD_BODY])
+
+
+def shape_fault(symbols: Mapping[str, float]) -> str:
+    """What is wrong with the shapes among the parameters of a joint, by symbol; empty: nothing."""
+    for group in dict.fromkeys(symbol.partition(".")[0] for symbol in symbols if is_shape(symbol)):
+        missing = [name for name in SHAPES[group] if f"{group}.{name}" not in symbols]
+        if missing:
+            return f"'{group}' needs {', '.join(SHAPES[group])}; {', '.join(missing)} is missing"
+    for symbol, value in symbols.items():
+        name = symbol.partition(".")[2]
+        if (name in _POSITIVE and not value > 0.0) or (name in _NOT_NEGATIVE and not value >= 0.0):
+            return f"'{symbol}' must {'be positive' if name in _POSITIVE else 'not be negative'}, got {value:g}"
+    return ""
+
+
+def nested(terms: Mapping[str, float]) -> dict[str, Any]:
+    """The parameters of a joint as a robot file writes them: each group of shapes is a table."""
+    found: dict[str, Any] = {}
+    for symbol, value in terms.items():
+        group, dot, name = symbol.partition(".")
+        if dot:
+            found.setdefault(group, {})[name] = float(value)
+        else:
+            found[symbol] = float(value)
+    return found
+
 
 def joint_parameter(symbol: str) -> JointParameter | None:
     """The entry of a symbol (``fs``, or ``hs3`` of a family); ``None`` for a symbol that is not in the catalogue."""
+    group, dot, name = symbol.partition(".")
+    if dot:
+        known = name in SHAPES.get(group, ())
+        return JointParameter(symbol, "", f"{name} of '{group}'") if known else None
     found = JOINT_PARAMETERS.get(symbol)
     if found is not None:
         return None if found.family else found

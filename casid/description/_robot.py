@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.description._joint_parameters import joint_parameter, symbol_and_joint
+from casid.description._joint_parameters import LOAD_BODY, joint_parameter, symbol_and_joint
 from casid.description._parts import Array, Capsule, Frame, Inertial, Joint, Limits, Link, Mimic, readonly
 from casid.display import Displayed
 from casid.errors import RobotError
@@ -249,7 +249,7 @@ class Robot(Displayed):
         for k, joint in enumerate(self.joints):
             for symbol, value in joint.terms.items():
                 known = joint_parameter(symbol)
-                if joint.mimic is None:
+                if joint.mimic is None or symbol in LOAD_BODY:
                     name, share = f"{symbol}{k + 1}", 1.0
                 elif known is not None and known.follower_power is not None:
                     name = f"{symbol}{joint.mimic.joint + 1}"

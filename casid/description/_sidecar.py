@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from casid.description._document import Description
-from casid.description._joint_parameters import JOINT_PARAMETERS, joint_parameter
+from casid.description._joint_parameters import (
+    JOINT_PARAMETERS,
+    SHAPES,
+    is_shape,
+    joint_parameter,
+    nested,
+    shape_fault,
+)
 from casid.description._parts import Inertial, Link, LinkBounds
 from casid.description._raw import JointLimits, RawCapsule, RawJoint
 from casid.errors import RobotError
@@ -32,11 +39,23 @@ class Table(AnyTable):
     def joint_terms(self) -> dict[str, float]:
         """Values of the key ``terms`` by the symbols of the catalogue of joint parameters; empty without the key."""
         given = self.data.get("terms")
-        known = [symbol for symbol, entry in JOINT_PARAMETERS.items() if not entry.family]
+        known = [symbol for symbol, entry in JOINT_PARAMETERS.items() if not entry.family] + list(SHAPES)
         if isinstance(given, dict):
             known += [symbol for symbol in given if symbol not in known and joint_parameter(symbol) is not None]
         table = self.table("terms", known)
-        return {} if table is None else {symbol: table.number(symbol) for symbol in table.data}
+        if table is None:
+            return {}
+        found: dict[str, float] = {}
+        for symbol in table.data:
+            group = table.table(symbol, SHAPES[symbol]) if symbol in SHAPES else None
+            if group is None:
+                found[symbol] = table.number(symbol)
+            else:
+                found |= {f"{symbol}.{name}": group.number(name) for name in group.data}
+        fault = shape_fault(found)
+        if fault:
+            table.fail(fault)
+        return found
 
 
 def inertial(table: Table) -> Inertial | None:
@@ -169,9 +188,12 @@ def _joint(joint: RawJoint, form: Format) -> dict[str, Any]:
     limits = {key: getattr(joint.limits, key) for key in keys if math.isfinite(getattr(joint.limits, key))}
     if limits:
         found["limits"] = limits
-    terms = {symbol: value for symbol, value in joint.terms.items() if value and not form.holds_term(symbol)}
+    terms = {
+        symbol: value for symbol, value in joint.terms.items()
+        if (value or is_shape(symbol)) and not form.holds_term(symbol)
+    }  # fmt: skip
     if terms:
-        found["terms"] = terms
+        found["terms"] = nested(terms)
     return found
 
 
@@ -204,9 +226,11 @@ def words(tables: Mapping[str, Any]) -> tuple[str, ...]:
     lines = [text for key, text in texts.items() if key in tables]
     joints: Mapping[str, Any] = tables.get("joint", {})
     limits = sorted({key for table in joints.values() for key in table.get("limits", {})})
-    terms = sorted({key for table in joints.values() for key in table.get("terms", {})})
+    terms = sorted({key for table in joints.values() for key in table.get("terms", {}) if key not in SHAPES})
+    laws = sorted({key for table in joints.values() for key in table.get("terms", {}) if key in SHAPES})
     lines += [f"limits of joints: {', '.join(limits)}"] if limits else []
     lines += [f"terms of joints: {', '.join(terms)}"] if terms else []
+    lines += [f"friction laws, which other programs do not see: {', '.join(laws)}"] if laws else []
     lines += ["the link below the base"] if "base" in tables else []
     renamed = [table["name"] for table in joints.values() if "name" in table]
     lines += [f"names of joints: {', '.join(renamed)}"] if renamed else []

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import brentq
 
 from casid.description._document import Description, Origin
 from casid.description._joint_parameters import joint_parameter
@@ -30,13 +31,14 @@ from casid.description._raw import (
     lock_joints,
     parents_first,
 )
-from casid.description._robot import STANDARD_GRAVITY, Robot
+from casid.description._robot import STANDARD_G, STANDARD_GRAVITY, Robot
 from casid.description._sidecar import SUFFIX, lost, words
+from casid.description.formats import FORMATS
 from casid.description.formats._contract import Changes, Format
 from casid.description.formats._toml_writer import assignments
 from casid.errors import ExportError
 from casid.files._write import write_files
-from casid.inertia import consistency, express_in, from_standard
+from casid.inertia import consistency, express_in, from_standard, pseudo_inertia
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,11 +122,13 @@ class Written:
     sidecar: tuple[str, ...] = ()
 
 
-def write_description(description: Description, path: str | Path, changes: Changes | None = None) -> Written:
+def write_description(
+    description: Description, path: str | Path, changes: Changes | None = None, *, anew: bool = False
+) -> Written:
     """Write all links and joints of a machine.
 
     A file of the format that the description was read from is edited in place: only what ``changes`` names differs from
-    the original, byte for byte. Any other format gets a new file.
+    the original, byte for byte. Any other format gets a new file, without the shapes of links.
 
     Parameters
     ----------
@@ -134,6 +138,8 @@ def write_description(description: Description, path: str | Path, changes: Chang
         ``.toml``, ``.urdf``, ``.xml`` (MJCF), ``.sdf``.
     changes
         New bodies and joint terms.
+    anew
+        Whether the file is a new one in any case, because more than ``changes`` differs.
 
     Raises
     ------
@@ -143,7 +149,7 @@ def write_description(description: Description, path: str | Path, changes: Chang
         If the file cannot be written; nothing is then half-written.
     """
     path = Path(path).expanduser()
-    content, tables, notes = as_file(description, format_of_name(path.name), changes)
+    content, tables, notes = as_file(description, format_of_name(path.name), changes, anew)
     files: dict[str, bytes | str] = {path.name: content}
     sidecar = path.with_name(path.name + SUFFIX)
     if tables:
@@ -158,21 +164,31 @@ def write_description(description: Description, path: str | Path, changes: Chang
 
 
 def as_file(
-    description: Description, form: Format, changes: Changes | None = None
+    description: Description, form: Format, changes: Changes | None = None, anew: bool = False
 ) -> tuple[bytes, dict[str, Any], tuple[str, ...]]:
     """Content of a file, the tables of its sidecar, and notes; see `write_description`."""
     description, changes, unknown = _catalogued(description, changes or Changes())
     check_types(description.joints, description.where)
     follow(description.joints, description.where)
     changed = with_changes(description, changes)
-    if description.format == form.name and description.content:
+    if description.format == form.name and description.content and not anew:
         return form.edit(description.content, changes, description.where), lost(changed, form), (
             *unknown, *form.doubts(changed),
         )  # fmt: skip
     prepared, notes = form.prepared(changed)
     return form.write(_renamed(prepared, form.joint_names(prepared))), lost(prepared, form), (
-        *unknown, *notes, *form.doubts(prepared),
+        *unknown, *_left_out(description, form), *notes, *form.doubts(prepared),
     )  # fmt: skip
+
+
+def _left_out(description: Description, form: Format) -> tuple[str, ...]:
+    """In words, what a new file does not have of the one that was read."""
+    same = ["its comments"] if description.format == form.name else []
+    read_from = next((other for other in FORMATS if other.name == description.format), None)
+    count = 0 if read_from is None else read_from.shapes(description.content, description.where)
+    shapes = [f"the shapes (meshes, boxes, ...) of {count} links"] if count else []
+    parts = [*shapes, *same]
+    return (f"written anew, without {' and '.join(parts)}: {description.where} has them",) if parts else ()
 
 
 def _catalogued(description: Description, changes: Changes) -> tuple[Description, Changes, tuple[str, ...]]:
@@ -249,15 +265,15 @@ def convert(
     -----
     With ``lock`` (joints that become fixed ones) or ``gravity``, which `load_robot` explains, the file is written anew.
     """
-    description = load_description(source, angle_tolerance=angle_tolerance)
-    _check_loads(description.changed(lock=lock, gravity=gravity))
-    if not lock and gravity is None:
-        return write_description(description, target)
-    changed = replace(description.changed(lock=lock, gravity=gravity), format="", content=b"")
-    done = write_description(changed, target)
-    if format_of_name(Path(target).name).name != description.format:
+    description = load_description(source, angle_tolerance=angle_tolerance).changed(lock=lock, gravity=gravity)
+    _check_loads(description)
+    done = write_description(description, target, anew=bool(lock) or gravity is not None)
+    form = format_of_name(Path(target).name)
+    if "gravity" in form.holds:
         return done
-    return replace(done, notes=(*done.notes, "written anew: comments and meshes of the original are left out"))
+    size = STANDARD_G if description.gravity is None else float(np.linalg.norm(description.gravity))
+    note = f"{form.name} holds no gravity: casid takes {size:g} m/s^2, other programs mostly 9.81; set the same in both"
+    return replace(done, notes=(*done.notes, note))
 
 
 def _check_loads(description: Description) -> None:
@@ -278,8 +294,7 @@ def write_robot(robot: Robot, path: str | Path) -> Written:
     """Write a robot with its bodies, joint terms and gravity, e.g. those of `Robot.with_parameters`.
 
     A robot that was read from a file gets its fixed and locked links back: what they weigh is taken off the moving link
-    that carries them. Where that would leave a body that cannot exist, all mass goes to the moving link and the fixed
-    ones keep none.
+    that carries them. Where that would leave a body that cannot exist, they get lighter.
 
     Parameters
     ----------
@@ -292,23 +307,19 @@ def write_robot(robot: Robot, path: str | Path) -> Written:
         return write_description(description_of(robot), path)
     description = robot.origin.description
     stated = STANDARD_GRAVITY if description.gravity is None else description.gravity
-    notes: tuple[str, ...] = ()
+    anew = False
     if not np.array_equal(robot.gravity, stated):
         description = description.changed(gravity=robot.gravity)
-        form = format_of_name(Path(path).name)
-        if "gravity" in form.holds:  # else the sidecar has it: the file is edited in place
-            if form.name == description.format:
-                notes = (f"gravity is not that of {description.where}: written anew, without its meshes and comments",)
-            description = replace(description, format="", content=b"")
+        anew = "gravity" in format_of_name(Path(path).name).holds  # else the sidecar has it
     bodies = moving_bodies(description, robot.origin.locked)
     inertials: dict[str, Inertial | None] = {}
-    merged: list[str] = []
+    scaled: dict[str, float] = {}
     for joint in robot.joints:
         body = bodies.get(joint.link.name)
         if body is None:
             continue
         if joint.link.inertial is not None:
-            inertials |= _split(joint.link.inertial, body, merged)
+            inertials |= _split(joint.link.inertial, body, scaled)
         elif body.total() is not None:  # taken away since the file was read
             inertials |= {link.name: None for link in (body.link, *(part.link for part in body.parts))}
     terms = {}
@@ -316,27 +327,42 @@ def write_robot(robot: Robot, path: str | Path) -> Written:
     for joint in robot.joints:
         if joint.name in before and dict(joint.terms) != dict(before[joint.name]):
             terms[joint.name] = dict(joint.terms)
-    done = write_description(description, path, Changes(inertials, terms))
-    if merged:
-        notes += (f"the mass of {', '.join(merged)} is now that of the moving link that carries it",)
+    done = write_description(description, path, Changes(inertials, terms), anew=anew)
+    notes = tuple(
+        f"the body of {name} is {100 * factor:.3g} % of the described one: the link that carries it is too light for it"
+        for name, factor in scaled.items()
+    )
     return replace(done, notes=(*done.notes, *notes))
 
 
-def _split(total: Inertial, body: MovingBody, merged: list[str]) -> dict[str, Inertial | None]:
-    """Bodies of a moving link and of what is fixed to it, from their sum; only those that change."""
+def _split(total: Inertial, body: MovingBody, scaled: dict[str, float]) -> dict[str, Inertial | None]:
+    """Bodies of a moving link and of what is fixed to it, from their sum; only those that change.
+
+    The fixed ones stay what they are where that leaves the moving link a body that can exist. Else all of them are
+    scaled by the factor s that keeps both sides furthest from the boundary of what can exist,
+
+        max_s  log det(J - s P) + log det(s P),    0 < s < 1,
+
+    with the pseudo-inertias J of the sum and P of the fixed bodies: no link is left without mass.
+    """
     before = body.total()
     new = total.standard_parameters()
     if before is not None and np.abs(new - before).max() <= 1e-15 * np.abs(before).max():
         return {}
-    rest = new - body.of_parts()
-    if not body.parts or _bodily(rest) or not _bodily(new):
-        return {body.link.name: _inertial(rest) if body.parts else total}
-    merged += [part.link.name for part in body.parts]
-    return {body.link.name: total, **{part.link.name: None for part in body.parts}}
+    parts = body.of_parts()
+    if not body.parts or consistency(new - parts).full or not consistency(new).full:
+        return {body.link.name: _inertial(new - parts) if body.parts else total}
+    size = np.linalg.eigvals(np.linalg.solve(pseudo_inertia(new), pseudo_inertia(parts))).real.clip(0.0)
+    factor = float(brentq(lambda s: 4.0 - np.sum(s * size / (1.0 - s * size)), 0.0, (1.0 - 1e-12) / size.max()))
+    scaled |= {part.link.name: factor for part in body.parts}
+    rest = {part.link.name: _scaled(part.link, factor) for part in body.parts}
+    return {body.link.name: _inertial(new - factor * parts), **rest}
 
 
-def _bodily(ten: Array) -> bool:
-    return consistency(ten).full
+def _scaled(link: Link, factor: float) -> Inertial | None:
+    """A body of the same shape with another density."""
+    body = link.inertial
+    return None if body is None else Inertial(factor * body.mass, body.com, factor * body.inertia_com)
 
 
 def _inertial(ten: Array) -> Inertial:

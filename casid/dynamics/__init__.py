@@ -1,9 +1,5 @@
 """The graphs: kinematics, Newton-Euler, mass matrix, energies, base parameters, and `Model`; terms in `terms`."""
 
-from typing import TYPE_CHECKING
-
-from casid import _earlier
-
 # The model and its base parameters
 from casid.dynamics._model import Model as Model
 from casid.dynamics._base_parameters import BaseParameters as BaseParameters
@@ -16,10 +12,3 @@ from casid.dynamics._derived import inverse_dynamics_derivatives as inverse_dyna
 from casid.dynamics._derived import forward_dynamics_derivatives as forward_dynamics_derivatives
 from casid.dynamics._derived import operational_space as operational_space
 from casid.dynamics._derived import momentum_observer as momentum_observer
-
-# Equations of motion as SymPy and LaTeX
-from casid.dynamics._symbolic import SymbolicDynamics as SymbolicDynamics
-from casid.dynamics._symbolic import symbolic as symbolic
-
-if not TYPE_CHECKING:  # names of earlier versions
-    __getattr__ = _earlier.earlier_names(__name__)

@@ -7,7 +7,8 @@ Equation of motion (Gaz et al. 2019, eq. 1; Sousa 2014, eq. 2.9)::
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -19,9 +20,9 @@ from casid.dynamics._base_parameters import BaseParameters, base_parameters
 from casid.dynamics._kinematics import Kinematics
 from casid.dynamics._rigid_body import kinetic_energy, newton_euler, potential_energy, solve_mass_matrix
 from casid.dynamics._structure import BaseInput, Numbers, Parametrisation, StandardParameters, Structure, Symbols
-from casid.dynamics.terms._friction import Friction
+from casid.dynamics.terms._friction import Friction, terms_of
 from casid.dynamics.terms._joint_terms import JointTerm
-from casid.errors import RobotError
+from casid.errors import RobotError, RobotWarning
 from casid.inertia import Parameters
 
 
@@ -70,6 +71,30 @@ class Model(Structure):
         self._parametrisation: Parametrisation = StandardParameters()
         self._standard = self
 
+    @classmethod
+    def of_parameters(
+        cls, robot: Robot, parameters: Mapping[str, float] | Parameters, gravity: ArrayLike | str | None = None
+    ) -> Model:
+        """The model with the joint terms and friction laws, shapes included, that parameters are of.
+
+        Parameters
+        ----------
+        robot
+            The tree.
+        parameters
+            By name, those of links aside: ``robot.parameters``, a file's (`casid.inertia.read_parameters`).
+        gravity
+            As for the model.
+
+        Raises
+        ------
+        RobotError
+            For a name of no known term or friction law, and an amplitude of a law whose shape is not given.
+        """
+        named = parameters.terms if isinstance(parameters, Parameters) else parameters
+        terms, deadband = terms_of(named, robot)
+        return cls(robot, terms, gravity, deadband)
+
     def with_parameters(self, parameters: Parameters | ArrayLike) -> Model:
         """The same model with numbers in place of the input ``pi`` of its functions.
 
@@ -110,6 +135,24 @@ class Model(Structure):
         """The same model with the terms of this friction (`casid.regression.choose_friction`) added."""
         joints = [joint.name for joint in self.robot.coordinates]
         return self.like(terms=(*self.terms, *friction.terms(joints)))
+
+    def settled(self) -> Model:
+        """The same model, friction with a memory as it is after a long motion at one velocity.
+
+        Warns
+        -----
+        RobotWarning
+            Naming the parameters of such friction.
+        """
+        kept = [term.symbol for term in self.terms if term.memory is not None]
+        if not kept:
+            return self
+        warnings.warn(
+            f"friction with a memory ({', '.join(kept)}) is taken as after a long motion at one velocity",
+            RobotWarning,
+            stacklevel=2,
+        )
+        return self.like(terms=[term.settled() for term in self.terms])
 
     def symbols(self) -> Symbols:
         """Fresh symbols for one function of this model."""

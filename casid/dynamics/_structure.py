@@ -12,12 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.description import Robot, load_robot
+from casid.description._joint_parameters import LOAD_BODY, is_shape
 from casid.dynamics._base_parameters import BaseParameters
 from casid.dynamics._kinematics import exact
 from casid.dynamics._model_function import ModelFunction
 from casid.dynamics._rigid_body import mass_matrix, newton_euler
 from casid.dynamics.terms._joint_terms import JointSignals, JointTerm, Memory, Side, joint_terms
 from casid.errors import DatasetError, RobotError
+from casid.expressions import shaped
 from casid.inertia import Parameters
 from casid.inertia._parameters import STANDARD_NAMES
 
@@ -135,6 +137,13 @@ class Structure:
         """
         names = self.parameter_names
         if isinstance(parameters, Parameters):
+            for name in filter(is_shape, parameters.names):
+                if self.shapes.get(name) != parameters[name]:
+                    own = f"it has {self.shapes[name]:g}" if name in self.shapes else "it has none of this name"
+                    raise DatasetError(
+                        f"parameter '{name}' = {parameters[name]:g} is the shape of a friction law, which the model "
+                        f"must have ({own}): make it with Model.of_parameters(robot, parameters)"
+                    )
             return parameters.in_order(self)
         given = np.array(parameters, dtype=float)
         if terms is None and given.shape == (len(names),):
@@ -161,8 +170,31 @@ class Structure:
         return pi
 
     def named(self, pi: ArrayLike) -> Parameters:
-        """`Parameters` from a vector in the order of `parameter_names`; inverse of `parameters`."""
-        return Parameters(self.parameter_names, np.asarray(pi), tuple(link.name for link in self.robot.links))
+        """`Parameters` from a vector in the order of `parameter_names`, with `shapes`; inverse of `parameters`."""
+        values = np.concatenate([np.asarray(pi, dtype=float), np.array(list(self.shapes.values()), dtype=float)])
+        links = tuple(link.name for link in self.robot.links)
+        return Parameters((*self.parameter_names, *self.shapes), values, links)
+
+    @cached_property
+    def shapes(self) -> dict[str, float]:
+        """What the torque is not linear in, by name.
+
+        Shapes of friction laws (``stribeck.width2``), the velocity deadband (``sign.deadband2``), and the bodies whose
+        torque loads the joints (``load.m2``), where a term depends on the load.
+        """
+        place = {i: k for k, i in self.coordinate_of.items()}
+        found: dict[str, float] = {}
+        for term, i in self.term_columns.values():
+            own = {} if term.shapes is None else dict(term.shapes(i))
+            if self.velocity_deadband:
+                own["sign.deadband"] = self.velocity_deadband
+            found |= {f"{symbol}{place[i] + 1}": value for symbol, value in own.items()}
+        loading = [term.nominal for term, _ in self.term_columns.values() if term.loaded]
+        if loading:
+            nominal = self.robot.standard_parameters().tolist() if loading[0] is None else loading[0]
+            names = [f"{symbol}{k + 1}" for k in range(len(self.robot.joints)) for symbol in LOAD_BODY]
+            found |= dict(zip(names, nominal, strict=True))
+        return found
 
     def __repr__(self) -> str:
         terms = ", ".join(term.name for term in self.terms)
@@ -353,7 +385,9 @@ class Symbols:
             load = (motor[term.side] @ loads[term.nominal])[i] if term.loaded else ca.SX(0)
             memory = self._memory_of(term.remembered(i), i)
             signals = JointSignals(i, q, dq, acceleration, signs[term.side][i], load, self.signal[i], memory)
-            torques[term.side, i] = torques.get((term.side, i), ca.SX(0)) + self.pi[column] * term.column(signals)
+            where = f"joint term '{term.name}': the column at joint {i + 1}"
+            value = shaped(term.column(signals), (1, 1), where, RobotError)
+            torques[term.side, i] = torques.get((term.side, i), ca.SX(0)) + self.pi[column] * value
         return torques
 
     def _memory_of(self, kept: Memory | None, coordinate: int) -> ca.SX:

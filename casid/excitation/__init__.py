@@ -4,10 +4,6 @@ A motion is written in a basis (`casid.motion`), judged by a `Criterion` on the 
 and kept within `MotionLimits` and `StateConstraint`s by a `Designer`.
 """
 
-from typing import TYPE_CHECKING
-
-from casid import _earlier
-
 # Design
 from casid.excitation._settings import DesignSettings as DesignSettings
 from casid.excitation.optimisation._designer import Designer as Designer
@@ -31,6 +27,3 @@ from casid.excitation.limits._constraints import torque_limits as torque_limits
 from casid.excitation.limits._constraints import workspace_box as workspace_box
 from casid.excitation.limits._motion_limits import MotionLimits as MotionLimits
 from casid.excitation.limits._motion_limits import certify_limits as certify_limits
-
-if not TYPE_CHECKING:  # names of earlier versions
-    __getattr__ = _earlier.earlier_names(__name__)

@@ -1,9 +1,5 @@
 """C code for controllers, as a folder that builds anywhere; problems as files that other solvers read."""
 
-from typing import TYPE_CHECKING
-
-from casid import _earlier
-
 # C code, and back in Python
 from casid.export._directory import export_controller as export_controller
 from casid.export._directory import export_c as export_c
@@ -15,6 +11,3 @@ from casid.export._robot import export_robot as export_robot
 from casid.export._sdpa import write_sdpa as write_sdpa
 from casid.export.fmu._archive import export_fmu as export_fmu
 from casid.export.ros2._package import export_ros2 as export_ros2
-
-if not TYPE_CHECKING:  # names of earlier versions
-    __getattr__ = _earlier.earlier_names(__name__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 import casadi as ca
@@ -15,11 +16,12 @@ from casid.codegen._source import CFunction, batch_source, check_identifier, sca
 from casid.control import Controller
 from casid.errors import ExportError
 from casid.export import _texts as texts
+from casid.expressions import as_function, enclose
 from casid.files._texts import json_bytes
 from casid.files._write import check_target, write_directory
 
-#: Random states that the self-test compares at.
-_TEST_SAMPLES = 4
+#: Random states that the self-test compares at, and those that they are chosen from.
+_TEST_SAMPLES, _CANDIDATES = 4, 16
 
 
 @dataclass(frozen=True)
@@ -154,13 +156,17 @@ def write_c(
     return ExportedDirectory(target, tuple(contents), tuple(built))
 
 
-def _cases(function: CFunction, samples: Mapping[str, ArrayLike]) -> list[tuple[list[np.ndarray], list[np.ndarray]]]:
-    """Inputs and the CasADi graph's values there, both as the C arrays hold them."""
+def _cases(function: CFunction, samples: Mapping[str, ArrayLike]) -> list[texts.Case]:
+    """Inputs, the CasADi graph's values there and how exact they are, as the C arrays hold them.
+
+    Of `_CANDIDATES` random states those at which rounding matters least: near a singularity, a comparison of two orders
+    of the same operations shows nothing.
+    """
     rng = np.random.default_rng(20190704)
-    cases = []
-    for _ in range(_TEST_SAMPLES):
-        inputs, call = [], []
-        for i, argument in enumerate(function.inputs):
+    drawn = []
+    for _ in range(_CANDIDATES):
+        inputs = []
+        for argument in function.inputs:
             given = samples.get(argument.name)
             flat = np.zeros(argument.size)
             if given is not None and np.size(given) == argument.size:
@@ -168,11 +174,42 @@ def _cases(function: CFunction, samples: Mapping[str, ArrayLike]) -> list[tuple[
             else:
                 flat[list(argument.positions)] = rng.uniform(-1.5, 1.5, len(argument.positions))
             inputs.append(flat)
-            dense = ca.DM(flat.reshape(argument.rows, argument.columns))
-            call.append(ca.project(dense, function.function.sparsity_in(i)))
-        outputs = [np.array(value.full(), dtype=float).ravel() for value in function.function.call(call)]
-        cases.append((inputs, outputs))
-    return cases
+        drawn.append(inputs)
+    cases = [
+        texts.Case(inputs, _evaluated(function, inputs), bounds.tolist())
+        for inputs, bounds in zip(drawn, _rounding(function, drawn), strict=True)
+    ]
+    return sorted(cases, key=lambda case: case.uncertainty)[:_TEST_SAMPLES]
+
+
+def _rounding(function: CFunction, states: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
+    """By how much two evaluations of a function may differ, shape (states, outputs).
+
+    Any evaluation of the graph in floating point lies within its interval enclosure at that point, which grows with the
+    condition number of every matrix that is inverted on the way; one in another order of operations has an enclosure of
+    its own, of about the same width.
+    """
+    plain = function.function.expand()
+    inputs = [ca.SX.sym(name, plain.sparsity_in(i)) for i, name in enumerate(plain.name_in())]
+    outputs = plain.call(inputs)
+    x = ca.vertcat(*(ca.vertcat(*symbol.nonzeros()) for symbol in inputs))
+    values = [
+        np.concatenate([flat[list(a.positions)] for flat, a in zip(state, function.inputs, strict=True)])
+        for state in states
+    ]
+    ranges = enclose(as_function(ca.vertcat(*(ca.vec(y) for y in outputs)), x), np.array(values).T, np.array(values).T)
+    widths = np.array([np.broadcast_to(found.high - found.low, len(states)) for found in ranges])
+    edges = np.cumsum([0, *(y.numel() for y in outputs)])
+    return np.array([2.0 * widths[a:b].max(axis=0, initial=0.0) for a, b in pairwise(edges)]).T
+
+
+def _evaluated(function: CFunction, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The graph's values."""
+    call = [
+        ca.project(ca.DM(flat.reshape(a.rows, a.columns)), function.function.sparsity_in(i))
+        for i, (flat, a) in enumerate(zip(inputs, function.inputs, strict=True))
+    ]
+    return [np.array(value.full(), dtype=float).ravel() for value in function.function.call(call)]
 
 
 def _manifest(

@@ -3,6 +3,10 @@
 Every function takes an SX expression and the vector ``x`` of the unknowns, shape (N,), that it is written in. Nothing
 here evaluates an expression at sample points: what is claimed of it follows from its operations.
 
+Which shape it has
+    ``shaped(value, (rows, columns), where, error) -> SX``
+        What a function of a user returned, or an error that names the function; nothing is broadcast.
+
 Which kind it is
     ``affine_rows(expression, x) -> tuple[AffineForm | None, ...]``
         Coefficients and offset of every entry that is affine; None for the others.
@@ -38,17 +42,14 @@ Any other arithmetic
         Evaluates a graph in whatever arithmetic ``apply`` defines.
 """
 
-from typing import TYPE_CHECKING
-
-from casid import _earlier
-
-# which kind an expression is
-
-# if-else, logic, either-or
+# which kind an expression is: if-else, logic, either-or
 from casid.expressions._conditions import conditions as conditions
+
+# which shape it has
+from casid.expressions._shapes import shaped as shaped
 
 # which values it takes
 from casid.expressions._intervals import enclose as enclose
 
-if not TYPE_CHECKING:  # names of earlier versions
-    __getattr__ = _earlier.earlier_names(__name__)
+# any other arithmetic
+from casid.expressions._walk import as_function as as_function

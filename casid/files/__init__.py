@@ -4,10 +4,3 @@ Readers take the path, ``what`` the file is in a user's words, and the class of 
 be used raises that error with one line that names the file, what is wrong and, where it helps, what to do. Writers put
 content beside its final place first, flush it to disk and rename it, so that no file is ever half-written.
 """
-
-from typing import TYPE_CHECKING
-
-from casid import _earlier
-
-if not TYPE_CHECKING:  # names of earlier versions
-    __getattr__ = _earlier.earlier_names(__name__)

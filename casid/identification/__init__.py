@@ -1,9 +1,5 @@
 """Physically consistent parameters from recordings: the pipeline, its options and its results."""
 
-from typing import TYPE_CHECKING
-
-from casid import _earlier
-
 # The pipeline, its options and its result
 from casid.identification._identify import identify as identify
 from casid.identification._options import Checks as Checks
@@ -29,6 +25,3 @@ from casid.identification._comparison import Comparison as Comparison
 # Links from the model of a controller, friction of known links
 from casid.identification._reverse_engineering import reverse_engineered as reverse_engineered
 from casid.identification._reverse_engineering import refit_friction as refit_friction
-
-if not TYPE_CHECKING:  # names of earlier versions
-    __getattr__ = _earlier.earlier_names(__name__)

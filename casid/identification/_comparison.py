@@ -202,7 +202,8 @@ def _notes(records: list[dict[str, Any]], names: tuple[str, str], unmatched: int
     same = sorted(set(one["recordings"]) & set(other["recordings"]))
     if same:
         notes.append(f"both were identified from '{same[0]}': their deviations are not independent")
-    if (one.get("friction_law") is None) != (other.get("friction_law") is None):
+    shaped = [any("." in name for name in record.get("parameters", ())) for record in records]  # as stribeck.width2
+    if shaped[0] != shaped[1]:
         notes.append("only one has a nonlinear friction law: friction parameters of the two mean different things")
     for record, name in zip(records, names, strict=True):
         verdict = record.get("verdict")

@@ -15,8 +15,7 @@ from casid.description import Robot
 from casid.description._document import robot_reference
 from casid.display import Displayed
 from casid.dynamics import Model
-from casid.dynamics.terms._friction import Friction, friction_terms
-from casid.dynamics.terms._joint_terms import JointTerm, terms_of
+from casid.dynamics.terms._friction import Friction
 from casid.errors import DatasetError, RobotError
 from casid.files._texts import finite_number, read_json
 from casid.identification._bounds import MassInterval, mass_intervals
@@ -168,11 +167,8 @@ class Identification(ParameterResult, Displayed):
 
     def _model_record(self) -> dict[str, Any]:
         """The model and its parameters."""
-        joints = [joint.name for joint in self.model.robot.coordinates]
-        linear = [term for term in self.model.terms if not term.fitted]
         return {
-            **model_record(self.model, self.law),
-            "terms": [f"{term.name}@{joint}" for term in linear for joint in (term.joints or joints)],
+            **model_record(self.model),
             "friction": self.friction,
             "friction_candidates": [dataclasses.asdict(candidate) for candidate in self.candidates],
             **parameter_record(self.parameters),
@@ -241,15 +237,10 @@ def _finite(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def model_record(model: Model, law: Friction | None) -> dict[str, Any]:
-    """Robot, gravity, dead band and nonlinear friction as `load_model` reads them; terms and parameters apart."""
+def model_record(model: Model) -> dict[str, Any]:
+    """Robot and gravity as `load_model` reads them; joint terms and friction laws follow from the parameters."""
     gravity = model.gravity_vector
-    return {
-        **robot_reference(model.robot),
-        "gravity": None if gravity is None else gravity.tolist(),
-        "velocity_deadband": model.velocity_deadband,
-        "friction_law": None if law is None else law.record(),
-    }
+    return {**robot_reference(model.robot), "gravity": None if gravity is None else gravity.tolist()}
 
 
 def processing_record(processing: Processing | bool | None) -> dict[str, Any] | bool | None:
@@ -302,11 +293,15 @@ def load_information(record: Mapping[str, Any], model: Model) -> tuple[Array, Ar
         return None
     try:
         rows, targets = (np.array(record["information"][name], dtype=float) for name in ("rows", "targets"))
+        column = {str(entry["expression"]): k for k, entry in enumerate(record["base_parameters"])}
     except (KeyError, TypeError, ValueError):
         raise DatasetError("the record's information: expected rows and targets, arrays of numbers") from None
-    if rows.ndim != 2 or rows.shape != (len(targets), model.base.rank) or not np.isfinite(rows).all():
-        raise DatasetError(f"the record's information: expected rows of {model.base.rank} numbers and as many targets")
-    return rows, targets
+    base = model.base
+    if rows.ndim != 2 or rows.shape != (len(targets), base.rank) or not np.isfinite(rows).all():
+        raise DatasetError(f"the record's information: expected rows of {base.rank} numbers and as many targets")
+    if set(column) != set(base.expressions):
+        raise DatasetError("the record's information is about other base parameters than the robot's")
+    return rows[:, [column[expression] for expression in base.expressions]], targets
 
 
 def load_model(record: Mapping[str, Any] | str | Path, robot: Robot) -> tuple[Model, Array]:
@@ -330,45 +325,25 @@ def load_model(record: Mapping[str, Any] | str | Path, robot: Robot) -> tuple[Mo
     DatasetError
         If the file is none of these, or belongs to another robot.
     """
-    if not isinstance(record, Mapping):
+    where, gravity = "the identification's record", None
+    if isinstance(record, Mapping):
+        named, found_for = record.get("parameters"), record.get("robot", robot.name)
+        if not isinstance(named, Mapping):
+            raise DatasetError("not the record of an identification: its parameters are missing")
+        numbers = [finite_number(value, f"identification, '{name}'", DatasetError) for name, value in named.items()]
+        given, gravity = Parameters(tuple(named), np.array(numbers)), record.get("gravity")
+        where = f"the identification of robot '{found_for}'"
+    else:
         path = record_file(record)
-        content = read_json(path, "parameter file", DatasetError) if path.suffix.lower() == ".json" else None
-        if not isinstance(content, dict) or "terms" not in content:
-            return _model_of_parameters(path, robot)
-        record = content
-    try:
-        terms: list[str | JointTerm] = list(record["terms"])
-        joints = [joint.name for joint in robot.coordinates]
-        if record.get("friction_law") is not None:
-            terms += Friction.from_record(record["friction_law"]).terms(joints)
-        elif record["friction"] != "linear":  # as version 0.1 wrote it
-            terms += friction_terms(record["friction"], record["friction_shapes"])
-        model = Model(robot, terms, record["gravity"], record["velocity_deadband"])
-        values = record["parameters"]
-    except KeyError as error:
-        raise DatasetError(f"not the record of an identification: key {error} is missing") from None
-    except RobotError as error:
-        raise DatasetError(
-            f"the identification is of robot '{record['robot']}', not of '{robot.name}': {error}"
-        ) from error
-    missing = [name for name in model.parameter_names if name not in values]
-    if missing or len(values) != len(model.parameter_names):
-        raise DatasetError(
-            f"the identification is of robot '{record.get('robot')}' with {len(values)} parameters; '{robot.name}' "
-            f"needs {len(model.parameter_names)}" + (f", among them {missing[0]}" if missing else "")
-        )
-    names = model.parameter_names
-    return model, np.array([finite_number(values[name], f"identification, '{name}'", DatasetError) for name in names])
-
-
-def _model_of_parameters(path: Path, robot: Robot) -> tuple[Model, Array]:
-    given = read_parameters(path)
-    try:
-        model = Model(robot, terms_of(given.terms, [joint.name for joint in robot.joints]))
-    except RobotError as error:
-        raise DatasetError(f"parameter file '{path}': {error}") from None
+        if path.suffix.lower() == ".json":
+            content = read_json(path, "parameter file", DatasetError)
+            if isinstance(content, Mapping) and "gravity" in content:
+                return load_model(content, robot)
+        given, where = read_parameters(path), f"parameter file '{path}'"
     if given.n != len(robot.links):
-        raise DatasetError(
-            f"parameter file '{path}' is of {given.n} links, robot '{robot.name}' has {len(robot.links)}"
-        )
+        raise DatasetError(f"{where} is of {given.n} links, robot '{robot.name}' has {len(robot.links)}")
+    try:
+        model = Model.of_parameters(robot, given, gravity)
+    except RobotError as error:
+        raise DatasetError(f"{where}: {error}") from None
     return model, model.parameters(given)

@@ -11,7 +11,7 @@ import numpy as np
 
 from casid.description import Robot, load_robot
 from casid.dynamics import Model
-from casid.errors import CasidError, DatasetError
+from casid.errors import CasidError, DatasetError, ProblemError
 from casid.identification._bounds import (
     split_bounds,
 )
@@ -24,7 +24,6 @@ from casid.identification._options import (
     Choice,
     Constraints,
     ModelOptions,
-    with_former,
 )
 from casid.identification._prediction import HeldOut, held_out
 from casid.identification._rotors import rotor_notes
@@ -33,8 +32,7 @@ from casid.identification._springs import COUNTERBALANCE, SPRING, FoundSpring, s
 from casid.identification.diagnosis._delay import proven_delay, taken_out, without_delay
 from casid.identification.diagnosis._findings import Finding
 from casid.identification.diagnosis._verdict import Verdict, judge
-from casid.measurement import Dataset, Processing, prepare
-from casid.measurement._checks import check_against
+from casid.measurement import Dataset, Processing, check_against, prepare
 from casid.measurement.importing._log import read_log
 from casid.regression import CompressedData, Fit
 from casid.regression._cutoff_choice import processing_of_each
@@ -66,7 +64,6 @@ def identify(
     choice: Choice = _CHOICE,
     checks: Checks = _CHECKS,
     progress: Progress = lambda text, done, total: None,
-    **former: Any,
 ) -> Identification:
     """Identify a robot: check, process, compress, fit without and with physical consistency, predict what was held out.
 
@@ -97,19 +94,21 @@ def identify(
         judge the result.
     progress
         Called with each step.
-    **former
-        Keyword arguments of version 0.2 (``terms``, ``method``, ``folds``, ...), with a `DeprecationWarning` that names
-        their new place.
 
     Raises
     ------
     DatasetError, ProblemError, SolveError
         What is wrong with the recordings, the options, or the constraints.
     """
-    options = {"model": model, "estimator": estimator, "constraints": constraints, "choice": choice, "checks": checks}
+    for name, given, kind in (
+        ("model", model, ModelOptions), ("constraints", constraints, Constraints), ("choice", choice, Choice),
+        ("checks", checks, Checks),
+    ):  # fmt: skip
+        if not isinstance(given, kind):
+            raise ProblemError(f"{name}: expected casid.identification.{kind.__name__}(...), got {given!r}")
     robot = load_robot(robot) if isinstance(robot, (str, Path)) else robot
     raw = _datasets(recordings, robot)
-    return _Pipeline(robot, raw, processing, delay, progress, **with_former(options, former)).run()
+    return _Pipeline(robot, raw, processing, delay, progress, model, estimator, constraints, choice, checks).run()
 
 
 def _datasets(recordings: Any, robot: Robot) -> tuple[Dataset, ...]:

@@ -1,14 +1,13 @@
-"""Options of `casid.identification.identify` as small objects with defaults, and the keyword arguments of version 0.2.
+"""Options of `casid.identification.identify` as small objects with defaults.
 
 A new option is one field of one of these classes, with its default and its check.
 """
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -155,50 +154,3 @@ class Checks:
     def __post_init__(self) -> None:
         if self.folds < 0 or self.folds == 1:
             raise DatasetError(f"folds: expected 2 parts of the motion or more, or 0 for none, got {self.folds}")
-
-
-# ---------------------------------------------------------------------- version 0.2
-
-#: Keyword arguments of `identify` in version 0.2: the argument that replaced each, and its field there.
-FORMER = {
-    **{name: ("model", name) for name in ("terms", "friction", "velocity_deadband", "gravity")},
-    **{name: ("constraints", name) for name in ("bounds", "consistency", "margin", "prior")},
-    **{name: ("choice", name) for name in ("believable", "bodies", "share")},
-    **{name: ("checks", name) for name in ("folds", "verdict", "intervals")},
-    "method": ("estimator", ""),
-}
-
-
-def with_former(arguments: dict[str, Any], former: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of `identify`, with keyword arguments of version 0.2 put where they belong now.
-
-    Parameters
-    ----------
-    arguments
-        ``model``, ``estimator``, ``constraints``, ``choice`` and ``checks`` as given; a function, ``"default"`` or
-        ``None`` as constraints is taken as their ``build``.
-    former
-        What was given by other names.
-
-    Raises
-    ------
-    TypeError
-        For a name that version 0.2 did not have either.
-    """
-    made, hints = dict(arguments), []
-    if not isinstance(made["constraints"], Constraints):
-        made["constraints"] = Constraints(build=made["constraints"])
-        hints.append("constraints=Constraints(build=...)")
-    for name, value in former.items():
-        if name not in FORMER:
-            raise TypeError(f"identify() has no argument '{name}'; it has {', '.join(arguments)}, processing, delay")
-        place, part = FORMER[name]
-        if name == "bounds" and value is None:
-            value = {}
-        made[place] = replace(made[place], **{part: value}) if part else value
-        kind = type(made[place]).__name__
-        hints.append(f"{place}={kind}({part}=...)" if part else f"{place}=...")
-    if hints:
-        text = f"keyword arguments of version 0.2: write {', '.join(hints)} (casid.identification)"
-        warnings.warn(text, DeprecationWarning, stacklevel=3)
-    return made

@@ -17,8 +17,7 @@ from casid.errors import DatasetError
 from casid.identification._identification import model_record, processing_record
 from casid.identification._prediction import Prediction, predict
 from casid.inertia import Parameters
-from casid.measurement import Dataset, Processing, prepare
-from casid.measurement._checks import check_angles
+from casid.measurement import Dataset, Processing, check_angles, prepare
 from casid.regression import reverse_engineer
 from casid.regression._reverse_engineering import Estimate, reverse_engineer_with_torques
 from casid.regression.friction._shape_fits import fit_friction
@@ -144,9 +143,7 @@ class ReverseEngineering(ParameterResult):
     def record(self) -> dict[str, Any]:
         """Plain numbers and text; `casid.identification.load_model` reads the model back."""
         return {
-            **model_record(self.model, self.friction),
-            "terms": [],
-            "friction": "linear",
+            **model_record(self.model),
             "parameters": self.parameters.to_dict(),
             "processing": processing_record(self.processing),
             "coefficients": {

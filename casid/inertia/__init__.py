@@ -1,9 +1,5 @@
 """What a link's ten numbers mean: order, conversions, pseudo-inertia, physical consistency."""
 
-from typing import TYPE_CHECKING
-
-from casid import _earlier
-
 # The ten standard parameters of a link, and their other forms
 from casid.inertia._parameters import to_standard as to_standard
 from casid.inertia._parameters import from_standard as from_standard
@@ -22,6 +18,3 @@ from casid.inertia._parameter_files import write_parameters as write_parameters
 # Physical consistency
 from casid.inertia._parameters import Consistency as Consistency
 from casid.inertia._parameters import consistency as consistency
-
-if not TYPE_CHECKING:  # names of earlier versions
-    __getattr__ = _earlier.earlier_names(__name__)

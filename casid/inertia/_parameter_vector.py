@@ -240,7 +240,8 @@ class Parameters:
         Returns
         -------
         ndarray, shape (N,)
-            Terms that these parameters do not hold are zero.
+            Terms that these parameters do not hold are zero. Shapes of friction laws (``stribeck.width3``) have no
+            place in it: they are part of a model's terms.
 
         Raises
         ------
@@ -250,7 +251,7 @@ class Parameters:
         names = tuple(of) if isinstance(of, Sequence) else of.parameter_names
         wanted = set(names)
         for name in self.names:
-            if name not in wanted:
+            if name not in wanted and "." not in name:
                 raise DatasetError(
                     f"parameter '{name}' has no place among {_summary(names)}: the robot has another number of links, "
                     "or the model lacks that joint term"

@@ -1,9 +1,5 @@
 """Gradient training of parametrisations of the inertial parameters, measured against the certified optimum."""
 
-from typing import TYPE_CHECKING
-
-from casid import _earlier
-
 # Training
 from casid.learning._chart import Chart as Chart
 from casid.learning._training import train as train
@@ -21,6 +17,3 @@ from casid.learning._optimisers import NaturalGradient as NaturalGradient
 
 # The certified optimum
 from casid.learning._torque import certified_limit as certified_limit
-
-if not TYPE_CHECKING:  # names of earlier versions
-    __getattr__ = _earlier.earlier_names(__name__)

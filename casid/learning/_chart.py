@@ -15,6 +15,7 @@ from casid.codegen._evaluate import Call, compiled_call
 from casid.codegen._source import CFunction, scalar_source
 from casid.dynamics import Model
 from casid.errors import DatasetError
+from casid.expressions import shaped
 from casid.inertia import consistency, from_pseudo_inertia, pseudo_inertia
 from casid.inertia._divergence import divergence_hessian
 from casid.inertia.parametrisations import Parametrisation, parametrisation
@@ -99,7 +100,11 @@ class Chart:
     def _functions(self) -> tuple[ca.Function, ca.Function]:
         theta = ca.SX.sym("theta", self.size)
         split = self.n * self.links.size
-        parts = [self.links.expression(part) for part in ca.vertsplit(theta[:split], self.links.size)]
+        where, shape = f"parametrisation '{self.links.name}': `expression`", (self.links.count, 1)
+        parts = [
+            shaped(self.links.expression(part), shape, where, DatasetError)
+            for part in ca.vertsplit(theta[:split], self.links.size)
+        ]
         for k, squared in enumerate(self._squared):
             parts.append(non_negative(theta[split + k]) if squared else theta[split + k])
         pi = ca.densify(ca.vertcat(*parts))

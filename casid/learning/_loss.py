@@ -14,6 +14,7 @@ from casid.codegen._evaluate import bound_batch
 from casid.dynamics import Model
 from casid.dynamics._derived import rk4_step
 from casid.errors import DatasetError
+from casid.files._read import numeric_array
 from casid.measurement import Dataset
 
 Array = NDArray[np.float64]
@@ -47,6 +48,24 @@ class Loss(ABC):
     @abstractmethod
     def nmse(self, pi: Array) -> Array:
         """Mean squared error over the variance of each joint's signal, shape (n,)."""
+
+    def check(self, pi: Array) -> None:
+        """DatasetError unless value and gradient at parameters pi have the shapes of the contract."""
+        where, one = f"loss '{type(self).__name__}'", np.zeros(1, dtype=np.intp)
+        numeric_array(self.value(pi), f"{where}: `value`", DatasetError, shape=())
+        given = self.gradient(pi, one)
+        if not isinstance(given, tuple) or len(given) != 2:
+            raise DatasetError(f"{where}: `gradient` returns a mean and its gradient, got {type(given).__name__}")
+        numeric_array(given[0], f"{where}: mean of `gradient`", DatasetError, shape=())
+        numeric_array(given[1], f"{where}: `gradient`", DatasetError, shape=pi.shape)
+
+    def linearised(self, pi: Array) -> tuple[Array, Array]:
+        """`residual`, with the shapes checked; DatasetError for others."""
+        where, given = f"loss '{type(self).__name__}'", self.residual(pi)
+        if not isinstance(given, tuple) or len(given) != 2:
+            raise DatasetError(f"{where}: `residual` returns r and its Jacobian, got {type(given).__name__}")
+        r = numeric_array(given[0], f"{where}: `residual`", DatasetError, shape=(np.size(given[0]),))
+        return r, numeric_array(given[1], f"{where}: Jacobian of `residual`", DatasetError, shape=(len(r), len(pi)))
 
     def batches(self, size: int, shuffle: bool) -> list[NDArray[np.intp]]:
         """All samples in batches of a size (the last may be smaller): drawn once, or in the recording's order."""

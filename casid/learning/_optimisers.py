@@ -79,7 +79,7 @@ class GaussNewton(Optimiser):
         theta = step.theta
         damping = float(step.memory.get("damping", np.array([self.damping]))[0])
         pi, jacobian = chart.linearised(theta)
-        r, slope = loss.residual(pi)
+        r, slope = loss.linearised(pi)
         J = slope @ jacobian
         H, g, value = J.T @ J, J.T @ r, float(r @ r)
         D = self.scaling(chart, theta, H)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import DatasetError, ProblemError, checked_seed
-from casid.files._read import npz_arrays, read_bytes
+from casid.files._read import npz_arrays, numeric_array, read_bytes
 from casid.files._write import write_files
 from casid.learning._chart import Chart
 from casid.learning._loss import Loss
@@ -206,6 +206,7 @@ def train(
     if epochs < 0:
         raise ProblemError(f"the number of epochs must not be negative, got {epochs}")
     theta = _first(chart, start, checked_seed(seed))
+    loss.check(chart.parameters(theta))
     identity, path = _identity(loss, chart, optimiser, theta, seed), None if checkpoint is None else Path(checkpoint)
     step, history = Step(theta), list[Epoch]()
     if path is not None and path.is_file():
@@ -219,6 +220,8 @@ def train(
         number = history[-1].number + 1
         with np.errstate(all="ignore"):  # a run that diverges ends with an error of the judge
             step = optimiser.epoch(loss, chart, step, np.random.default_rng([seed, number]))
+            where = f"optimiser '{type(optimiser).__name__}': theta of `epoch`"
+            numeric_array(step.theta, where, DatasetError, shape=(chart.size,))
             history.append(judge(number, step))
         if path is not None:
             write_checkpoint(path, identity, step, history)

@@ -1,17 +1,25 @@
-"""Recordings: frozen, checked data sets, their readers, filtering and differentiation."""
-
-from typing import TYPE_CHECKING
-
-from casid import _earlier
+"""Recordings: frozen, checked data sets, their readers, defects, filtering and differentiation."""
 
 # recordings
 from casid.measurement._dataset import Dataset as Dataset
+from casid.measurement._dataset import FullRate as FullRate
 from casid.measurement._readers import read_dataset as read_dataset
+
+# isort: split
+# defects
+from casid.measurement._defects import Defect as Defect
+from casid.measurement._defects import time_gaps as time_gaps
 
 # isort: split
 # processing
 from casid.measurement._processing import Processing as Processing
+from casid.measurement._processing import is_motion as is_motion
 from casid.measurement._processing import prepare as prepare
+from casid.measurement._sampling import advanced as advanced
+from casid.measurement._sampling import repaired as repaired
 
-if not TYPE_CHECKING:  # names of earlier versions
-    __getattr__ = _earlier.earlier_names(__name__)
+# isort: split
+# checks
+from casid.measurement._checks import check_against as check_against
+from casid.measurement._checks import check_angles as check_angles
+from casid.measurement._checks import without_locked as without_locked

@@ -1,4 +1,4 @@
-"""Does a recording fit the robot, its locked joints left out? Is it fit for identification? Errors, or notes."""
+"""Does a recording fit the robot, its locked joints left out? Errors, or notes."""
 
 from __future__ import annotations
 
@@ -9,18 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.description import Robot
-from casid.dynamics import Model
 from casid.errors import CasidWarning, DatasetError
 from casid.measurement._dataset import Dataset
-
-#: Share of samples at exactly the extreme value from which a torque counts as saturated.
-SATURATED = 0.02
-#: A joint moving less than this [rad] is called still.
-STILL = 1e-3
+from casid.measurement._defects import STILL
+from casid.measurement.importing._evidence import explained
 
 
 def check_against(dataset: Dataset, robot: Robot) -> Dataset:
-    """The recording with notes on everything that deserves a look, its columns in the order of the robot's joints.
+    """The recording with its columns in the order of the robot's joints, their names, and a note on reversed torques.
 
     Where the recording names its joints, those of the robot are picked by name, others (a gripper's) are left out; a
     prefix as in ``panda_joint1`` does not matter.
@@ -43,8 +39,12 @@ def check_against(dataset: Dataset, robot: Robot) -> Dataset:
             "determine the dynamics; choose the columns of the measured positions"
         )
     check_angles(dataset.q, robot, dataset.name)
-    notes = [*_dead_channels(dataset, robot), *_saturation(dataset, robot), *_velocity_scale(dataset, robot)]
-    notes += _torque_sign(dataset, robot)
+    names = tuple(joint.name for joint in robot.coordinates)
+    dataset = replace(dataset, joints=dataset.joints or names)
+    fit = explained(robot, dataset.t, dataset.q, dataset.tau)
+    against = [] if fit is None else [f"'{names[k]}'" for k in fit.reversed]
+    why = "contradicts the others', or its friction and inertia are negative: its sign seems reversed"
+    notes = [f"{dataset.name}: the torque of joint {', '.join(against)} {why}"] if against else []
     return replace(dataset, notes=(*dataset.notes, *(note for note in notes if note not in dataset.notes)))
 
 
@@ -89,82 +89,6 @@ def check_angles(q: NDArray[np.float64], robot: Robot, name: str) -> None:
             "recording (`casid new recording`), read_dataset(..., degrees=True) in Python: positions, velocities and "
             "accelerations are converted"
         )
-
-
-def _dead_channels(dataset: Dataset, robot: Robot) -> list[str]:
-    notes = []
-    for k, joint in enumerate(robot.coordinates):
-        if not dataset.tau[:, k].any():
-            notes.append(
-                f"{dataset.name}: the torque of joint '{joint.name}' is zero in every sample: a dead channel; leave "
-                "it out (Dataset.only) or its link's parameters are drawn to zero"
-            )
-        elif np.ptp(dataset.tau[:, k]) == 0.0:
-            notes.append(f"{dataset.name}: the torque of joint '{joint.name}' never changes: a dead channel?")
-        if np.ptp(dataset.q[:, k]) < STILL:
-            notes.append(
-                f"{dataset.name}: joint '{joint.name}' does not move (less than {STILL:g} rad): its inertia and "
-                "friction are not excited"
-            )
-    return notes
-
-
-def _saturation(dataset: Dataset, robot: Robot) -> list[str]:
-    raw = dataset.tau if dataset.tau_raw is None else dataset.tau_raw
-    notes = []
-    for k, joint in enumerate(robot.coordinates):
-        column = raw[:, k]
-        for extreme, word in ((column.max(), "largest"), (column.min(), "smallest")):
-            share = float((column == extreme).mean())
-            if np.ptp(column) > 0 and share > SATURATED and len(np.unique(column)) > 20:
-                notes.append(
-                    f"{dataset.name}: {100 * share:.0f} % of the torques of joint '{joint.name}' equal their {word} "
-                    f"value {extreme:.4g}: the channel saturates"
-                )
-    return notes
-
-
-def _velocity_scale(dataset: Dataset, robot: Robot) -> list[str]:
-    """Measured velocity against the change of position."""
-    if dataset.dq is None or len(dataset) < 50:
-        return []
-    q_rate = np.diff(dataset.q, axis=0)
-    steps = np.diff(dataset.t)
-    middle = (dataset.dq[1:] + dataset.dq[:-1]) / 2 * steps[:, None]
-    notes = []
-    for k, joint in enumerate(robot.coordinates):
-        power = float(middle[:, k] @ middle[:, k])
-        if power == 0.0 or np.ptp(dataset.q[:, k]) < STILL:
-            continue
-        slope = float(middle[:, k] @ q_rate[:, k]) / power
-        if not 0.5 < slope < 2.0:
-            notes.append(
-                f"{dataset.name}: the velocity of joint '{joint.name}' does not fit its position (dq scaled by "
-                f"{slope:.3g} would): wrong unit, time stamps or column"
-            )
-    return notes
-
-
-def _torque_sign(dataset: Dataset, robot: Robot) -> list[str]:
-    """Correlation of the torques with the nominal gravity torque: negative means the sign is reversed."""
-    if any(link.inertial is None for link in robot.links):
-        return []
-    count = min(len(dataset), 500)
-    index = np.linspace(0, len(dataset) - 1, count).astype(int)
-    gravity = Model(robot).gravity.map(count)
-    expected = np.array(gravity(dataset.q[index].T, np.tile(robot.standard_parameters()[:, None], count)).full()).T
-    notes = []
-    for k, joint in enumerate(robot.coordinates):
-        model, measured = expected[:, k], dataset.tau[index, k]
-        if np.ptp(model) < 1.0 or np.ptp(measured) == 0.0:
-            continue
-        correlation = float(np.corrcoef(model, measured)[0, 1])
-        if correlation < -0.5:
-            notes.append(
-                f"{dataset.name}: the torque of joint '{joint.name}' goes against the gravity torque of the nominal "
-                f"model (correlation {correlation:.2f}): its sign seems reversed"
-            )
-    return notes
 
 
 #: Largest motion of a locked joint, and largest distance from the position it is locked at [rad or m].

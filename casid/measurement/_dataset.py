@@ -115,7 +115,7 @@ class Dataset:
     joints : tuple of str
         Names of the joints in the order of the columns, where the file has them; empty: not known.
     defects : tuple of Defect
-        Gaps, repeated samples, spikes, saturation and standstill that processing found, in the order of time.
+        What processing found not to measure the motion, and what became of it, in the order of time.
     """
 
     t: Array

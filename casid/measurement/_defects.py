@@ -1,36 +1,49 @@
-"""Defects of a recording: gaps, repeated samples, spikes, saturation and standstill, found in the samples as measured.
+"""Defects of a recording as data: what does not measure the motion, where, and in how many samples.
 
-A defect spoils more than its own samples: a low-pass filter carries it as far as its impulse response reaches. Found
-here, spikes and repeated samples are replaced by interpolation before the filter, and the torques within the
-reach are left out afterwards (`Processing`).
+They are found once, in the samples as measured. A low-pass filter carries a defect as far as its impulse response
+reaches: spikes and repeated samples are replaced by interpolation before the filter, and the torques within the reach
+are left out afterwards (`Processing`). Notes and the verdict of an identification only word this list.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+if TYPE_CHECKING:
+    from casid.measurement._dataset import Dataset
+
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-DefectKind = Literal["gap", "repeats", "spike", "saturation", "standstill"]
+DefectKind = Literal["gap", "repeats", "spike", "saturation", "standstill", "dead", "velocity"]
 
-#: A time step of more than so many periods is a gap; so is a step of a position of more than so many usual ones.
-GAP_PERIODS = 3.0
-#: A spike stands out by so many standard deviations of what is left of a signal, and by this share of its range.
+#: Confidence with which a recording without a defect has none found by chance.
+CONFIDENCE = 0.95
+#: Least number of samples lost in a row that is a gap: one period more or less is jitter of the clock.
+FEWEST_LOST = 2
+#: A spike stands out by so many standard deviations of what is left of a signal (twice the six that no sample of a
+#: recording with Gaussian noise reaches), and by this share of its range.
 SPIKE_SD, SPIKE_SHARE = 12.0, 0.15
 #: Least step of a position, over its travel, that counts as lost samples.
 LOST_SHARE = 2e-3
 #: Widest spike, in strides at which spikes are looked for: each finds widths of one and two.
 STRIDES = (1, 3)
-#: Samples in a row at the extreme value that are a saturation, and share of a joint's samples from which they count.
-SATURATED_RUN, SATURATED_SHARE = 5, 1e-3
-#: A joint stands still that moves less than this share of its travel, or so many standard deviations of its noise,
-#: for so long [s].
+#: A smooth peak is a parabola: it spends one third of the time within nine quanta of its top within the first.
+PEAK, QUANTA = 1.0 / 3.0, 9.0
+#: Torques that differ by less than this share of their range are equal.
+EQUAL = 1e-9
+#: A joint stands still that moves less than this share of its travel, or so many standard deviations of its noise (a
+#: range of white noise), for so long [s].
 STILL_SHARE, STILL_SD, STILL_TIME = 5e-4, 6.0, 0.5
+#: A joint that moves less in the whole recording does not move [rad or m].
+STILL = 1e-3
+#: Measured velocities are the differences of the positions to this factor: any two units, and any two usual sampling
+#: rates, differ by more.
+VELOCITY = 1.1
 #: Largest share of a joint's samples that spikes and repeats may take away, and that standstill may.
 MOST_SPOILED, MOST_STILL = 0.1, 0.5
 #: A joint whose travel is below this share of the largest does not show lost samples.
@@ -39,116 +52,171 @@ LEAST_MOTION = 0.02
 MAD = 1.4826
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Defect:
     """Samples of a recording that do not measure the motion.
 
     Attributes
     ----------
-    kind : {"gap", "repeats", "spike", "saturation", "standstill"}
-        Lost samples; samples that repeat the one before; single values far off; torques at their extreme value;
-        no motion, where friction is not determined.
+    kind : {"gap", "repeats", "spike", "saturation", "standstill", "dead", "velocity"}
+        Lost samples; samples that repeat the one before; single values far off; torques at the limit of the drive or
+        its channel; no motion, where friction is not determined; a torque that never changes; measured velocities that
+        are not the derivative of the positions.
     joint : int, optional
         Index of the joint from 0; ``None``: all joints.
-    start, end : float
-        First and last moment [s].
-    samples : int
-        Samples that are lost, repeated, off, saturated, or still.
-    masked : bool
-        Whether the torques there, and within the filter's reach, are left out.
+    spans : ndarray, shape (m, 2)
+        First and last moment of each occurrence [s].
+    counts : ndarray of int, shape (m,)
+        Samples of each that are lost, repeated, off, saturated, or still.
+    share : float
+        Of the samples, 0 to 1; of a gap, of those that were to be recorded.
+    treatment : {"kept", "bridged", "left out"}
+        What `Processing` did: nothing; interpolation; the torques there, and within the filter's reach, do not count.
+    values : mapping of str to float
+        ``level`` of saturation [N.m or N]; ``factor`` from the measured velocities to the differences.
     """
 
     kind: DefectKind
     joint: int | None
-    start: float
-    end: float
-    samples: int
-    masked: bool = False
+    spans: Array
+    counts: NDArray[np.intp]
+    share: float = 1.0
+    treatment: Literal["kept", "bridged", "left out"] = "kept"
+    values: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def samples(self) -> int:
+        """Samples of all occurrences."""
+        return int(self.counts.sum())
+
+    @property
+    def longest(self) -> float:
+        """Length of the longest occurrence [s]."""
+        return float(np.ptp(self.spans, axis=1).max())
 
     def covers(self, joint: int) -> bool:
         """Whether it spoils the torques of a joint."""
         return self.joint is None or self.joint == joint
 
+    def flags(self, t: Array, reach: float) -> Flags:
+        """Samples within a filter's reach [s] of it, shape (N,)."""
+        edges = np.zeros(len(t) + 1, dtype=int)
+        np.add.at(edges, np.searchsorted(t, self.spans[:, 0] - reach), 1)
+        np.add.at(edges, np.searchsorted(t, self.spans[:, 1] + reach), -1)
+        return np.asarray(np.cumsum(edges[:-1]) > 0)
 
-def time_gaps(t: Array) -> list[Defect]:
-    """Steps of the clock longer than `GAP_PERIODS` of its periods [s]."""
-    steps = np.diff(t)
-    if not (steps > 0).any():
-        return []
-    period = float(np.median(steps[steps > 0]))
-    places = np.flatnonzero(steps > GAP_PERIODS * period)
-    return [Defect("gap", None, float(t[k]), float(t[k + 1]), round(steps[k] / period) - 1) for k in places]
+    def part(self, which: Flags, treatment: Literal["kept", "bridged", "left out"]) -> Iterator[Defect]:
+        """Some of its occurrences, if any, with what was done to them."""
+        if which.any():
+            counts = self.counts[which]
+            share = self.share * float(counts.sum()) / max(self.samples, 1)
+            yield replace(self, spans=self.spans[which], counts=counts, share=share, treatment=treatment)
 
 
-def find_defects(t: Array, q: Array, tau: Array) -> tuple[list[Defect], Flags, Flags, Flags]:
-    """Defects of samples as measured.
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Defects of samples as measured, and the values among them that are to be interpolated.
 
-    Parameters
+    Attributes
     ----------
-    t, q, tau
-        Time [s], positions and torques, shapes (N,), (N, n), (N, n).
-
-    Returns
-    -------
-    defects : list of Defect
+    defects : tuple of Defect
     q_off, tau_off : ndarray of bool, shape (N, n)
-        Spikes: values that are to be interpolated.
+        Spikes and repeats.
     repeated : ndarray of bool, shape (N,)
-        Samples that repeat the one before: all of their values are to be interpolated.
     """
-    n = q.shape[1]
+
+    defects: tuple[Defect, ...]
+    q_off: Flags
+    tau_off: Flags
+    repeated: Flags
+
+
+def find_defects(data: Dataset) -> Found:
+    """Defects of a recording whose samples are consecutive ones of a motion, as measured; time increases."""
+    t, q, tau, n = data.t, data.q, data.tau, data.n
     travel = np.ptp(q, axis=0)
     moves = travel > LEAST_MOTION * travel.max()
-    still = [_still(t, q[:, k]) for k in range(n)]
-    resting: Flags = np.asarray(np.stack(still).all(axis=0))
-    repeated: Flags = _repeated(q, tau) & ~resting
+    still = np.stack([_still(t, q[:, k]) | (travel[k] < STILL) for k in range(n)], axis=1)
+    resting: Flags = np.asarray(still.all(axis=1))
+    repeated = _repeated(q, tau) & ~resting
     none = np.zeros(len(t), dtype=bool)
     q_off = np.stack([_spikes(q[:, k], repeated) if moves[k] else none for k in range(n)], axis=1)
     tau_off = np.stack([_spikes(tau[:, k], repeated) for k in range(n)], axis=1)
-    found = time_gaps(t)
-    found += _lost(t, q[:, moves], repeated | q_off.any(axis=1))
-    found += _spells("repeats", None, t, repeated)
-    found += _spells("spike", None, t, np.asarray(q_off.any(axis=1)))
+    position: Flags = np.asarray(q_off.any(axis=1))
+    found = [*time_gaps(t), *_lost(t, q[:, moves], repeated | position)]
+    found += [*_of("repeats", None, t, repeated), *_of("spike", None, t, position), *_velocities(data, moves)]
+    found += _of("standstill", None, t, resting & ~resting.all())
     for k in range(n):
-        found += _spells("spike", k, t, tau_off[:, k] & ~q_off.any(axis=1))
-        found += _spells("saturation", k, t, _saturated(tau[:, k]))
-        found += _spells("standstill", k, t, still[k]) if not still[k].all() else ()
-    return found, q_off, tau_off, repeated
+        found += _of("spike", k, t, tau_off[:, k] & ~position)
+        found += _of("standstill", k, t, still[:, k])
+        constant = np.ptp(tau[:, k]) == 0.0
+        found += _of("dead", k, t, none | constant, level=float(tau[0, k]))
+        for level, at in () if constant else _saturated(tau[:, k], ~(repeated | still[:, k]), 2 * n):
+            found += _of("saturation", k, t, at, level=level)
+    return Found(tuple(found), q_off | repeated[:, None], tau_off | repeated[:, None], repeated)
+
+
+def time_gaps(t: Array, fewest: int = FEWEST_LOST) -> list[Defect]:
+    """Steps of the clock that miss samples: a step of k periods, rounded, has lost k - 1.
+
+    Parameters
+    ----------
+    t
+        Time [s].
+    fewest
+        Samples lost in a row from which a step counts.
+    """
+    steps = np.diff(t)
+    if not (steps > 0).any():
+        return []
+    lost = np.rint(steps / np.median(steps[steps > 0])).astype(int) - 1
+    places = np.flatnonzero(lost >= fewest)
+    return _gap(t, places, places + 1, lost[places])
+
+
+def _gap(t: Array, first: NDArray[np.intp], last: NDArray[np.intp], lost: NDArray[np.intp]) -> list[Defect]:
+    count = int(lost.sum())
+    spans = np.stack([t[first], t[last]], axis=1)
+    return [Defect("gap", None, spans, lost, count / (len(t) + count))] if count else []
 
 
 #: Kind -> what it is called in a note.
 _WORDS: Mapping[DefectKind, str] = {
     "gap": "lost samples", "repeats": "repeated samples", "spike": "spikes", "saturation": "saturated torques",
-    "standstill": "standstill",
+    "standstill": "standstill", "dead": "dead channel, a torque that never changes,", "velocity": "measured velocities "
+    "that are not the derivative of the positions (unit, time stamps or column?)",
 }  # fmt: skip
 
 
 def defect_notes(name: str, defects: Sequence[Defect], reach: float, joints: Sequence[str] = ()) -> list[str]:
-    """One note for each kind of defect.
+    """One note for each kind of defect and its treatment.
 
     Parameters
     ----------
     name
         Of the recording.
     defects
-        Of `left_out`.
+        Of `treated`.
     reach
         Of the filter [s].
     joints
         Names of the joints; by default their numbers.
     """
     notes = []
-    for kind, words in _WORDS.items():
-        own = [one for one in defects if one.kind == kind]
-        if not own:
-            continue
+    done = {"left out": f"left out with {reach:.2g} s on both sides", "bridged": "interpolated", "kept": "kept"}
+    for kind, treatment in dict.fromkeys((one.kind, one.treatment) for one in defects):
+        own = [one for one in defects if (one.kind, one.treatment) == (kind, treatment)]
+        if kind == "standstill":  # of all joints at once: it is said of each
+            own = [one for one in own if one.joint is not None]
         of = sorted({one.joint for one in own if one.joint is not None})
         who = "all joints" if len(of) < len({one.joint for one in own}) else _listed(of, joints)
-        where = ", ".join(f"{one.start:.4g} to {one.end:.4g} s" for one in own[:3]) + (" ..." if len(own) > 3 else "")
-        done = f"left out with {reach:.2g} s on both sides" if any(one.masked for one in own) else "not left out"
+        spans = sorted((float(a), float(b)) for one in own for a, b in one.spans)
+        where = ", ".join(f"{a:.4g} to {b:.4g} s" for a, b in dict.fromkeys(spans[:3])) + " ..." * (len(spans) > 3)
         count = sum(one.samples for one in own)
         what = "sample" if who == "all joints" else "torque sample"  # of several joints: each one's own
-        notes.append(f"{name}: {words} of {who}, {count} {what}{'s' * (count != 1)}, {where}: {done}")
+        numbers = [f"{key} {value:.4g}" for one in own for key, value in one.values.items()][:3]
+        numbers += [f"{count} {what}{'s' * (count != 1)}", where]
+        notes.append(f"{name}: {_WORDS[kind]} of {who}, {', '.join(numbers)}: {done[treatment]}")
     return notes
 
 
@@ -156,17 +224,10 @@ def _listed(of: Sequence[int], joints: Sequence[str]) -> str:
     return ("joint " if len(of) == 1 else "joints ") + ", ".join(joints[k] if joints else str(k + 1) for k in of)
 
 
-def interpolated(t: Array, values: Array, off: Flags) -> Array:
-    """Values with those that are off replaced by linear interpolation, shape (N, n)."""
-    made = np.array(values)
-    for k in np.flatnonzero(off.any(axis=0)):
-        bad = off[:, k]
-        made[bad, k] = np.interp(t[bad], t[~bad], values[~bad, k])
-    return made
-
-
-def left_out(found: Sequence[Defect], t: Array, n: int, reach: float, shortest: float) -> tuple[list[Defect], Flags]:
-    """Which defects are left out, and the torques that remain.
+def treated(
+    found: Sequence[Defect], t: Array, n: int, reach: float, shortest: float
+) -> tuple[tuple[Defect, ...], Flags]:
+    """The defects with what is done to each, and the torques that remain.
 
     Short gaps and repeats are interpolated well enough. Where spikes would take more than `MOST_SPOILED` of a joint's
     samples they are interpolated only; where a joint stands still for longer than `MOST_STILL` of the recording, as in
@@ -187,66 +248,78 @@ def left_out(found: Sequence[Defect], t: Array, n: int, reach: float, shortest: 
 
     Returns
     -------
-    defects : list of Defect
-        Each with `Defect.masked`; of gaps and repeats those that are left out.
+    defects : tuple of Defect
+        In the order of time.
     remaining : ndarray of bool, shape (N, n)
     """
     period = float(np.median(np.diff(t)))
-    known = merged((one for one in found if _matters(one, shortest, period)), 2.0 * reach)
     remaining = np.ones((len(t), n), dtype=bool)
-    made: list[Defect] = []
+    made: list[Defect] = [one for one in found if one.kind in ("dead", "velocity")]
     for kind, most in (
         ("gap", 1.0), ("repeats", MOST_SPOILED), ("saturation", MOST_STILL), ("spike", MOST_SPOILED),
         ("standstill", MOST_STILL),
     ):  # fmt: skip
-        own = [one for one in known if one.kind == kind]
-        flags = np.stack([spoiled(own, k, t, reach) for k in range(n)], axis=1)
+        pairs = [(one, _long(one, shortest, period)) for one in found if one.kind == kind]
+        own = [part for one, long in pairs for part in one.part(long, "left out")]
+        flags = np.zeros(remaining.shape, dtype=bool)
+        for one in own:
+            flags[:, slice(None) if one.joint is None else one.joint] |= one.flags(t, reach).reshape(
+                -1, *[1] * (one.joint is None)
+            )
         counted = flags.mean(axis=0) <= most
         remaining[:, counted] &= ~flags[:, counted]
-        made += [replace(one, masked=bool(counted.all() if one.joint is None else counted[one.joint])) for one in own]
-    return sorted(made, key=lambda d: d.start), remaining
+        otherwise: Literal["kept", "bridged"] = "kept" if kind in ("saturation", "standstill") else "bridged"
+        made += [part for one, long in pairs for part in one.part(~long, "bridged")]
+        made += [
+            one if (counted.all() if one.joint is None else counted[one.joint]) else replace(one, treatment=otherwise)
+            for one in own
+        ]
+    return tuple(sorted(made, key=lambda one: float(one.spans[0, 0]))), remaining
 
 
-def _matters(defect: Defect, shortest: float, period: float) -> bool:
-    """Whether a defect is longer than what interpolation bridges; lost samples without a clock always are."""
+def _long(defect: Defect, shortest: float, period: float) -> Flags:
+    """Which occurrences are longer than what interpolation bridges; lost samples without a clock always are."""
+    spans = np.ptp(defect.spans, axis=1)
     if defect.kind == "gap":
-        span = defect.end - defect.start
-        return span > shortest or span <= 1.5 * period
-    return defect.kind != "repeats" or defect.samples * period > shortest
+        return np.asarray((spans > shortest) | (spans <= 1.5 * period))
+    return np.asarray(spans + period > shortest) if defect.kind == "repeats" else np.ones(len(spans), dtype=bool)
 
 
-def merged(defects: Iterable[Defect], distance: float) -> list[Defect]:
-    """Defects of one kind and joint that lie within a distance [s] as one, in the order of time."""
-    made: list[Defect] = []
-    for one in sorted(defects, key=lambda d: (d.kind, -1 if d.joint is None else d.joint, d.start)):
-        last = made[-1] if made else None
-        if last and (last.kind, last.joint) == (one.kind, one.joint) and one.start - last.end <= distance:
-            made[-1] = replace(last, end=max(last.end, one.end), samples=last.samples + one.samples)
-        else:
-            made.append(one)
-    return sorted(made, key=lambda d: d.start)
+def _of(kind: DefectKind, joint: int | None, t: Array, flags: Flags, **values: float) -> Iterator[Defect]:
+    """The defect of flagged samples, if there are any."""
+    if flags.any():
+        edges = np.diff(np.concatenate([[False], flags, [False]]).astype(int))
+        first, end = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
+        spans = np.stack([t[first], t[end - 1]], axis=1)
+        yield Defect(kind, joint, spans, end - first, float(flags.mean()), values=values)
 
 
-def spoiled(defects: Sequence[Defect], joint: int, t: Array, reach: float) -> Flags:
-    """Which samples of a joint lie within the filter's reach [s] of its defects, shape (N,)."""
-    flags = np.zeros(len(t), dtype=bool)
-    for one in defects:
-        if one.covers(joint):
-            first, last = np.searchsorted(t, (one.start - reach, one.end + reach))
-            flags[first:last] = True
-    return flags
+def _velocities(data: Dataset, moves: Flags) -> Iterator[Defect]:
+    """Measured velocities that are not the differences of the positions, of all moving joints or of single ones."""
+    if data.dq is None or not np.ptp(data.q, axis=0).max() >= STILL:
+        return
+    factor, _ = velocity_factors(data.t, data.q, data.dq)
+    off = moves & ~((factor > 1.0 / VELOCITY) & (factor < VELOCITY))
+    every = np.ones(len(data.t), dtype=bool)
+    if off[moves].all():
+        yield from _of("velocity", None, data.t, every, factor=float(np.median(factor[moves])))
+    else:
+        for k in np.flatnonzero(off):
+            yield from _of("velocity", int(k), data.t, every, factor=float(factor[k]))
 
 
-def _spells(kind: DefectKind, joint: int | None, t: Array, flags: Flags) -> Iterator[Defect]:
-    """Runs of flagged samples."""
-    for first, end in _runs(flags):
-        yield Defect(kind, joint, float(t[first]), float(t[end - 1]), int(end - first))
-
-
-def _runs(flags: Flags) -> NDArray[np.intp]:
-    """First index, and index after the last, of each run of flags, shape (runs, 2)."""
-    edges = np.diff(np.concatenate([[False], flags, [False]]).astype(int))
-    return np.stack([np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)], axis=1)
+def velocity_factors(t: Array, q: Array, dq: Array) -> tuple[Array, Array]:
+    """Factor of each measured velocity to the differences of the positions, and their correlation; NaN at rest."""
+    width = max(1, len(t) // 2000)
+    rate = np.diff(q[::width], axis=0)
+    summed = np.vstack([np.zeros(q.shape[1]), np.cumsum((dq[1:] + dq[:-1]) / 2 * np.diff(t)[:, None], axis=0)])
+    middle = np.diff(summed[::width], axis=0)
+    power = (middle**2).sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factor = (middle * rate).sum(axis=0) / power
+        correlation = (middle * rate).sum(axis=0) / np.sqrt(power * (rate**2).sum(axis=0))
+    moves = (np.abs(rate).max(axis=0) > 0) & (power > 0)
+    return np.where(moves, factor, np.nan), np.where(moves, correlation, np.nan)
 
 
 def _sd(values: Array) -> float:
@@ -302,43 +375,54 @@ def _lost(t: Array, q: Array, left_out: Flags) -> list[Defect]:
 
     spans = np.diff(t[places])
     even = spans <= 1.5 * np.median(spans)
-    jumps = np.zeros(len(spans), dtype=bool)
-    count = np.ones(len(spans))
+    count = np.zeros(len(spans))
     for column in q[places].T:
         step = np.diff(column)
         usual = median_filter(step, 7, mode="nearest")
-        off = np.abs(step - usual)
-        size = np.abs(usual)
+        off, size = np.abs(step - usual), np.abs(usual)
         far = even & (size > 0) & (off > max(SPIKE_SD * _sd(off), LOST_SHARE * float(np.ptp(column))))
-        far &= off > GAP_PERIODS * size
-        count = np.where(far, np.maximum(count, off / np.maximum(size, 1e-12)), count)
-        jumps |= far
-    return [
-        Defect("gap", None, float(t[places[k]]), float(t[places[k + 1]]), int(min(count[k], 1e6)))
-        for k in np.flatnonzero(jumps)
-    ]
+        lost = off / np.maximum(size, 1e-12)
+        far &= lost > FEWEST_LOST + 1  # the usual step is uncertain by one itself
+        count = np.where(far, np.maximum(count, lost), count)
+    jumps = np.flatnonzero(count)
+    return _gap(t, places[jumps], places[jumps + 1], np.minimum(count[jumps], 1e6).astype(int))
 
 
-def _saturated(tau: Array) -> Flags:
-    """Torques that stay at their largest or smallest value.
+def _saturated(tau: Array, counted: Flags, tests: int) -> Iterator[tuple[float, Flags]]:
+    """Largest and smallest values at which a torque is clipped, and the samples there.
 
-    A peak of a quantised signal stays there too; but as far beyond the run as the run is long, a peak has fallen by
-    eight quanta only, and a clipped one by more.
+    Near its top a smooth signal is a parabola: within the first quantum of the top it spends at most `PEAK` of the time
+    within nine (noise makes it less). More than that, by a binomial test of the effective samples, is a limit. As one
+    sample count values that are held (a slow channel, coarse quanta), less the first of each stay, or else as many as
+    have one value on average (an exactly periodic signal), less one.
+
+    Parameters
+    ----------
+    tau
+        Of one joint, shape (N,).
+    counted
+        Samples that are compared: neither repeated nor at rest.
+    tests
+        How many such tests a recording has; by chance one of them is positive with ``1 - CONFIDENCE``.
     """
-    flags = np.zeros(len(tau), dtype=bool)
-    levels = np.unique(tau)
-    if len(levels) < 20:
-        return flags
-    quantum = float(np.diff(levels).min())
-    for extreme in (levels[0], levels[-1]):
-        for first, end in _runs(tau == extreme):
-            length = end - first
-            if length < SATURATED_RUN:
-                continue
-            before, after = tau[max(first - length, 0)], tau[min(end + length, len(tau)) - 1]
-            if min(abs(before - extreme), abs(after - extreme)) > 16 * quantum:
-                flags[first:end] = True
-    return flags if flags.mean() >= SATURATED_SHARE else np.zeros(len(tau), dtype=bool)
+    from scipy.special import betainc
+
+    size = float(np.ptp(tau)) * EQUAL
+    rounded = np.rint(tau / size)
+    x = rounded[counted]
+    levels = np.unique(x)
+    quantum = float(np.diff(levels).min(initial=np.inf))
+    if len(levels) < 2 or levels[-1] - levels[0] < 2 * QUANTA * quantum:
+        return
+    alike, held = len(x) / len(levels), len(x) / (1 + np.count_nonzero(np.diff(x)))
+    for level in (levels[-1], levels[0]):
+        inside = [np.abs(x - level) < width * quantum for width in (0.5, QUANTA)]
+        stays = [np.count_nonzero(one) / held - np.count_nonzero(np.diff(one, prepend=False)[one]) for one in inside]
+        values = [np.count_nonzero(one) / alike - 1.0 for one in inside]
+        for at, near in (stays, values):
+            if at > 0 and betainc(at, max(near - at, 0.0) + 1.0, PEAK) < (1.0 - CONFIDENCE) / (2 * tests):
+                yield float(level * size), np.asarray(counted & (rounded == level))
+                break
 
 
 def _still(t: Array, q: Array) -> Flags:
@@ -346,13 +430,9 @@ def _still(t: Array, q: Array) -> Flags:
     from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
     steps = np.diff(t)
-    period = float(np.median(steps[steps > 0])) if (steps > 0).any() else 0.0
-    window = max(3, round(STILL_TIME / period)) if period else 3
+    window = max(3, round(STILL_TIME / float(np.median(steps[steps > 0]))))
     if window >= len(q):
         return np.zeros(len(q), dtype=bool)
     reach = maximum_filter1d(q, window, mode="nearest") - minimum_filter1d(q, window, mode="nearest")
-    travel = float(np.ptp(q))
-    calm = reach < max(STILL_SHARE * travel, STILL_SD * white_noise(q))
-    if travel == 0.0:
-        return np.ones(len(q), dtype=bool)
+    calm = reach < max(STILL_SHARE * float(np.ptp(q)), STILL_SD * white_noise(q))
     return np.asarray(maximum_filter1d(calm.astype(np.int8), window, mode="constant") > 0)

@@ -14,7 +14,7 @@ import numpy as np
 
 from casid.errors import DatasetError
 from casid.measurement._dataset import Array, Dataset, FullRate
-from casid.measurement._defects import Defect, defect_notes, left_out, white_noise
+from casid.measurement._defects import Defect, defect_notes, find_defects, treated, white_noise
 from casid.measurement._low_pass import LowPass, choose_cutoff
 from casid.measurement._sampling import advanced, regular, repaired, uniform
 
@@ -173,7 +173,7 @@ class Processing:
                 f"{recording.name}: time does not advance, every sample has {recording.t[0]:g} s; without a clock "
                 "leave the time column out and give the sampling rate (rate)"
             )
-        data, found = repaired(recording) if self.defects else (recording, [])
+        data, found = repaired(recording) if self.defects else (recording, ())
         data = uniform(data, self.rate)
         frequency = 1.0 / data.period
         data = advanced(data, self.delay)
@@ -249,18 +249,15 @@ class Processing:
             steps=(*data.steps, *self._sentences(self.cutoff, torque_cutoff, chosen, compared and data.dq is not None)),
         )
 
-    def _without(self, data: Dataset, found: list[Defect], frequency: float) -> Dataset:
+    def _without(self, data: Dataset, found: tuple[Defect, ...], frequency: float) -> Dataset:
         """The filtered recording without the torques within the filter's reach of its defects."""
         cutoffs = [one for one in (self.cutoff, self._torque_cutoff()) if isinstance(one, float | int)]
         low_pass = self._filter(min(cutoffs), data, frequency) if cutoffs else None
         reach = (2 if low_pass is None else low_pass.reach) / frequency
         shortest = SHORTEST / min(cutoffs) if cutoffs else 0.0
-        defects, remaining = left_out(found, data.t, data.n, reach, shortest)
-        if not defects:
-            return data
+        defects, remaining = treated(found, data.t, data.n, reach, shortest)
         mask = remaining if data.mask is None else data.mask & remaining
-        notes = (*data.notes, *defect_notes(data.name, defects, reach, data.joints))
-        return replace(data, mask=None if mask.all() else mask, defects=tuple(defects), notes=notes)
+        return _with_defects(replace(data, mask=None if mask.all() else mask), defects, reach)
 
     def _selected(self, data: Dataset, frequency: float) -> Dataset:
         """The samples that are kept."""
@@ -342,12 +339,19 @@ def prepare(recording: Dataset, processing: Processing | bool | None = None) -> 
             f"{recording.name}: taken as it is, a recording needs velocities and accelerations (dq, ddq); let it be "
             "processed, or give them"
         )
-    if processing is False:
-        return replace(recording, steps=(*recording.steps, "taken as it is: velocities and accelerations were given"))
-    if processing is None and complete and not is_motion(recording):
-        why = "taken as it is: its samples are not consecutive ones of a motion"
-        return replace(recording, steps=(*recording.steps, why))
+    if processing is False or (processing is None and complete and not is_motion(recording)):
+        why = "velocities and accelerations were given"
+        if is_motion(recording) and (np.diff(recording.t) > 0).all():
+            recording = _with_defects(recording, find_defects(recording).defects, 0.0)
+        if processing is None:
+            why = "its samples are not consecutive ones of a motion"
+        return replace(recording, steps=(*recording.steps, f"taken as it is: {why}"))
     return Processing().apply(recording)
+
+
+def _with_defects(data: Dataset, defects: tuple[Defect, ...], reach: float) -> Dataset:
+    """The recording with its defects and a note for each kind of them."""
+    return replace(data, defects=defects, notes=(*data.notes, *defect_notes(data.name, defects, reach, data.joints)))
 
 
 def is_motion(recording: Dataset) -> bool:

@@ -10,51 +10,50 @@ from numpy.typing import NDArray
 
 from casid.errors import DatasetError
 from casid.measurement._dataset import Array, Dataset
-from casid.measurement._defects import Defect, find_defects, interpolated
+from casid.measurement._defects import Defect, find_defects
 
 
-def repaired(recording: Dataset) -> tuple[Dataset, list[Defect]]:
+def repaired(recording: Dataset) -> tuple[Dataset, tuple[Defect, ...]]:
     """The recording with values that measure nothing replaced by those around them, and all its defects.
-
-    Time stamps that repeat are left for the uniform grid, which drops them.
 
     Parameters
     ----------
     recording
-        As read.
+        As read; samples whose time repeats are dropped.
     """
-    advances = np.concatenate([[True], np.diff(recording.t) > 0])
-    if not advances.all():
-        recording = recording.rows(advances, f"dropped {int((~advances).sum())} repeated time stamps")
-    t = recording.t
-    found, q_off, tau_off, repeated = find_defects(t, recording.q, recording.tau)
-    stale = repeated[:, None]
-    q_off, tau_off = q_off | stale, tau_off | stale
-    if not (q_off.any() or tau_off.any()):
-        return recording, found
+    recording = advancing(recording)
+    found = find_defects(recording)
+    if not (found.q_off.any() or found.tau_off.any()):
+        return recording, found.defects
 
-    def made(values: Array | None, off: np.ndarray) -> Array | None:
-        return None if values is None else interpolated(t, values, off)
+    def made(values: Array | None, off: NDArray[np.bool_]) -> Array | None:
+        """Values with those that are off replaced by linear interpolation."""
+        if values is None:
+            return None
+        columns = [np.interp(recording.t, recording.t[~bad], x[~bad]) for x, bad in zip(values.T, off.T, strict=True)]
+        return np.where(off, np.stack(columns, axis=1), values)
 
-    tau = interpolated(t, recording.tau, tau_off)
-    count = int(repeated.sum())
+    count = int(found.repeated.sum())
     steps = [f"interpolated {count} repeated samples"] if count else []
-    spikes = int((q_off | tau_off).sum(axis=1).astype(bool).sum()) - count
+    spikes = int((found.q_off | found.tau_off).any(axis=1).sum()) - count
     steps += [f"interpolated {spikes} samples with spikes"] if spikes else []
-    return replace(
-        recording,
-        q=interpolated(t, recording.q, q_off),
-        dq=made(recording.dq, q_off),
-        ddq=made(recording.ddq, q_off),
-        tau=tau,
-        steps=(*recording.steps, *steps),
-    ), found
+    motion: dict[str, Any] = {name: made(getattr(recording, name), found.q_off) for name in ("q", "dq", "ddq")}
+    tau = made(recording.tau, found.tau_off)
+    return replace(recording, **motion, tau=tau, steps=(*recording.steps, *steps)), found.defects
+
+
+def advancing(recording: Dataset) -> Dataset:
+    """The recording without samples whose time repeats that of the one before."""
+    repeated = int((np.diff(recording.t) == 0).sum())
+    if not repeated:
+        return recording
+    keep = np.concatenate([[True], np.diff(recording.t) > 0])
+    data = recording.rows(keep, f"dropped {repeated} repeated time stamps")
+    return replace(data, notes=(*data.notes, f"{data.name}: {repeated} repeated time stamps dropped"))
 
 
 #: Share by which a time step may differ from the median one in a recording that counts as regular.
 IRREGULAR = 0.05
-#: A gap of more than this many periods is a clock jump.
-CLOCK_JUMP = 20.0
 #: A uniform grid may have so many times the samples of the recording.
 MOST_GROWTH = 20.0
 
@@ -79,24 +78,8 @@ def regular(t: Array) -> bool:
 
 
 def uniform(data: Dataset, rate: float | Literal["auto"] | None) -> Dataset:
-    """The recording on a uniform grid, where asked or needed; clock jumps and repeated stamps reported."""
-    steps = np.diff(data.t)
-    notes = list(data.notes)
-    repeated = int((steps == 0).sum())
-    jumps: NDArray[np.intp] = (
-        np.flatnonzero(steps > CLOCK_JUMP * data.period) if data.period else np.zeros(0, dtype=int)
-    )
-    if len(jumps):
-        worst = int(jumps[np.argmax(steps[jumps])])
-        notes.append(
-            f"{data.name}: the clock jumps {len(jumps)} times, most by {steps[worst]:.3g} s at t = "
-            f"{data.t[worst]:.3f} s ({steps[worst] / data.period:.0f} periods); samples there are interpolated"
-        )
-    if repeated:
-        notes.append(f"{data.name}: {repeated} repeated time stamps dropped")
-        keep = np.concatenate([[True], steps > 0])
-        data = data.rows(keep, f"dropped {repeated} repeated time stamps")
-    data = replace(data, notes=tuple(notes))
+    """The recording on a uniform grid, where asked or needed."""
+    data = advancing(data)
     if rate is None or (rate == "auto" and regular(data.t)):
         return data
     kept = _own_grid(data.t) if rate == "auto" else None
@@ -113,7 +96,7 @@ def uniform(data: Dataset, rate: float | Literal["auto"] | None) -> Dataset:
             "rate"
         )
     grid = data.t[0] + np.arange(count) / frequency
-    arrays = _interpolated(data, grid, data.t)
+    arrays, steps = _interpolated(data, grid, data.t), np.diff(data.t)
     spread = f"dt {1e3 * steps.min():.3g} to {1e3 * steps.max():.3g} ms"
     return replace(
         data,

@@ -12,6 +12,7 @@ from numpy.polynomial import polynomial as poly
 from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import ProblemError
+from casid.files._read import numeric_array
 from casid.files._table import Table
 
 Array = NDArray[np.float64]
@@ -87,6 +88,19 @@ class Basis(ABC):
     def from_table(cls, table: Table) -> Basis:
         """The basis from its settings in a file, inverse of `record`; DatasetError or ProblemError for bad ones."""
         table.fail(f"a motion of kind '{cls.kind}' is not read from files")
+
+    def check(self) -> None:
+        """ProblemError unless all functions of the basis return what the contract says, for two instants and joints."""
+        t, size = np.array(self.span), self.size
+        labels = [float(len(label)) for label in self.labels]
+        given = {
+            **{f"matrix, order {order}": (self.matrix(t, order), (len(t), size)) for order in range(3)},
+            "derivative_bound": (self.derivative_bound(np.zeros((2, size)), 0), (2,)),
+            "constant": (self.constant(0.0), (size,)),
+            "labels": (labels, (size,)),
+        }
+        for name, (value, shape) in given.items():
+            numeric_array(value, f"basis '{type(self).__name__}': `{name}`", ProblemError, shape=shape)
 
     @property
     def static(self) -> bool:

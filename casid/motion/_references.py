@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.description import Robot
 from casid.errors import DatasetError
+from casid.files._read import numeric_array
 from casid.motion._trajectory import Motion, Trajectory
 
 Array = NDArray[np.float64]
@@ -36,7 +37,9 @@ class Reference(ABC):
         """Position, velocity and acceleration at any instants, each (len(t), n)."""
         times = np.atleast_1d(np.asarray(t, dtype=float))
         start, end = self.span
-        q, dq, ddq = (np.array(part) for part in self.moving(np.clip(times, start, end)))
+        motion, where = self.moving(np.clip(times, start, end)), f"reference '{type(self).__name__}': `moving`"
+        shape = len(times), self.n
+        q, dq, ddq = (numeric_array(part, where, DatasetError, shape=shape) for part in motion)
         outside = (times < start) | (times > end)
         dq[outside] = 0.0
         ddq[outside] = 0.0

@@ -106,6 +106,7 @@ class Trajectory:
     robot: str = ""
 
     def __post_init__(self) -> None:
+        self.basis.check()
         X = np.array(self.coefficients, dtype=float)
         if X.ndim != 2 or X.shape[1] != self.basis.size:
             raise DatasetError(f"trajectory: expected coefficients of shape (n, {self.basis.size}), got {X.shape}")

@@ -1,9 +1,5 @@
 """Estimates of base parameters from data, and their statistics."""
 
-from typing import TYPE_CHECKING
-
-from casid import _earlier
-
 # Regression data, compressed to triangular factors
 from casid.regression._compress import CompressedData as CompressedData
 from casid.regression._compress import compress as compress
@@ -25,6 +21,3 @@ from casid.regression._cutoff_choice import choose_processing as choose_processi
 
 # Base parameters from the numbers of a controller
 from casid.regression._reverse_engineering import reverse_engineer as reverse_engineer
-
-if not TYPE_CHECKING:  # names of earlier versions
-    __getattr__ = _earlier.earlier_names(__name__)

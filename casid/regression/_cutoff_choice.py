@@ -35,9 +35,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.dynamics import Model
 from casid.errors import CasidError, DatasetError
-from casid.measurement import Dataset, Processing
-from casid.measurement._processing import is_motion
-from casid.measurement._sampling import repaired
+from casid.measurement import Dataset, Processing, is_motion, repaired
 from casid.regression._compress import CompressedData, compress
 from casid.regression._fit import Fit, wls
 from casid.regression._rows import FullRateColumns

@@ -20,8 +20,7 @@ from casid.codegen import evaluate_batch
 from casid.codegen._evaluate import evaluate_blocks
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.measurement import Dataset
-from casid.measurement._dataset import FullRate
+from casid.measurement import Dataset, FullRate
 
 Array = NDArray[np.float64]
 

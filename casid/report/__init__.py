@@ -1,9 +1,5 @@
 """Tables for the terminal, pictures, pages, and the files of a result, all from the sections of one report."""
 
-from typing import TYPE_CHECKING
-
-from casid import _earlier
-
 # isort: off
 # The contract
 from casid.report._section import Report as Report
@@ -17,6 +13,3 @@ from casid.report import _loads, _robot, _simulation, _solution  # noqa: F401
 # Pictures of arrays, or of several results
 from casid.report._links import links_figure as links_figure
 from casid.report._simulation import tracking_figure as tracking_figure
-
-if not TYPE_CHECKING:  # names of earlier versions
-    __getattr__ = _earlier.earlier_names(__name__)

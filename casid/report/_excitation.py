@@ -148,31 +148,26 @@ class AccuracySection(ReportSection):
 
 @dataclass(frozen=True, eq=False)
 class TrajectorySection(ReportSection):
-    """The motion: its files, its limits, an animation of the robot.
+    """The motion: its files and its limits.
 
     Attributes
     ----------
     trajectory : Trajectory
     limits : MotionLimits, optional
-    robot : Robot, optional
-        For the animation.
     rate : float
         Of the CSV and the ROS 2 file [Hz].
     """
 
     trajectory: Trajectory
     limits: MotionLimits | None = None
-    robot: Robot | None = None
     rate: float = 100.0
 
     def files(self) -> Mapping[str, bytes]:
-        """``trajectory.toml`` (see `read_trajectory`), ``.csv``, ``joint_trajectory.yaml``, ``animation.gif``."""
+        """``trajectory.toml`` (see `read_trajectory`), ``.csv``, ``joint_trajectory.yaml``."""
         contents = {
             "trajectory.toml": trajectory_text(self.trajectory).encode(),
             "trajectory.csv": trajectory_text(self.trajectory, "csv", self.rate).encode(),
         }
-        if self.robot is not None:
-            contents["animation.gif"] = animation_gif(self.robot, self.trajectory)
         if not self.trajectory.basis.static:
             contents["joint_trajectory.yaml"] = trajectory_text(self.trajectory, "ros2", self.rate).encode()
         return contents
@@ -187,17 +182,31 @@ class TrajectorySection(ReportSection):
         return motion_figure(motion, limits or self.limits or MotionLimits(motion.joints, -ends, ends))
 
 
+@dataclass(frozen=True, eq=False)
+class AnimationSection(ReportSection):
+    """The robot along the motion; drawing it takes ten times as long as everything else."""
+
+    robot: Robot
+    trajectory: Trajectory
+
+    def files(self) -> Mapping[str, bytes]:
+        """``animation.gif``."""
+        return {"animation.gif": animation_gif(self.robot, self.trajectory)}
+
+
 @report_of.register(Design)
 def _of_design(
     design: Design, designer: Designer | None = None, robot: Robot | None = None, rate: float = 100.0
 ) -> Report:
     limits = None if designer is None else designer.limits
     samples = _SAMPLES if designer is None else len(designer.objective.matrices[0])
-    sections = (
+    sections: tuple[ReportSection, ...] = (
         DesignSection(design, designer, robot),
         AccuracySection(design, samples),
-        TrajectorySection(design.trajectory, limits, robot, rate),
+        TrajectorySection(design.trajectory, limits, rate),
     )
+    if robot is not None:
+        sections += (AnimationSection(robot, design.trajectory),)
     return Report(f"Excitation of {design.trajectory.robot or 'the robot'}", sections, json="excitation.json")
 
 

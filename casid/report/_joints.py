@@ -273,6 +273,12 @@ def joint_rows(result: Identification) -> list[list[str]]:
     return [*rows, [*total, *(f"{errors.total:.3f}" for errors in kept)]]
 
 
+def _used(prediction: Prediction) -> np.ndarray:
+    """Residuals of the samples that are used, shape (N, n) [N.m]; NaN, of which nothing is drawn, of the others."""
+    mask = prediction.dataset.mask
+    return prediction.residual if mask is None else np.where(mask, prediction.residual, np.nan)
+
+
 def torque_figure(prediction: Prediction, names: tuple[str, ...], title: str) -> Figure:
     """Measured and predicted torque of each joint over time, the residual below on the same scale."""
     n = prediction.dataset.n
@@ -283,7 +289,7 @@ def torque_figure(prediction: Prediction, names: tuple[str, ...], title: str) ->
     for k, ax in enumerate(axes):
         ax.plot(t, prediction.dataset.tau[::step, k], color=BLUE, linewidth=1.4, label="measured (filtered)")
         ax.plot(t, prediction.predicted[::step, k], color=ORANGE, linewidth=1.0, linestyle="--", label="predicted")
-        ax.plot(t, prediction.residual[::step, k], color=MUTED, linewidth=0.8, label="residual")
+        ax.plot(t, _used(prediction)[::step, k], color=MUTED, linewidth=0.8, label="residual")
         tidy(ax)
         ax.set_ylabel("N·m")
         mask = prediction.dataset.mask
@@ -318,7 +324,7 @@ def friction_figure(identification: Identification) -> Figure:
         if not term.inertial:
             friction[column], rigid[column] = rigid[column], 0.0
     for data in identification.datasets:
-        left = predict(model, rigid, data).residual
+        left = _used(predict(model, rigid, data))
         shape = predict(model, friction, data).predicted
         step = max(1, len(data) // _POINTS)
         for k in range(n):

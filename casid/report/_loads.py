@@ -20,6 +20,14 @@ from casid.report._tables import PlainTable, summary_table
 Array = NDArray[np.float64]
 
 
+def mounting(robot: Robot) -> tuple[str, Array]:
+    """Frame in which controllers take loads: ``tool0``, the flange as they have it (REP 199), or the flange."""
+    last = len(robot.links) - 1
+    named = [frame for frame in robot.frames if frame.joint == last and frame.name.endswith("tool0")]
+    frame = named[0] if named else robot.flange
+    return frame.name, np.asarray(frame.placement)
+
+
 def flange_of(robot: Robot, name: str | None = None) -> tuple[str, Array]:
     """Frame in which a load is given, by default `Robot.flange`, and its placement in the last link.
 
@@ -44,13 +52,21 @@ class PayloadSection(ReportSection):
     Attributes
     ----------
     found : Payload
+    robot : Robot
     frame, placement : str, ndarray, shape (4, 4)
         Frame of the result and its placement in the last link, see `flange_of`.
     """
 
     found: Payload
+    robot: Robot
     frame: str
     placement: Array
+
+    def commands(self) -> dict[str, str]:
+        """Commands of controllers, each with the frame that it takes the load in, whatever the frame of the result."""
+        flange, placement = mounting(self.robot)
+        fields = self.found.controller_fields(placement)
+        return {f"{brand}, in {flange}": command for brand, command in fields.items()}
 
     def tables(self) -> Sequence[Table]:
         """Values with intervals, and the fields of controllers."""
@@ -71,14 +87,14 @@ class PayloadSection(ReportSection):
             ("principal moments", ", ".join(f"{value:.3e}" for value in np.linalg.eigvalsh(inertia)) + " kg.m^2"),
             ("torque error", f"{found.error_without:.2f} % without the load, {found.error:.2f} % with it"),
             ("certificate", f"{found.solution.status}, relative gap {found.solution.gap:.1e}"),
-            *found.controller_fields(self.placement).items(),
+            *self.commands().items(),
             *(("note", note) for note in found.notes),
         ]
         return (table, summary_table("Controllers", rows))
 
     def record(self) -> Mapping[str, Any]:
         """All values."""
-        found = self.found
+        found, (flange, placement) = self.found, mounting(self.robot)
         mass, com, inertia = found.in_frame(self.placement)
         return {
             "frame": self.frame,
@@ -92,7 +108,7 @@ class PayloadSection(ReportSection):
             "drift": dict(found.drift),
             "relative_error": {"without_load": found.error_without, "with_load": found.error},
             "certified": found.solution.certified,
-            "controllers": found.controller_fields(self.placement),
+            "controllers": {"frame": flange, **found.controller_fields(placement)},
             "notes": list(found.notes),
         }
 
@@ -129,8 +145,8 @@ class GainsSection(ReportSection):
 
 
 @report_of.register(Payload)
-def _of_payload(found: Payload, frame: str, placement: Array) -> Report:
-    return Report("Payload", (PayloadSection(found, frame, placement),), json="payload.json")
+def _of_payload(found: Payload, robot: Robot, frame: str | None = None) -> Report:
+    return Report("Payload", (PayloadSection(found, robot, *flange_of(robot, frame)),), json="payload.json")
 
 
 @report_of.register(Gains)

@@ -12,12 +12,13 @@ from matplotlib.figure import Figure
 from rich.table import Table
 
 from casid.description._document import robot_reference
+from casid.drives import CommandIdentification, CommandRecording
+from casid.drives._servo import UNITS
+from casid.drives._statistics import Estimate
+from casid.drives._verdict import CommandFinding
 from casid.errors import DatasetError
+from casid.inertia._parameter_files import parameter_record
 from casid.measurement import Dataset
-from casid.output_error import CommandIdentification, CommandRecording
-from casid.output_error._servo import UNITS
-from casid.output_error._statistics import Estimate
-from casid.output_error._verdict import CommandFinding
 from casid.report._excitation import skeleton_gif
 from casid.report._section import Report, ReportSection, report_of
 from casid.report._style import BLUE, GREEN, INK, MUTED, ORANGE, RED, new_figure, set_title, tidy
@@ -57,7 +58,7 @@ class MotionSection(ReportSection):
             **robot_reference(model.robot),
             "end": {"time": end.time, "reason": end.reason.value, "detail": end.detail},
             "samples": len(simulation),
-            "parameters": dict(zip(model.parameter_names, simulation.plant.parameters, strict=True)),
+            **parameter_record(model.named(simulation.plant.parameters)),
             "rms_error": np.sqrt(np.mean(error**2, axis=0)),
             "largest_error": np.abs(error).max(axis=0),
             "versions": {"casid": __version__},

@@ -1,9 +1,5 @@
 """Physically consistent parameters from data, under any constraint, with a certificate of how good they are."""
 
-from typing import TYPE_CHECKING
-
-from casid import _earlier
-
 # A problem, its unknowns and its objective
 from casid.retrieval._problem import Problem as Problem
 from casid.retrieval._variables import LinkVariables as LinkVariables
@@ -49,6 +45,3 @@ from casid.retrieval.study._study import run_study as run_study
 # Active bounds and ranges of the parameters
 from casid.retrieval.insight._explain import explain as explain
 from casid.retrieval.insight._intervals import parameter_intervals as parameter_intervals
-
-if not TYPE_CHECKING:  # names of earlier versions
-    __getattr__ = _earlier.earlier_names(__name__)

@@ -1,9 +1,5 @@
 """Simulation: plants, closed loops, rollouts, energy balance; the integrators are in `casid.simulation.integrators`."""
 
-from typing import TYPE_CHECKING
-
-from casid import _earlier
-
 # Plants
 from casid.simulation._contact import ExternalForce as ExternalForce
 from casid.simulation._contact import Wall as Wall
@@ -25,7 +21,3 @@ from casid.simulation._result import Simulation as Simulation
 from casid.simulation._adaptive import NaturalAdaptation as NaturalAdaptation
 from casid.simulation._adaptive import SlotineLi as SlotineLi
 from casid.simulation._adaptive import simulate_adaptive as simulate_adaptive
-
-if not TYPE_CHECKING:  # names of earlier versions
-    __getattr__ = _earlier.earlier_names(__name__)
-    _earlier.earlier_modules(__name__, "controllers", "friction")

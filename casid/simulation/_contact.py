@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import DatasetError
+from casid.expressions import shaped
 
 Array = NDArray[np.float64]
 
@@ -35,6 +36,12 @@ class ExternalForce(ABC):
         twist
             Its linear, then angular velocity, base axes, (6).
         """
+
+    def acting(self, T: ca.SX, twist: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """`wrench` and `energy`, with their shapes checked; DatasetError for others."""
+        where = f"external force '{type(self).__name__}': "
+        wrench = shaped(self.wrench(T, twist), (6, 1), f"{where}`wrench`", DatasetError)
+        return wrench, shaped(self.energy(T), (1, 1), f"{where}`energy`", DatasetError)
 
     def energy(self, T: ca.SX) -> ca.SX:
         """Energy stored at a placement [J]; what it takes in beyond that is dissipated."""

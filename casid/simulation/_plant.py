@@ -15,7 +15,6 @@ from casid.description import Robot
 from casid.dynamics import Model
 from casid.dynamics._derived import dry_friction_directions, equation_of_motion
 from casid.dynamics._rigid_body import factor_mass_matrix
-from casid.dynamics.terms._joint_terms import terms_of
 from casid.errors import DatasetError, ProblemError, checked_seed
 from casid.inertia import Parameters
 from casid.simulation._contact import ExternalForce
@@ -180,14 +179,15 @@ class Plant:
         gravity
             Default: the robot's.
         parameters
-            Of the links, and of joint terms, which the plant then has; default: the links of the description, all with
-            inertial values.
+            Of the links, and of joint terms and friction laws, which the plant then has; those with a memory as after
+            a long motion at one velocity (`Model.settled`). Default: the links of the description, all with inertial
+            values.
         coefficients
             A value for all joints, or one a joint, for each further joint term: ``viscous=0.2, coulomb=[0.5, ...]``.
         """
         given = Parameters.of_links(robot.standard_parameters()) if parameters is None else parameters
-        held = terms_of(given.terms, [joint.name for joint in robot.joints])
-        model = Model(robot, [*held, *coefficients], gravity)
+        held = Model.of_parameters(robot, given, gravity).settled()
+        model = held.like(terms=[*held.terms, *coefficients])
         return cls(model, with_terms(model, model.parameters(given), coefficients), friction or SmoothCoulomb())
 
     @property
@@ -272,7 +272,7 @@ class Plant:
         torque, lost = ca.SX(self.n, 1), ca.SX(0)
         for force in self.forces:
             T, J = self.model.frame_placement(force.frame)(q), self.model.frame_jacobian(force.frame)(q)
-            w, stored = force.wrench(T, J @ dq), force.energy(T)
+            w, stored = force.acting(T, J @ dq)
             torque += J.T @ w
             lost -= ca.dot(w, J @ dq) + ca.jtimes(stored, q, dq)
         return torque, lost
@@ -280,7 +280,7 @@ class Plant:
     def wrench(self, frame: str, q: ca.SX, dq: ca.SX) -> ca.SX:
         """Sum of the external wrenches at a frame (6), base axes: what a force sensor there measures."""
         T, twist = self.model.frame_placement(frame)(q), self.model.frame_jacobian(frame)(q) @ dq
-        return sum((force.wrench(T, twist) for force in self.forces if force.frame == frame), ca.SX(6, 1))
+        return sum((force.acting(T, twist)[0] for force in self.forces if force.frame == frame), ca.SX(6, 1))
 
     @cached_property
     def stored(self) -> ca.Function:

@@ -80,7 +80,7 @@ def simulate_many(
     own = np.atleast_2d(found["parameters"]) if "parameters" in found else None
     closed = Loop(plant, controller, integrator, sampling, stops or Stops())
     loop = CompiledLoop(closed, integrator, LANES, own is not None)
-    return _Many(loop, starts, [controller.rows(motion) for motion in motions], own, sensor, every).run(threads)
+    return _Many(loop, starts, [controller.sampled(motion) for motion in motions], own, sensor, every).run(threads)
 
 
 def _rows(name: str, value: ArrayLike, width: int) -> Array:

@@ -84,7 +84,7 @@ def _simulation(
 ) -> Simulation:
     """The loop run from a state, with errors of the measured state and torques."""
     plant, integrator, n = loop.plant, loop.integrator, loop.plant.n
-    signals, (state_errors, torque_errors) = loop.controller.rows(motion), errors
+    signals, (state_errors, torque_errors) = loop.controller.sampled(motion), errors
     if isinstance(integrator, FixedStep):
         integrator.check_friction(plant, start[:n])
     compiled_form = _compiled_form(loop, integrator, compiled)

@@ -1,4 +1,4 @@
-"""Groups of options, their panels, their merging with a recording's TOML, and former names."""
+"""Groups of options, their panels, and their merging with a recording's TOML."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from casid.cli import app
 from casid.cli._options import Reading, RecordingOptions, RobotOptions, Settings
 from casid.errors import DatasetError
-from tests.helpers import RUNNER, run
+from tests.helpers import run
 
 COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 
@@ -51,24 +51,6 @@ def test_no_option_means_two_things() -> None:
     assert with_option["--friction"] == {"identify", "reverse-engineer"}
     assert with_option["--share"] == {"solve", "identify"}
     assert not any("--seconds" in options_of(command) for command in COMMANDS)
-
-
-@pytest.mark.parametrize(
-    ("line", "new"),
-    [
-        ("excite nosuch --share 0.5", "--limit-share"),
-        ("excite nosuch --rate=50", "--output-rate"),
-        ("excite nosuch --seconds 2", "--time-limit"),
-        ("simulate nosuch --friction viscous=0.5", "--term-values"),
-        ("simulate nosuch --rate 100", "--control-rate"),
-        ("simulate nosuch --delay 0.001", "--control-delay"),
-    ],
-)
-def test_a_former_name_works_with_a_note(line: str, new: str) -> None:
-    done = RUNNER.invoke(app, line.split())
-    old = line.split()[2].partition("=")[0]
-    assert f"note: {old} of '{line.split()[0]}' is now {new}" in done.stderr
-    assert "unknown robot 'nosuch'" in done.stderr and done.exit_code == 1  # parsed; the robot is what is wrong
 
 
 def test_daily_commands_stand_first_in_the_help() -> None:

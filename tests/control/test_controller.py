@@ -16,7 +16,7 @@ from casid.control._catalogue import controller_of
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.export import export_controller, load
-from casid.motion import Hold, Positions, Sine
+from casid.motion import Hold, Motion, Positions, Sine
 from casid.simulation import Plant, simulate, simulate_many
 from problems.spatial_2r import true_parameters
 
@@ -142,3 +142,49 @@ def test_exported_control_is_the_simulated_one(settings, name: str, tmp_path: Pa
         q, dq = POSTURE + 0.1 * rng.standard_normal(7), rng.standard_normal(7)
         ours = np.array(controller.stacked(0.3, signals, q, dq)).ravel()
         assert np.abs(np.ravel(exported(0.3, *parts, q, dq)) - ours).max() < 1e-9 * (1 + np.abs(ours).max())
+
+
+class Wrong(Controller):
+    """Torques, memory, references or first memory of another size, for two joints."""
+
+    def __init__(self, what: str, size: int) -> None:
+        self.what, self.size = what, size
+
+    @property
+    def n(self) -> int:
+        return 2
+
+    @property
+    def states(self) -> int:
+        return int(self.what in ("memory", "initial"))
+
+    def step(self, t: ca.SX, signals: tuple[ca.SX, ...], q: ca.SX, dq: ca.SX, memory: ca.SX) -> tuple[ca.SX, ca.SX]:
+        return ca.SX(self.size if self.what == "torques" else 2, 1), (
+            ca.SX(self.size, 1) if self.what == "memory" else memory
+        )
+
+    def initial(self, q: ca.SX) -> ca.SX:
+        return ca.SX(self.size, 1) if self.what == "initial" else ca.SX(q)
+
+    def rows(self, motion: Motion) -> np.ndarray:
+        return np.zeros((len(motion), self.size)) if self.what == "rows" else super().rows(motion)
+
+
+@pytest.mark.claim("a function of a user that returns another shape is refused where it is taken")
+@pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
+@pytest.mark.parametrize("what", ["torques", "memory", "initial", "rows"])
+@pytest.mark.parametrize("size", [0, 1, 3, 4, 700])
+def test_shapes_of_a_law_are_checked_by_everything_that_runs_it(what: str, size: int, tmp_path: Path) -> None:
+    law, still = Wrong(what, size), Hold(np.zeros(2))
+    uses = [
+        lambda compiled=compiled: simulate(plant(), law, still, 0.01, compiled=compiled) for compiled in (False, True)
+    ]
+    uses.append(lambda: simulate_many(plant(), law, still, 0.01, count=2))
+    uses.append(lambda: simulate(plant(), Saturated(Switched(law, law, 1.0), np.full(2, 9.0)), still, 0.01))
+    if what in ("torques", "memory"):
+        uses.append(lambda: export_controller(law, tmp_path / "out", "arm"))
+    expected = {"torques": r"\(2, 1\)", "memory": r"\(2, 1\)", "initial": r"\(2, 1\)", "rows": r"\(11, 6\)"}[what]
+    for use in uses:
+        with pytest.raises(DatasetError, match=rf"'Wrong': .*expected shape {expected}, got .*\b{size}\b"):
+            use()
+    assert not (tmp_path / "out").exists()

@@ -17,7 +17,7 @@ from casid.dynamics import Model
 from casid.dynamics._derived import equation_of_motion
 from casid.dynamics.terms._catalogue import friction_model
 from casid.dynamics.terms._dynamic_laws import DISTANCES
-from casid.dynamics.terms._friction import CHUNK, Friction, JointFriction, accumulated, sensitive_states, states_of
+from casid.dynamics.terms._friction import CHUNK, JointFriction, accumulated, sensitive_states, states_of
 from casid.errors import RobotError
 from casid.export import load
 from casid.identification import ModelOptions, identify, load_model, predict
@@ -158,8 +158,10 @@ def test_shapes_of_memory_are_fitted_by_their_sensitivities(arm):
 def test_models_that_remember_predict_and_are_read_again(arm, chosen):
     robot, raw = arm
     data = Processing(cutoff=8.0).apply(raw)
-    model = Model(robot).with_friction(Friction.from_record(chosen.friction.record()))
-    assert model.parameter_names == chosen.model.parameter_names
+    model = Model(robot).with_friction(chosen.friction)
+    named = chosen.model.named(np.zeros(len(chosen.model.parameter_names)))
+    again = Model.of_parameters(robot, named)
+    assert set(again.parameter_names) == set(model.parameter_names) and again.shapes == model.shapes
     assert model.inverse_dynamics.name_in()[-1] == "memory" and len(model.memories) == 2
     pi = np.linalg.pinv(chosen.model.base.K) @ chosen.fit.beta
     np.testing.assert_allclose(predict(model, pi, data).relative_error, chosen.fit.relative_error, rtol=1e-6)

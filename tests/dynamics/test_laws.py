@@ -6,8 +6,11 @@ import casadi as ca
 import numpy as np
 import pytest
 
+import casid
+from casid.dynamics.terms import FrictionLaw
 from casid.dynamics.terms._catalogue import FRICTION_MODELS, friction_dictionary, friction_model
 from casid.dynamics.terms._dynamic_laws import COARSE_REACH, DISTANCES, REACH
+from casid.dynamics.terms._friction import friction_terms
 from casid.dynamics.terms._joint_terms import JOINT_TERMS, JointSignals
 from casid.errors import RobotError
 
@@ -169,10 +172,29 @@ def test_terms_of_the_catalogue_are_their_formulas():
         "viscous": v, "coulomb": -1, "offset": 1, "motor_viscous": v, "motor_coulomb": -1, "motor_offset": 1,
         "rotor": a, "motor_rotor": a, "coulomb_positive": 0, "coulomb_negative": -1, "sqrt_viscous": -np.sqrt(0.3),
         "cubic_viscous": -0.027, "load_friction": -2.0, "spring": q, "spring_sine": np.sin(q),
-        "spring_cosine": np.cos(q), "drive_gain": 1.5, "gear_friction": -1.5,
+        "spring_cosine": np.cos(q), "drive_gain": 1.5, "gear_friction": -1.5, "viscous_positive": 0,
+            "viscous_negative": v,
     }  # fmt: skip
     assert set(expected) == set(JOINT_TERMS)
     for name, value in expected.items():
         f = ca.Function("f", list(own[1:]), [JOINT_TERMS[name].column(own)])
         assert float(f(q, v, a, -1.0, u, tau, np.zeros(0))) == pytest.approx(value, abs=1e-14), name
         assert JOINT_TERMS[name].loaded == (name == "load_friction")
+
+
+@pytest.mark.claim("a function of a user that returns another shape is refused where it is taken")
+@pytest.mark.parametrize("size", [0, 2, 7])
+def test_shapes_of_terms_and_laws_are_checked(size: int) -> None:
+    class Own(FrictionLaw):
+        name = "own"
+        amplitudes = FRICTION_MODELS["linear"].amplitudes
+
+        def columns(self, signals: JointSignals, theta: object) -> list[ca.SX]:
+            return [signals.dq] * size if size != 7 else [signals.dq, ca.SX(7, 1), ca.SX(1)]
+
+    robot = casid.load_robot("spatial_2r")
+    with pytest.raises(RobotError, match=rf"'own': `columns`.*expected .*got .*\b{size}\b"):
+        _ = casid.Model(robot, friction_terms(Own(), np.zeros((2, 0)))).inverse_dynamics
+    term = replace(JOINT_TERMS["viscous"], name="own", column=lambda s: ca.SX(size, 1))
+    with pytest.raises(RobotError, match=rf"'own': the column at joint 1: expected shape \(1, 1\), got \({size}, 1\)"):
+        _ = casid.Model(robot, [term]).inverse_dynamics

@@ -157,3 +157,19 @@ def test_a_mapped_function_is_the_function_at_every_sample() -> None:
         a, B = f(samples[k], 0.5)
         assert vectors[:, k] == pytest.approx(np.array(a).ravel())
         assert matrices[:, :, k] == pytest.approx(np.array(B))
+
+
+@pytest.mark.claim("a function of a user that returns another shape is refused where it is taken")
+@pytest.mark.parametrize("value", [np.ones(1), np.ones(3), 1.0])
+@pytest.mark.parametrize("slope", [1.0, np.ones(4), np.ones((7, 3))])
+def test_shapes_of_a_criterion_are_checked(value: object, slope: object, arm: Robot, observed: Observation) -> None:
+    class Own(ConditionNumber):
+        def _exact(self, eigenvalues: np.ndarray, vectors: np.ndarray) -> float:
+            return value  # type: ignore[return-value]
+
+        def _smooth(self, eigenvalues: np.ndarray, vectors: np.ndarray, sharpness: float) -> tuple[float, np.ndarray]:
+            return 0.0, slope  # type: ignore[return-value]
+
+    what = "_smooth`, gradient" if np.ndim(value) == 0 else "_exact`"
+    with pytest.raises(ProblemError, match=rf"'Own': `{what}: expected .*, got shape"):
+        Designer(observed, Fourier(0.6, 3), MotionLimits.of_robot(arm), Own(), samples=60)

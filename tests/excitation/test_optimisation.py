@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Callable
 
 import casadi as ca
 import numpy as np
@@ -13,6 +14,7 @@ from casid.description import Capsule, Robot
 from casid.errors import ProblemError
 from casid.excitation import (
     CollisionConstraint,
+    ConditionNumber,
     Designer,
     FunctionConstraint,
     MotionLimits,
@@ -114,6 +116,40 @@ def test_an_interrupted_design_keeps_its_best(arm: Robot, observed: Observation)
         assert Designer(observed, Fourier(0.6, 3), limits, samples=60)._start(
             0, (1, 1), QUICK, None, (np.inf, np.inf, request)
         ) is None  # fmt: skip
+
+
+class Pressing(ConditionNumber):
+    """Presses Ctrl-C, or fails, inside the solver: in its twentieth evaluation."""
+
+    def __init__(self, press: Callable[[], None]) -> None:
+        super().__init__()
+        self.__dict__.update(press=press, left=20)
+
+    def objective(self, information: np.ndarray, sharpness: float) -> tuple[float, np.ndarray]:
+        self.__dict__["left"] -= 1
+        if self.left == 0:
+            self.press()
+        return super().objective(information, sharpness)
+
+
+def failed() -> None:
+    raise ValueError("of the criterion")
+
+
+@pytest.mark.claim("Ctrl-C inside an evaluation of excite's solver prints no traceback and no vectors")
+def test_an_evaluation_that_is_interrupted_or_fails_prints_nothing(
+    arm: Robot, observed: Observation, capfd: pytest.CaptureFixture[str]
+) -> None:
+    limits = MotionLimits.of_robot(arm)
+    pressed, failing = (
+        Designer(observed, Fourier(0.6, 3), limits, Pressing(press), samples=60)
+        for press in (lambda: signal.raise_signal(signal.SIGINT), failed)
+    )
+    design = pressed.run(stages=QUICK)
+    assert design.interrupted and 0 < design.starts[0].iterations <= 20
+    with pytest.raises(ValueError, match="of the criterion"):
+        failing.run(stages=QUICK)
+    assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.claim("a budget of iterations gives the same motion at any load, and says that it ended the start")

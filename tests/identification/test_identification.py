@@ -54,7 +54,7 @@ def test_identify_predict_and_reload(robot, model, noisy, tmp_path):
     again, parameters = load_model(path, robot)
     np.testing.assert_allclose(predict(again, parameters, noisy).predicted, result.predict(noisy).predicted, atol=1e-9)
     np.testing.assert_allclose(result.predict(noisy).relative_error, result.feasible.relative_error, rtol=1e-9)
-    with pytest.raises(DatasetError, match="is of robot 'kuka_iiwa'"):
+    with pytest.raises(DatasetError, match="identification of robot 'kuka_iiwa' is of 7 links"):
         load_model(path, casid.load_robot("ur10e"))
 
 

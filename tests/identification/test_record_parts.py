@@ -10,11 +10,10 @@ import pytest
 
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.identification import Checks, Choice, Constraints, ModelOptions, compare
 from casid.identification import _comparison as comparison
+from casid.identification import compare
 from casid.identification._feasible_fit import FeasibleFit, active_bounds
 from casid.identification._identification import model_record
-from casid.identification._options import with_former
 
 
 def record(values, sd=0.1, **changes):
@@ -57,21 +56,9 @@ def test_a_verdict_against_a_model_is_pointed_out(plain, verdict, named):
     assert sum("has findings against its model" in note for note in found.notes) == named
 
 
-def test_former_bounds_are_bounds_and_none_are_no_bounds():
-    given = {
-        "model": ModelOptions(), "estimator": "WLS", "constraints": Constraints(), "choice": Choice(),
-        "checks": Checks(),
-    }  # fmt: skip
-    with pytest.warns(DeprecationWarning, match="version 0.2"):
-        made = [with_former(given, {"bounds": bounds}) for bounds in ({"m1": (0.0, 2.0)}, None)]
-        terms = with_former(given, {"terms": None})
-    assert made[0]["constraints"].bounds == {"m1": (0.0, 2.0)} and made[1]["constraints"].bounds == {}
-    assert terms["model"].terms is None
-
-
 def test_gravity_of_a_model_is_recorded_where_it_is_a_number():
-    assert model_record(Model("spatial_2r", gravity=(0.0, 1.0, -9.0)), None)["gravity"] == [0.0, 1.0, -9.0]
-    assert model_record(Model("spatial_2r", gravity="input"), None)["gravity"] is None
+    assert model_record(Model("spatial_2r", gravity=(0.0, 1.0, -9.0)))["gravity"] == [0.0, 1.0, -9.0]
+    assert model_record(Model("spatial_2r", gravity="input"))["gravity"] is None
 
 
 @pytest.mark.parametrize(

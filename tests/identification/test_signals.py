@@ -15,20 +15,14 @@ from casid.identification._feasible_fit import ActiveBound
 from casid.identification.diagnosis import _signals
 from casid.identification.diagnosis._signals import (
     CONTRADICTION,
-    _channels,
-    _clock,
-    _gaps,
     _given_bounds,
-    _rest,
-    _saturation,
-    _spikes,
+    _speeds,
     link_findings,
     one_way,
     signal_findings,
 )
 from casid.identification.diagnosis._verdict import Verdict
-from casid.measurement import Dataset, Processing
-from casid.measurement._defects import Defect
+from casid.measurement import Dataset, Defect, prepare
 from casid.retrieval.plausible._bodies import heaviest
 
 OBJECTIVE = 4.0
@@ -122,16 +116,6 @@ def of(found):
     return [(finding.cause, finding.joint) for finding in found]
 
 
-@pytest.mark.parametrize("size", [1.0, 1e-3])
-@pytest.mark.parametrize(("factor", "wrong"), [(1.0, False), (1.2, False), (0.82, False), (1.3, True), (0.75, True)])
-def test_measured_velocities_are_the_differences_within_a_quarter(size, factor, wrong):
-    data = recorded(speeds=(size, 0.3 * size, 2 * size))
-    found = _clock(replace(data, dq=data.dq / factor), replace(data, dq=np.ones_like(data.dq)), machine((np.inf,) * 3))
-    assert [f.cause for f in found] == ["measured velocities"] * wrong
-    if wrong:
-        assert found[0].values["factor"] == pytest.approx(factor, rel=1e-3)
-
-
 def test_speeds_are_compared_with_limits_of_this_joint_and_of_another():
     """Twice its limit is too fast; it is another joint's speed where that one's limit fits to a tenth."""
     still, own = recorded(), machine()
@@ -139,7 +123,7 @@ def test_speeds_are_compared_with_limits_of_this_joint_and_of_another():
 
     def found(first, second, third=2.0):
         speeds = np.array([first, second, third])
-        return _clock(raw, replace(still, dq=still.dq / np.abs(still.dq).max(axis=0) * speeds), own)
+        return _speeds(raw, replace(still, dq=still.dq / np.abs(still.dq).max(axis=0) * speeds), own)
 
     assert found(3.9, 0.99) == []
     (finding,) = found(4.1, 0.6)
@@ -157,66 +141,13 @@ def test_speeds_are_compared_with_limits_of_this_joint_and_of_another():
     assert found(0.021, 0.01) == [] and found(0.01, 0.021) == []
 
 
-@pytest.mark.parametrize(("share", "named"), [(0.0, False), (0.14, False), (0.3, True)])
-def test_rest_is_the_share_of_time_in_which_no_joint_moves(share, named):
-    data = recorded()
-    index = np.minimum(np.arange(1000), int(1000 * (1 - share)))
-    q = np.cumsum(np.ones((1000, 3)), axis=0)[index]
-    found = _rest(replace(data, q=q))
-    assert len(found) == named
-    if named:
-        assert found[0].values["share"] == pytest.approx(100 * share, abs=3.0)
-        one = q.copy()
-        one[:, 1] = np.arange(1000)  # another joint moves on
-        assert _rest(replace(data, q=one)) == []
-        creeping = q + 1e-3 * np.arange(1000)[:, None]  # 25 samples of it: 3.6e-5 of the stroke
-        assert len(_rest(replace(data, q=creeping))) == 1
-        assert _rest(replace(data, q=q + 0.01 * np.arange(1000)[:, None])) == []
-    assert _rest(replace(data, q=1e-4 * data.q / np.ptp(data.q, axis=0))) == []  # nothing moves at all: no stroke
-
-
-def test_stamps_more_than_three_periods_apart_are_gaps():
-    data = recorded()
-    t = data.t.copy()
-    t[300:] += 0.024
-    assert _gaps(replace(data, t=t)) == []
-    t[300:] += 0.002
-    t[600:] += 0.09
-    (found,) = _gaps(replace(data, t=t))
-    lost = (0.036 + 0.1) / 0.01
-    assert found.values == {
-        "count": 2.0,
-        "longest": pytest.approx(0.1),
-        "share": pytest.approx(100 * lost / (1000 + lost)),
-    }
-    uneven = np.cumsum(np.where(np.arange(1000) % 10 == 0, 0.1, 0.01))
-    assert _gaps(replace(data, t=uneven)) == []  # a tenth of the steps: another clock, no gaps
-
-
-@pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_saturation_stays_at_the_extreme_while_the_joint_moves(sign):
-    data, own = recorded(), machine()
-    tau = sign * data.tau.copy()
-    tau[:, 1] = np.minimum(tau[:, 1], 4.6)
-    (found,) = _saturation(replace(data, tau=tau), own)
-    assert (found.cause, found.joint) == ("saturation", "j1")
-    assert found.values == {"level": pytest.approx(4.6), "share": pytest.approx(100 * np.mean(tau[:, 1] >= 4.6))}
-    assert _saturation(data, own) == []
-    few = sign * data.tau.copy()
-    few[np.argsort(few[:, 1])[-3:], 1] = 6.0
-    assert _saturation(replace(data, tau=few), own) == []
-    held = replace(data, tau=tau, q=np.where(np.arange(3) == 1, 0.0, data.q))
-    assert _saturation(held, own) == []
-    flat = tau.copy()
-    flat[:, 0] = 3.0
-    assert of(_saturation(replace(data, tau=flat), own)) == [("saturation", "j1")]  # one without any is a dead channel
-
-
 def test_dead_and_noisy_channels():
     data, own = recorded(), machine()
 
     def found(tau, errors, mask=None):
-        return of(_channels(replace(data, tau=tau, mask=mask), own, SimpleNamespace(relative_errors=np.array(errors))))
+        raw = prepare(replace(data, tau=tau), False)
+        fit = SimpleNamespace(relative_errors=np.array(errors))
+        return of(signal_findings(raw, replace(raw, mask=mask), own, fit))
 
     assert found(data.tau, [79.0, 10.0, 79.9]) == []
     assert found(data.tau, [79.0, 81.0, 10.0]) == [("noisy channel", "j1")]
@@ -225,13 +156,11 @@ def test_dead_and_noisy_channels():
     nothing = data.tau * [1.0, 1.0, 5e-3]  # half a thousandth: nothing
     assert found(nothing, [1.0, 1.0, 99.0]) == []
     dead = data.tau.copy()
-    dead[:, 1] = 3.0 + 1e-10 * np.arange(1000) / 1000
+    dead[:, 1] = 3.0
     assert found(dead, [1.0, 99.0, 1.0]) == [("dead channel", "j1")]
     masked = np.ones(dead.shape, dtype=bool)
     masked[:, 1] = False
     assert found(dead, [1.0, 99.0, 1.0], masked) == []
-    (finding,) = _channels(replace(data, tau=dead), own, SimpleNamespace(relative_errors=np.ones(3)))
-    assert finding.values == {"others": "j0,j2", "index": 1.0}
 
 
 def test_joints_that_move_one_way():
@@ -254,73 +183,37 @@ def test_joints_that_move_one_way():
     assert found.joint == "j1" and found.text.startswith("j1: motion in one direction only")
 
 
-@pytest.mark.parametrize(("height", "count", "named"), [(33.0, 2, True), (27.0, 2, False), (300.0, 0, False)])
-def test_spikes_are_thirty_deviations_from_both_neighbours(height, count, named):
-    """Of white noise: the steps' median deviation, and a thousandth of the torque's."""
-    own, rng = machine(), np.random.default_rng(1)
-    data = recorded(5200)
-    tau = rng.normal(size=(5200, 3))
-    size = 1.4826 * np.median(np.abs(np.diff(tau[:, 1]))) + 1e-3 * np.std(tau[:, 1])
-    for k in range(count):
-        tau[1000 + 2000 * k, 1] += height * size * (-1) ** k
-    found = _spikes(replace(data, tau=tau), own)
-    assert of(found) == [("spikes", "j1")] * named
-    if named:
-        assert found[0].values["share"] == pytest.approx(100 * 2 / 5198)
-    one = rng.normal(size=(5200, 3))
-    one[77, 0] = 1e3  # one in more than five thousand is tolerated
-    assert _spikes(replace(data, tau=one), own) == []
-    steps = np.where(np.arange(5200)[:, None] < 2500, 0.0, 100.0) + 1e-3 * rng.normal(size=(5200, 3))
-    assert _spikes(replace(data, tau=steps), own) == []
-
-
-def test_all_signals_are_looked_at():
-    """Each finding stands once, in the order of the checks."""
-    data, own = recorded(), machine()
-    tau = data.tau.copy()
-    tau[:, 1] = np.minimum(tau[:, 1], 4.6)
-    tau[:, 0] = 2.0
-    tau[[200, 500, 800], 2] += 50.0
-    t = data.t.copy()
-    t[500:] += 1.0
-    q = np.where(np.arange(1000)[:, None] < 700, data.q, data.q[700])
-    raw = replace(data, tau=tau, t=t, q=q, dq=None)
-    processed = replace(data, tau=tau, q=q, dq=np.abs(data.dq) + 4.1)
+def test_the_list_of_defects_is_worded():
+    """Every kind once, with its numbers and what became of the samples, then what only the verdict can see."""
+    own = machine()
+    kinds = {
+        "gap": (None, 0.02, {}), "repeats": (None, 0.03, {}), "spike": (2, 0.01, {}),
+        "saturation": (1, 0.3, {"level": 4.6}), "standstill": (None, 0.4, {}), "dead": (0, 1.0, {"level": 2.0}),
+    }  # fmt: skip
+    defects = [
+        Defect(kind, joint, np.array([[1.0, 1.5]]), np.array([50]), share, "left out", values)
+        for kind, (joint, share, values) in kinds.items()
+    ]
+    also = [
+        replace(defects[4], joint=0),
+        Defect("velocity", 1, np.zeros((1, 2)), np.ones(1, int), values={"factor": 2}),
+    ]
+    data = replace(recorded(), defects=(*defects, *also))
+    fast = replace(data, dq=np.abs(data.dq) + 4.1)
     fit = SimpleNamespace(relative_errors=np.full(3, 10.0))
-    causes = [finding.cause for finding in signal_findings(raw, processed, own, fit)]
-    assert causes == ["faster than its limit", "standstill", "gaps", "saturation", "dead channel", "spikes"]
-
-
-def test_defects_say_what_became_of_their_samples():
-    """Left out where the processing masks them; else bridged, or, unfiltered, kept."""
-    own, data = machine((np.inf,) * 3), recorded(4000)
-    t, tau = data.t.copy(), data.tau.copy()
-    t[2000:] += 1.0
-    tau[[500, 900, 3000], 2] += 50.0
-    tau[:, 1] = np.minimum(tau[:, 1], 4.6)
-    raw = replace(data, t=t, tau=tau)
-    filtered = Processing(cutoff=3.0).apply(data)
-    fit = SimpleNamespace(relative_errors=np.full(3, 10.0))
-    both = "left out with the filter's reach on both sides"
-
-    def done(processed, *defects):
-        found = signal_findings(raw, replace(processed, defects=defects), own, fit)
-        assert all(f.text.endswith(str(f.values["done"])) for f in found if "done" in f.values)
-        return {f.cause: f.values["done"] for f in found if "done" in f.values}
-
-    gap, repeats = Defect("gap", None, 20.0, 21.0, 99, True), Defect("repeats", None, 5.0, 5.3, 30, True)
-    spike, clipped = Defect("spike", 2, 5.0, 5.0, 1, True), Defect("saturation", 1, 2.0, 3.0, 99, True)
-    assert done(filtered, gap, repeats, spike, clipped) == dict.fromkeys(
-        ("gaps", "repeats", "saturation", "spikes"), both
-    )
-    bridged = {
-        "gaps": "bridged by interpolation",
-        "spikes": "bridged by interpolation",
-        "saturation": "kept as they are",
-    }
-    assert done(filtered, replace(spike, masked=False)) == bridged
-    assert done(filtered, replace(clipped, joint=0)) == bridged  # that of another joint
-    assert done(data) == dict.fromkeys(("gaps", "saturation", "spikes"), "kept as they are")
+    found = {f.cause: f for f in signal_findings(data, fast, own, fit)}
+    assert set(found) == {
+        "measured velocities", "standstill", "gaps", "repeats", "saturation", "dead channel", "spikes"
+    }  # fmt: skip
+    assert all("left out with the filter's reach" in found[cause].text for cause in ("standstill", "gaps", "spikes"))
+    assert found["gaps"].values["share"] == 2.0 and "the longest 0.5 s" in found["gaps"].text
+    assert "extreme 4.6 N.m for 30 %" in found["saturation"].text and found["saturation"].joint == "j1"
+    assert "velocities of joint 'j1'" in found["measured velocities"].text
+    assert found["dead channel"].values["others"] == "j1,j2" and "of joint 'j2'" in found["spikes"].text
+    faster = signal_findings(data, replace(fast, defects=()), own, fit)
+    assert [f.cause for f in faster] == ["faster than its limit"]
+    kept = signal_findings(data, replace(data, defects=(replace(defects[0], treatment="bridged"),)), own, fit)
+    assert kept[0].text.endswith("bridged by interpolation")
 
 
 @pytest.mark.parametrize(("share", "named"), [(0.99, False), (1.01, True)])
@@ -341,41 +234,6 @@ def test_an_arm_weighs_no_more_than_any_that_holds_such_torques(share, named):
     sliding = replace(arm, joints=(replace(arm.joints[0], type="prismatic"), *arm.joints[1:]))
     assert causes(sliding, [data], fit, None, False) == []
     assert causes(replace(arm, gravity=np.zeros(3)), [data], fit, None, False) == []
-
-
-@pytest.mark.claim("torques in coarse steps are no spikes; spikes among them are")
-@pytest.mark.parametrize("joint", [None, 1])
-def test_spikes_are_apart_from_steps_of_the_torque(robot, joint):
-    rng = np.random.default_rng(0)
-    t = np.arange(20000) * 1e-3
-    waves = np.sin(0.6 * t[:, None] + np.arange(robot.n))
-    tau = 0.03 * np.round((waves + 0.005 * rng.normal(size=waves.shape)) / 0.03)
-    if joint is not None:
-        tau[500::1000, joint] += 5.0
-    found = _spikes(Dataset(t, waves, tau), robot)
-    assert [f.joint for f in found] == ([] if joint is None else [robot.coordinates[joint].name])
-
-
-def test_rest_is_looked_for_in_more_than_two_windows():
-    data = recorded()
-    window = round(_signals.WINDOW / data.period)
-
-    def still(count):
-        q = np.zeros((count, 3))
-        q[-1] = 1.0
-        return Dataset(data.t[:count], q, data.tau[:count])
-
-    assert [f.cause for f in _rest(still(2 * window + 1))] == ["standstill"]
-    assert _rest(still(2 * window)) == _rest(still(window // 2)) == []
-
-
-def test_the_usual_change_counts_falling_torques_too():
-    """A sawtooth that falls by a hundredth and jumps back is spiked by what is small against the jump."""
-    column = 1.0 - 0.01 * (np.arange(1000) % 100)
-    column[[250, 750]] += 0.9
-    tau = np.column_stack([np.arange(1000.0), column, np.arange(1000.0)])
-    (found,) = _spikes(replace(recorded(), tau=tau), machine())
-    assert found.joint == "j1"
 
 
 def test_weak_arms_are_judged_by_their_torques_too(robot, noisy, feasible):

@@ -13,9 +13,11 @@ import numpy as np
 import pytest
 
 from casid.errors import DatasetError
+from casid.inertia.parametrisations import parametrisation
 from casid.learning import (
     Adam,
     Chart,
+    GaussNewton,
     TorqueLoss,
     train,
 )
@@ -80,3 +82,28 @@ def test_a_training_that_was_killed_resumes_to_the_same_numbers(tmp_path):
     one, other = resumed.communicate()[0], whole.communicate()[0]
     assert resumed.returncode == whole.returncode == 0
     assert one == other and one.startswith(f"{reached + 5} ")
+
+
+@pytest.mark.claim("a function of a user that returns another shape is refused where it is taken")
+@pytest.mark.parametrize("what", ["value", "gradient", "residual"])
+@pytest.mark.parametrize("size", [0, 1, 3, 700])
+def test_shapes_of_a_loss_are_checked(what, size, model, data):
+    class Own(TorqueLoss):
+        def value(self, pi):
+            return np.ones(size) if what == "value" else super().value(pi)
+
+        def gradient(self, pi, rows):
+            return (1.0, np.ones(size)) if what == "gradient" else super().gradient(pi, rows)
+
+        def residual(self, pi):
+            return (np.ones(3), np.ones((3, size))) if what == "residual" else super().residual(pi)
+
+    with pytest.raises(DatasetError, match=rf"'Own': .*`{what}`: expected .*, got shape .*\b{size}\b"):
+        train(Own(model, data), Chart(model, "cov"), GaussNewton(), epochs=1)
+
+
+@pytest.mark.claim("a function of a user that returns another shape is refused where it is taken")
+def test_shapes_of_a_parametrisation_are_checked(model):
+    own = type("Own", (type(parametrisation("symm")),), {"expression": lambda self, theta: theta[:3]})
+    with pytest.raises(DatasetError, match=r"'symm': `expression`: expected shape \(10, 1\), got \(3, 1\)"):
+        Chart(model, own()).parameters(np.zeros(20))

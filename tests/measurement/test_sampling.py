@@ -16,7 +16,7 @@ from tests.measurement.conftest import sine
 def test_a_clean_recording_stays_itself():
     data = sine(rate=100.0)
     made, found = repaired(data)
-    assert made is data and found == []
+    assert made is data and found == ()
 
 
 def test_a_spike_is_replaced_at_its_sample_alone():
@@ -63,14 +63,14 @@ def test_a_nominal_rate_is_round_and_a_grid_is_regular():
     np.testing.assert_allclose(made.q, data.q[: len(made)], atol=0.01)
 
 
-def test_jumps_of_the_clock_are_reported_and_repeated_stamps_dropped():
+def test_repeated_stamps_are_dropped():
     data = sine(rate=100.0)
     t = np.array(data.t)
     t[500:] += 1.0
     t[100] = t[99]
     made = uniform(replace(data, t=t), None)
     assert len(made) == len(data) - 1
-    assert any("the clock jumps 1 times" in n for n in made.notes) and any("1 repeated" in n for n in made.notes)
+    assert any("1 repeated" in note for note in made.notes)
     with pytest.raises(DatasetError, match="uniform grid at 1e\\+06 Hz"):
         uniform(data, 1e6)
 

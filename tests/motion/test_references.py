@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from casid.motion import Follow, Fourier, Trajectory
+from casid.errors import DatasetError
+from casid.motion import Follow, Fourier, Hold, Motion, Trajectory
 
 
 def test_references_hold_before_and_after() -> None:
@@ -16,3 +17,16 @@ def test_references_hold_before_and_after() -> None:
     assert motion.q[2] == pytest.approx(trajectory.motion([0.25]).q[0])
     assert motion.q[3] == pytest.approx(trajectory.motion([1.0]).q[0])
     assert not motion.dq[[0, 1, 3]].any()
+
+
+@pytest.mark.claim("a function of a user that returns another shape is refused where it is taken")
+@pytest.mark.parametrize("shape", [(3, 1), (3, 4), (1, 2), (0, 2)])
+def test_shapes_of_a_reference_are_checked(shape: tuple[int, int]) -> None:
+    class Own(Hold):
+        def moving(self, t: np.ndarray) -> Motion:
+            return Motion.at_rest(np.zeros(shape))
+
+    with pytest.raises(
+        DatasetError, match=rf"'Own': `moving`: expected shape \(3, 2\), got shape \({shape[0]}, {shape[1]}\)"
+    ):
+        Own(np.zeros(2)).at([0.0, 1.0, 2.0])

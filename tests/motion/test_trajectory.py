@@ -12,7 +12,7 @@ import pytest
 import casid
 from casid.control import ComputedTorque, OperationalSpace, Passive, nominal
 from casid.dynamics import Model
-from casid.errors import DatasetError
+from casid.errors import DatasetError, ProblemError
 from casid.excitation import Observation
 from casid.motion import Basis, Fourier, Motion, Poses, Trajectory, read_trajectory
 from casid.motion._basis import Ramped
@@ -92,7 +92,7 @@ def test_csv_has_the_states_at_the_rate() -> None:
 
 
 def test_ros2_points_carry_states_and_times() -> None:
-    yaml = pytest.importorskip("yaml", reason="needs the package pyyaml to read the file back")
+    yaml = pytest.importorskip("yaml", reason="needs the extra all-tests")
     trajectory = random_trajectory(Fourier(0.5, 2))
     message = yaml.safe_load(trajectory_text(trajectory, "ros2", 10.0))
     assert message["joint_names"] == list(trajectory.joints)
@@ -133,7 +133,7 @@ def test_a_broken_file_is_refused_with_its_key(old: str, new: str, message: str,
 
 @pytest.mark.claim("every character of a joint's name survives TOML and YAML")
 def test_names_of_any_characters_are_read_back(tmp_path: Path) -> None:
-    yaml = pytest.importorskip("yaml", reason="needs PyYAML")
+    yaml = pytest.importorskip("yaml", reason="needs the extra all-tests")
     names = ("\U000e0001 tag", 'a "quote" \\ back', "$x$ [/b]", "tab\tline\n\x1b[31m", "\u2028é")
     trajectory = Trajectory(Fourier(0.5, 1), np.zeros((5, 3)), names)
     (tmp_path / "t.toml").write_text(trajectory_text(trajectory), encoding="utf-8")
@@ -158,3 +158,16 @@ def test_sizes_in_a_trajectory_file_have_limits(tmp_path: Path) -> None:
         path.write_text(text.replace(old, new), encoding="utf-8")
         with pytest.raises(DatasetError, match=r"broken\.toml"):
             read_trajectory(path)
+
+
+@pytest.mark.claim("a function of a user that returns another shape is refused where it is taken")
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("matrix", np.zeros((2, 5))), ("matrix", np.zeros(7)), ("constant", 0.0), ("labels", ("a",)),
+     ("derivative_bound", 1.0)],
+)  # fmt: skip
+def test_shapes_of_a_basis_are_checked(name: str, value: object) -> None:
+    given = property(lambda self: value) if name == "labels" else lambda self, *_: value
+    basis = type("Own", (Fourier,), {name: given})(1.0, 3)
+    with pytest.raises(ProblemError, match=rf"basis 'Own': `{name}.*expected shape .*, got shape"):
+        Trajectory(basis, np.zeros((2, 7)))

@@ -103,8 +103,8 @@ FOLDERS, FILES = ("casid", "robots", "problems"), ("pyproject.toml", "README.md"
 @pytest.fixture(scope="module")
 def archives(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder with the sdist and the wheel made from it."""
-    pytest.importorskip("build", reason="needs the package 'build'")
-    pytest.importorskip("setuptools", minversion="77", reason="needs setuptools 77 to build without a network")
+    pytest.importorskip("build", reason="needs the extra all-tests")
+    pytest.importorskip("setuptools", minversion="77", reason="needs the extra all-tests")
     source, folder = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("dist")
     for name in FOLDERS:
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -142,7 +142,7 @@ def test_sdist_holds_what_the_wheel_is_made_of(archives: Path) -> None:
 
 
 def test_the_conda_recipe_needs_what_the_wheel_needs() -> None:
-    yaml = pytest.importorskip("yaml", reason="needs pyyaml")
+    yaml = pytest.importorskip("yaml", reason="needs the extra all-tests")
     recipe = yaml.safe_load((ROOT / "docs/packaging/conda/recipe.yaml").read_text(encoding="utf-8"))
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert recipe["context"]["version"] == casid.__version__

@@ -95,13 +95,7 @@ def test_another_motion_is_predicted_better(robot, choice):
     assert chosen < 0.5 * compress(linear.data.model, other).relative_errors(linear.beta)[0]
 
 
-def test_friction_survives_its_record(robot, choice):
-    again = Friction.from_record(choice.friction.record())
-    assert again.record() == choice.friction.record()
-    model = Model(robot).with_friction(again)
-    assert model.parameter_names == choice.model.parameter_names
-    with pytest.raises(DatasetError, match="not the record of a friction: 'nominal'"):
-        Friction.from_record({"joints": []})
+def test_a_shape_has_all_its_numbers():
     with pytest.raises(DatasetError, match="has the shape \\(width\\), got 0 numbers"):
         JointFriction(friction_model("smooth"))
 

@@ -11,7 +11,7 @@ import pytest
 from casid.dynamics import Model
 from casid.dynamics.terms._catalogue import friction_model
 from casid.dynamics.terms._friction import JointFriction
-from casid.regression import compress, estimators, wls
+from casid.regression import compress, wls
 from casid.regression._cutoff_choice import CANDIDATES
 from casid.regression._fit import irls
 from casid.regression._reverse_engineering import Estimate
@@ -65,10 +65,3 @@ def test_signs_of_friction_are_checked_up_to_the_largest_speed():
     law = Dictionary(0, [JointFriction(friction_model("linear"))])
     assert law.signs(2.0, 0.0, limit=2.1)[0][:, 0].max() == pytest.approx(2.1)
     assert law.signs(2.0, 0.0)[0][:, 0].max() == pytest.approx(3.0)
-
-
-def test_estimators_under_their_earlier_names_are_found():
-    with pytest.warns(DeprecationWarning, match="casid.control.CascadedDrive"):
-        assert estimators.CascadedDrive.__name__ == "CascadedDrive"
-    with pytest.raises(AttributeError, match="has no attribute 'NoSuchEstimator'"):
-        estimators.NoSuchEstimator  # noqa: B018

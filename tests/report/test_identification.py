@@ -61,7 +61,7 @@ def test_sections_without_their_subject_show_nothing(result: Identification) -> 
 )
 def test_the_tables_say_each_thing_once(result: Identification) -> None:
     slow = Finding("unexplained joint", joint="joint2", values={"error": 40.0, "usual": 3.0})
-    still = Finding("standstill", "run", values={"share": 50.0})
+    still = Finding("standstill", "run", values={"share": 50.0, "done": "left out"})
     verdict = Verdict((slow, still), 1.0, 2.0, 3)
     judged = replace(result, verdict=verdict, notes=("another note", still.text))
     assert verdict.further != verdict.findings

@@ -190,7 +190,7 @@ def test_a_missing_browser_is_reported(tmp_path: Path, monkeypatch: pytest.Monke
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright (pip install casid[browser])")
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs the extra browser")
     if not CHROMIUM:
         pytest.skip("needs Chromium or Chrome on the path, e.g. apt-get install chromium")
     with playwright.sync_playwright() as started:

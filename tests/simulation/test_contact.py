@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import casadi as ca
 import numpy as np
 import pytest
 
@@ -10,7 +13,7 @@ from casid.description import Inertial, Joint, Link, Robot
 from casid.dynamics import Model
 from casid.errors import DatasetError, RobotError
 from casid.motion import Hold
-from casid.simulation import ExactCoulomb, Plant, Simulation, Wall, simulate, simulate_many
+from casid.simulation import ExactCoulomb, ExternalForce, Plant, Simulation, Wall, simulate, simulate_many
 from casid.simulation.integrators import DormandPrince, Idas, RungeKutta4
 from casid.simulation.integrators._integrator import Integrator
 
@@ -103,3 +106,20 @@ def test_walls_and_frames_that_are_none_are_refused() -> None:
     plant = body()
     with pytest.raises(RobotError, match="no frame 'hand'"):
         Plant(plant.model, plant.parameters, forces=(Wall("hand", (0, 0, 0), (0, 0, 1), 1.0),))
+
+
+@pytest.mark.claim("a function of a user that returns another shape is refused where it is taken")
+@pytest.mark.parametrize(("wrench", "energy"), [(1, 1), (7, 1), (6, 2), (6, 0)])
+def test_shapes_of_an_external_force_are_checked(wrench: int, energy: int) -> None:
+    class Own(ExternalForce):
+        frame = "mass"
+
+        def wrench(self, T: ca.SX, twist: ca.SX) -> ca.SX:
+            return ca.SX(wrench, 1)
+
+        def energy(self, T: ca.SX) -> ca.SX:
+            return ca.SX(energy, 1)
+
+    what, found = ("wrench", wrench) if wrench != 6 else ("energy", energy)
+    with pytest.raises(DatasetError, match=rf"'Own': `{what}`: expected shape .*, got \({found}, 1\)"):
+        simulate(replace(body(), forces=(Own(),)), Passive(1), Hold(np.zeros(1)), 0.01)

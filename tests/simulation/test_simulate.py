@@ -37,7 +37,7 @@ def test_simulate_identify_validate_from_the_command_line(tmp_path: Path) -> Non
     a, b = 0.8 * np.random.default_rng(2).standard_normal((2, 7, 3))
     trajectory = Trajectory(Fourier(2 * np.pi / 4, 3), np.column_stack([a, b, POSTURE]))
     (tmp_path / "motion.toml").write_text(trajectory_text(trajectory))
-    command = ["simulate", "panda", "--friction", "viscous=0.5,coulomb=0.2,offset=0", "--rate", "250"]
+    command = ["simulate", "panda", "--term-values", "viscous=0.5,coulomb=0.2,offset=0", "--control-rate", "250"]
     for name, extra in {"one": ["--trajectory", str(tmp_path / "motion.toml")], "two": ["--duration", "2"]}.items():
         done = CliRunner().invoke(app, [*command, *extra, "--noise", "1e-5,1e-3,0.02", "--out", str(tmp_path / name)])
         assert done.exit_code == 0, done.output
@@ -69,7 +69,7 @@ def test_a_simulation_that_ends_early_says_so_on_the_command_line(
     assert done.exit_code == 2
     assert "stopped at" in done.output
     assert (tmp_path / "out" / "simulation.json").is_file()
-    wrong = CliRunner().invoke(app, ["simulate", "panda", "--friction", "viscous=much"])
+    wrong = CliRunner().invoke(app, ["simulate", "panda", "--term-values", "viscous=much"])
     assert wrong.exit_code == 2 and "NAME=NUMBER" in wrong.output
 
 

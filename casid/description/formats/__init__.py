@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 
-from casid import _earlier
+from typing import TYPE_CHECKING
 
 from casid.description.formats._mjcf import Mjcf
 from casid.description.formats._sdf import Sdf
@@ -16,6 +15,3 @@ if TYPE_CHECKING:
 
 #: All formats, in the order in which ambiguous files are tried; a new format is added here and nowhere else.
 FORMATS: tuple[Format, ...] = (Toml(), Urdf(), Mjcf(), Sdf())
-
-if not TYPE_CHECKING:  # names of earlier versions
-    __getattr__ = _earlier.earlier_names(__name__)

@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from casid.description._document import Description
+from casid.description._joint_parameters import LOAD_BODY, load_body
 from casid.description._parts import Inertial, Link, LinkBounds
 from casid.description._placement import ANGLE_TOLERANCE, Array
 from casid.description._raw import JointLimits, RawJoint
@@ -97,6 +98,10 @@ class Format(ABC):
         """In words, why the programs that read this format will refuse the file; empty: they will not."""
         return ()
 
+    def shapes(self, content: bytes, where: str) -> int:
+        """Number of links of a file with a shape: a mesh, a box, ..."""
+        return 0
+
     def holds_term(self, symbol: str) -> bool:
         """Whether the format can express the joint term of a symbol."""
         return symbol in self.terms
@@ -146,6 +151,12 @@ def links_at_joints(description: Description) -> tuple[Description, tuple[str, .
             body = Inertial(*from_standard(express_in(body.standard_parameters(), T[:3, :3], T[:3, 3])))
         return Link(link.name, body, replace(free, mass=link.bounds.mass))
 
+    def terms(joint: RawJoint) -> Mapping[str, float]:
+        T, load = shift.get(joint.link.name), load_body(joint.terms)
+        if T is None or load is None:
+            return joint.terms
+        return {**joint.terms, **dict(zip(LOAD_BODY, express_in(load, T[:3, :3], T[:3, 3]).tolist(), strict=True))}
+
     def on(link: str, placement: Array) -> Array:
         return shift[link] @ placement + 0.0 if link in shift else placement
 
@@ -155,6 +166,7 @@ def links_at_joints(description: Description) -> tuple[Description, tuple[str, .
             link=moved(joint.link),
             placement=on(joint.parent, joint.placement),
             link_placement=np.eye(4),
+            terms=terms(joint),
         )
         for joint in description.joints
     )
@@ -188,6 +200,24 @@ def frames_as_links(description: Description) -> Description:
         taken.add(name)
         added.append(RawJoint(name, "fixed", frame.link, Link(frame.name), placement=frame.placement))
     return replace(description, joints=(*description.joints, *added), frames=())
+
+
+#: The body of a link without mass.
+NO_BODY = Inertial(0.0, np.zeros(3), np.zeros((3, 3)))
+
+
+def weightless_where_fixed(description: Description) -> Description:
+    """What does not move on its own and has no body gets one of zero mass.
+
+    PyBullet takes 1 kg for a link of a URDF without an inertial; Pinocchio refuses such a body of an MJCF file.
+    """
+    joints = tuple(
+        replace(joint, link=replace(joint.link, inertial=NO_BODY))
+        if joint.type == "fixed" and joint.link.inertial is None
+        else joint
+        for joint in description.joints
+    )
+    return replace(description, joints=joints)
 
 
 def base_beside_world(description: Description) -> tuple[Description, tuple[str, ...]]:

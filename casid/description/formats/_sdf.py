@@ -29,7 +29,7 @@ from casid.description._placement import (
 )
 from casid.description._raw import JointLimits, MimicRule, RawFrame, RawJoint, base_link
 from casid.description.formats._contract import Changes, Format, Reading, base_beside_world
-from casid.description.formats._xml import Element, Elements, XmlFile, tag
+from casid.description.formats._xml import Element, Elements, XmlFile, shaped, tag
 from casid.inertia._parameters import tensor, tensor_entries
 
 _SIX = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
@@ -52,6 +52,10 @@ class Sdf(Format):
     def recognises(self, content: bytes) -> bool:
         """See `Format.recognises`."""
         return b"<sdf" in content
+
+    def shapes(self, content: bytes, where: str) -> int:
+        """See `Format.shapes`."""
+        return shaped(content, where, "visual", "collision")
 
     def prepared(self, description: Description) -> tuple[Description, tuple[str, ...]]:
         """A base with a body cannot be called ``world``."""

@@ -12,6 +12,7 @@ import tomlkit
 from tomlkit.items import Table as TableItem
 
 from casid.description._document import Description
+from casid.description._joint_parameters import nested
 from casid.description._parts import Inertial, Link, LinkBounds
 from casid.description._placement import Array, rpy_of
 from casid.description._raw import RawJoint
@@ -94,7 +95,7 @@ def _joint(joint: RawJoint) -> Iterable[list[str]]:
             rule = joint.mimic
             values["mimic"] = {"joint": rule.joint, "multiplier": rule.multiplier, "offset": rule.offset}
         if joint.terms:
-            values["terms"] = dict(joint.terms)
+            values["terms"] = nested(joint.terms)
     yield ["[[joint]]", *assignments(values)]
     link = {"name": joint.link.name, **({} if joint.link.inertial is None else inertial_values(joint.link.inertial))}
     yield ["[joint.link]", *assignments(link)]
@@ -162,7 +163,7 @@ def _set_body(table: Any, body: Inertial | None) -> None:
 
 def _set_terms(joint: Any, terms: Mapping[str, float]) -> None:
     inline = tomlkit.inline_table()
-    inline.update({symbol: float(value) for symbol, value in terms.items()})
+    inline.update(nested(terms))
     if terms:
         _put(joint, "terms", inline)
     else:

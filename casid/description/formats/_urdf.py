@@ -29,8 +29,15 @@ from casid.description._placement import (
     xyz_rpy,
 )
 from casid.description._raw import JointLimits, MimicRule, RawJoint, base_link
-from casid.description.formats._contract import Changes, Format, Reading, frames_as_links, links_at_joints
-from casid.description.formats._xml import Element, Elements, XmlFile, tag
+from casid.description.formats._contract import (
+    Changes,
+    Format,
+    Reading,
+    frames_as_links,
+    links_at_joints,
+    weightless_where_fixed,
+)
+from casid.description.formats._xml import Element, Elements, XmlFile, shaped, tag
 from casid.errors import RobotError
 from casid.inertia._parameters import tensor, tensor_entries
 
@@ -62,10 +69,14 @@ class Urdf(Format):
         """See `Format.recognises`."""
         return b"<robot" in content
 
+    def shapes(self, content: bytes, where: str) -> int:
+        """See `Format.shapes`."""
+        return shaped(content, where, "visual", "collision")
+
     def prepared(self, description: Description) -> tuple[Description, tuple[str, ...]]:
-        """Link frames moved into the joint frames, named frames as links without mass."""
+        """Link frames moved into the joint frames, named frames as links; zero mass where nothing else is known."""
         moved, words = links_at_joints(description)
-        return frames_as_links(moved), words
+        return weightless_where_fixed(frames_as_links(moved)), words
 
     def write(self, description: Description) -> bytes:
         """See `Format.write`."""

@@ -20,6 +20,12 @@ _DEPTH = 500
 _ATTRIBUTE = re.compile(rb"""([^\s=<>"'/]+)\s*=\s*("[^"]*"|'[^']*')""")
 
 
+def shaped(content: bytes, where: str, *tags: str) -> int:
+    """Number of elements that hold one of these tags as a child."""
+    found = XmlFile(content, where)
+    return len({found.parents[element] for tag in tags for element in found.root.iter(tag) if element in found.parents})
+
+
 class XmlFile:
     """A parsed file: its root element, and the span of bytes of every element.
 

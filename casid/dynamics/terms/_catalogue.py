@@ -57,14 +57,18 @@ class Combined(FrictionLaw):
         if twice:
             raise DatasetError(f"friction '{self.name}': two of its laws have the amplitude '{twice[0]}'")
 
+    def parts(self) -> tuple[FrictionLaw, ...]:
+        """The laws that it is the sum of."""
+        return self.laws
+
     def columns(self, signals: JointSignals, theta: Theta) -> list[ca.SX]:
         """One expression an amplitude."""
         parts = self._parts(theta, signals.memory)
-        return [c for law, own, z in parts for c in law.columns(signals._replace(memory=z), own)]
+        return [c for law, own, z in parts for c in law.dictionary(signals._replace(memory=z), own)]
 
     def evolve(self, z: ca.SX, step: ca.SX, period: ca.SX, theta: Theta) -> ca.SX:
         """States after a step, law by law."""
-        return ca.vertcat(*(law.evolve(mine, step, period, own) for law, own, mine in self._parts(theta, z)))
+        return ca.vertcat(*(law.following(mine, step, period, own) for law, own, mine in self._parts(theta, z)))
 
     def settled(self, velocity: ca.SX, sign: ca.SX, theta: Theta) -> ca.SX:
         """States after a long motion at one velocity, law by law."""

@@ -7,17 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.description._joint_parameters import JointParameter
-from casid.dynamics.terms._catalogue import friction_model
-from casid.dynamics.terms._joint_terms import JointSignals, JointTerm, Memory
-from casid.dynamics.terms._laws import FrictionLaw
-from casid.errors import DatasetError
+from casid.description import Robot
+from casid.description._joint_parameters import (
+    JointParameter,
+    is_shape,
+    joint_parameter,
+    load_body,
+    shape_fault,
+    symbol_and_joint,
+)
+from casid.dynamics.terms._catalogue import FRICTION_MODELS, Combined, friction_model
+from casid.dynamics.terms._joint_terms import JOINT_TERMS, JointSignals, JointTerm, Memory
+from casid.dynamics.terms._laws import FrictionLaw, Theta
+from casid.errors import DatasetError, RobotError
+from casid.expressions import shaped
 
 Array = NDArray[np.float64]
 
@@ -67,7 +75,7 @@ def states_of(laws: Sequence[tuple[FrictionLaw, Sequence[float]]], q: Array, per
         return [np.zeros((len(q), 0)) for _ in laws]
     z, travel = ca.SX.sym("z", int(edges[-1])), ca.SX.sym("travel")
     new = [
-        law.evolve(z[int(a) : int(a) + law.memory], travel, ca.SX(period), theta)
+        law.following(z[int(a) : int(a) + law.memory], travel, ca.SX(period), theta)
         for (law, theta), a in zip(laws, edges, strict=False)
         if law.memory
     ]
@@ -84,7 +92,7 @@ def sensitive_states(law: FrictionLaw, theta: Array, q: Array, period: float) ->
     size, shapes = law.memory, len(law.shape)
     z, S = ca.SX.sym("z", size), ca.SX.sym("S", size * shapes)
     travel, p = ca.SX.sym("travel"), ca.SX.sym("theta", shapes)
-    new = law.evolve(z, travel, ca.SX(period), ca.vertsplit(p))
+    new = law.following(z, travel, ca.SX(period), ca.vertsplit(p))
     moved = ca.jacobian(new, z) @ ca.reshape(S, size, shapes) + ca.jacobian(new, p)
     both = ca.densify(ca.vertcat(new, ca.vec(moved)))
     step = ca.Function("step", [ca.vertcat(z, S), travel, p], [both], {"cse": True})
@@ -129,7 +137,13 @@ class JointFriction:
 
     def settled(self, velocity: ca.SX, sign: ca.SX) -> ca.SX:
         """States after a long motion at one velocity, (size)."""
-        return self.law.settled(velocity, sign, self.theta)
+        where = f"friction law '{self.law.name}': `settled`"
+        return shaped(self.law.settled(velocity, sign, self.theta), (self.size, 1), where, RobotError)
+
+    def shapes(self) -> dict[str, float]:
+        """The shape by symbol: ``{"stribeck.width": 0.02, "stribeck.speed": 0.1}``."""
+        symbols = [f"{law.name}.{shape.name}" for law in self.law.parts() for shape in law.shape]
+        return dict(zip(symbols, self.theta, strict=True))
 
 
 @dataclass(frozen=True)
@@ -163,32 +177,6 @@ class Friction:
             terms.append(replace(term, joints=names, loaded=loaded, nominal=self.nominal if loaded else None))
         return tuple(terms)
 
-    def record(self) -> dict[str, Any]:
-        """Plain numbers and text, for files."""
-        return {
-            "joints": [{"law": joint.law.name, "shape": list(joint.theta)} for joint in self.joints],
-            "nominal": None if self.nominal is None else list(self.nominal),
-        }
-
-    @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> Friction:
-        """Inverse of `record`.
-
-        Raises
-        ------
-        DatasetError
-            If it is not such a record.
-        """
-        try:
-            joints = tuple(
-                JointFriction(friction_model(str(j["law"])), tuple(float(x) for x in j["shape"]))
-                for j in record["joints"]
-            )
-            nominal = None if record["nominal"] is None else tuple(float(x) for x in record["nominal"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise DatasetError(f"not the record of a friction: {error}") from None
-        return cls(joints, nominal)
-
 
 @dataclass(frozen=True)
 class _Column:
@@ -200,7 +188,7 @@ class _Column:
     def __call__(self, signals: JointSignals) -> ca.SX:
         joint = self.joints[signals.joint]
         place = [a.symbol for a in joint.law.amplitudes].index(self.symbol)
-        return joint.law.columns(signals, joint.theta)[place]
+        return joint.law.dictionary(signals, joint.theta)[place]
 
 
 @dataclass(frozen=True)
@@ -212,6 +200,114 @@ class _Memories:
     def __call__(self, joint: int) -> Memory | None:
         kept = self.joints[joint]
         return kept if kept.size else None
+
+
+@dataclass(frozen=True)
+class _Shapes:
+    """Shape of each joint's law."""
+
+    joints: tuple[JointFriction, ...]
+
+    def __call__(self, joint: int) -> Mapping[str, float]:
+        return self.joints[joint].shapes()
+
+
+class _Plain(FrictionLaw):
+    """Joint terms as a law without shape, beside laws that have one."""
+
+    def __init__(self, terms: Sequence[JointTerm]) -> None:
+        self.terms = tuple(terms)
+        self.name = "+".join(term.name for term in terms)
+        self.amplitudes = tuple(term.parameter for term in terms)
+        self.loaded = any(term.loaded for term in terms)
+
+    def columns(self, signals: JointSignals, theta: Theta) -> list[ca.SX]:
+        """One expression an amplitude."""
+        return [term.column(signals) for term in self.terms]
+
+
+#: Terms by the symbol of their parameter.
+_BY_SYMBOL = {term.symbol: term for term in JOINT_TERMS.values()}
+
+
+def terms_of(parameters: Mapping[str, float], robot: Robot) -> tuple[tuple[JointTerm, ...], float]:
+    """Joint terms and friction laws of which these are the parameters, and the velocity deadband among them.
+
+    Parameters
+    ----------
+    parameters
+        Values by name, e.g. `casid.Parameters.terms`: those of terms (``fv2``: ``viscous`` at joint 2) and the shapes
+        of friction laws (``stribeck.width2``).
+    robot
+        Whose joints have them.
+
+    Raises
+    ------
+    RobotError
+        For a name of no known term or law, an amplitude whose law has no shape here, a shape that no law has, a joint
+        that the robot does not have.
+    """
+    by_joint: list[dict[str, float]] = [{} for _ in robot.joints]
+    for name, value in parameters.items():
+        symbol, k = symbol_and_joint(name, 99999) or ("", 0)
+        if joint_parameter(symbol) is None:
+            raise RobotError(f"parameter '{name}' belongs to no known joint term; known symbols: {_known()}")
+        if k >= len(robot.joints):
+            raise RobotError(f"parameter '{name}': the robot has {len(robot.joints)} joints")
+        by_joint[k][symbol] = value
+    loads = [load_body(symbols) for symbols in by_joint]
+    nominal = None
+    if any(load is not None for load in loads):
+        nominal = tuple(np.concatenate([np.zeros(10) if load is None else load for load in loads]).tolist())
+    laws = [_laws_of(symbols, k, robot.joints[k].name) for k, symbols in enumerate(by_joint)]
+    shaped = {a.symbol for own in laws for law, _ in own for a in law.amplitudes}
+    joints, plain = [], []
+    for k, symbols in enumerate(by_joint):
+        owned = {a.symbol for law, _ in laws[k] for a in law.amplitudes}
+        free = [_BY_SYMBOL[s] for s in symbols if not is_shape(s) and s not in owned]
+        beside = _Plain([term for term in free if term.symbol in shaped])
+        if robot.joints[k].mimic is None:
+            theta = tuple(x for _, own in laws[k] for x in own)
+            joints.append(JointFriction(Combined([*(law for law, _ in laws[k]), beside]), theta))
+            free = [term for term in free if term.symbol not in shaped]
+        plain += [replace(term.on(robot.joints[k].name), nominal=nominal if term.loaded else None) for term in free]
+    names = [joint.name for joint in robot.coordinates]
+    return (*plain, *Friction(tuple(joints), nominal).terms(names)), _deadband(by_joint)
+
+
+def _laws_of(symbols: Mapping[str, float], k: int, joint: str) -> list[tuple[FrictionLaw, tuple[float, ...]]]:
+    """Laws with a shape among the parameters of one joint, and their shapes; RobotError as for `terms_of`."""
+    fault = shape_fault(symbols)
+    if fault:
+        raise RobotError(f"friction of joint '{joint}': {fault}")
+    laws = [law for law in FRICTION_MODELS.values() if law.shape and f"{law.name}.{law.shape[0].name}" in symbols]
+    owned = [a.symbol for law in laws for a in law.amplitudes]
+    for symbol in symbols:
+        if owned.count(symbol) > 1:
+            names = " and ".join(law.name for law in laws if symbol in [a.symbol for a in law.amplitudes])
+            raise RobotError(f"friction of joint '{joint}': '{symbol}' is of {names}; one of them is too many")
+        if not is_shape(symbol) and symbol not in _BY_SYMBOL and symbol not in owned:
+            having = [law for law in FRICTION_MODELS.values() if symbol in [a.symbol for a in law.amplitudes]]
+            shapes = " or ".join(", ".join(f"{law.name}.{s.name}{k + 1}" for s in law.shape) for law in having)
+            raise RobotError(
+                f"parameter '{symbol}{k + 1}' is an amplitude of a friction law whose shape is missing: {shapes}"
+                if having
+                else f"parameter '{symbol}{k + 1}' is of `friction_dictionary`, whose terms only Python can make"
+            )
+    return [(law, tuple(symbols[f"{law.name}.{shape.name}"] for shape in law.shape)) for law in laws]
+
+
+def _deadband(by_joint: Sequence[Mapping[str, float]]) -> float:
+    """The velocity deadband, of all joints alike."""
+    found = {symbols["sign.deadband"] for symbols in by_joint if "sign.deadband" in symbols}
+    if len(found) > 1:
+        raise RobotError(f"'sign.deadband' differs between joints ({sorted(found)}): signs have one deadband")
+    return found.pop() if found else 0.0
+
+
+def _known() -> str:
+    laws = [f"{law.name}.{shape.name}" for law in FRICTION_MODELS.values() for shape in law.shape]
+    return ", ".join([*_BY_SYMBOL, *laws])
 
 
 def friction_terms(model: str | FrictionLaw, shapes: ArrayLike) -> tuple[JointTerm, ...]:
@@ -237,4 +333,6 @@ def _amplitude_term(joints: tuple[JointFriction, ...], symbol: str, where: Seque
         meant[0], nonnegative=all(a.nonnegative for a in meant), dry=any(a.dry for a in meant)
     )
     memory = _Memories(joints) if any(joints[k].size for k in where) else None
-    return JointTerm(f"friction_{symbol}", parameter, _Column(joints, symbol), memory=memory, fitted=True)
+    return JointTerm(
+        f"friction_{symbol}", parameter, _Column(joints, symbol), memory=memory, fitted=True, shapes=_Shapes(joints)
+    )

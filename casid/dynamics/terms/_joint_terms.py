@@ -12,7 +12,7 @@ ten of the joint's link, in the order of `JOINT_TERMS`, and `Model.parameter_nam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, Protocol
 
@@ -39,9 +39,9 @@ from casid.description._joint_parameters import (
     SPRING_SINE,
     SQRT_VISCOUS,
     VISCOUS,
+    VISCOUS_NEGATIVE,
+    VISCOUS_POSITIVE,
     JointParameter,
-    joint_parameter,
-    symbol_and_joint,
 )
 from casid.errors import RobotError
 from casid.files._words import near
@@ -131,6 +131,8 @@ class JointTerm:
         From the index of a joint's coordinate to the term's memory there, or ``None``.
     fitted : bool
         Whether the column holds numbers that were fitted to data (the shape of a friction law).
+    shapes : callable, optional
+        From the index of a joint's coordinate to those numbers by symbol, ``{"stribeck.width": 0.02, ...}``.
     prior : str, optional
         Label of the terms whose parameters share one zero-mean prior in `casid.regression.shrunk`.
     """
@@ -143,6 +145,7 @@ class JointTerm:
     nominal: tuple[float, ...] | None = None
     memory: Callable[[int], Memory | None] | None = None
     fitted: bool = False
+    shapes: Callable[[int], Mapping[str, float]] | None = None
     prior: str | None = None
 
     @property
@@ -244,6 +247,8 @@ _ALL = (
     _term("spring_cosine", SPRING_COSINE, lambda s: ca.cos(s.q)),
     _term("drive_gain", DRIVE_GAIN, lambda s: -s.signal),
     _term("gear_friction", GEAR, lambda s: ca.fabs(s.signal) * s.sign),
+    _term("viscous_positive", VISCOUS_POSITIVE, lambda s: ca.fmax(s.dq, 0)),
+    _term("viscous_negative", VISCOUS_NEGATIVE, lambda s: ca.fmin(s.dq, 0)),
 )
 
 #: The known terms, in the order in which their parameters follow a link's ten. Leave one joint without ``drive_gain``,
@@ -321,39 +326,3 @@ def _named(item: str | JointTerm) -> tuple[list[JointTerm], tuple[str, ...] | No
         known = [*JOINT_TERMS, *TERM_SETS]
         raise RobotError(f"unknown joint term '{name}'{near(name, known)}; known: {', '.join(known)}")
     return [JOINT_TERMS[member] for member in members], (joint,) if joint else None
-
-
-def terms_of(names: Iterable[str], joints: Sequence[str]) -> tuple[str, ...]:
-    """Joint terms whose parameters have these names, each at the joint that is named: ``fv2`` is ``viscous@<joint>``.
-
-    Parameters
-    ----------
-    names
-        Of parameters, e.g. `casid.Parameters.terms`.
-    joints
-        The robot's joint names.
-
-    Raises
-    ------
-    RobotError
-        For a name that no term alone stands for (an amplitude of a friction law needs the law's shape), and for a joint
-        that the robot does not have.
-    """
-    by_symbol = {term.symbol: term for term in _ALL}
-    found = []
-    for name in names:
-        place = symbol_and_joint(name, 99999)
-        symbol, joint = ("", 0) if place is None else place
-        if symbol not in by_symbol:
-            known = ", ".join(by_symbol)
-            if joint_parameter(symbol) is not None:
-                raise RobotError(
-                    f"parameter '{name}' is an amplitude of a friction law, whose shape the parameters alone do not "
-                    f"give; expected parameters of the terms {known}; use the JSON file of the identification, which "
-                    "holds the law"
-                )
-            raise RobotError(f"parameter '{name}' belongs to no known joint term; known symbols: {known}")
-        if joint >= len(joints):
-            raise RobotError(f"parameter '{name}': the robot has {len(joints)} joints")
-        found.append(f"{by_symbol[symbol].name}@{joints[joint]}")
-    return tuple(found)

@@ -28,6 +28,8 @@ from casid.description._joint_parameters import (
     JointParameter,
 )
 from casid.dynamics.terms._joint_terms import JointSignals
+from casid.errors import RobotError
+from casid.expressions import shaped
 
 Theta = Sequence[float | ca.SX]
 
@@ -119,6 +121,31 @@ class FrictionLaw(ABC):
         """States after a long motion at one velocity, (memory)."""
         return ca.repmat(ca.SX(sign), self.memory, 1)
 
+    def parts(self) -> tuple[FrictionLaw, ...]:
+        """The laws that it is the sum of: itself."""
+        return (self,)
+
+    def dictionary(self, signals: JointSignals, theta: Theta) -> list[ca.SX]:
+        """`columns`, with number and shapes checked.
+
+        Raises
+        ------
+        RobotError
+            Unless there is one scalar an amplitude.
+        """
+        columns, where = list(self.columns(signals, theta)), f"friction law '{self.name}': `columns`"
+        if len(columns) != len(self.amplitudes):
+            raise RobotError(f"{where}: expected {len(self.amplitudes)}, one an amplitude, got {len(columns)}")
+        return [
+            shaped(column, (1, 1), f"{where}, of '{amplitude.symbol}'", RobotError)
+            for column, amplitude in zip(columns, self.amplitudes, strict=True)
+        ]
+
+    def following(self, z: ca.SX, step: ca.SX, period: ca.SX, theta: Theta) -> ca.SX:
+        """`evolve`, with the shape checked; RobotError for another."""
+        new, where = self.evolve(z, step, period, theta), f"friction law '{self.name}': `evolve`"
+        return shaped(new, (self.memory, 1), where, RobotError)
+
     @property
     def complexity(self) -> int:
         """Number of parameters."""
@@ -190,6 +217,11 @@ class Smooth(FrictionLaw):
 SPEED = Shape("speed", "rad/s", 1e-2, 5.0, 0.2, (0.03, 0.06, 0.12, 0.25, 0.5, 1.0))
 
 
+def stribeck_fade(velocity: ca.SX, speed: float | ca.SX) -> ca.SX:
+    """``exp(-(v / vs)^2)``: what is left of the additional friction of low speed (Armstrong-Helouvry et al. 1994)."""
+    return ca.exp(-((velocity / speed) ** 2))
+
+
 class Stribeck(FrictionLaw):
     """``fv v + (fc + fs exp(-(v / vs)^2)) tanh(v / w) + fo`` (Armstrong-Helouvry et al. 1994, the jump smoothed)."""
 
@@ -201,7 +233,7 @@ class Stribeck(FrictionLaw):
         """One expression an amplitude."""
         width, speed = theta
         edge = ca.tanh(signals.dq / width)
-        return [signals.dq, edge, ca.exp(-((signals.dq / speed) ** 2)) * edge, ca.SX(1)]
+        return [signals.dq, edge, stribeck_fade(signals.dq, speed) * edge, ca.SX(1)]
 
 
 class Asymmetric(FrictionLaw):
@@ -279,13 +311,13 @@ class LoadStribeck(FrictionLaw):
 
     name = "loadstribeck"
     amplitudes = catalogued(LOAD, LOAD_STRIBECK)
-    shape = (Shape("load speed", "rad/s", 1e-2, 5.0, 0.2, (0.03, 0.12, 0.5)),)
+    shape = (Shape("speed", "rad/s", 1e-2, 5.0, 0.2, (0.03, 0.12, 0.5)),)
     loaded = True
 
     def columns(self, signals: JointSignals, theta: Theta) -> list[ca.SX]:
         """One expression an amplitude."""
         pressed = ca.fabs(signals.load) * signals.sign
-        return [pressed, ca.exp(-((signals.dq / theta[0]) ** 2)) * pressed]
+        return [pressed, stribeck_fade(signals.dq, theta[0]) * pressed]
 
 
 class Spring(FrictionLaw):

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from casid.errors import DatasetError, ProblemError
 from casid.excitation.information._observation import Observation
+from casid.files._read import numeric_array
 from casid.motion._basis import Array
 
 #: Eigenvalues of the (scaled) information matrix below this share of the largest count as zero.
@@ -59,7 +60,8 @@ class Criterion(ABC):
         values, vectors = np.linalg.eigh(self._scaled(F)[0])
         if values[0] <= RANK_TOLERANCE * max(values[-1], 0.0) or values[-1] <= 0:
             return float("inf")
-        return self._exact(values, vectors)
+        where = f"criterion '{type(self).__name__}': `_exact`"
+        return float(numeric_array(self._exact(values, vectors), where, ProblemError, shape=()))
 
     def objective(self, information: Array, sharpness: float) -> tuple[float, Array]:
         """Smooth objective (a logarithm, so free of units) and its gradient dF (r x r, symmetric).
@@ -72,7 +74,11 @@ class Criterion(ABC):
         scaled, units = self._scaled(information)
         values, vectors = np.linalg.eigh(scaled)
         values = np.maximum(values, RANK_TOLERANCE * values[-1])
-        f, G = self._smooth(values, vectors, sharpness)
+        given, where = self._smooth(values, vectors, sharpness), f"criterion '{type(self).__name__}': `_smooth`"
+        if not isinstance(given, tuple) or len(given) != 2:
+            raise ProblemError(f"{where}: expected an objective and its gradient, got {type(given).__name__}")
+        f = float(numeric_array(given[0], f"{where}, objective", ProblemError, shape=()))
+        G = numeric_array(given[1], f"{where}, gradient", ProblemError, shape=scaled.shape)
         result = G * np.outer(units, units)
         if isinstance(self.scale, str):  # the units depend on the diagonal of F
             result[np.diag_indices_from(result)] -= np.einsum("ij,ij->i", G, scaled) * units**2

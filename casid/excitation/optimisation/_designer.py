@@ -119,6 +119,9 @@ class Designer:
         self.prior = None if prior is None else np.array(prior, dtype=float)
         if self.prior is not None and (self.prior.shape != (r, r) or not np.isfinite(self.prior).all()):
             raise ProblemError(f"design: expected a finite prior information matrix ({r}, {r}), got {self.prior.shape}")
+        self.criterion.value(np.eye(r))  # a user's criterion of wrong shapes is refused here, not within the solver
+        self.criterion.objective(np.eye(r), 1.0)
+        basis.check()
         self.constraints = tuple(self.constraints)
         self.pose = None if self.pose is None else limits.check_pose(self.pose, "home pose")
         pins, self.projector = pinned(basis, limits.n, self.pose, self.rest)

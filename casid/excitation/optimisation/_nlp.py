@@ -79,7 +79,7 @@ class Nlp:
     report : callable, optional
         ``(coefficients)`` after every iteration; may raise `Stop`.
     request : Request, optional
-        Made, the next evaluation fails, which ends the solver.
+        Made, evaluations have no value any more, which ends the solver.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Nlp:
         self.upper = np.concatenate([rows.upper, *(part.upper for part in self.states)])
         self._pattern()
         self.stopped = False
-        self.error: Exception | None = None
+        self.error: BaseException | None = None
         self._x: Array | None = None
         self._value: tuple[float, Array] = (0.0, np.zeros(n * size))
 
@@ -132,8 +132,6 @@ class Nlp:
     def value(self, x: Array) -> tuple[float, Array]:
         """Objective and gradient (flat)."""
         if self._x is None or not np.array_equal(x, self._x):
-            if self.stopped:
-                return self._value
             f, gradient = self.objective.smooth(x.reshape(self.shape), self.width, self.sharpness)
             self._value, self._x = (f, gradient.ravel()), x.copy()
         return self._value
@@ -162,7 +160,7 @@ class Nlp:
                 self.stopped = True
             except KeyboardInterrupt:  # of a caller's report
                 self.stopped = self.request.made = True
-            except Exception as error:  # CasADi would swallow it
+            except Exception as error:  # CasADi would print it
                 self.error, self.stopped = error, True
         return self.stopped
 
@@ -201,13 +199,9 @@ class Nlp:
         solver = ca.nlpsol("excitation", "ipopt", problem, options)
         try:
             result = solver(x0=start.ravel(), lbg=self.lower, ubg=self.upper)
-        except RuntimeError as error:  # IPOPT gives up where an evaluation failed
+        finally:
             if self.error is not None:
                 raise self.error from None
-            last = start if self._x is None else self._x.reshape(self.shape)
-            return np.array(last), f"failed: {str(error).splitlines()[0]}"
-        if self.error is not None:
-            raise self.error
         return result["x"].full().reshape(self.shape), str(solver.stats()["return_status"])
 
 
@@ -232,14 +226,15 @@ class _Callback(ca.Callback):
         return np.asarray(arguments[0].full()).ravel()
 
     def eval(self, arguments: Sequence[ca.DM]) -> list[ca.DM]:
-        if self.nlp.request.made:
-            self.nlp.stopped = True
-            raise Stop
-        try:
-            return self.evaluate(self._x(arguments))
-        except Exception as error:  # CasADi would turn it into a message of its own
-            self.nlp.error, self.nlp.stopped = error, True
-            raise
+        """Values; NaN once the solver is to stop: CasADi would print whatever is raised, with all arguments."""
+        nlp = self.nlp
+        nlp.stopped |= nlp.request.made
+        if not nlp.stopped:
+            try:
+                return self.evaluate(self._x(arguments))
+            except BaseException as error:  # raised again by `solve`
+                nlp.error, nlp.stopped = error, True
+        return [ca.DM(self.get_sparsity_out(i), np.nan) for i in range(self.get_n_out())]
 
     def evaluate(self, x: Array) -> list[ca.DM]:
         raise NotImplementedError

@@ -136,8 +136,8 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
         ),
         "measured velocities": Cause(
             "clock",
-            "{recording}: positions change {factor:.3g} times as fast as the measured velocities: the time stamps or "
-            "the sampling rate are wrong by that factor, or the velocities' unit",
+            "{recording}: positions change {factor:.3g} times as fast as the measured velocities{of}: the time stamps "
+            "or the sampling rate are wrong by that factor, or the velocities' unit",
             "time_scale = {factor:.3g} in the recording's TOML",
         ),
         "slow motion": Cause(
@@ -196,15 +196,15 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
         ),
         "standstill": Cause(
             "standstill",
-            "{recording}: no joint moves for {share:.0f} % of the time: friction at rest does not follow from the "
-            "velocity",
-            "rows or between in the recording's TOML, without the rest",
+            "{recording}: no joint moves for {share:.2g} % of the time, where friction does not follow from the "
+            "velocity: {done}",
+            "",
             wrong=False,
         ),
         "gaps": Cause(
             "gaps",
-            "{recording}: gaps in time ({count:.0f}, the longest {longest:.3g} s), {share:.2g} % of the samples: "
-            "{done}",
+            "{recording}: gaps in time ({count:.0f} samples lost, the longest {longest:.3g} s), {share:.2g} % of the "
+            "samples: {done}",
             "",
             wrong=False,
         ),
@@ -254,7 +254,7 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
         ),
         "spikes": Cause(
             "outliers",
-            "{recording}: {share:.2g} % of the torques of joint '{joint}' are single spikes: {done}",
+            "{recording}: {share:.2g} % of the samples{of} are single spikes: {done}",
             "--method IRLS",
             wrong=False,
         ),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +13,7 @@ from casid.identification._bounds import largest_torques, mass_intervals
 from casid.identification._feasible_fit import FeasibleFit, certified_intervals
 from casid.identification._prediction import HeldOut
 from casid.identification.diagnosis._findings import Finding
-from casid.measurement import Dataset
-from casid.measurement._defects import DefectKind
+from casid.measurement import Dataset, Defect
 from casid.regression import Fit
 from casid.retrieval.plausible._bodies import heaviest
 
@@ -25,22 +23,24 @@ Array = NDArray[np.float64]
 SLOWEST = 0.02
 #: Factor by which a joint may exceed its limit of speed.
 SLIGHTLY = 1.1
-#: A recording rests where within this time [s] no joint moves by more than this share of its stroke; tolerated share.
-WINDOW, STILL, MOST_REST = 0.25, 2e-4, 0.15
-#: Time stamps further apart than so many periods are a gap.
-GAP = 3.5
-#: Torques within this share of their range of an extreme are near it; share of samples at it and their longest run.
-NEAR, MOST_SATURATED, RUN = 0.01, 0.003, 4
 #: Share of samples in one direction from which a joint counts as moving one way.
 ONE_WAY = 0.995
 #: Relative error of a joint from which its torque counts as noise [%]; below this share of the largest it is nothing.
 NOISE, NOTHING = 80.0, 1e-3
-#: Spikes: this many robust deviations from the median of neighbours, and the share of samples that is tolerated.
-SPIKE, MOST_SPIKES = 30.0, 2e-4
+
+#: Kind of a defect -> cause of the finding that words it.
+_CAUSES: Mapping[str, str] = {
+    "velocity": "measured velocities", "standstill": "standstill", "gap": "gaps", "repeats": "repeats",
+    "saturation": "saturation", "dead": "dead channel", "spike": "spikes",
+}  # fmt: skip
+_DONE = {
+    "left out": "left out with the filter's reach on both sides", "bridged": "bridged by interpolation",
+    "kept": "kept as they are",
+}  # fmt: skip
 
 
 def signal_findings(raw: Dataset, processed: Dataset, robot: Robot, fit: Fit) -> list[Finding]:
-    """Findings about one recording.
+    """Findings about one recording: its defects in words, its speeds, torques that do not follow the motion.
 
     Parameters
     ----------
@@ -50,51 +50,43 @@ def signal_findings(raw: Dataset, processed: Dataset, robot: Robot, fit: Fit) ->
     fit
         Unconstrained, of all recordings.
     """
+    counted = np.ones(raw.n, dtype=bool) if processed.mask is None else np.asarray(processed.mask).any(axis=0)
     found = [
-        *_clock(raw, processed, robot),
-        *_rest(raw),
-        *_gaps(raw),
-        *_repeats(raw, processed),
-        *_saturation(raw, robot),
-        *_channels(processed, robot, fit),
-        *_spikes(raw, robot),
-    ]
-    return [_treated(finding, processed, robot) for finding in found]
+        _worded(defect, raw.name, robot)
+        for kind in _CAUSES for defect in processed.defects
+        if defect.kind == kind and _told(defect, counted)
+    ]  # fmt: skip
+    velocities = [one for one in found if one.cause == "measured velocities"]
+    dead = [one.joint for one in found if one.cause == "dead channel"]
+    return [*found, *([] if velocities else _speeds(raw, processed, robot)), *_noise(processed, robot, fit, dead)]
 
 
-#: Causes whose samples the processing treats, and what those are called as `casid.measurement.Defect`.
-_DEFECTS: Mapping[str, DefectKind] = {
-    "gaps": "gap", "repeats": "repeats", "saturation": "saturation", "spikes": "spike",
-}  # fmt: skip
+def _told(defect: Defect, counted: NDArray[np.bool_]) -> bool:
+    """Whether it concerns torques that count: standstill of all joints at once, a dead channel that is not left out."""
+    if defect.kind == "standstill":
+        return defect.joint is None
+    return defect.joint is None or defect.kind != "dead" or bool(counted[defect.joint])
 
 
-def _treated(finding: Finding, processed: Dataset, robot: Robot) -> Finding:
-    """The finding with what the processing did to its samples."""
-    if finding.cause not in _DEFECTS:
-        return finding
-    joint = next((k for k, joint in enumerate(robot.coordinates) if joint.name == finding.joint), None)
-    kind = _DEFECTS[finding.cause]
-    own = [d for d in processed.defects if d.kind == kind and (joint is None or d.covers(joint))]
-    if any(defect.masked for defect in own):
-        done = "left out with the filter's reach on both sides"
-    else:
-        as_measured = kind == "saturation" or processed.full is None
-        done = "kept as they are" if as_measured else "bridged by interpolation"
-    return replace(finding, values={**finding.values, "done": done})
+def _worded(defect: Defect, recording: str, robot: Robot) -> Finding:
+    """A defect as a finding."""
+    names = [joint.name for joint in robot.coordinates]
+    joint = "" if defect.joint is None else names[defect.joint]
+    values: dict[str, float | str] = {
+        "share": 100 * defect.share, "count": float(defect.samples), "longest": defect.longest, **defect.values,
+        "done": _DONE[defect.treatment], "of": f" of joint '{joint}'" if joint else "",
+    }  # fmt: skip
+    if defect.kind == "dead":
+        values |= {"others": ",".join(name for name in names if name != joint), "index": float(names.index(joint))}
+    return Finding(_CAUSES[defect.kind], recording, joint, values)
 
 
-def _clock(raw: Dataset, processed: Dataset, robot: Robot) -> list[Finding]:
-    """Speeds beyond the joint limits, and measured velocities that differ from the differences of positions."""
+def _speeds(raw: Dataset, processed: Dataset, robot: Robot) -> list[Finding]:
+    """Speeds of no motion, or beyond the joint limits."""
     assert processed.dq is not None
     revolute = np.array([joint.type == "revolute" for joint in robot.coordinates])
     fastest = np.abs(processed.dq).max(axis=0)
     found: list[Finding] = []
-    if raw.dq is not None and len(raw) > 20:
-        steps = np.diff(raw.t)[:, None]
-        middle = (raw.dq[1:] + raw.dq[:-1]) / 2 * steps
-        ratio = float((middle * np.diff(raw.q, axis=0)).sum() / max((middle**2).sum(), 1e-300))
-        if not 0.8 < ratio < 1.25:
-            return [Finding("measured velocities", raw.name, values={"factor": ratio})]
     if revolute.any() and float(fastest[revolute].max()) < SLOWEST:
         values = {"speed": float(fastest.max()), "period": float(raw.period)}
         found.append(Finding("slow motion", raw.name, values=values))
@@ -114,86 +106,19 @@ def _clock(raw: Dataset, processed: Dataset, robot: Robot) -> list[Finding]:
     return found
 
 
-def _rest(raw: Dataset) -> list[Finding]:
-    """Time in which no joint leaves its place: slow motion is motion."""
-    if not raw.period:
-        return []
-    window = max(2, round(WINDOW / raw.period))
-    stroke = np.maximum(np.ptp(raw.q, axis=0), 1e-9)
-    moving = stroke > 1e-3
-    if len(raw) <= 2 * window or not moving.any():
-        return []
-    away = np.abs(raw.q[window:] - raw.q[:-window]) / stroke
-    middle = np.abs(raw.q[window // 2 : -(window - window // 2)] - raw.q[:-window]) / stroke
-    share = float((np.maximum(away, middle)[:, moving] <= STILL).all(axis=1).mean())
-    if share <= MOST_REST:
-        return []
-    return [Finding("standstill", raw.name, values={"share": 100 * share})]
-
-
-def _gaps(raw: Dataset) -> list[Finding]:
-    """Time stamps far apart."""
-    steps, period = np.diff(raw.t), raw.period
-    wide = steps > GAP * max(period, 1e-12)
-    if not period or not wide.any() or wide.mean() > 0.05:
-        return []
-    lost = float(steps[wide].sum()) / period
-    values: dict[str, float | str] = {
-        "count": float(wide.sum()), "longest": float(steps.max()), "share": 100 * lost / (len(raw) + lost),
-    }  # fmt: skip
-    return [Finding("gaps", raw.name, values=values)]
-
-
-def _repeats(raw: Dataset, processed: Dataset) -> list[Finding]:
-    """Samples that repeat the one before for longer than interpolation bridges."""
-    own = [defect for defect in processed.defects if defect.kind == "repeats"]
-    if not own:
-        return []
-    count = float(sum(defect.samples for defect in own))
-    values: dict[str, float | str] = {
-        "count": count, "longest": max(d.end - d.start for d in own), "share": 100 * count / len(raw),
-    }  # fmt: skip
-    return [Finding("repeats", raw.name, values=values)]
-
-
-def _saturation(raw: Dataset, robot: Robot) -> list[Finding]:
-    """Torques that stay at exactly their extreme while the joint moves."""
-    found = []
-    for k, joint in enumerate(robot.coordinates):
-        tau, moved = raw.tau[:, k], np.abs(np.diff(raw.q[:, k], prepend=raw.q[:1, k])) > 0
-        size = float(np.ptp(tau))
-        for level in (float(tau.max()), float(tau.min())):
-            at = (np.abs(tau - level) <= 1e-9 * size) & moved
-            near = (np.abs(tau - level) <= NEAR * size) & ~at
-            share = float(at.mean())
-            if size > 0 and share > MOST_SATURATED and at.sum() > near.sum() and _longest(at) >= RUN:
-                found.append(Finding("saturation", raw.name, joint.name, {"level": level, "share": 100 * share}))
-                break
-    return found
-
-
-def _longest(flags: NDArray[np.bool_]) -> int:
-    """Length of the longest run of true values."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(int)))
-    return int((edges[1::2] - edges[::2]).max(initial=0))
-
-
-def _channels(data: Dataset, robot: Robot, fit: Fit) -> list[Finding]:
-    found = []
-    counted = np.ones(data.n, dtype=bool) if data.mask is None else np.asarray(data.mask).max(axis=0)
+def _noise(data: Dataset, robot: Robot, fit: Fit, dead: Sequence[str]) -> list[Finding]:
+    """Torques that the fit does not explain at all."""
+    counted = np.ones(data.n, dtype=bool) if data.mask is None else np.asarray(data.mask).any(axis=0)
     sizes = np.sqrt((data.tau**2).mean(axis=0))
-    for k, joint in enumerate(robot.coordinates):
-        if not counted[k]:
-            continue
-        others = ",".join(j.name for i, j in enumerate(robot.coordinates) if i != k)
-        if np.ptp(data.tau[:, k]) <= 1e-9 * max(float(np.abs(data.tau).max()), 1e-300):
-            found.append(Finding("dead channel", data.name, joint.name, {"others": others, "index": float(k)}))
-        elif fit.relative_errors[k] > NOISE and sizes[k] > NOTHING * sizes.max():
-            values: dict[str, float | str] = {
-                "others": others, "error": float(fit.relative_errors[k]), "index": float(k),
-            }  # fmt: skip
-            found.append(Finding("noisy channel", data.name, joint.name, values))
-    return found
+    names = [joint.name for joint in robot.coordinates]
+    loud = counted & (fit.relative_errors > NOISE) & (sizes > NOTHING * sizes.max())
+    return [
+        Finding("noisy channel", data.name, name, {
+            "others": ",".join(other for other in names if other != name), "error": float(fit.relative_errors[k]),
+            "index": float(k),
+        })
+        for k, name in enumerate(names) if loud[k] and name not in dead
+    ]  # fmt: skip
 
 
 def one_way(datasets: Sequence[Dataset], robot: Robot) -> list[Finding]:
@@ -210,21 +135,6 @@ def one_way(datasets: Sequence[Dataset], robot: Robot) -> list[Finding]:
         if max(ahead, 1 - ahead) >= ONE_WAY:
             names.append(joint.name)
     return [Finding("one way", joint=", ".join(names))] if names else []
-
-
-def _spikes(raw: Dataset, robot: Robot) -> list[Finding]:
-    """Single samples far from both neighbours: over the usual change, of torques in steps that of a step."""
-    found = []
-    for k, joint in enumerate(robot.coordinates):
-        column = raw.tau[:, k]
-        middle = column[1:-1] - np.median(np.stack([column[:-2], column[1:-1], column[2:]]), axis=0)
-        changes = np.abs(np.diff(column))
-        usual = float(np.median(changes[changes > 0])) if changes.any() else 0.0
-        size = 1.4826 * usual + 1e-3 * float(np.std(column))
-        share = float((np.abs(middle) > SPIKE * max(size, 1e-12)).mean())
-        if share > MOST_SPIKES:
-            found.append(Finding("spikes", raw.name, joint.name, {"share": 100 * share}))
-    return found
 
 
 #: Residual of the best consistent fit over the unconstrained one from which bodies contradict the torques.

@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from casid.dynamics import Model
 from casid.errors import CasidError
 from casid.identification.diagnosis._findings import Trial
-from casid.measurement import Dataset
-from casid.measurement._sampling import advanced
+from casid.measurement import Dataset, advanced
 from casid.regression import Fit, compress
 from casid.regression._cutoff_choice import held_out_squares
 

@@ -5,13 +5,6 @@ two that reach every body (``log-cholesky``, one-to-one) or whose steps are rela
 subclass of `Parametrisation` and one line of the catalogue.
 """
 
-from typing import TYPE_CHECKING
-
-from casid import _earlier
-
 # The contract, and the catalogue by name
 from casid.inertia.parametrisations._maps import Parametrisation as Parametrisation
 from casid.inertia.parametrisations._maps import parametrisation as parametrisation
-
-if not TYPE_CHECKING:  # names of earlier versions
-    __getattr__ = _earlier.earlier_names(__name__)

@@ -16,6 +16,7 @@ from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement._dataset import Dataset
+from casid.measurement._defects import velocity_factors
 from casid.measurement._processing import Processing, prepare
 from casid.measurement._text import clock_seconds
 
@@ -167,21 +168,6 @@ def beyond_limits(robot: Robot, q: Array) -> bool:
     lower, upper = np.where(np.isfinite(lower), lower, -4 * np.pi), np.where(np.isfinite(upper), upper, 4 * np.pi)
     room = 0.1 * (upper - lower) + 1e-3
     return bool(((q.min(axis=0) < lower - room) | (q.max(axis=0) > upper + room)).any())
-
-
-def velocity_factors(t: Array, q: Array, dq: Array) -> tuple[Array, Array]:
-    """Factor of each measured velocity to the differences of the positions, and their correlation; NaN at rest."""
-    width = max(1, len(t) // 2000)
-    rate = np.diff(q[::width], axis=0)
-    steps = np.diff(t[::width])[:, None]
-    summed = np.vstack([np.zeros(q.shape[1]), np.cumsum((dq[1:] + dq[:-1]) / 2 * np.diff(t)[:, None], axis=0)])
-    middle = np.diff(summed[::width], axis=0)
-    power = (middle**2).sum(axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        factor = (middle * rate).sum(axis=0) / power
-        correlation = (middle * rate).sum(axis=0) / np.sqrt(power * (rate**2).sum(axis=0))
-    moves = (np.abs(rate / np.maximum(steps, 1e-12)).max(axis=0) > 0) & (power > 0)
-    return np.where(moves, factor, np.nan), np.where(moves, correlation, np.nan)
 
 
 #: Least share of the torques that the right order explains, and most that any other one does.

@@ -11,6 +11,7 @@ from casid.description import Robot
 from casid.errors import DatasetError
 from casid.files._words import listed, shown
 from casid.measurement._columns import UNITS
+from casid.measurement._defects import velocity_factors
 from casid.measurement.importing._evidence import (
     FASTEST,
     LEAST_SPEED,
@@ -23,7 +24,6 @@ from casid.measurement.importing._evidence import (
     explained,
     rate_text,
     speed_of,
-    velocity_factors,
 )
 from casid.measurement.importing._names import Group
 from casid.measurement.importing._picking import Picking

@@ -1,9 +1,5 @@
 """Estimators of base parameters on one interface: ``Estimator.fit(Observations(model, recordings)) -> Fit``."""
 
-from typing import TYPE_CHECKING
-
-from casid import _earlier
-
 # The contract, and the estimators by name
 from casid.regression.estimators._estimator import Estimator as Estimator
 from casid.regression.estimators._estimator import Observations as Observations
@@ -20,6 +16,3 @@ from casid.regression.estimators._least_squares import MaximumLikelihood as Maxi
 from casid.regression.estimators._closed_loop import ClosedLoop as ClosedLoop
 from casid.regression.estimators._instrumental import InstrumentalVariables as InstrumentalVariables
 from casid.regression.estimators._closed_loop import OutputError as OutputError
-
-if not TYPE_CHECKING:  # names of earlier versions
-    __getattr__ = _earlier.earlier_names(__name__)

@@ -2,10 +2,3 @@
 
 The laws themselves are in `casid.dynamics.terms`; `casid.regression` promises what is called by users.
 """
-
-from typing import TYPE_CHECKING
-
-from casid import _earlier
-
-if not TYPE_CHECKING:  # names of earlier versions
-    __getattr__ = _earlier.earlier_names(__name__)

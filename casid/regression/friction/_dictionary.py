@@ -61,7 +61,7 @@ class Dictionary:
             own, used = memory[used : used + candidate.size], used + candidate.size
             signals = JointSignals(joint, q, dq, ddq, sign, load, signal, own)
             places = []
-            for column in candidate.law.columns(signals, candidate.theta):
+            for column in candidate.law.dictionary(signals, candidate.theta):
                 same = known.setdefault(str(column), [])  # the print narrows the search, equality decides
                 place = next((i for i in same if ca.is_equal(columns[i], column, _DEPTH)), None)
                 if place is None:

@@ -270,7 +270,7 @@ def velocity_function(law: FrictionLaw, derivative: bool = False) -> ca.Function
     other = [ca.SX.sym(name) for name in ("q", "ddq", "load", "signal")]
     other.append(ca.SX.sym("memory", law.memory))
     signals = JointSignals(0, other[0], v, other[1], ca.sign(v), *other[2:])
-    columns = ca.vertcat(*law.columns(signals, ca.vertsplit(theta)))
+    columns = ca.vertcat(*law.dictionary(signals, ca.vertsplit(theta)))
     if any(symbol.numel() and ca.depends_on(columns, symbol) for symbol in other):
         raise DatasetError(f"friction '{law.name}' depends on more than the velocity")
     made = ca.jacobian(columns, theta) if derivative else columns
@@ -376,7 +376,7 @@ def _function(law: FrictionLaw, deadband: float) -> ca.Function:
     sign = ca.sign(dq) * (ca.fabs(dq) >= deadband)
     z, slopes = ca.SX.sym("z", law.memory), ca.SX.sym("slopes", law.memory, len(law.shape))
     signals = JointSignals(0, q, dq, ddq, sign, ca.SX(0), signal, z)
-    columns = ca.vertcat(*law.columns(signals, ca.vertsplit(theta)))
+    columns = ca.vertcat(*law.dictionary(signals, ca.vertsplit(theta)))
     derivatives = ca.jacobian(columns, theta) + ca.jacobian(columns, z) @ slopes
     made = ca.vertcat(columns, ca.vec(ca.densify(derivatives)))
     return ca.Function("columns", [q, dq, ddq, signal, z, slopes, theta], [ca.densify(made)])

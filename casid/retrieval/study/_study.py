@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid._earlier import earlier_keywords
 from casid.display import Displayed
 from casid.errors import ProblemError, checked_seed
 from casid.retrieval._combinations import check_dead_branches
@@ -262,7 +261,6 @@ def multistart(
     return study
 
 
-@earlier_keywords(cluster="jobs")
 def run_study(
     problems: Problem | Mapping[str, Problem],
     file: str | Path,

@@ -1,14 +1,7 @@
 """Integrators of the equation of motion under a held torque."""
 
-from typing import TYPE_CHECKING
-
-from casid import _earlier
-
 from casid.simulation.integrators._dormand_prince import DormandPrince as DormandPrince
 from casid.simulation.integrators._integrator import RungeKutta4 as RungeKutta4
 from casid.simulation.integrators._integrator import SemiImplicitEuler as SemiImplicitEuler
 from casid.simulation.integrators._integrator import Cvodes as Cvodes
 from casid.simulation.integrators._integrator import Idas as Idas
-
-if not TYPE_CHECKING:  # names of earlier versions
-    __getattr__ = _earlier.earlier_names(__name__)

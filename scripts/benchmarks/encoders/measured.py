@@ -14,9 +14,7 @@ import numpy as np
 from benchmarks.encoders import cma_es
 from benchmarks.encoders.data import Bench, emps, go2, so101, xl330
 from benchmarks.measure import need
-from casid.files._words import listed
-from casid.measurement._commands import held_commands
-from casid.output_error import (
+from casid.drives import (
     FREE,
     CommandIdentification,
     CommandRecording,
@@ -26,7 +24,9 @@ from casid.output_error import (
     identify_from_commands,
     write_mjcf,
 )
-from casid.output_error._statistics import Estimate
+from casid.drives._recording import held_commands
+from casid.drives._statistics import Estimate
+from casid.files._words import listed
 from casid.testing import MuJoCo
 
 #: IDIM-LS of Janot et al. (2019), see the data's README: M, fv, fc, offset.
@@ -80,7 +80,9 @@ def against_cma_with_terms(make: Callable[[], Bench], seeds: Sequence[int], shar
     plain = {p.attribute for p in FreeRuns(bench.robot, bench.servo, bench.train).parameters}
     taken = list(dict.fromkeys(e.attribute for e in mine.estimates if e.attribute not in plain))
     changes: dict[str, Any] = dict.fromkeys(taken, FREE)
-    wider = replace(bench, name=f"{bench.name} with {listed(taken) or 'no terms'}", servo=replace(bench.servo, **changes))
+    wider = replace(
+        bench, name=f"{bench.name} with {listed(taken) or 'no terms'}", servo=replace(bench.servo, **changes)
+    )
     count = int(ROLLOUTS[bench.name] * share)
     peers = [1e3 * cma_es.kept_fit(wider, seed, count)["test"] for seed in seeds]
     own = 1e3 * mine.error_of(bench.test)

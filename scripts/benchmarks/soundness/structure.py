@@ -12,9 +12,9 @@ ROOT = Path(__file__).resolve().parents[3]
 PACKAGE = ROOT / "casid"
 #: Rooms from the top of the slope to its foot: a room imports only from itself and from rooms before it.
 ROOMS = (
-    "version", "_earlier", "errors", "display", "files", "expressions", "inertia", "description", "motion", "dynamics",
+    "version", "errors", "display", "files", "expressions", "inertia", "description", "motion", "dynamics",
     "codegen", "control", "measurement", "regression", "retrieval", "identification", "excitation", "simulation",
-    "output_error", "learning", "export", "report", "cli", "testing", "__main__",
+    "drives", "learning", "teaching", "export", "report", "cli", "testing", "__main__",
 )  # fmt: skip
 #: The same inside a room: its files and folders in groups, those of one group are equals.
 SLOPES: dict[str, tuple[tuple[str, ...], ...]] = {
