@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from casid import regression as regression
     from casid import report as report
     from casid import simulation as simulation
+    from casid import teaching as teaching
     from casid import testing as testing
     from casid.description import Robot as Robot
     from casid.description import load_robot as load_robot
@@ -68,7 +69,7 @@ _NAMES = {
 _ROOMS = (
     "codegen", "control", "description", "drives", "dynamics", "errors", "excitation", "export", "expressions",
     "identification", "inertia", "learning", "measurement", "motion", "regression", "report", "retrieval", "simulation",
-    "testing",
+    "teaching", "testing",
 )  # fmt: skip
 
 drawn_by(lambda: import_module("casid.report._section"))
