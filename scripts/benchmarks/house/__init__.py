@@ -22,7 +22,7 @@ from benchmarks.page import stored
 ROOT = Path(__file__).resolve().parents[3]
 #: Leaves of the package: nothing else imports them.
 ANNEXES = (
-    "casid.drives", "casid.learning", "casid.testing", "casid.identification.loads", "casid.identification.online",
+    "casid.drives", "casid.learning", "casid.teaching", "casid.testing", "casid.identification.loads", "casid.identification.online",
     "casid.export.ros2", "casid.export.fmu",
 )  # fmt: skip
 #: Mutants of a room that are tried, and the rooms.
