@@ -42,6 +42,7 @@ def _compile(folder: str, barrier: multiprocessing.synchronize.Barrier) -> None:
     assert abs(float(value[1, 0, 0]) - 2 * np.sin(2)) < 1e-15
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_two_processes_compile_the_same_at_once(own_cache: Path) -> None:
     context = multiprocessing.get_context("spawn")

@@ -93,6 +93,7 @@ def test_the_exported_code_does_the_same(model, tmp_path, forgetting):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 def test_the_exported_load_estimator_does_the_same(model, tmp_path):
     load = to_standard(2.0, [0.03, -0.02, 0.08], np.diag([0.006, 0.005, 0.004]))

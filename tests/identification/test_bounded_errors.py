@@ -128,6 +128,7 @@ def test_the_integral_of_a_normal_density(d):
     assert found == pytest.approx(d / 2 * np.log(2 * np.pi) + np.log(np.diag(root)).sum(), abs=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.claim("normal errors of few poses are not taken for bounded ones")
 @pytest.mark.parametrize("joints", [1, 7])
 def test_the_kind_of_errors_that_is_there_is_taken(joints):

@@ -40,6 +40,7 @@ def test_the_detector_is_silent_on_noise_and_finds_a_slight_change():
     assert 3000 <= alarms[0] <= 3300
 
 
+@pytest.mark.slow
 @pytest.mark.claim("torques that are wrong now and then raise no alarm")
 def test_the_detector_is_silent_on_single_torques_that_are_wrong_and_still_quick():
     """Student's noise of three degrees of freedom, and a spike of 100 deviations; then a change."""
