@@ -12,7 +12,8 @@ from casid.cli._options import Reading, RecordingOptions, RobotOptions, Settings
 from casid.errors import DatasetError
 from tests.helpers import run
 
-COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+GROUP = typer.main.get_command(app)
+COMMANDS = {name: GROUP.get_command(None, name) for name in GROUP.commands}  # type: ignore[attr-defined]
 
 
 def options_of(command: str) -> dict[str, str | None]:

@@ -14,7 +14,7 @@ PACKAGE = ROOT / "casid"
 ROOMS = (
     "version", "errors", "_annexes", "display", "files", "expressions", "inertia", "description", "motion", "dynamics",
     "codegen", "control", "measurement", "regression", "retrieval", "identification", "excitation", "simulation",
-    "drives", "learning", "export", "report", "cli", "testing", "__main__",
+    "export", "report", "cli", "loads", "online", "ros2", "fmu", "drives", "learning", "testing", "__main__",
 )  # fmt: skip
 #: The same inside a room: its files and folders in groups, those of one group are equals.
 SLOPES: dict[str, tuple[tuple[str, ...], ...]] = {
