@@ -44,7 +44,7 @@ class Annex:
         What ``casid export`` writes beside folders of C code, by the name of the option: ``module:function``.
     recordings : str
         Module of a kind of recordings that ``identify``, ``excite`` and ``import`` take: functions ``from_commands``,
-        ``identify_commands``, ``excite_commands`` and ``reader``, see `casid.cli._commands`.
+        ``identify_commands``, ``excite_commands`` and ``reader``, see `casid.drives._cli`.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Annex:
 
 
 ANNEXES = (
-    Annex("drives", recordings="casid.cli._commands"),
+    Annex("drives", reports="casid.drives._report", recordings="casid.drives._cli"),
     Annex("learning"),
     Annex("testing"),
 )
