@@ -171,9 +171,9 @@ def _export_estimator(
     """Write an on-line estimator of the robot or of its load."""
     import numpy as np
 
-    from casid.export._online import export_online
-    from casid.identification.loads._online_load import OnlineLoad
-    from casid.identification.online._estimator import Online
+    from casid.export import export_online
+    from casid.identification.loads import OnlineLoad
+    from casid.identification.online import Online
     from casid.inertia import to_standard
 
     kind = target.online

@@ -64,7 +64,7 @@ def payload(
     from casid.errors import DatasetError
     from casid.identification import load_model
     from casid.identification._identification import load_information, read_record
-    from casid.identification.loads._payload import payload as run
+    from casid.identification.loads import payload as run
     from casid.report import report_of
     from casid.report._loads import flange_of
 
@@ -104,7 +104,7 @@ def gains(
     reading: o.Reading,
 ) -> None:
     """Calibrate the drives' gains with a load of known mass."""
-    from casid.identification.loads._gains import gains as run
+    from casid.identification.loads import gains as run
     from casid.report import report_of
 
     settings = fit.settings([without, loaded], reading)

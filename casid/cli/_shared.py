@@ -250,11 +250,10 @@ def announce_conversion(written: Written) -> None:
 
 
 def present(report: Report, folder: Path | None = None) -> list[Path]:
-    """Print the tables of a report; write its files to a folder, if one is given, and print their names."""
-    screen = console()
+    """Write the files of a report to a folder, if one is given; then print its tables, and their names."""
+    screen, written = console(), [] if folder is None else report.write(folder)
     for table in report.tables():
         screen.print(table)
-    written = [] if folder is None else report.write(folder)
     if folder is not None:
         announce_written(folder, written)
     return written

@@ -25,7 +25,7 @@ def from_commands(robot: Robot, recordings: Sequence[Path]) -> dict[Path, dict[s
         If some are and others are not, or what a log holds is left open.
     """
     from casid.drives._recording import has_commands_only
-    from casid.measurement.importing._log import command_settings
+    from casid.measurement._log import command_settings
 
     found: dict[Path, dict[str, Any] | None] = {}
     for path in recordings:
@@ -70,10 +70,10 @@ def identify_commands(
         If recordings describe their servos differently.
     """
     from casid.description import write_robot
-    from casid.drives import identify_from_commands, read_commands, write_actuators, write_mjcf
+    from casid.drives import Servo, identify_from_commands, read_commands, write_actuators, write_mjcf
     from casid.drives._actuators import format_of
     from casid.drives._mjcf import identified_robot
-    from casid.drives._servo import Servo, servo_from
+    from casid.drives._servo import servo_from
     from casid.files._texts import read_toml
     from casid.report import report_of
 
@@ -108,12 +108,12 @@ def excite_commands(
     rate: float,
 ) -> None:  # fmt: skip
     """Design position commands for the servos of a recording, print what they will tell, write them."""
-    from casid.drives import design_commands, identify_from_commands, read_commands
-    from casid.drives._servo import Servo, servo_from
+    from casid.drives import Servo, design_commands, identify_from_commands, read_commands
+    from casid.drives._servo import servo_from
     from casid.excitation import MotionLimits
     from casid.files._texts import read_toml
     from casid.files._write import write_files
-    from casid.motion._trajectory import trajectory_text
+    from casid.motion import trajectory_text
 
     limits = MotionLimits.of_robot(robot, share)
     described = recording.suffix == ".toml"

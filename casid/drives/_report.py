@@ -18,7 +18,7 @@ from casid.drives._verdict import CommandFinding
 from casid.errors import DatasetError
 from casid.report import Report, ReportSection, report_of
 from casid.report._style import BLUE, INK, MUTED, ORANGE, new_figure, set_title, tidy
-from casid.report._tables import PlainTable, summary_table
+from casid.report._tables import NAME, PlainTable, numbers, summary_table, texts
 from casid.report.viewer import Page
 
 
@@ -53,15 +53,14 @@ class CommandSection(ReportSection):
         """One row a joint, one column an attribute; what is known is not repeated."""
         found = self.found
         attributes = [a for a in UNITS if any(e.attribute == a and e.joint >= 0 for e in found.estimates)]
-        table = PlainTable("Parameters with half widths of their 95 % intervals; in brackets: not determined")
-        table.add_column("joint", style="bold", no_wrap=True)
-        for name in attributes:
-            table.add_column(f"{name} {UNITS[name] and f'[{UNITS[name]}]'}".strip(), justify="right", no_wrap=True)
+        heads = (f"{name} {UNITS[name] and f'[{UNITS[name]}]'}".strip() for name in attributes)
         cells = {(e.attribute, e.joint): _value(e) for e in found.estimates}
-        for k, joint in enumerate(found.robot.coordinates):
-            table.add_row(joint.name, *(cells.get((name, k), "") for name in attributes))
-        table.note("; ".join(_remarks(found)))
-        return table
+        rows = [
+            (joint.name, *(cells.get((name, k), "") for name in attributes))
+            for k, joint in enumerate(found.robot.coordinates)
+        ]
+        title = "Parameters with half widths of their 95 % intervals; in brackets: not determined"
+        return PlainTable(title, {"joint": NAME} | numbers(*heads), rows, "; ".join(_remarks(found)))
 
     def record(self) -> Mapping[str, Any]:
         """All numbers."""
@@ -81,11 +80,14 @@ class CommandSection(ReportSection):
         page.heading("Parameters")
         rows = [(e.name, f"{e.value:.4g}", f"[{e.low:.4g}, {e.high:.4g}]" if e.determined else "open", e.unit, e.words)
                 for e in found.estimates]  # fmt: skip
-        page.table(("parameter", "value", "95 % interval", "unit", "what the data tell"), rows)
+        columns = {"parameter": NAME} | numbers("value", "95 % interval") | texts("unit", "what the data tell")
+        page.table(PlainTable("Parameters", columns, rows))
         if found.profiles:
             page.heading("Profiles: all others optimised again")
             lines = [(one.name, f"{one.value:.4g}", one.unit, one.words) for one in found.profiles]
-            page.table(("parameter", "value", "unit", "interval"), lines)
+            page.table(
+                PlainTable("Profiles", {"parameter": NAME} | numbers("value") | texts("unit", "interval"), lines)
+            )
 
     def _free_runs(self, recording: int | CommandRecording = 0) -> Figure:
         found = self.found

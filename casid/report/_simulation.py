@@ -18,7 +18,7 @@ from casid.measurement import Dataset
 from casid.report._excitation import skeleton_gif
 from casid.report._section import Report, ReportSection, report_of
 from casid.report._style import BLUE, GREEN, INK, MUTED, ORANGE, RED, new_figure, set_title, tidy
-from casid.report._tables import PlainTable, summary_table
+from casid.report._tables import NAME, PlainTable, numbers, summary_table
 from casid.simulation import Simulation
 from casid.version import __version__
 
@@ -32,18 +32,16 @@ class MotionSection(ReportSection):
     def tables(self) -> Sequence[Table]:
         """One row for each joint."""
         simulation = self.simulation
-        table = PlainTable(f"{simulation.plant.model.robot.name}: {simulation.end}")
-        table.add_column("joint")
-        for column in ("largest error", "rms error", "largest speed", "largest torque", "rms torque"):
-            table.add_column(column, justify="right")
-        error = simulation.tracking_error
-        for k, joint in enumerate(simulation.plant.model.robot.coordinates):
-            values = (
-                np.abs(error[:, k]).max(), np.sqrt(np.mean(error[:, k] ** 2)), np.abs(simulation.dq[:, k]).max(),
-                np.abs(simulation.tau[:, k]).max(), np.sqrt(np.mean(simulation.tau[:, k] ** 2)),
-            )  # fmt: skip
-            table.add_row(joint.name, *(f"{value:.4g}" for value in values))
-        return (table,)
+        robot, error, tau = simulation.plant.model.robot, simulation.tracking_error, simulation.tau
+        values = {
+            "largest error": np.abs(error).max(axis=0),
+            "rms error": np.sqrt(np.mean(error**2, axis=0)),
+            "largest speed": np.abs(simulation.dq).max(axis=0),
+            "largest torque": np.abs(tau).max(axis=0),
+            "rms torque": np.sqrt(np.mean(tau**2, axis=0)),
+        }
+        rows = [(j.name, *(f"{value[k]:.4g}" for value in values.values())) for k, j in enumerate(robot.coordinates)]
+        return (PlainTable(f"{robot.name}: {simulation.end}", {"joint": NAME} | numbers(*values), rows),)
 
     def record(self) -> Mapping[str, Any]:
         """End of the simulation, parameters of the plant, errors of each joint."""
