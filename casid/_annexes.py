@@ -44,7 +44,7 @@ class Annex:
         What ``casid export`` writes beside folders of C code, by the name of the option: ``module:function``.
     recordings : str
         Module of a kind of recordings that ``identify``, ``excite`` and ``import`` take: functions ``from_commands``,
-        ``identify_commands``, ``excite_commands`` and ``reader``, see `casid.cli._commands`.
+        ``identify_commands``, ``excite_commands`` and ``reader``, see `casid.drives._cli`.
     """
 
     name: str
@@ -74,8 +74,9 @@ ANNEXES = (
     Annex("online", formats={"online": "casid.online._cli:write"}),
     Annex("ros2", formats={"ros2": "casid.ros2:export_ros2"}),
     Annex("fmu", formats={"fmu": "casid.fmu:export_fmu"}),
-    Annex("drives", recordings="casid.cli._commands"),
+    Annex("drives", reports="casid.drives._report", recordings="casid.drives._cli"),
     Annex("learning"),
+    Annex("teaching"),
     Annex("testing"),
 )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Annotated
 
 import typer
@@ -17,7 +19,7 @@ from casid.cli import (
     _simulation,
 )
 from casid.cli._new import import_, new
-from casid.cli._shared import INTERRUPTED, Group, end_on_interrupt, forget_interrupt, interrupted, outlast_readers
+from casid.cli._shared import INTERRUPTED, Group, end_on_interrupt, interrupted, outlast_readers
 from casid.version import __version__
 
 app = typer.Typer(
@@ -82,9 +84,8 @@ def main() -> None:
         end_on_interrupt()
         outlast_readers()
         app()
-    except BaseException:  # Ctrl-C before a command runs, or what compiled code made of it
+    except BaseException:  # of an interruption compiled code makes any exception
         if not interrupted():
             raise
-        raise SystemExit(INTERRUPTED) from None
-    finally:
-        forget_interrupt()
+        sys.stdout.flush()
+        os._exit(INTERRUPTED)

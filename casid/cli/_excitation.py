@@ -108,7 +108,7 @@ def excite(
     """Design a motion (or static poses) that makes identification accurate. Ctrl-C keeps the best so far."""
     from casid.excitation import DesignSettings
     from casid.files._write import write_files
-    from casid.motion._trajectory import read_trajectory
+    from casid.motion import read_trajectory
     from casid.report import report_of
 
     _refuse_unused(context, motion.basis, goal.payload, motion.rest)

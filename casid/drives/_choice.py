@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.drives._contacts import held_stiffness, searched
-from casid.drives._kept import Kept
+from casid.drives._contacts import held_stiffness
 from casid.drives._runs import FreeRuns, Parameter, Point
 from casid.drives._search import Normal, Search
 from casid.drives._servo import KINDS, QUANTITIES, Unknown
@@ -158,7 +156,7 @@ def held_out(search: Search, point: Point, normal: Normal, group: Sequence[int])
 
 
 def with_terms(
-    search: Search, point: Point, normal: Normal, folds: int, terms: Sequence[str], contact: float, kept: Kept
+    search: Search, point: Point, normal: Normal, folds: int, terms: Sequence[str], contact: float
 ) -> tuple[Search, Point, Normal, Array]:
     """The search with those terms (of `TERMS`) that prove themselves on motions held out.
 
@@ -180,7 +178,7 @@ def with_terms(
     group = folds_of(search.runs, folds)
     names = [name for name in terms if group and TERMS[name].attributes[0] in _added(search.runs, name)]
     part = _part(search, point) if names else None
-    ranked = [_kept_screening(kept, "term", part, name) for name in names if part is not None]
+    ranked = [_screened(part, name) for name in names if part is not None]
     # where no servo holds a joint, errors of its friction add up and look like anything else: they come first
     first = DRIVEN if _driven(search.runs) else ()
     for one in sorted(ranked, key=lambda one: (one.name not in first, -one.share)):
@@ -190,18 +188,16 @@ def with_terms(
             break
         if added:  # beside what was taken
             one = _beside(search.runs, one)
-            one = _kept_screening(kept, f"term {len(added)}", _part(search, point), one.name, one)
+            one = _screened(_part(search, point), one.name, one)
             if one.share <= _SHARE:
                 continue
         before, plainly, play = search.runs.rollouts, search, "backlash" in TERMS[one.name].attributes
         if play and contact < search.runs.step:  # contact: of first order in it
             plainly = replace(search, runs=search.runs.stepped(contact), budget=before + search.runs.cost * _ITERATIONS)
-            _, point, normal = kept.searched(f"plain before {one.name}", plainly, partial(plainly.ran, point, 2))
+            point, normal = plainly.run(point, 2)
         start = Point(np.append(point.theta, one.first), [x.copy() for x in point.starts])
         wide = _extended(plainly, one)
-        wide, tried, reached = kept.searched(
-            f"with {one.name}", wide, partial(searched, wide, start, play, _ITERATIONS * (4 if play else 1))
-        )
+        tried, reached = wide.run(start, _ITERATIONS * (4 if play else 1))
         plain, rich = held_out(plainly, point, normal, group), held_out(wide, tried, reached, group)
         search.runs.rollouts = wide.runs.rollouts = plainly.runs.rollouts + wide.runs.rollouts - before
         if not _better(search.runs, plain, rich):
@@ -234,22 +230,6 @@ def _beside(runs: FreeRuns, one: _Screened) -> _Screened:
     new = _added(runs, one.name)
     rows = np.repeat([a in new for a in one.attributes], runs.robot.n)
     return _Screened(one.name, one.share, new, one.first[rows], one.weak[rows])
-
-
-def _kept_screening(kept: Kept, title: str, part: _Part, name: str, known: _Screened | None = None) -> _Screened:
-    """`_screened`, or what is kept of it."""
-
-    def run() -> dict[str, Any]:
-        one = _screened(part, name, known)
-        return {
-            "share": one.share,
-            "attributes": one.attributes,
-            "first": one.first.tolist(),
-            "weak": one.weak.tolist(),
-        }
-
-    made = kept.part(f"{title} {name}", run)
-    return _Screened(name, made["share"], tuple(made["attributes"]), np.array(made["first"]), np.array(made["weak"]))
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from casid.errors import RobotError
 from casid.loads._gains import Gains
 from casid.loads._payload import Payload
 from casid.report._section import Report, ReportSection, report_of
-from casid.report._tables import PlainTable, summary_table
+from casid.report._tables import NAME, PlainTable, numbers, summary_table
 
 Array = NDArray[np.float64]
 
@@ -72,16 +72,13 @@ class PayloadSection(ReportSection):
         """Values with intervals, and the fields of controllers."""
         found = self.found
         mass, com, inertia = found.in_frame(self.placement)
-        table = PlainTable("Payload")
-        table.add_column("quantity", style="bold")
-        for column in ("value", "95 % interval"):
-            table.add_column(column, justify="right")
-        table.add_row("mass [kg]", f"{mass:.4f}", _interval(found.intervals["m"]))
+        values = [("mass [kg]", f"{mass:.4f}", _interval(found.intervals["m"]))]
         for axis, value in zip("xyz", found.com, strict=True):
             low, high = found.intervals[f"c{axis}"]
-            table.add_row(f"c{axis} [mm], link frame", f"{1e3 * value:.2f}", _interval((1e3 * low, 1e3 * high)))
+            values.append((f"c{axis} [mm], link frame", f"{1e3 * value:.2f}", _interval((1e3 * low, 1e3 * high))))
         for name, value in zip(("Lxx", "Lxy", "Lxz", "Lyy", "Lyz", "Lzz"), found.standard[:6], strict=True):
-            table.add_row(f"{name} [kg.m^2], link frame", f"{value:.5f}", _interval(found.intervals[name]))
+            values.append((f"{name} [kg.m^2], link frame", f"{value:.5f}", _interval(found.intervals[name])))
+        table = PlainTable("Payload", {"quantity": NAME} | numbers("value", "95 % interval"), values)
         rows = [
             (f"centre of mass in {self.frame}", f"{', '.join(f'{1e3 * c:.2f}' for c in com)} mm"),
             ("principal moments", ", ".join(f"{value:.3e}" for value in np.linalg.eigvalsh(inertia)) + " kg.m^2"),
@@ -122,14 +119,12 @@ class GainsSection(ReportSection):
 
     def tables(self) -> Sequence[Table]:
         """One row for each joint, and a summary."""
-        found, table = self.found, PlainTable("Drive gains")
-        table.add_column("joint", style="bold")
-        for column in ("factor", "sd"):
-            table.add_column(column, justify="right")
-        for name, value, sd in zip(self.joints, found.joints, found.sd, strict=True):
-            table.add_row(
-                name, "not determined" if np.isnan(value) else f"{value:.4f}", "" if np.isnan(sd) else f"{sd:.4f}"
-            )
+        found = self.found
+        factors = [
+            (name, "not determined" if np.isnan(value) else f"{value:.4f}", "" if np.isnan(sd) else f"{sd:.4f}")
+            for name, value, sd in zip(self.joints, found.joints, found.sd, strict=True)
+        ]
+        table = PlainTable("Drive gains", {"joint": NAME} | numbers("factor", "sd"), factors)
         common = f"torques times {found.common:.4f}, 95 %: {found.interval[0]:.4f} to {found.interval[1]:.4f}"
         known = np.isfinite(found.joints)
         own = ", ".join(f"{g:.4f}" if here else "-" for g, here in zip(found.joints, known, strict=True))

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -150,6 +151,12 @@ class Report:
             raise CasidError(f"'{self.title}' has no picture '{picture}'; it has {', '.join(known) or 'none'}")
         with with_pyplot():
             return tuple(known[picture](**options).axes)
+
+
+def picked(thing: object, *names: str) -> dict[str, Any]:
+    """Attributes as entries of a record, by name; None for a number that is not finite."""
+    values = {name: getattr(thing, name) for name in names}
+    return {name: None if isinstance(v, float) and not isfinite(v) else v for name, v in values.items()}
 
 
 @singledispatch

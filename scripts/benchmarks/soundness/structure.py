@@ -13,8 +13,9 @@ PACKAGE = ROOT / "casid"
 #: Rooms from the top of the slope to its foot: a room imports only from itself and from rooms before it.
 ROOMS = (
     "version", "errors", "_annexes", "display", "files", "expressions", "inertia", "description", "motion", "dynamics",
-    "codegen", "control", "measurement", "regression", "retrieval", "identification", "excitation", "simulation",
-    "export", "report", "cli", "loads", "online", "ros2", "fmu", "drives", "learning", "testing", "__main__",
+    "codegen", "control", "measurement", "evidence", "regression", "retrieval", "identification", "excitation",
+    "simulation", "export", "report", "cli", "loads", "online", "ros2", "fmu", "drives", "learning", "teaching",
+    "testing", "__main__",
 )  # fmt: skip
 #: The same inside a room: its files and folders in groups, those of one group are equals.
 SLOPES: dict[str, tuple[tuple[str, ...], ...]] = {

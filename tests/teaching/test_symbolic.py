@@ -11,10 +11,10 @@ import pytest
 import casid
 from casid.description import Joint, Limits, Link, Robot
 from casid.description._parts import Mimic
-from casid.dynamics import symbolic
-from casid.dynamics._symbolic import _apply, _number, _tidy
 from casid.errors import RobotError
 from casid.inertia import to_standard
+from casid.teaching import symbolic
+from casid.teaching._symbolic import _apply, _number, _tidy
 from casid.testing import random_robot
 
 sp = pytest.importorskip("sympy", reason="needs the extra teaching")

@@ -12,7 +12,7 @@ from casid.errors import DatasetError
 from casid.files._words import listed, shown
 from casid.measurement._columns import UNITS
 from casid.measurement._defects import velocity_factors
-from casid.measurement.importing._evidence import (
+from casid.measurement._evidence import (
     FASTEST,
     LEAST_SPEED,
     LEAST_STROKE,
@@ -25,9 +25,9 @@ from casid.measurement.importing._evidence import (
     rate_text,
     speed_of,
 )
-from casid.measurement.importing._names import Group
-from casid.measurement.importing._picking import Picking
-from casid.measurement.importing._proposal import Answers, Proposal
+from casid.measurement._names import Group
+from casid.measurement._picking import Picking
+from casid.measurement._proposal import Answers, Proposal
 
 #: Explained share of the torques below which the columns are not taken for the robot's, and the least that decides.
 DOUBTFUL, CLEAR = 0.5, 0.8

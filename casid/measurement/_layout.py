@@ -5,22 +5,18 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
 from casid.errors import DatasetError
 from casid.files._words import shown
-from casid.measurement._columns import Columns
-from casid.measurement._formats import FORMATS, Csv, text_content
+from casid.measurement._names import meaning, unit_cells
 from casid.measurement._text import (
     COMMENTS,
     TextLayout,
     is_number,
-    read_cells,
     split_line,
     text_lines,
     uncommented,
 )
-from casid.measurement.importing._names import meaning, unit_cells
 
 #: Lines that are looked at, and fewest in a row that are a table.
 _LOOKED, _RUN = 400, 5
@@ -31,20 +27,7 @@ _TOGETHER = re.compile(r"\d\s*[;,\t|]\s*[-+]?\d")
 _TIME = re.compile(r"\d{1,4}[-./:]\d{1,2}[-./:]\d{1,4}.*")
 
 
-def columns_of(path: Path, evidence: list[tuple[str, str, str]]) -> tuple[Columns, TextLayout | None]:
-    """Columns of a file of any format; those of a text table by the layout that is found, with its evidence."""
-    form = next((one for one in FORMATS if one.accepts(path)), None)
-    if form is not None and not isinstance(form, Csv):
-        return form.read(path, None), None
-    content = text_content(path)
-    layout, found = find_layout(content, path.name)
-    evidence += found
-    cells, notes = read_cells(content, layout, path.name)
-    evidence += [("end of the table", "left out", note) for note in notes]
-    return Columns({}, cells=cells), layout
-
-
-def find_layout(content: bytes, where: str) -> tuple[TextLayout, list[tuple[str, str, str]]]:
+def find_layout(content: bytes, where: str) -> tuple[TextLayout, tuple[tuple[str, str, str], ...]]:
     """Layout of a text table, and lines of evidence: what, the guess, why.
 
     Raises
@@ -54,6 +37,8 @@ def find_layout(content: bytes, where: str) -> tuple[TextLayout, list[tuple[str,
     """
     encoding, why = _encoding(content)
     lines = text_lines(content, encoding, where)[:_LOOKED]
+    if not any(line.strip() for line in lines):
+        raise DatasetError(f"{where}: is empty")
     scores = {(s, d): _score(lines, s, d) for s in _SEPARATORS for d in ".," if (s, d) != (",", ",")}
     scores[(",", ",")] = _score([line for line in lines if '"' in line], ",", ",")  # quoted cells
     separator, decimal = max(scores, key=lambda pair: scores[pair][0])
@@ -77,7 +62,7 @@ def find_layout(content: bytes, where: str) -> tuple[TextLayout, list[tuple[str,
             f"{where}: {named} names for {width} cells, separated by commas: these seem to be decimal commas, which "
             "look like separators; export it with semicolons or tabs between cells, or with decimal points"
         )
-    return TextLayout(encoding, separator, decimal, header, first), evidence
+    return TextLayout(encoding, separator, decimal, header, first), tuple(evidence)
 
 
 def _encoding(content: bytes) -> tuple[str, str]:

@@ -227,7 +227,7 @@ def signal_groups(table: Columns, robot: Robot) -> list[Group]:
             continue
         of_name = _meaning_of(name, joints)
         label = of_name.label
-        prefix = _NUMBER.sub("", label) if _NUMBER.search(label) and _joint(label, robot) is None else ""
+        prefix = _NUMBER.sub("", label) if _NUMBER.search(label) and joint_of(label, robot) is None else ""
         gathered.setdefault((of_name.signal, of_name.role, of_name.motor, of_name.unit, prefix), []).append((label, k))
     found = []
     for (signal, role, motor, unit, _), members in gathered.items():
@@ -318,7 +318,7 @@ def _order(labels: Sequence[str], robot: Robot) -> tuple[list[int], bool]:
 
     Columns of other joints (locked ones) are left out where every joint of the robot is named.
     """
-    joints = [_joint(label, robot) for label in labels]
+    joints = [joint_of(label, robot) for label in labels]
     known = [k for k, joint in enumerate(joints) if joint is not None]
     if len({joints[k] for k in known}) == len(known) and (len(known) == len(labels) or len(known) == robot.n):
         return sorted(known, key=lambda k: joints[k] or 0), True
@@ -330,7 +330,7 @@ def _order(labels: Sequence[str], robot: Robot) -> tuple[list[int], bool]:
     return list(range(len(labels))), len(labels) == 1
 
 
-def _joint(label: str, robot: Robot) -> int | None:
+def joint_of(label: str, robot: Robot) -> int | None:
     """Index of the joint that a label names: the same letters and digits, or one the end or beginning of the other."""
     plain, names = _letters(label), [_letters(joint.name) for joint in robot.coordinates]
     exact = [k for k, name in enumerate(names) if name == plain]

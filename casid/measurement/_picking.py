@@ -11,10 +11,8 @@ import numpy as np
 
 from casid.description import Robot
 from casid.files._words import listed, shown
-from casid.measurement._columns import UNITS
-from casid.measurement._formats import text_content
-from casid.measurement._text import text_lines
-from casid.measurement.importing._evidence import (
+from casid.measurement._columns import UNITS, Columns
+from casid.measurement._evidence import (
     FASTEST,
     SLOWEST,
     Array,
@@ -24,9 +22,10 @@ from casid.measurement.importing._evidence import (
     even_clock,
     rate_text,
 )
-from casid.measurement.importing._layout import columns_of
-from casid.measurement.importing._names import LARGEST, Group, best, chosen_group, meaning, signal_groups
-from casid.measurement.importing._proposal import Answers, Question
+from casid.measurement._formats import read_columns, text_content
+from casid.measurement._names import LARGEST, Group, best, chosen_group, joint_of, meaning, signal_groups
+from casid.measurement._proposal import Answers, Question
+from casid.measurement._text import text_lines
 
 
 class Picking:
@@ -39,7 +38,10 @@ class Picking:
         self.questions: list[Question] = []
         self.settings: dict[str, Any] = {}
         self.units: dict[str, str] = {}
-        self.table, layout = columns_of(path, self.evidence)
+        self.table = read_columns(path).finite()
+        layout = self.table.layout
+        self.evidence += self.table.evidence
+        self.evidence += [("cells that are no row or no number", "left out", note) for note in self.table.notes]
         if layout is not None:
             self.settings["text"] = {k: list(v) if k == "header" else v for k, v in vars(layout).items()}
         self.groups = signal_groups(self.table, robot)
@@ -88,11 +90,7 @@ class Picking:
             return None
         others = [group for group in self.groups if group.meaning.signal in signals]
         if not found:
-            there = "; ".join(f"{group} ({group.values.shape[1]})" for group in others) or "none by their names"
-            names = listed([name for name, _ in self.table.cells] or self.table.arrays)
-            self._ask(
-                f"--columns {signal}=", f"which {n} columns are the {what}? Candidates: {there}; columns: {names}"
-            )
+            self._ask(f"--columns {signal}=", _none_found(self.table, self.robot, others, what))
             return None
         if len(found) > 1:
             if needed:
@@ -182,3 +180,18 @@ class Picking:
         return [
             line.strip() for line in text_lines(text_content(self.path), layout["encoding"], "")[:end] if line.strip()
         ]
+
+
+def _none_found(table: Columns, robot: Robot, others: Sequence[Group], what: str) -> str:
+    """Why no group of columns is a signal of all joints; with fewer of them, which joints may be locked."""
+    fewer = [group for group in others if 1 < group.values.shape[1] < robot.n]
+    if fewer:
+        group = max(fewer, key=lambda one: one.values.shape[1])
+        count = group.values.shape[1]
+        named = {joint_of(label, robot) for label in group.labels} - {None}
+        named = named if len(named) == count else set(range(count))
+        rest = ",".join(joint.name for k, joint in enumerate(robot.coordinates) if k not in named)
+        return f"the robot has {robot.n} joints, the log {what} of {count} ({group}): --lock {rest}?"
+    there = "; ".join(f"{group} ({group.values.shape[1]})" for group in others) or "none by their names"
+    names = listed([name for name, _ in table.cells] or table.arrays)
+    return f"which {robot.n} columns are the {what}? Candidates: {there}; columns: {names}"

@@ -9,9 +9,9 @@ from typing import Any
 from casid.description import Robot
 from casid.errors import DatasetError
 from casid.measurement._dataset import Dataset
+from casid.measurement._proposal import Answers, Proposal
+from casid.measurement._proposing import propose
 from casid.measurement._readers import read_dataset
-from casid.measurement.importing._proposal import Answers
-from casid.measurement.importing._reading import propose
 
 #: What a note says of a proposal, where it says it.
 _NOTED = ("positions", "torques", "time", "angles", "unit of torques")
@@ -50,11 +50,7 @@ def read_log(path: str | Path, robot: Robot, **options: Any) -> Dataset:
         found = propose(path, robot, Answers(rate=options.get("rate_without_time")))
     except DatasetError:
         raise DatasetError(reason) from None
-    if found.questions:
-        question = found.questions[0]
-        raise DatasetError(
-            f"{reason}. `casid import {path} ROBOT` finds how to read it; open is: {question.text} ({question.option})"
-        )
+    _check_closed(found)
     data = read_dataset(path, **{**found.settings, **options})
     guesses = "; ".join(f"{what}: {guess}" for what, guess, _ in found.evidence if what in _NOTED)
     note = f"{path.name} is read as its names and the robot's dynamics say ({guesses}); `casid import` writes it down"
@@ -83,8 +79,14 @@ def command_settings(path: str | Path, robot: Robot) -> dict[str, Any] | None:
         return None
     if "q_des" not in found.settings.get("columns", {}):
         return None
-    if found.questions:
-        question = found.questions[0]
-        raise DatasetError(f"{path.name}: `casid import {path} ROBOT` finds how to read it; open is: {question.text} "
-                           f"({question.option})")  # fmt: skip
+    _check_closed(found)
     return dict(found.settings)
+
+
+def _check_closed(found: Proposal) -> None:
+    """Refuse a log that leaves something open, by the first question."""
+    for question in found.questions[:1]:
+        raise DatasetError(
+            f"{found.path.name}: `casid import {found.path} ROBOT` finds how to read it; open is: {question.text} "
+            f"({question.option})"
+        )
