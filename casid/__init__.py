@@ -14,15 +14,16 @@ from casid.version import __version__
 if TYPE_CHECKING:
     from casid import codegen as codegen
     from casid import control as control
+    from casid import drives as drives
     from casid import excitation as excitation
     from casid import export as export
     from casid import expressions as expressions
     from casid import learning as learning
     from casid import motion as motion
-    from casid import output_error as output_error
     from casid import regression as regression
     from casid import report as report
     from casid import simulation as simulation
+    from casid import teaching as teaching
     from casid import testing as testing
     from casid.description import Robot as Robot
     from casid.description import load_robot as load_robot
@@ -66,9 +67,9 @@ _NAMES = {
 }
 #: Rooms that are attributes of `casid` without an import of their own.
 _ROOMS = (
-    "codegen", "control", "description", "dynamics", "errors", "excitation", "export", "expressions", "identification",
-    "inertia", "learning", "measurement", "motion", "output_error", "regression", "report", "retrieval", "simulation",
-    "testing",
+    "codegen", "control", "description", "drives", "dynamics", "errors", "excitation", "export", "expressions",
+    "identification", "inertia", "learning", "measurement", "motion", "regression", "report", "retrieval", "simulation",
+    "teaching", "testing",
 )  # fmt: skip
 
 drawn_by(lambda: import_module("casid.report._section"))

@@ -62,7 +62,7 @@ def ellipsoid(links: LinkVariables) -> tuple[Constraint, ...]:
 
 
 def hull(links: LinkVariables) -> tuple[Constraint, ...]:
-    """Inside the convex hull of points; ``com_in_hull(link, read_stl("link4.stl"))`` for a mesh."""
+    """Inside the convex hull of points, say the corners of a mesh."""
     corners = np.array([[x, y, z] for x in (-0.09, 0.0) for y in (0.0, 0.1) for z in (-0.04, 0.04)])
     return com_in_hull(links[3], np.vstack([corners, [[-0.12, 0.12, 0.0]]]))
 
@@ -88,7 +88,7 @@ def sub_chain(links: LinkVariables) -> tuple[Constraint, ...]:
 
 
 def realisable(links: LinkVariables) -> tuple[Constraint, ...]:
-    """Link 7 fits in an ellipsoid and is no denser than aluminium (Wensing's ellipsoid)."""
+    """Link 7 fits in an ellipsoid, with moments that a density up to aluminium's can have (Wensing's ellipsoid)."""
     return body_in_ellipsoid(links[6], centre=[0, 0, 0.06], semi_axes=[0.07, 0.07, 0.08], density=2700.0)
 
 

@@ -1,12 +1,13 @@
 """Pictures of the gallery, each by one command: run them all, or one, and write docs/gallery.
 
-python scripts/gallery.py                # all, and docs/gallery.md
+python scripts/gallery.py                # all, docs/gallery.md and, as numbers, docs/gallery/numbers.json
 python scripts/gallery.py links starts   # these
 python scripts/gallery.py first          # the first picture of README and site, docs/arm_links.png
 """
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -31,59 +32,69 @@ from casid.report._shapes import shapes
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 #: Widest picture on the page [pixels].
 _WIDTH = 900
-_MOVE = "casid excite panda --time-limit 10 --ramp 0.5 --out motion"
-_PLANT = "--term-values viscous=0.5,coulomb=0.2 --noise 1e-5,1e-3,0.1"
-_RECORD = f"casid simulate panda --trajectory motion/trajectory.toml {_PLANT} --out rehearsal"
-_IDENTIFY = "casid identify panda rehearsal/recording.npz --velocity measured --out result"
+_MOVE = "casid excite panda --iterations 100 --ramp 0.5 --out motion"
+_PLANT = "--term-values viscous=0.5,coulomb=0.2 --bandwidth 60 --noise 1e-5,1e-3,0.05"
+_REHEARSE = f"casid simulate panda --trajectory motion/trajectory.toml {_PLANT} --out rehearsal"
+_RECORD = f"casid simulate panda --duration 20 {_PLANT} --out run"  # this and the next as README has them
+_IDENTIFY = "casid identify panda run/recording.npz --out result --toml robot.toml"
 _OTHER = f"casid simulate panda --amplitude 0.8 {_PLANT} --seed 1 --out other"
-_SOLVE = "casid solve panda_retrieval --out out"
+_VALIDATE = "casid validate panda result/identification.json other/recording.npz --out validation"
+_SOLVE, _TWO = "casid solve panda_retrieval --out out", "casid solve spatial_2r --out two"
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture, the command that makes it, where it is then, and what has to be there before."""
+    """A picture, its command, where it is then, one number that it shows, and what has to be there before.
+
+    Attributes
+    ----------
+    number : str
+        ``FILE:KEY`` of a JSON file; ``KEY.INNER`` of a table in it, or of each entry of a list.
+    """
 
     name: str
     words: str
     command: str
     file: str
+    number: str
     before: tuple[str, ...] = ()
 
 
 PICTURES: tuple[Picture, ...] = (
-    Picture("links", "The links of the Panda, retrieved from published coefficients.", _SOLVE, "out/links.png"),
-    Picture("fit", "Every coefficient, as published and as fitted.", _SOLVE, "out/fit.png"),
-    Picture(
-        "starts", "Twenty random starts: all end at the same certified optimum.",
-        "casid solve panda_retrieval --starts 20 --out many", "many/starts.png",
-    ),
-    Picture(
-        "two_links", "A made-up robot of two joints whose centres of mass must lie inside given shapes.",
-        "casid solve spatial_2r --out two", "two/links.png",
-    ),
-    Picture("two_fit", "Its base parameters.", "casid solve spatial_2r --out two", "two/fit.png"),
-    Picture(
-        "intervals", "How far the data pin each parameter down, with proven ends.",
-        "casid intervals panda_retrieval --out intervals", "intervals/intervals.png",
-    ),
-    Picture("excitation", "A designed motion within its limits.", _MOVE, "motion/motion.png"),
-    Picture("singular_values", "What that motion determines, and what not.", _MOVE, "motion/singular_values.png"),
-    Picture("deviations", "The standard deviations to expect from it.", _MOVE, "motion/deviations.png"),
-    Picture("rehearsal", "The motion under a controller, with friction.", _RECORD, "rehearsal/motion.png", (_MOVE,)),
-    Picture("energy", "The energy balance of that simulation.", _RECORD, "rehearsal/energy.png", (_MOVE,)),
-    Picture("torques", "Measured and predicted torques.", _IDENTIFY, "result/torques.png", (_MOVE, _RECORD)),
-    Picture("friction", "Friction over velocity.", _IDENTIFY, "result/friction.png", (_MOVE, _RECORD)),
-    Picture("base", "Base parameters, with deviations.", _IDENTIFY, "result/base_parameters.png", (_MOVE, _RECORD)),
-    Picture("identified", "The identified links.", _IDENTIFY, "result/links.png", (_MOVE, _RECORD)),
-    Picture(
-        "validation", "Torques of a motion that was not used.",
-        "casid validate panda result/identification.json other/recording.npz --velocity measured --out validation",
-        "validation/torques.png", (_MOVE, _RECORD, _IDENTIFY, _OTHER),
-    ),
-    Picture(
-        "poses", "Twelve static poses of the KUKA iiwa that determine its gravity torques.",
-        "casid excite kuka_iiwa --basis poses --poses 12 --starts 1 --out poses", "poses/motion.png",
-    ),
+    Picture("links", "The most plausible links of the Panda, retrieved from published coefficients.", _SOLVE,
+            "out/believable_links.png", "out/solution.json:objective"),
+    Picture("fit", "Every coefficient, as published and as fitted.", _SOLVE, "out/fit.png",
+            "out/solution.json:objective"),
+    Picture("starts", "Twenty random starts: all end at the same certified optimum.",
+            "casid solve panda_retrieval --starts 20 --out many", "many/starts.png", "many/solution.json:objective"),
+    Picture("two_links", "A made-up robot of two joints whose centres of mass must lie inside given shapes.", _TWO,
+            "two/links.png", "two/solution.json:objective"),
+    Picture("two_fit", "Its base parameters.", _TWO, "two/fit.png", "two/solution.json:objective"),
+    Picture("intervals", "How far the data pin each parameter down, with proven ends.",
+            "casid intervals panda_retrieval --out intervals", "intervals/intervals.png", ""),
+    Picture("excitation", "A designed motion within its limits.", _MOVE, "motion/motion.png",
+            "motion/excitation.json:condition_number"),
+    Picture("singular_values", "What that motion determines, and what not.", _MOVE, "motion/singular_values.png",
+            "motion/excitation.json:condition_number"),
+    Picture("deviations", "The standard deviations to expect from it.", _MOVE, "motion/deviations.png",
+            "motion/excitation.json:standard_deviations"),
+    Picture("rehearsal", "The motion under a controller, with friction.", _REHEARSE, "rehearsal/motion.png",
+            "rehearsal/simulation.json:rms_error", (_MOVE,)),
+    Picture("energy", "The energy balance of that simulation.", _REHEARSE, "rehearsal/energy.png",
+            "rehearsal/simulation.json:rms_error", (_MOVE,)),
+    Picture("torques", "Measured and predicted torques.", _IDENTIFY, "result/torques.png",
+            "result/identification.json:joints.relative_error", (_RECORD,)),
+    Picture("friction", "Friction over velocity.", _IDENTIFY, "result/friction.png",
+            "result/identification.json:joints.rms", (_RECORD,)),
+    Picture("base", "Base parameters, with deviations.", _IDENTIFY, "result/base_parameters.png",
+            "result/identification.json:residual_ratio", (_RECORD,)),
+    Picture("identified", "The identified links.", _IDENTIFY, "result/links.png",
+            "result/identification.json:masses", (_RECORD,)),
+    Picture("validation", "Torques of a motion that was not used.", _VALIDATE, "validation/torques.png",
+            "validation/validation.json:joints.relative_error", (_RECORD, _IDENTIFY, _OTHER)),
+    Picture("poses", "Twelve static poses of the KUKA iiwa that determine its gravity torques.",
+            "casid excite kuka_iiwa --basis poses --poses 12 --starts 1 --out poses", "poses/motion.png",
+            "poses/excitation.json:condition_number"),
 )  # fmt: skip
 
 
@@ -128,6 +139,19 @@ def draw(names: Sequence[str], folder: Path, target: Path | None = None) -> dict
                 target / f"{picture.name}.png", optimize=True
             )
     return seconds
+
+
+def number(picture: Picture, folder: Path) -> list[float]:
+    """What a picture shows, from the files beside it."""
+    if not picture.number:
+        table = np.genfromtxt(folder / "intervals" / "intervals.csv", delimiter=",", skip_header=1, usecols=(1, 2))
+        return [float(value) for value in table.ravel()]
+    file, keys = picture.number.split(":")
+    found = json.loads((folder / file).read_text(encoding="utf-8"))
+    for key in keys.split("."):
+        found = [entry[key] for entry in found] if isinstance(found, list) else found[key]
+    values = [value[0] for value in found.values()] if isinstance(found, dict) else found
+    return [float(value) for value in np.atleast_1d(values)]
 
 
 #: An arm of example-robot-data, with meshes and bodies, and its manufacturer's home position [deg].
@@ -210,6 +234,10 @@ def main() -> None:
             return
         for command, spent in draw(names, Path(folder), target).items():
             sys.stdout.write(f"{spent:6.1f} s  {command}\n")
+        kept = target / "numbers.json"
+        shown = json.loads(kept.read_text(encoding="utf-8")) if kept.is_file() else {}
+        shown |= {picture.name: number(picture, Path(folder)) for picture in PICTURES if picture.name in names}
+        kept.write_text(json.dumps(shown, indent=1) + "\n", encoding="utf-8")
     (DOCS / "gallery.md").write_text(page(), encoding="utf-8")
 
 

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
+
+os.environ["COLUMNS"] = "150"  # what commands print does not depend on the terminal that the tests run in
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy loads: as many processes as cores
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

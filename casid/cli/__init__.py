@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Annotated
 
 import typer
 
+from casid._annexes import commands
 from casid.cli import (
     _code,
     _doctor,
@@ -17,7 +20,7 @@ from casid.cli import (
     _simulation,
 )
 from casid.cli._new import import_, new
-from casid.cli._shared import INTERRUPTED, Group, end_on_interrupt, forget_interrupt, interrupted, outlast_readers
+from casid.cli._shared import INTERRUPTED, Group, end_on_interrupt, interrupted, outlast_readers
 from casid.version import __version__
 
 app = typer.Typer(
@@ -73,6 +76,8 @@ _PANELS = {
 for _panel, _commands in _PANELS.items():
     for _command in _commands:
         app.command(_command.__name__.strip("_").replace("_", "-"), rich_help_panel=_panel)(_command)
+for _name, _annexed in commands().items():
+    app.command(_name, rich_help_panel=_annexed.panel, help=_annexed.help)(lambda: None)  # imported by `Group`
 app.add_typer(new, name="new", rich_help_panel="Robots")
 
 
@@ -82,9 +87,8 @@ def main() -> None:
         end_on_interrupt()
         outlast_readers()
         app()
-    except BaseException:  # Ctrl-C before a command runs, or what compiled code made of it
+    except BaseException:  # of an interruption compiled code makes any exception
         if not interrupted():
             raise
-        raise SystemExit(INTERRUPTED) from None
-    finally:
-        forget_interrupt()
+        sys.stdout.flush()
+        os._exit(INTERRUPTED)

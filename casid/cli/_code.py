@@ -24,15 +24,13 @@ class Functions(o.OptionGroup):
     """What is written."""
 
     panel = "C code"
-    functions: Annotated[
-        str | None, typer.Option(metavar="NAME,NAME,...", help="Functions to write; 'all' or see docs/export.md.")
-    ] = None
-    runtime_parameters: Annotated[
-        str, typer.Option(metavar="none|standard|base", help="Parameters as numbers in the code, or as an argument.")
-    ] = "none"
-    prefix: Annotated[str | None, typer.Option(help="Beginning of all C names; default: the robot's name.")] = None
-    batched: Annotated[bool, typer.Option(help="Add functions for many samples at once (GCC, Clang).")] = False
-    languages: Annotated[str, typer.Option(metavar="NAME,...", help="Also write the functions in python, julia.")] = ""
+    functions: str | None = o.option(None, "Functions to write; 'all' or see docs/export.md.", metavar="NAME,NAME,...")
+    runtime_parameters: str = o.option(
+        "none", "Parameters as numbers in the code, or as an argument.", metavar="none|standard|base"
+    )
+    prefix: str | None = o.option(None, "Beginning of all C names; default: the robot's name.")
+    batched: bool = o.option(False, "Add functions for many samples at once (GCC, Clang).")
+    languages: str = o.option("", "Also write the functions in python, julia.", metavar="NAME,...")
 
 
 @dataclass(frozen=True)
@@ -40,16 +38,12 @@ class Values(o.OptionGroup):
     """Of which robot."""
 
     panel = o.MODEL
-    parameters: Annotated[
-        Path | None, typer.Option(help="Parameters: a .json or .csv that casid wrote, or .npy; with their joint terms.")
-    ] = None
-    terms: Annotated[
-        str, typer.Option(metavar="NAME,...", help="Joint terms; default: those of the parameters or of the file.")
-    ] = ""
-    payload: Annotated[
-        str | None, typer.Option(metavar="MASS,CX,CY,CZ[,IXX,...]", help="A body at --frame: kg, m, kg.m^2.")
-    ] = None
-    frame: Annotated[str | None, typer.Option(help="Frame of the payload and the operational space.")] = None
+    parameters: Path | None = o.option(
+        None, "Parameters: a .json or .csv that casid wrote, or .npy; with their joint terms."
+    )
+    terms: str = o.option("", "Joint terms; default: those of the parameters or of the file.", metavar="NAME,...")
+    payload: str | None = o.option(None, "A body at --frame: kg, m, kg.m^2.", metavar="MASS,CX,CY,CZ[,IXX,...]")
+    frame: str | None = o.option(None, "Frame of the payload and the operational space.")
 
     def chosen(self, robot: Robot, as_numbers: bool) -> tuple[Model, Parameters | None]:
         """The model with its joint terms, and the parameters that are written as numbers."""
@@ -75,20 +69,14 @@ class Target(o.OptionGroup):
     """Other targets than a folder of C code."""
 
     panel = "Other targets"
-    ros2: Annotated[
-        bool, typer.Option("--ros2", help="Write a colcon package: inverse_dynamics_solver plugin and a controller.")
-    ] = False
-    fmu: Annotated[
-        bool, typer.Option("--fmu", help="Write an FMU of the forward dynamics; --out is the .fmu file.")
-    ] = False
-    fmi: Annotated[int, typer.Option(help="--fmu: version of the interface, 2 or 3.")] = 3
-    online: Annotated[
-        str | None, typer.Option(metavar="robot|load", help="Write on-line identification of the robot or its load.")
-    ] = None
-    deviation: Annotated[
-        str | None, typer.Option(metavar="S[,S2,...]", help="--online: deviation of torques from the model's [N.m].")
-    ] = None
-    forgetting: Annotated[float, typer.Option(help="--online: weight that a new sample leaves to the old ones.")] = 1.0
+    ros2: bool = o.option(False, "Write a colcon package: inverse_dynamics_solver plugin and a controller.", "--ros2")
+    fmu: bool = o.option(False, "Write an FMU of the forward dynamics; --out is the .fmu file.", "--fmu")
+    fmi: int = o.option(3, "--fmu: version of the interface, 2 or 3.")
+    online: str | None = o.option(None, "Write on-line identification of the robot or its load.", metavar="robot|load")
+    deviation: str | None = o.option(
+        None, "--online: deviation of torques from the model's [N.m].", metavar="S[,S2,...]"
+    )
+    forgetting: float = o.option(1.0, "--online: weight that a new sample leaves to the old ones.")
 
 
 @o.grouped
@@ -183,9 +171,9 @@ def _export_estimator(
     """Write an on-line estimator of the robot or of its load."""
     import numpy as np
 
-    from casid.export._online import export_online
-    from casid.identification.loads._online_load import OnlineLoad
-    from casid.identification.online._estimator import Online
+    from casid.export import export_online
+    from casid.identification.loads import OnlineLoad
+    from casid.identification.online import Online
     from casid.inertia import to_standard
 
     kind = target.online

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from casid.cli._shared import announce_written, keeping, present, steps
+from casid.cli._shared import announce_written, present, steps
 from casid.errors import DatasetError
 
 if TYPE_CHECKING:
     from casid.description import Robot
+    from casid.drives import CommandRecording
 
 
 def from_commands(robot: Robot, recordings: Sequence[Path]) -> dict[Path, dict[str, Any] | None] | None:
@@ -23,7 +24,7 @@ def from_commands(robot: Robot, recordings: Sequence[Path]) -> dict[Path, dict[s
     DatasetError
         If some are and others are not, or what a log holds is left open.
     """
-    from casid.measurement._commands import has_commands_only
+    from casid.drives._recording import has_commands_only
     from casid.measurement._log import command_settings
 
     found: dict[Path, dict[str, Any] | None] = {}
@@ -39,9 +40,16 @@ def from_commands(robot: Robot, recordings: Sequence[Path]) -> dict[Path, dict[s
     return found or None
 
 
+def reader(settings: Mapping[str, Any]) -> Callable[[Path, Robot], CommandRecording] | None:
+    """What reads a recording with these settings; None where it is of another kind."""
+    from casid.drives import read_commands
+
+    return read_commands if "q_des" in settings.get("columns", {}) else None
+
+
 def _readable(path: Path, robot: Robot) -> bool:
     """Whether a recording reads as its names and its TOML say."""
-    from casid.output_error import read_commands
+    from casid.drives import read_commands
 
     try:
         read_commands(path, robot)
@@ -52,7 +60,7 @@ def _readable(path: Path, robot: Robot) -> bool:
 
 def identify_commands(
     robot: Robot, recordings: Mapping[Path, dict[str, Any] | None], files: Sequence[Path], folder: Path | None,
-    actuators: Sequence[Path] = (), profile: Sequence[str] = (), search: Path | None = None,
+    actuators: Sequence[Path] = (), profile: Sequence[str] = (),
 ) -> None:  # fmt: skip
     """Identify a robot by simulation, print the report, write files of the robot and of its servos.
 
@@ -62,17 +70,15 @@ def identify_commands(
         If recordings describe their servos differently.
     """
     from casid.description import write_robot
+    from casid.drives import Servo, identify_from_commands, read_commands, write_actuators, write_mjcf
+    from casid.drives._actuators import format_of
+    from casid.drives._mjcf import identified_robot
+    from casid.drives._servo import servo_from
     from casid.files._texts import read_toml
-    from casid.output_error import identify_from_commands, read_commands, write_actuators, write_mjcf
-    from casid.output_error._actuators import format_of
-    from casid.output_error._mjcf import identified_robot
-    from casid.output_error._servo import Servo, servo_from
     from casid.report import report_of
 
     for path in actuators:
         format_of(path)
-    if search is not None:
-        keeping(f"what the search has done is kept in {search}; the same command goes on from there")
     with steps() as progress:
         data = [read_commands(path, robot, settings) for path, settings in recordings.items()]
         described = {
@@ -83,7 +89,7 @@ def identify_commands(
         if len(set(map(repr, described.values()))) > 1:
             raise DatasetError(f"{', '.join(described)} describe the servos differently; say it alike in all of them")
         servo = next(iter(described.values()), Servo())
-        result = identify_from_commands(robot, data, servo, progress=progress, profile=profile, file=search)
+        result = identify_from_commands(robot, data, servo, progress=progress, profile=profile)
     present(report_of(result), folder)
     for path in (*files, *actuators):
         if path in actuators:
@@ -102,12 +108,12 @@ def excite_commands(
     rate: float,
 ) -> None:  # fmt: skip
     """Design position commands for the servos of a recording, print what they will tell, write them."""
+    from casid.drives import Servo, design_commands, identify_from_commands, read_commands
+    from casid.drives._servo import servo_from
     from casid.excitation import MotionLimits
     from casid.files._texts import read_toml
     from casid.files._write import write_files
-    from casid.motion._trajectory import trajectory_text
-    from casid.output_error import design_commands, identify_from_commands, read_commands
-    from casid.output_error._servo import Servo, servo_from
+    from casid.motion import trajectory_text
 
     limits = MotionLimits.of_robot(robot, share)
     described = recording.suffix == ".toml"

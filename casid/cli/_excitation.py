@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from casid.report import Report
 from dataclasses import dataclass, replace
 
+from casid._annexes import recordings
 from casid.cli import _options as o
-from casid.cli._commands import excite_commands
 from casid.cli._shared import INTERRUPTED, RobotArgument, announce_written, keeping, out_folder, present, refuse, shown
 from casid.files._words import comma_list, comma_numbers, number_list
 
@@ -26,26 +26,17 @@ from casid.files._words import comma_list, comma_numbers, number_list
 class Goal(o.OptionGroup):
     """What the motion is good for."""
 
-    criterion: Annotated[str, typer.Option(help="What to minimise: condition, d-optimal, a-optimal or largest-sd.")] = (
-        "condition"
+    criterion: str = o.option("condition", "What to minimise: condition, d-optimal, a-optimal or largest-sd.")
+    parameter: list[str] | None = o.option(
+        None, "For largest-sd: a base parameter that matters; may be repeated.", panel=o.ADVANCED
     )
-    parameter: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="For largest-sd: a base parameter that matters; may be repeated.", rich_help_panel=o.ADVANCED
-        ),
-    ] = None
-    terms: Annotated[str, typer.Option(help="Joint terms that are identified too, separated by commas.")] = (
-        "viscous,coulomb,offset"
+    terms: str = o.option("viscous,coulomb,offset", "Joint terms that are identified too, separated by commas.")
+    payload: bool = o.option(False, "Only a load on the last link is unknown.", "--payload")
+    position_commands: Path | None = o.option(
+        None,
+        "Design position commands for servos as in this recording of commands and encoders (or the toml about "
+        "it): they make the worst interval of gains, armature, friction and delay small; no torques assumed.",
     )
-    payload: Annotated[bool, typer.Option("--payload", help="Only a load on the last link is unknown.")] = False
-    position_commands: Annotated[
-        Path | None,
-        typer.Option(
-            help="Design position commands for servos as in this recording of commands and encoders (or the toml about "
-            "it): they make the worst interval of gains, armature, friction and delay small; no torques assumed."
-        ),
-    ] = None
 
 
 @dataclass(frozen=True)
@@ -53,18 +44,15 @@ class Motion(o.OptionGroup):
     """Kind of motion."""
 
     panel = "Motion"
-    basis: Annotated[str, typer.Option(help="Kind of motion: fourier, spline or poses.")] = "fourier"
-    duration: Annotated[float, typer.Option(help="Length of one period \\[s].")] = 20.0
-    harmonics: Annotated[int, typer.Option(help="Harmonics of the Fourier series.")] = 5
-    ramp: Annotated[float, typer.Option(min=0, help="Ramps from and to rest \\[s]; 0: none.")] = 0.0
-    rest: Annotated[bool, typer.Option("--rest", help="Begin and end at rest, without ramps.")] = False
-    home: Annotated[
-        str,
-        typer.Option(
-            metavar="Q,...", help="Pose in which the motion begins and ends at rest, a position a joint \\[rad]."
-        ),
-    ] = ""
-    poses: Annotated[int, typer.Option(min=1, help="Number of static poses, with --basis poses.")] = 50
+    basis: str = o.option("fourier", "Kind of motion: fourier, spline or poses.")
+    duration: float = o.option(20.0, "Length of one period \\[s].")
+    harmonics: int = o.option(5, "Harmonics of the Fourier series.")
+    ramp: float = o.option(0.0, "Ramps from and to rest \\[s]; 0: none.", min=0)
+    rest: bool = o.option(False, "Begin and end at rest, without ramps.", "--rest")
+    home: str = o.option(
+        "", "Pose in which the motion begins and ends at rest, a position a joint \\[rad].", metavar="Q,..."
+    )
+    poses: int = o.option(50, "Number of static poses, with --basis poses.", min=1)
 
 
 @dataclass(frozen=True)
@@ -72,21 +60,16 @@ class Bounds(o.OptionGroup):
     """What the motion keeps."""
 
     panel = "Limits of the motion"
-    limit_share: Annotated[float, typer.Option(help="Used share of the velocity and acceleration limits.")] = 1.0
-    collision: Annotated[bool, typer.Option(help="Keep the robot's capsules apart.")] = True
-    packages: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="DIR",
-            help="Folder of packages with a URDF's meshes, besides ROS_PACKAGE_PATH; may be repeated.",
-        ),
-    ] = None
-    torque: Annotated[bool, typer.Option(help="Keep torque limits, with the nominal parameters.")] = True
-    floor: Annotated[float | None, typer.Option(help="Smallest height of the link frames, base frame \\[m].")] = None
-    workspace: Annotated[
-        str,
-        typer.Option(metavar="AXIS=LOW:HIGH,...", help="Box of the link frames, base frame \\[m]: x=-0.5:0.8,z=0.05:"),
-    ] = ""
+    limit_share: float = o.option(1.0, "Used share of the velocity and acceleration limits.")
+    collision: bool = o.option(True, "Keep the robot's capsules apart.")
+    packages: list[Path] | None = o.option(
+        None, "Folder of packages with a URDF's meshes, besides ROS_PACKAGE_PATH; may be repeated.", metavar="DIR"
+    )
+    torque: bool = o.option(True, "Keep torque limits, with the nominal parameters.")
+    floor: float | None = o.option(None, "Smallest height of the link frames, base frame \\[m].")
+    workspace: str = o.option(
+        "", "Box of the link frames, base frame \\[m]: x=-0.5:0.8,z=0.05:", metavar="AXIS=LOW:HIGH,..."
+    )
 
 
 @dataclass(frozen=True)
@@ -94,16 +77,12 @@ class Search(o.OptionGroup):
     """How the motion is searched for."""
 
     panel = o.ADVANCED
-    samples: Annotated[int, typer.Option(min=2, help="Samples of the observation matrix.")] = 160
-    starts: Annotated[int, typer.Option(min=1, help="Number of random starts.")] = 1
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the first start.")] = 0
-    iterations: Annotated[
-        int, typer.Option(min=1, help="Iterations of each start; the same on every machine and under any load.")
-    ] = 300
-    time_limit: Annotated[
-        float, typer.Option(min=0.1, help="Last resort: seconds of each start; the best motion so far is kept.")
-    ] = 1800.0
-    evaluate: Annotated[Path | None, typer.Option(help="Only evaluate this trajectory (TOML).")] = None
+    samples: int = o.option(160, "Samples of the observation matrix.", min=2)
+    starts: int = o.option(1, "Number of random starts.", min=1)
+    seed: int = o.option(0, "Seed of the first start.", min=0)
+    iterations: int = o.option(300, "Iterations of each start; the same on every machine and under any load.", min=1)
+    time_limit: float = o.option(1800.0, "Last resort: seconds of each start; the best motion so far is kept.", min=0.1)
+    evaluate: Path | None = o.option(None, "Only evaluate this trajectory (TOML).")
 
 
 @dataclass(frozen=True)
@@ -111,8 +90,8 @@ class Output(o.OptionGroup):
     """Files."""
 
     panel = o.OUTPUT
-    out: Annotated[Path | None, typer.Option(help="Folder for the trajectory, pictures and an animation.")] = None
-    output_rate: Annotated[float, typer.Option(help="Rate of the CSV and ROS 2 files [Hz].")] = 100.0
+    out: Path | None = o.option(None, "Folder for the trajectory, pictures and an animation.")
+    output_rate: float = o.option(100.0, "Rate of the CSV and ROS 2 files [Hz].")
 
 
 @o.grouped
@@ -129,7 +108,7 @@ def excite(
     """Design a motion (or static poses) that makes identification accurate. Ctrl-C keeps the best so far."""
     from casid.excitation import DesignSettings
     from casid.files._write import write_files
-    from casid.motion._trajectory import read_trajectory
+    from casid.motion import read_trajectory
     from casid.report import report_of
 
     _refuse_unused(context, motion.basis, goal.payload, motion.rest)
@@ -141,10 +120,11 @@ def excite(
         unused = ("criterion", "parameter", "terms", "payload", "basis", "harmonics", "ramp", "rest", "poses")
         others = ("collision", "torque", "floor", "workspace", "home", "samples", "starts", "time_limit", "evaluate")
         refuse(context, (*unused, *others), "does not go with --position-commands")
-        excite_commands(
-            machine, goal.position_commands, motion.duration, bounds.limit_share, search.iterations, search.seed,
-            folder, output.output_rate,
-        )  # fmt: skip
+        for kind in recordings():
+            kind.excite_commands(
+                machine, goal.position_commands, motion.duration, bounds.limit_share, search.iterations, search.seed,
+                folder, output.output_rate,
+            )  # fmt: skip
         return
     machine = _with_capsules(machine, robot, bounds.packages or []) if bounds.collision else machine
     settings = DesignSettings(

@@ -26,12 +26,8 @@ class Fit(o.OptionGroup):
     """The model that is fitted."""
 
     panel = o.MODEL
-    drift: Annotated[
-        bool, typer.Option(help="Fit a change of offsets and Coulomb friction between the recordings.")
-    ] = True
-    terms: Annotated[
-        str | None, typer.Option(help="Joint terms, separated by commas. Default viscous,coulomb,offset.")
-    ] = None
+    drift: bool = o.option(True, "Fit a change of offsets and Coulomb friction between the recordings.")
+    terms: str | None = o.option(None, "Joint terms, separated by commas. Default viscous,coulomb,offset.")
     deadband: o.Deadband = None
     only: o.Only = None
 
@@ -46,10 +42,8 @@ class Fit(o.OptionGroup):
 class Result(o.OptionGroup):
     """Where the result goes."""
 
-    frame: Annotated[str | None, typer.Option(help="Frame of the robot for the result; default: the last on it.")] = (
-        None
-    )
-    out: Annotated[Path | None, typer.Option(help="Folder for payload.json.")] = None
+    frame: str | None = o.option(None, "Frame of the robot for the result; default: the last on it.")
+    out: Path | None = o.option(None, "Folder for payload.json.")
 
 
 @o.grouped
@@ -70,7 +64,7 @@ def payload(
     from casid.errors import DatasetError
     from casid.identification import load_model
     from casid.identification._identification import load_information, read_record
-    from casid.identification.loads._payload import payload as run
+    from casid.identification.loads import payload as run
     from casid.report import report_of
     from casid.report._loads import flange_of
 
@@ -83,6 +77,7 @@ def payload(
     folder = out_folder(result.out)
     settings = fit.settings([loaded] if without is None else [without, loaded], reading)
     machine = settings.robot(robot)
+    flange_of(machine, result.frame)  # refused before anything is read
     with steps() as progress:
         progress("reading", 0, 2)
         if identification is not None:
@@ -96,8 +91,7 @@ def payload(
             pair = [_prepared(path, settings, model) for path in (loaded, without)]
             found = run(model, *pair, drift=fit.drift)
         progress("payload", 2, 2)
-    frame, placement = flange_of(machine, result.frame)
-    present(report_of(found, frame=frame, placement=placement), folder)
+    present(report_of(found, robot=machine, frame=result.frame), folder)
 
 
 @o.grouped
@@ -110,7 +104,7 @@ def gains(
     reading: o.Reading,
 ) -> None:
     """Calibrate the drives' gains with a load of known mass."""
-    from casid.identification.loads._gains import gains as run
+    from casid.identification.loads import gains as run
     from casid.report import report_of
 
     settings = fit.settings([without, loaded], reading)

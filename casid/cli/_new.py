@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from casid._annexes import recordings
 from casid.cli import _options as o
 from casid.cli._shared import Group, RobotArgument, announce_written, console, present
 from casid.errors import DatasetError, ExportError
@@ -100,24 +101,20 @@ class Answered(o.OptionGroup):
     """What the user says where the log leaves it open."""
 
     panel = "What the log leaves open"
-    columns: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="SIGNAL=COLUMNS",
-            help="Columns of t, q, dq, q_des or tau: a name with *, numbers 2-7, or names with | between; tau=none "
-            "leaves torques or currents out. May be repeated.",
-        ),
-    ] = None
-    time_unit: Annotated[str, typer.Option(help="Unit of the time: s, ms, us or ns.")] = ""
-    angles: Annotated[str, typer.Option(help="Unit of the positions: rad or deg.")] = ""
-    torque_unit: Annotated[str, typer.Option(help="Unit of the torques: N.m, mN.m, kN.m.")] = ""
-    sampling_rate: Annotated[float | None, typer.Option(help="Of a log without time \\[Hz].")] = None
-    gains: Annotated[
-        str, typer.Option(help="Torque of one unit of the signal at each joint, e.g. drive gains \\[N.m/A].")
-    ] = ""
-    gear: Annotated[str, typer.Option(help="Gear ratio of each joint; --gains are torque constants then.")] = ""
-    reversed: Annotated[str, typer.Option(help="Joints whose torque has the other sign, e.g. 2,5; or none.")] = ""
-    as_is: Annotated[bool, typer.Option("--as-is", help="Take columns that the dynamics do not explain.")] = False
+    columns: list[str] | None = o.option(
+        None,
+        "Columns of t, q, dq, q_des or tau: a name with *, numbers 2-7, or names with | between; tau=none "
+        "leaves torques or currents out. May be repeated.",
+        metavar="SIGNAL=COLUMNS",
+    )
+    time_unit: str = o.option("", "Unit of the time: s, ms, us or ns.")
+    angles: str = o.option("", "Unit of the positions: rad or deg.")
+    torque_unit: str = o.option("", "Unit of the torques: N.m, mN.m, kN.m.")
+    sampling_rate: float | None = o.option(None, "Of a log without time \\[Hz].")
+    gains: str = o.option("", "Torque of one unit of the signal at each joint, e.g. drive gains \\[N.m/A].")
+    gear: str = o.option("", "Gear ratio of each joint; --gains are torque constants then.")
+    reversed: str = o.option("", "Joints whose torque has the other sign, e.g. 2,5; or none.")
+    as_is: bool = o.option(False, "Take columns that the dynamics do not explain.", "--as-is")
 
     def answers(self) -> Answers:
         """As `propose` takes them."""
@@ -157,7 +154,6 @@ def import_(
     """
     from casid.files._write import write_files
     from casid.measurement import check_against, propose, read_dataset
-    from casid.measurement._commands import read_commands
     from casid.report import report_of
 
     path = log.with_suffix(".toml") if out is None else out
@@ -177,8 +173,10 @@ def import_(
         console().print("\n".join(f"Open: {one.text}  ({one.option})" for one in found.questions), highlight=False)
         raise typer.Exit(2)
     announce_written(path.parent, write_files(path.parent, {path.name: found.toml(path.parent)}))
-    if "q_des" in found.settings.get("columns", {}):
-        read: object = read_commands(path, owner)
+    readers = [kind.reader(found.settings) for kind in recordings()]
+    reader = next((reader for reader in readers if reader is not None), None)
+    if reader is not None:
+        read: object = reader(path, owner)
     else:
         read = check_against(read_dataset(path), owner)
         for note in read.notes:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, cast, get_type_hints
 
 import typer
 
@@ -24,7 +23,11 @@ MODEL, READING, ROBOT_FILE, ADVANCED, OUTPUT = (
     "Model", "How the recording is read", "How the robot is read", "Advanced", "Output",
 )  # fmt: skip
 
-Deadband = Annotated[float | None, typer.Option(help="Speed below which the sign of a velocity counts as 0 \\[rad/s].")]
+T = TypeVar("T")
+Deadband = Annotated[
+    float | None,
+    typer.Option(help="Speed below which the sign of a velocity counts as 0 \\[rad/s].", rich_help_panel=MODEL),
+]
 Only = Annotated[
     str | None,
     typer.Option(metavar="JOINT,...", help="Use the torques of these joints only.", rich_help_panel=READING),
@@ -35,6 +38,23 @@ Share = Annotated[
         help="Allowed growth of the residual's norm for more plausible links, e.g. 0.005.", rich_help_panel=ADVANCED
     ),
 ]
+
+
+def option(default: T, text: str, *flags: str, **settings: Any) -> T:
+    """Option of an `OptionGroup`.
+
+    Parameters
+    ----------
+    default, text
+        Its value where it is not given, and its help.
+    flags
+        Its names, where they are not those of the field.
+    settings
+        Further ones of `typer.Option`; ``panel`` of the command's help, in place of the group's.
+    """
+    if "panel" in settings:
+        settings["rich_help_panel"] = settings.pop("panel")
+    return cast(T, field(default=default, metadata={"option": (flags, {"help": text, **settings})}))
 
 
 @dataclass(frozen=True)
@@ -59,17 +79,13 @@ class RobotOptions(OptionGroup):
     """How a robot's file is read."""
 
     panel = ROBOT_FILE
-    lock: Annotated[
-        str | None, typer.Option(metavar="JOINT,...", help="Joints that are fixed; joint=position, default 0.")
-    ] = None
-    gravity: Annotated[
-        str | None,
-        typer.Option(metavar="X,Y,Z", help="Acceleration of gravity in the base frame \\[m/s^2], or +x ... -z."),
-    ] = None
-    angle_tolerance: Annotated[
-        float | None,
-        typer.Option(help="Angles this near a multiple of pi/2 are rounded to it \\[rad]; 1e-5 for printed 1.5708."),
-    ] = None
+    lock: str | None = option(None, "Joints that are fixed; joint=position, default 0.", metavar="JOINT,...")
+    gravity: str | None = option(
+        None, "Acceleration of gravity in the base frame \\[m/s^2], or +x ... -z.", metavar="X,Y,Z"
+    )
+    angle_tolerance: float | None = option(
+        None, "Angles this near a multiple of pi/2 are rounded to it \\[rad]; 1e-5 for printed 1.5708."
+    )
 
     def robot(self, name: str) -> Robot:
         """The robot of this name or file."""
@@ -85,26 +101,17 @@ class RecordingOptions(OptionGroup):
     """How a recording is read and processed."""
 
     panel = READING
-    cutoff: Annotated[
-        str | None, typer.Option(help="Cut-off of the zero-phase low-pass filter [Hz]; 'auto' (default) or 'none'.")
-    ] = None
-    cutoff_torque: Annotated[
-        str | None, typer.Option(help="Cut-off for the torques [Hz]; 'same' (default) or 'none'.")
-    ] = None
-    order: Annotated[int | None, typer.Option(help="Order of the filter, default 4.")] = None
-    rate: Annotated[
-        float | None, typer.Option(help="Uniform grid [Hz]; default: only where time stamps are irregular.")
-    ] = None
-    velocity: Annotated[str | None, typer.Option(help="differentiate (default) or measured.")] = None
-    trim: Annotated[float | None, typer.Option(help="Seconds dropped at both ends, default 0.5.")] = None
-    every: Annotated[
-        str | None, typer.Option(help="Keep every so many samples; default: 'auto', from the cut-off.")
-    ] = None
-    delay: Annotated[
-        str | None,
-        typer.Option(metavar="SECONDS|auto", help="Lag of the torques; default: what held-out data prove, else 0."),
-    ] = None
-    tau: Annotated[str | None, typer.Option(help="Name of the torque array in the file.")] = None
+    cutoff: str | None = option(None, "Cut-off of the zero-phase low-pass filter [Hz]; 'auto' (default) or 'none'.")
+    cutoff_torque: str | None = option(None, "Cut-off for the torques [Hz]; 'same' (default) or 'none'.")
+    order: int | None = option(None, "Order of the filter, default 4.")
+    rate: float | None = option(None, "Uniform grid [Hz]; default: only where time stamps are irregular.")
+    velocity: str | None = option(None, "differentiate (default) or measured.")
+    trim: float | None = option(None, "Seconds dropped at both ends, default 0.5.")
+    every: str | None = option(None, "Keep every so many samples; default: 'auto', from the cut-off.")
+    delay: str | None = option(
+        None, "Lag of the torques; default: what held-out data prove, else 0.", metavar="SECONDS|auto"
+    )
+    tau: str | None = option(None, "Name of the torque array in the file.")
 
 
 @dataclass(frozen=True)
@@ -152,29 +159,19 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _options_in(group: type[OptionGroup]) -> list[inspect.Parameter]:
-    """Options of a group as parameters of a command, each in its panel."""
-    hints = get_type_hints(group, include_extras=True)
-    return [
-        inspect.Parameter(
-            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default,
-            annotation=_in_panel(hints[field.name], _owner(group, field.name).panel),
-        )
-        for field in fields(group)
-    ]  # fmt: skip
-
-
-def _owner(group: type[OptionGroup], name: str) -> type[OptionGroup]:
-    """The class that declares an option."""
-    return next(kind for kind in group.__mro__ if name in vars(kind).get("__annotations__", {}))
-
-
-def _in_panel(annotation: Any, panel: str) -> Any:
-    """The option, listed in a panel of the command's help unless it names one."""
-    kind, option = get_args(annotation)
-    if option.rich_help_panel is None and panel:
-        option = copy(option)
-        option.rich_help_panel = panel
-    return Annotated[kind, option]
+    """Options of a group as parameters of a command, each in the panel that it or its class names."""
+    hints, made = get_type_hints(group, include_extras=True), []
+    for one in fields(group):
+        owner = next(kind for kind in group.__mro__ if one.name in vars(kind).get("__annotations__", {}))
+        annotation, stated = hints[one.name], one.metadata.get("option")
+        if stated is not None:
+            flags, settings = stated
+            annotation = Annotated[
+                annotation, typer.Option(*flags, **{"rich_help_panel": owner.panel or None, **settings})
+            ]
+        kind = inspect.Parameter.KEYWORD_ONLY
+        made.append(inspect.Parameter(one.name, kind, default=one.default, annotation=annotation))
+    return made
 
 
 @dataclass

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
+from casid._annexes import recordings
 from casid.cli import _options as o
-from casid.cli._commands import from_commands, identify_commands
 from casid.cli._shared import (
     ENDINGS,
     RobotArgument,
@@ -36,29 +36,21 @@ class Modelled(o.OptionGroup):
     """The model that is identified."""
 
     panel = o.MODEL
-    terms: Annotated[
-        str | None,
-        typer.Option(
-            help="Joint terms, separated by commas; name@joint for one joint. Default viscous,coulomb,offset,rotor and "
-            "those of motors that turn several joints."
-        ),
-    ] = None
-    friction: Annotated[
-        str | None,
-        typer.Option(
-            help="static (default: chosen by cross-validation, linear in doubt and with --terms), auto (from laws with "
-            "memory too), linear, or a law such as stribeck."
-        ),
-    ] = None
-    total_mass: Annotated[str | None, typer.Option(metavar="LOW:HIGH", help="Mass of all moving links \\[kg].")] = None
-    bounds: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=LOW:HIGH", help="Bounds of a parameter, e.g. m7=0:3 or fc2=0:20; may be repeated."),
-    ] = None
-    method: Annotated[
-        str | None,
-        typer.Option(help="WLS (default), OLS, IRLS, or ML: maximum likelihood, positions noisy too."),
-    ] = None
+    terms: str | None = o.option(
+        None,
+        "Joint terms, separated by commas; name@joint for one joint. Default viscous,coulomb,offset,rotor and "
+        "those of motors that turn several joints.",
+    )
+    friction: str | None = o.option(
+        None,
+        "static (default: chosen by cross-validation, linear in doubt and with --terms), auto (from laws with "
+        "memory too), linear, or a law such as stribeck.",
+    )
+    total_mass: str | None = o.option(None, "Mass of all moving links \\[kg].", metavar="LOW:HIGH")
+    bounds: list[str] | None = o.option(
+        None, "Bounds of a parameter, e.g. m7=0:3 or fc2=0:20; may be repeated.", metavar="NAME=LOW:HIGH"
+    )
+    method: str | None = o.option(None, "WLS (default), OLS, IRLS, or ML: maximum likelihood, positions noisy too.")
     deadband: o.Deadband = None
     only: o.Only = None
 
@@ -68,33 +60,22 @@ class Choices(o.OptionGroup):
     """Choice of the physically consistent parameters, and what is checked."""
 
     panel = o.ADVANCED
-    consistency: Annotated[str, typer.Option(help="full, or semi (no triangle inequality).")] = "full"
-    constraints: Annotated[
-        Path | None,
-        typer.Option(help="A .py file with a function 'constraints(variables)'; default: the robot's bounds."),
-    ] = None
-    prior: Annotated[float, typer.Option(help="Weight of the distance from the robot's nominal bodies.")] = 0.0
-    believable: Annotated[
-        bool, typer.Option(help="Of all parameters that explain the data as well, take the most plausible.")
-    ] = True
+    consistency: str = o.option("full", "full, or semi (no triangle inequality).")
+    constraints: Path | None = o.option(
+        None, "A .py file with a function 'constraints(variables)'; default: the robot's bounds."
+    )
+    prior: float = o.option(0.0, "Weight of the distance from the robot's nominal bodies.")
+    believable: bool = o.option(True, "Of all parameters that explain the data as well, take the most plausible.")
     share: o.Share = None
-    intervals: Annotated[
-        bool, typer.Option("--intervals", help="Also prove between which ends each link's mass lies.")
-    ] = False
-    folds: Annotated[int, typer.Option(min=0, help="Parts of the motion held out in turn, two or more; 0: none.")] = 4
-    verdict: Annotated[bool, typer.Option(help="Look for what the recording says against the robot's file.")] = True
-    quick: Annotated[bool, typer.Option("--quick", help="Parameters alone: nothing held out, no verdict.")] = False
-    profile: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Of recordings of commands: also the interval of this unknown (armature, 'armature elbow', all) by "
-            "optimising the others again along it. May be repeated."
-        ),
-    ] = None
-    search: Annotated[
-        Path | None,
-        typer.Option(help="Of recordings of commands: JSON-lines file of the search; an interrupted one goes on."),
-    ] = None
+    intervals: bool = o.option(False, "Also prove between which ends each link's mass lies.", "--intervals")
+    folds: int = o.option(4, "Parts of the motion held out in turn, two or more; 0: none.", min=0)
+    verdict: bool = o.option(True, "Look for what the recording says against the robot's file.")
+    quick: bool = o.option(False, "Parameters alone: nothing held out, no verdict.", "--quick")
+    profile: list[str] | None = o.option(
+        None,
+        "Of recordings of commands: also the interval of this unknown (armature, 'armature elbow', all) by "
+        "optimising the others again along it. May be repeated.",
+    )
 
     def checks(self) -> Checks:
         """What is examined beside the fit."""
@@ -108,18 +89,16 @@ class Output(o.OptionGroup):
     """Files of the identified robot."""
 
     panel = o.OUTPUT
-    out: Annotated[Path | None, typer.Option(help="Folder for the report, tables and pictures.")] = None
-    urdf: Annotated[Path | None, typer.Option(help="Write the identified robot to this URDF.")] = None
-    mjcf: Annotated[Path | None, typer.Option(help="Write the identified robot to this MJCF file (.xml).")] = None
-    sdf: Annotated[Path | None, typer.Option(help="Write the identified robot to this SDF file.")] = None
-    toml: Annotated[Path | None, typer.Option(help="Write the identified robot to this TOML file.")] = None
-    actuators: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="Write the servos found from commands; the ending is the format: .usda, .isaac.json, .pace.yaml, "
-            ".mjlab.yaml, .bam.json, .ranges.json. May be repeated."
-        ),
-    ] = None
+    out: Path | None = o.option(None, "Folder for the report, tables and pictures.")
+    urdf: Path | None = o.option(None, "Write the identified robot to this URDF.")
+    mjcf: Path | None = o.option(None, "Write the identified robot to this MJCF file (.xml).")
+    sdf: Path | None = o.option(None, "Write the identified robot to this SDF file.")
+    toml: Path | None = o.option(None, "Write the identified robot to this TOML file.")
+    actuators: list[Path] | None = o.option(
+        None,
+        "Write the servos found from commands; the ending is the format: .usda, .isaac.json, .pace.yaml, "
+        ".mjlab.yaml, .bam.json, .ranges.json. May be repeated.",
+    )
 
     def robots(self) -> list[Path]:
         """Robot files to write, checked."""
@@ -173,13 +152,12 @@ def identify(
     _refuse_repeated(recording)
     settings = o.Settings.merged(recording, **modelled.given(), **reading.given())
     loaded, given = settings.robot(robot), settings.given
-    commanded = None if reading.tau is not None else from_commands(loaded, recording)
-    if commanded is not None:
-        identify_commands(
-            loaded, commanded, files, folder, output.actuators or (), choices.profile or (), choices.search
-        )
-        return
-    refuse(context, ("actuators", "profile", "search"), "needs recordings of commands without torques")
+    for kind in recordings() if reading.tau is None else ():
+        commanded = kind.from_commands(loaded, recording)
+        if commanded is not None:
+            kind.identify_commands(loaded, commanded, files, folder, output.actuators or (), choices.profile or ())
+            return
+    refuse(context, ("actuators", "profile"), "needs recordings of commands without torques")
     with steps() as progress:
         data = [settings.recording(path, loaded) for path in recording]
         result = run(
@@ -282,7 +260,7 @@ def check(
 
     The repair keeps the base parameters, and with them the dynamics, wherever a consistent set has them.
     """
-    from casid.identification.repair._check import check_file
+    from casid.identification.repair import check_file
     from casid.report import report_of
 
     folder = out_folder(out)
@@ -308,14 +286,14 @@ def reverse_engineer(
     friction: Annotated[
         str, typer.Option(help="Law fitted to the torques that the coefficients do not explain.")
     ] = "sigmoid",
-    largest_sd: Annotated[
-        float, typer.Option(help="Coefficients with a larger standard deviation are left out [%].")
-    ] = 30.0,
     *,
     reading: o.Reading,
     out: Annotated[Path | None, typer.Option(help="Folder for solution.json, identification.json and tables.")] = None,
 ) -> None:
-    """Find feasible links from a controller's mass matrices and gravity torques, and friction from a recording."""
+    """Find feasible links from a controller's mass matrices and gravity torques, and friction from a recording.
+
+    Every number counts by the error that it shows; of all links that explain them as well the most plausible are taken.
+    """
     from casid.files._texts import json_bytes
     from casid.files._write import write_files
     from casid.identification import reverse_engineered
@@ -323,8 +301,6 @@ def reverse_engineer(
 
     if recording is None:
         refuse(context, ("friction", *o.OF_RECORDINGS), "needs a RECORDING")
-    if not largest_sd > 0:
-        raise typer.BadParameter(f"--largest-sd: expected a positive percentage, got {largest_sd}")
     folder = out_folder(out)
     settings = o.Settings.merged([] if recording is None else [recording], **reading.given())
     settings = settings if recording is None else settings.of(recording)
@@ -332,7 +308,7 @@ def reverse_engineer(
     arrays = _controller_samples(samples)
     data = None if recording is None else settings.recording(recording, loaded)
     result = reverse_engineered(
-        loaded, arrays["q"], arrays.get("M"), arrays["g"], data, gravity=None, friction=friction, largest_sd=largest_sd,
+        loaded, arrays["q"], arrays.get("M"), arrays["g"], data, gravity=None, friction=friction,
         processing=settings.processing(),
     )  # fmt: skip
     screen, estimate = console(), result.estimate
@@ -340,11 +316,13 @@ def reverse_engineer(
         rest = "the recording determines the rest" if recording else "only what gravity depends on is determined"
         typer.echo(f"note: no mass matrices 'M': {rest}", err=True)
     screen.print(
-        f"{estimate.rank} coefficients, {int(estimate.reliable(largest_sd).sum())} reliable; condition number "
-        f"{estimate.condition_number:.4g}, relative error {estimate.relative_error:.4g} %",
+        f"{estimate.rank} coefficients; condition number {estimate.condition_number:.4g}, relative error "
+        f"{estimate.relative_error:.4g} %",
         highlight=False,
     )
-    reports = [report_of(result.solution)]
+    for finding in result.findings:
+        typer.echo(f"WRONG: {finding.text}", err=True)
+    reports = [report_of(result)]
     if result.validation is not None:
         reports.append(report_of(result.validation, joints=[joint.name for joint in loaded.joints]))
     for report in reports:

@@ -14,9 +14,9 @@ from casid.errors import DatasetError
 from casid.files._words import assignments, comma_numbers
 
 if TYPE_CHECKING:
-    from casid.control._controller import Controller
+    from casid.control import Controller
     from casid.description import Robot
-    from casid.motion._references import Follow, Sine
+    from casid.motion import Follow, Sine
     from casid.simulation import Plant
     from casid.simulation.integrators._integrator import Integrator
 
@@ -26,17 +26,14 @@ class Reference(o.OptionGroup):
     """Motion to follow."""
 
     panel = "Motion"
-    trajectory: Annotated[
-        Path | None, typer.Option(help="Motion to follow (TOML of `casid excite`); default: sines.")
-    ] = None
-    duration: Annotated[float | None, typer.Option(help="Seconds; default: the motion's, at most 10 of sines.")] = None
-    amplitude: Annotated[float, typer.Option(help="Of the sines, lowest to highest point \\[rad or m].")] = 0.5
-    frequency: Annotated[float, typer.Option(help="Of the first joint's sine [Hz]; of the last: twice.")] = 0.25
+    trajectory: Path | None = o.option(None, "Motion to follow (TOML of `casid excite`); default: sines.")
+    duration: float | None = o.option(None, "Seconds; default: the motion's, at most 10 of sines.")
+    amplitude: float = o.option(0.5, "Of the sines, lowest to highest point \\[rad or m].")
+    frequency: float = o.option(0.25, "Of the first joint's sine [Hz]; of the last: twice.")
 
     def followed(self, robot: Robot) -> Follow | Sine:
         """The reference of a robot."""
-        from casid.motion._references import Follow, Sine
-        from casid.motion._trajectory import read_trajectory
+        from casid.motion import Follow, Sine, read_trajectory
 
         if self.trajectory is not None:
             return Follow(read_trajectory(self.trajectory))
@@ -49,30 +46,23 @@ class Simulated(o.OptionGroup):
     """The simulated robot and its sensors."""
 
     panel = "Simulated robot"
-    parameters: Annotated[
-        Path | None,
-        typer.Option(help="Parameters and joint terms of the robot (.json, .csv, .npy); default: its description's."),
-    ] = None
-    term_values: Annotated[
-        str,
-        typer.Option(
-            metavar="TERM=VALUE,...",
-            help="Joint terms instead of the description's, of all joints or of one: viscous=0.5,viscous@joint6=0.1.",
-        ),
-    ] = ""
-    noise: Annotated[
-        str, typer.Option(metavar="Q,DQ,TAU", help="Standard deviations of the sensors \\[rad, rad/s, N.m].")
-    ] = "0,0,0"
-    seed: Annotated[int, typer.Option(min=0, help="Of the sensors' errors.")] = 0
-    exact: Annotated[bool, typer.Option("--exact", help="Exact dry friction with sticking (dormand-prince).")] = False
-    wall: Annotated[
-        str,
-        typer.Option(
-            metavar="X,Y,Z,NX,NY,NZ,K,D",
-            help="A compliant wall that --frame meets: a point, its normal, stiffness \\[N/m], damping \\[N.s/m].",
-        ),
-    ] = ""
-    smooth: Annotated[float, typer.Option(help="Speed at which smooth dry friction is reached \\[rad/s].")] = 1e-2
+    parameters: Path | None = o.option(
+        None, "Parameters and joint terms of the robot (.json, .csv, .npy); default: its description's."
+    )
+    term_values: str = o.option(
+        "",
+        "Joint terms instead of the description's, of all joints or of one: viscous=0.5,viscous@joint6=0.1.",
+        metavar="TERM=VALUE,...",
+    )
+    noise: str = o.option("0,0,0", "Standard deviations of the sensors \\[rad, rad/s, N.m].", metavar="Q,DQ,TAU")
+    seed: int = o.option(0, "Of the sensors' errors.", min=0)
+    exact: bool = o.option(False, "Exact dry friction with sticking (dormand-prince).", "--exact")
+    wall: str = o.option(
+        "",
+        "A compliant wall that --frame meets: a point, its normal, stiffness \\[N/m], damping \\[N.s/m].",
+        metavar="X,Y,Z,NX,NY,NZ,K,D",
+    )
+    smooth: float = o.option(1e-2, "Speed at which smooth dry friction is reached \\[rad/s].")
 
     def plant(self, robot: Robot, frame: str | None = None) -> Plant:
         """The robot with its joint terms, its friction, and the wall that a frame meets."""
@@ -109,25 +99,19 @@ class Control(o.OptionGroup):
     """The controller."""
 
     panel = "Controller"
-    controller: Annotated[
-        str,
-        typer.Option(
-            help="passive, pd, pd-gravity, feed-forward, computed-torque, operational-space, "
-            "velocity-operational-space or impedance."
-        ),
-    ] = "computed-torque"
-    believed: Annotated[
-        Path | None, typer.Option(help="Parameters in the controller's model; default: those of the robot's links.")
-    ] = None
-    bandwidth: Annotated[float, typer.Option(help="Of the controller's error \\[rad/s].")] = 10.0
-    kp: Annotated[str | None, typer.Option(metavar="NUMBER,...", help="Proportional gains instead.")] = None
-    kd: Annotated[str | None, typer.Option(metavar="NUMBER,...", help="Derivative gains instead.")] = None
-    frame: Annotated[
-        str | None, typer.Option(help="Frame that is controlled, or meets the wall; default: the flange.")
-    ] = None
-    control_rate: Annotated[float, typer.Option(help="Samples of the controller a second [Hz].")] = 1000.0
-    control_delay: Annotated[float, typer.Option(help="From a sample to its torque \\[s].")] = 0.0
-    limits: Annotated[bool, typer.Option(help="Cut torques off at the robot's limits.")] = True
+    controller: str = o.option(
+        "computed-torque",
+        "passive, pd, pd-gravity, feed-forward, computed-torque, operational-space, "
+        "velocity-operational-space or impedance.",
+    )
+    believed: Path | None = o.option(None, "Parameters in the controller's model; default: those of the robot's links.")
+    bandwidth: float = o.option(10.0, "Of the controller's error \\[rad/s].")
+    kp: str | None = o.option(None, "Proportional gains instead.", metavar="NUMBER,...")
+    kd: str | None = o.option(None, "Derivative gains instead.", metavar="NUMBER,...")
+    frame: str | None = o.option(None, "Frame that is controlled, or meets the wall; default: the flange.")
+    control_rate: float = o.option(1000.0, "Samples of the controller a second [Hz].")
+    control_delay: float = o.option(0.0, "From a sample to its torque \\[s].")
+    limits: bool = o.option(True, "Cut torques off at the robot's limits.")
 
     def law(self, robot: Robot, plant: Plant, reference: Follow | Sine) -> Controller:
         """The controller of a plant."""
@@ -154,13 +138,10 @@ class Integration(o.OptionGroup):
     """Numerical integration."""
 
     panel = o.ADVANCED
-    integrator: Annotated[
-        str | None,
-        typer.Option(help="runge-kutta, euler, dormand-prince, cvodes, idas; default: as friction needs."),
-    ] = None
-    step: Annotated[
-        float | None, typer.Option(help="Step \\[s] of runge-kutta (default) and euler, tolerance of the others.")
-    ] = None
+    integrator: str | None = o.option(
+        None, "runge-kutta, euler, dormand-prince, cvodes, idas; default: as friction needs."
+    )
+    step: float | None = o.option(None, "Step \\[s] of runge-kutta (default) and euler, tolerance of the others.")
 
     def chosen(self, exact: bool) -> Integrator | None:
         """The integrator; None: as the plant's friction needs."""

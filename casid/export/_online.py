@@ -13,12 +13,15 @@ from numpy.typing import ArrayLike, NDArray
 from casid.codegen._source import CFunction, check_identifier, scalar_source
 from casid.errors import ExportError
 from casid.export._directory import ExportedDirectory
+from casid.export._robot import described, folded, numbered
+from casid.export._texts import comment
 from casid.files._write import check_target, write_directory
 from casid.identification.loads._online_load import OnlineLoad
 from casid.identification.online import Online
 from casid.identification.online._samples import LARGEST, SILENT, regressor_rows
 from casid.inertia._parameters import STANDARD_NAMES
 from casid.inertia.entropic._estimate import FIRST, KEPT, SLOW, SMALLEST, STEEPEST, WARM, Plausible
+from casid.version import __version__
 
 Array = NDArray[np.float64]
 
@@ -27,12 +30,13 @@ _PARTS = "online_filter.h", "online_core.h"
 #: The self-test: samples, steps of the estimate, and by how much of the largest parameter it may differ from Python's.
 _SAMPLES, _ITERATIONS, _AGREEMENT = 60, 100, 1e-5
 _STRUCT = """
-/* {words} */
 typedef struct {{
     double x[{nx}];             /* {unknowns} */
-    double suboptimality;       /* proven: no physical x has an objective smaller by more than this */
+    double suboptimality;       /* proven: no physical x has an objective smaller by more than this; or infinite */
     int iterations;             /* Newton steps of the last estimate */
     double R[{nr}][{nr}], rho[{nr}], rest, count; /* information: |rho - R p|^2 + rest */
+    double weight, decrease;    /* of the divergence on a central path that was cut short (0: none), its last factor */
+    int stage, used, tried;     /* Newton steps at this weight, along the path, and since then without a proof */
     double slope0[{nl}][10], logdet0[{nl}];
     double A[{nr}][{nx}], H0[{nx}][{nx}], H[{nx}][{nx}], trial[{nx}];
 }} {name}_state;
@@ -43,8 +47,9 @@ void {name}_init({name}_state *s);
    0: done; 1: a number is not finite or too large to be measured, and the state is as it was. */
 int {name}_update(
     {name}_state *s, const double q[{n}], const double dq[{n}], const double ddq[{n}], const double tau[{n}]);
-/* Physically consistent parameters of all that was seen, into s->x, from the last estimate on; physical after any
-   number of iterations. 0: done; 2: stopped by rounding, x is physical. */
+/* Physically consistent parameters of all that was seen, into s->x, in so many Newton steps at most.
+   0: converged. 1: not converged: x is physical, but not yet the estimate (s->suboptimality says by how much, where it
+   is finite); the next call goes on from there, with the samples that have come since. 2: stopped by rounding. */
 int {name}_estimate({name}_state *s, int iterations);
 """
 
@@ -82,10 +87,11 @@ def export_online(
     function = CFunction(rows, f"{prefix}_rows")
     sizes = {
         "n": n, "nr": combine.shape[0], "nl": len(plausible.bodies), "nx": combine.shape[1], "name": prefix,
-        "words": words, "unknowns": ", ".join(names),
+        "unknowns": ", ".join(names),
     }  # fmt: skip
     guard = f"{prefix.upper()}_H"
-    header = f"#ifndef {guard}\n#define {guard}\n\n" + '#ifdef __cplusplus\nextern "C" {\n#endif\n'
+    header = comment([f"Written by casid {__version__}: {words}", "", *_notes(online, names)])
+    header += f"#ifndef {guard}\n#define {guard}\n\n" + '#ifdef __cplusplus\nextern "C" {\n#endif\n'
     header += _STRUCT.format(**sizes) + "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n"
     source = f'#include "{prefix}.h"\n\n#include <math.h>\n#include <string.h>\n\n'
     source += _declared_static(scalar_source([function], prefix), function)
@@ -102,6 +108,29 @@ def export_online(
     }
     write_directory(target, contents, overwrite=overwrite)
     return ExportedDirectory(target, tuple(contents), (function,))
+
+
+def _notes(online: Online | OnlineLoad, names: list[str]) -> list[str]:
+    """Paragraphs for the head of the header: what x is, in which frames and units, and what is folded in."""
+    model = online.model
+    robot, tail = model.robot, model.robot.links[-1].name
+    listed = ", ".join(f"[{i}] {name}" for i, name in enumerate(names))
+    frame = f"the frame of link '{tail}'" if isinstance(online, OnlineLoad) else "each link's own frame"
+    notes = [
+        *described(model),
+        f"x[{len(names)}]: {listed}. Of bodies in {frame}: L the inertia about its origin [kg.m^2], l = m c the first "
+        "moment [kg.m], m the mass [kg].",
+        f"q, dq, ddq, tau: in the order of the joints, {', '.join(joint.name for joint in robot.coordinates)}.",
+        f"Deviation of the torques from the model's: {numbered(1.0 / online.weights)} N.m (N). Forgetting: what a "
+        f"sample speaks about keeps the share {online.forgetting:g} of its weight (1: nothing is forgotten).",
+    ]
+    if isinstance(online, OnlineLoad):
+        notes += folded(model, online.parameters, "Parameters of the robot without the load")
+        notes.append(
+            "There is no detector of changes: after the load has changed, call _init, or let old samples be forgotten "
+            "(OnlineLoad of casid in Python detects changes)."
+        )
+    return notes
 
 
 def _robot_rows(online: Online) -> tuple[ca.Function, Array, list[str], str]:
@@ -202,8 +231,10 @@ int main(void) {{
         for (int j = 0; j < {n}; j++) q[j] = 0.001 * k * (j + 1);
         if ({prefix}_update(&state, q, dq, ddq, tau)) return 1;
     }}
-    {prefix}_estimate(&state, 20); /* outside of it, as often as wanted */
-    printf("%d steps, within %g of the optimum\\n", state.iterations, state.suboptimality);
+    int status = 1;
+    for (int call = 0; call < 50 && status == 1; call++) /* outside of it, as often as wanted; 1: it goes on */
+        status = {prefix}_estimate(&state, 20);
+    printf("%sconverged, within %g of the optimum\\n", status ? "not " : "", state.suboptimality);
     for (int i = 0; i < {count}; i++) printf("%.6g\\n", state.x[i]);
     return 0;
 }}

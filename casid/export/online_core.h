@@ -134,13 +134,16 @@ static double NAME(_first_weight)(const double *pull) {
 static double NAME(_leave)(STATE *s) {
     NAME(_restart)(s->x);
     s->suboptimality = HUGE_VAL;
+    s->used = s->tried = s->stage = 0;
+    s->decrease = FIRST;
     return NAME(_divergence)(s, s->x);
 }
 
 int NAME(_estimate)(STATE *s, int iterations) {
     double (*H0)[NX] = s->H0, (*H)[NX] = s->H, *x = s->x;
-    double weight = MU, decrease = FIRST; /* of the divergence: larger at the beginning of the central path */
-    int done, path = 0, since = 0;
+    /* Weight of the divergence: larger at the beginning of the central path. One that was cut short goes on there. */
+    int done, path = s->weight == HUGE_VAL ? 1 : s->weight > 0.0 ? 2 : 0, stuck = 0, sure = 0;
+    double weight = path == 2 ? s->weight : MU;
     for (int k = 0; k < NL; k++) {
         double L[4][4], W[4][4];
         NAME(_factor)(BODIES + 10 * k, L);
@@ -215,9 +218,12 @@ int NAME(_estimate)(STATE *s, int iterations) {
             sound &= sum > 0.0;
         }
         if (!sound) { /* rounding: x stays the physical point it was, or another way is taken */
-            if (path) return 2;
+            if (path) {
+                stuck = 1;
+                break;
+            }
             divergence = NAME(_leave)(s);
-            path = 1, since = done;
+            path = 1;
             continue;
         }
         for (int a = 0; a < NX; a++) {
@@ -237,15 +243,19 @@ int NAME(_estimate)(STATE *s, int iterations) {
         }
         decrement = decrement > 0.0 ? sqrt(decrement / weight) : 0.0;
         if (decrement < 1.0 && weight == MU) s->suboptimality = MU * (-decrement - log1p(-decrement));
-        if ((decrement < 1e-7 && weight == MU) || done == iterations) break;
+        sure = decrement < 1e-7 && weight == MU;
+        if (sure || done == iterations) break;
         for (int i = 0; i < NR; i++) {
             double sum = 0.0;
             for (int a = 0; a < NX; a++) sum += s->A[i][a] * move[a];
             curvature += sum * sum;
         }
-        if (done == WARM && !path && s->suboptimality == HUGE_VAL) { /* the last estimate was almost singular: another way */
+        s->stage++;
+        if (weight > MU)
+            s->used++;
+        else if (s->suboptimality == HUGE_VAL && s->tried++ >= WARM + s->used) { /* the last estimate was almost singular */
             divergence = NAME(_leave)(s);
-            path = 1, since = done;
+            path = 1;
             continue;
         }
         double length = 1.0, next = 0.0;
@@ -263,15 +273,24 @@ int NAME(_estimate)(STATE *s, int iterations) {
             }
             if (!found) length /= 2;
         }
-        if (!found) break;
+        if (!found) {
+            stuck = 1;
+            break;
+        }
         for (int a = 0; a < NX; a++) x[a] += length * move[a];
         divergence = next;
         if (decrement < 1.0 && weight > MU) {
-            decrease = done - since > SLOW ? fmax(sqrt(decrease), SMALLEST) : fmin(decrease * decrease, STEEPEST);
-            weight = fmax(weight / decrease, MU);
-            since = done;
+            s->decrease =
+                s->stage > SLOW ? fmax(sqrt(s->decrease), SMALLEST) : fmin(s->decrease * s->decrease, STEEPEST);
+            weight = fmax(weight / s->decrease, MU);
+            s->stage = 0;
         }
     }
     s->iterations = done;
-    return 0;
+    if (stuck || sure) {
+        s->weight = 0.0, s->used = s->tried = 0;
+        return s->suboptimality < HUGE_VAL ? 0 : 2;
+    }
+    s->weight = path == 1 ? HUGE_VAL : path == 2 ? weight : 0.0; /* of the path, which may not have begun */
+    return 1;
 }

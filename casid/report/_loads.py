@@ -12,12 +12,19 @@ from rich.table import Table
 
 from casid.description import Robot
 from casid.errors import RobotError
-from casid.identification.loads._gains import Gains
-from casid.identification.loads._payload import Payload
+from casid.identification.loads import Gains, Payload
 from casid.report._section import Report, ReportSection, report_of
-from casid.report._tables import PlainTable, summary_table
+from casid.report._tables import NAME, PlainTable, numbers, summary_table
 
 Array = NDArray[np.float64]
+
+
+def mounting(robot: Robot) -> tuple[str, Array]:
+    """Frame in which controllers take loads: ``tool0``, the flange as they have it (REP 199), or the flange."""
+    last = len(robot.links) - 1
+    named = [frame for frame in robot.frames if frame.joint == last and frame.name.endswith("tool0")]
+    frame = named[0] if named else robot.flange
+    return frame.name, np.asarray(frame.placement)
 
 
 def flange_of(robot: Robot, name: str | None = None) -> tuple[str, Array]:
@@ -44,41 +51,46 @@ class PayloadSection(ReportSection):
     Attributes
     ----------
     found : Payload
+    robot : Robot
     frame, placement : str, ndarray, shape (4, 4)
         Frame of the result and its placement in the last link, see `flange_of`.
     """
 
     found: Payload
+    robot: Robot
     frame: str
     placement: Array
+
+    def commands(self) -> dict[str, str]:
+        """Commands of controllers, each with the frame that it takes the load in, whatever the frame of the result."""
+        flange, placement = mounting(self.robot)
+        fields = self.found.controller_fields(placement)
+        return {f"{brand}, in {flange}": command for brand, command in fields.items()}
 
     def tables(self) -> Sequence[Table]:
         """Values with intervals, and the fields of controllers."""
         found = self.found
         mass, com, inertia = found.in_frame(self.placement)
-        table = PlainTable("Payload")
-        table.add_column("quantity", style="bold")
-        for column in ("value", "95 % interval"):
-            table.add_column(column, justify="right")
-        table.add_row("mass [kg]", f"{mass:.4f}", _interval(found.intervals["m"]))
+        values = [("mass [kg]", f"{mass:.4f}", _interval(found.intervals["m"]))]
         for axis, value in zip("xyz", found.com, strict=True):
             low, high = found.intervals[f"c{axis}"]
-            table.add_row(f"c{axis} [mm], link frame", f"{1e3 * value:.2f}", _interval((1e3 * low, 1e3 * high)))
+            values.append((f"c{axis} [mm], link frame", f"{1e3 * value:.2f}", _interval((1e3 * low, 1e3 * high))))
         for name, value in zip(("Lxx", "Lxy", "Lxz", "Lyy", "Lyz", "Lzz"), found.standard[:6], strict=True):
-            table.add_row(f"{name} [kg.m^2], link frame", f"{value:.5f}", _interval(found.intervals[name]))
+            values.append((f"{name} [kg.m^2], link frame", f"{value:.5f}", _interval(found.intervals[name])))
+        table = PlainTable("Payload", {"quantity": NAME} | numbers("value", "95 % interval"), values)
         rows = [
             (f"centre of mass in {self.frame}", f"{', '.join(f'{1e3 * c:.2f}' for c in com)} mm"),
             ("principal moments", ", ".join(f"{value:.3e}" for value in np.linalg.eigvalsh(inertia)) + " kg.m^2"),
             ("torque error", f"{found.error_without:.2f} % without the load, {found.error:.2f} % with it"),
             ("certificate", f"{found.solution.status}, relative gap {found.solution.gap:.1e}"),
-            *found.controller_fields(self.placement).items(),
+            *self.commands().items(),
             *(("note", note) for note in found.notes),
         ]
         return (table, summary_table("Controllers", rows))
 
     def record(self) -> Mapping[str, Any]:
         """All values."""
-        found = self.found
+        found, (flange, placement) = self.found, mounting(self.robot)
         mass, com, inertia = found.in_frame(self.placement)
         return {
             "frame": self.frame,
@@ -92,7 +104,7 @@ class PayloadSection(ReportSection):
             "drift": dict(found.drift),
             "relative_error": {"without_load": found.error_without, "with_load": found.error},
             "certified": found.solution.certified,
-            "controllers": found.controller_fields(self.placement),
+            "controllers": {"frame": flange, **found.controller_fields(placement)},
             "notes": list(found.notes),
         }
 
@@ -106,14 +118,12 @@ class GainsSection(ReportSection):
 
     def tables(self) -> Sequence[Table]:
         """One row for each joint, and a summary."""
-        found, table = self.found, PlainTable("Drive gains")
-        table.add_column("joint", style="bold")
-        for column in ("factor", "sd"):
-            table.add_column(column, justify="right")
-        for name, value, sd in zip(self.joints, found.joints, found.sd, strict=True):
-            table.add_row(
-                name, "not determined" if np.isnan(value) else f"{value:.4f}", "" if np.isnan(sd) else f"{sd:.4f}"
-            )
+        found = self.found
+        factors = [
+            (name, "not determined" if np.isnan(value) else f"{value:.4f}", "" if np.isnan(sd) else f"{sd:.4f}")
+            for name, value, sd in zip(self.joints, found.joints, found.sd, strict=True)
+        ]
+        table = PlainTable("Drive gains", {"joint": NAME} | numbers("factor", "sd"), factors)
         common = f"torques times {found.common:.4f}, 95 %: {found.interval[0]:.4f} to {found.interval[1]:.4f}"
         known = np.isfinite(found.joints)
         own = ", ".join(f"{g:.4f}" if here else "-" for g, here in zip(found.joints, known, strict=True))
@@ -129,8 +139,8 @@ class GainsSection(ReportSection):
 
 
 @report_of.register(Payload)
-def _of_payload(found: Payload, frame: str, placement: Array) -> Report:
-    return Report("Payload", (PayloadSection(found, frame, placement),), json="payload.json")
+def _of_payload(found: Payload, robot: Robot, frame: str | None = None) -> Report:
+    return Report("Payload", (PayloadSection(found, robot, *flange_of(robot, frame)),), json="payload.json")
 
 
 @report_of.register(Gains)

@@ -12,17 +12,17 @@ from matplotlib.figure import Figure
 from rich.table import Table
 
 from casid.description._document import robot_reference
+from casid.drives import CommandIdentification, CommandRecording
+from casid.drives._servo import UNITS
+from casid.drives._statistics import Estimate
+from casid.drives._verdict import CommandFinding
 from casid.errors import DatasetError
 from casid.inertia._parameter_files import parameter_record
 from casid.measurement import Dataset
-from casid.output_error import CommandIdentification, CommandRecording
-from casid.output_error._servo import UNITS
-from casid.output_error._statistics import Estimate
-from casid.output_error._verdict import CommandFinding
 from casid.report._excitation import skeleton_gif
 from casid.report._section import Report, ReportSection, report_of
 from casid.report._style import BLUE, GREEN, INK, MUTED, ORANGE, RED, new_figure, set_title, tidy
-from casid.report._tables import PlainTable, summary_table
+from casid.report._tables import NAME, PlainTable, numbers, summary_table, texts
 from casid.report.viewer import Page
 from casid.simulation import Simulation
 from casid.version import __version__
@@ -37,18 +37,16 @@ class MotionSection(ReportSection):
     def tables(self) -> Sequence[Table]:
         """One row for each joint."""
         simulation = self.simulation
-        table = PlainTable(f"{simulation.plant.model.robot.name}: {simulation.end}")
-        table.add_column("joint")
-        for column in ("largest error", "rms error", "largest speed", "largest torque", "rms torque"):
-            table.add_column(column, justify="right")
-        error = simulation.tracking_error
-        for k, joint in enumerate(simulation.plant.model.robot.coordinates):
-            values = (
-                np.abs(error[:, k]).max(), np.sqrt(np.mean(error[:, k] ** 2)), np.abs(simulation.dq[:, k]).max(),
-                np.abs(simulation.tau[:, k]).max(), np.sqrt(np.mean(simulation.tau[:, k] ** 2)),
-            )  # fmt: skip
-            table.add_row(joint.name, *(f"{value:.4g}" for value in values))
-        return (table,)
+        robot, error, tau = simulation.plant.model.robot, simulation.tracking_error, simulation.tau
+        values = {
+            "largest error": np.abs(error).max(axis=0),
+            "rms error": np.sqrt(np.mean(error**2, axis=0)),
+            "largest speed": np.abs(simulation.dq).max(axis=0),
+            "largest torque": np.abs(tau).max(axis=0),
+            "rms torque": np.sqrt(np.mean(tau**2, axis=0)),
+        }
+        rows = [(j.name, *(f"{value[k]:.4g}" for value in values.values())) for k, j in enumerate(robot.coordinates)]
+        return (PlainTable(f"{robot.name}: {simulation.end}", {"joint": NAME} | numbers(*values), rows),)
 
     def record(self) -> Mapping[str, Any]:
         """End of the simulation, parameters of the plant, errors of each joint."""
@@ -235,15 +233,14 @@ class CommandSection(ReportSection):
         """One row a joint, one column an attribute; what is known is not repeated."""
         found = self.found
         attributes = [a for a in UNITS if any(e.attribute == a and e.joint >= 0 for e in found.estimates)]
-        table = PlainTable("Parameters with half widths of their 95 % intervals; in brackets: not determined")
-        table.add_column("joint", style="bold", no_wrap=True)
-        for name in attributes:
-            table.add_column(f"{name} {UNITS[name] and f'[{UNITS[name]}]'}".strip(), justify="right", no_wrap=True)
+        heads = (f"{name} {UNITS[name] and f'[{UNITS[name]}]'}".strip() for name in attributes)
         cells = {(e.attribute, e.joint): _value(e) for e in found.estimates}
-        for k, joint in enumerate(found.robot.coordinates):
-            table.add_row(joint.name, *(cells.get((name, k), "") for name in attributes))
-        table.note("; ".join(_remarks(found)))
-        return table
+        rows = [
+            (joint.name, *(cells.get((name, k), "") for name in attributes))
+            for k, joint in enumerate(found.robot.coordinates)
+        ]
+        title = "Parameters with half widths of their 95 % intervals; in brackets: not determined"
+        return PlainTable(title, {"joint": NAME} | numbers(*heads), rows, "; ".join(_remarks(found)))
 
     def record(self) -> Mapping[str, Any]:
         """All numbers."""
@@ -263,11 +260,14 @@ class CommandSection(ReportSection):
         page.heading("Parameters")
         rows = [(e.name, f"{e.value:.4g}", f"[{e.low:.4g}, {e.high:.4g}]" if e.determined else "open", e.unit, e.words)
                 for e in found.estimates]  # fmt: skip
-        page.table(("parameter", "value", "95 % interval", "unit", "what the data tell"), rows)
+        columns = {"parameter": NAME} | numbers("value", "95 % interval") | texts("unit", "what the data tell")
+        page.table(PlainTable("Parameters", columns, rows))
         if found.profiles:
             page.heading("Profiles: all others optimised again")
             lines = [(one.name, f"{one.value:.4g}", one.unit, one.words) for one in found.profiles]
-            page.table(("parameter", "value", "unit", "interval"), lines)
+            page.table(
+                PlainTable("Profiles", {"parameter": NAME} | numbers("value") | texts("unit", "interval"), lines)
+            )
 
     def _free_runs(self, recording: int | CommandRecording = 0) -> Figure:
         found = self.found

@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.codegen import evaluate_batch
 from casid.description import Inertial, Joint, Link, LinkBounds, Robot
+from casid.drives import CommandRecording, FreeRuns, Servo
 from casid.dynamics import Model
 from casid.inertia import to_standard
 from casid.inertia.entropic._estimate import Plausible
 from casid.measurement import Dataset
 from casid.motion import Basis, Fourier, QuinticSpline, Trajectory
 from casid.motion._basis import Ramped
-from casid.output_error import CommandRecording, FreeRuns, Servo
 from casid.retrieval import LinkVariables, Problem, com_box, least_squares, link_variables, mass_bounds
 from casid.testing._peers import rotation_about
 

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 
 import tomlkit
@@ -27,6 +28,7 @@ _HEAD = """# Results
 
 What `python scripts/acceptance.py all --publish` measured, each row when it was last run; nothing else writes this
 page. Every row of every topic is here, those never measured too. A quick row measured less than its bar demands.
+Each row names the commit that it was measured at and how many commits ago that was, counted from {at}.
 Times depend on the machine and on what else it does: most rows are ratios, counts or errors. Why a row is missed stands
 below its table, from `docs/results/missed.toml`.
 """
@@ -63,7 +65,7 @@ def publish(
     """
     folder = docs / "results"
     folder.mkdir(exist_ok=True)
-    kept = _stored(folder / f"{topic}.json")
+    kept = stored(topic, folder)
     for row in outcomes:
         smaller = quick and row.measure.quick is not None
         before = kept.get(row.measure.name)
@@ -85,18 +87,21 @@ def _row(row: Outcome, quick: bool) -> Row:
     )  # fmt: skip
 
 
-def _stored(path: Path) -> dict[str, Row]:
+def stored(topic: str, folder: Path = DOCS / "results") -> dict[str, Row]:
+    """Rows of a topic as they were measured last, by name."""
+    path = folder / f"{topic}.json"
     if not path.is_file():
         return {}
     return {entry["name"]: Row(**entry) for entry in json.loads(path.read_text(encoding="utf-8"))}
 
 
+def _git(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["git", *words], cwd=DOCS.parent, capture_output=True, text=True, check=False)
+
+
 def commit() -> str:
     """Short hash of the checkout's commit, ``+`` behind it where files differ; empty outside a repository."""
-    answers = [
-        subprocess.run(["git", *words], cwd=DOCS.parent, capture_output=True, text=True, check=False)
-        for words in (("rev-parse", "--short", "HEAD"), ("status", "--porcelain", "--untracked-files=no"))
-    ]
+    answers = _git("rev-parse", "--short", "HEAD"), _git("status", "--porcelain", "--untracked-files=no")
     if any(done.returncode for done in answers):
         return ""
     changed = [line for line in answers[1].stdout.splitlines() if "docs/results" not in line]
@@ -112,11 +117,12 @@ def machine() -> str:
     return f"{model}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}"
 
 
-def page(folder: Path, catalogue: Mapping[str, Sequence[Measure]]) -> str:
-    """The page of every topic's rows, as Markdown."""
-    parts, known = [_HEAD], reasons(folder)
+def page(folder: Path, catalogue: Mapping[str, Sequence[Measure]], at: str = "") -> str:
+    """The page of every topic's rows, as Markdown; ages are counted from the commit ``at``, default the checkout's."""
+    at = at or commit().rstrip("+") or "a copy without history"
+    parts, known = [_HEAD.format(at=at)], reasons(folder)
     for topic, listed in sorted(catalogue.items()):
-        kept = _stored(folder / f"{topic}.json")
+        kept = stored(topic, folder)
         rows = [kept.get(m.name, Row(m.name, m.bar, m.reference)) for m in listed]
         met, missed = (sum(row.verdict == verdict for row in rows) for verdict in ("yes", "NO"))
         machines = sorted({row.machine for row in rows if row.machine})
@@ -125,7 +131,7 @@ def page(folder: Path, catalogue: Mapping[str, Sequence[Measure]]) -> str:
             f"{met} of {len(rows)} rows met, {missed} missed, {len(rows) - met - missed} not measured.",
             *(f"Measured on {name}." for name in machines),
             "\n| measure | bar | measured | compare | met | s | when |\n| --- | --- | --- | --- | --- | --- | --- |",
-            *(_line(row) for row in rows),
+            *(_line(row, at) for row in rows),
             "",
             *_missed(rows, known.get(topic, {})),
         ]
@@ -150,9 +156,17 @@ def _missed(rows: Sequence[Row], known: Mapping[str, str]) -> list[str]:
     ]
 
 
-def _line(row: Row) -> str:
+@cache
+def age(of: str, at: str) -> str:
+    """Commits from one to another, in words; empty where the history does not tell."""
+    done = _git("rev-list", "--count", f"{of.rstrip('+')}..{at}") if of else None
+    return "" if done is None or done.returncode else f"{done.stdout.strip()} commits ago"
+
+
+def _line(row: Row, at: str) -> str:
     verdict = f"{row.verdict} (quick)" if row.quick else row.verdict
-    when = " ".join(filter(None, (row.date, row.commit)))
+    known = age(row.commit, at) or ("at an unknown commit" if row.date else "")
+    when = ", ".join(filter(None, (f"{row.date} {row.commit}".strip(), known)))
     cells = (row.name, row.bar, row.value, row.reference, verdict, f"{row.seconds:.0f}", when)
     return f"| {' | '.join(map(_cell, cells))} |"
 
@@ -160,9 +174,9 @@ def _line(row: Row) -> str:
 def _cell(text: str) -> str:
     """Text that ends no cell and is read as it is."""
     plain = " ".join(text.split())
-    for sign in "\\`*_[]<>|":
+    for sign in "\\`*_[]>|":
         plain = plain.replace(sign, f"\\{sign}")
-    return plain
+    return plain.replace("<", "&lt;")  # Python-Markdown knows no escape of it
 
 
 if __name__ == "__main__":

@@ -26,6 +26,9 @@ from types import ModuleType
 
 import casadi as ca
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from examples.mpc import AWAY, DT, WEIGHTS, Result, tell
 
 import casid

@@ -11,9 +11,13 @@ import io
 import json
 import sys
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from examples.mpc import DT, WEIGHTS, panda
 
 

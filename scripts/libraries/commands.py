@@ -1,4 +1,4 @@
-"""Entries from position commands and encoders: `casid.output_error.identify_from_commands`."""
+"""Entries from position commands and encoders: `casid.drives.identify_from_commands`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from functools import partial
 
 from benchmarks.encoders import data
 
-from casid.output_error import identify_from_commands
-from casid.output_error._mjcf import identified_robot
+from casid.drives import identify_from_commands
+from casid.drives._mjcf import identified_robot
 from libraries.entry import Entry, Found
 
 

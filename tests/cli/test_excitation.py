@@ -36,7 +36,7 @@ URDF = """<robot name="arm"><link name="base"/>
 
 @pytest.mark.claim("missing meshes are refused without --no-collision")
 def test_missing_meshes_are_refused_and_packages_find_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    trimesh = pytest.importorskip("trimesh")
+    trimesh = pytest.importorskip("trimesh", reason="needs the extra meshes")
     (tmp_path / "arm.urdf").write_text(URDF)
     name = str(tmp_path / "arm.urdf")
     robot = replace(casid.load_robot(name), capsules=())

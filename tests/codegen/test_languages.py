@@ -131,7 +131,7 @@ def test_one_program_in_c_python_and_julia():
 
 
 def test_julia_parses():
-    grammar = pytest.importorskip("tree_sitter_julia", reason="needs tree-sitter-julia: pip install casid[test]")
+    grammar = pytest.importorskip("tree_sitter_julia", reason="needs the extra all-tests")
     from tree_sitter import Language, Parser
 
     parser = Parser(Language(grammar.language()))

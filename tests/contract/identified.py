@@ -9,7 +9,7 @@ import numpy as np
 
 import casid
 from casid.description import Inertial, Joint, Link, Robot
-from casid.output_error import FREE, CommandRecording, Servo, Unknown, identify_from_commands
+from casid.drives import FREE, CommandRecording, Servo, Unknown, identify_from_commands
 from casid.testing import broadband_commands, commanded_motion
 from tests.contract.case import Case
 from tests.contract.recordings import MEASURED, SIMULATED, data, embodied

@@ -62,7 +62,7 @@ RICH = """
 
 
 def test_all_of_a_rich_file_is_as_mujoco_reads_it(tmp_path: Path) -> None:
-    pytest.importorskip("mujoco", reason="needs MuJoCo: pip install casid[peers]")
+    pytest.importorskip("mujoco", reason="needs the extra peers")
     path = tmp_path / "rich.xml"
     path.write_text(RICH, encoding="utf-8")
     robot = load_robot(path)
@@ -90,7 +90,7 @@ def test_all_of_a_rich_file_is_as_mujoco_reads_it(tmp_path: Path) -> None:
 
 
 def test_a_written_file_runs_in_mujoco(tmp_path: Path) -> None:
-    pytest.importorskip("mujoco", reason="needs MuJoCo: pip install casid[peers]")
+    pytest.importorskip("mujoco", reason="needs the extra peers")
     robot = load_robot("kuka_iiwa")
     ours = Model(robot)
     q, dq, ddq = np.random.default_rng(0).uniform(-1, 1, (3, robot.n))
@@ -230,7 +230,7 @@ def test_links_without_a_body_between_joints_of_one_body_stay_unknown(tmp_path):
     given = load_description(tmp_path / "hip.urdf")
     written = write_description(given, tmp_path / "hip.xml")
     back = load_description(tmp_path / "hip.xml")
-    assert [link.inertial is None for link in back.links] == [link.inertial is None for link in given.links]
+    assert [joint.link.inertial is None for joint in back.joints] == [j.link.inertial is None for j in given.joints]
     assert [link.name for link in back.links] == [link.name for link in given.links]
     assert "bodies that are not known: between" in written.sidecar
     sidecar = tmp_path / "hip.xml.casid.toml"
@@ -255,7 +255,7 @@ def test_a_held_tendon_couples_two_joints(tmp_path):
     assert robot.n == 2 and [joint.name for joint in robot.joints if joint.mimic] == ["j2"]
     assert any("couples two joints" in note for note in robot.notes)
     rule = robot.joints[2].mimic
-    mujoco = pytest.importorskip("mujoco", reason="needs MuJoCo: pip install casid[peers]")
+    mujoco = pytest.importorskip("mujoco", reason="needs the extra peers")
     engine = mujoco.MjModel.from_xml_path(str(path))
     state = mujoco.MjData(engine)
     state.qpos[:] = [0.3, 0.7, rule.multiplier * 0.7 + rule.offset]
@@ -272,7 +272,7 @@ def test_a_spring_at_rest_elsewhere_is_a_spring_and_an_offset(tmp_path):
     robot = casid.load_robot(path)
     terms = dict(robot.joints[2].terms)
     assert terms == {"ks": 3.0, "fo": pytest.approx(-3 * np.radians(20))}
-    mujoco = pytest.importorskip("mujoco", reason="needs MuJoCo: pip install casid[peers]")
+    mujoco = pytest.importorskip("mujoco", reason="needs the extra peers")
     engine = mujoco.MjModel.from_xml_path(str(path))
     state = mujoco.MjData(engine)
     state.qpos[2] = 0.5
@@ -296,7 +296,7 @@ def test_a_total_mass_scales_all_bodies(tmp_path):
     robot = casid.load_robot(path)
     masses = [link.inertial.mass for link in robot.links]
     assert sum(masses) == pytest.approx(7.0)
-    mujoco = pytest.importorskip("mujoco", reason="needs MuJoCo: pip install casid[peers]")
+    mujoco = pytest.importorskip("mujoco", reason="needs the extra peers")
     engine = mujoco.MjModel.from_xml_path(str(path))
     np.testing.assert_allclose(masses, engine.body_mass[1:], rtol=1e-12)
     moments = [np.linalg.eigvalsh(link.inertial.inertia_com) for link in robot.links]

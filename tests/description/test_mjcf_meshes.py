@@ -49,7 +49,7 @@ def test_the_volume_by_each_rule():
 
 
 def test_the_files_of_meshes(tmp_path):
-    trimesh = pytest.importorskip("trimesh", reason="needs trimesh: pip install casid[meshes]")
+    trimesh = pytest.importorskip("trimesh", reason="needs the extra meshes")
     (tmp_path / "parts").mkdir()
     solid = trimesh.Trimesh(VERTICES, FACES, process=False)
     solid.export(tmp_path / "parts" / "a.stl")
@@ -96,7 +96,7 @@ def test_meshes_without_a_volume_are_named(tmp_path, asset, words):
     ],
 )
 def test_bodies_of_meshes_beside_mujoco(tmp_path, words):
-    mujoco = pytest.importorskip("mujoco", reason="needs MuJoCo: pip install casid[peers]")
+    mujoco = pytest.importorskip("mujoco", reason="needs the extra peers")
     geom = '<geom type="mesh" mesh="L" pos="0.1 0.2 0.3" quat="0.3 0.4 0.5 0.6"/>'
     text = f"<asset>{_inline(words)}</asset><worldbody><body name='b'><joint/>{geom}</body></worldbody>"
     (tmp_path / "m.xml").write_text(f"<mujoco>{text}</mujoco>", encoding="utf-8")

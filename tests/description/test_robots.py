@@ -206,7 +206,7 @@ def test_kuka_equals_its_urdf():
     try:
         path = metadata.distribution("pybullet").locate_file("pybullet_data/kuka_iiwa/model.urdf")
     except metadata.PackageNotFoundError:
-        pytest.skip("needs pybullet's data: pip install casid[peers]")
+        pytest.skip("needs the extra peers")
     ours, theirs = load_robot("kuka_iiwa"), load_robot(str(path))
     for a, b in zip(ours.joints, theirs.joints, strict=True):
         assert (a.name, a.type, a.parent, a.link.name) == (b.name, b.type, b.parent, b.link.name)

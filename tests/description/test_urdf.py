@@ -284,11 +284,11 @@ def test_a_point_mass_fixed_to_a_link_is_no_reason_to_warn(read):
 
 def example(relative):
     """Pinocchio and a URDF of the example-robot-data package, which ships files only."""
-    pinocchio = pytest.importorskip("pinocchio", reason="needs Pinocchio: pip install casid[peers]")
+    pinocchio = pytest.importorskip("pinocchio", reason="needs the extra peers")
     try:
         package = metadata.distribution("example-robot-data")
     except metadata.PackageNotFoundError:
-        pytest.skip("needs example-robot-data: pip install casid[peers]")
+        pytest.skip("needs the extra peers")
     return pinocchio, str(package.locate_file(f"cmeel.prefix/share/example-robot-data/robots/{relative}"))
 
 

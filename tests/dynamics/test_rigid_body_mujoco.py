@@ -8,7 +8,7 @@ from casid.testing import MuJoCo, running
 from casid.testing._peers import random_body, standard_parameters
 from casid.testing._synthetic import random_robot
 
-pytest.importorskip("mujoco", reason="needs MuJoCo: pip install casid[peers]")
+pytest.importorskip("mujoco", reason="needs the extra peers")
 
 ROBOTS = [
     *(pytest.param(name, id=name) for name in ("panda", "wam7", "stanford", "ur10e")),

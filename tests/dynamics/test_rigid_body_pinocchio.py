@@ -7,7 +7,7 @@ from benchmarks.measure import NotMeasured
 from casid.testing._peers import URDFS, compare, compare_urdf, installed_urdf, random_body, standard_parameters
 from casid.testing._synthetic import random_robot
 
-pytest.importorskip("pinocchio", reason="needs Pinocchio: pip install casid[peers]")
+pytest.importorskip("pinocchio", reason="needs the extra peers")
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def test_capsules_fitted_to_a_urdf_hold_its_boxes_and_cylinders(tmp_path: Path) 
 
 
 def test_the_pandas_capsules_hold_its_meshes() -> None:
-    pytest.importorskip("trimesh", reason="needs trimesh")
+    pytest.importorskip("trimesh", reason="needs the extra meshes")
     import importlib.metadata
 
     import trimesh

@@ -18,8 +18,8 @@ from casid.errors import CasidWarning, ExportError
 from casid.export import export_fmu
 from casid.inertia import to_standard
 
-fmpy = pytest.importorskip("fmpy", reason="needs FMPy (pip install casid[fmu])")
-validation = pytest.importorskip("fmpy.validation")
+fmpy = pytest.importorskip("fmpy", reason="needs the extra fmu")
+validation = pytest.importorskip("fmpy.validation", reason="needs the extra fmu")
 needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
 TERMS = ("viscous",)
 

@@ -204,3 +204,40 @@ def test_the_command_line_writes_either_estimator(tmp_path, kind):
     subprocess.run(["make", f"CFLAGS={flags}", "example"], cwd=tmp_path / "c", check=True, capture_output=True)
     out = subprocess.run(["./example"], cwd=tmp_path / "c", check=True, capture_output=True, text=True).stdout
     assert "within" in out
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+@pytest.mark.claim("an exported estimator says that it has not converged, and goes on in the next call")
+@pytest.mark.parametrize("steps", [1, 6, 7])
+def test_estimates_that_are_cut_short_say_so_and_go_on(model, tmp_path, steps):
+    load = to_standard(3.0, [0.05, -0.1, 0.08], np.diag([0.02, 0.015, 0.01]))
+    t, q, dq, ddq, tau, pi = recorded(model, 300, load)
+    pi[list(model.link_columns[-1])] -= load
+    online = OnlineLoad(model, pi, np.full(model.n, 20.0), to_standard(0.05, [0, 0, 0.05], np.diag([1e-4] * 3)))
+    exported = Exported(online, tmp_path / "c", "load", "-std=c99 -O1 -Wall -Wextra -Wpedantic -Werror")
+    codes = []
+    for k, sample in enumerate(zip(q, dq, ddq, tau, strict=True)):
+        assert exported.update(*sample) == 0
+        if k % 100 == 0:
+            codes.append(exported.estimate(steps))
+            assert codes[-1] == 1 or np.isfinite(exported.state[10])
+    codes.append(exported.estimate(steps))
+    while codes[-1] == 1 and len(codes) < 500:
+        codes.append(exported.estimate(steps))
+    assert 1 in codes and codes[-1] == 0
+    assert not online.update(q, dq, ddq, tau, t)  # no change detected: the same samples
+    assert np.array(exported.state[:10]) == pytest.approx(online.estimate(200).parameters, abs=1e-6)
+
+
+@pytest.mark.claim("the header of an exported estimator says what its numbers are")
+def test_header_of_an_estimator_says_what_its_numbers_are(model, tmp_path):
+    pi = model.parameters(model.robot.standard_parameters(), np.zeros(3 * model.n))
+    body = to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3))
+    online = OnlineLoad(model, pi, np.full(model.n, 4.0), body, forgetting=0.995)
+    export_online(online, tmp_path / "c", "load")
+    text = " ".join((tmp_path / "c" / "load.h").read_text().replace("\n *", " ").split())
+    joints = ", ".join(joint.name for joint in model.robot.coordinates)
+    frame = f"frame of link '{model.robot.links[-1].name}'"
+    numbers = f"order of the joints, {joints}", "(0.25, 0.25", "0.995", "m7="
+    for words in (frame, *numbers, "no detector of changes", "Licence of the description", "1: not converged"):
+        assert words in text, words

@@ -217,9 +217,10 @@ def test_command_line(tmp_path: Path) -> None:
     assert run(app, ["export", "panda", "--out", str(out)]).exit_code == 1
     assert run(app, ["export", "panda", "--out", str(tmp_path / "d"), "--functions", "nothing"]).exit_code == 1
     assert not (tmp_path / "d").exists()
-    done = run(app, ["ops", "stanford"])
-    assert done.exit_code == 0
-    assert re.search(r"477\s+393", done.output) and "Table 7.1)" in done.output
+    for width in ("80", "100", "140"):
+        done = run(app, ["ops", "stanford"], env={"COLUMNS": width})
+        assert done.exit_code == 0
+        assert re.search(r"477\s+393", done.output) and "7.1)" in done.output
     done = run(app, ["cache"])
     assert done.exit_code == 0
     assert str(tmp_path / "cache") in done.output.replace("\n", "")

@@ -12,7 +12,7 @@ from casid.export._sdpa import parse_sdpa, read_sdpa, semidefinite_program
 from casid.inertia import pseudo_inertia
 from casid.retrieval import Constraint, Problem, soften
 
-pytest.importorskip("clarabel", reason="needs Clarabel: pip install casid[peers]")
+pytest.importorskip("clarabel", reason="needs the extra test")
 
 from papers.methods.library import problem as regression_problem
 from papers.methods.random_data import random_regression

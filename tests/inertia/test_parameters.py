@@ -72,7 +72,7 @@ def test_conventions_round_trip_and_order():
 
 
 def test_pinocchio_agrees_on_the_order(body):
-    pin = pytest.importorskip("pinocchio")
+    pin = pytest.importorskip("pinocchio", reason="needs the extra peers")
     theirs = pin.Inertia(body.mass, body.com, body.inertia).toDynamicParameters()
     np.testing.assert_allclose(inertia.to_pinocchio(inertia.to_standard(*body)), theirs, atol=1e-14)
 

@@ -40,8 +40,8 @@ def test_nothing_in_a_pytorch_file_is_executed(tmp_path):
 
 
 def lerobot_folder(folder, names):
-    arrow = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
+    arrow = pytest.importorskip("pyarrow", reason="needs the extra lerobot")
+    parquet = pytest.importorskip("pyarrow.parquet", reason="needs the extra lerobot")
     (folder / "meta").mkdir(parents=True)
     feature = {"dtype": "float32", "shape": [2], "names": names}
     info = {"fps": 30, "features": {"action": feature, "observation.state": feature}}

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import yaml
 from typer.testing import CliRunner
 
 import casid
@@ -19,9 +18,11 @@ from casid.motion import Fourier, Sine, Trajectory
 from casid.motion._trajectory import trajectory_text
 from casid.simulation import Plant, Sensor, simulate
 
+yaml = pytest.importorskip("yaml", reason="needs the extra all-tests")
+
 
 def test_joint_states_of_a_bag(tmp_path):
-    rosbags = pytest.importorskip("rosbags.rosbag2", reason="needs the extra 'rosbag'")
+    rosbags = pytest.importorskip("rosbags.rosbag2", reason="needs the extra rosbag")
     from rosbags.typesys import Stores, get_typestore
 
     store = get_typestore(Stores.LATEST)
@@ -42,7 +43,7 @@ def test_joint_states_of_a_bag(tmp_path):
 
 
 def bag(path: Path, count: int = 30, stamped: bool = True, topics: tuple[str, ...] = ("/joint_states",)) -> None:
-    rosbags = pytest.importorskip("rosbags.rosbag2", reason="needs the extra 'rosbag'")
+    rosbags = pytest.importorskip("rosbags.rosbag2", reason="needs the extra rosbag")
     from rosbags.typesys import Stores, get_typestore
 
     store = get_typestore(Stores.LATEST)
@@ -89,7 +90,7 @@ def test_what_a_compressed_bag_unpacks_to_is_counted(tmp_path: Path, monkeypatch
         read_dataset(tmp_path / "bag")
 
 
-rosbag2 = pytest.importorskip("rosbags.rosbag2", reason="needs the extra 'rosbag'")
+rosbag2 = pytest.importorskip("rosbags.rosbag2", reason="needs the extra rosbag")
 
 
 STORAGES = ["SQLITE3", "MCAP"]

@@ -92,7 +92,7 @@ def test_csv_has_the_states_at_the_rate() -> None:
 
 
 def test_ros2_points_carry_states_and_times() -> None:
-    yaml = pytest.importorskip("yaml", reason="needs the package pyyaml to read the file back")
+    yaml = pytest.importorskip("yaml", reason="needs the extra all-tests")
     trajectory = random_trajectory(Fourier(0.5, 2))
     message = yaml.safe_load(trajectory_text(trajectory, "ros2", 10.0))
     assert message["joint_names"] == list(trajectory.joints)
@@ -133,7 +133,7 @@ def test_a_broken_file_is_refused_with_its_key(old: str, new: str, message: str,
 
 @pytest.mark.claim("every character of a joint's name survives TOML and YAML")
 def test_names_of_any_characters_are_read_back(tmp_path: Path) -> None:
-    yaml = pytest.importorskip("yaml", reason="needs PyYAML")
+    yaml = pytest.importorskip("yaml", reason="needs the extra all-tests")
     names = ("\U000e0001 tag", 'a "quote" \\ back', "$x$ [/b]", "tab\tline\n\x1b[31m", "\u2028é")
     trajectory = Trajectory(Fourier(0.5, 1), np.zeros((5, 3)), names)
     (tmp_path / "t.toml").write_text(trajectory_text(trajectory), encoding="utf-8")

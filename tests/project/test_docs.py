@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 import sys
@@ -31,7 +32,7 @@ def blocks(page: str, *languages: str) -> list[str]:
 
 
 def pages_with(*languages: str) -> list[str]:
-    return [page for page in PAGES if page != "README.md" and blocks(page, *languages)]
+    return [page for page in PAGES if blocks(page, *languages)]
 
 
 @pytest.mark.parametrize(
@@ -42,9 +43,40 @@ def test_python_of_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytest.Mo
     names: dict[str, object] = {}
     for block in blocks(page, "python", "py"):
         exec(compile(block, f"docs/{page}", "exec"), names)
+    if callable(names.get("build")):  # a problem file, as `casid solve` takes it
+        assert casid.solve(names["build"]()).certified
     constraints = names.get("constraints")
     if callable(constraints):  # a constraint file, as `casid identify --constraints` takes it
         assert len(tuple(constraints(link_variables(casid.load_robot("panda"))))) > 0
+
+
+def test_what_readme_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    exec(blocks("README.md", "python")[1], {})
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "43 Lzz1 + Lyy2"
+    objective, bound, certified = lines[1].split()
+    assert float(bound) <= float(objective) <= 3.8608e-4 and certified == "True"
+
+
+@pytest.mark.claim("pages name functions that are public")
+def test_functions_that_pages_name_are_public() -> None:
+    public, defined, inner = set(dir(casid)), set(), set()
+    for path in (ROOT / "casid").rglob("*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef):
+                inner |= {part.name for part in node.body if isinstance(part, ast.FunctionDef)}
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                defined.add(node.name)
+            elif isinstance(node, ast.ImportFrom) and path.name == "__init__.py":
+                public |= {alias.asname for alias in node.names if alias.asname}
+    commands = {name.replace("-", "_") for name in typer.main.get_command(app).commands}  # type: ignore[attr-defined]
+    history = {"changelog.md", "results.md", "architecture.md", "CONTRIBUTING.md"}  # of the source, not of its use
+    found = []
+    for page in PAGES.keys() - history:
+        for code in re.findall(r"`([^`]+)`", re.sub(r"```.*?```", "", PAGES[page], flags=re.DOTALL)):
+            named = {*re.findall(r"(?<![\w./-])([A-Za-z]\w+)\(", code), *re.findall(r"^[a-z]+_\w+$", code)}
+            found += [f"{page}: {name}" for name in named & defined - public - inner - commands]
+    assert found == []
 
 
 @pytest.mark.parametrize("page", pages_with("toml"))

@@ -63,11 +63,11 @@ def test_notebooks_of_a_repository_on_github_open_in_colab_and_binder() -> None:
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    nbformat = pytest.importorskip("nbformat", reason="needs the extra 'notebooks'")
-    nbclient = pytest.importorskip("nbclient", reason="needs the extra 'notebooks'")
+    nbformat = pytest.importorskip("nbformat", reason="needs the extra notebooks")
+    nbclient = pytest.importorskip("nbclient", reason="needs the extra notebooks")
     if "casid[teaching]" in path.read_text(encoding="utf-8"):
-        pytest.importorskip("sympy", reason="needs the extra 'teaching'")
-    pytest.importorskip("ipykernel", reason="needs the extra 'notebooks'")
+        pytest.importorskip("sympy", reason="needs the extra teaching")
+    pytest.importorskip("ipykernel", reason="needs the extra notebooks")
     monkeypatch.setenv("MPLBACKEND", "module://matplotlib_inline.backend_inline")
     notebook = nbformat.read(path, 4)
     nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3").execute(cwd=str(tmp_path))

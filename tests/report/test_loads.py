@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import casid
 from casid.errors import RobotError
+from casid.identification.loads import Payload
+from casid.identification.loads._equations import PLACES
 from casid.identification.loads._gains import Gains
+from casid.inertia import express_in, to_standard
+from casid.report import report_of
 from casid.report._loads import GainsSection, _interval, flange_of
 
 
@@ -41,3 +47,27 @@ def test_factors_of_joints_come_before_the_common_one():
     assert "0.9900, -" in str(texts[0])
     unknown = replace(known, joints=np.array([np.nan, np.nan]))
     assert "all joints" in str(next(iter(GainsSection(unknown, ("a", "b")).tables()[1].columns[0].cells)))
+
+
+@pytest.mark.claim(
+    "commands for controllers are in the frame that the controller takes, whatever the frame of the result"
+)
+def test_commands_are_in_the_frame_of_the_controller() -> None:
+    robot = casid.load_robot("ur10e")
+    tool = next(frame for frame in robot.frames if frame.name == "tool0").placement
+    load = express_in(to_standard(2.0, [0.02, -0.035, 0.06], np.diag([0.02, 0.015, 0.01])), tool[:3, :3], tool[:3, 3])
+    certificate = SimpleNamespace(status="optimal", gap=0.0, certified=True)
+    found = Payload(load, dict.fromkeys(PLACES, (0.0, 1.0)), {}, certificate, 9.0, 1.0)
+    for frame in (None, "ee_link", robot.links[-1].name):
+        report = report_of(found, robot=robot, frame=frame)
+        section = report.sections[0]
+        assert section.commands()["UR, in tool0"] == (
+            "set_target_payload(2.0000, [0.02000, -0.03500, 0.06000], "
+            "[0.020000, 0.015000, 0.010000, -0.000000, 0.000000, 0.000000])"
+        ).replace("-0.000000", section.commands()["UR, in tool0"].split(", ")[7])
+        assert section.record()["controllers"]["frame"] == "tool0"
+        numbers = [float(x) for x in re.findall(r"-?\d+\.\d+", section.commands()["KUKA, in tool0"])]
+        assert numbers[:4] == [2.0, 20.0, -35.0, 60.0]
+        z, y, x = np.radians(numbers[4:7])
+        turn = Rotation.from_euler("ZYX", [z, y, x]).as_matrix()
+        assert turn @ np.diag(numbers[7:]) @ turn.T == pytest.approx(np.diag([0.02, 0.015, 0.01]), abs=1e-6)

@@ -11,11 +11,11 @@ import pytest
 
 import casid
 from casid.control._free_motion import PD
+from casid.drives import Servo, SimulationOptions, identify_from_commands
+from casid.drives._statistics import Estimate
+from casid.drives._verdict import CommandFinding
 from casid.errors import CasidError
 from casid.motion._references import Sine
-from casid.output_error import Servo, SimulationOptions, identify_from_commands
-from casid.output_error._statistics import Estimate
-from casid.output_error._verdict import CommandFinding
 from casid.report import report_of, tracking_figure
 from casid.report._simulation import (
     CommandSection,

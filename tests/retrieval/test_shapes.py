@@ -136,7 +136,7 @@ def test_symmetric_link_holds_for_a_symmetric_body():
 
 
 def test_hull_from_a_mesh(panda, tmp_path):
-    trimesh = pytest.importorskip("trimesh")
+    trimesh = pytest.importorskip("trimesh", reason="needs the extra meshes")
     box = trimesh.creation.box(extents=[0.2, 0.1, 0.1])
     box.export(tmp_path / "link.stl")
     vertices = read_stl(tmp_path / "link.stl")

@@ -142,7 +142,7 @@ def test_solution_survives_pickling(solution: casid.Solution) -> None:
 
 def test_a_direct_semidefinite_solver_agrees(problem: Problem, solution: casid.Solution) -> None:
     """Clarabel on the convex problem (upper bounds of the inertia are not active, hence left out)."""
-    clarabel = pytest.importorskip("clarabel")
+    clarabel = pytest.importorskip("clarabel", reason="needs the extra test")
     sparse = pytest.importorskip("scipy.sparse")
     linear, _ = split_rows(problem)
     rows, sides = [], []

@@ -83,14 +83,14 @@ def test_killed_process_loses_nothing(problem, whole, tmp_path):
 
 
 def test_processes_give_the_same(problem, whole, tmp_path):
-    pytest.importorskip("joblib")
+    pytest.importorskip("joblib", reason="needs the extra study")
     study = run_study(problem, tmp_path / "p.jsonl", starts=6, seed=1, jobs=2)
     assert same(whole[0], study)
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_local_dask_cluster_gives_the_same(problem, whole, tmp_path):
-    distributed = pytest.importorskip("distributed")
+    distributed = pytest.importorskip("distributed", reason="needs the extra cluster")
     with distributed.LocalCluster(
         n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
     ) as cluster:
@@ -100,7 +100,7 @@ def test_local_dask_cluster_gives_the_same(problem, whole, tmp_path):
 
 def test_cluster_that_is_not_there(problem, tmp_path, monkeypatch):
     monkeypatch.setattr("casid.retrieval.study._study.CONNECT_SECONDS", 0.5)
-    pytest.importorskip("distributed")
+    pytest.importorskip("distributed", reason="needs the extra cluster")
     with pytest.raises(ProblemError, match="no Dask scheduler answers at"):
         run_study(problem, tmp_path / "n.jsonl", starts=1, jobs="tcp://127.0.0.1:9")
     assert not (tmp_path / "n.jsonl").exists()

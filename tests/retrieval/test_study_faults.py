@@ -104,7 +104,7 @@ def test_an_interrupted_start_is_not_stored(tmp_path: Path) -> None:
 @pytest.mark.claim("workers end with a killed study")
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes as Linux shows them")
 def test_workers_end_with_a_killed_study(tmp_path: Path) -> None:
-    pytest.importorskip("joblib", reason="needs the extra 'study'")
+    pytest.importorskip("joblib", reason="needs the extra study")
     process, _ = start(tmp_path, jobs=2)
     assert len(running(process.pid)) >= 3
     process.kill()

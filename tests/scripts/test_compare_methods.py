@@ -8,7 +8,7 @@ import pytest
 from casid.inertia import from_standard, pseudo_inertia
 from casid.inertia._parameters import spatial_inertia
 
-pytest.importorskip("clarabel", reason="needs Clarabel: pip install casid[peers]")
+pytest.importorskip("clarabel", reason="needs the extra test")
 
 from papers.methods.cones import ORDER, cone_map, smat, svec
 from papers.methods.feasibility_test import FeasibleSet, closest_feasible, feasibility_test

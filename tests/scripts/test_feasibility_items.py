@@ -8,7 +8,7 @@ import casid
 from casid.dynamics import Model
 from casid.errors import CasidError
 
-pytest.importorskip("clarabel", reason="needs Clarabel: pip install casid[peers]")
+pytest.importorskip("clarabel", reason="needs the extra test")
 
 from benchmarks.measure import NotMeasured, data_folder
 from papers.catalogue import PAPERS

@@ -83,8 +83,8 @@ def test_the_published_experiment_knows_the_centre_of_mass():
 
 def test_networks_of_one_structure_share_their_programs():
     """Other data, other scales, other seeds: nothing is compiled anew, and predictions do not depend on the block."""
-    pytest.importorskip("jax")
-    pytest.importorskip("optax")
+    pytest.importorskip("jax", reason="needs the extra learning")
+    pytest.importorskip("optax", reason="needs the extra learning")
     from baselines import delan, network
     from benchmarks.learning.data import sines
 

@@ -14,7 +14,7 @@ from casid.errors import DatasetError
 from casid.inertia import to_standard
 from casid.retrieval.program._starts import uniform_parameters
 
-pytest.importorskip("clarabel", reason="needs Clarabel: pip install casid[peers]")
+pytest.importorskip("clarabel", reason="needs the extra test")
 
 import reproduce
 from benchmarks import published

@@ -11,7 +11,7 @@ from casid.testing._peers import states
 
 
 def test_mujoco_runs_what_casid_writes() -> None:
-    pytest.importorskip("mujoco", reason="needs MuJoCo: pip install casid[peers]")
+    pytest.importorskip("mujoco", reason="needs the extra peers")
     robot = casid.load_robot("panda")
     q, dq, ddq = states(7)
     with running(robot, MuJoCo) as engine:

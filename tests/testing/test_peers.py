@@ -37,7 +37,7 @@ def test_a_missing_package_is_named() -> None:
 
 
 def test_clarabel_solves_the_feasible_regression() -> None:
-    pytest.importorskip("clarabel", reason="needs Clarabel: pip install casid[peers]")
+    pytest.importorskip("clarabel", reason="needs the extra test")
     from casid.dynamics import Model
     from casid.regression import compress
     from casid.regression._fit import ols

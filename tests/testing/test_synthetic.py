@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import casid
+from casid.drives import Servo
 from casid.dynamics import Model
-from casid.output_error import Servo
 from casid.testing import broadband_commands, commanded_motion, random_robot, recording
 from casid.testing._synthetic import (
     BASES,

@@ -202,6 +202,24 @@ def frames_as_links(description: Description) -> Description:
     return replace(description, joints=(*description.joints, *added), frames=())
 
 
+#: The body of a link without mass.
+NO_BODY = Inertial(0.0, np.zeros(3), np.zeros((3, 3)))
+
+
+def weightless_where_fixed(description: Description) -> Description:
+    """What does not move on its own and has no body gets one of zero mass.
+
+    PyBullet takes 1 kg for a link of a URDF without an inertial; Pinocchio refuses such a body of an MJCF file.
+    """
+    joints = tuple(
+        replace(joint, link=replace(joint.link, inertial=NO_BODY))
+        if joint.type == "fixed" and joint.link.inertial is None
+        else joint
+        for joint in description.joints
+    )
+    return replace(description, joints=joints)
+
+
 def base_beside_world(description: Description) -> tuple[Description, tuple[str, ...]]:
     """A base with a body that is called ``world``, the name some formats keep for the world itself, gets another."""
     old = description.base

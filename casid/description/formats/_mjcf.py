@@ -21,7 +21,14 @@ from casid.description._parts import Inertial
 from casid.description._placement import Array, number, numbers, quaternion_of
 from casid.description._raw import JointLimits, RawJoint
 from casid.description._robot import STANDARD_GRAVITY
-from casid.description.formats._contract import Changes, Format, Reading, base_beside_world
+from casid.description.formats._contract import (
+    NO_BODY,
+    Changes,
+    Format,
+    Reading,
+    base_beside_world,
+    weightless_where_fixed,
+)
 from casid.description.formats._mjcf_reader import read_mjcf_content
 from casid.description.formats._xml import Elements, XmlFile, shaped, tag
 from casid.inertia import consistency
@@ -78,7 +85,7 @@ def written(description: Description) -> str:
         lines += writer.inside(_WORLD, "    ")
     else:
         lines.append("    " + tag("body", {"name": base.name}, empty=False))
-        lines += _inertial_lines(base.inertial, "      ")
+        lines += _inertial_lines(base.inertial or NO_BODY, "      ")
         lines += [*writer.inside(base.name, "      "), "    </body>"]
     lines.append("  </worldbody>")
     followers = [joint for joint in description.joints if joint.mimic is not None]
@@ -236,8 +243,9 @@ class Mjcf(Format):
         return keys if limits.effort > 0 else (*keys, "effort")
 
     def prepared(self, description: Description) -> tuple[Description, tuple[str, ...]]:
-        """A base with a body cannot be called ``world``."""
-        return base_beside_world(description)
+        """A base with a body cannot be called ``world``; what is fixed without a body has zero mass."""
+        named, words = base_beside_world(description)
+        return weightless_where_fixed(named), words
 
     def doubts(self, description: Description) -> tuple[str, ...]:
         """MuJoCo loads no file with a body that no mass distribution has."""

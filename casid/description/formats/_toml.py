@@ -23,6 +23,7 @@ A file describes the machine in SI units and names the source of every number::
 
     mimic = { joint = "joint0", multiplier = 1.0, offset = 0.0 }    # q = multiplier q_joint + offset: no coordinate
     terms = { fv = 0.5, fc = 0.2, Ia = 0.01 }   # nominal parameters of joint terms by symbol: friction, rotor inertia
+    # the shape of a friction law is a table in it: { fc = 0.2, fs = 0.1, stribeck = { width = 0.02, speed = 0.1 } }
 
     [joint.link]
     name = "link1"                        # default: link<number>

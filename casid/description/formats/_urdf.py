@@ -29,7 +29,14 @@ from casid.description._placement import (
     xyz_rpy,
 )
 from casid.description._raw import JointLimits, MimicRule, RawJoint, base_link
-from casid.description.formats._contract import Changes, Format, Reading, frames_as_links, links_at_joints
+from casid.description.formats._contract import (
+    Changes,
+    Format,
+    Reading,
+    frames_as_links,
+    links_at_joints,
+    weightless_where_fixed,
+)
 from casid.description.formats._xml import Element, Elements, XmlFile, shaped, tag
 from casid.errors import RobotError
 from casid.inertia._parameters import tensor, tensor_entries
@@ -67,19 +74,9 @@ class Urdf(Format):
         return shaped(content, where, "visual", "collision")
 
     def prepared(self, description: Description) -> tuple[Description, tuple[str, ...]]:
-        """Link frames moved into the joint frames, named frames as links; what is fixed without a body has zero mass.
-
-        PyBullet takes 1 kg for a link without an inertial.
-        """
+        """Link frames moved into the joint frames, named frames as links; zero mass where nothing else is known."""
         moved, words = links_at_joints(description)
-        framed = frames_as_links(moved)
-        joints = tuple(
-            replace(joint, link=replace(joint.link, inertial=Inertial(0.0, np.zeros(3), np.zeros((3, 3)))))
-            if joint.type == "fixed" and joint.link.inertial is None
-            else joint
-            for joint in framed.joints
-        )
-        return replace(framed, joints=joints), words
+        return weightless_where_fixed(frames_as_links(moved)), words
 
     def write(self, description: Description) -> bytes:
         """See `Format.write`."""

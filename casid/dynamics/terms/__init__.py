@@ -13,6 +13,8 @@ from casid.dynamics.terms._catalogue import friction_dictionary as friction_dict
 # Friction laws
 from casid.dynamics.terms._laws import FrictionLaw as FrictionLaw
 from casid.dynamics.terms._laws import Shape as Shape
+from casid.dynamics.terms._laws import stribeck_fade as stribeck_fade
+from casid.dynamics.terms._dynamic_laws import Dahl as Dahl
 from casid.dynamics.terms._catalogue import FRICTION_MODELS as FRICTION_MODELS
 from casid.dynamics.terms._friction import Friction as Friction
 from casid.dynamics.terms._friction import JointFriction as JointFriction

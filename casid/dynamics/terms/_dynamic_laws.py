@@ -16,7 +16,7 @@ from casid.description._joint_parameters import (
     JointParameter,
 )
 from casid.dynamics.terms._joint_terms import JointSignals
-from casid.dynamics.terms._laws import FrictionLaw, Shape, Theta, catalogued
+from casid.dynamics.terms._laws import FrictionLaw, Shape, Theta, catalogued, stribeck_fade
 
 #: Distance over which friction builds up; 63 % of it after one reach.
 REACH = Shape("reach", "rad", 1e-5, 0.5, 3e-3, (3e-4, 1e-3, 3e-3, 1e-2, 3e-2), power=0)
@@ -33,7 +33,7 @@ LEVEL = (
 
 def _stribeck_level(velocity: ca.SX, theta: Theta) -> ca.SX:
     """``g(v) = 1 + r exp(-(v / vs)^2)``, theta = (reach, r, vs)."""
-    return 1 + theta[1] * ca.exp(-((velocity / theta[2]) ** 2))
+    return 1 + theta[1] * stribeck_fade(velocity, theta[2])
 
 
 class Dahl(FrictionLaw):

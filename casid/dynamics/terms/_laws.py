@@ -217,6 +217,11 @@ class Smooth(FrictionLaw):
 SPEED = Shape("speed", "rad/s", 1e-2, 5.0, 0.2, (0.03, 0.06, 0.12, 0.25, 0.5, 1.0))
 
 
+def stribeck_fade(velocity: ca.SX, speed: float | ca.SX) -> ca.SX:
+    """``exp(-(v / vs)^2)``: what is left of the additional friction of low speed (Armstrong-Helouvry et al. 1994)."""
+    return ca.exp(-((velocity / speed) ** 2))
+
+
 class Stribeck(FrictionLaw):
     """``fv v + (fc + fs exp(-(v / vs)^2)) tanh(v / w) + fo`` (Armstrong-Helouvry et al. 1994, the jump smoothed)."""
 
@@ -228,7 +233,7 @@ class Stribeck(FrictionLaw):
         """One expression an amplitude."""
         width, speed = theta
         edge = ca.tanh(signals.dq / width)
-        return [signals.dq, edge, ca.exp(-((signals.dq / speed) ** 2)) * edge, ca.SX(1)]
+        return [signals.dq, edge, stribeck_fade(signals.dq, speed) * edge, ca.SX(1)]
 
 
 class Asymmetric(FrictionLaw):
@@ -312,7 +317,7 @@ class LoadStribeck(FrictionLaw):
     def columns(self, signals: JointSignals, theta: Theta) -> list[ca.SX]:
         """One expression an amplitude."""
         pressed = ca.fabs(signals.load) * signals.sign
-        return [pressed, ca.exp(-((signals.dq / theta[0]) ** 2)) * pressed]
+        return [pressed, stribeck_fade(signals.dq, theta[0]) * pressed]
 
 
 class Spring(FrictionLaw):

@@ -126,16 +126,29 @@ class Payload(ParameterResult):
         return self.mass, R.T @ (self.com - T[:3, 3]), R.T @ self.inertia_com @ R
 
     def controller_fields(self, placement: ArrayLike) -> dict[str, str]:
-        """Commands that set the load in the controllers of Universal Robots and Franka, for a flange of this placement.
+        """Commands that set the load in controllers, all of which take it in the frame of the flange.
 
         UR: ``set_target_payload(m, [CoGx, CoGy, CoGz], [Ixx, Iyy, Izz, Ixy, Ixz, Iyz])``; Franka: ``setLoad(mass,
-        F_x_Cload, load_inertia)``, the inertia by columns.
+        F_x_Cload, load_inertia)``, the inertia by columns; KUKA: ``LOAD``, the centre in mm with the principal axes as
+        angles about z, y, x [deg], and the principal moments.
+
+        Parameters
+        ----------
+        placement
+            Of the flange in the last link's frame, (4, 4).
         """
         mass, c, inertia = self.in_frame(placement)
         com = ", ".join(f"{value:.5f}" for value in c)
         six = ", ".join(f"{inertia[i, j]:.6f}" for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)))
         nine = ", ".join(f"{value:.6f}" for value in inertia.T.ravel())
+        moments, axes = np.linalg.eigh(inertia)
+        axes = axes * np.sign(np.linalg.det(axes))
+        about_y = -np.arcsin(np.clip(axes[2, 0], -1.0, 1.0))
+        angles = np.degrees([np.arctan2(axes[1, 0], axes[0, 0]), about_y, np.arctan2(axes[2, 1], axes[2, 2])])
+        middle = ", ".join(f"{name} {value:.3f}" for name, value in zip("XYZABC", (*(1e3 * c), *angles), strict=True))
+        principal = ", ".join(f"{name} {value:.6f}" for name, value in zip("XYZ", moments, strict=True))
         return {
+            "KUKA": f"{{M {mass:.4f}, CM {{{middle}}}, J {{{principal}}}}}",
             "UR": f"set_target_payload({mass:.4f}, [{com}], [{six}])",
             "Franka": f"setLoad({mass:.4f}, {{{com}}}, {{{nine}}})",
         }

@@ -13,8 +13,8 @@ import numpy as np
 from benchmarks.encoders.data import Bench
 from benchmarks.measure import need
 from benchmarks.pieces import digest, keep, kept
-from casid.output_error import FreeRuns
-from casid.output_error._runs import Point
+from casid.drives import FreeRuns
+from casid.drives._runs import Point
 
 #: Lower and upper bounds by attribute, of others casid's own; the gain's in decades.
 BOUNDS = {
@@ -28,7 +28,7 @@ BOUNDS = {
 
 #: What a run exercises: one that was kept counts while these are unchanged.
 EXERCISED = (
-    *(f"casid/output_error/{name}.py" for name in ("_rollout", "_runs", "_servo", "_step_laws", "_step_source")),
+    *(f"casid/drives/{name}.py" for name in ("_law", "_loop", "_rollout", "_runs", "_servo")),
     "scripts/benchmarks/encoders/cma_es.py",
     "scripts/benchmarks/encoders/data.py",
 )

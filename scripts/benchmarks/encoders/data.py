@@ -13,7 +13,7 @@ import numpy as np
 import casid
 from benchmarks.measure import data_folder
 from casid.description import Robot
-from casid.output_error import FREE, CommandRecording, Servo, Unknown
+from casid.drives import FREE, CommandRecording, Servo, Unknown
 
 #: Kinds of the SO-101's motions in the order of its table; those at odd places train, the others are held out.
 KINDS = ("static", "friction", "backlash", "broadband", "single", "sine", "pattern", "workspace")

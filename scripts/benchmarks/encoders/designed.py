@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from benchmarks.encoders.data import so101
 from benchmarks.encoders.simulated import OPTIONS
+from casid.drives import CommandRecording, FreeRuns, design_commands, identify_from_commands
+from casid.drives._design import command_information, relative_deviations, units_of
 from casid.excitation import MotionLimits
-from casid.output_error import CommandRecording, FreeRuns, design_commands, identify_from_commands
-from casid.output_error._design import command_information, relative_deviations, units_of
 
 Array = NDArray[np.float64]
 

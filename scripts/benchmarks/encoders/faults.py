@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from benchmarks.encoders.simulated import OPTIONS, Truth, drawn, truths
 from casid.description import Robot
+from casid.drives import CommandRecording, Servo, identify_from_commands
 from casid.errors import DatasetError
 from casid.inertia import Parameters
-from casid.output_error import CommandRecording, Servo, identify_from_commands
 from casid.testing import broadband_commands, commanded_motion
 
 Array = NDArray[np.float64]

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.encoders.data import one_joint
-from casid.measurement._commands import held_commands
-from casid.output_error import CommandRecording, FreeRuns, Servo, identify_from_commands
-from casid.output_error._servo import QUANTITIES
+from casid.drives import CommandRecording, FreeRuns, Servo, identify_from_commands
+from casid.drives._recording import held_commands
+from casid.drives._servo import QUANTITIES
 from casid.testing import broadband_commands, commanded_motion
 
 #: A pendulum of 0.3 kg at 0.1 m, its servo, and the recordings' rate [Hz].

@@ -14,9 +14,7 @@ import numpy as np
 from benchmarks.encoders import cma_es
 from benchmarks.encoders.data import Bench, emps, go2, so101, xl330
 from benchmarks.measure import need
-from casid.files._words import listed
-from casid.measurement._commands import held_commands
-from casid.output_error import (
+from casid.drives import (
     FREE,
     CommandIdentification,
     CommandRecording,
@@ -26,7 +24,9 @@ from casid.output_error import (
     identify_from_commands,
     write_mjcf,
 )
-from casid.output_error._statistics import Estimate
+from casid.drives._recording import held_commands
+from casid.drives._statistics import Estimate
+from casid.files._words import listed
 from casid.testing import MuJoCo
 
 #: IDIM-LS of Janot et al. (2019), see the data's README: M, fv, fc, offset.

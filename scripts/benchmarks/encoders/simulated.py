@@ -9,7 +9,7 @@ import numpy as np
 import casid
 from benchmarks.encoders.data import go2, so101
 from casid.description import Robot
-from casid.output_error import (
+from casid.drives import (
     CommandIdentification,
     CommandRecording,
     Servo,

@@ -212,8 +212,8 @@ viscous = "free"
         return folder / "run.toml"
 
     def read(self, path: Path) -> Iterable[Any]:
-        from casid.measurement._commands import has_commands_only, read_commands
-        from casid.output_error._servo import servo_from
+        from casid.drives._recording import has_commands_only, read_commands
+        from casid.drives._servo import servo_from
 
         has_commands_only(path)
         servo_from(read_toml(path, "recording", DatasetError), path.name)

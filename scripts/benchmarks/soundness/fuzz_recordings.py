@@ -255,7 +255,7 @@ class Parquet(Recording):
         return buffer.getvalue()
 
     def read(self, path: Path) -> Iterable[Any]:
-        from casid.measurement._commands import read_commands
+        from casid.drives._recording import read_commands
 
         data = read_commands(path, self.robot)
         return [data.t, data.q, data.q_des]

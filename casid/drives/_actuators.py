@@ -1,0 +1,301 @@
+"""Identified servos in the files of other simulators: Isaac, PACE, mjlab, BAM; ranges for randomisation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casid.drives._identify import CommandIdentification
+from casid.drives._mjcf import write_mjcf
+from casid.drives._servo import STIFF
+from casid.errors import ExportError
+from casid.files._texts import json_bytes
+from casid.files._write import write_files
+
+Array = NDArray[np.float64]
+Notes = tuple[str, ...]
+
+#: Physics step that delays are counted in where a format counts them so [s]; the default of Isaac Lab and of mjlab.
+STEP = 0.005
+#: Above this a limit is none.
+_UNLIMITED = 1e6
+
+
+@dataclass(frozen=True)
+class ActuatorFormat:
+    """A kind of file about servos.
+
+    Attributes
+    ----------
+    endings : tuple of str
+        That name it.
+    meaning : str
+        For messages.
+    text : callable
+        Content and what the format cannot hold.
+    """
+
+    endings: tuple[str, ...]
+    meaning: str
+    text: Callable[[CommandIdentification], tuple[str, Notes]]
+
+
+def write_actuators(found: CommandIdentification, path: str | Path) -> tuple[Path, Notes]:
+    """Write the identified servos for another simulator; the ending of the file names the format (`FORMATS`).
+
+    Returns
+    -------
+    path : Path
+    notes : tuple of str
+        What the format cannot hold.
+
+    Raises
+    ------
+    ExportError
+        If no format has this ending.
+    """
+    path = Path(path)
+    if path.suffix in (".xml", ".mjcf"):
+        return write_mjcf(found, path)
+    content, notes = format_of(path).text(found)
+    write_files(path.parent, {path.name: content})
+    return path, notes
+
+
+def format_of(path: Path) -> ActuatorFormat:
+    """Format of a file by its ending.
+
+    Raises
+    ------
+    ExportError
+        If no format has this ending.
+    """
+    for one in FORMATS:
+        if path.name.endswith(one.endings) and path.name not in one.endings:
+            return one
+    known = "; ".join(f"{one.endings[0]}: {one.meaning}" for one in FORMATS)
+    raise ExportError(f"'{path.name}': the ending names the format; .xml: MJCF; {known}")
+
+
+def _names(found: CommandIdentification) -> list[str]:
+    return [joint.name for joint in found.robot.coordinates]
+
+
+def _values(found: CommandIdentification, attribute: str) -> dict[str, float]:
+    return {name: float(value) for name, value in zip(_names(found), found.table[attribute], strict=True)}
+
+
+def _limits(found: CommandIdentification) -> dict[str, float]:
+    """Torque limits that were found or given, of others the robot's own; without either, none."""
+    own = np.asarray(found.robot.limits.effort, dtype=float)
+    limits = found.table["limit"]
+    return {name: float(limit if limit < _UNLIMITED else other) for name, limit, other in
+            zip(_names(found), limits, own, strict=True) if min(limit, other) < _UNLIMITED}  # fmt: skip
+
+
+def _steps(found: CommandIdentification) -> dict[str, int]:
+    return {name: max(0, round(value / STEP)) for name, value in _values(found, "delay").items()}
+
+
+def _lost(found: CommandIdentification, *held: str) -> Notes:
+    """Notes on what was found and a format has no place for, beyond what it holds."""
+    words = {
+        "bias": "command offsets are left out: add them to the commands ({})",
+        "offset": "constant torques are left out ({})",
+        "delay": "the delay is left out: delay the commands by it ({})",
+        "scale": "the factors of the bodies are left out: --mjcf or --urdf write scaled bodies ({})",
+    }
+    notes = [f"delays are rounded to physics steps of {1e3 * STEP:g} ms"] if "steps" in held else []
+    for attribute, text in words.items():
+        values = found.table[attribute]
+        if attribute not in held and np.any(np.abs(values - (attribute == "scale")) > 0):
+            shown = ", ".join(f"{name} {value:.3g}" for name, value in _values(found, attribute).items())
+            notes.append(text.format(shown))
+    if found.servo.sprung(found.robot.n):
+        notes.append("elasticity and backlash are left out: --mjcf writes joints for them")
+    if np.any(found.table["bristle_stiffness"] < STIFF):
+        notes.append("friction has no memory there: joints stick exactly before they slide")
+    if np.any(found.table["warm_up"]):
+        notes.append("friction is that of warm drives")
+    if np.any(found.table["tilt_x"]) or np.any(found.table["tilt_y"]):
+        notes.append("the base's tilt is left out: --mjcf writes gravity as it acts")
+    if np.any(found.table["ki"]):
+        notes.append("the servo's integral is left out")
+    if np.any(found.table["viscous_asymmetry"]):
+        notes.append("viscous friction is the mean of both directions")
+    if np.any(found.table["offset_drift"]):
+        notes.append("the drift of constant torques is left out")
+    unsure = [e.name for e in found.estimates if not e.determined]
+    if unsure:
+        notes.append(f"not determined by the data, written as assumed: {', '.join(unsure)}")
+    return tuple(notes)
+
+
+def isaac_usd(found: CommandIdentification) -> tuple[str, Notes]:
+    """Layer of overrides of joint drives (UsdPhysics.DriveAPI, PhysxJointAxisAPI), angular values per degree.
+
+    A sublayer of the robot's own USD file: its prims ``/robot/joints/<joint>`` (Isaac's importers) gain a drive.
+    """
+    lines, table = [], found.table
+    for k, joint in enumerate(found.robot.coordinates):
+        turning = joint.type == "revolute"
+        axis, degree = ("angular", np.pi / 180.0) if turning else ("linear", 1.0)
+        drive, physx = f"drive:{axis}:physics", f"physxJointAxis:{axis}"
+        limit = _limits(found).get(joint.name)
+        rows = {
+            f"{drive}:stiffness": table["kp"][k] * degree,
+            f"{drive}:damping": table["kd"][k] * degree,
+            **({} if limit is None else {f"{drive}:maxForce": limit}),
+            f"{physx}:armature": table["armature"][k],
+            f"{physx}:staticFrictionEffort": table["coulomb"][k],
+            f"{physx}:dynamicFrictionEffort": table["coulomb"][k],
+            f"{physx}:viscousFrictionCoefficient": table["viscous"][k] * degree,
+        }
+        apis = f'prepend apiSchemas = ["PhysicsDriveAPI:{axis}", "PhysxJointAxisAPI:{axis}"]'
+        body = "".join(f"            float {key} = {value:.9g}\n" for key, value in rows.items())
+        kind = f'            uniform token {drive}:type = "force"\n'
+        head = f'        over "{_identifier(joint.name)}" (\n            {apis}\n        )\n'
+        lines.append(f"{head}        {{\n{kind}{body}        }}\n")
+    root = _identifier(found.robot.name)
+    text = f'#usda 1.0\n(\n    defaultPrim = "{root}"\n    metersPerUnit = 1\n    kilogramsPerUnit = 1\n)\n\n'
+    text += f'over "{root}"\n{{\n    over "joints"\n    {{\n' + "\n".join(lines) + "    }\n}\n"
+    return text, _lost(found)
+
+
+def _identifier(name: str) -> str:
+    """A name as a USD prim has it: letters, digits and underscores, no digit first."""
+    made = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name)
+    return f"_{made}" if not made or made[0].isdigit() else made
+
+
+def _isaac(found: CommandIdentification) -> dict[str, Any]:
+    """Fields that Isaac Lab's actuators share, one value a joint."""
+    return {
+        "joint_names_expr": _names(found),
+        "stiffness": _values(found, "kp"),
+        "damping": _values(found, "kd"),
+        "armature": _values(found, "armature"),
+        "friction": _values(found, "coulomb"),
+        "dynamic_friction": _values(found, "coulomb"),
+        "viscous_friction": _values(found, "viscous"),
+        **({"effort_limit": limits} if (limits := _limits(found)) else {}),
+    }
+
+
+def isaac_json(found: CommandIdentification) -> tuple[str, Notes]:
+    """Keyword arguments of Isaac Lab's ``DelayedPDActuatorCfg``, one group for the whole robot."""
+    steps = _steps(found).values()
+    group = {"class_type": "DelayedPDActuator", **_isaac(found), "min_delay": min(steps), "max_delay": max(steps)}
+    record = {"physics_dt": STEP, "actuators": {found.robot.name: group}}
+    return json_bytes(record).decode() + "\n", _lost(found, "delay", "steps")
+
+
+def pace_yaml(found: CommandIdentification) -> tuple[str, Notes]:
+    """Keyword arguments of PACE's ``PaceDCMotorCfg``: its law is ``kp (q_des - (q + encoder_bias)) - kd dq``."""
+    velocity = np.asarray(found.robot.limits.velocity, dtype=float)
+    speeds = {n: float(v) for n, v in zip(_names(found), velocity, strict=True) if np.isfinite(v)}
+    limits = _limits(found)
+    group = {
+        **_isaac(found),
+        **({"saturation_effort": max(limits.values())} if limits else {}),
+        **({"velocity_limit": speeds} if speeds else {}),
+        "encoder_bias": [-float(b) for b in found.table["bias"]],
+        "max_delay": max(_steps(found).values()),
+    }
+    return _yaml({"physics_dt": STEP, "pace_actuator": group}), _lost(found, "bias", "delay", "steps")
+
+
+def mjlab_yaml(found: CommandIdentification) -> tuple[str, Notes]:
+    """Keyword arguments of mjlab's ``BuiltinPositionActuatorCfg``, one group a joint: its fields are single numbers."""
+    limits, steps = _limits(found), _steps(found)
+    groups = []
+    for k, name in enumerate(_names(found)):
+        table = {key: float(value[k]) for key, value in found.table.items()}
+        limit = {"effort_limit": limits[name]} if name in limits else {}
+        groups.append({
+            "target_names_expr": [name], "stiffness": table["kp"], "damping": table["kd"], **limit,
+            "armature": table["armature"], "frictionloss": table["coulomb"], "viscous_damping": table["viscous"],
+            "delay_min_lag": steps[name], "delay_max_lag": steps[name],
+        })  # fmt: skip
+    return _yaml({"timestep": STEP, "actuators": groups}), _lost(found, "delay", "steps")
+
+
+def bam_json(found: CommandIdentification) -> tuple[str, Notes]:
+    """Parameters of BAM's model M1 (Coulomb and viscous friction), one entry a joint; each may be a file of its own."""
+    made = {}
+    for k, name in enumerate(_names(found)):
+        table = {key: float(value[k]) for key, value in found.table.items()}
+        made[name] = {
+            "model": "m1", "actuator": name, "armature": table["armature"], "friction_base": table["coulomb"],
+            "friction_viscous": table["viscous"] + table["kd"], "command_delay": table["delay"],
+            "stiffness": table["kp"],
+        }  # fmt: skip
+    lost = ("kt and R do not follow from commands and encoders: give those of the motor; stiffness is vin error_gain "
+            "firmware_kp kt / R, and friction_viscous holds kt^2 / R",
+            "actuator: put the name of BAM's actuator")  # fmt: skip
+    return json.dumps(made, indent=2) + "\n", (*lost, *_lost(found, "delay"))
+
+
+def ranges_json(found: CommandIdentification) -> tuple[str, Notes]:
+    """Ranges for randomisation: the 95 % interval of each unknown; what the data leave open is named, not given."""
+    drawn, left = [], {}
+    for e in found.estimates:
+        if not e.determined:
+            left[e.name] = e.words
+            continue
+        joint = None if e.joint < 0 else _names(found)[e.joint]
+        drawn.append({"name": e.name, "attribute": e.attribute, "joint": joint, "unit": e.unit, "value": e.value,
+                      "sd": e.sd, "range": [e.low, e.high]})  # fmt: skip
+    chosen = [k for k, e in enumerate(found.estimates) if e.determined]
+    part = found.covariance[np.ix_(chosen, chosen)]
+    sd = np.sqrt(np.maximum(np.diag(part), 1e-300))
+    record = {"robot": found.robot.name, "distribution": "normal, cut at the range", "parameters": drawn,
+              "correlation": (part / np.outer(sd, sd)).tolist(), "not_determined": left}  # fmt: skip
+    notes = (f"not determined, without a range: {', '.join(left)}",) if left else ()
+    return json_bytes(record).decode() + "\n", notes
+
+
+#: Formats in the order in which their endings are looked at.
+FORMATS: tuple[ActuatorFormat, ...] = (
+    ActuatorFormat((".usda",), "Isaac, drives as a USD layer", isaac_usd),
+    ActuatorFormat((".isaac.json",), "Isaac Lab, actuator configuration", isaac_json),
+    ActuatorFormat((".pace.yaml", ".pace.yml"), "PACE, actuator configuration", pace_yaml),
+    ActuatorFormat((".mjlab.yaml", ".mjlab.yml"), "mjlab, actuator configurations", mjlab_yaml),
+    ActuatorFormat((".bam.json",), "BAM, parameters of model M1", bam_json),
+    ActuatorFormat((".ranges.json",), "ranges for randomisation", ranges_json),
+)
+
+
+def _yaml(value: Mapping[str, Any]) -> str:
+    """YAML of mappings, lists of mappings or numbers, texts and numbers; texts as in JSON, which YAML 1.2 includes."""
+    return "".join(f"{line}\n" for line in _yaml_lines(value))
+
+
+def _yaml_lines(value: Mapping[str, Any]) -> list[str]:
+    lines: list[str] = []
+    for key, held in value.items():
+        if isinstance(held, Mapping):
+            lines += [f"{json.dumps(key)}:", *(f"  {line}" for line in _yaml_lines(held))]
+        elif isinstance(held, Sequence) and held and isinstance(held[0], Mapping):
+            lines.append(f"{json.dumps(key)}:")
+            for item in held:
+                first, *rest = _yaml_lines(item)
+                lines += [f"  - {first}", *(f"    {line}" for line in rest)]
+        else:
+            lines.append(f"{json.dumps(key)}: {_scalar(held)}")
+    return lines
+
+
+def _scalar(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_scalar, value))}]"
+    if isinstance(value, float):  # YAML 1.1 takes 1e-05 for a text
+        text = f"{value:.9g}"
+        return text if "e" not in text or "." in text else text.replace("e", ".0e")
+    return json.dumps(value)

@@ -1,0 +1,347 @@
+"""Terms of the drives beyond the plain law, taken where motions that are held out prove them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casid.drives._contacts import held_stiffness
+from casid.drives._runs import FreeRuns, Parameter, Point
+from casid.drives._search import Normal, Search
+from casid.drives._servo import KINDS, QUANTITIES, Unknown
+
+Array = NDArray[np.float64]
+Starts = Callable[[FreeRuns, Array], Sequence[Mapping[str, Array]]]
+
+#: A term that lowers the cost, or the mean square error held out, by less than this share is not taken.
+_SHARE = 0.05
+#: Iterations of the search with a term: where it is screened, and where it is judged (contacts: four times as many).
+_SCREENED, _ITERATIONS = 4, 4
+#: Friction of which terms are sized is taken for at least this share of what drives a joint.
+_SMALL = 0.02
+#: Length of the pieces that terms are screened on [s].
+_SCREEN = 40.0
+
+
+@dataclass(frozen=True)
+class Term:
+    """A term that may be tried.
+
+    Attributes
+    ----------
+    attributes : tuple of str
+        Of `Servo`, which it makes unknown at every joint.
+    starts : callable
+        ``(runs, theta)`` -> first values, or sizes of values of either sign, shape (n,) each, one mapping a start.
+    """
+
+    attributes: tuple[str, ...]
+    starts: Starts
+
+
+def _load(runs: FreeRuns, theta: Array) -> Sequence[Mapping[str, Array]]:
+    return [{"load_friction": np.full(runs.robot.n, 0.01)}]
+
+
+def _warm(runs: FreeRuns, theta: Array) -> Sequence[Mapping[str, Array]]:
+    """Time constants by parts of what the clocks show."""
+    span = max(float(data.t[-1]) for data in runs.recordings)
+    same = np.ones(runs.robot.n)
+    return [{"warm_up": 0.05 * same, "warm_time": max(part * span, 1.0) * same} for part in (0.1, 0.4)]
+
+
+def _brushed(runs: FreeRuns, theta: Array) -> Sequence[Mapping[str, Array]]:
+    """Stiffnesses before sliding by multiples of the servo's."""
+    gain, inertia = held_stiffness(runs, theta), runs.table(theta)[:, 2]
+    return [{"bristle_stiffness": part * gain, "bristle_damping": 0.2 * np.sqrt(part * gain * inertia)}
+            for part in (1.0, 5.0)]  # fmt: skip
+
+
+def _sprung(runs: FreeRuns, theta: Array) -> Sequence[Mapping[str, Array]]:
+    """Stiffnesses by multiples of what the drive's inertia and the sampling can show."""
+    gain = held_stiffness(runs, theta)
+    return [{"stiffness": part * gain, "joint_damping": 0.01 * part * gain} for part in (2.0, 8.0, 30.0)]
+
+
+def _played(runs: FreeRuns, theta: Array) -> Sequence[Mapping[str, Array]]:
+    """Play by multiples of the encoders' noise, up to several degrees."""
+    return [{"backlash": np.maximum(size, 4.0 * runs.noise)} for size in (0.01, 0.04)]
+
+
+def _asymmetric(runs: FreeRuns, theta: Array) -> Sequence[Mapping[str, Array]]:
+    """Differences between directions by parts of the friction."""
+    viscous, dry = friction_sizes(runs, theta)
+    return [{"viscous_asymmetry": 0.1 * viscous, "offset": 0.1 * dry}]
+
+
+def _drifting(runs: FreeRuns, theta: Array) -> Sequence[Mapping[str, Array]]:
+    """Drift of a part of the dry friction over the recordings."""
+    span = max(float(data.t[-1]) for data in runs.recordings)
+    dry = friction_sizes(runs, theta)[1]
+    return [{"offset_drift": 0.1 * dry / span, "offset": 0.1 * dry}]
+
+
+def friction_sizes(runs: FreeRuns, theta: Array) -> tuple[Array, Array]:
+    """Sizes of viscous and dry friction: as found so far, or a small part of what drives a joint if that is more."""
+    table = runs.table(theta)
+    kp, viscous, dry = (table[:, KINDS.index(QUANTITIES[name].kind)] for name in ("kp", "viscous", "coulomb"))
+    pull = np.mean([_rms(kp * (data.q_des - data.q) + (0.0 if data.torque is None else data.torque))
+                    for data in runs.recordings], axis=0)  # fmt: skip
+    speed = np.mean([_rms(np.diff(data.q, axis=0) / data.period) for data in runs.recordings], axis=0)
+    return np.maximum(viscous, _SMALL * pull / np.maximum(speed, 1e-9)), np.maximum(dry, _SMALL * pull)
+
+
+def _rms(x: Array) -> Array:
+    return np.asarray(np.sqrt(np.mean(np.square(x), axis=0)))
+
+
+#: What `SimulationOptions.terms` names.
+TERMS: Mapping[str, Term] = {
+    "load_friction": Term(("load_friction",), _load),
+    "warm_up": Term(("warm_up", "warm_time"), _warm),
+    "stiffness": Term(("stiffness", "joint_damping"), _sprung),
+    "backlash": Term(("backlash",), _played),
+    "presliding": Term(("bristle_stiffness", "bristle_damping"), _brushed),
+    "asymmetry": Term(("viscous_asymmetry", "offset"), _asymmetric),
+    "drift": Term(("offset_drift", "offset"), _drifting),
+}
+#: Tried by default where no servo holds the joints, so that what friction differs by, and what drifts, adds up.
+DRIVEN = ("asymmetry", "drift")
+
+
+def usual_terms(runs: FreeRuns) -> tuple[str, ...]:
+    """Terms that are tried by default."""
+    return tuple(term for term in TERMS if term not in DRIVEN or _driven(runs))
+
+
+def _driven(runs: FreeRuns) -> bool:
+    """Whether known torques alone drive the joints, and no servo holds them."""
+    return not np.any(runs.known[:, KINDS.index("kp")]) and not any(p.kind == "kp" for p in runs.parameters)
+
+
+def _added(runs: FreeRuns, name: str) -> tuple[str, ...]:
+    """Attributes that a term makes unknown: those that the user leaves as they are."""
+    return tuple(a for a in TERMS[name].attributes if not _given(runs, a))
+
+
+def folds_of(runs: FreeRuns, folds: int) -> list[int]:
+    """Group of each piece that is held out together: motions in turn, or stretches of one; empty: none."""
+    motions = list(dict.fromkeys(piece.recording.motion for piece in runs.pieces))
+    if len(motions) >= 2:
+        group = [motions.index(piece.recording.motion) % max(folds, 2) for piece in runs.pieces]
+    else:
+        group = list(np.minimum(np.arange(len(runs.pieces)) * max(folds, 2) // len(runs.pieces), folds - 1))
+    return group if folds >= 2 and len(set(group)) >= 2 else []
+
+
+def held_out(search: Search, point: Point, normal: Normal, group: Sequence[int]) -> Array:
+    """Sum of squares of each piece's free run under a fit that did not see its group, shape (pieces,).
+
+    That fit is one Gauss-Newton step from the whole's.
+    """
+    runs, squares = search.runs, np.zeros(len(search.runs.pieces))
+    for fold in sorted(set(group)):
+        kept = [k for k, g in enumerate(group) if g != fold]
+        left = [k for k, g in enumerate(group) if g == fold]
+        part = search.reduced(normal, kept, point.theta)
+        theta = search.step(part, Point(point.theta, []), 1e-3)[0].theta
+        for k, q in zip(left, runs.simulate(runs.point(theta), left), strict=True):
+            squares[k] = float(((runs.pieces[k].measured - q) ** 2).sum())
+    return squares
+
+
+def with_terms(
+    search: Search, point: Point, normal: Normal, folds: int, terms: Sequence[str], contact: float
+) -> tuple[Search, Point, Normal, Array]:
+    """The search with those terms (of `TERMS`) that prove themselves on motions held out.
+
+    Terms are screened on a part of the data, each from its starts. The one that promises most is then searched on all,
+    with steps not longer than ``contact`` [s] where joints have play, and taken if it lowers the mean square error held
+    out by more than one standard error, and noticeably. The others follow in their order, screened again beside what
+    was taken, until one is not taken (forward selection).
+
+    The standard error is that of the difference between motions, or between pieces of fewer than four motions
+    (Breiman et al. 1984, Sec. 3.4.3: the plainest model within one standard error of the best).
+
+    Returns
+    -------
+    search, point, normal
+    weak : ndarray
+        Deviations of the weak priors of the terms that were added.
+    """
+    added: list[float] = []
+    group = folds_of(search.runs, folds)
+    names = [name for name in terms if group and TERMS[name].attributes[0] in _added(search.runs, name)]
+    part = _part(search, point) if names else None
+    ranked = [_screened(part, name) for name in names if part is not None]
+    # where no servo holds a joint, errors of its friction add up and look like anything else: they come first
+    first = DRIVEN if _driven(search.runs) else ()
+    for one in sorted(ranked, key=lambda one: (one.name not in first, -one.share)):
+        if one.share <= _SHARE:
+            if one.name in first:
+                continue
+            break
+        if added:  # beside what was taken
+            one = _beside(search.runs, one)
+            one = _screened(_part(search, point), one.name, one)
+            if one.share <= _SHARE:
+                continue
+        before, plainly, play = search.runs.rollouts, search, "backlash" in TERMS[one.name].attributes
+        if play and contact < search.runs.step:  # contact: of first order in it
+            plainly = replace(search, runs=search.runs.stepped(contact), budget=before + search.runs.cost * _ITERATIONS)
+            point, normal = plainly.run(point, 2)
+        start = Point(np.append(point.theta, one.first), [x.copy() for x in point.starts])
+        wide = _extended(plainly, one)
+        tried, reached = wide.run(start, _ITERATIONS * (4 if play else 1))
+        plain, rich = held_out(plainly, point, normal, group), held_out(wide, tried, reached, group)
+        search.runs.rollouts = wide.runs.rollouts = plainly.runs.rollouts + wide.runs.rollouts - before
+        if not _better(search.runs, plain, rich):
+            point, normal = (point, normal) if plainly is search else search.run(point, 1)
+            break
+        search, point, normal = wide, tried, reached
+        added += one.weak.tolist()
+    return search, point, normal, np.array(added)
+
+
+def _given(runs: FreeRuns, attribute: str) -> bool:
+    """Whether the user says what a value is, or asks for it, or a term that was taken does."""
+    n = runs.robot.n
+    return bool(runs.servo.of(attribute, n) != type(runs.servo)().of(attribute, n))
+
+
+@dataclass(frozen=True, eq=False)
+class _Screened:
+    """A term's best start: share of the cost that it takes away; first values and deviations of weak priors."""
+
+    name: str
+    share: float
+    attributes: tuple[str, ...]
+    first: Array
+    weak: Array
+
+
+def _beside(runs: FreeRuns, one: _Screened) -> _Screened:
+    """A term without the attributes that others, taken since, have made unknown."""
+    new = _added(runs, one.name)
+    rows = np.repeat([a in new for a in one.attributes], runs.robot.n)
+    return _Screened(one.name, one.share, new, one.first[rows], one.weak[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """A part of the data, and what a step of the search as it is promises there."""
+
+    whole: Search
+    search: Search
+    point: Point
+    promised: float
+
+
+def _part(search: Search, point: Point) -> _Part:
+    runs = copy(search.runs)
+    every = max(1, round(runs.seconds / min(_SCREEN, runs.seconds / 4)))
+    every = 1 if _driven(runs) else every  # what drifts shows between pieces
+    runs.pieces, runs.rollouts = runs.pieces[every // 2 :: every] or runs.pieces[:1], 0.0
+    small = replace(search, runs=runs, history=[], budget=np.inf)
+    here = runs.point(point.theta)
+    normal = small.normal(here)
+    made = _Part(search, small, here, normal.cost - small.step(normal, here, 1e-3)[1])
+    _count(made, runs.rollouts)
+    return made
+
+
+def _count(part: _Part, rollouts: float) -> None:
+    """Runs of a part as shares of runs through everything."""
+    whole = part.whole.runs
+    whole.rollouts += rollouts * len(part.search.runs.pieces) / len(whole.pieces)
+
+
+def _screened(part: _Part, name: str, known: _Screened | None = None) -> _Screened:
+    """A term on a part of the data: from its start, or from known values, what a Gauss-Newton step promises.
+
+    Of several starts the one that promises most is searched shortly.
+    """
+    term, theta = TERMS[name], part.point.theta
+    tried, best = [] if known is None else [known], None
+    for values in [] if known else term.starts(part.search.runs, theta):
+        new = _added(part.search.runs, name)
+        weak = np.concatenate([_weak(a, values[a]) for a in new])
+        tried.append(_Screened(name, 0.0, new, np.concatenate([_first(a, values[a]) for a in new]), weak))
+    for one in tried:
+        wide = _extended(part.search, one)
+        wide.runs.rollouts = 0.0
+        start = Point(np.append(theta, one.first), [x.copy() for x in part.point.starts])
+        normal = wide.normal(start)
+        damping = (
+            1e-2 if np.any(one.first) else 1e-3
+        )  # from a guess, or from none, where the plain law's step is as far
+        cost = normal.cost - wide.step(normal, start, damping)[1]
+        _count(part, wide.runs.rollouts)
+        if best is None or cost < best[0]:
+            best = cost, wide, start, normal, one
+    assert best is not None
+    cost, wide, start, normal, one = best
+    if len(tried) > 1 and cost < (1.0 - _SHARE) * part.promised:
+        wide.runs.rollouts = 0.0
+        least = (1.0 - _SHARE) * part.promised
+        start, normal = wide.descended(start, normal, _SCREENED, 0.1 * _SHARE * normal.cost, wanted=least)
+        cost = normal.cost
+        _count(part, wide.runs.rollouts)
+    share = 1.0 - cost / max(part.promised, 1e-300)
+    return _Screened(name, share, one.attributes, start.theta[len(theta) :], one.weak)
+
+
+def _weak(attribute: str, size: Array) -> Array:
+    """Deviation of the weak prior of a term's values."""
+    quantity = QUANTITIES[attribute]
+    return np.full(len(size), quantity.weak) if quantity.weak else 10.0 * size
+
+
+def _first(attribute: str, size: Array) -> Array:
+    """First values: 0 where values of either sign are as likely and their effect is linear."""
+    return 0.0 * size if QUANTITIES[attribute].signed else size
+
+
+def _centred(attribute: str) -> bool:
+    """Whether the weak prior's mean is 0, which is no term at all, and not the start."""
+    return QUANTITIES[attribute].weak > 0.0 or QUANTITIES[attribute].signed
+
+
+def _extended(search: Search, term: _Screened) -> Search:
+    """A search over a term's attributes at all joints too, on the same scale."""
+    runs, attributes = copy(search.runs), term.attributes
+    n, names = runs.robot.n, [joint.name for joint in runs.robot.coordinates]
+    unknowns = [
+        Unknown(0.0 if _centred(attributes[i // n]) else float(x), float(sd))
+        for i, (x, sd) in enumerate(zip(term.first, term.weak, strict=True))
+    ]
+    changed: dict[str, Any] = {a: unknowns[i * n : (i + 1) * n] for i, a in enumerate(attributes)}
+    runs.servo = replace(runs.servo, **changed)
+    runs.parameters = (
+        *runs.parameters,
+        *(
+            Parameter(a, k, f"{a} {name}", unknowns[i * n + k])
+            for i, a in enumerate(attributes)
+            for k, name in enumerate(names)
+        ),
+    )
+    made = replace(search, runs=runs, history=[])
+    made.budget = runs.rollouts + runs.cost * (4 * _ITERATIONS if "backlash" in attributes else _ITERATIONS - 1)
+    return made
+
+
+def _better(runs: FreeRuns, plain: Array, rich: Array) -> bool:
+    """Whether the mean square error falls by more than one standard error of its differences."""
+    motions = [piece.recording.motion for piece in runs.pieces]
+    names = list(dict.fromkeys(motions))
+    unit = [names.index(m) for m in motions] if len(names) >= 4 else list(range(len(motions)))
+    size = np.bincount(unit, [float(piece.measured.size) for piece in runs.pieces])
+    gain = np.bincount(unit, plain - rich)
+    mean = gain.sum() / size.sum()
+    spread = np.sqrt(np.sum((gain - mean * size) ** 2) * len(gain) / max(len(gain) - 1, 1)) / size.sum()
+    return bool(mean > max(spread, _SHARE * plain.sum() / size.sum()))

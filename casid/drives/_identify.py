@@ -1,0 +1,387 @@
+"""Identification by simulation: from commands and encoders to the parameters of drives, with what is known of each."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from casid.description import Robot
+from casid.display import Displayed
+from casid.drives._choice import TERMS, folds_of, friction_sizes, held_out, usual_terms, with_terms
+from casid.drives._contacts import has_play, shaken, softened
+from casid.drives._profile import Profile, Profiles
+from casid.drives._recording import CommandRecording
+from casid.drives._runs import FreeRuns, Parameter, Point
+from casid.drives._search import Normal, Search
+from casid.drives._servo import QUANTITIES, Servo, Unknown
+from casid.drives._start import ConvexStart, convex_start
+from casid.drives._statistics import Estimate, estimates, gain_ratios
+from casid.drives._verdict import CommandFinding, check_recordings, further, judge, with_remedy
+from casid.errors import DatasetError
+from casid.files._words import listed, near, shown
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Array = NDArray[np.float64]
+Progress = Callable[[str, int, int], None]
+
+#: Weak priors: standard deviation as a multiple of the value's size, so that what the data leave open stays in place.
+_WEAK = 3.0
+#: The same for gains that nothing known fixes.
+_HELD = 0.05
+#: Cut-off frequencies of the convex starts [Hz].
+_CUTOFFS = (1.5, 3.0, 6.0)
+#: Pieces are not made shorter than this to hold some out [s].
+_SHORTEST = 2.0
+#: Starts within this ratio of the best start's cost are searched too.
+_RIVAL = 1.5
+
+
+@dataclass(frozen=True)
+class SimulationOptions:
+    """How free runs are made and searched.
+
+    Attributes
+    ----------
+    step : float
+        Longest integration step of the search [s].
+    refined : float
+        The last iterations take the errors of steps so many times shorter.
+    longest : float
+        Longest piece that is run from one initial state [s].
+    coarse : float
+        The search goes over about so many seconds of pieces first, then over all [s].
+    iterations : int
+        Of Gauss-Newton.
+    budget : float
+        Runs through all recordings that the search may spend before its last steps, one with derivatives counted as
+        `FreeRuns.cost`.
+    robust : float
+        Errors beyond so many deviations count linearly.
+    folds : int
+        Groups of motions that are held out in turn; 0: none.
+    terms : tuple of str, optional
+        What is tried where nothing is given, and kept where it lowers the error held out by more than its standard
+        error: ``"load_friction"``, ``"warm_up"``, ``"stiffness"``, ``"backlash"``, ``"presliding"``, ``"asymmetry"``
+        (friction that differs by direction), ``"drift"`` (of the constant torque). Empty: none; default: the first
+        five, and the last two where every kp is known to be 0: where a servo holds a joint, both do little.
+    level : float
+        Confidence level of profile intervals.
+    threads : int
+
+    Raises
+    ------
+    DatasetError
+        If a term is none of these, or the level is not between 0 and 1.
+    """
+
+    step: float = 5e-3
+    refined: float = 4.0
+    longest: float = 10.0
+    coarse: float = 200.0
+    iterations: int = 25
+    budget: float = 36.0
+    robust: float = 4.0
+    folds: int = 4
+    threads: int = 2
+    level: float = 0.95
+    terms: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.level < 1.0:
+            raise DatasetError(f"simulation options: level is between 0 and 1, got {self.level:g}")
+        for term in self.terms or ():
+            if term not in TERMS:
+                raise DatasetError(f"simulation options: {shown(term)} is no term that can be tried{near(term, TERMS)} "
+                                   f"(terms: {listed(TERMS)})")  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CommandIdentification(Displayed):
+    """Result of `identify_from_commands`.
+
+    Attributes
+    ----------
+    robot : Robot
+    servo : Servo
+    recordings : tuple of CommandRecording
+    estimates : tuple of Estimate
+        Each unknown with interval, partner and words.
+    covariance : ndarray, shape (unknowns, unknowns)
+    errors : ndarray, shape (n,)
+        Free-run error of each joint [rad or m], root mean square.
+    held_out : float
+        The same over motions that a fit did not see; NaN without.
+    start : ConvexStart
+        Best of the convex starts.
+    start_error : float
+        Free-run error there.
+    rollouts, seconds, simulated : float
+        Runs through all recordings, time taken [s], simulated time of one run [s].
+    findings : tuple of CommandFinding
+    ratios : mapping of str to (float, float)
+        Ratios to kp with half widths of 95 %.
+    runs : FreeRuns
+    profiles : tuple of Profile
+        Intervals by re-optimisation of what was asked for.
+    """
+
+    robot: Robot
+    servo: Servo
+    recordings: tuple[CommandRecording, ...]
+    estimates: tuple[Estimate, ...]
+    covariance: Array
+    errors: Array
+    held_out: float
+    start: ConvexStart
+    start_error: float
+    rollouts: float
+    seconds: float
+    simulated: float
+    findings: tuple[CommandFinding, ...]
+    ratios: dict[str, tuple[float, float]]
+    runs: FreeRuns
+    profiles: tuple[Profile, ...] = ()
+
+    @property
+    def theta(self) -> Array:
+        """Values of the unknowns."""
+        return np.array([e.value for e in self.estimates])
+
+    @property
+    def error(self) -> float:
+        """Free-run error over all joints [rad or m]."""
+        return float(np.sqrt(np.mean(self.errors**2)))
+
+    @property
+    def table(self) -> dict[str, Array]:
+        """Values of all joints by attribute, known ones included."""
+        return dict(zip(QUANTITIES, self.runs.table(self.theta).T, strict=True))
+
+    @property
+    def headline(self) -> str:
+        """The verdict in one line."""
+        wrong = [f for f in self.findings if f.wrong]
+        if wrong:
+            return f"not to be trusted: {wrong[0].kind}{f' of {wrong[0].joint}' if wrong[0].joint else ''}"
+        opened = sum(not e.determined for e in self.estimates)
+        left = f"; {opened} of {len(self.estimates)} parameters not determined by these data" if opened else ""
+        noted = ", ".join(dict.fromkeys(f"{f.kind}{f' of {f.joint}' if f.joint else ''}" for f in self.findings))
+        return f"explains the motion to {1e3 * self.error:.3g} mrad{left}{f'; check: {noted}' if noted else ''}"
+
+    def simulate(self, recording: CommandRecording) -> Array:
+        """Free run of a recording from its commands, shape (N, n); gaps of the recording are left out."""
+        runs = self.runs.of([recording])
+        return np.concatenate(runs.simulate(runs.point(self.theta)))
+
+    def error_of(self, recordings: Sequence[CommandRecording]) -> float:
+        """Free-run error of recordings, root mean square over samples and joints [rad or m]."""
+        runs = self.runs.of(recordings)
+        return runs.error(runs.point(self.theta))
+
+    def plot_free_runs(self, recording: int | CommandRecording = 0) -> tuple[Axes, ...]:
+        """Commands, encoders and free runs of a recording: one of `recordings` by its number, or another."""
+        return self._plot("free_runs", recording=recording)
+
+    def record(self) -> dict[str, object]:
+        """Plain numbers and text."""
+        return {
+            "robot": self.robot.name,
+            "recordings": [data.name for data in self.recordings],
+            "headline": self.headline,
+            "free_run_error": self.error,
+            "joint_errors": self.errors.tolist(),
+            "held_out_error": None if np.isnan(self.held_out) else self.held_out,
+            "start": {"error": self.start_error, "gap": self.start.gap, "cutoff": self.start.cutoff},
+            "rollouts": self.rollouts,
+            "seconds": self.seconds,
+            "simulated_seconds": self.simulated,
+            "parameters": [
+                {"name": e.name, "attribute": e.attribute, "joint": e.joint, "value": e.value, "unit": e.unit,
+                 "sd": e.sd, "low": e.low, "high": e.high, "determined": e.determined, "partner": e.partner,
+                 "correlation": e.correlation, "words": e.words}
+                for e in self.estimates
+            ],
+            "profiles": [one.plain() for one in self.profiles],
+            "ratios_to_kp": {name: list(pair) for name, pair in self.ratios.items()},
+            "findings": [
+                {"kind": f.kind, "joint": f.joint, "text": f.text, "remedy": f.remedy, "wrong": f.wrong}
+                for f in self.findings
+            ],
+        }  # fmt: skip
+
+    def __repr__(self) -> str:
+        return f"CommandIdentification({self.robot.name}: {self.headline})"
+
+
+def identify_from_commands(
+    robot: Robot,
+    recordings: Sequence[CommandRecording],
+    servo: Servo | None = None,
+    options: SimulationOptions | None = None,
+    start: ArrayLike | None = None,
+    progress: Progress | None = None,
+    profile: Sequence[str] = (),
+) -> CommandIdentification:
+    """Identify drives and servos from commands and encoders, without torques.
+
+    Convex starts (`casid.drives._start`) are compared by a free run, the best are improved by Gauss-Newton on
+    free runs. Whatever start is given, the convex ones are tried too, so that the answer does not hang on it.
+
+    Parameters
+    ----------
+    robot
+        With inertial values, on a fixed base.
+    recordings
+        One or more, of all joints of the robot.
+    servo
+        What is known; default: gains, drives and one delay unknown.
+    options
+    start
+        Further start, one value an unknown (`FreeRuns.parameters`).
+    progress
+        Called with a text, a number and a total.
+    profile
+        Unknowns by name or attribute, or ``"all"``, whose intervals are found by re-optimisation too (`Profiles`).
+
+    Raises
+    ------
+    DatasetError
+        If recordings do not fit the robot, nothing moves, nothing is unknown, or ``profile`` is no unknown.
+    ExportError
+        Without a C compiler.
+    """
+    began, options = time.perf_counter(), options or SimulationOptions()
+    names = [joint.name for joint in robot.coordinates]
+    longest = options.longest
+    if options.folds >= 2:  # one short recording: pieces enough to hold some out
+        total = sum(float(data.t[-1] - data.t[0]) for data in recordings)
+        longest = min(longest, max(_SHORTEST, total / options.folds))
+    runs = FreeRuns(robot, servo or Servo(), recordings, options.step, longest, options.threads)
+    if not runs.parameters:
+        raise DatasetError("everything about the servos is given: nothing is left to find")
+    findings = list(check_recordings(recordings, names))
+    runs.named(profile)
+    search, fine, best, point, normal, weak = _fitted(runs, options, start, progress)
+    asked, profiles = search.runs.named(profile), list[Profile]()
+    if asked:
+        made = Profiles(search, point, normal, weak, fine, options.level)
+        for number, i in enumerate(asked):
+            if progress is not None:
+                progress(f"profile of {search.runs.parameters[i].name}", number, len(asked))
+            profiles.append(made.of(i))
+    listed, C = estimates(search, point, normal, weak, best.ratios)
+    held = _held_out(search, point, normal, options.folds)
+    if not any(f.wrong for f in findings):
+        findings += further(fine, point, names, not findings)
+    findings += judge(fine, point, names)
+    errors = np.sqrt(normal.squares / normal.count)
+    if any(f.kind in ("sign", "joint order") for f in findings):
+        findings = [with_remedy(f, runs, names, _CUTOFFS[0], float(np.sqrt(np.mean(errors**2)))) for f in findings]
+    rollouts, fine.rollouts = search.runs.rollouts, 0.0
+    ratios = gain_ratios(fine.parameters, point.theta, C, 1.96)
+    return CommandIdentification(
+        robot, runs.servo, tuple(recordings), listed, C, errors, held, best, search.history[0], rollouts,
+        time.perf_counter() - began, runs.seconds, tuple(findings), ratios, fine,
+        tuple(profiles),
+    )  # fmt: skip
+
+
+def _fitted(
+    runs: FreeRuns, options: SimulationOptions, start: ArrayLike | None, progress: Progress | None
+) -> tuple[Search, FreeRuns, ConvexStart, Point, Normal, Array]:
+    """Best point of all starts."""
+    if progress is not None:
+        progress("convex start", 0, 1)
+    whole, runs = runs, runs.thinned(options.coarse)
+    convex = [convex_start(runs, cutoff) for cutoff in _CUTOFFS if cutoff * 2.2 * runs.period < 1.0]
+    candidates = [(one, one.theta) for one in convex]
+    if start is not None:
+        theta = np.asarray(start, dtype=float)
+        if theta.shape != (len(runs.parameters),) or not np.isfinite(theta).all():
+            raise DatasetError(f"start: expected {len(runs.parameters)} finite numbers, got {theta.shape}")
+        lower, upper = (np.array([getattr(p, side) for p in runs.parameters]) for side in ("lower", "upper"))
+        candidates.append((convex[0], np.clip(theta, lower, upper)))
+    points = [runs.point(theta) for _, theta in candidates]
+    shown = [runs.simulate(point) for point in points]
+    reached = [runs.error(*one) for one in zip(points, shown, strict=True)]
+    order = list(np.argsort(reached))
+    base = convex[int(np.argmin(reached[: len(convex)]))]
+    runs.parameters, weak = _weakly(runs, base)
+    result: tuple[float, Search, ConvexStart, Point, Normal] | None = None
+    for number, k in enumerate(order):
+        if number and (reached[k] > _RIVAL * reached[order[0]] or number > 1):
+            break
+        search = Search(runs, options.iterations, threshold=options.robust, budget=options.budget, progress=progress)
+        if result is not None:  # the same yardstick
+            search.scale, search.inflation = result[1].scale, result[1].inflation
+        limit = options.iterations if not number else 6
+        point, normal = search.run(points[k], limit, shown[k])
+        if result is None or normal.rms < result[0]:
+            result = normal.rms, search, candidates[k][0], point, normal
+    assert result is not None
+    _, search, best, point, normal = result
+    trace = search.history
+    finest = options.step / options.refined
+    terms = usual_terms(runs) if options.terms is None else options.terms
+    search, point, normal, more = with_terms(search, point, normal, options.folds, terms, finest)
+    weak, runs = np.append(weak, more), search.runs
+    play = has_play(runs, point.theta)
+    if runs.step < whole.step or play:
+        whole = whole.stepped(min(runs.step, finest) if play else runs.step)
+    whole.rollouts = runs.rollouts * len(runs.pieces) / len(whole.pieces)
+    whole.parameters, whole.servo = runs.parameters, runs.servo
+    search = Search(whole, 3, threshold=options.robust, budget=options.budget, progress=progress, history=trace)
+    first = whole.point(point.theta) if len(runs.pieces) < len(whole.pieces) else point
+    point, normal = search.run(first)
+    fine = whole.of(whole.recordings, finest)
+    if play:
+        point, search.scatter = shaken(search, point)
+        normal = softened(search, point)
+    else:
+        point, normal = search.polished(point, fine)
+    whole.rollouts += options.refined * fine.rollouts
+    return search, fine, best, point, normal, weak
+
+
+def _weakly(runs: FreeRuns, start: ConvexStart) -> tuple[tuple[Parameter, ...], Array]:
+    """The parameters with weak priors around a start where the user gave none, and those priors' deviations.
+
+    Gains that nothing fixes are held at what is assumed, so that their joints' other values are those for that gain.
+    """
+    parameters, theta = runs.parameters, start.theta
+    viscous, dry = friction_sizes(runs, theta)
+    span = max(float(data.t[-1]) for data in runs.recordings)
+    signed = {"viscous_asymmetry": viscous, "offset": dry, "offset_drift": dry / span}  # may be zero, and no smaller
+    sizes: dict[str, list[float]] = {}
+    for p, value in zip(parameters, theta, strict=True):
+        sizes.setdefault(p.attribute, []).append(abs(float(value)))
+    made, weak = [], np.full(len(parameters), np.inf)
+    for i, p in enumerate(parameters):
+        if p.unknown.value is not None and np.isfinite(p.unknown.sd):
+            made.append(p)
+            continue
+        size = max(abs(float(theta[i])), float(np.median(sizes[p.attribute])), 1e-3)
+        size = max(size, float(signed[p.attribute][p.joint])) if p.attribute in signed else size
+        sd = QUANTITIES[p.attribute].weak or _WEAK * size
+        if p.attribute == "kp" and p.joint in start.ratios:
+            sd = _HELD * size
+        weak[i] = sd
+        mean = 0.0 if p.attribute == "bias" else float(theta[i])
+        made.append(replace(p, unknown=Unknown(mean, sd, p.lower, p.upper)))
+    return tuple(made), weak
+
+
+def _held_out(search: Search, point: Point, normal: Normal, folds: int) -> float:
+    """Free-run error over motions that were left out, each group's fit by one Gauss-Newton step from the whole's."""
+    group = folds_of(search.runs, folds)
+    if not group:
+        return float("nan")
+    squares = held_out(search, point, normal, group)
+    return float(np.sqrt(squares.sum() / sum(piece.measured.size for piece in search.runs.pieces)))

@@ -1,0 +1,343 @@
+"""Recordings of robots that have encoders and position commands, and no torque sensor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from casid.description import Robot
+from casid.errors import DatasetError
+from casid.files._read import numeric_array
+from casid.files._texts import read_toml
+from casid.files._words import listed, near, shown
+from casid.measurement._columns import Columns, choose_signals, factors
+from casid.measurement._defects import time_gaps
+from casid.measurement._formats import read_columns
+from casid.measurement._readers import read_description, time_of
+from casid.measurement._text import TextLayout
+
+Array = NDArray[np.float64]
+
+#: Keys of ``[servo]`` that name columns of the file.
+_COLUMNS = ("enabled", "gain", "torque")
+#: Fewest samples of a piece.
+FEWEST = 20
+#: Samples lost in a row from which the motion goes on in another piece.
+FEWEST_LOST = 5
+
+
+@dataclass(frozen=True, eq=False)
+class CommandRecording:
+    """Commanded and measured positions, one row a sample, one column a joint.
+
+    Attributes
+    ----------
+    t : ndarray, shape (N,)
+        Time [s], increasing.
+    q : ndarray, shape (N, n)
+        Encoders [rad or m].
+    q_des : ndarray, shape (N, n)
+        Commands to the position servos, each in force from its sample on (or interpolated, see `casid.drives`).
+        Zero where a torque drives the joints.
+    enabled : ndarray, shape (N,) or (N, n), optional
+        Whether the servo is on; default: always.
+    gain : float
+        Setting of the servos' gains in this recording, e.g. the firmware's P: torques are proportional to it.
+    torque : ndarray, shape (N, n), optional
+        Known torque beside the servo's, or in its place [N.m or N].
+    name : str
+        For messages and figures; recordings of one motion carry the same `motion`.
+    motion : str
+        What is held out together; default: the name.
+    joints : tuple of str
+        Names of the joints where known.
+
+    Raises
+    ------
+    DatasetError
+        Naming the field, joint and sample.
+    """
+
+    t: Array
+    q: Array
+    q_des: Array
+    enabled: Array | None = None
+    gain: float = 1.0
+    torque: Array | None = None
+    name: str = "recording"
+    motion: str = ""
+    joints: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        t = np.array(self.t, dtype=float)
+        if t.ndim != 1 or len(t) < FEWEST:
+            raise DatasetError(f"{self.name}: expected at least {FEWEST} samples with one time each, got {t.shape}")
+        q = np.array(self.q, dtype=float)
+        if q.ndim != 2 or len(q) != len(t) or not q.shape[1]:
+            raise DatasetError(f"{self.name}: q has shape {q.shape}; expected ({len(t)}, joints)")
+        commands = np.array(self.q_des, dtype=float)
+        if commands.shape != q.shape:
+            more = "more commands than encoders" if commands.size > q.size else "commands are missing"
+            raise DatasetError(f"{self.name}: q_des has shape {commands.shape}, q {q.shape}: {more}; name one command "
+                               "column for each encoder (columns, joints)")  # fmt: skip
+        values = {"t": t, "q": q, "q_des": commands}
+        if self.torque is not None:
+            values["torque"] = np.array(self.torque, dtype=float)
+        if self.enabled is not None:
+            on = np.array(self.enabled, dtype=float)
+            values["enabled"] = np.array(np.broadcast_to(on[:, None] if on.ndim == 1 else on, q.shape))
+        for name, value in values.items():
+            if name != "t" and value.shape != q.shape:
+                raise DatasetError(f"{self.name}: {name} has shape {value.shape}; expected {q.shape}")
+            bad = np.argwhere(~np.isfinite(value))
+            if len(bad):
+                where = f" of joint {bad[0][1] + 1}" if value.ndim == 2 else ""
+                raise DatasetError(f"{self.name}: {name}{where}, sample {bad[0][0]} is not a finite number "
+                                   f"({len(bad)} in all); drop these samples first")  # fmt: skip
+            value.setflags(write=False)
+            object.__setattr__(self, name, value)
+        back = np.flatnonzero(np.diff(t) <= 0)
+        if len(back):
+            raise DatasetError(f"{self.name}: time does not increase after sample {back[0]} ({len(back)} such "
+                               "samples); cut the recording there, or leave repeated samples out")  # fmt: skip
+        if not (np.isfinite(self.gain) and self.gain > 0):
+            raise DatasetError(f"{self.name}: a gain of {self.gain:g} drives nothing; give the servo's setting (> 0), "
+                               "or mark the samples without drive (enabled)")  # fmt: skip
+        object.__setattr__(self, "joints", tuple(self.joints))
+        object.__setattr__(self, "motion", self.motion or self.name)
+        if self.joints and len(self.joints) != q.shape[1]:
+            raise DatasetError(f"{self.name}: {len(self.joints)} joint names for {q.shape[1]} joints")
+
+    def __len__(self) -> int:
+        """Number of samples."""
+        return len(self.t)
+
+    def __repr__(self) -> str:
+        return (
+            f"CommandRecording({self.name}: {len(self)} samples of {self.n} joints, {self.t[-1] - self.t[0]:.4g} s at "
+            f"{1 / self.period:.4g} Hz)"
+        )
+
+    @property
+    def n(self) -> int:
+        """Number of joints."""
+        return int(self.q.shape[1])
+
+    @property
+    def period(self) -> float:
+        """Median time between samples [s]."""
+        return float(np.median(np.diff(self.t)))
+
+    def on(self) -> Array:
+        """Factor of the gains at each sample and joint: 0 where the servo is off."""
+        return self.gain * (np.ones(self.q.shape) if self.enabled is None else np.asarray(self.enabled))
+
+    def rows(self, which: slice) -> CommandRecording:
+        """Some consecutive samples."""
+        held = ("t", "q", "q_des", "enabled", "torque")
+        cut: dict[str, Any] = {key: None if (value := getattr(self, key)) is None else value[which] for key in held}
+        return replace(self, **cut)
+
+    def columns(self, which: Sequence[int]) -> CommandRecording:
+        """Some joints, by index from 0."""
+        held = ("q", "q_des", "enabled", "torque")
+        cut: dict[str, Any] = {
+            key: None if (value := getattr(self, key)) is None else value[:, list(which)] for key in held
+        }
+        return replace(self, **cut, joints=tuple(self.joints[k] for k in which) if self.joints else ())
+
+    def pieces(self, longest: float = np.inf) -> Iterator[slice]:
+        """Stretches without gaps, cut into parts of at most ``longest`` seconds; too short ones are left out."""
+        gaps = [end for gap in time_gaps(self.t, FEWEST_LOST) for end in gap.spans[:, 1]]
+        ends = [0, *np.searchsorted(self.t, gaps), len(self.t)]
+        for first, end in pairwise(ends):
+            if end - first < FEWEST:
+                continue
+            parts = max(1, int(np.ceil((self.t[end - 1] - self.t[first]) / longest)))
+            cuts = np.linspace(first, end, parts + 1).astype(int)
+            yield from (slice(int(a), int(b)) for a, b in pairwise(cuts) if b - a >= FEWEST)
+
+
+def held_commands(t: ArrayLike, u: ArrayLike, at: ArrayLike, linear: bool = False) -> tuple[Array, Array]:
+    """Command and its integral from ``t[0]`` at the times ``at``, each command held until the next (or interpolated).
+
+    Parameters
+    ----------
+    t, u
+        Times (N,) and commands (N,) of one joint; the first and the last hold beyond the ends.
+
+    Returns
+    -------
+    u, integral : ndarray, as ``at``
+    """
+    t, u, at = (np.asarray(value, dtype=float) for value in (t, u, at))
+    k = np.clip(np.searchsorted(t, at, side="right") - 1, 0, len(t) - 1)
+    steps = np.diff(t)
+    slopes = np.append(np.diff(u) / steps, 0.0) if linear else np.zeros(len(u))
+    whole = np.concatenate([[0.0], np.cumsum(steps * (u[:-1] + slopes[:-1] * steps / 2))])
+    since = at - t[k]
+    slope = np.where(since < 0, 0.0, slopes[k])
+    return u[k] + slope * since, whole[k] + since * (u[k] + slope * since / 2)
+
+
+def has_commands_only(path: str | Path) -> bool | None:
+    """Whether a recording is to be identified from its commands: its TOML describes a servo, or it has no torques.
+
+    None: a file without a TOML whose columns are not understood; its layout is looked for, see
+    `casid.measurement.propose`.
+
+    Raises
+    ------
+    DatasetError
+        If a TOML, or the file that it describes, cannot be read.
+    """
+    path = Path(path)
+    options: dict[str, Any] = {}
+    if path.suffix == ".toml":
+        tables = read_toml(path, "recording", DatasetError)
+        if "servo" in tables or "unknown" in tables:
+            return True
+        path, options = read_description(path)
+    try:
+        found, _ = choose_signals(_table(path, options), options.get("columns", {}), path.name, ())
+    except DatasetError:
+        if options:
+            raise
+        return None
+    if "q" not in found or not {"q_des", "tau"} & set(found):
+        return None
+    return "q_des" in found and "tau" not in found
+
+
+def read_commands(path: str | Path, robot: Robot, settings: Mapping[str, Any] | None = None) -> CommandRecording:
+    """Read a recording of commands and encoders.
+
+    A TOML may name the ``columns`` (``q_des`` among them), and in ``[servo]``: ``enabled``, a column that is 0 while
+    the servos are off, ``gain``, the setting of their gains (a number or a column), and ``torque``, known torques that
+    act beside the servo's (feed-forward; an array, or a list of columns) [N.m or N]. ``joints`` names the columns
+    in their order where the file does not; joints that the robot does not have (locked ones) are left out.
+
+    Parameters
+    ----------
+    robot
+        Columns come in the order of its joints.
+    settings
+        Keys of such a TOML, for a file without one.
+
+    Raises
+    ------
+    DatasetError
+        Naming file, column and joint.
+    """
+    path = Path(path)
+    options: dict[str, Any] = dict(settings or {})
+    servo: Mapping[str, Any] = {}
+    motion, given = "", _names(options.pop("joints", []), path.name)
+    if path.suffix == ".toml":
+        tables = read_toml(path, "recording", DatasetError)
+        servo, given = tables.get("servo", {}), _names(tables.get("joints", []), path.name)
+        motion, (path, options) = str(tables.get("motion", "")), read_description(path)
+    where, table = path.name, _table(path, options)
+    found, joints = choose_signals(table, options.get("columns", {}), where, ("q", "q_des"))
+    joints = given or joints
+    if found["q_des"].shape != found["q"].shape:
+        more = "more" if found["q_des"].shape[1] > found["q"].shape[1] else "fewer"
+        raise DatasetError(f"{where}: {more} commands {found['q_des'].shape} than encoders {found['q'].shape}; name "
+                           'the columns: columns = { q_des = "NAME" } in a TOML for the recording')  # fmt: skip
+    units = options.get("units", {})
+    clock = float(factors(units["t"], "t", 1, where)[0]) if "t" in units else options.get("time_scale")
+    t = time_of(found, options.get("rate"), clock, where)
+    extra = {key: _extra(table, servo[key], where, key) for key in _COLUMNS if isinstance(servo.get(key), (str, list))}
+    gain = servo.get("gain", 1.0)
+    if "gain" in extra:
+        gain = float(np.ravel(extra["gain"])[0])
+        if np.ptp(extra["gain"]) > 0:
+            raise DatasetError(f"{where}: the gain '{servo['gain']}' changes during the recording; split it there")
+    q, u = (_positions(found[key], key, options, where) for key in ("q", "q_des"))
+    which = _chosen(robot, joints, q.shape[1], where)
+    if "q" not in units and "degrees" not in options:
+        _check_unit(robot, q[:, which], where)
+    enabled, torque = extra.get("enabled"), extra.get("torque")
+    if torque is not None:
+        torque = torque.reshape(len(t), -1)
+        if torque.shape != q.shape:
+            raise DatasetError(f"{where}: torque {torque.shape} beside encoders {q.shape}; one column each")
+        torque = torque[:, which]
+    data = CommandRecording(t, q[:, which], u[:, which], None if enabled is None else np.ravel(enabled), float(gain),
+                            torque, name=options.get("name", where.split(".")[0]), motion=motion,
+                            joints=tuple(joint.name for joint in robot.coordinates))  # fmt: skip
+    if "rows" in options:
+        data = data.rows(slice(*options["rows"]))
+    if "between" in options:
+        first, last = np.searchsorted(data.t, options["between"])
+        data = data.rows(slice(int(first), int(last)))
+    return data
+
+
+def _names(value: Any, where: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        raise DatasetError(f"{where}: joints: expected a list of names, got {shown(value)}")
+    return tuple(value)
+
+
+def _positions(values: Array, key: str, options: Mapping[str, Any], where: str) -> Array:
+    """Encoders or commands in SI, with the offset of the recording's TOML."""
+    units = options.get("units", {})
+    usual = np.pi / 180 if options.get("degrees") else 1.0
+    scale = factors(units[key], key, values.shape[1], where) if key in units else usual
+    return np.asarray(values * scale + np.asarray(options.get("position_offset", 0.0)))
+
+
+def _check_unit(robot: Robot, q: Array, where: str) -> None:
+    """Refuse positions that no joint reaches in radians, and all reach in degrees."""
+    lower, upper = (np.asarray(side, dtype=float) for side in (robot.limits.lower, robot.limits.upper))
+    turning = np.array([joint.type == "revolute" for joint in robot.coordinates])
+    room = 0.1 * (upper - lower)
+    known = turning & np.isfinite(room)
+    beyond = known & ((np.nanmin(q, axis=0) < lower - room) | (np.nanmax(q, axis=0) > upper + room))
+    if not beyond.any():
+        return
+    k, scaled = int(beyond.argmax()), np.radians(q)
+    if np.all(~known | ((scaled.min(axis=0) >= lower - room) & (scaled.max(axis=0) <= upper + room))):
+        raise DatasetError(f"{where}: positions of joint '{robot.coordinates[k].name}' go from {q[:, k].min():.4g} to "
+                           f"{q[:, k].max():.4g}, far beyond its limits in radians: if they are degrees, say degrees = "
+                           "true in a TOML for the recording (false: they are radians)")  # fmt: skip
+
+
+def _table(path: Path, options: Mapping[str, Any]) -> Columns:
+    """Columns of a file as its TOML describes it."""
+    layout = TextLayout.of(options["text"], path.name) if "text" in options else None
+    return read_columns(path, options.get("topic"), layout).gathered(path.name)
+
+
+def _extra(table: Columns, name: str | list[str], where: str, key: str) -> Array:
+    """A column, or an array of one a joint, or the columns of a list."""
+    if isinstance(name, list):
+        return np.column_stack([_extra(table, str(one), where, key) for one in name])
+    if name not in table.arrays:
+        raise DatasetError(f"{where}: no column {shown(name)} for '{key}'{near(name, table.arrays)}; it has "
+                           f"{listed(table.arrays)}")  # fmt: skip
+    return numeric_array(table.arrays[name], f"{where}: {name}", DatasetError)
+
+
+def _chosen(robot: Robot, joints: Sequence[str], count: int, where: str) -> list[int]:
+    """Columns in the order of the robot's joints."""
+    names = [joint.name for joint in robot.coordinates]
+    if joints and len(joints) != count:
+        raise DatasetError(f"{where}: joints names {len(joints)} columns, there are {count}")
+    if joints:
+        missing = [name for name in names if name not in joints]
+        if missing:
+            raise DatasetError(f"{where}: no column of joint '{missing[0]}'; it has {listed(joints)}; lock the joint, "
+                               "or name the columns (joints)")  # fmt: skip
+        return [list(joints).index(name) for name in names]
+    if count != len(names):
+        raise DatasetError(f"{where}: {count} encoders for the {len(names)} joints of robot '{robot.name}' "
+                           f"({listed(names)}); name the columns (joints), or lock the others")  # fmt: skip
+    return list(range(count))

@@ -1,0 +1,307 @@
+"""Gauss-Newton on free runs: bounds, weak priors, a robust loss, initial states eliminated piece by piece."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import lsq_linear
+
+from casid.drives._rollout import Branch
+from casid.drives._runs import FreeRuns, Point
+
+Array = NDArray[np.float64]
+
+#: Expected decrease of the cost, which is that of independent errors of variance 1, below which the search has ended.
+CONVERGED = 0.05
+#: A model misses what encoders show where its errors are beyond so many deviations of their noise.
+MISFIT = 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Normal equations of one branch in one piece: parameters first, then its initial state."""
+
+    places: list[int]
+    A: Array
+    g: Array
+    cost: float
+    #: Sums of squares of the errors and number of samples, one a joint.
+    squares: Array
+    count: int
+
+
+@dataclass(frozen=True, eq=False)
+class Normal:
+    """Normal equations of all pieces with the initial states eliminated."""
+
+    A: Array
+    g: Array
+    cost: float
+    blocks: list[list[Block]]
+    squares: Array
+    count: int
+
+    @property
+    def rms(self) -> float:
+        """Root mean square error over samples and joints."""
+        return float(np.sqrt(self.squares.sum() / (self.count * len(self.squares))))
+
+
+@dataclass
+class Search:
+    """Levenberg-Marquardt with bounds.
+
+    Minimises ``sum rho(r / s) + sum ((x0 - m) / spread)^2 + sum ((theta - value) / sd)^2`` with the errors r of all
+    positions, Huber's rho and one scale s, which counts correlated errors as what they are worth: ``s^2 = sigma^2 tau``
+    with the inflation tau of `correlation`.
+
+    Attributes
+    ----------
+    runs : FreeRuns
+    iterations : int
+    tolerance : float
+        Relative decrease of the cost at which it ends.
+    threshold : float
+        Errors beyond so many robust deviations count linearly.
+    budget : float
+        Runs it may spend.
+    scatter : ndarray, optional
+        Covariance of the parameters by other minima that are as good, where the cost is rough.
+    """
+
+    runs: FreeRuns
+    iterations: int = 25
+    tolerance: float = 2e-4
+    threshold: float = 4.0
+    budget: float = 100.0
+    progress: Callable[[str, int, int], None] | None = None
+    scale: float = 1e-3
+    inflation: float = 1.0
+    history: list[float] = field(default_factory=list)
+    scatter: Array | None = None
+
+    def __post_init__(self) -> None:
+        p = self.runs.parameters
+        self.lower, self.upper = np.array([x.lower for x in p]), np.array([x.upper for x in p])
+        self.mean = np.array([0.0 if x.unknown.value is None else x.unknown.value for x in p])
+        has = [x.unknown.value is not None and np.isfinite(x.unknown.sd) for x in p]
+        self.weight = np.array([1.0 / x.unknown.sd**2 if h else 0.0 for x, h in zip(p, has, strict=True)])
+
+    # ------------------------------------------------------------------ cost
+
+    def _rho(self, r: Array) -> tuple[float, Array]:
+        """Huber's cost in units of the scale's square, and weights."""
+        edge = self.threshold * self.scale
+        size = np.abs(r)
+        outside = size > edge
+        weights = np.where(outside, edge / np.maximum(size, edge), 1.0)
+        cost = np.where(outside, 2 * edge * size - edge**2, r**2).sum()
+        return float(cost) / (self.scale**2 * self.inflation), weights / (self.scale**2 * self.inflation)
+
+    def weights(self, r: Array) -> Array:
+        """Weights of errors in the normal equations."""
+        return self._rho(r)[1]
+
+    def prior(self, theta: Array) -> float:
+        """Cost of the priors."""
+        return float((self.weight * (theta - self.mean) ** 2).sum())
+
+    def value(self, point: Point, shown: Sequence[Array] | None = None) -> float:
+        """Cost, by plain runs; ``shown``: positions that are simulated already."""
+        return self.prior(point.theta) + float(self.costs(point, shown).sum())
+
+    def costs(self, point: Point, shown: Sequence[Array] | None = None) -> Array:
+        """Cost of each piece without the priors, as in `value`."""
+        runs = self.runs
+        return np.array([
+            self._rho(piece.measured - q)[0] + float((((start - piece.start) / piece.spread) ** 2).sum())
+            for piece, start, q in zip(runs.pieces, point.starts, shown or runs.simulate(point), strict=True)
+        ])  # fmt: skip
+
+    def normal(self, point: Point, shown: Sequence[Array] | None = None) -> Normal:
+        """Normal equations at a point; ``shown``: simulated positions in place of those of the linearised runs."""
+        runs = self.runs
+
+        def use(index: int, branch: Branch, places: list[int], start: Array, q: Array, S: Array) -> Block:
+            piece, joints = runs.pieces[index], list(branch.joints)
+            r = piece.measured[:, joints] - (q if shown is None else shown[index][:, joints])
+            cost, w = self._rho(r)
+            J = S.reshape(-1, S.shape[2])
+            WJ = J * w.reshape(-1, 1)
+            A, g = J.T @ WJ, WJ.T @ r.ravel()
+            state = runs.state(branch)
+            stiff = 1.0 / piece.spread[state] ** 2
+            away = start - piece.start[state]
+            own = np.arange(len(places), len(g))
+            A[own, own] += stiff
+            g[own] -= stiff * away
+            return Block(places, A, g, cost + float((stiff * away**2).sum()), (r**2).sum(axis=0), len(r))
+
+        return self._summed(runs.linearised(point, use), point.theta)
+
+    def reduced(self, normal: Normal, kept: Sequence[int], theta: Array) -> Normal:
+        """Normal equations of some pieces only."""
+        return replace(self._summed([normal.blocks[k] for k in kept], theta), blocks=[])
+
+    def _summed(self, blocks: list[list[Block]], theta: Array) -> Normal:
+        size, n = len(theta), self.runs.robot.n
+        A, g, cost, squares = np.diag(self.weight), self.weight * (self.mean - theta), self.prior(theta), np.zeros(n)
+        for made in blocks:
+            for branch, block in zip(self.runs.branches, made, strict=True):
+                m = len(block.places)
+                inner = np.linalg.solve(block.A[m:, m:], np.column_stack([block.A[m:, :m], block.g[m:]]))
+                part = block.A[:m, :m] - block.A[:m, m:] @ inner[:, :m]
+                A[np.ix_(block.places, block.places)] += part
+                g[block.places] += block.g[:m] - block.A[:m, m:] @ inner[:, m]
+                cost += block.cost
+                squares[list(branch.joints)] += block.squares
+        assert A.shape == (size, size)
+        return Normal(A, g, cost, blocks, squares, sum(made[0].count for made in blocks))
+
+    # ------------------------------------------------------------------ steps
+
+    def scaling(self, normal: Normal, theta: Array) -> Array:
+        """Roots of the diagonal of the normal equations, those of parameters without effect bounded from below."""
+        size = np.maximum(np.abs(theta), 1e-3 * np.minimum(self.upper - self.lower, 1.0))
+        diagonal = np.maximum(np.diag(normal.A), 0.0) * size**2
+        return np.asarray(np.sqrt(np.maximum(diagonal, 1e-9 * diagonal.max(initial=1e-300)) + 1e-300) / size)
+
+    def step(self, normal: Normal, point: Point, damping: float) -> tuple[Point, float]:
+        """Point after a damped step within the bounds, and the decrease of the cost that the model expects."""
+        D = self.scaling(normal, point.theta)
+        w, V = np.linalg.eigh(normal.A / np.outer(D, D))
+        L = np.linalg.cholesky((V * np.maximum(w, 0.0)) @ V.T + (damping + 1e-10) * np.eye(len(D)))
+        low, high = (self.lower - point.theta) * D, (self.upper - point.theta) * D
+        rhs = np.linalg.solve(L, normal.g / D)
+        with np.errstate(all="ignore"):
+            z = lsq_linear(L.T, rhs, (low - 1e-12, high + 1e-12), method="bvls", max_iter=200).x
+        change = np.clip(z, low, high) / D
+        starts = []
+        for made, start in zip(normal.blocks, point.starts, strict=True):
+            new = start.copy()
+            for branch, block in zip(self.runs.branches, made, strict=True):
+                m = len(block.places)
+                state = self.runs.state(branch)
+                own = block.A[m:, m:]
+                damped = own + max(damping - 1e-3, 0.0) * np.diag(np.diag(own))
+                new[state] += np.linalg.solve(damped, block.g[m:] - block.A[m:, :m] @ change[block.places])
+            starts.append(new)
+        expected = float(2 * change @ normal.g - change @ normal.A @ change)
+        return Point(point.theta + change, starts), expected
+
+    def rescale(self, point: Point, runs: list[Array] | None = None) -> None:
+        """Scale and inflation from the errors at a point."""
+        q = self.runs.simulate(point) if runs is None else runs
+        errors = [piece.measured - value for piece, value in zip(self.runs.pieces, q, strict=True)]
+        self.scale = max(1.4826 * float(np.median(np.abs(np.concatenate(errors)))), float(self.runs.noise.mean()))
+        self.inflation = float(np.median(correlation(errors)))
+
+    def run(
+        self, point: Point, iterations: int | None = None, shown: list[Array] | None = None
+    ) -> tuple[Point, Normal]:
+        """The best point from a start; ``shown``: positions that are simulated already."""
+        damping, limit = 1e-3, self.iterations if iterations is None else iterations
+        self.rescale(point, shown)
+        normal = self.normal(point)
+        self.history.append(normal.rms)
+        for number in range(limit):
+            if self.runs.rollouts > self.budget:
+                break
+            accepted, value = None, normal.cost
+            for attempt in range(8):
+                candidate, expected = self.step(normal, point, damping)
+                if expected < self.tolerance * normal.cost * 0.1:
+                    break
+                if attempt == 0:
+                    tried = self.normal(candidate)
+                    value = tried.cost
+                else:
+                    tried, value = None, self.value(candidate)
+                if value < normal.cost:
+                    accepted = self.normal(candidate) if tried is None else tried
+                    damping = max(damping / (10.0 if attempt == 0 else 2.0), 1e-8)
+                    break
+                damping *= 6.0
+            if accepted is None:
+                break
+            done = normal.cost - accepted.cost < self.tolerance * normal.cost
+            point, normal = candidate, accepted
+            self.history.append(normal.rms)
+            if self.progress is not None:
+                self.progress(f"free runs: {1e3 * normal.rms:.3g} mrad", number + 1, limit)
+            if done:
+                break
+        return point, normal
+
+    def descended(
+        self,
+        point: Point,
+        normal: Normal,
+        iterations: int,
+        enough: float,
+        damping: float = 1e-2,
+        wanted: float = np.inf,
+    ) -> tuple[Point, Normal]:
+        """Damped steps without a new scale of the errors, until one promises less than ``enough``.
+
+        They end too where as many steps as are left would not lower the cost to ``wanted``, each by what the next one
+        promises, times the share of its promise that the last one kept.
+        """
+        kept = 1.0
+        for left in range(iterations, 0, -1):
+            candidate, expected = self.step(normal, point, damping)
+            if expected < enough or left * kept * expected < normal.cost - wanted:
+                break
+            tried = self.normal(candidate)
+            if tried.cost < normal.cost:
+                kept = min(1.0, (normal.cost - tried.cost) / expected)
+                point, normal, damping = candidate, tried, damping / 10
+            else:
+                damping *= 30
+        return point, normal
+
+    def polished(self, point: Point, fine: FreeRuns, attempts: int = 2) -> tuple[Point, Normal]:
+        """Gauss-Newton steps with the errors of finer integration and the derivatives of the coarse one.
+
+        What the coarse step does to positions is thus taken out; what it does to derivatives only slows the search
+        (deferred correction). A step that does not lower the cost is tried again with more damping.
+        """
+        shown = fine.simulate(point)
+        self.rescale(point, shown)
+        normal, damping = self.normal(point, shown), 1e-6
+        for _ in range(attempts):
+            candidate, expected = self.step(normal, point, damping)
+            if expected < CONVERGED:
+                break
+            shown = fine.simulate(candidate)
+            if self.value(candidate, shown) < normal.cost:
+                point, normal = candidate, self.normal(candidate, shown)
+                damping = max(damping / 30.0, 1e-6)
+            else:
+                damping = max(30.0 * damping, 1e-3)
+        return point, normal
+
+
+def correlation(errors: list[Array], share: float = 0.2) -> Array:
+    """Factor by which correlated errors tell less: ``tau = 1 + 2 sum rho_k`` (first zero crossing), shape (n,).
+
+    The mean of m errors has the variance ``sigma^2 tau / m`` (Bartlett 1946).
+    """
+    n = errors[0].shape[1]
+    total = np.zeros((n,))
+    longest = max(2, int(share * max(len(e) for e in errors)))
+    gamma = np.zeros((longest, n))
+    for e in errors:
+        size = 1 << int(np.ceil(np.log2(2 * len(e))))
+        F = np.fft.rfft(e, size, axis=0)
+        lags = np.fft.irfft(np.abs(F) ** 2, size, axis=0)[: min(longest, len(e))]
+        gamma[: len(lags)] += lags
+    rho = gamma / np.maximum(gamma[0], 1e-300)
+    for j in range(n):
+        below = np.flatnonzero(rho[:, j] <= 0)
+        end = below[0] if len(below) else longest
+        total[j] = 1.0 + 2.0 * rho[1:end, j].sum()
+    return np.maximum(total, 1.0)

@@ -1,0 +1,96 @@
+"""Recordings of commands and encoders: read in the robot's order and in SI, cut at gaps, commands held in between."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from casid.description import load_robot
+from casid.drives._recording import CommandRecording, has_commands_only, held_commands, read_commands
+from casid.errors import DatasetError
+
+T = np.arange(60) * 0.02
+Q = np.column_stack([np.sin(3 * T), np.cos(2 * T)])
+U = Q + 0.1
+
+
+def log(folder: Path, header: str, *columns: np.ndarray, toml: str = "") -> Path:
+    """A table, and the description of it if one is given."""
+    np.savetxt(folder / "log.csv", np.column_stack(columns), delimiter=",", header=header, comments="", fmt="%.15g")
+    if toml:
+        (folder / "log.toml").write_text(f'file = "log.csv"\n{toml}')
+    return folder / ("log.toml" if toml else "log.csv")
+
+
+def test_columns_come_in_the_robots_order_and_in_radians(tmp_path: Path) -> None:
+    robot = load_robot("spatial_2r")
+    path = log(
+        tmp_path, "t,q1,q2,q3,q_des1,q_des2,q_des3,on", 1e3 * T, np.rad2deg(Q[:, 1]), 0 * T, np.rad2deg(Q[:, 0]),
+        np.rad2deg(U[:, 1]), 0 * T, np.rad2deg(U[:, 0]), (T > 0.5).astype(float),
+        toml='degrees = true\njoints = ["joint2", "gripper", "joint1"]\nmotion = "swing"\n[units]\nt = "ms"\n'
+             '[servo]\nenabled = "on"\ngain = 2.0\n',
+    )  # fmt: skip
+    assert [joint.name for joint in robot.coordinates] == ["joint1", "joint2"]
+    data = read_commands(path, robot)
+    np.testing.assert_allclose(data.t, T, atol=1e-12)
+    np.testing.assert_allclose(data.q, Q, atol=1e-12)
+    np.testing.assert_allclose(data.q_des, U, atol=1e-12)
+    np.testing.assert_array_equal(data.on()[:, 0], 2.0 * (T > 0.5))
+    assert data.motion == "swing" and has_commands_only(path)
+    with pytest.raises(DatasetError, match="no column of joint 'joint1'"):
+        read_commands(log(tmp_path, "t,q1,q_des1", T, Q[:, 0], U[:, 0], toml='joints = ["joint2"]\n'), robot)
+    with pytest.raises(DatasetError, match="1 encoders for the 2 joints"):
+        read_commands(log(tmp_path, "t,q1,q_des1", T, Q[:, 0], U[:, 0]), robot)
+
+
+def test_known_torques_are_read_beside_the_commands(tmp_path: Path) -> None:
+    """Feed-forward torques: an array by its name, or a list of columns; as many as encoders."""
+    robot, header = load_robot("spatial_2r"), "t,q1,q2,q_des1,q_des2,ff1,ff2"
+    for named in ('"ff"', '["ff", "ff"]', '"t"'):
+        path = log(tmp_path, header, T, Q, U, 2.0 * U, toml=f"[servo]\ntorque = {named}\n")
+        if named == '"ff"':
+            np.testing.assert_allclose(read_commands(path, robot).torque, 2.0 * U, atol=1e-12)
+            continue
+        with pytest.raises(DatasetError, match=r"torque \(.*\) beside encoders"):
+            read_commands(path, robot)
+
+
+def test_a_gain_that_changes_is_refused(tmp_path: Path) -> None:
+    path = log(tmp_path, "t,q1,q2,q_des1,q_des2,p", T, Q, U, 1.0 + (T > 0.5), toml='[servo]\ngain = "p"\n')
+    with pytest.raises(DatasetError, match="gain 'p' changes"):
+        read_commands(path, load_robot("spatial_2r"))
+
+
+def test_torques_decide_how_a_table_is_identified(tmp_path: Path) -> None:
+    assert has_commands_only(log(tmp_path, "t,q1,q_des1", T, Q[:, 0], U[:, 0]))
+    assert not has_commands_only(log(tmp_path, "t,q1,q_des1,tau1", T, Q[:, 0], U[:, 0], Q[:, 0]))
+    assert not has_commands_only(log(tmp_path, "t,q1,tau1", T, Q[:, 0], Q[:, 0]))
+
+
+def test_pieces_end_at_gaps_and_are_no_longer_than_asked() -> None:
+    t = np.concatenate([T, T + T[-1] + 0.2, [9.0]])
+    data = CommandRecording(t, np.tile(Q, (3, 1))[: len(t)], np.tile(U, (3, 1))[: len(t)], joints=("a", "b"))
+    assert [(s.start, s.stop) for s in data.pieces()] == [(0, 60), (60, 120)]  # a single sample is no piece
+    assert [(s.start, s.stop) for s in data.pieces(0.6)] == [(0, 30), (30, 60), (60, 90), (90, 120)]
+    part = data.rows(slice(10, 40)).columns([1])
+    assert part.n == 1 and part.joints == ("b",) and np.array_equal(part.q[:, 0], data.q[10:40, 1])
+
+
+@pytest.mark.parametrize("linear", [False, True])
+def test_the_integral_of_held_commands_is_that_of_their_values(linear: bool) -> None:
+    fine = np.linspace(-0.1, T[-1] + 0.1, 40001)
+    value, integral = held_commands(T, U[:, 0], fine, linear)
+    summed = np.concatenate([[0.0], np.cumsum(np.diff(fine) * (value[1:] + value[:-1]) / 2)])
+    np.testing.assert_allclose(integral - integral[0], summed, atol=2e-4 if not linear else 1e-8)
+    expected = np.interp(fine, T, U[:, 0]) if linear else U[np.clip((fine / 0.02 + 1e-9).astype(int), 0, 59), 0]
+    np.testing.assert_allclose(np.sort(np.abs(value - expected))[:-80], 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("given", ["1979-05-27", '"q1"', "[1, 2]"])
+@pytest.mark.claim("joints of a recording are a list of names, or named in the error")
+def test_joints_that_are_no_list_of_names_are_refused(tmp_path, given):
+    path = log(tmp_path, "t,q1,q2,q_des1,q_des2", T, Q, U, toml=f"joints = {given}\n[servo]\n")
+    with pytest.raises(DatasetError, match="joints: expected a list of names"):
+        read_commands(path, load_robot("spatial_2r"))
