@@ -12,7 +12,3 @@ from casid.dynamics._derived import inverse_dynamics_derivatives as inverse_dyna
 from casid.dynamics._derived import forward_dynamics_derivatives as forward_dynamics_derivatives
 from casid.dynamics._derived import operational_space as operational_space
 from casid.dynamics._derived import momentum_observer as momentum_observer
-
-# Equations of motion as SymPy and LaTeX
-from casid.dynamics._symbolic import SymbolicDynamics as SymbolicDynamics
-from casid.dynamics._symbolic import symbolic as symbolic

@@ -111,20 +111,6 @@ def gunzip(content: bytes, path: str, what: str, error: type[CasidError], limit:
     return unpacked.getvalue()
 
 
-def inflate(content: bytes, limit: int) -> bytes:
-    """Unpack one zlib stream; ValueError beyond ``limit`` bytes or where it is cut short."""
-    stream = zlib.decompressobj()
-    try:
-        unpacked = stream.decompress(content, limit + 1)
-    except zlib.error as problem:
-        raise ValueError(f"damaged compressed data ({problem})") from None
-    if len(unpacked) > limit:
-        raise ValueError(too_large(limit))
-    if not stream.eof:
-        raise ValueError("compressed data are cut short")
-    return unpacked
-
-
 def unzip(content: bytes, path: str, what: str, error: type[CasidError], limit: int | None = None) -> dict[str, bytes]:
     """Members of a zip archive by name; together at most ``limit`` bytes, whatever sizes the archive states."""
     limit = data_limit() if limit is None else limit
@@ -259,22 +245,17 @@ def matlab_arrays(content: bytes, path: str, what: str, error: type[CasidError])
 
 
 def _uncompressed(content: bytes) -> bytes:
-    """A version 5 file with its compressed variables unpacked, within the limit."""
-    if len(content) < 128:
-        raise ValueError("the file is cut short")
+    """A version 5 file with its compressed variables unpacked, within the limit; scipy unpacks without one."""
     order = "<" if content[126:128] == b"IM" else ">"
-    parts, at, limit = [content[:128]], 128, data_limit()
+    parts, at, room = [content[:128]], 128, data_limit()
     while at < len(content):
-        if at + 8 > len(content):
-            raise ValueError("the file is cut short")
         kind, size = struct.unpack_from(f"{order}II", content, at)
         if at + 8 + size > len(content):
             raise ValueError("the file is cut short")
-        body = content[at + 8 : at + 8 + size]
-        part = inflate(body, limit) if kind == _COMPRESSED else content[at : at + 8 + size]
-        limit -= len(part)
-        if limit < 0:
-            raise ValueError("it holds too much")
-        parts.append(part)
+        stream, packed = zlib.decompressobj(), content[at + 8 : at + 8 + size]
+        parts.append(stream.decompress(packed, room + 1) if kind == _COMPRESSED else content[at : at + 8 + size])
+        room -= len(parts[-1])
+        if room < 0:
+            raise ValueError(too_large(data_limit()))
         at += 8 + size
     return b"".join(parts)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rich.table import Table
 
-from casid.measurement.importing import Proposal
+from casid.measurement import Proposal
 from casid.report._section import Report, ReportSection, report_of
 from casid.report._tables import NAME, PlainTable, numbers, texts
 

@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from rich.table import Table
 
+from casid._annexes import register_reports
 from casid.errors import CasidError, CasidWarning
 from casid.files._texts import json_bytes
 from casid.files._words import reason
@@ -177,6 +178,8 @@ def report_of(result: Any, **context: Any) -> Report:
     CasidError
         If no report is registered for results of this kind.
     """
+    if register_reports(type(result)) and report_of.dispatch(type(result)) is not report_of.dispatch(object):
+        return report_of(result, **context)
     raise CasidError(f"there is no report of a {type(result).__name__}; add one with report_of.register")
 
 

@@ -15,6 +15,7 @@ from rich.table import Table
 
 from casid.description._document import robot_reference
 from casid.files._texts import csv_bytes, json_bytes
+from casid.identification import ReverseEngineering
 from casid.inertia._parameter_files import parameter_csv, parameter_record
 from casid.inertia._parameters import STANDARD_NAMES, tensor_entries
 from casid.report._fit import FitSection
@@ -70,13 +71,14 @@ class ProblemSection(ReportSection):
 
 @dataclass(frozen=True, eq=False)
 class BodiesSection(ReportSection):
-    """Links of a solution."""
+    """Links of a solution, or of the choice that was made beside it."""
 
-    solution: Solution
+    solution: Solution | Believable
 
     def tables(self) -> Sequence[Table]:
         """One row for each link."""
-        title = "Links" if self.solution.problem.objective_label else "Best-fitting links"
+        best = isinstance(self.solution, Solution) and not self.solution.problem.objective_label
+        title = "Best-fitting links" if best else "Links"
         return (links_table(self.solution.link_parameters, title),)
 
     def record(self) -> Mapping[str, Any]:
@@ -104,11 +106,15 @@ class BodiesSection(ReportSection):
 
 @dataclass(frozen=True, eq=False)
 class CertificateSection(ReportSection):
-    """Objective, lower bound, certificate and violations; of several starts also how many were certified."""
+    """Objective, lower bound, certificate and violations; of several starts also how many were certified.
+
+    With a ``doubt`` nothing is certified: what the problem was made of is contradicted.
+    """
 
     solution: Solution
     starts: Study | None = None
     verbose: bool = False
+    doubt: str = ""
 
     def tables(self) -> Sequence[Table]:
         """One row for each quantity."""
@@ -117,7 +123,7 @@ class CertificateSection(ReportSection):
             ("status", f"{solution.status} ({solution.solver_status})" if self.verbose else str(solution.status)),
             ("objective", _objective_text(solution)),
             ("lower bound", f"{solution.lower_bound:.6e}, relative gap {solution.gap:.1e}"),
-            ("certified", _certified_text(solution)),
+            ("certified", f"no: {self.doubt}" if self.doubt else _certified_text(solution)),
             ("largest violation", f"{solution.max_violation:.1e}{_worst(solution)}"),
             (
                 "time of the solver",
@@ -135,8 +141,12 @@ class CertificateSection(ReportSection):
         return {
             "problem": solution.problem.name,
             **robot_reference(solution.problem.variables.robot),
-            **picked(solution, "status", "objective", "penalty", "lower_bound", "gap", "certified", "max_violation"),
-            **picked(solution, "iterations", "restarts", "build_time", "solve_time"),
+            "status": solution.status,
+            "objective": solution.objective,
+            "penalty": solution.penalty,
+            "certified": bool(solution.certified and not self.doubt),
+            **picked(solution, "lower_bound", "gap", "max_violation", "iterations"),
+            **picked(solution, "restarts", "build_time", "solve_time"),
             "violations": dict(solution.violations),
             "versions": dict(solution.versions),
         }
@@ -236,6 +246,14 @@ def _of_solution(
         *([] if choice is None else [PlausibleSection(choice)]),
     )
     return Report(solution.problem.name, sections, json="solution.json")
+
+
+@report_of.register(ReverseEngineering)
+def _of_reverse_engineering(result: ReverseEngineering) -> Report:
+    chosen = result.choice or result.solution
+    doubt = "; ".join(finding.text for finding in result.findings)
+    sections = (BodiesSection(chosen), CertificateSection(result.solution, doubt=doubt), FitSection(chosen))
+    return Report(result.solution.problem.name, sections, json="solution.json")
 
 
 @report_of.register(Study)

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import casid
 from casid.cli import app
 from casid.errors import DatasetError, ProblemError
-from casid.measurement import Dataset, Processing, read_dataset
+from casid.measurement import Dataset, read_dataset
 from casid.motion import Sine
 from casid.retrieval import link_variables, load_problem
 from casid.retrieval._problem_files import load_constraints
@@ -95,7 +95,6 @@ def test_a_share_that_is_none_is_no_note_of_solve() -> None:
     ("check panda --robot ur10e", "'panda' is the file of a robot"),
     ("reverse-engineer spatial_2r samples.npz --friction stribek", "--friction needs a RECORDING"),
     ("reverse-engineer spatial_2r samples.npz --cutoff 3", "--cutoff needs a RECORDING"),
-    ("reverse-engineer spatial_2r samples.npz --largest-sd nan", "expected a positive percentage"),
 ])  # fmt: skip
 def test_options_without_effect_are_refused(
     line: str, message_part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -151,10 +150,15 @@ def test_what_a_description_says_is_named_with_its_file(motion: Path) -> None:
     assert "kept rows 400 to 499" in read_dataset(motion, rows=[400, 5000]).steps
 
 
-def test_a_clock_that_stands_still_is_named() -> None:
-    still = Dataset(np.zeros(100), np.random.default_rng(0).normal(size=(100, 2)), np.zeros((100, 2)), name="run")
-    with pytest.raises(DatasetError, match="run: time does not advance, every sample has 0 s"):
-        Processing().apply(still)
+@pytest.mark.claim("time stamps that are all zero ended identify in a ZeroDivisionError")
+@pytest.mark.parametrize("time", [0.0, 12.5])
+def test_a_clock_that_stands_still_is_named(tmp_path: Path, time: float) -> None:
+    q = np.random.default_rng(0).normal(size=(100, 2))
+    np.savez(tmp_path / "run.npz", t=np.full(100, time), q=q, tau=q)
+    with pytest.raises(DatasetError, match=rf"run\.npz: column t: the time is {time:g} s in all 100 samples; name the"):
+        casid.identify("spatial_2r", tmp_path / "run.npz")
+    with pytest.raises(DatasetError, match=rf"run: column t: the time is {time:g} s in all 100 samples"):
+        Dataset(np.full(100, time), q, q, name="run")
 
 
 @pytest.mark.parametrize("text, parts", [
