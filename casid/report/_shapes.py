@@ -120,9 +120,7 @@ def _drawn(description: Description, robot: Robot, packages: Sequence[Path], bet
             placement = frame.placement if joint < 0 else between[joint] @ frame.placement
         joined.setdefault(joint, []).append((vertices @ placement[:3, :3].T + placement[:3, 3], faces))
     for joint, parts in sorted(joined.items()):
-        offsets = np.cumsum([0, *(len(vertices) for vertices, _ in parts)])[:-1]
-        numbered = [part + offset for (_, part), offset in zip(parts, offsets, strict=True)]
-        yield Shape(joint, np.vstack([vertices for vertices, _ in parts]), np.vstack(numbered))
+        yield Shape(joint, *_together(parts))
 
 
 @lru_cache(maxsize=8)
@@ -146,9 +144,14 @@ def _surface(
         except RobotError:
             if k == len(kinds) - 1:
                 raise
+    return _coarse(*_together(parts), most)
+
+
+def _together(parts: Sequence[Surface]) -> Surface:
+    """Several surfaces as one."""
     offsets = np.cumsum([0, *(len(vertices) for vertices, _ in parts)])[:-1]
     faces = np.vstack([part + offset for (_, part), offset in zip(parts, offsets, strict=True)])
-    return _coarse(np.vstack([vertices for vertices, _ in parts]), faces, most)
+    return np.vstack([vertices for vertices, _ in parts]), faces
 
 
 def _coarse(points: Array, faces: NDArray[np.intp], most: int) -> Surface:

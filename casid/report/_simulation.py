@@ -187,11 +187,7 @@ def tracking_figure(simulations: dict[str, Simulation], title: str, start: float
 
 
 def _animation(simulation: Simulation, frames: int = 60) -> bytes:
-    fine = np.unique(np.linspace(0, len(simulation) - 1, 400).astype(int))
-    shown = np.unique(np.linspace(0, len(simulation) - 1, frames).astype(int))
-    robot = simulation.plant.model.robot
-    length = float(simulation.t[-1] - simulation.t[0])
-    labels = [f"{simulation.t[i]:5.1f} s" for i in shown]
-    return skeleton_gif(
-        robot, simulation.q[shown].T, labels, robot.name, max(0.02, length / len(shown)), path=simulation.q[fine].T
-    )
+    fine, shown = (np.unique(np.linspace(0, len(simulation) - 1, count).astype(int)) for count in (400, frames))
+    robot, t, q = simulation.plant.model.robot, simulation.t, simulation.q
+    labels = [f"{t[i]:5.1f} s" for i in shown]
+    return skeleton_gif(robot, q[shown].T, labels, robot.name, max(0.02, np.ptp(t) / len(shown)), q[fine].T)
