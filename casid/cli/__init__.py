@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Annotated
 
 import typer
 
+from casid._annexes import commands
 from casid.cli import (
     _code,
     _doctor,
     _excitation,
-    _loads,
     _problems,
     _recordings,
     _robots,
     _simulation,
 )
 from casid.cli._new import import_, new
-from casid.cli._shared import INTERRUPTED, Group, end_on_interrupt, forget_interrupt, interrupted, outlast_readers
+from casid.cli._shared import INTERRUPTED, Group, end_on_interrupt, interrupted, outlast_readers
 from casid.version import __version__
 
 app = typer.Typer(
@@ -36,7 +38,7 @@ def _version(show: bool) -> None:
 
 
 @app.callback()
-def _options(
+def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
@@ -55,7 +57,6 @@ _PANELS = {
         _recordings.validate,
         _recordings.check,
         _excitation.excite,
-        _loads.payload,
         _problems.solve,
         _code.export,
     ),
@@ -65,7 +66,6 @@ _PANELS = {
         _problems.explain,
         _problems.study,
         _recordings.compare,
-        _loads.gains,
         _recordings.reverse_engineer,
     ),
     "Installation": (_doctor.doctor, _code.cache),
@@ -73,6 +73,8 @@ _PANELS = {
 for _panel, _commands in _PANELS.items():
     for _command in _commands:
         app.command(_command.__name__.strip("_").replace("_", "-"), rich_help_panel=_panel)(_command)
+for _name, _annexed in commands().items():
+    app.command(_name, rich_help_panel=_annexed.panel, help=_annexed.help)(lambda: None)  # imported by `Group`
 app.add_typer(new, name="new", rich_help_panel="Robots")
 
 
@@ -82,9 +84,8 @@ def main() -> None:
         end_on_interrupt()
         outlast_readers()
         app()
-    except BaseException:  # Ctrl-C before a command runs, or what compiled code made of it
+    except BaseException:  # of an interruption compiled code makes any exception
         if not interrupted():
             raise
-        raise SystemExit(INTERRUPTED) from None
-    finally:
-        forget_interrupt()
+        sys.stdout.flush()
+        os._exit(INTERRUPTED)

@@ -13,7 +13,7 @@ from casid.cli._shared import ProblemArgument, keeping, out_file, out_folder, pr
 
 if TYPE_CHECKING:
     from casid.retrieval import Problem, Solution
-    from casid.retrieval.plausible._choice import Believable
+    from casid.retrieval.plausible import Believable
     from casid.retrieval.study._study import Study
 
 
@@ -116,7 +116,7 @@ def intervals(
 
     folder = out_folder(out)
     chosen, loaded = method_of(method), retrieval.load_problem(problem)
-    soft = [c.label for c in loaded.constraints if not c.hard]
+    soft = [c.label for c in loaded.constraints if not c.hard and c.label != loaded.objective_label]
     loaded = loaded.without(*soft)  # they exclude nothing
     found = retrieval.parameter_intervals(loaded, tolerance=tolerance, solution=retrieval.solve(loaded, method=chosen))
     effects = what_if(found, weigh_each_link(found.problem, found)) if weigh else ()
@@ -163,7 +163,7 @@ def _choice(solution: Solution, share: float | None) -> Believable | None:
 
     from casid.errors import CasidError
     from casid.inertia._cones import Full
-    from casid.retrieval.plausible._choice import believable
+    from casid.retrieval.plausible import believable
     from casid.retrieval.plausible._tolerance import coefficient_tolerance
 
     problem = solution.problem

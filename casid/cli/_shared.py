@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from casid._annexes import commands, loaded
 from casid.errors import CasidError, CasidWarning
 
 if TYPE_CHECKING:
@@ -37,43 +39,31 @@ INTERRUPTED = 130
 PATIENCE = 1.5
 
 
+@dataclass
 class _Ending:
-    """What the running command keeps when it is interrupted, and whether it ends in its own way."""
+    """What the running command keeps when Ctrl-C ends it, and whether that was pressed."""
 
-    def __init__(self) -> None:
-        self.kept = "nothing was written"
-        self.announced = False
-        self.descriptor = os.dup(2)
-
-    def announce(self, what: str = "interrupted") -> None:
-        """Write the message, once; what compiled code says of the interruption afterwards is not shown."""
-        if not self.announced:
-            self.announced = True
-            sys.stderr.flush()
-            os.write(self.descriptor, f"\n{what}: {self.kept}\n".encode())
-            silent = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(silent, 2)
-            os.close(silent)
-
-    def end(self) -> None:
-        """End the process, unless it has ended by then."""
-        self.announce()
-        os._exit(INTERRUPTED)
+    kept: str = "nothing was written"
+    pressed: bool = False
 
 
 _ENDING: ContextVar[_Ending | None] = ContextVar("ending", default=None)
 
 
 def end_on_interrupt() -> None:
-    """Let Ctrl-C end this process: first as `KeyboardInterrupt`, after `PATIENCE` in any case."""
-    if threading.current_thread() is not threading.main_thread():
-        return
+    """Let Ctrl-C end this process: with a message, as `KeyboardInterrupt`, and after `PATIENCE` in any case."""
     ending = _Ending()
     _ENDING.set(ending)
 
     def pressed(number: int, frame: Any) -> None:
-        _last_resort(ending)
-        ending.announce()
+        if not ending.pressed:
+            ending.pressed = True
+            sys.stderr.flush()
+            os.write(2, f"\ninterrupted: {ending.kept}\n".encode())
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # for what compiled code writes about the interruption
+            timer = threading.Timer(PATIENCE, os._exit, (INTERRUPTED,))
+            timer.daemon = True
+            timer.start()
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGINT, pressed)
@@ -86,32 +76,10 @@ def keeping(text: str) -> None:
         ending.kept = text
 
 
-def announce() -> None:
-    """State that the running command was interrupted, unless that was done."""
-    ending = _ENDING.get()
-    if ending is not None:
-        ending.announce()
-
-
 def interrupted() -> bool:
     """Whether Ctrl-C was pressed."""
     ending = _ENDING.get()
-    return ending is not None and ending.announced
-
-
-def forget_interrupt() -> None:
-    """Let the process end with its own exit code.
-
-    CPython remembers a `KeyboardInterrupt` that left code given as text (a dataclass being made), though it was caught
-    later, and then ends by the signal; the next code given as text clears that.
-    """
-    eval("None")
-
-
-def _last_resort(ending: _Ending) -> None:
-    timer = threading.Timer(PATIENCE, ending.end)
-    timer.daemon = True
-    timer.start()
+    return ending is not None and ending.pressed
 
 
 RobotArgument = Annotated[
@@ -156,6 +124,25 @@ def outlast_readers() -> None:
 class Group(TyperGroup):
     """Group of commands: a `CasidError` is one message and exit code 1, a `CasidWarning` one line on stderr."""
 
+    _listed = False
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """The list of commands, without importing those of annexes."""
+        self._listed = True
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self._listed = False
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """A command by name; that of an annex is imported."""
+        annexed = None if self._listed else commands().get(cmd_name)
+        if annexed is None:
+            return super().get_command(ctx, cmd_name)
+        alone = typer.Typer(add_completion=False)
+        alone.command(cmd_name)(loaded(annexed.function))
+        return typer.main.get_command(alone)
+
     def invoke(self, ctx: Any) -> Any:
         """Run the command; folders that it made and left empty are removed."""
         made: list[Path] = []
@@ -178,7 +165,6 @@ class Group(TyperGroup):
                 typer.echo("\n".join(filter(None, (f"error: {error.message}", error.detail))), err=True)
                 raise typer.Exit(1) from error
             except KeyboardInterrupt:
-                announce()
                 raise typer.Exit(INTERRUPTED) from None
 
 
@@ -264,11 +250,10 @@ def announce_conversion(written: Written) -> None:
 
 
 def present(report: Report, folder: Path | None = None) -> list[Path]:
-    """Print the tables of a report; write its files to a folder, if one is given, and print their names."""
-    screen = console()
+    """Write the files of a report to a folder, if one is given; then print its tables, and their names."""
+    screen, written = console(), [] if folder is None else report.write(folder)
     for table in report.tables():
         screen.print(table)
-    written = [] if folder is None else report.write(folder)
     if folder is not None:
         announce_written(folder, written)
     return written

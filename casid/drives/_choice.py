@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.drives._contacts import held_stiffness, searched
-from casid.drives._kept import Kept
+from casid.drives._contacts import held_stiffness
 from casid.drives._runs import FreeRuns, Parameter, Point
 from casid.drives._search import Normal, Search
 from casid.drives._servo import KINDS, QUANTITIES, Unknown
+from casid.evidence import compared
 
 Array = NDArray[np.float64]
 Starts = Callable[[FreeRuns, Array], Sequence[Mapping[str, Array]]]
@@ -158,7 +157,7 @@ def held_out(search: Search, point: Point, normal: Normal, group: Sequence[int])
 
 
 def with_terms(
-    search: Search, point: Point, normal: Normal, folds: int, terms: Sequence[str], contact: float, kept: Kept
+    search: Search, point: Point, normal: Normal, folds: int, terms: Sequence[str], contact: float
 ) -> tuple[Search, Point, Normal, Array]:
     """The search with those terms (of `TERMS`) that prove themselves on motions held out.
 
@@ -166,9 +165,6 @@ def with_terms(
     with steps not longer than ``contact`` [s] where joints have play, and taken if it lowers the mean square error held
     out by more than one standard error, and noticeably. The others follow in their order, screened again beside what
     was taken, until one is not taken (forward selection).
-
-    The standard error is that of the difference between motions, or between pieces of fewer than four motions
-    (Breiman et al. 1984, Sec. 3.4.3: the plainest model within one standard error of the best).
 
     Returns
     -------
@@ -180,7 +176,7 @@ def with_terms(
     group = folds_of(search.runs, folds)
     names = [name for name in terms if group and TERMS[name].attributes[0] in _added(search.runs, name)]
     part = _part(search, point) if names else None
-    ranked = [_kept_screening(kept, "term", part, name) for name in names if part is not None]
+    ranked = [_screened(part, name) for name in names if part is not None]
     # where no servo holds a joint, errors of its friction add up and look like anything else: they come first
     first = DRIVEN if _driven(search.runs) else ()
     for one in sorted(ranked, key=lambda one: (one.name not in first, -one.share)):
@@ -190,18 +186,16 @@ def with_terms(
             break
         if added:  # beside what was taken
             one = _beside(search.runs, one)
-            one = _kept_screening(kept, f"term {len(added)}", _part(search, point), one.name, one)
+            one = _screened(_part(search, point), one.name, one)
             if one.share <= _SHARE:
                 continue
         before, plainly, play = search.runs.rollouts, search, "backlash" in TERMS[one.name].attributes
         if play and contact < search.runs.step:  # contact: of first order in it
             plainly = replace(search, runs=search.runs.stepped(contact), budget=before + search.runs.cost * _ITERATIONS)
-            _, point, normal = kept.searched(f"plain before {one.name}", plainly, partial(plainly.ran, point, 2))
+            point, normal = plainly.run(point, 2)
         start = Point(np.append(point.theta, one.first), [x.copy() for x in point.starts])
         wide = _extended(plainly, one)
-        wide, tried, reached = kept.searched(
-            f"with {one.name}", wide, partial(searched, wide, start, play, _ITERATIONS * (4 if play else 1))
-        )
+        tried, reached = wide.run(start, _ITERATIONS * (4 if play else 1))
         plain, rich = held_out(plainly, point, normal, group), held_out(wide, tried, reached, group)
         search.runs.rollouts = wide.runs.rollouts = plainly.runs.rollouts + wide.runs.rollouts - before
         if not _better(search.runs, plain, rich):
@@ -234,22 +228,6 @@ def _beside(runs: FreeRuns, one: _Screened) -> _Screened:
     new = _added(runs, one.name)
     rows = np.repeat([a in new for a in one.attributes], runs.robot.n)
     return _Screened(one.name, one.share, new, one.first[rows], one.weak[rows])
-
-
-def _kept_screening(kept: Kept, title: str, part: _Part, name: str, known: _Screened | None = None) -> _Screened:
-    """`_screened`, or what is kept of it."""
-
-    def run() -> dict[str, Any]:
-        one = _screened(part, name, known)
-        return {
-            "share": one.share,
-            "attributes": one.attributes,
-            "first": one.first.tolist(),
-            "weak": one.weak.tolist(),
-        }
-
-    made = kept.part(f"{title} {name}", run)
-    return _Screened(name, made["share"], tuple(made["attributes"]), np.array(made["first"]), np.array(made["weak"]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -356,12 +334,15 @@ def _extended(search: Search, term: _Screened) -> Search:
 
 
 def _better(runs: FreeRuns, plain: Array, rich: Array) -> bool:
-    """Whether the mean square error falls by more than one standard error of its differences."""
+    """Whether the mean square error of motions, or of the pieces of fewer than four motions, falls noticeably.
+
+    By more than one standard error of the paired differences: with a handful of motions a term that takes away most of
+    the error fails the level of the one comparison, and the plainest model within one standard error of the best is
+    what cross-validation asks for (Breiman et al. 1984, Sec. 3.4.3).
+    """
     motions = [piece.recording.motion for piece in runs.pieces]
     names = list(dict.fromkeys(motions))
     unit = [names.index(m) for m in motions] if len(names) >= 4 else list(range(len(motions)))
     size = np.bincount(unit, [float(piece.measured.size) for piece in runs.pieces])
-    gain = np.bincount(unit, plain - rich)
-    mean = gain.sum() / size.sum()
-    spread = np.sqrt(np.sum((gain - mean * size) ** 2) * len(gain) / max(len(gain) - 1, 1)) / size.sum()
-    return bool(mean > max(spread, _SHARE * plain.sum() / size.sum()))
+    one = compared(np.bincount(unit, plain) / size, np.bincount(unit, rich) / size)
+    return one.gain > 1.0 and one.after < (1.0 - _SHARE) * one.before

@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,17 +13,15 @@ from numpy.typing import ArrayLike, NDArray
 from casid.description import Robot
 from casid.display import Displayed
 from casid.drives._choice import TERMS, folds_of, friction_sizes, held_out, usual_terms, with_terms
-from casid.drives._contacts import has_play, kept_minima, softened
-from casid.drives._kept import Kept, keeping_parts
-from casid.drives._profile import Profile, profiled
-from casid.drives._readings import further, with_remedy
+from casid.drives._contacts import has_play, shaken, softened
+from casid.drives._profile import Profile, Profiles
 from casid.drives._recording import CommandRecording
 from casid.drives._runs import FreeRuns, Parameter, Point
 from casid.drives._search import Normal, Search
 from casid.drives._servo import QUANTITIES, Servo, Unknown
 from casid.drives._start import ConvexStart, convex_start
 from casid.drives._statistics import Estimate, estimates, gain_ratios
-from casid.drives._verdict import CommandFinding, check_recordings, judge
+from casid.drives._verdict import CommandFinding, check_recordings, further, judge, with_remedy
 from casid.errors import DatasetError
 from casid.files._words import listed, near, shown
 
@@ -187,7 +183,7 @@ class CommandIdentification(Displayed):
     def error_of(self, recordings: Sequence[CommandRecording]) -> float:
         """Free-run error of recordings, root mean square over samples and joints [rad or m]."""
         runs = self.runs.of(recordings)
-        return float(np.sqrt(np.mean(runs.errors(runs.point(self.theta)) ** 2)))
+        return runs.error(runs.point(self.theta))
 
     def plot_free_runs(self, recording: int | CommandRecording = 0) -> tuple[Axes, ...]:
         """Commands, encoders and free runs of a recording: one of `recordings` by its number, or another."""
@@ -232,7 +228,6 @@ def identify_from_commands(
     start: ArrayLike | None = None,
     progress: Progress | None = None,
     profile: Sequence[str] = (),
-    file: str | Path | None = None,
 ) -> CommandIdentification:
     """Identify drives and servos from commands and encoders, without torques.
 
@@ -254,14 +249,11 @@ def identify_from_commands(
         Called with a text, a number and a total.
     profile
         Unknowns by name or attribute, or ``"all"``, whose intervals are found by re-optimisation too (`Profiles`).
-    file
-        JSON-lines file of what the search has done; an interrupted search goes on from there.
 
     Raises
     ------
     DatasetError
-        If recordings do not fit the robot, nothing moves, nothing is unknown, or ``profile`` is no unknown; if the file
-        belongs to another search.
+        If recordings do not fit the robot, nothing moves, nothing is unknown, or ``profile`` is no unknown.
     ExportError
         Without a C compiler.
     """
@@ -276,10 +268,14 @@ def identify_from_commands(
         raise DatasetError("everything about the servos is given: nothing is left to find")
     findings = list(check_recordings(recordings, names))
     runs.named(profile)
-    with keeping_parts(file, runs, repr((replace(options, threads=0, level=0.5), start))) as kept:
-        search, fine, best, point, normal, weak = _fitted(runs, options, start, progress, kept)
-        steps = search, point, normal, weak, fine, options.level
-        profiles = profiled(steps, profile, kept, progress) if profile else ()
+    search, fine, best, point, normal, weak = _fitted(runs, options, start, progress)
+    asked, profiles = search.runs.named(profile), list[Profile]()
+    if asked:
+        made = Profiles(search, point, normal, weak, fine, options.level)
+        for number, i in enumerate(asked):
+            if progress is not None:
+                progress(f"profile of {search.runs.parameters[i].name}", number, len(asked))
+            profiles.append(made.of(i))
     listed, C = estimates(search, point, normal, weak, best.ratios)
     held = _held_out(search, point, normal, options.folds)
     if not any(f.wrong for f in findings):
@@ -293,12 +289,12 @@ def identify_from_commands(
     return CommandIdentification(
         robot, runs.servo, tuple(recordings), listed, C, errors, held, best, search.history[0], rollouts,
         time.perf_counter() - began, runs.seconds, tuple(findings), ratios, fine,
-        profiles,
+        tuple(profiles),
     )  # fmt: skip
 
 
 def _fitted(
-    runs: FreeRuns, options: SimulationOptions, start: ArrayLike | None, progress: Progress | None, kept: Kept
+    runs: FreeRuns, options: SimulationOptions, start: ArrayLike | None, progress: Progress | None
 ) -> tuple[Search, FreeRuns, ConvexStart, Point, Normal, Array]:
     """Best point of all starts."""
     if progress is not None:
@@ -314,7 +310,7 @@ def _fitted(
         candidates.append((convex[0], np.clip(theta, lower, upper)))
     points = [runs.point(theta) for _, theta in candidates]
     shown = [runs.simulate(point) for point in points]
-    reached = [float(np.sqrt(np.mean(runs.errors(*one) ** 2))) for one in zip(points, shown, strict=True)]
+    reached = [runs.error(*one) for one in zip(points, shown, strict=True)]
     order = list(np.argsort(reached))
     base = convex[int(np.argmin(reached[: len(convex)]))]
     runs.parameters, weak = _weakly(runs, base)
@@ -326,7 +322,7 @@ def _fitted(
         if result is not None:  # the same yardstick
             search.scale, search.inflation = result[1].scale, result[1].inflation
         limit = options.iterations if not number else 6
-        _, point, normal = kept.searched(f"start {number}", search, partial(search.ran, points[k], limit, shown[k]))
+        point, normal = search.run(points[k], limit, shown[k])
         if result is None or normal.rms < result[0]:
             result = normal.rms, search, candidates[k][0], point, normal
     assert result is not None
@@ -334,7 +330,7 @@ def _fitted(
     trace = search.history
     finest = options.step / options.refined
     terms = usual_terms(runs) if options.terms is None else options.terms
-    search, point, normal, more = with_terms(search, point, normal, options.folds, terms, finest, kept)
+    search, point, normal, more = with_terms(search, point, normal, options.folds, terms, finest)
     weak, runs = np.append(weak, more), search.runs
     play = has_play(runs, point.theta)
     if runs.step < whole.step or play:
@@ -343,10 +339,10 @@ def _fitted(
     whole.parameters, whole.servo = runs.parameters, runs.servo
     search = Search(whole, 3, threshold=options.robust, budget=options.budget, progress=progress, history=trace)
     first = whole.point(point.theta) if len(runs.pieces) < len(whole.pieces) else point
-    _, point, normal = kept.searched("whole", search, partial(search.ran, first))
+    point, normal = search.run(first)
     fine = whole.of(whole.recordings, finest)
     if play:
-        point, search.scatter = kept_minima(kept, search, point)
+        point, search.scatter = shaken(search, point)
         normal = softened(search, point)
     else:
         point, normal = search.polished(point, fine)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from casid.drives._kept import Kept
 from casid.drives._rollout import ALL
 from casid.drives._runs import FreeRuns, Point
 from casid.drives._search import Normal, Search
@@ -186,25 +185,3 @@ def _profile_words(low: float, high: float, closed: Sequence[bool], most: float,
     if below:
         return f"bounded below only: at least {low:.4g} ({sure}); open above, up to {high:.3g}"
     return f"open: from {low:.3g} to {high:.3g} the objective rises by {most:.2g} of its threshold at most"
-
-
-def profiled(
-    steps: tuple[Search, Point, Normal, Array, FreeRuns, float], asked: Sequence[str], kept: Kept,
-    progress: Callable[[str, int, int], None] | None,
-) -> tuple[Profile, ...]:  # fmt: skip
-    """Profiles of the unknowns that are asked for, by name or attribute; ``steps``: the arguments of `Profiles`."""
-    made, chosen, level = list[Profile](), steps[0].runs.named(asked), steps[-1]
-    source: list[Profiles] = []
-    for number, i in enumerate(chosen):
-        name = steps[0].runs.parameters[i].name
-
-        def computed(i: int = i) -> dict[str, Any]:
-            source[:] = source or [Profiles(*steps)]
-            one = source[0].of(i)
-            return one.plain()
-
-        if progress is not None:
-            progress(f"profile of {name}", number, len(chosen))
-        plain = kept.part(f"profile {name} {level:g}", computed)
-        made.append(Profile(**{**plain, "path": np.array(plain["path"]), "closed": tuple(plain["closed"])}))
-    return tuple(made)

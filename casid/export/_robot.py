@@ -25,7 +25,7 @@ from casid.dynamics._derived import (
     inverse_mass_matrix,
     operational_space,
 )
-from casid.errors import DatasetError, ExportError, InertiaWarning
+from casid.errors import DatasetError, ExportError, InertiaWarning, RobotError
 from casid.export._directory import ExportedDirectory, Wording, write_c
 from casid.files._write import check_target
 from casid.inertia import Parameters, consistency, express_in, to_standard
@@ -42,7 +42,14 @@ def with_payload(model: Model, parameters: Array, payload: ArrayLike, frame: str
         ``mass, cx, cy, cz`` and optionally the inertia about the centre of mass ``Ixx Ixy Ixz Iyy Iyz Izz``, in the
         axes of the frame [kg, m, kg.m^2].
     frame
-        Name of a link or frame.
+        Name of a link or frame that moves.
+
+    Raises
+    ------
+    DatasetError
+        For numbers that are no payload.
+    RobotError
+        For a frame of the base.
     """
     values = np.array(payload, dtype=float).ravel()
     if len(values) not in (4, 10) or not np.isfinite(values).all() or values[0] < 0:
@@ -54,10 +61,14 @@ def with_payload(model: Model, parameters: Array, payload: ArrayLike, frame: str
     inertia = np.array([[six[0], six[1], six[2]], [six[1], six[3], six[4]], [six[2], six[4], six[5]]])
     hung = model.robot.frame(frame)
     joint, placement = hung.joint, hung.placement
+    if joint < 0:
+        raise RobotError(
+            f"robot '{model.robot.name}': frame '{hung.name}' is fixed to the base, where a payload changes no torque; "
+            "give a frame of a link that moves"
+        )
     result: Array = parameters.copy()
-    if joint >= 0:
-        body = express_in(to_standard(values[0], values[1:4], inertia), placement[:3, :3], placement[:3, 3])
-        result[list(model.link_columns[joint])] += body
+    body = express_in(to_standard(values[0], values[1:4], inertia), placement[:3, :3], placement[:3, 3])
+    result[list(model.link_columns[joint])] += body
     return result
 
 
@@ -266,7 +277,7 @@ def export_robot(
             f"'{min(inside)}' depends on more than the base parameters: export it with runtime parameters "
             "'standard' or 'none'"
         )
-    values = _values(model, parameters, runtime_parameters)
+    values = _values(model, parameters, runtime_parameters, anything=payload is None)
     if payload is not None:
         values = with_payload(model, values, payload, frame)
     needs_values = runtime_parameters == "none"
@@ -300,13 +311,15 @@ def all_functions(robot: Robot, runtime_parameters: str) -> tuple[str, ...]:
     return tuple(name for name in FUNCTIONS if name not in absent)
 
 
-def _values(model: Model, parameters: Parameters | ArrayLike | None, runtime_parameters: str) -> NDArray[np.float64]:
+def _values(
+    model: Model, parameters: Parameters | ArrayLike | None, runtime_parameters: str, anything: bool
+) -> NDArray[np.float64]:
     if runtime_parameters not in ("none", "standard", "base"):
         raise ExportError(f"runtime parameters: 'none', 'standard' or 'base', not '{runtime_parameters}'")
     if parameters is not None:
         return model.parameters(parameters)
     without = [link for link in model.robot.links if link.inertial is None]
-    if without and runtime_parameters != "none":
+    if without and runtime_parameters != "none" and anything:
         rng = np.random.default_rng(0)  # any numbers do for the self-test of functions of the parameters
         return rng.uniform(0.1, 1.0, len(model.parameter_names))
     return model.parameters(model.robot.standard_parameters())
@@ -325,41 +338,55 @@ def notes_of(
     model: Model, values: NDArray[np.float64], runtime_parameters: str, frame: str, payload: ArrayLike | None
 ) -> list[str]:
     """Paragraphs for a header: the robot, its parameters, where they come from."""
-    robot = model.robot
-    gravity = "an argument" if model.gravity_vector is None else f"{_numbers(model.gravity_vector)} m/s^2, base frame"
-    notes = [
-        f"Robot '{robot.name}', {robot.n} joints: {', '.join(joint.name for joint in robot.joints)}.",
-        f"Gravity: {gravity}. Frame for payload and operational space: '{frame}'.",
-        f"Joint terms: {', '.join(term.name for term in model.terms) or 'none'}.",
-    ]
-    notes += [
-        f"Licence of the description: {text}." if what == "licence" else f"Source of the {what}: {text}."
-        for what, text in robot.source.items()
-    ]
+    notes = [*described(model), f"Frame for payload and operational space: '{frame}'."]
     if payload is not None:
-        notes.append(f"Payload at '{frame}': {_numbers(np.ravel(payload))} (mass, centre, inertia; kg, m, kg.m^2).")
+        notes.append(f"Payload at '{frame}': {numbered(np.ravel(payload))} (mass, centre, inertia; kg, m, kg.m^2).")
     if runtime_parameters == "none":
-        digest = hashlib.sha256(values.tobytes()).hexdigest()[:16]
-        notes.append(f"Parameters are folded in; SHA-256 of their {len(values)} doubles begins {digest}.")
-        notes.append(f"Parameters: {_named(model.parameter_names, values)}.")
-    elif runtime_parameters == "standard":
-        names = model.parameter_names
+        return notes + folded(model, values, "Parameters")
+    if runtime_parameters == "standard":
+        argument, names, given = "pi", list(model.parameter_names), values
         notes.append(f"Argument pi[{len(names)}]: {_columns(names)}.")
         notes.append("L is the inertia about the link-frame origin, l = m c the first moment, m the mass of each link.")
     else:
         base = model.base
+        argument, given = "beta", base.values(values)
         listed = "; ".join(f"beta[{i}] = {form}" for i, form in enumerate(base.expressions))
         notes.append(f"Argument beta[{base.rank}]: {listed}.")
         notes.append("The kinetic energy and everything else that torques determine depend on beta alone.")
+    if payload is not None:
+        listed = ", ".join(repr(float(value)) for value in given)
+        notes.append(f"The code adds no payload: it is part of {argument}. With it, {argument} = {{{listed}}}.")
     return notes
 
 
-def _numbers(values: ArrayLike) -> str:
+def described(model: Model) -> list[str]:
+    """Paragraphs for a header: robot, gravity, joint terms, licence and sources."""
+    robot = model.robot
+    gravity = "an argument" if model.gravity_vector is None else f"{numbered(model.gravity_vector)} m/s^2, base frame"
+    return [
+        f"Robot '{robot.name}', {robot.n} joints: {', '.join(joint.name for joint in robot.joints)}.",
+        f"Gravity: {gravity}.",
+        f"Joint terms: {', '.join(term.name for term in model.terms) or 'none'}.",
+        *(
+            f"Licence of the description: {text}." if what == "licence" else f"Source of the {what}: {text}."
+            for what, text in robot.source.items()
+        ),
+    ]
+
+
+def folded(model: Model, values: NDArray[np.float64], what: str) -> list[str]:
+    """Paragraphs for a header: parameters that are numbers in the code."""
+    digest = hashlib.sha256(values.tobytes()).hexdigest()[:16]
+    named = ", ".join(f"{name}={value:.9g}" for name, value in zip(model.parameter_names, values, strict=True))
+    return [
+        f"{what} are folded in; SHA-256 of their {len(values)} doubles begins {digest}.",
+        f"{what}: {named}.",
+    ]
+
+
+def numbered(values: ArrayLike) -> str:
+    """Numbers in brackets."""
     return "(" + ", ".join(f"{value:.10g}" for value in np.ravel(values)) + ")"
-
-
-def _named(names: Sequence[str], values: NDArray[np.float64]) -> str:
-    return ", ".join(f"{name}={value:.9g}" for name, value in zip(names, values, strict=True))
 
 
 def _columns(names: Sequence[str]) -> str:

@@ -24,7 +24,7 @@ class Described:
     units: Mapping[str, str]
 
 
-def _comment(paragraphs: Sequence[str]) -> str:
+def comment(paragraphs: Sequence[str]) -> str:
     lines: list[str] = []
     for paragraph in paragraphs:
         safe = paragraph.replace("*/", "* /")
@@ -53,7 +53,7 @@ _RULES = (
 def header(prefix: str, functions: Sequence[Described], notes: Sequence[str]) -> str:
     """The ``.h`` file."""
     guard = f"{prefix.upper()}_H"
-    text = _comment([f"Written by casid {__version__}.", "", *notes, "", *_RULES])
+    text = comment([f"Written by casid {__version__}.", "", *notes, "", *_RULES])
     text += f'#ifndef {guard}\n#define {guard}\n\n#ifdef __cplusplus\nextern "C" {{\n#endif\n\n'
     for described in functions:
         f, count = described.function, described.function.operations
@@ -64,14 +64,14 @@ def header(prefix: str, functions: Sequence[Described], notes: Sequence[str]) ->
             f"Cost: {count.multiplications} multiplications, {count.additions} additions, {count.divisions} divisions, "
             f"{count.trigonometric} sines and cosines, {count.other} others."
         )
-        text += _comment(lines) + _declaration(f.declaration) + "\n\n"
+        text += comment(lines) + _declaration(f.declaration) + "\n\n"
     return text + "#ifdef __cplusplus\n}\n#endif\n\n#endif\n"
 
 
 def batch_header(prefix: str, functions: Sequence[CFunction]) -> str:
     """The ``.h`` file of the functions for many samples."""
     guard = f"{prefix.upper()}_BATCH_H"
-    text = _comment(
+    text = comment(
         [
             f"Written by casid {__version__}: the functions of {prefix}.h for many samples; needs the vector "
             "extensions of GCC or Clang.",

@@ -21,7 +21,7 @@ from casid.inertia import LinkParameters, from_standard
 from casid.inertia._parameter_vector import link_slice
 from casid.report._shapes import Shape, link_placements, shapes_found
 from casid.report._style import FAINT, INK, MUTED, link_colours, new_figure, set_title
-from casid.report._tables import PlainTable
+from casid.report._tables import NAME, PlainTable, numbers
 
 Array = NDArray[np.float64]
 _VIEWS = ((18.0, -62.0), (12.0, 28.0))
@@ -29,20 +29,19 @@ _VIEWS = ((18.0, -62.0), (12.0, 28.0))
 
 def links_table(links: Iterable[LinkParameters], title: str = "Links") -> Table:
     """Mass, centre of mass and principal moments of inertia about it, one row for each link."""
-    table = PlainTable(title)
-    table.add_column("link", style="bold", no_wrap=True)
-    table.add_column("mass [kg]", justify="right", no_wrap=True)
-    table.add_column("centre of mass [m]", justify="right", no_wrap=True)
-    table.add_column("principal moments [kg m²]", justify="right", no_wrap=True)
-    total = 0.0
-    for link in links:
-        total += link.mass
-        com = "  ".join(f"{round(value, 4) + 0.0:+.4f}" for value in link.com)
-        moments = "  ".join(f"{value:.2e}" for value in link.principal_moments)
-        table.add_row(link.name, f"{link.mass:.4f}", com, moments)
-    table.add_section()
-    table.add_row("total", f"{total:.4f}", "", "")
-    return table
+    links = tuple(links)
+    rows = [
+        (
+            link.name,
+            f"{link.mass:.4f}",
+            "  ".join(f"{round(value, 4) + 0.0:+.4f}" for value in link.com),
+            "  ".join(f"{value:.2e}" for value in link.principal_moments),
+        )
+        for link in links
+    ]
+    total = ("total", f"{sum(link.mass for link in links):.4f}", "", "")
+    columns = {"link": NAME} | numbers("mass [kg]", "centre of mass [m]", "principal moments [kg m²]")
+    return PlainTable(title, columns, [*rows, None, total])
 
 
 def links_figure(robot: Robot, parameters: ArrayLike, posture: ArrayLike | None = None, title: str = "") -> Figure:

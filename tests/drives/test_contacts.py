@@ -37,10 +37,10 @@ def played(arm):
 def test_shaken_starts_find_a_lower_minimum(played):
     search, start, values = played
     plainly = search.run(restarted(search, start), 16)[0]
-    minima = shaken(search, plainly)
-    assert search.value(minima.best) < search.value(plainly)
-    assert minima.best.theta == pytest.approx(values, rel=0.02)
-    sd = np.sqrt(np.diag(minima.scatter))
+    best, scatter = shaken(search, plainly)
+    assert search.value(best) < search.value(plainly)
+    assert best.theta == pytest.approx(values, rel=0.02)
+    sd = np.sqrt(np.diag(scatter))
     assert np.all(sd > 0) and np.all(sd < 0.1 * values)
     assert has_play(search.runs, values) and not has_play(search.runs, np.array([0.4, 0.0]))
 

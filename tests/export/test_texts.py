@@ -8,13 +8,17 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import casid
 from casid.codegen._compiler import find_compiler
 from casid.description import Robot
 from casid.dynamics import Model
+from casid.errors import RobotError
 from casid.export import export_robot
 from casid.export._texts import cmake, makefile
+from casid.inertia import express_in, to_standard
 from tests.export.conftest import needs_compiler
 
 
@@ -57,3 +61,47 @@ def test_header_says_what_a_user_must_know(panda: Robot, tmp_path: Path) -> None
 def test_build_files_name_their_sources() -> None:
     assert "arm_batch" in makefile("arm", True) and "arm_batch" not in makefile("arm", False)
     assert "arm.c arm_batch.c" in cmake("arm", True) and "enable_testing" in cmake("arm", False)
+
+
+@needs_compiler
+@pytest.mark.claim(
+    "the self-test of an export passes, also where matrices are nearly singular, and still notices a defect"
+)
+@pytest.mark.parametrize("robot", ["ur10e", "wam7"])
+def test_self_test_allows_rounding_as_the_condition_numbers_make_it(robot: str, tmp_path: Path) -> None:
+    folder, name = tmp_path / "c", f"{robot}_operational_space"
+    export_robot(casid.load_robot(robot), folder, ["operational_space"])
+
+    def run() -> subprocess.CompletedProcess[str]:
+        command = [*(find_compiler() or []), "self_test.c", f"{robot}.c", "-lm", "-o", "self_test"]
+        subprocess.run(command, cwd=folder, check=True)
+        return subprocess.run(["./self_test"], cwd=folder, capture_output=True, text=True, check=False)
+
+    done = run()
+    assert done.returncode == 0 and name in done.stdout and " ok" in done.stdout
+    code = (folder / f"{robot}.c").read_text()
+    (folder / f"{robot}.c").write_text(re.sub(r"(Lambda\[7\] = )", r"\1 1e-7 + ", code, count=1))
+    assert run().returncode == 1
+
+
+@pytest.mark.claim(
+    "a payload of an export has an effect, or is refused; run-time parameters that have to contain it are given"
+)
+def test_a_payload_is_part_of_the_parameters(panda: Robot, tmp_path: Path) -> None:
+    load = [2.0, 0.01, 0.02, 0.1]
+    for runtime in ("none", "base"):
+        with pytest.raises(RobotError, match="frame 'base' is fixed to the base, where a payload changes no torque"):
+            export_robot(panda, tmp_path / "c", payload=load, frame="base", runtime_parameters=runtime)
+    assert not (tmp_path / "c").exists()
+    model = Model(panda)
+    pi = model.parameters(panda.standard_parameters())
+    placement = panda.frame("flange").placement
+    pi[list(model.link_columns[-1])] += express_in(
+        to_standard(load[0], load[1:], np.zeros((3, 3))), placement[:3, :3], placement[:3, 3]
+    )
+    for runtime, expected in (("base", model.base.values(pi)), ("standard", pi)):
+        export_robot(panda, tmp_path / runtime, ["gravity"], runtime_parameters=runtime, payload=load)
+        text = " ".join((tmp_path / runtime / "panda.h").read_text().replace("\n *", " ").split())
+        given = re.search(r"The code adds no payload: .* = \{([^}]*)\}", text)
+        assert given is not None
+        assert np.array([float(x) for x in given[1].split(",")]) == pytest.approx(expected, rel=1e-12)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from casid.measurement.importing import Proposal
+from casid.measurement import Proposal
 from casid.report import report_of
 from casid.report._import import ProposalSection
 
