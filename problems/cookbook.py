@@ -88,7 +88,7 @@ def sub_chain(links: LinkVariables) -> tuple[Constraint, ...]:
 
 
 def realisable(links: LinkVariables) -> tuple[Constraint, ...]:
-    """Link 7 fits in an ellipsoid and is no denser than aluminium (Wensing's ellipsoid)."""
+    """Link 7 fits in an ellipsoid, with moments that a density up to aluminium's can have (Wensing's ellipsoid)."""
     return body_in_ellipsoid(links[6], centre=[0, 0, 0.06], semi_axes=[0.07, 0.07, 0.08], density=2700.0)
 
 

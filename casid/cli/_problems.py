@@ -116,7 +116,7 @@ def intervals(
 
     folder = out_folder(out)
     chosen, loaded = method_of(method), retrieval.load_problem(problem)
-    soft = [c.label for c in loaded.constraints if not c.hard]
+    soft = [c.label for c in loaded.constraints if not c.hard and c.label != loaded.objective_label]
     loaded = loaded.without(*soft)  # they exclude nothing
     found = retrieval.parameter_intervals(loaded, tolerance=tolerance, solution=retrieval.solve(loaded, method=chosen))
     effects = what_if(found, weigh_each_link(found.problem, found)) if weigh else ()

@@ -155,8 +155,7 @@ def identify(
     for kind in recordings() if reading.tau is None else ():
         commanded = kind.from_commands(loaded, recording)
         if commanded is not None:
-            options = output.actuators or (), choices.profile or ()
-            kind.identify_commands(loaded, commanded, files, folder, *options)
+            kind.identify_commands(loaded, commanded, files, folder, output.actuators or (), choices.profile or ())
             return
     refuse(context, ("actuators", "profile"), "needs recordings of commands without torques")
     with steps() as progress:

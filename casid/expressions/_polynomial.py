@@ -7,7 +7,8 @@ operation of x has a derivative of zero almost everywhere and is not affine.
 Sums, differences, products, integer powers, and division by constants and by products of the entries that are named
 as denominators (a mass, say) give a sum of monomials ``c x_i^a x_j^b ...`` with integer exponents, negative ones only
 of denominators. Coefficients are rational numbers, so that nothing is rounded and terms cancel exactly where they
-cancel. Exponentials, saturations, roots and anything piecewise never pass; nothing is sampled.
+cancel. Exponentials, saturations, roots and anything piecewise never pass; nothing is sampled. Squares of affine terms
+stay as they are written (`square_sum`): multiplied out, a residual is a small difference of large numbers.
 """
 
 from __future__ import annotations
@@ -197,20 +198,24 @@ def polynomials(expression: ca.SX, x: ca.SX, denominators: Iterable[int] = ()) -
 
     def apply(code: int, operands: list[Polynomial | None]) -> Polynomial | None:
         known = [o for o in operands if o is not None]
-        if len(known) < len(operands) or not known:
-            return None
-        found = _unary(code, known[0], below) if len(known) == 1 else _binary(code, known[0], known[1], below)
-        if found is not None:
-            return None if len(found.terms) > _MOST_TERMS else found
-        numbers = [o.constant for o in known]
-        if any(n is None for n in numbers):
-            return None
-        return _number(fold(code, [float(n) for n in numbers if n is not None]))
+        return _operation(code, known, below) if len(known) == len(operands) and known else None
 
-    def entry(index: int) -> Polynomial | None:
-        return Polynomial({((index, 1),): Fraction(1)})
+    return tuple(walk(as_function(expression, x), _number, _entry, apply, _call))
 
-    return tuple(walk(as_function(expression, x), _number, entry, apply, _call))
+
+def _entry(index: int) -> Polynomial:
+    return Polynomial({((index, 1),): Fraction(1)})
+
+
+def _operation(code: int, known: Sequence[Polynomial], below: frozenset[int] = frozenset()) -> Polynomial | None:
+    """An operation on polynomials; on numbers any; None where it is no polynomial, or one of too many terms."""
+    found = _unary(code, known[0], below) if len(known) == 1 else _binary(code, known[0], known[1], below)
+    if found is not None:
+        return None if len(found.terms) > _MOST_TERMS else found
+    numbers = [o.constant for o in known]
+    if any(n is None for n in numbers):
+        return None
+    return _number(fold(code, [float(n) for n in numbers if n is not None]))
 
 
 def _call(callee: ca.Function, operands: list[Polynomial | None]) -> list[Polynomial | None]:
@@ -261,8 +266,10 @@ def _binary(code: int, a: Polynomial, b: Polynomial, below: frozenset[int]) -> P
 def _added(a: Polynomial, b: Polynomial, sign: int) -> Polynomial:
     terms = dict(a.terms)
     for monomial, coefficient in b.terms.items():
-        terms[monomial] = terms.get(monomial, Fraction(0)) + sign * coefficient
-    return Polynomial({m: c for m, c in terms.items() if c})
+        total = terms.pop(monomial, 0) + sign * coefficient
+        if total:
+            terms[monomial] = total
+    return Polynomial(terms)
 
 
 def _scaled(a: Polynomial, factor: Fraction) -> Polynomial:
@@ -270,6 +277,9 @@ def _scaled(a: Polynomial, factor: Fraction) -> Polynomial:
 
 
 def _multiplied(a: Polynomial, b: Polynomial) -> Polynomial | None:
+    for one, other in ((a, b), (b, a)):
+        if one.constant is not None:
+            return _scaled(other, one.constant)
     if len(a.terms) * len(b.terms) > 4 * _MOST_TERMS:
         return None
     terms: dict[Monomial, Fraction] = {}
@@ -373,3 +383,208 @@ def _rounded(value: Fraction) -> float:
         return float(value)
     except OverflowError:
         return np.inf
+
+
+#: Squares multiplied out at most, times the square of the number of entries.
+_MOST_PRODUCTS = 2_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class SquareSum:
+    """``sum_i weights_i squares_i^2 + rest``, with nothing rounded.
+
+    Attributes
+    ----------
+    weights : tuple of Fraction
+        Not zero; of any sign.
+    squares : tuple of Polynomial
+        Affine.
+    rest : Polynomial
+        Of any degree.
+    """
+
+    weights: tuple[Fraction, ...]
+    squares: tuple[Polynomial, ...]
+    rest: Polynomial
+
+    @property
+    def settled(self) -> bool:
+        """Whether it is convex as it is written: no weight is negative, the rest is affine."""
+        return self.rest.degrees <= {0, 1} and all(weight > 0 for weight in self.weights)
+
+    def curvatures(self, size: int) -> list[float]:
+        """Half the second derivative in each of so many entries."""
+        return [
+            float(
+                self.rest.terms.get(((k, 2),), 0)
+                + sum(w * s.terms.get(((k, 1),), 0) ** 2 for w, s in zip(self.weights, self.squares, strict=True))
+            )
+            for k in range(size)
+        ]
+
+    def completed(self, shift: float = 0.0) -> SquareSum | None:
+        """The same with every square completed: at most one an entry, and an affine rest that no square can take.
+
+        Parameters
+        ----------
+        shift
+            Share of each entry's own curvature that is added to it: for coefficients that were rounded.
+
+        Returns
+        -------
+        SquareSum or None
+            None where it is not a convex quadratic (decided without rounding), or too large to be examined.
+        """
+        entries = sorted(self.rest.entries.union(*(square.entries for square in self.squares)))
+        if not self.rest.degrees <= {0, 1, 2} or len(self.squares) * len(entries) ** 2 > _MOST_PRODUCTS:
+            return None
+        total: Polynomial | None = self.rest
+        for weight, square in zip(self.weights, self.squares, strict=True):
+            product = _multiplied(square, square)
+            total = None if total is None or product is None else _added(total, _scaled(product, weight), 1)
+        if total is None:
+            return None
+        pure = {((k, 2),): c for k in entries if (c := total.terms.get(((k, 2),), Fraction(0)))}
+        total = _added(total, Polynomial({m: c * Fraction(shift) for m, c in pure.items()}), 1) if shift else total
+        weights, squares = [], []
+        for k in entries:
+            pivot = total.terms.get(((k, 2),), Fraction(0))
+            own = {tuple(f for f in m if f[0] != k): c for m, c in total.terms.items() if (k, 1) in m}
+            if pivot < 0 or (pivot == 0 and set(own) - {()}):
+                return None
+            if pivot:
+                square = Polynomial({((k, 1),): Fraction(1), **{m: c / (2 * pivot) for m, c in own.items()}})
+                taken = _multiplied(square, square)
+                if taken is None:
+                    return None
+                weights.append(pivot)
+                squares.append(square)
+                total = _added(total, _scaled(taken, pivot), -1)
+        return SquareSum(tuple(weights), tuple(squares), total)
+
+
+@dataclass(frozen=True, eq=False)
+class _Squares:
+    """A polynomial plus weighted squares; ``parts``: factors, each of an affine polynomial's square or of another."""
+
+    rest: Polynomial
+    parts: tuple[tuple[Fraction, Polynomial | _Squares], ...] = ()
+
+    def scaled(self, factor: Fraction) -> _Squares:
+        return _Squares(_scaled(self.rest, factor), ((factor, self),) if self.parts and factor else ())
+
+    def plus(self, other: _Squares, sign: int) -> _Squares:
+        parts = [(Fraction(f), form) for f, form in ((1, self), (sign, other)) if form.parts]
+        return _Squares(_added(self.rest, other.rest, sign), tuple(parts))
+
+    def flat(self) -> SquareSum:
+        weights, squares = [], []
+        open_parts: list[tuple[Fraction, Polynomial | _Squares]] = list(reversed(self.parts))
+        while open_parts:
+            factor, part = open_parts.pop()
+            if isinstance(part, Polynomial):
+                weights.append(factor)
+                squares.append(part)
+            else:
+                open_parts += [(factor * f, p) for f, p in reversed(part.parts)]
+        return SquareSum(tuple(weights), tuple(squares), self.rest)
+
+
+def square_sum(expression: ca.SX, x: ca.SX) -> SquareSum | None:
+    """A scalar expression as the squares of affine terms that are written in it, and the rest; None if no polynomial.
+
+    Parameters
+    ----------
+    expression
+        Scalar.
+    x
+        Vector of the unknowns, shape (N,).
+    """
+
+    def number(value: float) -> _Squares | None:
+        found = _number(value)
+        return None if found is None else _Squares(found)
+
+    def apply(code: int, operands: list[_Squares | None]) -> _Squares | None:
+        known = [o for o in operands if o is not None]
+        if len(known) < len(operands) or not known:
+            return None
+        if any(o.parts for o in known):
+            return _of_squares(code, known)
+        rests = [o.rest for o in known]
+        if _is_square(code, rests):
+            return _Squares(Polynomial({}), ((Fraction(1), rests[0]),))
+        found = _operation(code, rests)
+        return None if found is None else _Squares(found)
+
+    def call(callee: ca.Function, operands: list[_Squares | None]) -> list[_Squares | None]:
+        plain = [None if o is None or o.parts else o.rest for o in operands]
+        return [None if p is None else _Squares(p) for p in _call(callee, plain)]
+
+    (found,) = walk(as_function(expression, x), number, lambda k: _Squares(_entry(k)), apply, call)
+    return None if found is None else found.flat()
+
+
+def _is_square(code: int, operands: Sequence[Polynomial]) -> bool:
+    """Whether an operation squares an affine term that is no constant."""
+    a, b = operands[0], operands[-1]
+    if a.constant is not None or not a.degrees <= {0, 1}:
+        return False
+    if code in (ca.OP_POW, ca.OP_CONSTPOW):
+        return b.constant == 2
+    return code == ca.OP_SQ or (code == ca.OP_MUL and a.terms == b.terms)
+
+
+def _of_squares(code: int, operands: list[_Squares]) -> _Squares | None:
+    """An operation that keeps squares: sums, differences, and products and quotients with numbers."""
+    a, b = operands[0], operands[-1]
+    if code in (ca.OP_ADD, ca.OP_SUB):
+        return a.plus(b, 1 if code == ca.OP_ADD else -1)
+    factor = {ca.OP_ASSIGN: 1, ca.OP_NEG: -1, ca.OP_TWICE: 2}.get(code)
+    if factor is not None:
+        return a.scaled(Fraction(factor))
+    first, second = (None if o.parts else o.rest.constant for o in (a, b))
+    if code == ca.OP_MUL and first is not None:
+        return b.scaled(first)
+    if code == ca.OP_MUL and second is not None:
+        return a.scaled(second)
+    return a.scaled(1 / second) if code == ca.OP_DIV and second else None
+
+
+def exact_value(expression: ca.SX, x: ca.SX, point: Array) -> Fraction | None:
+    """Value of a scalar expression at a point, with nothing rounded; None where an operation is not rational."""
+    at = [Fraction(float(value)) for value in point]
+
+    def apply(code: int, operands: list[Fraction | None]) -> Fraction | None:
+        known = [o for o in operands if o is not None]
+        a, b = (known[0], known[-1]) if len(known) == len(operands) else (None, None)
+        if a is None or b is None:
+            return None
+        return _rational(code, a, b)
+
+    def number(value: float) -> Fraction | None:
+        return Fraction(value) if isfinite(value) else None
+
+    def call(callee: ca.Function, operands: list[Fraction | None]) -> list[Fraction | None]:
+        return [None] * sum(callee.nnz_out(k) for k in range(callee.n_out()))
+
+    (found,) = walk(as_function(expression, x), number, lambda k: at[k], apply, call)
+    return found
+
+
+def _rational(code: int, a: Fraction, b: Fraction) -> Fraction | None:
+    rules = {
+        ca.OP_ASSIGN: lambda: a,
+        ca.OP_NEG: lambda: -a,
+        ca.OP_TWICE: lambda: 2 * a,
+        ca.OP_SQ: lambda: a * a,
+        ca.OP_ADD: lambda: a + b,
+        ca.OP_SUB: lambda: a - b,
+        ca.OP_MUL: lambda: a * b,
+        ca.OP_DIV: lambda: a / b if b else None,
+        ca.OP_INV: lambda: 1 / a if a else None,
+    }
+    if code in (ca.OP_POW, ca.OP_CONSTPOW):
+        whole = b.denominator == 1 and abs(b) <= _HIGHEST_POWER and (a != 0 or b >= 0)
+        return Fraction(a ** int(b)) if whole else None
+    return rules[code]() if code in rules else None

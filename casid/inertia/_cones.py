@@ -36,6 +36,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.inertia._divergence import LOWER, STANDARD_MAP, congruence, lower_triangle, symmetric
 from casid.inertia._parameters import (
+    PSEUDO_INERTIA_MAP,
     TENSOR_INDEX,
     express_in,
     from_standard,
@@ -118,6 +119,16 @@ class ConsistencyCone(ABC):
     def dual_share(self, share: Array, margin: float, limits: Limits) -> DualShare:
         """Bound of ``share'z`` over the bodies z of the cone."""
 
+    def complementary(self, share: Array, body: Array, margin: float, most: float) -> Array:
+        """The part of a share that is in the dual cone and whose product with a body of the cone is almost zero.
+
+        Parameters
+        ----------
+        most
+            Largest product with each direction of the body.
+        """
+        return share
+
     @abstractmethod
     def project(self, parameters: ArrayLike, margin: float) -> Array:
         """A body of the cone that keeps mass and centre of mass where they can be, and moves the inertia least.
@@ -198,6 +209,15 @@ class Full(ConsistencyCone):
             factor = np.linalg.cholesky(pseudo_inertia(limits.body) - margin * np.eye(4))
             return DualShare(gain, _negative(factor.T @ dual @ factor) * 4 * limits.factor, bool(share.any()))
         return DualShare(gain, _cost(_negative(dual), limit), False)
+
+    def complementary(self, share: Array, body: Array, margin: float, most: float) -> Array:
+        """``Z = S^-T P S^-1`` with ``S S' = J - margin 1``: P is ``S'Z S`` with eigenvalues cut to 0 and ``most``."""
+        values, axes = np.linalg.eigh(pseudo_inertia(body) - margin * np.eye(4))
+        root = axes * np.sqrt(np.maximum(values, np.finfo(float).eps * max(values[-1], margin)))
+        inner, turn = np.linalg.eigh(_symmetric(root.T @ self.dual_matrices(share)[0] @ root))
+        back = np.linalg.solve(root.T, turn)
+        kept = back @ np.diag(np.clip(inner, 0.0, most)) @ back.T
+        return np.asarray(PSEUDO_INERTIA_MAP.T @ kept.ravel())
 
     def project(self, parameters: ArrayLike, margin: float) -> Array:
         """The matrix is ``Sigma = tr(I)/2 1 - I``."""
@@ -301,6 +321,10 @@ class Free(ConsistencyCone):
     def violation(self, parameters: ArrayLike, margin: float) -> float:
         """Never violated but by NaN."""
         return 0.0 if np.isfinite(np.asarray(parameters, dtype=float)).all() else float("inf")
+
+    def complementary(self, share: Array, body: Array, margin: float, most: float) -> Array:
+        """Nothing."""
+        return np.zeros_like(share)
 
     def dual_share(self, share: Array, margin: float, limits: Limits) -> DualShare:
         """By the formula of this module's docstring."""

@@ -25,7 +25,7 @@ from casid.expressions._polynomial import affine_rows
 from casid.expressions._walk import as_function
 from casid.retrieval._problem import Problem, unused
 from casid.retrieval._region import find_quadric, region_box
-from casid.retrieval.constraints._constraint import Constraint, domain_rows
+from casid.retrieval.constraints._constraint import FEASIBILITY, Constraint, domain_rows, missed_by
 
 Array = NDArray[np.float64]
 #: Difference of two margins that is more than rounding.
@@ -75,12 +75,20 @@ class Combination:
     problem: Problem | None
 
 
-def combinations(problem: Problem, most: int = 64) -> Iterator[Combination]:
+def combinations(problem: Problem, most: int = 64, tolerance: float = FEASIBILITY) -> Iterator[Combination]:
     """Every combination of branches that does not contradict itself; together they cover the problem.
 
     Conditions of equality cannot be branched on and stay as they are. Two conditions whose margins differ by a number,
     or add up to one, contradict each other in one of their four combinations (x < 1, and not x < 2), which is left out:
     k thresholds of one quantity make k + 1 combinations.
+
+    Parameters
+    ----------
+    problem
+    most
+        Largest number of combinations.
+    tolerance
+        Of feasibility: a row that the choice makes constant excludes nothing if it misses its bound by no more.
 
     Raises
     ------
@@ -103,7 +111,8 @@ def combinations(problem: Problem, most: int = 64) -> Iterator[Combination]:
         picked = dict(zip(either, state[len(branched) :], strict=True))
         words = ["true" if place == 0 else "false" for place in state[: len(branched)]]
         words += [f"alternative {place + 1}" for place in picked.values()]
-        yield Combination(dict(zip(names, words, strict=True)), _chosen(problem, holds, picked, branched, either))
+        left = _chosen(problem, holds, picked, branched, either, tolerance)
+        yield Combination(dict(zip(names, words, strict=True)), left)
 
 
 def _states(
@@ -220,6 +229,7 @@ def _chosen(
     picked: Mapping[str, int],
     branched: list[Condition],
     either: Mapping[str, tuple[ca.SX, ...]],
+    tolerance: float,
 ) -> Problem | None:
     """The problem of one choice; None where a row that the choice makes constant does not hold."""
     x = problem.variables.x
@@ -239,16 +249,19 @@ def _chosen(
         changed.append((side, side.expression))
         taken.append(side.label)
     constraints: list[Constraint] = []
-    price = 0.0
+    price = beside = 0.0  # of rows that are constant: all, and those that are no part of the objective
     for constraint, rows in changed:
-        live, missed = (constraint, 0.0) if rows is None else _live_rows(constraint, rows, x)
+        live, missed = (constraint, 0.0) if rows is None else _live_rows(constraint, rows, x, tolerance)
         if missed > 0 and constraint.weight is None:
             return None
         price += missed * (constraint.weight or 0.0)
         if live is not None:
             constraints.append(live)
+        if constraint.label != problem.objective_label:
+            beside += missed * (constraint.weight or 0.0)
     objective = replace(problem.objective, constant=problem.objective.constant + price) if price else problem.objective
-    return replace(problem, constraints=tuple(constraints), objective=objective)
+    stated = None if problem.stated is None else choose(problem.stated, x, choices) + beside
+    return replace(problem, constraints=tuple(constraints), objective=objective, stated=stated)
 
 
 def _as_constraint(condition: Condition, holds: bool, taken: Collection[str]) -> Constraint:
@@ -258,17 +271,19 @@ def _as_constraint(condition: Condition, holds: bool, taken: Collection[str]) ->
     return Constraint(label, condition.margin, low, high)
 
 
-def _live_rows(constraint: Constraint, rows: ca.SX, x: ca.SX) -> tuple[Constraint | None, float]:
-    """The constraint on those of the rows that depend on x, and by how much the others, which are constant, miss it."""
+def _live_rows(constraint: Constraint, rows: ca.SX, x: ca.SX, tolerance: float) -> tuple[Constraint | None, float]:
+    """The constraint on those of the rows that depend on x, and by how much the others, which are constant, miss it.
+
+    A hard one is missed by more than the tolerance only.
+    """
     count = rows.numel()
     low, high = (np.broadcast_to(b, (count,)) for b in (constraint.lower, constraint.upper))
     live = [i for i in range(count) if ca.depends_on(rows[i], x)]
     still = [i for i in range(count) if i not in live]
     missed = 0.0
     if still:
-        values = evaluate(rows[still], x, np.zeros(x.numel()))
-        excess = np.maximum(np.maximum(low[still] - values, values - high[still]), 0.0)
-        missed = float(np.where(np.isnan(excess), np.inf, excess).sum())
+        excess = missed_by(evaluate(rows[still], x, np.zeros(x.numel())), low[still], high[still])
+        missed = float(excess[excess > tolerance].sum() if constraint.hard else excess.sum())
     if not live:
         return None, missed
     return Constraint(constraint.label, rows[live], low[live], high[live], constraint.weight), missed
@@ -281,7 +296,8 @@ def smoothed(problem: Problem, width: float) -> Problem:
         c.with_expression(smooth(c.expression, x, width)) if has_conditions(c.expression, x) else c
         for c in problem.constraints
     )
-    return replace(problem, constraints=constraints)
+    stated = None if problem.stated is None else smooth(problem.stated, x, width)
+    return replace(problem, constraints=constraints, stated=stated)
 
 
 def check_dead_branches(problem: Problem) -> None:

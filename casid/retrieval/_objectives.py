@@ -13,6 +13,7 @@ The last two do not depend on units or frames. All three vanish at the prior and
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -22,18 +23,108 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.description import Robot
 from casid.errors import DatasetError, ProblemError
+from casid.expressions import enclose
+from casid.expressions._polynomial import Polynomial, SquareSum, square_sum
 from casid.expressions._walk import as_function
 from casid.inertia import consistency, from_pseudo_inertia, pseudo_inertia
 from casid.inertia._divergence import Divergence, divergence_root
 from casid.inertia._parameter_vector import link_slice, standard_size
 from casid.retrieval._variables import LinkVariables
 
-_ARITHMETIC = {ca.OP_INPUT, ca.OP_OUTPUT, ca.OP_CONST, ca.OP_ASSIGN, ca.OP_ADD, ca.OP_SUB, ca.OP_MUL, ca.OP_DIV,
-               ca.OP_NEG, ca.OP_SQ, ca.OP_TWICE}  # fmt: skip
+Array = NDArray[np.float64]
+
+
+class Addend:
+    """What can be added to, subtracted from and scaled by other objectives, numbers and CasADi expressions."""
+
+    __array_ufunc__ = None  # numpy's numbers leave the operation to this class
+
+    def _sum(self, factor: float) -> ObjectiveSum:
+        raise NotImplementedError
+
+    def __add__(self, other: Addend | ca.SX | float) -> ObjectiveSum:
+        return self._sum(1.0).plus(other, 1.0)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Addend | ca.SX | float) -> ObjectiveSum:
+        return self._sum(1.0).plus(other, -1.0)
+
+    def __rsub__(self, other: ca.SX | float) -> ObjectiveSum:
+        return self._sum(-1.0).plus(other, 1.0)
+
+    def __mul__(self, factor: float) -> ObjectiveSum:
+        return self._sum(_number(factor))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, divisor: float) -> ObjectiveSum:
+        if _number(divisor) == 0.0:
+            raise ProblemError("objective: division by zero")
+        return self._sum(1.0 / _number(divisor))
+
+    def __neg__(self) -> ObjectiveSum:
+        return self._sum(-1.0)
+
+    def __pos__(self) -> ObjectiveSum:
+        return self._sum(1.0)
+
+
+def _number(value: Any) -> float:
+    expression = isinstance(value, ca.SX) and not value.is_constant()
+    try:
+        factor = np.nan if expression else float(value)
+    except (TypeError, ValueError, RuntimeError):
+        expression, factor = True, np.nan
+    if expression:
+        raise ProblemError(
+            f"objective: a sum of squares is multiplied and divided by numbers only, got {type(value).__name__}; write "
+            "the product with objective.expression(links.x)"
+        )
+    if not np.isfinite(factor):
+        raise ProblemError(f"objective: the factor must be finite, got {factor}")
+    return factor
 
 
 @dataclass(frozen=True, eq=False)
-class LeastSquares:
+class ObjectiveSum(Addend):
+    """Weighted sums of squares plus an expression: what arithmetic with a `LeastSquares` gives, an objective as well.
+
+    Attributes
+    ----------
+    squares : tuple of (float, LeastSquares)
+    other : SX
+        Scalar.
+    """
+
+    squares: tuple[tuple[float, LeastSquares], ...]
+    other: ca.SX
+
+    def _sum(self, factor: float) -> ObjectiveSum:
+        return ObjectiveSum(tuple((factor * w, part) for w, part in self.squares), factor * self.other)
+
+    def plus(self, other: Addend | ca.SX | float, sign: float) -> ObjectiveSum:
+        """The sum with, or the difference from, anything that is one number."""
+        if isinstance(other, Addend):
+            more = other._sum(sign)
+            return ObjectiveSum(self.squares + more.squares, self.other + more.other)
+        try:
+            added = ca.SX(other)
+        except NotImplementedError:
+            raise ProblemError(
+                f"objective: expected a casadi.SX, a number or another objective to add, got {type(other).__name__}"
+            ) from None
+        if added.numel() != 1:
+            raise ProblemError(f"objective: what is added must be one number, got shape {added.shape}")
+        return ObjectiveSum(self.squares, self.other + sign * added)
+
+    def expression(self, x: ca.SX) -> ca.SX:
+        """The objective as an expression of the unknowns x, e.g. ``links.x``."""
+        return sum((weight * part.expression(x) for weight, part in self.squares), self.other)
+
+
+@dataclass(frozen=True, eq=False)
+class LeastSquares(Addend):
     """``||matrix x - target||^2 + constant``; the number of rows never exceeds that of the unknowns.
 
     Attributes
@@ -67,16 +158,35 @@ class LeastSquares:
             )
 
     @classmethod
-    def compressed(cls, matrix: ArrayLike, target: ArrayLike) -> LeastSquares:
-        """The same sum of squares with at most N rows: the R factor of ``[matrix, target]``."""
+    def compressed(cls, matrix: ArrayLike, target: ArrayLike, constant: float = 0.0) -> LeastSquares:
+        """The same sum of squares with at most N rows: the R factor of ``[matrix, target]``.
+
+        The target is first reduced by its fit, so that what no x can explain is not a difference of large numbers.
+        """
         matrix, target = np.asarray(matrix, dtype=float), np.asarray(target, dtype=float)
-        raw = cls(matrix, target)
+        raw = cls(matrix, target, constant)
         if raw.matrix.shape[0] <= raw.matrix.shape[1]:
             return raw
         size = raw.matrix.shape[1]
-        factor: NDArray[np.float64] = np.asarray(np.linalg.qr(np.column_stack([raw.matrix, raw.target]), mode="r"))
-        constant = float(factor[size, size] ** 2) if factor.shape[0] > size else 0.0
-        return cls(factor[:size, :size], factor[:size, size], constant)
+        first: Array = np.asarray(np.linalg.qr(np.column_stack([matrix, target]), mode="r"))[:size]
+        sizes = np.linalg.norm(first[:, :size], axis=0)
+        sizes[sizes == 0] = 1.0
+        fit = np.linalg.lstsq(first[:, :size] / sizes, first[:, size], rcond=None)[0] / sizes
+        factor: Array = np.asarray(np.linalg.qr(np.column_stack([matrix, target - matrix @ fit]), mode="r"))
+        unexplained = float(factor[size, size] ** 2) if factor.shape[0] > size else 0.0
+        top = factor[:size, :size]
+        return cls(top, factor[:size, size] + top @ fit, constant + unexplained)
+
+    def _sum(self, factor: float) -> ObjectiveSum:
+        return ObjectiveSum(((factor, self),), ca.SX(0))
+
+    def expression(self, x: ca.SX) -> ca.SX:
+        """The objective as an expression of the unknowns, shape (N, 1) or longer: the first N are taken."""
+        count = self.matrix.shape[1]
+        if x.numel() < count:
+            raise ProblemError(f"objective: it has {count} unknowns, the vector given has {x.numel()}")
+        residual = ca.sparsify(ca.DM(self.matrix)) @ x[:count] - ca.DM(self.target)
+        return ca.SX(ca.sumsqr(residual) + self.constant)
 
     def __call__(self, x: ArrayLike) -> float:
         """Value at x, shape (N,)."""
@@ -101,22 +211,37 @@ class LeastSquares:
         return np.asarray(2.0 * self.matrix.T @ (self.matrix @ x - self.target))
 
 
-def split_objective(expression: ca.SX, variables: LinkVariables, where: str) -> tuple[LeastSquares, ca.SX | None]:
-    """A CasADi expression as the sum of squares that is in it, and what is left.
+def split_objective(
+    expression: ca.SX, variables: LinkVariables, where: str, region: tuple[Array, Array, dict[tuple[int, int], Array]]
+) -> tuple[LeastSquares, ca.SX | None, float]:
+    """A CasADi expression as a sum of squares, what is left of it, and a number below all that this can reach.
 
-    A convex quadratic ``x'H x / 2 + b'x + c`` is ``||R x - r||^2 + constant``, plus ``s'x`` where b has a part s in
-    H's null space; any other expression is left as it is.
+    Squares of affine terms stay the residuals that they are written as. Where the rest is affine, it is what is left;
+    other convex quadratics are completed to squares. All of it is done in rational numbers, so that a light part is
+    never lost beside a heavy one. A quadratic that is convex up to the rounding of its coefficients is replaced by one
+    that is convex and nowhere larger in the region. Any other expression is left as it is.
+
+    Parameters
+    ----------
+    expression, variables
+    where
+        The problem, in messages.
+    region
+        Bounds of all unknowns and of the centres of mass, as in `enclose`.
 
     Returns
     -------
     squares : LeastSquares
     left : SX or None
         What is to be added; ``None``: nothing.
+    floor : float
+        Of what is left; 0 if it is nothing.
 
     Raises
     ------
     ProblemError
-        For an expression that is not one number, is a constant, or has symbols that are no unknowns.
+        For an expression that is not one number, is a constant, has symbols that are no unknowns, or that nothing
+        bounds from below.
     """
     if expression.numel() != 1:
         raise ProblemError(f"{where}: the objective has shape {expression.shape}; expected one number")
@@ -124,31 +249,70 @@ def split_objective(expression: ca.SX, variables: LinkVariables, where: str) -> 
     variables.check_symbols(expression, f"{where}: the objective")
     if not ca.depends_on(expression, x):
         raise ProblemError(f"{where}: the objective depends on no unknown")
-    none = LeastSquares(np.zeros((0, variables.size)), np.zeros(0))
-    H, b = ca.hessian(expression, x)
-    if not _is_polynomial(expression, x) or ca.depends_on(H, x):
-        return none, expression
-    curved, slope, value = ca.Function("objective", [x], [H, b, expression])(np.zeros(variables.size))
-    eigenvalues, vectors = np.linalg.eigh(np.asarray(ca.densify(curved), dtype=float) / 2)
-    largest = float(np.abs(eigenvalues).max())
-    if not np.isfinite(float(value)) or eigenvalues.min() < -1e-10 * largest:
-        return none, expression
-    kept = eigenvalues > 1e-13 * max(largest, 1e-300)
-    R = np.sqrt(eigenvalues[kept])[:, None] * vectors[:, kept].T
-    steep = np.asarray(ca.densify(slope), dtype=float).ravel()
-    r = -vectors[:, kept].T @ steep / (2 * np.sqrt(eigenvalues[kept]))
-    rest, constant = steep + 2 * R.T @ r, float(value) - float(r @ r)
-    if abs(constant) <= 1e-9 * max(abs(float(value)), float(r @ r)):  # rounding of a sum of squares alone
-        constant = max(constant, 0.0)
-    flat = np.abs(rest) <= 1e-9 * np.linalg.norm(steep)
-    squares = LeastSquares(R, r, constant)
-    return squares, None if flat.all() else ca.dot(ca.sparsify(ca.DM(np.where(flat, 0.0, rest))), x)
+
+    def floor_of(left: ca.SX | None) -> float:
+        return 0.0 if left is None else float(enclose(as_function(left, x), *region)[0].low)
+
+    found = []
+    for convex, above in _convex_forms(expression, x, np.maximum(*np.abs(region[:2]))):
+        linear, constant = _linear(convex.rest, x)
+        found.append((convex, constant - above, linear, floor_of(linear)))
+    # parts that reach far below the objective cancel: those are taken whose constants bound it best
+    best = max(found, key=lambda form: form[1] + form[3], default=None)
+    if best is not None and np.isfinite(best[3]):
+        convex, constant, linear, floor = best
+        return _rows(convex, constant, variables.size), linear, floor
+    floor = floor_of(expression)
+    if not np.isfinite(floor):
+        raise ProblemError(
+            f"{where}: nothing is known to bound the objective from below; bound what it depends on "
+            "(masses, centres of mass, inertias, extras), or state it as soften(Constraint('name', expression, "
+            "upper=LEAST), weight=1.0) with LEAST below all it can reach"
+        )
+    return LeastSquares(np.zeros((0, variables.size)), np.zeros(0)), expression, floor
 
 
-def _is_polynomial(expression: ca.SX, x: ca.SX) -> bool:
-    """Whether it is made of sums, products and quotients alone: its derivatives then say all of it."""
-    function = as_function(expression, x)
-    return {function.instruction_id(k) for k in range(function.n_instructions())} <= _ARITHMETIC
+def _convex_forms(expression: ca.SX, x: ca.SX, reach: Array) -> Iterator[tuple[SquareSum, float]]:
+    """Convex quadratics that the expression is, and by how much each can be above it where ``|x| <= reach``."""
+    found = square_sum(expression, x)
+    if found is None:
+        return
+    if found.settled:
+        yield found, 0.0
+        if found.rest.constant is not None:
+            return
+    completed = found.completed()
+    if completed is not None:
+        yield completed, 0.0
+    if completed is not None or found.settled:
+        return
+    share = float(len(reach) * np.finfo(float).eps)
+    shifted = found.completed(share)
+    if shifted is not None:
+        curvature = np.maximum(found.curvatures(len(reach)), 0.0)
+        above = share * float(curvature @ np.where(curvature > 0, reach, 0.0) ** 2)
+        if np.isfinite(above):
+            yield shifted, above
+
+
+def _linear(rest: Polynomial, x: ca.SX) -> tuple[ca.SX | None, float]:
+    """An affine polynomial as its linear part, None if it has none, and its constant."""
+    places = {monomial[0][0]: coefficient for monomial, coefficient in rest.terms.items() if monomial}
+    slope = sum((float(c) * x[k] for k, c in sorted(places.items())), ca.SX(0))
+    return (slope if places else None), float(rest.terms.get((), 0))
+
+
+def _rows(form: SquareSum, constant: float, size: int) -> LeastSquares:
+    """Weighted squares as rows, each coefficient rounded once."""
+    matrix, target = np.zeros((len(form.squares), size)), np.zeros(len(form.squares))
+    for i, (weight, square) in enumerate(zip(form.weights, form.squares, strict=True)):
+        root = np.sqrt(float(weight))
+        for monomial, coefficient in square.terms.items():
+            if monomial:
+                matrix[i, monomial[0][0]] = root * float(coefficient)
+            else:
+                target[i] = -root * float(coefficient)
+    return LeastSquares.compressed(matrix, target, constant)
 
 
 def base_parameter_error(
@@ -203,9 +367,6 @@ def least_squares(variables: LinkVariables, matrix: ArrayLike, target: ArrayLike
     if matrix.ndim != 2 or matrix.shape[1] != variables.size:
         raise ProblemError(f"the observation matrix must have {variables.size} columns, got shape {matrix.shape}")
     return LeastSquares.compressed(matrix, target)
-
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,10 +16,9 @@ from casid.errors import ProblemError
 from casid.expressions import conditions
 from casid.expressions._conditions import Condition, has_conditions
 from casid.expressions._evaluate import NumpyFunction
-from casid.expressions._intervals import enclose
-from casid.expressions._walk import as_function
+from casid.expressions._polynomial import affine_rows, exact_value
 from casid.inertia._parameter_vector import link_slice
-from casid.retrieval._objectives import Coefficients, LeastSquares, split_objective
+from casid.retrieval._objectives import Coefficients, LeastSquares, ObjectiveSum, split_objective
 from casid.retrieval._region import Facts, LinkRegion, link_regions, region_box
 from casid.retrieval._variables import LinkVariables, link_variables
 from casid.retrieval.constraints._bounds import PhysicalConsistency, consistency_cone, scaled_margin
@@ -27,6 +26,8 @@ from casid.retrieval.constraints._constraint import Constraint, Setting
 from casid.retrieval.constraints._packing import packed, unpacked
 
 Array = NDArray[np.float64]
+#: Relative difference of two ways to compute one value that is far below any gap that is claimed.
+_ALIKE = 1e-9
 #: What may be handed over as constraints: one, or any nesting of several.
 Constraints: TypeAlias = "Constraint | PhysicalConsistency | Iterable[Constraints]"
 
@@ -38,14 +39,15 @@ class Problem(Displayed):
     An objective that is no sum of squares is ``f(x) = ||R x - r||^2 + g(x)``: what g exceeds its floor by is the price
     of a soft constraint ``g(x) <= floor``, the floor being the least value that interval arithmetic allows g within the
     region of the hard constraints. The lower bound is that of any problem with a soft constraint: never below the
-    floor, and tight where g is linear.
+    floor, and tight where g is linear. What is reported of a point is the value of the expression as it was stated,
+    and a bound counts only as far as its parts do not exceed that (`excess`).
 
     Attributes
     ----------
     name : str
     variables : LinkVariables
     objective : LeastSquares
-        Or any CasADi expression of the unknowns.
+        Or any CasADi expression of the unknowns, or a sum of both (``fit - 1e-4 * links[6].mass``).
     constraints : tuple of Constraint
         Hard and soft; any nesting of tuples is flattened. `PhysicalConsistency` entries may be mixed in.
     consistency : ConsistencyCone
@@ -63,6 +65,8 @@ class Problem(Displayed):
         Where the numbers come from.
     objective_label : str
         Label of the soft constraint for the part of an objective that is no sum of squares; empty: there is none.
+    stated : SX or None
+        The objective as it was stated, where that was an expression.
 
     Raises
     ------
@@ -73,7 +77,7 @@ class Problem(Displayed):
 
     name: str
     variables: LinkVariables
-    objective: LeastSquares  # a CasADi expression is accepted
+    objective: LeastSquares  # a CasADi expression or a sum of both is accepted
     constraints: Any = ()  # tuple of Constraint; any nesting is accepted
     consistency: Any = "full"  # ConsistencyCone; its name is accepted
     margin: float | None = None
@@ -81,6 +85,7 @@ class Problem(Displayed):
     coefficients: Coefficients | None = None
     source: str = ""
     objective_label: str = ""
+    stated: ca.SX | None = None
     cones: tuple[PhysicalConsistency, ...] = field(default=(), init=False)
 
     def __post_init__(self) -> None:
@@ -91,19 +96,22 @@ class Problem(Displayed):
                 own[entry.link] = entry
             else:
                 constraints.append(entry)
-        left = None
-        if isinstance(self.objective, ca.SX):
-            squares, left = split_objective(self.objective, self.variables, f"problem '{self.name}'")
-            object.__setattr__(self, "objective", squares)
-        if not isinstance(self.objective, LeastSquares):
+        stated: Any = self.objective
+        if isinstance(stated, ObjectiveSum):
+            stated = stated.expression(self.variables.x)
+        if isinstance(stated, ca.SX):  # in place of what was minimised before
+            constraints = [c for c in constraints if c.label != self.objective_label]
+            object.__setattr__(self, "objective_label", "")
+            object.__setattr__(self, "stated", stated)
+        elif not isinstance(stated, LeastSquares):
             raise ProblemError(
                 f"problem '{self.name}': the objective must be a casadi.SX expression, or made by least_squares or "
                 f"base_parameter_error; got {type(self.objective).__name__}"
             )
-        columns = self.objective.matrix.shape[1]
-        if columns != self.variables.size:
+        elif stated.matrix.shape[1] != self.variables.size:
             raise ProblemError(
-                f"problem '{self.name}': the objective has {columns} columns for {self.variables.size} variables"
+                f"problem '{self.name}': the objective has {stated.matrix.shape[1]} columns for {self.variables.size} "
+                "variables"
             )
         stranger = next((link for link in own if link >= len(self.variables)), None)
         if stranger is not None:
@@ -121,24 +129,22 @@ class Problem(Displayed):
             )
         self._check_labels()
         self._check_expressions()
-        if left is not None:
-            self._take(left)
+        if isinstance(stated, ca.SX):
+            self._take(stated)
 
     def _take(self, expression: ca.SX) -> None:
-        """Add an expression to the objective, as the price of a soft constraint."""
+        """An expression as the objective: its squares, and what is left as the price of a soft constraint."""
         margins = [entry.margin if entry.cone.triangle else 0.0 for entry in self.cones]
-        low, high, quotients = region_box(self.regions, tuple(self.variables.extras.values()), margins)
-        floor = float(enclose(as_function(expression, self.variables.x), low, high, quotients)[0].low)
-        if not np.isfinite(floor):
-            raise ProblemError(
-                f"problem '{self.name}': nothing is known to bound the objective from below; bound what it depends on "
-                "(masses, centres of mass, inertias, extras), or state it as soften(Constraint('name', expression, "
-                "upper=LEAST), weight=1.0) with LEAST below all it can reach"
-            )
-        label = self.free_label("objective")
-        own = Constraint(label, expression, upper=floor, weight=1.0)
-        squares = replace(self.objective, constant=self.objective.constant + floor)
+        region = region_box(self.regions, tuple(self.variables.extras.values()), margins)
+        squares, left, floor = split_objective(expression, self.variables, f"problem '{self.name}'", region)
         object.__setattr__(self, "objective", squares)
+        if left is None:
+            return
+        label = self.free_label("objective")
+        (form,) = affine_rows(left, self.variables.x)
+        unit = 1.0 if form is None else float(np.exp2(np.round(np.log2(np.abs(form.coefficients).max()))))
+        own = Constraint(label, left / unit, upper=floor / unit, weight=unit)
+        object.__setattr__(self, "objective", replace(squares, constant=squares.constant + floor))
         object.__setattr__(self, "constraints", (*self.constraints, own))
         object.__setattr__(self, "objective_label", label)
 
@@ -185,13 +191,46 @@ class Problem(Displayed):
         Raises
         ------
         ProblemError
-            If there is no constraint of such a label.
+            If there is no constraint of such a label, or it is the label of the objective.
         """
-        known = {c.label for c in self.constraints}
+        known = {c.label for c in self.constraints} - {self.objective_label}
         for label in labels:
             if label not in known:
-                raise ProblemError(f"problem '{self.name}' has no constraint '{label}'")
+                if label == self.objective_label:
+                    raise ProblemError(f"problem '{self.name}': '{label}' is its objective, no constraint")
+                raise ProblemError(
+                    f"problem '{self.name}' has no constraint '{label}'; it has {', '.join(sorted(known)) or 'none'}"
+                )
         return replace(self, constraints=tuple(c for c in self.constraints if c.label not in labels))
+
+    def below(self, *labels: str) -> Problem:
+        """A problem whose optimum is not above this one's: without some constraints, and parts of the objective."""
+        kept = tuple(c for c in self.constraints if c.label not in labels)
+        if self.objective_label not in labels:
+            return replace(self, constraints=kept)
+        return replace(self, constraints=kept, objective_label="", stated=None)
+
+    # ------------------------------------------------------------------ the objective's value
+
+    def value(self, x: NDArray[np.float64]) -> float:
+        """The objective at x, as it was stated: in rational numbers where rounding would tell, if it is rational."""
+        parts = self.objective(x) + self.prices(x).get(self.objective_label, 0.0)
+        if self.stated is None:
+            return parts
+        own = float(self._stated(np.asarray(x, dtype=float))[0])
+        if not abs(own - parts) <= _ALIKE * abs(own):
+            exact = exact_value(self.stated, self.variables.x, x)
+            own = own if exact is None else float(exact)
+        return own
+
+    def excess(self, x: NDArray[np.float64]) -> float:
+        """By how much the parts that a bound is made from exceed the objective as it was stated, at x, >= 0."""
+        parts = self.objective(x) + self.prices(x).get(self.objective_label, 0.0)
+        return max(parts - self.value(x), 0.0)
+
+    @cached_property
+    def _stated(self) -> NumpyFunction:
+        return NumpyFunction(ca.SX(self.stated), self.variables.x)
 
     def require_squares(self, purpose: str) -> None:
         """Refuse what needs a sum of squares as objective.
@@ -342,16 +381,19 @@ class Problem(Displayed):
     # ------------------------------------------------------------------ pickling
 
     def __getstate__(self) -> dict[str, Any]:
-        kept, expressions = packed(self.constraints, self.variables)
-        plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("variables", "constraints")}
+        constraints, plain, expressions = packed(self.constraints, self._plain, self.variables)
         extras = dict(self.variables.extras)
-        return {**plain, "robot": self.variables.robot, "extras": extras, "packed": kept, "expressions": expressions}
+        return {"robot": self.variables.robot, "extras": extras, "kept": (constraints, plain, expressions)}
+
+    @property
+    def _plain(self) -> dict[str, Any]:
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("variables", "constraints")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        state = dict(state)
-        variables = link_variables(state.pop("robot"), state.pop("extras"))
-        constraints = unpacked(state.pop("packed"), state.pop("expressions"), variables)
-        for name, value in {**state, "variables": variables, "constraints": constraints}.items():
+        variables = link_variables(state["robot"], state["extras"])
+        kept, others, expressions = state["kept"]
+        constraints, plain = unpacked(kept, others, expressions, variables)
+        for name, value in {**plain, "variables": variables, "constraints": constraints}.items():
             object.__setattr__(self, name, value)
 
 

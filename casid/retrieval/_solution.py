@@ -20,6 +20,7 @@ from casid.inertia import Parameters
 from casid.retrieval._problem import Problem
 from casid.retrieval._result import Conflict, ParameterResult, checked_bound, relative_gap
 from casid.retrieval._variables import UnknownVariableError
+from casid.retrieval.constraints._constraint import FEASIBILITY
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,7 +53,7 @@ class Tolerances:
     """
 
     gap: float = 1e-6
-    feasibility: float = 1e-8
+    feasibility: float = FEASIBILITY
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -173,8 +174,8 @@ class Solution(ParameterResult, Displayed):
 
     @cached_property
     def objective(self) -> float:
-        """Sum of squares, or the value of the problem's own expression, not below its floor."""
-        return self.problem.objective(self.x) + self.problem.prices(self.x).get(self.problem.objective_label, 0.0)
+        """Sum of squares, or the value of the problem's own expression (`Problem.value`)."""
+        return self.problem.value(self.x)
 
     @cached_property
     def penalty(self) -> float:
@@ -305,7 +306,9 @@ def assess(
     if not made.feasible:
         return made
     negligible = problem.objective.negligible(made.x)
-    sound = checked_bound(made.lower_bound, made.total, negligible, f"problem '{problem.name}'")
+    excess = problem.excess(made.x)
+    sound = checked_bound(made.lower_bound - excess, made.total, negligible, f"problem '{problem.name}'")
+    least -= excess
     object.__setattr__(made, "lower_bound", float(max(sound, least)) if made.total >= least else -np.inf)
     return made
 

@@ -12,9 +12,10 @@ from tests.helpers import run
 
 def test_terms_and_parameters_follow_the_description_unless_given() -> None:
     robot = casid.load_robot("panda").with_parameters(casid.load_robot("panda").standard_parameters())
-    assert Values(terms="none").chosen(robot, True) == ((), None)
-    terms, given = Values(terms="viscous").chosen(robot, False)
-    assert terms == ("viscous",) and given is None
+    model, given = Values(terms="none").chosen(robot, True)
+    assert not model.term_columns and given is None
+    model, given = Values(terms="viscous").chosen(robot, False)
+    assert model.parameter_names[10] == "fv1" and given is None
 
 
 def test_the_cache_lists_its_folder(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,6 +43,7 @@ def casid(folder, *words):
     )
 
 
+@pytest.mark.slow
 def test_a_recording_without_torques_is_identified_by_simulation(folder):
     done = casid(
         folder, "identify", "arm.urdf", "log.csv", "--mjcf", "found.xml", "--actuators", "found.usda", "--out", "result"

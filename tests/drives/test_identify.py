@@ -76,6 +76,7 @@ def test_motions_that_a_fit_did_not_see_are_predicted(arm, found):
     assert found.error_of([fresh]) < 2e-3
 
 
+@pytest.mark.slow
 @pytest.mark.claim("24: a gain that no known torque fixes is named, and ratios are given")
 def test_a_scale_that_nothing_fixes_is_refused_in_words(arm):
     turned = replace(arm, gravity=np.array([0.0, -9.80665, 0.0]))  # along the axes: no gravity torque

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from casid.errors import ProblemError
-from casid.retrieval import Prior, least_squares, link_variables
-from casid.retrieval._objectives import Coefficients, LeastSquares, split_objective
+from casid.retrieval import Prior, Problem, least_squares, link_variables
+from casid.retrieval._objectives import Coefficients, LeastSquares
 from casid.testing._synthetic import BODY, arm
 
 
@@ -67,8 +67,7 @@ def test_what_counts_as_zero_grows_with_every_term(sign: float) -> None:
 def test_rounding_of_a_sum_of_squares_is_no_constant() -> None:
     """Its constant is the difference of two large numbers, and never negative by rounding."""
     variables = link_variables(arm())
-    x = variables.x
-    squares, left = split_objective(1e6 * ca.sumsqr(x[:3] - ca.DM([0.1, 0.2, 0.3])), variables, "problem")
-    assert left is None and 0.0 <= squares.constant <= 1e-9 * squares.size
-    moved, _ = split_objective(ca.sumsqr(x[:3] - ca.DM([0.1, 0.2, 0.3])) - 0.5, variables, "problem")
-    assert moved.constant == pytest.approx(-0.5)
+    squares = ca.sumsqr(variables.x[:3] - ca.DM([0.1, 0.2, 0.3]))
+    plain, moved = (Problem("squares", variables, value) for value in (1e6 * squares, squares - 0.5))
+    assert not plain.objective_label and plain.objective.constant == 0.0
+    assert not moved.objective_label and moved.objective.constant == -0.5

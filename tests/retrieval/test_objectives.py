@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import casadi as ca
@@ -21,10 +23,12 @@ from casid.retrieval import (
     Problem,
     base_parameter_error,
     com_box,
+    least_squares,
     link_variables,
     load_problem,
     mass_bounds,
     parameter_intervals,
+    sensible_bounds,
     soften,
     total_mass,
 )
@@ -120,6 +124,111 @@ def test_a_sum_of_squares_is_read_off_its_expression() -> None:
         Constraint("more", two.mass, lower=0.6)
     )
     assert again.objective_label == "objective" and [c.label for c in again.constraints].count("objective") == 1
+
+
+@pytest.mark.claim("a light part of an objective counts beside a heavy one, however light it is")
+@pytest.mark.parametrize("weight", [1e-9, 1e-4, 1.0, -1e-6])
+def test_a_light_part_is_kept_beside_a_heavy_one(weight: float) -> None:
+    links, constraints, (one, two) = _arm()
+    light = weight * two.mass  # in no square: at its bounds of 0.5 and 2 kg
+    least = weight * (0.5 if weight > 0 else 2.0)
+    for heavy in (1e4 * (10 * one.mass - 30) ** 2, 1e6 * one.mass**2 - 6e6 * one.mass + 9e6):
+        found = casid.solve(Problem("light", links, heavy + light, constraints), throw=False)
+        assert found.lower_bound == pytest.approx(least, rel=1e-4, abs=0.0) and found.lower_bound <= least + 1e-9 * abs(
+            least
+        )
+        assert found.objective - least <= 1e-6 * abs(least) or not found.certified
+
+
+@pytest.mark.claim("a sum of squares of residuals is not multiplied out: its bound holds at any signal over noise")
+@pytest.mark.parametrize("signal", [1e2, 1e6, 1e8])
+def test_residuals_far_below_their_signal_are_certified(signal: float) -> None:
+    links, constraints, _ = _arm()
+    rng, sd = np.random.default_rng(6), 0.01
+    body = np.concatenate([to_standard(2.0, [0.2, 0.0, 0.05], 0.02 * np.eye(3)),
+                           to_standard(1.5, [-0.2, 0.0, 0.0], 0.01 * np.eye(3))])  # fmt: skip
+    W = rng.normal(size=(26, 20)) * sd * signal
+    basis = np.linalg.qr(W)[0]
+    noise = rng.normal(size=26)
+    tau = W @ body - sd * (noise - basis @ (basis.T @ noise))
+    exact = sum(
+        (sum(Fraction(a) * Fraction(b) for a, b in zip(row, body.tolist(), strict=True)) - Fraction(t)) ** 2
+        for row, t in zip(W.tolist(), tau.tolist(), strict=True)
+    )
+    least = float(exact / Fraction(sd) ** 2)
+    own = ca.sumsqr((ca.DM(W) @ links.x - ca.DM(tau)) / sd)
+    for objective in (own, least_squares(links, W / sd, tau / sd)):
+        found = casid.solve(Problem("far", links, objective, constraints))
+        assert found.objective == pytest.approx(least, rel=1e-6)
+        assert found.lower_bound <= least * (1 + 1e-9) and found.lower_bound >= 0.99 * least
+
+
+@pytest.mark.claim("what is certified is compared with the user's own expression")
+def test_a_bound_of_parts_that_exceed_the_objective_is_lowered() -> None:
+    links, constraints, (one, two) = _arm()
+    problem = Problem("own", links, (one.mass - 2) ** 2 + two.mass, constraints)  # 1.25: 2.5 and 0.5 kg, 3 in all
+    wrong = replace(problem, objective=replace(problem.objective, constant=problem.objective.constant + 0.5))
+    found = casid.solve(wrong, throw=False)
+    assert found.objective == pytest.approx(0.75, rel=1e-6) and found.lower_bound <= 0.75 + 1e-9
+    assert problem.value(found.x) == pytest.approx(found((one.mass - 2) ** 2 + two.mass), rel=1e-12)
+
+
+@pytest.mark.claim("the objective is no constraint that can be taken away by its label")
+def test_the_objective_cannot_be_taken_away() -> None:
+    links, constraints, (one, two) = _arm()
+    problem = Problem("own", links, -one.mass, constraints)
+    with pytest.raises(ProblemError, match="'objective' is its objective"):
+        problem.without(problem.objective_label)
+    with pytest.raises(ProblemError, match=r"no constraint 'weight'; it has .*total mass"):
+        problem.without("weight")
+    other = replace(problem, objective=two.mass)  # in place of the first
+    assert casid.solve(other).objective == pytest.approx(0.5, rel=1e-6)
+    assert casid.solve(pickle.loads(pickle.dumps(problem))).objective == pytest.approx(-4.0, rel=1e-6)
+
+
+@pytest.mark.claim("objectives are added, subtracted and scaled, also with CasADi expressions on either side")
+def test_arithmetic_of_objectives() -> None:
+    links, constraints, (one, two) = _arm()
+    fit = least_squares(links, np.eye(20)[[9, 19]], [3.0, 1.0])
+    by_hand = (one.mass - 3) ** 2 + (two.mass - 1) ** 2
+    light = 1e-3 * two.mass
+    at = np.random.default_rng(7).normal(size=20)
+    for sum_, same in (
+        (fit - light, by_hand - light),
+        (light - fit, light - by_hand),
+        (-(light + 2 * fit) / 4 + fit * np.float64(3) - 1.5, -(light + 2 * by_hand) / 4 + 3 * by_hand - 1.5),
+        (fit + fit - (+fit), by_hand),
+    ):
+        values = ca.Function("f", [links.x], [sum_.expression(links.x), same])(at)
+        assert float(values[0]) == pytest.approx(float(values[1]), rel=1e-12)
+    found = casid.solve(Problem("sum", links, fit - light, constraints))
+    assert found.certified and found.objective == pytest.approx(-1e-3 - 2.5e-7, rel=1e-6)
+    for wrong, words in (
+        (lambda: fit * light, "by numbers only, got SX"),
+        (lambda: fit + "a", "expected a casadi.SX, a number"),
+        (lambda: fit + one.com, "must be one number, got shape"),
+        (lambda: fit / 0, "division by zero"),
+        (lambda: fit.expression(links.x[:3]), "it has 20 unknowns"),
+    ):
+        with pytest.raises(ProblemError, match=words):
+            wrong()
+
+
+@pytest.mark.claim("a quadratic that is convex but for the rounding of its coefficients is one; another is not")
+def test_normal_equations_are_an_objective() -> None:
+    links, constraints, _ = _arm()
+    W = np.random.default_rng(8).normal(size=(12, 20))  # of rank 12: rounding makes it indefinite
+    target = W @ np.linspace(0.1, 1.0, 20)
+    H = W.T @ W
+    x = links.x
+    expanded = ca.dot(x, ca.DM(H) @ x) - 2 * ca.dot(ca.DM(W.T @ target), x) + float(target @ target)
+    bounded = (*constraints, sensible_bounds(links)[-2:])
+    found = casid.solve(Problem("normal", links, expanded, bounded), throw=False)
+    same = casid.solve(Problem("squares", links, least_squares(links, W, target), bounded))
+    assert found.objective == pytest.approx(same.objective, rel=1e-5)
+    assert same.objective * (1 - 1e-4) <= found.lower_bound <= same.objective * (1 + 1e-9)
+    saddle = Problem("saddle", links, expanded - 1e-3 * ca.sumsqr(x[:3]), bounded)
+    assert saddle.objective.matrix.shape[0] == 0
 
 
 @pytest.mark.claim("the largest of several errors, bounded by an extra unknown, is minimised with a proof")

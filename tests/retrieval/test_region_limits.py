@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 
 from casid.retrieval import Problem, least_squares, link_variables
-from casid.retrieval._combinations import _live_rows
 from casid.retrieval._region import Facts, LinkRegion, Quadric, link_regions, region_box
 from casid.retrieval.constraints._bounds import no_consistency
-from casid.retrieval.constraints._constraint import Constraint
 from casid.testing._synthetic import BODY, arm
 
 FREE = np.tile([-np.inf, np.inf], (3, 1))
@@ -114,11 +112,3 @@ def test_a_box_of_all_unknowns() -> None:
     low, high, _ = region_box([one], [])
     np.testing.assert_array_equal(low, -np.arange(1.0, 11.0))
     np.testing.assert_array_equal(high, np.arange(1.0, 11.0))
-
-
-def test_what_constant_rows_miss_is_not_made_up_for_by_others() -> None:
-    x = ca.SX.sym("x", 2)
-    live, missed = _live_rows(Constraint("rows", ca.vertcat(x[0], 1.0, 2.0), 0.0, 5.0), ca.vertcat(x[0], 5.25, 2.0), x)
-    assert missed == pytest.approx(0.25) and live is not None and live.size == 1
-    none, missed = _live_rows(Constraint("rows", ca.vertcat(x[0], x[1]), -1.0, 5.0), ca.vertcat(-1.5, ca.log(-1)), x)
-    assert none is None and missed == np.inf

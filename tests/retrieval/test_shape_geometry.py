@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import casadi as ca
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 from casid.errors import ProblemError
 from casid.inertia import to_standard
@@ -92,7 +93,7 @@ def test_an_ellipsoid_lies_along_the_columns_of_its_rotation(variables: LinkVari
 
 def test_mass_at_the_surface_of_an_ellipsoid_is_just_inside(variables: LinkVariables) -> None:
     middle, axes = np.array([0.1, 0.2, -0.1]), np.array([0.3, 0.2, 0.05])
-    inside, heavy = body_in_ellipsoid(variables[0], middle, axes, TURN, density=1000.0)
+    inside, heavy, _ = body_in_ellipsoid(variables[0], middle, axes, TURN, density=1000.0)
     for factor, holds in ((0.99, True), (1.01, False)):
         ends = [middle + sign * factor * axis * column for axis, column in zip(axes, TURN.T, strict=True)
                 for sign in (1, -1)]  # fmt: skip
@@ -100,6 +101,58 @@ def test_mass_at_the_surface_of_an_ellipsoid_is_just_inside(variables: LinkVaria
         body = to_standard(6.0, middle, inertia)  # six point masses of 1 kg
         assert (inside.violation(inside.value(variables.x, body)) <= 1e-12) == holds
     assert heavy.upper[0] == pytest.approx(1000.0 * 4 / 3 * np.pi * 0.3 * 0.2 * 0.05)
+
+
+def _ball(cells: int) -> np.ndarray:
+    """Centres of equal cells that fill the unit ball, shape (K, 3)."""
+    ticks = (np.arange(cells) + 0.5) / cells * 2 - 1
+    points = np.stack(np.meshgrid(ticks, ticks, ticks), axis=-1).reshape(-1, 3)
+    return np.asarray(points[(points**2).sum(axis=1) <= 1])
+
+
+def _moments(masses: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Ten parameters of point masses."""
+    com = masses @ points / masses.sum()
+    away = points - com
+    second = (masses[:, None] * away).T @ away
+    return np.asarray(to_standard(masses.sum(), com, np.trace(second) * np.eye(3) - second))
+
+
+@pytest.mark.claim("a body of a density that a material can have is never excluded, one that none can have is")
+def test_density_in_an_ellipsoid_bounds_the_second_moments(variables: LinkVariables) -> None:
+    """Densities in cells of the ball, and the largest moments of them by linear programming."""
+    middle, axes, density = np.array([0.1, 0.2, -0.1]), np.array([0.3, 0.2, 0.05]), 1000.0
+    rows = body_in_ellipsoid(variables[0], middle, axes, TURN, density=density)
+    ball = _ball(18)
+    points = middle + (ball * axes) @ TURN.T
+    full = density * 4 / 3 * np.pi * axes.prod()
+    cell = full / len(ball)
+
+    values = ca.Function("values", [variables.x], [row.expression for row in rows])
+
+    def missed(body: np.ndarray) -> float:
+        return max(row.violation(value) for row, value in zip(rows, values(body), strict=True))
+
+    rng, grain = np.random.default_rng(5), 0.004  # cells are no points: shares of the full mass
+    for k in range(60):
+        quadratic = rng.normal(size=(4, 4)) * 10 ** rng.uniform(-1, 1, 4)
+        ones = np.column_stack([ball, np.ones(len(ball))])
+        filled = np.einsum("ki,ij,kj->k", ones, quadratic, ones) > 0  # the extreme densities
+        share = rng.uniform(size=len(ball)) if k % 3 == 0 else rng.uniform(0.0, 1.0)
+        masses = cell * np.where(filled, 1.0, 0.0) * share
+        if masses.sum() > 0.01 * full:
+            assert missed(_moments(masses, points)) <= grain
+    surface = ball / np.linalg.norm(ball, axis=1)[:, None]
+    for share in (0.3, 0.6, 1.0):
+        shell = middle + (0.999 * surface * axes) @ TURN.T
+        assert missed(_moments(np.full(len(ball), share * cell), shell)) > 3 * grain
+        assert missed(_moments(np.full(len(ball), share * cell), middle + 0.3 * (points - middle))) > 3 * grain
+    for share in (0.2, 0.5, 0.9):  # the largest moment about an axis: mass as far out as it finds room
+        along = ((points - middle) @ TURN[:, :1])[:, 0] ** 2
+        most = linprog(-along, A_eq=np.ones((1, len(ball))), b_eq=[share * full], bounds=(0, cell), method="highs")
+        body = _moments(most.x, points)
+        stretched = points - middle + 0.1 * ((points - middle) @ TURN[:, :1]) @ TURN[:, :1].T
+        assert missed(body) <= grain < 2 * grain < missed(_moments(most.x, middle + stretched))
 
 
 @pytest.mark.parametrize("plane", ["xy", "xz", "yz"])

@@ -263,7 +263,7 @@ TERM_SETS: dict[str, tuple[str, ...]] = {
     "gravity_spring": ("spring_sine", "spring_cosine"),
 }
 
-#: Friction of gears, ``fg |measured torque| sign(dq)``, for the models of `casid.identification.online`. Harmonic
+#: Friction of gears, ``fg |measured torque| sign(dq)``, for the models of `casid.online`. Harmonic
 #: drives lose 5 to 10 % of the torque they carry (fg = 0.06 at the shoulder and elbow of a UR10e). A load that is
 #: picked up raises this friction at once; a model without the term takes it for additional mass in one direction of
 #: motion and for less mass in the other. Use it at joints that carry the arm's weight, ``GEAR_FRICTION.on("shoulder",

@@ -2,18 +2,20 @@ r"""Rigorous lower bound on a problem's optimum, in plain numpy, independent of 
 
 **Theorem.** Let ``F(z) = ||R z - r||^2 + constant + sum_i w_i v_i(z)`` with ``v_i >= 0`` the violations of the soft
 rows, over all z with ``a_j'z`` within ``[lo_j, hi_j]`` (hard rows), ``M_k(z) >= eps_k 1`` (cones) and anything else.
-Take *any* point x and *any* numbers ``u_j, l_j >= 0``, zero where the bound is infinite, with ``u_i + l_i <= w_i`` on
-soft rows, and any ``Z_k >= 0``. Then for every feasible z ::
+Take *any* vector rho (a point x gives ``rho = R x - r``) and *any* numbers ``u_j, l_j >= 0``, zero where the bound is
+infinite, with ``u_i + l_i <= w_i`` on soft rows, and any ``Z_k >= 0``. Then for every feasible z ::
 
-    F(z) >= f(x) - grad f(x)'x + sum_j (l_j lo_j - u_j hi_j) + sum_k eps_k tr Z_k + sum_k min h_k'z_k
-    with  h = grad f(x) - A'(l - u) - sum_k M_k^*(Z_k),   (M_k^* the adjoint of M_k)
+    F(z) >= constant - |rho|^2 - 2 rho'r + sum_j (l_j lo_j - u_j hi_j) + sum_k eps_k tr Z_k + sum_k min h_k'z_k
+    with  h = 2 R'rho - A'(l - u) - sum_k M_k^*(Z_k),   (M_k^* the adjoint of M_k)
 
-*Proof.* f is convex: ``f(z) >= f(x) + grad f(x)'(z - x)``. Feasibility gives
+*Proof.* ``|y|^2 >= 2 rho'y - |rho|^2`` for ``y = R z - r``. Feasibility gives
 ``(l - u)'A z >= l'lo - u'hi - sum w_i v_i(z)`` and ``<Z_k, M_k(z)> >= eps_k tr Z_k``. Substitute
-``grad f(x)'z = (l - u)'A z + sum <Z_k, M_k(z)> + h'z``. []
+``2 rho'R z = (l - u)'A z + sum <Z_k, M_k(z)> + h'z``. []
 
-The bound holds for any multipliers; how tight it is depends on them. The multipliers of the cones are not taken from
-the solver: a link's share g of ``grad f - A'(l - u)`` determines its ``Z_k``. The cone gives what ``Z_k`` gains and
+The bound holds for any rho and multipliers; how tight it is depends on them. Where the signal is many times the noise,
+the gradient of a point that is off by rounding is not small: rho is then corrected so that ``2 R'rho`` is what rows and
+cones carry, which costs the square of the correction only. The multipliers of the cones are not taken from
+the solver: a link's share g of ``2 R'rho - A'(l - u)`` determines its ``Z_k``. The cone gives what ``Z_k`` gains and
 what its negative part costs (`ConsistencyCone.dual_share`); the size of a body is limited by the problem's own bounds
 (`LinkRegion`), or by a stated search region.
 
@@ -42,13 +44,16 @@ from numpy.typing import NDArray
 
 from casid.inertia._cones import Limits
 from casid.inertia._parameter_vector import link_slice
-from casid.retrieval._objectives import LeastSquares
 from casid.retrieval._problem import Problem
 from casid.retrieval._region import LinkRegion
 from casid.retrieval._rows import LinearRows, NonlinearRows
 from casid.retrieval.bound._cuts import Relaxation
 
 Array = NDArray[np.float64]
+#: Corrections of the residual: the second takes what the first left by rounding.
+_CORRECTIONS = 2
+#: Share of the objective that the products of the cones' multipliers with the bodies may cost.
+_PRICE = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,23 +226,52 @@ def lower_bound(
     relaxation
         Of the nonlinear rows; made if not given.
     """
-    objective = problem.objective
-    slope = objective.gradient(x)
     dual = Dual.of(linear, multipliers)
     if nonlinear is not None and nonlinear[0].size:
         dual = dual.joined(Dual.relaxed(relaxation or Relaxation(problem), *nonlinear, x))
-    found = dual_bound(problem, slope, dual, search or Search(), regions)
-    rounding = _rounding(objective, x, found.terms + dual.size_at(x))
-    value = found.value + objective(x) - float(slope @ x) - rounding
+    residual = problem.objective.matrix @ x - problem.objective.target
+    found = [_bound_of(problem, x, residual, dual, search or Search(), regions)]
+    for _ in range(_CORRECTIONS):
+        residual = residual + _correction(problem, x, found[-1][1].left)
+        found.append(_bound_of(problem, x, residual, dual, search or Search(), regions))
+    value, bound = max(found, key=lambda pair: pair[0])
     # A sum of squares is never smaller than the part of it that no x can change.
-    least = objective.constant
+    least = problem.objective.constant
     if not np.isfinite(value):
-        return Certificate(least, found.leftover, found.search_region)
+        return Certificate(least, bound.leftover, bound.search_region)
 
     def missed(point: Array) -> float:
-        return dual.missed(point) + found.missed(point)
+        return dual.missed(point) + bound.missed(point)
 
-    return Certificate(value, found.leftover, found.search_region, value, least, missed).at(x)
+    return Certificate(value, bound.leftover, bound.search_region, value, least, missed).at(x)
+
+
+def _bound_of(
+    problem: Problem, x: Array, residual: Array, dual: Dual, search: Search, regions: Sequence[LinkRegion] | None
+) -> tuple[float, DualBound]:
+    """The theorem's bound for any numbers as residual, less its rounding; -inf where a number is not finite."""
+    objective = problem.objective
+    found = dual_bound(problem, 2.0 * objective.matrix.T @ residual, dual, search, regions)
+    terms = 2.0 * float(np.abs(residual) @ (np.abs(objective.matrix) @ np.abs(x) + np.abs(objective.target)))
+    terms += float(residual @ residual) + abs(objective.constant) + found.terms + dual.size_at(x)
+    value = found.value + objective.constant - float(residual @ residual) - 2.0 * float(residual @ objective.target)
+    value -= 16 * np.finfo(float).eps * terms
+    return (value if np.isfinite(value) else -np.inf), found
+
+
+def _correction(problem: Problem, x: Array, left: Array) -> Array:
+    """Step of the residual that takes what the rows leave of the gradient and no cone can carry at x.
+
+    It minimises ``|R'd + h / 2|``, h the gradient left without the part that each cone carries at almost no price.
+    """
+    matrix, spare = problem.objective.matrix, left.copy()
+    most = _PRICE * problem.objective(x) / (4 * len(problem.cones))
+    for entry in problem.cones:
+        link = link_slice(entry.link)
+        spare[link] -= entry.cone.complementary(left[link], x[link], entry.margin, abs(most))
+    sizes = np.linalg.norm(matrix, axis=0)
+    sizes[sizes == 0] = 1.0
+    return np.asarray(np.linalg.lstsq((matrix / sizes).T, -spare / sizes / 2, rcond=None)[0])
 
 
 def dual_bound(
@@ -285,12 +319,3 @@ def _extras(problem: Problem, left: Array, search: Search) -> Iterator[tuple[sli
             body = 0.0 if search.nominal is None else float(search.nominal[position])
             end = float(np.copysign(search.factor * max(1.0, abs(body)), end))
         yield slice(position, position + 1), max(0.0, rest * end), max(0.0, -rest * end), searched
-
-
-def _rounding(objective: LeastSquares, x: Array, rows: float) -> float:
-    """What rounding can have added to the bound: a few units in the last place of the largest terms."""
-    residual = np.abs(objective.matrix) @ np.abs(x) + np.abs(objective.target)
-    slope = np.abs(objective.matrix).T @ (
-        np.abs(objective.matrix @ x - objective.target) + np.finfo(float).eps * residual
-    )
-    return 16 * np.finfo(float).eps * (float(slope @ np.abs(x)) + rows + abs(objective.constant))

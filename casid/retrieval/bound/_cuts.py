@@ -25,7 +25,7 @@ from casid.inertia._parameter_vector import link_slice, mass_index, moment_slice
 from casid.retrieval._problem import Problem
 from casid.retrieval._region import LinkRegion, Quadric, com_quotients
 from casid.retrieval._rows import Row
-from casid.retrieval.constraints._constraint import Constraint
+from casid.retrieval.constraints._constraint import FEASIBILITY, Constraint
 
 Array = NDArray[np.float64]
 _CORNERS = np.array([[i, j, k] for i in (0, 1) for j in (0, 1) for k in (0, 1)])
@@ -35,7 +35,7 @@ _MOST_CELLS = 8_000
 
 @dataclass(frozen=True, eq=False)
 class ComSet:
-    """Centres of mass of a link within ``box`` at which all functions of one alternative are >= 0.
+    """Centres of mass of a link within ``box`` at which all functions of one alternative are >= 0, but for rounding.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class ComSet:
         for function in self.alternatives:
             possible = np.ones(len(cells), dtype=bool)
             for interval in enclose(function, -free, free, com_quotients(self.link, cells)):
-                possible &= np.broadcast_to(interval.high >= 0, possible.shape)
+                possible &= np.broadcast_to(interval.high >= -FEASIBILITY, possible.shape)
             keep |= possible
         return cells[keep]
 
@@ -104,7 +104,7 @@ class ComSet:
         x[9::10] = 1.0
         x[moment_slice(self.link)] = points.T
         for function in self.alternatives:
-            keep |= (np.array(function.map(len(points))(x)) >= 0).all(axis=0)
+            keep |= (np.array(function.map(len(points))(x)) >= -FEASIBILITY).all(axis=0)
         return keep
 
 

@@ -31,6 +31,23 @@ Side = Literal["lower", "upper", "both"]
 C = TypeVar("C", bound="Constraint")
 #: Largest number of alternatives of a minimum or maximum that are examined.
 _MOST = 16
+#: What may be missed of a bound, in its own units, wherever it is judged: of a point, and of a constant.
+FEASIBILITY = 1e-8
+
+
+def missed_by(values: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> Array:
+    """By how much values leave their bounds, >= 0, entry by entry; infinite for NaN.
+
+    A difference that is the rounding of the bound itself (four units in its last place) is none.
+    """
+    values, lower, upper = (np.asarray(v, dtype=float) for v in (values, lower, upper))
+    with np.errstate(invalid="ignore"):  # an infinite value against an infinite bound is NaN: missed
+        below, above = lower - values, values - upper
+        size = 4 * np.finfo(float).eps
+        below = np.where(below <= size * np.abs(lower), np.minimum(below, 0.0), below)
+        above = np.where(above <= size * np.abs(upper), np.minimum(above, 0.0), above)
+    excess = np.maximum(np.maximum(below, above), 0.0)
+    return np.asarray(np.where(np.isnan(excess), np.inf, excess))
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,10 +189,7 @@ class Constraint:
 
     def violation(self, value: ArrayLike) -> float:
         """Largest amount by which a value of the expression leaves its bounds; infinite if the value is NaN."""
-        value = np.asarray(value, dtype=float).reshape(-1)
-        with np.errstate(invalid="ignore"):  # an infinite value against an infinite bound is NaN: violated
-            excess = np.maximum(self.lower - value, value - self.upper)
-        return float("inf") if np.isnan(excess).any() else float(max(excess.max(), 0.0))
+        return float(missed_by(np.asarray(value, dtype=float).reshape(-1), self.lower, self.upper).max())
 
     def value(self, x: ca.SX, point: Array) -> Array:
         """Value of the expression at a point of the unknowns x, shape (size,): its graph, evaluated in numpy."""
@@ -314,15 +328,14 @@ def _over_mass(form: Quadric | None, low: float, high: float, entry: int, settin
 def _parts(expression: ca.SX, low: float, high: float, entry: int, setting: Setting) -> list[ScalarRow]:
     """Rows of an expression that is neither affine nor linear over a mass: minima and maxima taken apart."""
     split: list[ScalarRow] = []
+    whole: Side | None = "both"
     for upper, bound in ((False, low), (True, high)):
         rows = _all_linear(expression, bound, upper, entry, setting) if np.isfinite(bound) else None
         if rows is not None:
             split += rows
             low, high = (low, np.inf) if upper else (-np.inf, high)
-    if not split:
-        return [ScalarRow(expression, low, high, False, entry)]
-    side: Side | None = "lower" if np.isfinite(low) else "upper" if np.isfinite(high) else None
-    return split if side is None else [*split, ScalarRow(expression, low, high, False, entry, side)]
+            whole = "lower" if np.isfinite(low) else "upper" if np.isfinite(high) else None
+    return split if whole is None else [*split, ScalarRow(expression, low, high, False, entry, whole)]
 
 
 def _all_linear(expression: ca.SX, bound: float, upper: bool, entry: int, setting: Setting) -> list[ScalarRow] | None:
@@ -332,7 +345,9 @@ def _all_linear(expression: ca.SX, bound: float, upper: bool, entry: int, settin
     if len(options) == 1 and options[0].numel() == 1:
         return None
     possible = [part for option in options if (part := _unsettled(option, setting.x, low, high)) is not None]
-    if len(possible) != 1 or not possible[0].numel():
+    if any(not part.numel() for part in possible):
+        return []  # a constant meets the bound, whatever x is
+    if len(possible) != 1:
         return None
     found: list[ScalarRow] = []
     for k, form in enumerate(affine_rows(possible[0], setting.x)):
@@ -352,7 +367,7 @@ def _unsettled(rows: ca.SX, x: ca.SX, low: float, high: float) -> ca.SX | None:
     live = [i for i in range(rows.numel()) if ca.depends_on(rows[i], x)]
     still = [i for i in range(rows.numel()) if i not in live]
     values = evaluate(rows[still], x, np.zeros(x.numel())) if still else np.zeros(0)
-    return rows[live] if bool(((values >= low) & (values <= high)).all()) else None
+    return rows[live] if (missed_by(values, low, high) <= FEASIBILITY).all() else None
 
 
 def _bound(value: ArrayLike, size: int, label: str, side: str) -> NDArray[np.float64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -26,8 +27,10 @@ class _View:
     parameters: _Expression | None
 
 
-def packed(constraints: tuple[Constraint, ...], variables: LinkVariables) -> tuple[list[Any], str]:
-    """Constraints as picklable data, and their expressions as one serialised function of the unknowns."""
+def packed(
+    constraints: tuple[Constraint, ...], others: Mapping[str, Any], variables: LinkVariables
+) -> tuple[list[Any], dict[str, Any], str]:
+    """Constraints and other values as picklable data, and their expressions as one function of the unknowns."""
     expressions: list[ca.SX] = []
 
     def store(value: Any) -> Any:
@@ -40,10 +43,13 @@ def packed(constraints: tuple[Constraint, ...], variables: LinkVariables) -> tup
         return tuple(store(v) for v in value) if isinstance(value, tuple) else value
 
     kept = [(type(c), {f.name: store(getattr(c, f.name)) for f in fields(c) if f.init}) for c in constraints]
-    return kept, str(ca.Function("expressions", [variables.x], expressions).serialize())
+    plain = {name: store(value) for name, value in others.items()}
+    return kept, plain, str(ca.Function("expressions", [variables.x], expressions).serialize())
 
 
-def unpacked(kept: list[Any], function: str, variables: LinkVariables) -> tuple[Constraint, ...]:
+def unpacked(
+    kept: list[Any], plain: Mapping[str, Any], function: str, variables: LinkVariables
+) -> tuple[tuple[Constraint, ...], dict[str, Any]]:
     """Inverse of `packed`, on new variables."""
     expressions = ca.Function.deserialize(function).call([variables.x])
 
@@ -57,4 +63,5 @@ def unpacked(kept: list[Any], function: str, variables: LinkVariables) -> tuple[
             return LinkView(view.name, view.index, fetch(value.parameters), view.bounds)
         return tuple(fetch(v) for v in value) if isinstance(value, tuple) else value
 
-    return tuple(kind(**{name: fetch(value) for name, value in state.items()}) for kind, state in kept)
+    constraints = tuple(kind(**{name: fetch(value) for name, value in state.items()}) for kind, state in kept)
+    return constraints, {name: fetch(value) for name, value in plain.items()}

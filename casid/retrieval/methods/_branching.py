@@ -238,7 +238,7 @@ class Branches(Method):
         deadline = perf_counter() + self.seconds
         found: list[BranchSolution] = []
         bound = np.inf
-        for combination in combinations(problem, self.most):
+        for combination in combinations(problem, self.most, start.options.feasibility):
             left = deadline - perf_counter()
             if found and left <= 0:
                 bound = -np.inf

@@ -16,6 +16,7 @@ from casid.retrieval._problem import Problem
 from casid.retrieval._rows import split_rows
 from casid.retrieval._solution import Tolerances
 from casid.retrieval.bound._cuts import Relaxation
+from casid.retrieval.constraints._constraint import FEASIBILITY
 from casid.retrieval.program._blocks import Cone, FeasibleSet
 from casid.retrieval.program._nlp import LiftedProgram
 from casid.retrieval.program._starts import nominal_parameters, random_parameters
@@ -55,7 +56,7 @@ class SolveOptions:
     """
 
     certified_gap: float = 1e-6
-    feasibility: float = 1e-8
+    feasibility: float = FEASIBILITY
     target_gap: float = 3e-8
     restarts: int = 4
     max_iterations: int = 300

@@ -210,7 +210,7 @@ def relaxed_bound(
         Stop once the bound has reached this value.
     """
     relaxation = relaxation or Relaxation(problem)
-    base = problem.without(*relaxation.nonconvex)
+    base = problem.below(*relaxation.nonconvex)
     plain = replace(options, restarts=min(options.restarts, 1))
     cuts = _cuts_at(relaxation, near)
     best, x, searched = -np.inf, None, dict[str, float]()
