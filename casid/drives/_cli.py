@@ -25,7 +25,7 @@ def from_commands(robot: Robot, recordings: Sequence[Path]) -> dict[Path, dict[s
         If some are and others are not, or what a log holds is left open.
     """
     from casid.drives._recording import has_commands_only
-    from casid.measurement._log import command_settings
+    from casid.measurement import command_settings
 
     found: dict[Path, dict[str, Any] | None] = {}
     for path in recordings:

@@ -16,11 +16,16 @@ from casid.errors import DatasetError
 from casid.files._read import numeric_array
 from casid.files._texts import read_toml
 from casid.files._words import listed, near, shown
-from casid.measurement._columns import Columns, choose_signals, factors
-from casid.measurement._defects import time_gaps
-from casid.measurement._formats import read_columns
-from casid.measurement._readers import read_description, time_of
-from casid.measurement._text import TextLayout
+from casid.measurement import (
+    Columns,
+    TextLayout,
+    choose_signals,
+    factors,
+    read_columns,
+    read_description,
+    time_gaps,
+    time_of,
+)
 
 Array = NDArray[np.float64]
 

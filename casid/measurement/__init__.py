@@ -31,3 +31,15 @@ from casid.measurement._proposal import Answers as Answers
 from casid.measurement._proposal import Proposal as Proposal
 from casid.measurement._proposal import Question as Question
 from casid.measurement._proposing import propose as propose
+from casid.measurement._log import command_settings as command_settings
+
+# isort: split
+# parts of a reader
+from casid.measurement._columns import Columns as Columns
+from casid.measurement._columns import choose_signals as choose_signals
+from casid.measurement._columns import factors as factors
+from casid.measurement._formats import is_recording as is_recording
+from casid.measurement._formats import read_columns as read_columns
+from casid.measurement._readers import read_description as read_description
+from casid.measurement._readers import time_of as time_of
+from casid.measurement._text import TextLayout as TextLayout

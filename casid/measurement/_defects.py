@@ -392,9 +392,8 @@ def _saturated(tau: Array, counted: Flags, tests: int) -> Iterator[tuple[float, 
     """Largest and smallest values at which a torque is clipped, and the samples there.
 
     Near its top a smooth signal is a parabola: within the first quantum of the top it spends at most `PEAK` of the time
-    within nine (noise makes it less). More than that, by a binomial test of the effective samples, is a limit. As one
-    sample count values that are held (a slow channel, coarse quanta), less the first of each stay, or else as many as
-    have one value on average (an exactly periodic signal), less one.
+    within nine (noise makes it less). More than that, by a binomial test of the effective samples, is a limit. Values
+    that are held (a slow channel, coarse quanta) count as one sample.
 
     Parameters
     ----------
@@ -414,15 +413,11 @@ def _saturated(tau: Array, counted: Flags, tests: int) -> Iterator[tuple[float, 
     quantum = float(np.diff(levels).min(initial=np.inf))
     if len(levels) < 2 or levels[-1] - levels[0] < 2 * QUANTA * quantum:
         return
-    alike, held = len(x) / len(levels), len(x) / (1 + np.count_nonzero(np.diff(x)))
+    held = len(x) / (1 + np.count_nonzero(np.diff(x)))
     for level in (levels[-1], levels[0]):
-        inside = [np.abs(x - level) < width * quantum for width in (0.5, QUANTA)]
-        stays = [np.count_nonzero(one) / held - np.count_nonzero(np.diff(one, prepend=False)[one]) for one in inside]
-        values = [np.count_nonzero(one) / alike - 1.0 for one in inside]
-        for at, near in (stays, values):
-            if at > 0 and betainc(at, max(near - at, 0.0) + 1.0, PEAK) < (1.0 - CONFIDENCE) / (2 * tests):
-                yield float(level * size), np.asarray(counted & (rounded == level))
-                break
+        at, near = (np.count_nonzero(np.abs(x - level) < width * quantum) / held for width in (0.5, QUANTA))
+        if betainc(at, near - at + 1.0, PEAK) < (1.0 - CONFIDENCE) / tests:  # at or more of near, each with PEAK
+            yield float(level * size), np.asarray(counted & (rounded == level))
 
 
 def _still(t: Array, q: Array) -> Flags:

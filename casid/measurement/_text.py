@@ -149,10 +149,10 @@ def read_cells(content: bytes, layout: TextLayout, where: str) -> tuple[Cells, t
     end = len(rows)
     while end and not _fits(rows[end - 1], width):
         end -= 1
-    wrong = next((k for k in range(end) if not _fits(rows[k], width)), None)
-    if wrong is not None:
+    torn = next((k for k in range(end) if not _fits(rows[k], width)), None)
+    if torn is not None:
         raise DatasetError(
-            f"{where}: line {body[wrong][0]} has {len(rows[wrong])} cells, line {body[0][0]} has {width}; mend or "
+            f"{where}: line {body[torn][0]} has {len(rows[torn])} cells, line {body[0][0]} has {width}; mend or "
             "remove this line"
         )
     named = max((len(row) - (not row[-1]) for row in heads if row), default=width)
@@ -165,18 +165,16 @@ def read_cells(content: bytes, layout: TextLayout, where: str) -> tuple[Cells, t
     columns = [[row[k] for row in rows[:end]] for k in range(width)]
     cells = tuple(zip(names, (_numbers(column, layout.decimal) for column in columns), strict=True))
     holes = [(k, np.flatnonzero(~np.isfinite(value))) for k, (_, value) in enumerate(cells) if value.dtype.kind == "f"]
-    holes = [(k, rows_) for k, rows_ in holes if 0 < len(rows_) < MOST_MISSING * end]
+    holes = [(k, off) for k, off in holes if 0 < len(off) < MOST_MISSING * end]
     if holes:
         k, (row, *_) = min(holes, key=lambda hole: hole[1][0])
         count, first = sum(len(of) for _, of in holes), f"line {body[row][0]}, column {shown(names[k])}"
         notes.append(f"{where}: {count} cells hold no number, the first in {first}: {shown(columns[k][row])}")
     for k, (name, value) in enumerate(cells):
-        texts = [
-            row for row in range(end) if value.dtype.kind == "U" and not is_number(columns[k][row], layout.decimal)
-        ]
-        if texts and 2 * len(texts) < end:
-            what = f"line {body[texts[0]][0]}, column {shown(name)}: {shown(columns[k][texts[0]])}"
-            notes.append(f"{where}: {what}, one of {len(texts)} cells that are no numbers: the column is not read")
+        wrong = [] if value.dtype.kind == "f" else [not is_number(cell, layout.decimal) for cell in columns[k]]
+        if 2 * sum(wrong) < len(wrong):
+            row, what = wrong.index(True), f"one of {sum(wrong)} cells that are no numbers: the column is not read"
+            notes.append(f"{where}: line {body[row][0]}, column {shown(name)}: {shown(columns[k][row])}, {what}")
     return cells, tuple(notes)
 
 

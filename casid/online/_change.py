@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from casid.evidence import ResidualNoise
 from casid.online._samples import Information
-from casid.regression._statistics import ResidualNoise
 from casid.retrieval._objectives import chi_square
 
 Array = NDArray[np.float64]

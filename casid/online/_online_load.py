@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.dynamics import Model
 from casid.errors import DatasetError
+from casid.evidence import ResidualNoise
 from casid.inertia import from_standard
 from casid.inertia.entropic._estimate import Entropic, Plausible, entropic_estimate
 from casid.loads import load_intervals
@@ -31,7 +32,6 @@ from casid.online._samples import (
     weighted,
 )
 from casid.regression._state_noise import StateNoise
-from casid.regression._statistics import ResidualNoise
 from casid.retrieval._objectives import chi_square
 
 Array = NDArray[np.float64]

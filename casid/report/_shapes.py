@@ -12,8 +12,7 @@ from xml.etree import ElementTree
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.description import Robot
-from casid.description._document import Description, description_of
+from casid.description import Description, Robot
 from casid.description._load import load_description
 from casid.description._shapes import Surface, found, triangles, trimesh_package
 from casid.dynamics import Model
@@ -65,7 +64,8 @@ def shapes(robot: Robot, packages: Sequence[str | Path] = ()) -> tuple[Shape, ..
     RobotError
         If a file is not found or cannot be read, the URDF moves in another way than the robot, or trimesh is missing.
     """
-    description, folders = description_of(robot), [Path(folder) for folder in packages]
+    description = None if robot.origin is None else robot.origin.description
+    folders = [Path(folder) for folder in packages]
     if description is None:
         return ()
     if description.format == "URDF":

@@ -1,4 +1,4 @@
-"""Answers about a log reach the numbers: gains, signs, units of currents; limits and velocities decide what is asked."""
+"""Answers about a log reach the numbers: gains, signs, units; limits and velocities decide what is asked."""
 
 from __future__ import annotations
 

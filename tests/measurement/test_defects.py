@@ -115,12 +115,14 @@ def test_a_joint_that_never_moves_keeps_its_torques() -> None:
     assert made.mask is None and any("standstill of joint 2" in note for note in made.notes)
 
 
-@pytest.mark.parametrize("held", [1, 5])
+@pytest.mark.parametrize("noise", [0.0, 0.02])
+@pytest.mark.parametrize("held", [1, 20])
 @pytest.mark.parametrize("quantum", [0.0, 0.05])
-def test_peaks_of_smooth_torques_are_no_saturation(held: int, quantum: float) -> None:
-    """Neither of a noise-free, quantised or slower channel; a clipped one is found in each."""
+def test_peaks_of_smooth_torques_are_no_saturation(quantum: float, held: int, noise: float) -> None:
+    """Neither of a noise-free, noisy, quantised or slow channel; a clipped one is found in each."""
     data = moving()
     tau = 5 * np.cos(2 * np.pi * np.outer(data.t, [0.3, 0.4]))
+    tau += noise * np.random.default_rng(3).normal(size=tau.shape)
     tau = np.repeat(tau[::held], held, axis=0)[: len(data)]
     tau = quantum * np.round(tau / quantum) if quantum else tau
     assert "saturation" not in named(replace(data, tau=tau))

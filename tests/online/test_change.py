@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from casid.evidence import ResidualNoise
 from casid.online._change import BEFORE, ChangeDetector, FadingWindow, RecentSamples, Sample
 from casid.online._samples import Information
-from casid.regression._statistics import ResidualNoise
 
 
 def alarms_of(

@@ -10,8 +10,8 @@ import casid
 from casid.codegen import evaluate_batch
 from casid.control import PD, CascadedDrive
 from casid.description import Joint, Link, Robot
-from casid.description._joint_parameters import JointParameter
 from casid.description._placement import modified_dh
+from casid.description.joint_parameters import JointParameter
 from casid.dynamics import Model
 from casid.dynamics.terms import JointTerm
 from casid.dynamics.terms._friction import friction_terms

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import casid
 from casid.cli import app
 from casid.codegen._compiler import find_compiler
-from casid.description._joint_parameters import JointParameter
+from casid.description.joint_parameters import JointParameter
 from casid.dynamics.terms import JointTerm
 from casid.errors import CasidWarning, ExportError
 from casid.inertia import to_standard

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.errors import DatasetError, SolveError
+from casid.evidence import Batches
 from casid.measurement import Dataset
 from casid.regression._fit import Fit, wls
 from casid.regression._rows import observation_blocks
-from casid.regression._statistics import Batches
 from casid.regression.estimators._estimator import Estimator, Observations, fit_from_scores, solved
 
 Array = NDArray[np.float64]

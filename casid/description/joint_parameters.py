@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from casid.inertia._parameters import STANDARD_NAMES, Vector
+from casid.inertia import STANDARD_NAMES, Vector
 
 
 @dataclass(frozen=True)
