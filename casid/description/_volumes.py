@@ -9,7 +9,6 @@ from xml.etree import ElementTree
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import ConvexHull, QhullError
 
 from casid.description._robot import Robot
 from casid.description._shapes import hull_points
@@ -45,6 +44,8 @@ class Hull(NamedTuple):
 
 def hull(points: Array) -> Hull | None:
     """The convex hull of points, shape (N, 3); None where they span no volume."""
+    from scipy.spatial import ConvexHull, QhullError  # slow to import
+
     try:
         made = ConvexHull(points)
     except (QhullError, ValueError):

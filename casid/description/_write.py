@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 
 from casid.description._document import Description
 from casid.description._load import format_of_name, load_description
@@ -345,6 +344,8 @@ def _split(total: Inertial, body: MovingBody, scaled: dict[str, float]) -> dict[
 
     with the pseudo-inertias J of the sum and P of the fixed bodies: no link is left without mass.
     """
+    from scipy.optimize import brentq  # slow to import
+
     before = body.total()
     new = total.standard_parameters()
     if before is not None and np.abs(new - before).max() <= 1e-15 * np.abs(before).max():
