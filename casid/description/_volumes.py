@@ -44,7 +44,7 @@ class Hull(NamedTuple):
 
 def hull(points: Array) -> Hull | None:
     """The convex hull of points, shape (N, 3); None where they span no volume."""
-    from scipy.spatial import ConvexHull, QhullError  # slow to import, and only needed here
+    from scipy.spatial import ConvexHull, QhullError  # slow to import
 
     try:
         made = ConvexHull(points)

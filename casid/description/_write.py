@@ -344,7 +344,7 @@ def _split(total: Inertial, body: MovingBody, scaled: dict[str, float]) -> dict[
 
     with the pseudo-inertias J of the sum and P of the fixed bodies: no link is left without mass.
     """
-    from scipy.optimize import brentq  # slow to import, and only needed here
+    from scipy.optimize import brentq  # slow to import
 
     before = body.total()
     new = total.standard_parameters()

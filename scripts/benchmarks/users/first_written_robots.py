@@ -42,11 +42,11 @@ class Tally:
             self.refused.append(f"{what}: {type(error).__name__} {str(error).splitlines()[0][:80]}")
             return
         self.read += 1
-        error = float(np.abs(found - expected).max() / np.abs(expected).max())
-        if not error <= BAR:
-            self.refused.append(f"{what}: torques differ by {error:.1e}")
+        deviation = float(np.abs(found - expected).max() / np.abs(expected).max())
+        if not deviation <= BAR:
+            self.refused.append(f"{what}: torques differ by {deviation:.1e}")
         else:
-            self.largest = max(self.largest, error)
+            self.largest = max(self.largest, deviation)
 
 
 def robots() -> Iterator[tuple[str, Robot]]:
