@@ -19,8 +19,8 @@ from casid.excitation.limits._constraints import FunctionConstraint, StateConstr
 from casid.excitation.limits._motion_limits import MotionLimits
 from casid.excitation.optimisation._designer import Designer
 from casid.excitation.optimisation._result import Design
-from casid.motion import Basis, Fourier, Poses, QuinticSpline, Trajectory
-from casid.motion._basis import Array, Ramped
+from casid.motion import Basis, Fourier, Poses, QuinticSpline, Ramped, Trajectory
+from casid.motion._basis import Array
 
 #: Joint effects that an identification usually estimates along with the links.
 TERMS = ("viscous", "coulomb", "offset")

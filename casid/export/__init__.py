@@ -8,3 +8,18 @@ from casid.export._robot import export_robot as export_robot
 
 # other tools
 from casid.export._sdpa import write_sdpa as write_sdpa
+
+# what exports for other tools are built of
+from casid.export._directory import ExportedDirectory as ExportedDirectory
+from casid.export._directory import Wording as Wording
+from casid.export._directory import write_c as write_c
+from casid.export._robot import all_functions as all_functions
+from casid.export._robot import default_functions as default_functions
+from casid.export._robot import described as described
+from casid.export._robot import folded as folded
+from casid.export._robot import model_of as model_of
+from casid.export._robot import notes_of as notes_of
+from casid.export._robot import numbered as numbered
+from casid.export._robot import warn_if_infeasible as warn_if_infeasible
+from casid.export._robot import with_payload as with_payload
+from casid.export._texts import comment as comment

@@ -11,8 +11,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.codegen._languages import LANGUAGES, script_source
-from casid.codegen._source import CFunction, batch_source, check_identifier, scalar_source
+from casid.codegen import CFunction, batch_source, check_identifier, scalar_source, script_source
+from casid.codegen._languages import LANGUAGES
 from casid.control import Controller
 from casid.errors import ExportError
 from casid.export import _texts as texts

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.codegen._compiler import compile_shared, load_library
-from casid.codegen._source import check_identifier
+from casid.codegen import check_identifier, compile_shared, load_library
 from casid.errors import DatasetError, ExportError
 from casid.files._read import data_limit, read_text
 from casid.files._table import Table

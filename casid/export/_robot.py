@@ -14,16 +14,15 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.codegen import operation_count
-from casid.codegen._graph import Operations
-from casid.codegen._source import check_identifier, identifier
+from casid.codegen import Operations, check_identifier, identifier, operation_count
 from casid.description import Robot
-from casid.dynamics import Model, reduced
-from casid.dynamics._derived import (
+from casid.dynamics import (
+    Model,
     forward_dynamics_derivatives,
     inverse_dynamics_derivatives,
     inverse_mass_matrix,
     operational_space,
+    reduced,
 )
 from casid.errors import DatasetError, ExportError, InertiaWarning, RobotError
 from casid.export._directory import ExportedDirectory, Wording, write_c

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from casid.errors import DatasetError
 from casid.files._read import read_text
 from casid.files._write import write_files
-from casid.retrieval._problem import Problem
+from casid.retrieval import Problem
 from casid.retrieval._rows import split_rows
 
 Array = NDArray[np.float64]

@@ -14,12 +14,12 @@ from pathlib import Path
 
 from numpy.typing import ArrayLike
 
+from casid.codegen import compile_shared
 from casid.codegen._cache import digest
-from casid.codegen._compiler import compile_shared
 from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import CasidWarning, ExportError
-from casid.export._robot import export_robot, model_of
+from casid.export import export_robot, model_of
 from casid.files._read import read_text
 from casid.files._write import prepare_directory, write_files
 from casid.fmu._description import IDENTIFIER, description

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.codegen._evaluate import Call, compiled_call
+from casid.codegen import Call, compiled_call
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.expressions import shaped

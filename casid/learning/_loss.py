@@ -9,8 +9,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.codegen import evaluate_batch
-from casid.codegen._evaluate import bound_batch
+from casid.codegen import bound_batch, evaluate_batch
 from casid.dynamics import Model
 from casid.dynamics._derived import rk4_step
 from casid.errors import DatasetError

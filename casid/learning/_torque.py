@@ -11,7 +11,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.codegen._evaluate import evaluate_blocks
+from casid.codegen import evaluate_blocks
 from casid.dynamics import Model
 from casid.dynamics._rigid_body import newton_euler
 from casid.errors import DatasetError

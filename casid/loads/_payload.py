@@ -48,13 +48,10 @@ from casid.loads._equations import (
     recordings,
 )
 from casid.measurement import Dataset
+from casid.retrieval import Problem, Solution, link_variables, mass_bounds, solve
 from casid.retrieval._objectives import LeastSquares, chi_square
-from casid.retrieval._problem import Problem
 from casid.retrieval._result import ParameterResult
-from casid.retrieval._solution import Solution
-from casid.retrieval._variables import link_variables
-from casid.retrieval.constraints._bounds import gyration_bound, mass_bounds
-from casid.retrieval.methods._solve import solve
+from casid.retrieval.constraints._bounds import gyration_bound
 from casid.retrieval.plausible._bodies import PlausibleBodies
 from casid.retrieval.plausible._choice import believable
 

@@ -14,7 +14,7 @@ from casid.description import Robot
 from casid.errors import RobotError
 from casid.loads._gains import Gains
 from casid.loads._payload import Payload
-from casid.report._section import Report, ReportSection, report_of
+from casid.report import Report, ReportSection, report_of
 from casid.report._tables import NAME, PlainTable, numbers, summary_table
 
 Array = NDArray[np.float64]

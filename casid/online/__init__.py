@@ -9,5 +9,10 @@ from casid.online._change import ChangeDetector as ChangeDetector
 from casid.online._online_load import OnlineLoad as OnlineLoad
 from casid.online._online_load import TorqueErrors as TorqueErrors
 
+# Adaptive control: the parameters are estimated in the loop
+from casid.online._adaptive import NaturalAdaptation as NaturalAdaptation
+from casid.online._adaptive import SlotineLi as SlotineLi
+from casid.online._adaptive import simulate_adaptive as simulate_adaptive
+
 # Estimators as C code
 from casid.online._export import export_online as export_online

@@ -17,7 +17,7 @@ from casid.online._export import export_online
 from casid.online._online_load import OnlineLoad
 
 if TYPE_CHECKING:
-    from casid.export._directory import ExportedDirectory
+    from casid.export import ExportedDirectory
 
 
 def write(

@@ -10,11 +10,9 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.codegen._source import CFunction, check_identifier, scalar_source
+from casid.codegen import CFunction, check_identifier, scalar_source
 from casid.errors import ExportError
-from casid.export._directory import ExportedDirectory
-from casid.export._robot import described, folded, numbered
-from casid.export._texts import comment
+from casid.export import ExportedDirectory, comment, described, folded, numbered
 from casid.files._write import check_target, write_directory
 from casid.inertia._parameters import STANDARD_NAMES
 from casid.inertia.entropic._estimate import FIRST, KEPT, SLOW, SMALLEST, STEEPEST, WARM, Plausible

@@ -19,9 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 from casid.description import Robot, write_robot
 from casid.dynamics import Model, reduced
 from casid.errors import CasidWarning, ExportError
-from casid.export._directory import Wording, write_c
+from casid.export import Wording, model_of, notes_of, warn_if_infeasible, with_payload, write_c
 from casid.export._robot import UNITS as ROBOT_UNITS
-from casid.export._robot import model_of, notes_of, warn_if_infeasible, with_payload
 from casid.files._read import read_text
 from casid.files._write import check_target, write_directory
 from casid.inertia import Parameters

@@ -16,8 +16,3 @@ from casid.simulation._result import Stops as Stops
 
 # Results
 from casid.simulation._result import Simulation as Simulation
-
-# Adaptive control
-from casid.simulation._adaptive import NaturalAdaptation as NaturalAdaptation
-from casid.simulation._adaptive import SlotineLi as SlotineLi
-from casid.simulation._adaptive import simulate_adaptive as simulate_adaptive

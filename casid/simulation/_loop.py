@@ -11,9 +11,9 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.codegen._compiler import PREFIX, Program
-from casid.codegen._evaluate import compiled_call
-from casid.codegen._source import WIDTH, CFunction, batch_source, scalar_source
+from casid.codegen import CFunction, Program, batch_source, compiled_call, scalar_source
+from casid.codegen._compiler import PREFIX
+from casid.codegen._source import WIDTH
 from casid.control import Controller
 from casid.errors import ProblemError
 from casid.simulation._plant import Plant, Sampling

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.codegen._compiler import without_failure
+from casid.codegen import without_failure
 from casid.control import ComputedTorque, Controller
 from casid.errors import DatasetError
 from casid.measurement import Dataset

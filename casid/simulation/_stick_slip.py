@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 
-from casid.codegen._evaluate import compiled_call
+from casid.codegen import compiled_call
 from casid.dynamics._derived import dry_friction_places, equation_of_motion
 from casid.errors import ProblemError
 from casid.simulation._plant import Plant

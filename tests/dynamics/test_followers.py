@@ -25,9 +25,10 @@ from casid.identification import Checks, Choice, ModelOptions, identify, load_mo
 from casid.identification.repair._check import check_file
 from casid.learning import Chart, TorqueLoss
 from casid.motion import Motion, Sine
+from casid.online import NaturalAdaptation, simulate_adaptive
 from casid.regression import choose_friction
 from casid.retrieval import Prior, link_variables
-from casid.simulation import NaturalAdaptation, Plant, Sensor, record, simulate, simulate_adaptive
+from casid.simulation import Plant, Sensor, record, simulate
 from tests.helpers import run
 
 BODIES = {  # mass, centre of mass, principal moments

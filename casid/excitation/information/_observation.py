@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 
 from casid.dynamics._base_parameters import regroup
 from casid.errors import DatasetError, ProblemError
-from casid.expressions._walk import as_function, rebuild, walk
+from casid.expressions import as_function
+from casid.expressions._walk import rebuild, walk
 from casid.motion import Motion
 from casid.motion._basis import Array
 

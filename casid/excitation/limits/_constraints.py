@@ -17,7 +17,7 @@ from casid.motion._basis import Array
 
 if TYPE_CHECKING:
     from casid.dynamics import Model
-from casid.motion._trajectory import Trajectory
+from casid.motion import Trajectory
 
 
 class StateConstraint(ABC):

@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 from scipy.optimize import brentq
 
-from casid.codegen._evaluate import compiled_call
+from casid.codegen import compiled_call
 from casid.errors import ProblemError
 from casid.simulation._plant import Plant
 from casid.simulation._result import Reason, Stopped, Stops

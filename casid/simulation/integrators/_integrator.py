@@ -15,7 +15,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.codegen._evaluate import compiled_call
+from casid.codegen import compiled_call
 from casid.dynamics._derived import dry_friction_places, rk4_step
 from casid.errors import CasidWarning, ProblemError
 from casid.simulation._plant import Plant

@@ -13,10 +13,9 @@ from casid.inertia import pseudo_inertia, to_standard
 from casid.inertia.entropic._estimate import Plausible
 from casid.measurement import Dataset, Processing
 from casid.motion import Sine
-from casid.online import Online
+from casid.online import NaturalAdaptation, Online, SlotineLi, simulate_adaptive
+from casid.online._adaptive import AdaptiveRun
 from casid.regression import CompressedData, compress, compress_momentum, wls
-from casid.simulation import NaturalAdaptation, SlotineLi, simulate_adaptive
-from casid.simulation._adaptive import AdaptiveRun
 
 
 def plausible(model: Model) -> Plausible:

@@ -10,7 +10,7 @@ from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.inertia import to_standard
 from casid.motion import Sine
-from casid.simulation import NaturalAdaptation, SlotineLi, simulate_adaptive
+from casid.online import NaturalAdaptation, SlotineLi, simulate_adaptive
 
 
 @pytest.fixture(scope="module")
