@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, cast, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, get_type_hints
 
 import typer
 
@@ -54,7 +54,7 @@ def option(default: T, text: str, *flags: str, **settings: Any) -> T:
     """
     if "panel" in settings:
         settings["rich_help_panel"] = settings.pop("panel")
-    return cast(T, field(default=default, metadata={"option": (flags, {"help": text, **settings})}))
+    return field(default=default, metadata={"option": (flags, {"help": text, **settings})})
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ def _options_in(group: type[OptionGroup]) -> list[inspect.Parameter]:
     """Options of a group as parameters of a command, each in the panel that it or its class names."""
     hints, made = get_type_hints(group, include_extras=True), []
     for one in fields(group):
-        owner = next(kind for kind in group.__mro__ if one.name in vars(kind).get("__annotations__", {}))
+        owner: Any = next(kind for kind in group.__mro__ if one.name in vars(kind).get("__annotations__", {}))
         annotation, stated = hints[one.name], one.metadata.get("option")
         if stated is not None:
             flags, settings = stated

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -192,7 +193,8 @@ def _rounding(function: CFunction, states: Sequence[Sequence[np.ndarray]]) -> np
     plain = function.function.expand()
     inputs = [ca.SX.sym(name, plain.sparsity_in(i)) for i, name in enumerate(plain.name_in())]
     outputs = plain.call(inputs)
-    x = ca.vertcat(*(ca.vertcat(*symbol.nonzeros()) for symbol in inputs))
+    elements: list[Any] = [element for symbol in inputs for element in symbol.nonzeros()]
+    x = ca.vertcat(*elements)
     values = [
         np.concatenate([flat[list(a.positions)] for flat, a in zip(state, function.inputs, strict=True)])
         for state in states
@@ -200,7 +202,7 @@ def _rounding(function: CFunction, states: Sequence[Sequence[np.ndarray]]) -> np
     ranges = enclose(as_function(ca.vertcat(*(ca.vec(y) for y in outputs)), x), np.array(values).T, np.array(values).T)
     widths = np.array([np.broadcast_to(found.high - found.low, len(states)) for found in ranges])
     edges = np.cumsum([0, *(y.numel() for y in outputs)])
-    return np.array([2.0 * widths[a:b].max(axis=0, initial=0.0) for a, b in pairwise(edges)]).T
+    return np.transpose([2.0 * widths[a:b].max(axis=0, initial=0.0) for a, b in pairwise(edges)])
 
 
 def _evaluated(function: CFunction, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:

@@ -27,7 +27,7 @@ def shaped(value: object, shape: tuple[int, int], where: str, error: type[CasidE
         Of the class ``error``: another shape, or something that is no SX expression.
     """
     try:
-        found = ca.SX(value)  # type: ignore[call-overload]
+        found: ca.SX = ca.SX(value)  # type: ignore[call-overload]
     except (NotImplementedError, TypeError, ValueError, RuntimeError):
         raise error(f"{where}: expected a casadi.SX of shape {shape}, got {type(value).__name__}") from None
     if found.shape != shape:

@@ -301,7 +301,8 @@ def _contradictions(given: Numbers, solution: Solution, nearest: Callable[[Estim
         if not better and (worse or missed <= allowed):
             break
         if better or _missed(nearest(other.weighted[0]), other.weighted[0]) <= allowed:
-            values = {"reading": other.unexplained, "recorded": given.unexplained, "other": where.get("other", "")}
+            values: dict[str, float | str] = {"reading": other.unexplained, "recorded": given.unexplained}
+            values["other"] = str(where.get("other", ""))
             return (Finding(cause, joint=where.get("joint", ""), values=values),)
     return _of_no_links(missed, allowed)
 

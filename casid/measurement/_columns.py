@@ -142,7 +142,7 @@ class Columns:
     def finite(self) -> Columns:
         """A text table without the rows in which a number is missing of a column that has nearly all."""
         numeric = [np.isfinite(value) for _, value in self.cells if value.dtype.kind == "f"]
-        rows = np.all([one for one in numeric if one.mean() > 1.0 - MOST_MISSING] or [[True]], axis=0)
+        rows = np.all([np.array([True]), *(one for one in numeric if one.mean() > 1.0 - MOST_MISSING)], axis=0)
         return self if rows.all() else replace(self, cells=tuple((name, value[rows]) for name, value in self.cells))
 
 

@@ -70,7 +70,8 @@ class Text:
 
     def read(self, path: Path, topic: str | None, layout: TextLayout | None = None) -> Columns:
         """Columns by name, in the layout that is given or found."""
-        content, found = text_content(path), ()
+        content = text_content(path)
+        found: tuple[tuple[str, str, str], ...] = ()
         if layout is None:
             layout, found = find_layout(content, path.name)
         cells, notes = read_cells(content, layout, path.name)

@@ -38,8 +38,8 @@ def repaired(recording: Dataset) -> tuple[Dataset, tuple[Defect, ...]]:
     spikes = int((found.q_off | found.tau_off).any(axis=1).sum()) - count
     steps += [f"interpolated {spikes} samples with spikes"] if spikes else []
     motion: dict[str, Any] = {name: made(getattr(recording, name), found.q_off) for name in ("q", "dq", "ddq")}
-    tau = made(recording.tau, found.tau_off)
-    return replace(recording, **motion, tau=tau, steps=(*recording.steps, *steps)), found.defects
+    motion["tau"] = made(recording.tau, found.tau_off)
+    return replace(recording, **motion, steps=(*recording.steps, *steps)), found.defects
 
 
 def advancing(recording: Dataset) -> Dataset:

@@ -167,14 +167,15 @@ def read_cells(content: bytes, layout: TextLayout, where: str) -> tuple[Cells, t
     holes = [(k, np.flatnonzero(~np.isfinite(value))) for k, (_, value) in enumerate(cells) if value.dtype.kind == "f"]
     holes = [(k, off) for k, off in holes if 0 < len(off) < MOST_MISSING * end]
     if holes:
-        k, (row, *_) = min(holes, key=lambda hole: hole[1][0])
+        k, off = min(holes, key=lambda hole: int(hole[1][0]))
+        row = int(off[0])
         count, first = sum(len(of) for _, of in holes), f"line {body[row][0]}, column {shown(names[k])}"
         notes.append(f"{where}: {count} cells hold no number, the first in {first}: {shown(columns[k][row])}")
-    for k, (name, value) in enumerate(cells):
+    for k, (name, value) in enumerate(cells):  # columns of words
         wrong = [] if value.dtype.kind == "f" else [not is_number(cell, layout.decimal) for cell in columns[k]]
         if 2 * sum(wrong) < len(wrong):
-            row, what = wrong.index(True), f"one of {sum(wrong)} cells that are no numbers: the column is not read"
-            notes.append(f"{where}: line {body[row][0]}, column {shown(name)}: {shown(columns[k][row])}, {what}")
+            at, what = wrong.index(True), f"one of {sum(wrong)} cells that are no numbers: the column is not read"
+            notes.append(f"{where}: line {body[at][0]}, column {shown(name)}: {shown(columns[k][at])}, {what}")
     return cells, tuple(notes)
 
 

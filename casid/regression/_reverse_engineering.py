@@ -353,8 +353,8 @@ def reverse_engineer_with_torques(
     W[:, places] = given.regressor.reshape(g.size, -1)[:, list(model.base.independent)]
     equations = int(data.counts.sum()) + g.size
     rows, targets = np.vstack([R, W / sigma]), np.concatenate([rho, g / sigma])
-    beta, covariance, *others = solved(rows, targets, equations, rest)
-    return Estimate(model.base, beta[places], covariance[np.ix_(places, places)], *others)
+    beta, covariance, variance, error, count = solved(rows, targets, equations, rest)
+    return Estimate(model.base, beta[places], covariance[np.ix_(places, places)], variance, error, count)
 
 
 def _checked(values: ArrayLike, shape: tuple[int, ...], what: str) -> Array:

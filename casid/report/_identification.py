@@ -110,7 +110,8 @@ class IdentifiedLinksSection(ReportSection):
             "zoom; point at a body for its numbers."
         )
         page.robot(robot, bodies, posture=result.datasets[0].q[0] if result.datasets else None)
-        page.table(*self.tables())
+        for table in self.tables():
+            page.table(table)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +138,8 @@ class DeterminedSection(ReportSection):
                 "Proven ranges [kg]: no physically consistent set that explains the data has a mass outside; what is "
                 "open is the plausible choice."
             )
-            page.table(*self.tables())
+            for table in self.tables():
+                page.table(table)
         page.heading("Bounds that are reached")
         for bound in result.feasible.active:
             page.text(bound.text)

@@ -54,7 +54,8 @@ class ErrorsSection(ReportSection):
             "A percentage relates the error to the joint's own torque: on a joint that carries little "
             "it is large although the error in N·m is small. Compare both columns."
         )
-        page.table(*self.tables())
+        for table in self.tables():
+            page.table(table)
         page.heading("Torques")
         page.text("Wheel: zoom; drag: move; double click: all. With the keyboard: +, -, arrows, 0.")
         for number, data in enumerate(self.result.datasets):

@@ -230,7 +230,8 @@ class Problem(Displayed):
 
     @cached_property
     def _stated(self) -> NumpyFunction:
-        return NumpyFunction(ca.SX(self.stated), self.variables.x)
+        assert self.stated is not None
+        return NumpyFunction(self.stated, self.variables.x)
 
     def require_squares(self, purpose: str) -> None:
         """Refuse what needs a sum of squares as objective.

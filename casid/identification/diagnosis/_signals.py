@@ -50,7 +50,8 @@ def signal_findings(raw: Dataset, processed: Dataset, robot: Robot, fit: Fit) ->
     fit
         Unconstrained, of all recordings.
     """
-    counted = np.ones(raw.n, dtype=bool) if processed.mask is None else np.asarray(processed.mask).any(axis=0)
+    mask = np.ones((1, raw.n), dtype=bool) if processed.mask is None else np.asarray(processed.mask)
+    counted: NDArray[np.bool_] = np.asarray(mask.any(axis=0))
     found = [
         _worded(defect, raw.name, robot)
         for kind in _CAUSES for defect in processed.defects

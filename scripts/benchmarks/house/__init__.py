@@ -137,9 +137,9 @@ def workflows() -> tuple[str, bool]:
 def numbers() -> tuple[str, bool]:
     constants = thresholds = 0
     for tree in files("casid").values():
-        for node in tree.body:
-            target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
-            values = [n for n in ast.walk(node) if isinstance(n, ast.Constant) and type(n.value) in (int, float)]
+        for statement in tree.body:
+            target = statement.targets[0] if isinstance(statement, ast.Assign) else getattr(statement, "target", None)
+            values = [n for n in ast.walk(statement) if isinstance(n, ast.Constant) and type(n.value) in (int, float)]
             constants += isinstance(target, ast.Name) and target.id.isupper() and bool(values)
         for node in ast.walk(tree):
             sides = [node.left, *node.comparators] if isinstance(node, ast.Compare) else []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import casadi as ca
 import numpy as np
 
@@ -16,7 +18,7 @@ _SYMBOLS = Operations(ca.if_else, ca.fmin, ca.fmax)
 _COUNT, _QUICK = 500, 60
 
 
-def _objective(case: Case, links: LinkVariables) -> object:
+def _objective(case: Case, links: LinkVariables) -> Any:
     """The case's objective, as a user writes it."""
     x, light = links.x, ca.dot(ca.sparsify(ca.DM(case.light)), links.x)
     if case.form == "linear":
@@ -32,7 +34,7 @@ def _objective(case: Case, links: LinkVariables) -> object:
 
 def _claim(case: Case) -> Claim:
     links = link_variables(arm(case.links))
-    rows = [row for k in links for row in (mass_bounds(k, *MASS), com_box(k, [COM[0]] * 3, [COM[1]] * 3))]
+    rows: list[Any] = [row for k in links for row in (mass_bounds(k, *MASS), com_box(k, [COM[0]] * 3, [COM[1]] * 3))]
     if case.expression is not None:
         first = links[0]
         value = case.expression(_SYMBOLS, first.mass, [first.com[i] for i in range(3)])

@@ -74,7 +74,7 @@ def _estimates() -> tuple[str, bool]:
             export_online(online, Path(folder) / "c", "load")
             subprocess.run(["make", "-C", f"{folder}/c", "libload.so"], check=True, capture_output=True)
             library = ctypes.CDLL(f"{folder}/c/libload.so")
-        online.update(*motion, tau)
+        online.update(motion.q, motion.dq, motion.ddq, tau)
         expected = online.estimate(200).parameters
         for every in (_SAMPLES, _RATE // 10):
             state = (ctypes.c_double * 100_000)()

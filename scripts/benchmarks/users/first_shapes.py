@@ -160,15 +160,17 @@ def _constraint(size: int, compiled: bool, bound: bool) -> int:
 
     robot = casid.load_robot("spatial_2r")
     links = link_variables(robot)
+    objective: Any = ca.sumsqr(links.x)
     if bound:
         Problem(
             "p",
             links,
-            ca.sumsqr(links.x),
+            objective,
             [Constraint("own", _column(size, 1.0) * links.links[0].mass, np.zeros(3), 1.0)],
         )
         return 3
-    Problem("p", links, ca.repmat(ca.sumsqr(links.x), size, 1))
+    objective = ca.repmat(objective, size, 1)
+    Problem("p", links, objective)
     return 1
 
 
