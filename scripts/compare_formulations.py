@@ -32,10 +32,10 @@ from casid.inertia._cones import Full
 from casid.retrieval import Problem, SolveOptions, least_squares, link_variables
 from casid.retrieval._objectives import LeastSquares
 from casid.retrieval._result import relative_gap
+from casid.retrieval._solver import PreparedProblem
 from casid.retrieval.bound._certificate import lower_bound
 from casid.retrieval.program._nlp import LiftedProgram
 from casid.retrieval.program._starts import random_parameters
-from casid.retrieval.solver._certify import PreparedProblem
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # one core: small dense systems, and times that can be compared
 

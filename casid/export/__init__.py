@@ -8,6 +8,5 @@ from casid.export._online import export_online as export_online
 from casid.export._robot import export_robot as export_robot
 
 # other tools
-from casid.export._sdpa import write_sdpa as write_sdpa
 from casid.export.fmu._archive import export_fmu as export_fmu
 from casid.export.ros2._package import export_ros2 as export_ros2

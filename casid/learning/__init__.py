@@ -1,5 +1,10 @@
 """Gradient training of parametrisations of the inertial parameters, measured against the certified optimum."""
 
+# A link's parameters as functions of free numbers, from no structure at all to every physical body: by name, the ladder
+# of Sutanto et al. (2020, Sec. 3), ``nostr symm spd tri cov``, and ``log-cholesky``, ``spectral``
+from casid.learning._parametrisations import Parametrisation as Parametrisation
+from casid.learning._parametrisations import parametrisation as parametrisation
+
 # Training
 from casid.learning._chart import Chart as Chart
 from casid.learning._training import train as train

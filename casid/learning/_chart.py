@@ -18,8 +18,7 @@ from casid.errors import DatasetError
 from casid.expressions import shaped
 from casid.inertia import consistency, from_pseudo_inertia, pseudo_inertia
 from casid.inertia._divergence import divergence_hessian
-from casid.inertia.parametrisations import Parametrisation, parametrisation
-from casid.inertia.parametrisations._maps import non_negative
+from casid.learning._parametrisations import Parametrisation, non_negative, parametrisation
 
 Array = NDArray[np.float64]
 #: First coordinates of terms.

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from casid.errors import DatasetError, ProblemError
-from casid.inertia.parametrisations._maps import PARAMETRISATIONS
 from casid.learning import (
     LBFGS,
     AccelerationLoss,
@@ -19,6 +18,7 @@ from casid.learning import (
     train,
 )
 from casid.learning._optimisers import value_and_gradient
+from casid.learning._parametrisations import PARAMETRISATIONS
 from casid.measurement import Dataset
 
 

@@ -28,8 +28,8 @@ from benchmarks.real.regression import ur10e_recording
 from benchmarks.recordings import FRICTION, panda, panda_model, rokae, ur10e
 from casid.dynamics import Model
 from casid.identification import feasible_regression
-from casid.inertia.parametrisations._maps import PARAMETRISATIONS
 from casid.learning import Chart, GaussNewton, TorqueLoss, train
+from casid.learning._parametrisations import PARAMETRISATIONS
 from casid.measurement import Dataset
 from casid.regression import choose_friction, compress, wls
 from casid.regression._rows import torques

@@ -20,8 +20,8 @@ from benchmarks.learning.ladder import ADAM
 from benchmarks.measure import Measure, need, skipped
 from casid.codegen._evaluate import bound_batch
 from casid.dynamics._rigid_body import newton_euler
-from casid.inertia.parametrisations._maps import PARAMETRISATIONS
 from casid.learning import Chart, GaussNewton, TorqueLoss, train
+from casid.learning._parametrisations import PARAMETRISATIONS
 from casid.simulation import Plant
 from casid.simulation._rollouts import simulate_law
 from casid.simulation.integrators import RungeKutta4

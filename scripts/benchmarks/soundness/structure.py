@@ -28,7 +28,7 @@ SLOPES: dict[str, tuple[tuple[str, ...], ...]] = {
         ("_rows", "_combinations"),
         ("bound",),
         ("program", "plausible"),
-        ("solver",),
+        ("_solver",),
         ("methods",),
         ("study",),
         ("insight",),

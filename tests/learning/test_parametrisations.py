@@ -8,8 +8,8 @@ import pytest
 from casid.codegen import evaluate_batch
 from casid.errors import CasidError
 from casid.inertia import from_standard, pseudo_inertia, to_standard
-from casid.inertia.parametrisations import Parametrisation, parametrisation
-from casid.inertia.parametrisations._maps import PARAMETRISATIONS, LogCholesky
+from casid.learning import Parametrisation, parametrisation
+from casid.learning._parametrisations import PARAMETRISATIONS, LogCholesky
 
 ALL = list(PARAMETRISATIONS.values())
 IDS = list(PARAMETRISATIONS)
