@@ -8,8 +8,8 @@
 The exit code is 0 only where every demanded row was measured and meets its bar. A row that cannot be measured here (a
 missing extra, compiler or data folder) fails the table like one that misses its bar, unless it is waived by its name;
 so does a row whose own code fails. Every number is computed in this run, but for rows that take long (the attack,
-mutants, CMA-ES): these add up in pieces over several runs, and a piece counts while the files that it depends on are
-unchanged.
+CMA-ES): these add up in pieces over several runs, kept in build/pieces, and a piece counts while the files that it
+depends on are unchanged.
 """
 
 from __future__ import annotations

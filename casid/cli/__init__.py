@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
+from casid._annexes import commands
 from casid.cli import (
     _code,
     _doctor,
     _excitation,
-    _loads,
     _problems,
     _recordings,
     _robots,
@@ -38,7 +38,7 @@ def _version(show: bool) -> None:
 
 
 @app.callback()
-def _options(
+def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
@@ -57,7 +57,6 @@ _PANELS = {
         _recordings.validate,
         _recordings.check,
         _excitation.excite,
-        _loads.payload,
         _problems.solve,
         _code.export,
     ),
@@ -67,7 +66,6 @@ _PANELS = {
         _problems.explain,
         _problems.study,
         _recordings.compare,
-        _loads.gains,
         _recordings.reverse_engineer,
     ),
     "Installation": (_doctor.doctor, _code.cache),
@@ -75,6 +73,8 @@ _PANELS = {
 for _panel, _commands in _PANELS.items():
     for _command in _commands:
         app.command(_command.__name__.strip("_").replace("_", "-"), rich_help_panel=_panel)(_command)
+for _name, _annexed in commands().items():
+    app.command(_name, rich_help_panel=_annexed.panel, help=_annexed.help)(lambda: None)  # imported by `Group`
 app.add_typer(new, name="new", rich_help_panel="Robots")
 
 

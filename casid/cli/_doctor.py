@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib import metadata
 from importlib.util import find_spec
 from typing import Any
@@ -14,7 +13,8 @@ import typer
 
 #: Extra -> (module whose presence shows that it is installed, its purpose).
 _EXTRAS = {
-    "dev": ("pytest", "the tests"),
+    "test": ("pytest", "the tests"),
+    "dev": ("mypy", "linters and types"),
     "study": ("joblib", "studies on several processes"),
     "cluster": ("distributed", "studies on a Dask cluster"),
     "meshes": ("trimesh", "hulls and capsules from meshes, shapes in the viewer"),
@@ -36,15 +36,12 @@ _EXTRAS = {
 }
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One line of the report: what was checked, what was found, whether it is enough, what to do if not."""
+#: One line of the report: what was checked, what was found, ``ok``, ``missing`` or ``absent``, and then what to do.
+Line = tuple[str, str, str, str]
 
-    what: str
-    found: str
-    good: bool
-    needed: bool = True
-    remedy: str = ""
+
+def _line(what: str, found: str, good: bool, remedy: str = "", lacking: str = "missing") -> Line:
+    return what, found, "ok" if good else lacking, "" if good else remedy
 
 
 def doctor() -> None:
@@ -52,29 +49,22 @@ def doctor() -> None:
     from rich.text import Text
 
     from casid.cli._shared import console
-    from casid.report._tables import PlainTable
+    from casid.report._tables import TEXT, WORD, PlainTable
 
-    findings = list(examine())
-    table = PlainTable("casid doctor")
-    for column in ("what", "found", "state", "what to do"):
-        table.add_column(column, no_wrap=column in ("what", "state"))
-    for finding in findings:
-        word, colour = (
-            ("ok", "green") if finding.good else ("missing", "red") if finding.needed else ("absent", "yellow")
-        )
-        table.add_row(
-            finding.what, finding.found, Text(word, style=colour), "" if finding.good else finding.remedy
-        )  # fmt: skip
-    console().print(table)
-    if any(finding.needed and not finding.good for finding in findings):
+    lines = list(examine())
+    states = {"ok": "green", "missing": "red", "absent": "yellow"}
+    rows = [(what, found, Text(state, states[state]), remedy) for what, found, state, remedy in lines]
+    columns = {"what": WORD, "found": TEXT, "state": WORD, "what to do": TEXT}
+    console().print(PlainTable("casid doctor", columns, rows))
+    if any(state == "missing" for _, _, state, _ in lines):
         raise typer.Exit(1)
 
 
-def examine() -> Iterator[Finding]:
+def examine() -> Iterator[Line]:
     """All checks, one finding after the other."""
     from casid.version import __version__
 
-    yield Finding("casid", f"{__version__} on Python {platform.python_version()}, {platform.system()}", True)
+    yield _line("casid", f"{__version__} on Python {platform.python_version()}, {platform.system()}", True)
     for requirement in metadata.requires("casid") or ():
         name = re.match(r"[\w.-]+", requirement)
         if name is None or ";" in requirement:
@@ -85,17 +75,17 @@ def examine() -> Iterator[Finding]:
     for extra, (module, use) in _EXTRAS.items():
         there = find_spec(module) is not None
         found = f"{module}: {use}"
-        yield Finding(f"extra '{extra}'", found, there, needed=False, remedy=f'pip install "casid[{extra}]"')
+        yield _line(f"extra '{extra}'", found, there, f'pip install "casid[{extra}]"', "absent")
 
 
-def _installed(package: str) -> Finding:
+def _installed(package: str) -> Line:
     try:
-        return Finding(package, metadata.version(package), True)
+        return _line(package, metadata.version(package), True)
     except metadata.PackageNotFoundError:
-        return Finding(package, "not installed", False, remedy=f"pip install {package}")
+        return _line(package, "not installed", False, f"pip install {package}")
 
 
-def _solver() -> Finding:
+def _solver() -> Line:
     """IPOPT solves a problem of one variable."""
     import casadi as ca
 
@@ -107,11 +97,11 @@ def _solver() -> Finding:
         answer = float(solver(x0=0.0)["x"])
     except RuntimeError as error:
         message = str(error).strip().splitlines()
-        return Finding("IPOPT", message[-1] if message else "fails", False, remedy="reinstall CasADi from its wheel")
-    return Finding("IPOPT", "solves" if abs(answer - 1) < 1e-6 else f"wrong answer {answer}", abs(answer - 1) < 1e-6)
+        return _line("IPOPT", message[-1] if message else "fails", False, "reinstall CasADi from its wheel")
+    return _line("IPOPT", "solves" if abs(answer - 1) < 1e-6 else f"wrong answer {answer}", abs(answer - 1) < 1e-6)
 
 
-def _compiler() -> Iterator[Finding]:
+def _compiler() -> Iterator[Line]:
     """A compiler, and a function compiled into the cache."""
     import casadi as ca
     import numpy as np
@@ -123,7 +113,7 @@ def _compiler() -> Iterator[Finding]:
     command = find_compiler()
     remedy = "install gcc or clang, or set CASID_CC to a compiler's path; without one batches run slower"
     found = "none found" if command is None else " ".join(command)
-    yield Finding("C compiler", found, command is not None, needed=False, remedy=remedy)
+    yield _line("C compiler", found, command is not None, remedy, "absent")
     try:
         folder = cache_directory()
         folder.mkdir(parents=True, exist_ok=True)
@@ -132,6 +122,6 @@ def _compiler() -> Iterator[Finding]:
         value = np.ravel(evaluate_batch(function, ones, compiled=command is not None))
     except (CasidError, OSError) as error:
         message = str(error).splitlines()[0]
-        yield Finding("cache", message, False, needed=False, remedy="set CASID_CACHE to a folder of your own")
+        yield _line("cache", message, False, "set CASID_CACHE to a folder of your own", "absent")
         return
-    yield Finding("cache", str(folder), bool(np.allclose(value, 2.0)), needed=False, remedy="casid cache --clear")
+    yield _line("cache", str(folder), bool(np.allclose(value, 2.0)), "casid cache --clear", "absent")

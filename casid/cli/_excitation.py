@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from casid.report import Report
 from dataclasses import dataclass, replace
 
+from casid._annexes import recordings
 from casid.cli import _options as o
-from casid.cli._commands import excite_commands
 from casid.cli._shared import INTERRUPTED, RobotArgument, announce_written, keeping, out_folder, present, refuse, shown
 from casid.files._words import comma_list, comma_numbers, number_list
 
@@ -108,7 +108,7 @@ def excite(
     """Design a motion (or static poses) that makes identification accurate. Ctrl-C keeps the best so far."""
     from casid.excitation import DesignSettings
     from casid.files._write import write_files
-    from casid.motion._trajectory import read_trajectory
+    from casid.motion import read_trajectory
     from casid.report import report_of
 
     _refuse_unused(context, motion.basis, goal.payload, motion.rest)
@@ -120,10 +120,11 @@ def excite(
         unused = ("criterion", "parameter", "terms", "payload", "basis", "harmonics", "ramp", "rest", "poses")
         others = ("collision", "torque", "floor", "workspace", "home", "samples", "starts", "time_limit", "evaluate")
         refuse(context, (*unused, *others), "does not go with --position-commands")
-        excite_commands(
-            machine, goal.position_commands, motion.duration, bounds.limit_share, search.iterations, search.seed,
-            folder, output.output_rate,
-        )  # fmt: skip
+        for kind in recordings():
+            kind.excite_commands(
+                machine, goal.position_commands, motion.duration, bounds.limit_share, search.iterations, search.seed,
+                folder, output.output_rate,
+            )  # fmt: skip
         return
     machine = _with_capsules(machine, robot, bounds.packages or []) if bounds.collision else machine
     settings = DesignSettings(

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from casid._annexes import recordings
 from casid.cli import _options as o
 from casid.cli._shared import Group, RobotArgument, announce_written, console, present
 from casid.errors import DatasetError, ExportError
 from casid.files._words import comma_list, comma_numbers
 
 if TYPE_CHECKING:
-    from casid.measurement.importing import Answers
-    from casid.measurement.importing._proposal import Question
+    from casid.measurement import Answers, Question
 
 
 new = typer.Typer(cls=Group, help="Write a commented file to begin with.", no_args_is_help=True)
@@ -118,7 +118,7 @@ class Answered(o.OptionGroup):
 
     def answers(self) -> Answers:
         """As `propose` takes them."""
-        from casid.measurement.importing import Answers
+        from casid.measurement import Answers
 
         columns = dict(_pair(entry) for entry in self.columns or ())
         gains = comma_numbers(self.gains, "--gains", DatasetError) if self.gains else []
@@ -141,6 +141,7 @@ def import_(
     robot: RobotArgument,
     *,
     given: Answered,
+    options: o.RobotOptions,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE.toml", help="The file to write; default: beside it.")
     ] = None,
@@ -151,11 +152,8 @@ def import_(
     Encoding, separator, decimal mark, header lines, units, the columns of each joint: what the robot's limits and
     dynamics do not decide is asked for. Exit code 2: a question is open, and nothing is written.
     """
-    from casid.description import load_robot
-    from casid.drives._recording import read_commands
     from casid.files._write import write_files
-    from casid.measurement import check_against, read_dataset
-    from casid.measurement.importing import propose
+    from casid.measurement import check_against, propose, read_dataset
     from casid.report import report_of
 
     path = log.with_suffix(".toml") if out is None else out
@@ -163,7 +161,7 @@ def import_(
         raise DatasetError(f"'{path}': name the file with the ending .toml")
     if path.exists() and not overwrite:
         raise DatasetError(f"'{path}' exists; choose another name (--out), or --overwrite it")
-    owner = load_robot(robot)
+    owner = options.robot(robot)
     found = propose(log, owner, given.answers())
     if found.questions and sys.stdin.isatty():
         present(report_of(found))
@@ -175,13 +173,16 @@ def import_(
         console().print("\n".join(f"Open: {one.text}  ({one.option})" for one in found.questions), highlight=False)
         raise typer.Exit(2)
     announce_written(path.parent, write_files(path.parent, {path.name: found.toml(path.parent)}))
-    if "q_des" in found.settings.get("columns", {}):
-        read: object = read_commands(path, owner)
+    readers = [kind.reader(found.settings) for kind in recordings()]
+    reader = next((reader for reader in readers if reader is not None), None)
+    if reader is not None:
+        read: object = reader(path, owner)
     else:
         read = check_against(read_dataset(path), owner)
         for note in read.notes:
             typer.echo(f"note: {note}", err=True)
-    typer.echo(f"{read!r}\nNext: casid identify {robot} {path} --out result")
+    lock = f" --lock {options.lock}" if options.lock else ""
+    typer.echo(f"{read!r}\nNext: casid identify {robot} {path}{lock} --out result")
 
 
 def _asked(given: Answered, question: Question) -> Answered:

@@ -283,8 +283,7 @@ class Settings:
         robot
             As `robot` made it.
         """
-        from casid.measurement import check_against, without_locked
-        from casid.measurement.importing._log import read_log
+        from casid.measurement import check_against, read_log, without_locked
 
         own = self.of(path)
         columns = {"tau": own.given["tau"]} if "tau" in own.given else None

@@ -13,7 +13,7 @@ from casid.cli._shared import ProblemArgument, keeping, out_folder, present, ref
 
 if TYPE_CHECKING:
     from casid.retrieval import Problem, Solution
-    from casid.retrieval.plausible._choice import Believable
+    from casid.retrieval.plausible import Believable
     from casid.retrieval.study._study import Study
 
 
@@ -158,7 +158,7 @@ def _choice(solution: Solution, share: float | None) -> Believable | None:
 
     from casid.errors import CasidError
     from casid.inertia._cones import Full
-    from casid.retrieval.plausible._choice import believable
+    from casid.retrieval.plausible import believable
     from casid.retrieval.plausible._tolerance import coefficient_tolerance
 
     problem = solution.problem

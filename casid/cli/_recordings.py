@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
+from casid._annexes import recordings
 from casid.cli import _options as o
-from casid.cli._commands import from_commands, identify_commands
 from casid.cli._shared import (
     ENDINGS,
     RobotArgument,
@@ -152,10 +152,11 @@ def identify(
     _refuse_repeated(recording)
     settings = o.Settings.merged(recording, **modelled.given(), **reading.given())
     loaded, given = settings.robot(robot), settings.given
-    commanded = None if reading.tau is not None else from_commands(loaded, recording)
-    if commanded is not None:
-        identify_commands(loaded, commanded, files, folder, output.actuators or (), choices.profile or ())
-        return
+    for kind in recordings() if reading.tau is None else ():
+        commanded = kind.from_commands(loaded, recording)
+        if commanded is not None:
+            kind.identify_commands(loaded, commanded, files, folder, output.actuators or (), choices.profile or ())
+            return
     refuse(context, ("actuators", "profile"), "needs recordings of commands without torques")
     with steps() as progress:
         data = [settings.recording(path, loaded) for path in recording]
@@ -259,7 +260,7 @@ def check(
 
     The repair keeps the base parameters, and with them the dynamics, wherever a consistent set has them.
     """
-    from casid.identification.repair._check import check_file
+    from casid.identification.repair import check_file
     from casid.report import report_of
 
     folder = out_folder(out)
@@ -285,14 +286,14 @@ def reverse_engineer(
     friction: Annotated[
         str, typer.Option(help="Law fitted to the torques that the coefficients do not explain.")
     ] = "sigmoid",
-    largest_sd: Annotated[
-        float, typer.Option(help="Coefficients with a larger standard deviation are left out [%].")
-    ] = 30.0,
     *,
     reading: o.Reading,
     out: Annotated[Path | None, typer.Option(help="Folder for solution.json, identification.json and tables.")] = None,
 ) -> None:
-    """Find feasible links from a controller's mass matrices and gravity torques, and friction from a recording."""
+    """Find feasible links from a controller's mass matrices and gravity torques, and friction from a recording.
+
+    Every number counts by the error that it shows; of all links that explain them as well the most plausible are taken.
+    """
     from casid.files._texts import json_bytes
     from casid.files._write import write_files
     from casid.identification import reverse_engineered
@@ -300,8 +301,6 @@ def reverse_engineer(
 
     if recording is None:
         refuse(context, ("friction", *o.OF_RECORDINGS), "needs a RECORDING")
-    if not largest_sd > 0:
-        raise typer.BadParameter(f"--largest-sd: expected a positive percentage, got {largest_sd}")
     folder = out_folder(out)
     settings = o.Settings.merged([] if recording is None else [recording], **reading.given())
     settings = settings if recording is None else settings.of(recording)
@@ -309,7 +308,7 @@ def reverse_engineer(
     arrays = _controller_samples(samples)
     data = None if recording is None else settings.recording(recording, loaded)
     result = reverse_engineered(
-        loaded, arrays["q"], arrays.get("M"), arrays["g"], data, gravity=None, friction=friction, largest_sd=largest_sd,
+        loaded, arrays["q"], arrays.get("M"), arrays["g"], data, gravity=None, friction=friction,
         processing=settings.processing(),
     )  # fmt: skip
     screen, estimate = console(), result.estimate
@@ -317,11 +316,13 @@ def reverse_engineer(
         rest = "the recording determines the rest" if recording else "only what gravity depends on is determined"
         typer.echo(f"note: no mass matrices 'M': {rest}", err=True)
     screen.print(
-        f"{estimate.rank} coefficients, {int(estimate.reliable(largest_sd).sum())} reliable; condition number "
-        f"{estimate.condition_number:.4g}, relative error {estimate.relative_error:.4g} %",
+        f"{estimate.rank} coefficients; condition number {estimate.condition_number:.4g}, relative error "
+        f"{estimate.relative_error:.4g} %",
         highlight=False,
     )
-    reports = [report_of(result.solution)]
+    for finding in result.findings:
+        typer.echo(f"WRONG: {finding.text}", err=True)
+    reports = [report_of(result)]
     if result.validation is not None:
         reports.append(report_of(result.validation, joints=[joint.name for joint in loaded.joints]))
     for report in reports:

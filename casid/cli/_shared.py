@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from casid._annexes import commands, loaded
 from casid.errors import CasidError, CasidWarning
 
 if TYPE_CHECKING:
@@ -122,6 +123,25 @@ def outlast_readers() -> None:
 
 class Group(TyperGroup):
     """Group of commands: a `CasidError` is one message and exit code 1, a `CasidWarning` one line on stderr."""
+
+    _listed = False
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """The list of commands, without importing those of annexes."""
+        self._listed = True
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self._listed = False
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """A command by name; that of an annex is imported."""
+        annexed = None if self._listed else commands().get(cmd_name)
+        if annexed is None:
+            return super().get_command(ctx, cmd_name)
+        alone = typer.Typer(add_completion=False)
+        alone.command(cmd_name)(loaded(annexed.function))
+        return typer.main.get_command(alone)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; folders that it made and left empty are removed."""
@@ -230,11 +250,10 @@ def announce_conversion(written: Written) -> None:
 
 
 def present(report: Report, folder: Path | None = None) -> list[Path]:
-    """Print the tables of a report; write its files to a folder, if one is given, and print their names."""
-    screen = console()
+    """Write the files of a report to a folder, if one is given; then print its tables, and their names."""
+    screen, written = console(), [] if folder is None else report.write(folder)
     for table in report.tables():
         screen.print(table)
-    written = [] if folder is None else report.write(folder)
     if folder is not None:
         announce_written(folder, written)
     return written

@@ -14,9 +14,9 @@ from casid.errors import DatasetError
 from casid.files._words import assignments, comma_numbers
 
 if TYPE_CHECKING:
-    from casid.control._controller import Controller
+    from casid.control import Controller
     from casid.description import Robot
-    from casid.motion._references import Follow, Sine
+    from casid.motion import Follow, Sine
     from casid.simulation import Plant
     from casid.simulation.integrators._integrator import Integrator
 
@@ -33,8 +33,7 @@ class Reference(o.OptionGroup):
 
     def followed(self, robot: Robot) -> Follow | Sine:
         """The reference of a robot."""
-        from casid.motion._references import Follow, Sine
-        from casid.motion._trajectory import read_trajectory
+        from casid.motion import Follow, Sine, read_trajectory
 
         if self.trajectory is not None:
             return Follow(read_trajectory(self.trajectory))

@@ -1,4 +1,4 @@
-"""Searches where joints have play: contacts as springs first, derivatives of soft contacts, shaken starts."""
+"""Searches where joints have play: derivatives of soft contacts, shaken starts."""
 
 from __future__ import annotations
 
@@ -13,15 +13,11 @@ from scipy.stats import chi2
 from casid.codegen import evaluate_batch
 from casid.drives._rollout import DRIVE
 from casid.drives._runs import FreeRuns, Point
-from casid.drives._search import MISFIT, Normal, Search
+from casid.drives._search import CONVERGED, MISFIT, Normal, Search
 from casid.drives._servo import KINDS, QUANTITIES
 
 Array = NDArray[np.float64]
 
-#: Stages of a search: the stiffness of contacts as multiples of what the drive's law and inertia have.
-_CONTACTS = (0.6, 2.5, 10.0, 40.0, 160.0)
-#: Iterations in each of them; errors count quadratically there: a robust loss gives up motions that contacts missed.
-_STAGE, _QUADRATIC = 6, 1e6
 #: Stiffnesses of the contacts whose derivatives lead on where the errors are those of hard contacts; iterations.
 _SOFT, _DESCENT = (160.0, 640.0), 5
 #: Most shaken starts, and how far they are drawn, in standard deviations of the parameters; they end after so many in
@@ -29,8 +25,6 @@ _SOFT, _DESCENT = (160.0, 640.0), 5
 _SHAKES, _SHAKEN, _IDLE, _GAIN = 40, 6.0, 6, 1.0
 #: One of so many minima counts as being as good as the best at least.
 _QUARTER = 4
-#: A decrease of the cost, which is that of independent errors of variance 1, that is not worth a step.
-_ENOUGH = 0.05
 
 
 def held_stiffness(runs: FreeRuns, theta: Array) -> Array:
@@ -44,39 +38,22 @@ def has_play(runs: FreeRuns, theta: Array) -> bool:
     return bool((runs.table(theta)[:, KINDS.index("gap")] > 0.0).any())
 
 
-def _compliant(search: Search, theta: Array, part: float) -> Search:
-    """The search with contacts of rigid joints made springs, damped critically with the drive's inertia."""
-    runs = copy(search.runs)
-    runs.known, table, held = runs.known.copy(), runs.table(theta), part * held_stiffness(runs, theta)
-    k, d = KINDS.index("kj"), KINDS.index("dj")
-    rigid = table[:, k] > QUANTITIES["stiffness"].upper
-    runs.known[rigid, k] = held[rigid]
-    runs.known[rigid, d] = 2.0 * np.sqrt(held * table[:, 2])[rigid]
-    return replace(search, runs=runs, history=[], budget=np.inf)
-
-
 def softened(search: Search, point: Point, part: float = _SOFT[0]) -> Normal:
     """Normal equations of the errors of hard contacts and the derivatives of soft ones.
 
     The error of a free run with contacts is rough in the parameters: its derivative holds over a small part of an
-    interval only, and tells more than there is. That of softer contacts is its trend.
+    interval only. Contacts that are springs, damped critically with the drive's inertia, have the trend.
     """
-    made = _compliant(search, point.theta, part).normal(point, search.runs.simulate(point))
+    runs, theta = copy(search.runs), point.theta
+    table, held = runs.table(theta), part * held_stiffness(runs, theta)
+    k, d = KINDS.index("kj"), KINDS.index("dj")
+    rigid = table[:, k] > QUANTITIES["stiffness"].upper
+    runs.known = runs.known.copy()
+    runs.known[rigid, k], runs.known[rigid, d] = held[rigid], 2.0 * np.sqrt(held * table[:, 2])[rigid]
+    soft = replace(search, runs=runs, history=[], budget=np.inf)
+    made = soft.normal(point, search.runs.simulate(point))
     search.runs.rollouts += search.runs.cost
     return made
-
-
-def staged(search: Search, point: Point) -> Point:
-    """Start of a search with play: that of contacts which are springs first, stiffer from stage to stage.
-
-    Contact without rebound makes the errors a rough function of the parameters, in which Gauss-Newton stops early; a
-    soft contact smooths it (continuation; Allgower and Georg 1990).
-    """
-    for part in _CONTACTS:
-        soft = replace(_compliant(search, point.theta, part), threshold=_QUADRATIC)
-        point, _ = soft.run(restarted(soft, point), _STAGE)
-        search.runs.rollouts = soft.runs.rollouts
-    return restarted(search, point)
 
 
 def restarted(search: Search, point: Point) -> Point:
@@ -112,7 +89,7 @@ def _led(search: Search, point: Point) -> tuple[Point, float]:
             normal, lower = softened(search, point, part), False
             for _ in range(6):
                 candidate, expected = search.step(normal, point, damping)
-                if expected < _ENOUGH:
+                if expected < CONVERGED:
                     break
                 cost = search.value(candidate)
                 if lower := cost < value:
@@ -194,13 +171,3 @@ def shaken(search: Search, point: Point) -> tuple[Point, Array]:
     away = [theta - best.theta for theta, cost in found if cost <= least]
     search.rescale(best)
     return best, np.asarray(np.mean([np.outer(x, x) for x in away], axis=0))
-
-
-def searched(search: Search, start: Point, play: bool, iterations: int) -> tuple[Search, Point, Normal]:
-    """The search with a term, directly, and with play by stages too where that leaves a misfit; the better one."""
-    point, normal = search.run(start, iterations)
-    if not play or normal.rms <= MISFIT * float(np.sqrt(np.mean(search.runs.noise**2))):
-        return search, point, normal
-    again = replace(search, history=[], budget=np.inf)
-    other, there = again.run(staged(again, start), iterations)
-    return (again, other, there) if there.rms < normal.rms else (search, point, normal)

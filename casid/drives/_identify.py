@@ -15,14 +15,13 @@ from casid.display import Displayed
 from casid.drives._choice import TERMS, folds_of, friction_sizes, held_out, usual_terms, with_terms
 from casid.drives._contacts import has_play, shaken, softened
 from casid.drives._profile import Profile, Profiles
-from casid.drives._readings import further, with_remedy
 from casid.drives._recording import CommandRecording
 from casid.drives._runs import FreeRuns, Parameter, Point
 from casid.drives._search import Normal, Search
 from casid.drives._servo import QUANTITIES, Servo, Unknown
 from casid.drives._start import ConvexStart, convex_start
 from casid.drives._statistics import Estimate, estimates, gain_ratios
-from casid.drives._verdict import CommandFinding, check_recordings, judge
+from casid.drives._verdict import CommandFinding, check_recordings, further, judge, with_remedy
 from casid.errors import DatasetError
 from casid.files._words import listed, near, shown
 
@@ -184,7 +183,7 @@ class CommandIdentification(Displayed):
     def error_of(self, recordings: Sequence[CommandRecording]) -> float:
         """Free-run error of recordings, root mean square over samples and joints [rad or m]."""
         runs = self.runs.of(recordings)
-        return float(np.sqrt(np.mean(runs.errors(runs.point(self.theta)) ** 2)))
+        return runs.error(runs.point(self.theta))
 
     def plot_free_runs(self, recording: int | CommandRecording = 0) -> tuple[Axes, ...]:
         """Commands, encoders and free runs of a recording: one of `recordings` by its number, or another."""
@@ -311,7 +310,7 @@ def _fitted(
         candidates.append((convex[0], np.clip(theta, lower, upper)))
     points = [runs.point(theta) for _, theta in candidates]
     shown = [runs.simulate(point) for point in points]
-    reached = [float(np.sqrt(np.mean(runs.errors(*one) ** 2))) for one in zip(points, shown, strict=True)]
+    reached = [runs.error(*one) for one in zip(points, shown, strict=True)]
     order = list(np.argsort(reached))
     base = convex[int(np.argmin(reached[: len(convex)]))]
     runs.parameters, weak = _weakly(runs, base)

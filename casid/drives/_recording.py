@@ -190,7 +190,7 @@ def has_commands_only(path: str | Path) -> bool | None:
     """Whether a recording is to be identified from its commands: its TOML describes a servo, or it has no torques.
 
     None: a file without a TOML whose columns are not understood; its layout is looked for, see
-    `casid.measurement.importing`.
+    `casid.measurement.propose`.
 
     Raises
     ------
@@ -313,7 +313,7 @@ def _check_unit(robot: Robot, q: Array, where: str) -> None:
 def _table(path: Path, options: Mapping[str, Any]) -> Columns:
     """Columns of a file as its TOML describes it."""
     layout = TextLayout.of(options["text"], path.name) if "text" in options else None
-    return read_columns(path, options.get("topic"), layout)
+    return read_columns(path, options.get("topic"), layout).gathered(path.name)
 
 
 def _extra(table: Columns, name: str | list[str], where: str, key: str) -> Array:

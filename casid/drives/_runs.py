@@ -317,6 +317,10 @@ class FreeRuns:
         stacked = np.concatenate([p.measured - q for p, q in zip(self.pieces, runs, strict=True)])
         return np.asarray(np.sqrt(np.mean(stacked**2, axis=0)))
 
+    def error(self, point: Point, shown: Sequence[Array] | None = None) -> float:
+        """The same over all joints."""
+        return float(np.sqrt(np.mean(self.errors(point, shown) ** 2)))
+
     def linearised(
         self, point: Point, use: Callable[[int, Branch, list[int], Array, Array, Array], T]
     ) -> list[list[T]]:

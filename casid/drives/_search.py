@@ -15,7 +15,7 @@ from casid.drives._runs import FreeRuns, Point
 Array = NDArray[np.float64]
 
 #: Expected decrease of the cost, which is that of independent errors of variance 1, below which the search has ended.
-_CONVERGED = 0.05
+CONVERGED = 0.05
 #: A model misses what encoders show where its errors are beyond so many deviations of their noise.
 MISFIT = 2.0
 
@@ -274,7 +274,7 @@ class Search:
         normal, damping = self.normal(point, shown), 1e-6
         for _ in range(attempts):
             candidate, expected = self.step(normal, point, damping)
-            if expected < _CONVERGED:
+            if expected < CONVERGED:
                 break
             shown = fine.simulate(candidate)
             if self.value(candidate, shown) < normal.cost:

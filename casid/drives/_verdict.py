@@ -1,4 +1,4 @@
-"""Findings about recordings of commands and encoders, each with its evidence and the remedy that was tried."""
+"""Findings about recordings of commands and their fit, each with its evidence and the remedy that was tried."""
 
 from __future__ import annotations
 
@@ -10,16 +10,32 @@ from numpy.typing import NDArray
 
 from casid.drives._recording import CommandRecording
 from casid.drives._runs import FreeRuns, Point
+from casid.drives._search import MISFIT, Search
+from casid.drives._servo import FREE, Servo, Unknown
+from casid.drives._start import convex_start
 from casid.errors import DatasetError
 
 Array = NDArray[np.float64]
 
 #: A joint that moves less than so many steps of its encoder does not move.
 _STEPS = 8.0
-#: Share of the error below which another reading is better.
-_BETTER = 0.8
 #: Command offset beyond which the zero is in doubt [rad].
 _ZERO = 0.1
+#: A time step longer than so many periods is a lost cycle.
+_LOST = 1.5
+#: Share of lost cycles that is named.
+_SHARE = 0.002
+#: Windows in which commands or joints stand [s].
+_WINDOW = 0.5
+#: The free runs explain a motion under a standing command if their error changes by less than this share of it; it is
+#: no more than their usual misfit if that changes by less than so many times what it changes by in most windows.
+_EXPLAINED, _USUAL = 0.5, 3.0
+#: Ratio of errors below which another reading is named, and below which the result as it stands is wrong.
+_BETTER, _WRONG = 0.75, 0.5
+#: Readings as good as the best, to this ratio, are taken in their order: the plainer one.
+_EQUAL = 1.1
+#: Length of the pieces that readings are tried on [s].
+_TRIAL = 30.0
 
 
 @dataclass(frozen=True)
@@ -162,7 +178,189 @@ def _stalls(runs: FreeRuns, errors: Sequence[Array], spread: Array, names: Seque
     ]  # fmt: skip
 
 
-def tried(finding: CommandFinding, before: float, after: float) -> CommandFinding:
-    """The finding with what its remedy did to the free-run error [rad]."""
-    return replace(finding, remedy=f"{finding.remedy}; tried: {1e3 * before:.3g} -> {1e3 * after:.3g} mrad",
-                   wrong=after < _BETTER * before)  # fmt: skip
+def further(runs: FreeRuns, point: Point, names: Sequence[str], trials: bool = True) -> list[CommandFinding]:
+    """Findings about clocks, commands, mounts, and, where trials are asked for, what explains a misfit better."""
+    recordings = list(dict.fromkeys(piece.recording for piece in runs.pieces))
+    simulated = runs.simulate(point)
+    errors = [piece.measured - q for piece, q in zip(runs.pieces, simulated, strict=True)]
+    found = []
+    for data in recordings:
+        missed = np.full(np.shape(data.q), np.nan)
+        for piece, error in zip(runs.pieces, errors, strict=True):
+            if piece.recording is data:
+                missed[piece.rows] = error
+        found += [*_lost_cycles(data), *_missing_commands(data, missed, names)]
+    found += _slips(runs, errors, names)
+    if trials and not found:
+        found += _tried_readings(runs, point, errors, names)
+    return found
+
+
+def _lost_cycles(data: CommandRecording) -> list[CommandFinding]:
+    steps = np.diff(data.t) / data.period
+    lost = steps > _LOST
+    if lost.mean() < _SHARE:
+        return []
+    text = f"{data.name}: {int(lost.sum())} steps of the clock miss {int(np.rint(steps[lost] - 1).sum())} cycles"
+    return [
+        CommandFinding("lost cycles", "", text, "commands are held over them; longer ones split the recording", False)
+    ]
+
+
+def _missing_commands(data: CommandRecording, missed: Array, names: Sequence[str]) -> list[CommandFinding]:
+    """Stretches in which a joint moves on although its command has stood for two windows, and the model does not.
+
+    ``missed`` (N, n) are the errors of the free runs, NaN outside of them: a slow or ringing joint moves on, too.
+    """
+    if data.torque is not None:
+        return []
+    width = max(3, round(_WINDOW / data.period))
+    count = len(data) // width
+    windows = (np.asarray(x)[: count * width].reshape(count, width, -1) for x in (data.q, data.q_des, missed))
+    moved, asked, left = (np.ptp(x, axis=1) for x in windows)
+    typical = np.median(moved, axis=0)
+    known = [x[np.isfinite(x)] for x in left.T]
+    usual = np.array([np.median(x) if x.size else 0.0 for x in known])
+    made = []
+    still = asked == 0
+    still[1:] &= still[:-1]
+    still[0] = False
+    found = still & (moved > 0.3 * typical) & (moved > 0.02) & ~(left < _EXPLAINED * moved)
+    for k in np.flatnonzero((found & ~(left < _USUAL * usual)).sum(axis=0) >= 2).tolist():
+        rows = found[:, k]
+        text = (f"{data.name}: the joint moves by up to {moved[rows, k].max():.2g} rad while its command stands, for "
+                f"{_WINDOW * rows.sum():.1f} s")  # fmt: skip
+        made.append(CommandFinding("missing commands", names[k], text, "leave the stretch out (between)", True))
+    return made
+
+
+def _slips(runs: FreeRuns, errors: Sequence[Array], names: Sequence[str]) -> list[CommandFinding]:
+    """A lasting jump of a joint's error: the encoder or the horn moved on its shaft."""
+    made, before = [], 0
+    for data in dict.fromkeys(piece.recording for piece in runs.pieces):
+        mine = [e for piece, e in zip(runs.pieces, errors, strict=True) if piece.recording is data]
+        width = max(3, round(1.0 / data.period))
+        blocks = np.concatenate(
+            [e[i : i + width].mean(axis=0)[None] for e in mine for i in range(0, len(e) - width + 1, width)]
+        )
+        before += len(blocks)
+        if len(blocks) < 8:
+            continue
+        for k in range(blocks.shape[1]):
+            jumps = [(abs(np.median(blocks[i:, k]) - np.median(blocks[:i, k])), i) for i in range(3, len(blocks) - 2)]
+            jump, place = max(jumps)
+            parts = blocks[:place, k], blocks[place:, k]
+            scatter = max(1.4826 * np.median(np.abs(part - np.median(part))) for part in parts)
+            if jump > max(8.0 * scatter, 20.0 * runs.noise[k], 0.01):
+                seconds = place * width * data.period
+                text = f"{data.name}: after {seconds:.0f} s the joint stands {jump:.3f} rad off for good"
+                remedy = "a slipped mount or a lost zero: identify the parts before and after it apart (between)"
+                made.append(CommandFinding("slip", names[k], text, remedy, True))
+    return made
+
+
+def _tried_readings(
+    runs: FreeRuns, point: Point, errors: Sequence[Array], names: Sequence[str]
+) -> list[CommandFinding]:
+    """Which of: another gain, a saturated servo, another mass of a body, explains a misfit; each is fitted."""
+    rms = np.sqrt(np.mean(np.concatenate(errors) ** 2, axis=0)) / runs.noise
+    if rms.max() < MISFIT:
+        return []
+    part = runs.thinned(_TRIAL)
+    known = {(p.attribute, p.joint): float(v) for p, v in zip(runs.parameters, point.theta, strict=True)}
+    base, _ = _fitted(part, part.servo, runs, known)
+    worst = int(rms.argmax())
+    results = [(*_fitted(part, servo, runs, known), kind, text) for kind, text, servo in _readings(runs, point)]
+    if not results or min(one[0] for one in results) >= _BETTER * base:
+        return []
+    least = min(one[0] for one in results)
+    error, reached, kind, text = next(one for one in results if one[0] <= _EQUAL * least)
+    base = min(base, _fitted(part, part.servo, runs, {**known, **reached})[0])  # a better start is no better reading
+    if error >= _BETTER * base:
+        return []
+    remedy = f"tried: {1e3 * base:.3g} -> {1e3 * error:.3g} mrad"
+    joint = names[worst]
+    return [CommandFinding(kind, joint, text, remedy, error < _WRONG * base)]
+
+
+def _readings(runs: FreeRuns, point: Point) -> list[tuple[str, str, Servo]]:
+    """Other descriptions of the servos: kind of finding, its text, the servo."""
+    n, servo = runs.robot.n, runs.servo
+    made = []
+    kp = servo.of("kp", n)
+    given = [not isinstance(value, Unknown) or np.isfinite(value.sd) for value in kp]
+    if any(given) and not any(value == 0.0 for value in kp if not isinstance(value, Unknown)):
+        made.append(("gain", "another gain than the given one explains the motion better: kp = 'free'",
+                     replace(servo, kp=FREE)))  # fmt: skip
+    limit = servo.of("limit", n)
+    if not any(isinstance(value, Unknown) for value in limit):
+        table = runs.table(point.theta)
+        simulated = runs.simulate(point)
+        pull = np.max([np.abs(p.recording.q_des[p.rows] - q).max(axis=0) for p, q in
+                       zip(runs.pieces, simulated, strict=True)], axis=0)  # fmt: skip
+        tops = [min(float(top), float(given)) if not isinstance(given, Unknown) else float(top)
+                for top, given in zip(0.7 * table[:, 0] * pull, limit, strict=True)]  # fmt: skip
+        made.append(("saturation", "a limited torque explains the motion better: limit = 'free'",
+                     replace(servo, limit=[Unknown(max(top, 2e-3)) for top in tops])))  # fmt: skip
+    if servo.links == "nominal":
+        made.append(("load", "heavier or lighter bodies explain the motion better: links = 'scaled'; a load is missing",
+                     replace(servo, links="scaled", scale=Unknown(1.0, 0.5, 0.1, 10.0))))  # fmt: skip
+    return made
+
+
+def _fitted(
+    part: FreeRuns, servo: Servo, runs: FreeRuns, known: dict[tuple[str, int], float]
+) -> tuple[float, dict[tuple[str, int], float]]:
+    """Free-run error after a few iterations from known values [rad], and the values reached, by attribute and joint."""
+    recordings = list(dict.fromkeys(piece.recording for piece in part.pieces))
+    made = FreeRuns(part.robot, servo, recordings, part.step, part.longest, part.threads)
+    made.branches = part.branches
+    kept = {(piece.recording, piece.rows.start) for piece in part.pieces}
+    made.pieces = [piece for piece in made.pieces if (piece.recording, piece.rows.start) in kept]
+    held = {(p.attribute, p.joint): p for p in runs.parameters}
+    made.parameters = tuple(
+        held[p.attribute, p.joint] if (p.attribute, p.joint) in held else p for p in made.parameters
+    )
+    start = [_start(p.attribute, p.joint, p.unknown, known, runs) for p in made.parameters]
+    low, high = (np.array([getattr(p, side) for p in made.parameters]) for side in ("lower", "upper"))
+    search = Search(made, 8, budget=1e9)
+    point, normal = search.run(made.point(np.clip(np.array(start), low, high)))
+    runs.rollouts += made.rollouts * made.seconds / runs.seconds
+    return normal.rms, {(p.attribute, p.joint): float(v) for p, v in zip(made.parameters, point.theta, strict=True)}
+
+
+def _start(attribute: str, joint: int, unknown: Unknown, known: dict[tuple[str, int], float], runs: FreeRuns) -> float:
+    """First value of an unknown: as fitted, as given, or a prior's."""
+    if (attribute, joint) in known:
+        return known[attribute, joint]
+    if unknown.value is not None:
+        return unknown.value
+    given = runs.servo.of(attribute, runs.robot.n)[max(joint, 0)]
+    if isinstance(given, Unknown):
+        return given.value if given.value is not None else 1.0
+    return given
+
+
+def with_remedy(
+    finding: CommandFinding, runs: FreeRuns, names: Sequence[str], cutoff: float, before: float
+) -> CommandFinding:
+    """A finding whose remedy was tried from a convex start: columns exchanged, or a command reversed.
+
+    Parameters
+    ----------
+    before
+        Free-run error without the remedy [rad].
+    """
+    if finding.kind not in ("sign", "joint order"):
+        return finding
+    joints = [names.index(name) for name in finding.joint.split(", ")]
+    changed = []
+    for data in runs.recordings:
+        u = np.array(data.q_des)
+        u[:, joints] = -u[:, joints] if finding.kind == "sign" else u[:, joints[::-1]]
+        changed.append(replace(data, q_des=u))
+    again = FreeRuns(runs.robot, runs.servo, changed, runs.step, runs.longest, runs.threads)
+    again.branches = runs.branches
+    after = again.error(again.point(convex_start(again, cutoff).theta))
+    remedy = f"{finding.remedy}; tried: {1e3 * before:.3g} -> {1e3 * after:.3g} mrad"
+    return replace(finding, remedy=remedy, wrong=after < _BETTER * before)

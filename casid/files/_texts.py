@@ -164,6 +164,11 @@ def json_bytes(record: Mapping[str, Any], indent: int | None = 2) -> bytes:
     return json.dumps(plain(record, ""), indent=indent, ensure_ascii=False, allow_nan=False).encode() + b"\n"
 
 
+def open_end(value: float) -> float | None:
+    """A quantity that may be open, for a record: null where it is infinite; NaN stays and is refused by `plain`."""
+    return None if np.isinf(value) else float(value)
+
+
 def plain(value: Any, where: str) -> Any:
     """Plain Python in place of numpy, mappings and tuples; refuses numbers that are not finite."""
     if isinstance(value, Mapping):

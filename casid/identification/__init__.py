@@ -24,4 +24,5 @@ from casid.identification._comparison import Comparison as Comparison
 
 # Links from the model of a controller, friction of known links
 from casid.identification._reverse_engineering import reverse_engineered as reverse_engineered
+from casid.identification._reverse_engineering import ReverseEngineering as ReverseEngineering
 from casid.identification._reverse_engineering import refit_friction as refit_friction

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.description import Robot
-from casid.description._joint_parameters import symbol_and_joint
+from casid.description.joint_parameters import symbol_and_joint
 from casid.dynamics import Model
 from casid.dynamics.terms._catalogue import friction_model
 from casid.dynamics.terms._friction import Friction

@@ -17,8 +17,8 @@ from casid.display import Displayed
 from casid.dynamics import Model
 from casid.dynamics.terms._friction import Friction
 from casid.errors import DatasetError, RobotError
-from casid.files._texts import finite_number, read_json
-from casid.identification._bounds import MassInterval, mass_intervals
+from casid.files._texts import finite_number, open_end, read_json
+from casid.identification._bounds import PriorRange, prior_ranges
 from casid.identification._feasible_fit import Determined, FeasibleFit, determined
 from casid.identification._prediction import HeldOut, Prediction, predict
 from casid.identification._share import SharePath
@@ -98,15 +98,15 @@ class Identification(ParameterResult, Displayed):
         return determined(self.unconstrained, self.feasible.values)
 
     @property
-    def mass_intervals(self) -> tuple[MassInterval, ...]:
-        """Where the mass of all links, then that of each, lies with 95 %: `casid.identification._bounds`."""
+    def mass_ranges(self) -> tuple[PriorRange, ...]:
+        """Prior range of the mass of all links, then of each: `casid.identification._bounds`."""
         choice, masses = self.feasible.believable, self.standard_parameters[9::10].tolist()
-        return mass_intervals(self.model.robot, masses, self.intervals, None if choice is None else choice.bodies)
+        return prior_ranges(self.model.robot, masses, self.intervals, None if choice is None else choice.bodies)
 
     @property
-    def total_mass_interval(self) -> tuple[float, float]:
-        """Where the mass of all links lies with 95 % [kg]."""
-        whole = self.mass_intervals[0]
+    def total_mass_range(self) -> tuple[float, float]:
+        """Ends of the prior range of the mass of all links [kg]."""
+        whole = self.mass_ranges[0]
         return whole.low, whole.high
 
     def predict(self, dataset: Dataset) -> Prediction:
@@ -137,10 +137,10 @@ class Identification(ParameterResult, Displayed):
             **self._model_record(),
             "status": solution.status,
             "certified": solution.certified,
-            "gap": solution.gap,
-            "residual_ratio": feasible.residual_ratio,
+            "gap": open_end(solution.gap),
+            "residual_ratio": open_end(feasible.residual_ratio),
             "rank": fit.rank,
-            "condition_number": fit.condition_number,
+            "condition_number": open_end(fit.condition_number),
             "relative_error": {"unconstrained": fit.relative_error, "feasible": feasible.relative_error},
             "joints": self._joint_records(),
             "base_parameters": self._base_records(),
@@ -149,15 +149,21 @@ class Identification(ParameterResult, Displayed):
             "active_bounds": [bound.text for bound in feasible.active],
             "believable": self._choice(),
             "share": None if self.share is None else self.share.record(),
-            "masses": {e.name: [e.value, _finite(e.low), _finite(e.high)] for e in self.mass_intervals},
+            "masses": {e.name: [e.value, open_end(e.low), open_end(e.high)] for e in self.mass_ranges},
             "springs": [dataclasses.asdict(spring) for spring in self.springs],
             "determined": [
-                {"name": e.name, "value": e.value, "low": _finite(e.low), "high": _finite(e.high), "by_data": e.by_data}
+                {
+                    "name": e.name,
+                    "value": e.value,
+                    "low": open_end(e.low),
+                    "high": open_end(e.high),
+                    "by_data": e.by_data,
+                }
                 for e in self.determined
             ],
             "intervals": None
             if self.intervals is None
-            else {e.name: [_finite(e.low), _finite(e.high)] for e in self.intervals.entries},
+            else {e.name: [open_end(e.low), open_end(e.high)] for e in self.intervals.entries},
             "held_out": None if self.held_out is None else self.held_out.record(),
             "processing": processing_record(self.processing),
             "recordings": list(fit.data.datasets),
@@ -199,7 +205,7 @@ class Identification(ParameterResult, Displayed):
                 "name": name,
                 "expression": expression,
                 "unconstrained": float(fit.beta[k]),
-                "sd": _finite(fit.sd[k]),
+                "sd": open_end(fit.sd[k]),
                 "feasible": float(feasible.beta[k]),
                 "torque_per_unit": float(sizes[:, k].max()),
                 "joint": joints[int(sizes[:, k].argmax())],
@@ -212,10 +218,10 @@ class Identification(ParameterResult, Displayed):
         if choice is None:
             return None
         return {
-            "share": choice.share,
+            "share": open_end(choice.share),
             "divergence": choice.divergence,
-            "lower_bound": choice.choice.lower_bound,
-            "gap": choice.gap,
+            "lower_bound": open_end(choice.choice.lower_bound),
+            "gap": open_end(choice.gap),
             "certified": choice.certified,
             "scale": choice.scale,
             "bodies": dict(zip((k.name for k in self.model.robot.links), choice.bodies.origins, strict=True)),
@@ -231,10 +237,6 @@ class Identification(ParameterResult, Displayed):
             f"{'certified' if feasible.certified else 'not certified'}"
             f"{'' if self.verdict is None or self.verdict.right else '; WRONG: see verdict'})"
         )
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
 
 
 def model_record(model: Model) -> dict[str, Any]:

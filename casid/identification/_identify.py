@@ -32,8 +32,7 @@ from casid.identification._springs import COUNTERBALANCE, SPRING, FoundSpring, s
 from casid.identification.diagnosis._delay import proven_delay, taken_out, without_delay
 from casid.identification.diagnosis._findings import Finding
 from casid.identification.diagnosis._verdict import Verdict, judge
-from casid.measurement import Dataset, Processing, check_against, prepare
-from casid.measurement.importing._log import read_log
+from casid.measurement import Dataset, Processing, check_against, prepare, read_log
 from casid.regression import CompressedData, Fit
 from casid.regression._cutoff_choice import processing_of_each
 from casid.regression._fit import unexcited_reasons

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.dynamics import Model
 from casid.errors import CasidError, DatasetError
+from casid.files._texts import open_end
 from casid.inertia import Parameters
 from casid.measurement import Dataset
 from casid.regression import CompressedData, Fit
@@ -148,7 +149,10 @@ class HeldOut:
             "stretches": self.stretches,
             **{
                 part: {
-                    kind: {"total": e.total, "joints": [None if np.isnan(v) else float(v) for v in e.joints]}
+                    kind: {
+                        "total": open_end(e.total),
+                        "joints": [None if np.isnan(v) else open_end(v) for v in e.joints],
+                    }
                     for kind, e in errors.items()
                 }
                 for part, errors in (("training", self.training), ("held_out", self.tested))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -13,15 +15,19 @@ from casid.description import Robot
 from casid.dynamics import Model
 from casid.dynamics.terms._friction import Friction, JointFriction
 from casid.dynamics.terms._laws import FrictionLaw
-from casid.errors import DatasetError
+from casid.errors import DatasetError, SolveError
+from casid.evidence import CONFIDENCE, compared
+from casid.files._texts import open_end
 from casid.identification._identification import model_record, processing_record
 from casid.identification._prediction import Prediction, predict
+from casid.identification._shaped_bodies import suggested_bodies
+from casid.identification.diagnosis._findings import Finding
 from casid.inertia import Parameters
 from casid.measurement import Dataset, Processing, check_angles, prepare
-from casid.regression import reverse_engineer
-from casid.regression._reverse_engineering import Estimate, reverse_engineer_with_torques
+from casid.regression._reverse_engineering import Estimate, Numbers, reverse_engineer_with_torques
 from casid.regression.friction._shape_fits import fit_friction
-from casid.retrieval._objectives import Coefficients, base_parameter_error
+from casid.retrieval import Coefficients
+from casid.retrieval._objectives import LeastSquares, chi_square
 from casid.retrieval._problem import Problem
 from casid.retrieval._problem_files import ConstraintBuilder
 from casid.retrieval._result import ParameterResult
@@ -29,6 +35,8 @@ from casid.retrieval._solution import Solution
 from casid.retrieval._variables import link_variables
 from casid.retrieval.constraints._bounds import sensible_bounds
 from casid.retrieval.methods._solve import solve
+from casid.retrieval.plausible._bodies import PlausibleBodies
+from casid.retrieval.plausible._choice import EXACT, FEASIBLE, Believable, believable_path, polished
 
 Array = NDArray[np.float64]
 
@@ -98,10 +106,6 @@ def refit_friction(
     return Refitted(made, np.array([values[name] for name in made.parameter_names]), laws)
 
 
-#: Coefficients with a larger standard deviation are left out of the retrieval [%] (Gaz et al. 2019, Sec. VI).
-LARGEST_SD = 30.0
-
-
 @dataclass(frozen=True, eq=False)
 class ReverseEngineering(ParameterResult):
     """Coefficients, feasible links and friction from the numbers of a controller's model.
@@ -109,9 +113,13 @@ class ReverseEngineering(ParameterResult):
     Attributes
     ----------
     estimate : Estimate
-        Base parameters with standard deviations: pi_RE.
+        Base parameters with their covariance: pi_RE.
     solution : Solution
-        Feasible links nearest to the reliable ones, certified.
+        Feasible links nearest to them in the metric of the covariance.
+    choice : Believable or None
+        The most plausible links of all within one standard deviation of these; None with findings.
+    findings : tuple of Finding
+        What contradicts the numbers; none: nothing.
     model : Model
         Links, and friction where a recording was given.
     values : ndarray, shape (N,)
@@ -128,6 +136,8 @@ class ReverseEngineering(ParameterResult):
 
     estimate: Estimate
     solution: Solution
+    choice: Believable | None
+    findings: tuple[Finding, ...]
     model: Model
     values: Array
     friction: Friction | None = None
@@ -140,14 +150,22 @@ class ReverseEngineering(ParameterResult):
         """All parameters by name."""
         return self.model.named(self.values)
 
+    @property
+    def certified(self) -> bool:
+        """Nothing contradicts the numbers, the best fit is proven, and the links obey every constraint."""
+        obeyed = self.choice is None or self.choice.max_violation <= FEASIBLE
+        return self.solution.certified and obeyed and not self.findings
+
     def record(self) -> dict[str, Any]:
         """Plain numbers and text; `casid.identification.load_model` reads the model back."""
         return {
             **model_record(self.model),
             "parameters": self.parameters.to_dict(),
             "processing": processing_record(self.processing),
+            "certified": self.certified,
+            "findings": [finding.record() for finding in self.findings],
             "coefficients": {
-                name: {"value": float(value), "sd_percent": float(sd) if np.isfinite(sd) else None}
+                name: {"value": float(value), "sd_percent": open_end(sd)}
                 for name, value, sd in zip(
                     self.estimate.base.expressions, self.estimate.values, self.estimate.relative_sd, strict=True
                 )
@@ -170,10 +188,14 @@ def reverse_engineered(
     gravity: ArrayLike | None = None,
     friction: str = "sigmoid",
     constraints: ConstraintBuilder | None = sensible_bounds,
-    largest_sd: float = LARGEST_SD,
     processing: Processing | bool | None = None,
 ) -> ReverseEngineering:
     """From a controller's mass matrices and gravity torques to a robot's feasible links, and its friction.
+
+    The coefficients follow by least squares in which every entry of M and g counts by its own error
+    (`casid.regression._reverse_engineering.Numbers.weighted`). None is left out: with their covariance C the feasible
+    links x minimise ``|| C^-1/2 (K x - beta) ||^2``, so that uncertain ones count little. Of all links within one of
+    that minimum, which moves no quantity by more than one standard deviation, the most plausible are taken.
 
     Parameters
     ----------
@@ -191,47 +213,138 @@ def reverse_engineered(
         Law fitted to what the coefficients leave of the recording's torques.
     constraints
         Of the retrieval; default: the robot's bounds.
-    largest_sd
-        Coefficients with a larger standard deviation are left out [%]; without effect where the torques of the
-        recording take the place of the mass matrices, because coefficients left open would predict them badly.
 
     Raises
     ------
     DatasetError, SolveError
-        If the numbers cannot be used, none is reliable, or no feasible links exist.
+        If the numbers cannot be used, or no feasible links exist.
     """
     model = Model(robot, (), gravity)
+    given = Numbers.checked(model, q, mass_matrices, gravity_torques)
+    check_angles(given.q, robot, "q")
     data = None if recording is None else prepare(recording, processing)
-    measured = mass_matrices is None and data is not None
-    if measured and data is not None:
-        estimate = reverse_engineer_with_torques(model, q, gravity_torques, data)
+    if given.M is None and data is not None:
+        estimate = reverse_engineer_with_torques(model, given.q, given.g, data)
     else:
-        estimate = reverse_engineer(model, q, mass_matrices, gravity_torques)
-    check_angles(np.asarray(q, dtype=float), robot, "q")
-    reliable = estimate.reliable(np.inf if measured else largest_sd)
-    if not reliable.any():
-        raise DatasetError(f"no coefficient has a standard deviation of at most {largest_sd:g} %: take more poses")
-    solution = _nearest_links(robot, estimate, reliable, constraints)
-    links = solution.standard_parameters
+        estimate = given.weighted[0]
+    problem, solution = _nearest_links(robot, estimate, constraints)
+    bodies = suggested_bodies(robot)
+    if given.M is not None:
+        findings = _contradictions(given, solution, lambda other: _nearest_links(robot, other, constraints)[1])
+    else:
+        allowed = chi_square(estimate.rank, 1.0 - CONFIDENCE)
+        findings = _opposite(given, bodies) or _of_no_links(_missed(solution, estimate), allowed)
+    choice = None if findings else _most_plausible(problem, solution, _weighed(bodies, estimate))
+    if choice is None and not findings:
+        findings = (Finding("not the most plausible"),)
+    links = (choice or solution).standard_parameters
     if data is None:
-        return ReverseEngineering(estimate, solution, model, links)
+        return ReverseEngineering(estimate, solution, choice, findings, model, links)
     made = refit_friction(model, links, data, friction)
     validation, unfitted = predict(made.model, made.values, data), predict(model, links, data)
     return ReverseEngineering(
-        estimate, solution, made.model, made.values, made.friction, validation, unfitted, processing
+        estimate, solution, choice, findings, made.model, made.values, made.friction, validation, unfitted, processing
     )
 
 
-def _nearest_links(
-    robot: Robot, estimate: Estimate, reliable: NDArray[np.bool_], constraints: ConstraintBuilder | None
-) -> Solution:
-    """The certified feasible links whose coefficients are nearest to the reliable ones."""
+def _nearest_links(robot: Robot, estimate: Estimate, constraints: ConstraintBuilder | None) -> tuple[Problem, Solution]:
+    """The certified feasible links whose coefficients are nearest in the metric of their covariance."""
     variables = link_variables(robot)
+    rows, targets = estimate.information
     problem = Problem(
         f"{robot.name} reverse engineering",
         variables,
-        base_parameter_error(variables, estimate.base.K[reliable], estimate.values[reliable]),
+        LeastSquares(rows @ estimate.base.K, targets, estimate.squares),
         () if constraints is None else constraints(variables),
-        coefficients=Coefficients(estimate.base.K, estimate.values, estimate.sd, reliable, samples=estimate.samples),
+        coefficients=Coefficients(estimate.base.K, estimate.values, estimate.sd, samples=estimate.samples),
     )
-    return solve(problem)
+    return problem, polished(solve(problem))
+
+
+def _most_plausible(problem: Problem, solution: Solution, bodies: PlausibleBodies) -> Believable | None:
+    """The most plausible links within one standard deviation of the nearest ones; None: the search failed.
+
+    The path to them leads through larger tolerances, in decades from the number of coefficients.
+    """
+    best, decades = max(solution.total, 1e-12), int(np.ceil(np.log10(len(problem.objective.target))))
+    shares = [float(np.sqrt(1.0 + 10.0**k / best)) - 1.0 for k in range(decades + 1)]
+    try:
+        path = believable_path(problem, solution, shares, bodies)
+    except SolveError:
+        return None
+    wanted = max(1.0, EXACT * problem.objective.size)  # rounding in the proof
+    return path[-1] if path and path[-1].limit - solution.total <= 1.01 * wanted else None
+
+
+def _weighed(bodies: PlausibleBodies, estimate: Estimate) -> PlausibleBodies:
+    """Plausible bodies; those of unknown weight with the common factor that gives the coefficients best."""
+    made = estimate.base.K @ bodies.parameters
+    factor = float(made @ estimate.values / max(float(made @ made), 1e-300))
+    if not bodies.scaled.all() or not factor > 0:
+        return bodies
+    return bodies.weighing(factor * float(bodies.parameters[9::10].sum()))
+
+
+def _contradictions(given: Numbers, solution: Solution, nearest: Callable[[Estimate], Solution]) -> tuple[Finding, ...]:
+    """What contradicts a controller's numbers, as one finding: another reading of them, or that no links have them.
+
+    M and g are made of the same links: with g, a joint's direction or two joints' columns read wrongly they contradict
+    each other. Each reading is fitted; the poses' likelihoods are compared (`casid.evidence.compared`), which is
+    Vuong's test. Where no feasible links have the coefficients within their errors (chi-square), a reading that
+    explains the numbers no worse and whose coefficients links have is named.
+    """
+    missed, allowed = _missed(solution, given.weighted[0]), chi_square(given.base.rank, 1.0 - CONFIDENCE)
+    ordered = sorted(_readings(given), key=lambda reading: -float(reading[2].likelihood.sum()))
+    for cause, where, other in ordered:
+        better = compared(-given.likelihood, -other.likelihood, tried=len(ordered)).better
+        worse = compared(-other.likelihood, -given.likelihood).better
+        if not better and (worse or missed <= allowed):
+            break
+        if better or _missed(nearest(other.weighted[0]), other.weighted[0]) <= allowed:
+            values = {"reading": other.unexplained, "recorded": given.unexplained, "other": where.get("other", "")}
+            return (Finding(cause, joint=where.get("joint", ""), values=values),)
+    return _of_no_links(missed, allowed)
+
+
+def _readings(given: Numbers) -> list[tuple[str, dict[str, str], Numbers]]:
+    """Other readings of the numbers: cause of the finding, the joints it names, and the numbers as read."""
+    names, joints = [joint.name for joint in given.model.robot.coordinates], range(given.model.n)
+    readings: list[tuple[str, dict[str, str], Numbers]] = [
+        ("reversed gravity", {}, replace(given, g=-given.g)),
+        ("degrees", {}, replace(given, q=np.radians(given.q))),
+    ]
+    for k in joints:
+        signs = np.where(np.arange(given.model.n) == k, -1.0, 1.0)
+        readings.append(("reversed position", {"joint": names[k]}, replace(given, q=given.q * signs)))
+        readings.append(("reversed gravity of a joint", {"joint": names[k]}, replace(given, g=given.g * signs)))
+    for i, j in combinations(joints, 2):
+        order = np.arange(given.model.n)
+        order[[i, j]] = order[[j, i]]
+        pair = {"joint": names[i], "other": names[j]}
+        readings.append(("exchanged positions", pair, replace(given, q=given.q[:, order])))
+        readings.append(("exchanged gravity", pair, replace(given, g=given.g[:, order])))
+    return readings
+
+
+def _missed(solution: Solution, estimate: Estimate) -> float:
+    """Squared distance of feasible links from the coefficients, in the metric of their covariance."""
+    return solution.objective - estimate.squares
+
+
+def _of_no_links(missed: float, allowed: float) -> tuple[Finding, ...]:
+    """A finding where no feasible links have the coefficients within their errors."""
+    if missed <= allowed:
+        return ()
+    values = {"missed": float(np.sqrt(missed)), "allowed": float(np.sqrt(allowed))}
+    return (Finding("coefficients of no links", values=values),)
+
+
+def _opposite(given: Numbers, bodies: PlausibleBodies) -> tuple[Finding, ...]:
+    """Gravity torques alone: whether they are surely nearer to those of plausible bodies with the other sign."""
+    made = np.asarray(given.regressor @ bodies.parameters)
+    made = made * np.linalg.norm(given.g) / max(float(np.linalg.norm(made)), 1e-300)
+    here, turned = (np.sum((sign * given.g - made) ** 2, axis=1) for sign in (1.0, -1.0))
+    if not compared(here, turned).better:
+        return ()
+    left = [100.0 * float(np.sqrt(squares.sum()) / np.linalg.norm(given.g)) for squares in (turned, here)]
+    return (Finding("opposite gravity", values=dict(zip(("reading", "recorded"), left, strict=True))),)

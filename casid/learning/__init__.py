@@ -1,7 +1,6 @@
 """Gradient training of parametrisations of the inertial parameters, measured against the certified optimum."""
 
-# A link's parameters as functions of free numbers, from no structure at all to every physical body: by name, the ladder
-# of Sutanto et al. (2020, Sec. 3), ``nostr symm spd tri cov``, and ``log-cholesky``, ``spectral``
+# Parametrisations of a link
 from casid.learning._parametrisations import Parametrisation as Parametrisation
 from casid.learning._parametrisations import parametrisation as parametrisation
 
@@ -16,7 +15,6 @@ from casid.learning._torque import TorqueLoss as TorqueLoss
 
 # Optimisers
 from casid.learning._optimisers import Adam as Adam
-from casid.learning._optimisers import LBFGS as LBFGS
 from casid.learning._optimisers import GaussNewton as GaussNewton
 from casid.learning._optimisers import NaturalGradient as NaturalGradient
 

@@ -23,3 +23,11 @@ from casid.measurement._sampling import repaired as repaired
 from casid.measurement._checks import check_against as check_against
 from casid.measurement._checks import check_angles as check_angles
 from casid.measurement._checks import without_locked as without_locked
+
+# isort: split
+# logs of any layout
+from casid.measurement._log import read_log as read_log
+from casid.measurement._proposal import Answers as Answers
+from casid.measurement._proposal import Proposal as Proposal
+from casid.measurement._proposal import Question as Question
+from casid.measurement._proposing import propose as propose

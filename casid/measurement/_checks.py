@@ -12,7 +12,7 @@ from casid.description import Robot
 from casid.errors import CasidWarning, DatasetError
 from casid.measurement._dataset import Dataset
 from casid.measurement._defects import STILL
-from casid.measurement.importing._evidence import explained
+from casid.measurement._evidence import explained
 
 
 def check_against(dataset: Dataset, robot: Robot) -> Dataset:

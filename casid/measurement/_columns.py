@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from casid.errors import DatasetError
 from casid.files._read import numeric_array
 from casid.files._words import listed, near, shown
 from casid.measurement._dataset import Array
-from casid.measurement._text import Cells, clock_seconds
+from casid.measurement._text import MOST_MISSING, Cells, TextLayout, clock_seconds
 
 _DEG, _RPM = math.pi / 180.0, 2.0 * math.pi / 60.0
 #: Signal -> unit -> factor to SI.
@@ -111,6 +111,10 @@ class Columns:
         Name and content of every column of a text table, text left as text.
     notes : tuple of str
         What was left out of the file.
+    layout : TextLayout, optional
+        Of a text table.
+    evidence : tuple of (str, str, str)
+        What was found about the layout, the guess, and why.
     """
 
     arrays: Mapping[str, Array]
@@ -118,6 +122,28 @@ class Columns:
     numbers: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     cells: Cells = ()
     notes: tuple[str, ...] = ()
+    layout: TextLayout | None = None
+    evidence: tuple[tuple[str, str, str], ...] = ()
+
+    def gathered(self, where: str) -> Columns:
+        """With the numeric columns of a text table gathered by signal.
+
+        Raises
+        ------
+        DatasetError
+            As `group_columns`.
+        """
+        numeric = [(name, value) for name, value in self.cells if value.dtype.kind == "f"]
+        if not numeric:
+            return self
+        made = group_columns([name for name, _ in numeric], np.column_stack([value for _, value in numeric]), where)
+        return replace(self, arrays=made.arrays, joints=made.joints, numbers=made.numbers)
+
+    def finite(self) -> Columns:
+        """A text table without the rows in which a number is missing of a column that has nearly all."""
+        numeric = [np.isfinite(value) for _, value in self.cells if value.dtype.kind == "f"]
+        rows = np.all([one for one in numeric if one.mean() > 1.0 - MOST_MISSING] or [[True]], axis=0)
+        return self if rows.all() else replace(self, cells=tuple((name, value[rows]) for name, value in self.cells))
 
 
 def group_columns(header: Sequence[str], table: Array, where: str) -> Columns:
@@ -262,7 +288,7 @@ def choose_signals(
                 f"{where}: some signals are of joints {listed(joints)}, '{counted}' is numbered: name all columns "
                 "alike, by joint or by number"
             )
-    _check_needed(found, needed, arrays, where)
+    _check_needed(found, needed, columns, where)
     if "t" in found and names.get("t") is None:
         found["t"] = found["t"] * SCALED_TIMES.get(str(_present(arrays, "t")).lower(), 1.0)
     if "tau" in needed and found["tau"].shape != found["q"].shape:
@@ -270,15 +296,15 @@ def choose_signals(
     return found, joints
 
 
-def _check_needed(found: Mapping[str, Array], needed: Sequence[str], arrays: Mapping[str, object], where: str) -> None:
+def _check_needed(found: Mapping[str, Array], needed: Sequence[str], columns: Columns, where: str) -> None:
     """Refuse a file without a signal that is needed."""
     meanings = {"q": "joint positions", "tau": "torques", "q_des": "commanded positions"}
     for key, meaning in meanings.items():
         if key in needed and key not in found:
             option = " or --tau NAME" if key == "tau" else ""
             raise DatasetError(
-                f'{where}: no {meaning}: it has {listed(arrays)}; name the column: columns = {{ {key} = "NAME" }} in '
-                f"a TOML for the recording{option}"
+                f'{where}: no {meaning}: it has {listed(columns.arrays)}; name the column: columns = {{ {key} = "NAME" '
+                f"}} in a TOML for the recording{option}{''.join(f'; {note}' for note in columns.notes)}"
             )
 
 

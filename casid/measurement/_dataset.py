@@ -146,6 +146,11 @@ class Dataset:
                 f"{self.name}: time goes back by {t[back[0]] - t[back[0] + 1]:.6g} s after sample {back[0]} "
                 f"({len(back)} such jumps); cut the recording there or read its parts one by one"
             )
+        if t[0] == t[-1]:
+            raise DatasetError(
+                f"{self.name}: column t: the time is {t[0]:g} s in all {len(t)} samples; name the column that holds it "
+                "(columns in a TOML beside the recording), or leave it out and give the sampling rate"
+            )
         if np.abs(t).max() > LARGEST:
             raise DatasetError(
                 f"{self.name}: time reaches {np.abs(t).max():.3g} s; give a time in seconds from the start"

@@ -168,11 +168,6 @@ class Processing:
         DatasetError
             If the recording is too short for the filter or trim, or lacks the measured velocity that is asked for.
         """
-        if not np.ptp(recording.t) > 0:
-            raise DatasetError(
-                f"{recording.name}: time does not advance, every sample has {recording.t[0]:g} s; without a clock "
-                "leave the time column out and give the sampling rate (rate)"
-            )
         data, found = repaired(recording) if self.defects else (recording, ())
         data = uniform(data, self.rate)
         frequency = 1.0 / data.period

@@ -17,7 +17,7 @@ from casid.files._words import near, shown
 from casid.measurement._columns import Names, choose_signals, factors, torque_notes
 from casid.measurement._dataset import Array, Dataset
 from casid.measurement._formats import read_columns
-from casid.measurement._text import TextLayout
+from casid.measurement._text import MOST_MISSING, TextLayout
 
 #: Option -> how it is taken from the table.
 _OPTIONS: dict[str, Callable[[Table, str], Any]] = {
@@ -159,7 +159,8 @@ def read_dataset(
     columns = _names(columns)
     layout = None if text is None else TextLayout.of(text, path.name)
     named = [key for key, value in columns.items() if not isinstance(value, str)]
-    table = read_columns(path, topic, layout, whole=not {"q", "tau"} <= set(named))
+    table = read_columns(path, topic, layout)
+    table = table if {"q", "tau"} <= set(named) else table.gathered(path.name)
     found, joints = choose_signals(table, columns, path.name)
     found.pop("q_des", None)
     n = found["q"].shape[1] if found["q"].ndim == 2 else 0
@@ -216,10 +217,6 @@ def _cut(found: dict[str, Array], rows: Sequence[int], steps: list[str], where: 
     end = min(end, len(found["q"]))
     steps.append(f"kept rows {first} to {end - 1}")
     return {key: value[first:end] for key, value in found.items()}
-
-
-#: Share of samples below which those are left out whose numbers are not finite.
-MOST_MISSING = 0.1
 
 
 def _finite(found: dict[str, Array], where: str) -> tuple[dict[str, Array], tuple[str, ...]]:

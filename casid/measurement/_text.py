@@ -22,6 +22,8 @@ from casid.files._words import reason, shown
 Cells = tuple[tuple[str, NDArray[Any]], ...]
 #: What begins a comment.
 COMMENTS = ("#", "%", "//")
+#: Share of the samples below which those are left out whose numbers are missing.
+MOST_MISSING = 0.1
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(\.\d{3})+,\d+")
 _CLOCK = re.compile(r"(?:^|[T\s])(\d{1,2}):(\d{2})(?::(\d{2}(?:[.,]\d+)?))?\s*([AaPp][Mm])?")
 _DAY = 86400.0
@@ -159,9 +161,23 @@ def read_cells(content: bytes, layout: TextLayout, where: str) -> tuple[Cells, t
     if named == width - 1 and len(heads) == 1:  # names of rows, as R writes them
         heads = [["row", *heads[0]]]
     names = joined_names(heads, width)
-    notes = () if end == len(rows) else (f"{where}: line {body[end][0]} and what follows is no row: left out",)
+    notes = [] if end == len(rows) else [f"{where}: line {body[end][0]} and what follows is no row: left out"]
     columns = [[row[k] for row in rows[:end]] for k in range(width)]
-    return tuple(zip(names, (_numbers(column, layout.decimal) for column in columns), strict=True)), notes
+    cells = tuple(zip(names, (_numbers(column, layout.decimal) for column in columns), strict=True))
+    holes = [(k, np.flatnonzero(~np.isfinite(value))) for k, (_, value) in enumerate(cells) if value.dtype.kind == "f"]
+    holes = [(k, rows_) for k, rows_ in holes if 0 < len(rows_) < MOST_MISSING * end]
+    if holes:
+        k, (row, *_) = min(holes, key=lambda hole: hole[1][0])
+        count, first = sum(len(of) for _, of in holes), f"line {body[row][0]}, column {shown(names[k])}"
+        notes.append(f"{where}: {count} cells hold no number, the first in {first}: {shown(columns[k][row])}")
+    for k, (name, value) in enumerate(cells):
+        texts = [
+            row for row in range(end) if value.dtype.kind == "U" and not is_number(columns[k][row], layout.decimal)
+        ]
+        if texts and 2 * len(texts) < end:
+            what = f"line {body[texts[0]][0]}, column {shown(name)}: {shown(columns[k][texts[0]])}"
+            notes.append(f"{where}: {what}, one of {len(texts)} cells that are no numbers: the column is not read")
+    return cells, tuple(notes)
 
 
 def clock_seconds(cells: NDArray[Any], where: str) -> NDArray[np.float64]:
@@ -214,15 +230,15 @@ def _fits(row: Sequence[str], width: int) -> bool:
 
 
 def _numbers(column: list[str], decimal: str) -> NDArray[Any]:
-    """Numbers where all cells are, an empty one as NaN; else the cells."""
+    """Numbers, NaN for empty cells and the few that are none; the cells where more than `MOST_MISSING` are none."""
     plain = column
     if decimal == ",":
         plain = [
             c.replace(".", "").replace(",", ".") if _THOUSANDS.fullmatch(c) else c.replace(",", ".") for c in column
         ]
-    if any(column) and not all(column):
-        plain = [cell or "nan" for cell in plain]
+    plain = [cell or "nan" for cell in plain] if any(column) else plain
     try:
         return np.array(plain, dtype=str).astype(np.float64)
     except ValueError:
-        return np.array(column, dtype=str)
+        values = np.array([float(cell) if is_number(cell, ".") else np.nan for cell in plain])
+        return values if np.isnan(values).mean() < MOST_MISSING else np.array(column, dtype=str)

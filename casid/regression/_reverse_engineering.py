@@ -7,6 +7,7 @@ A controller that reports M(q) and g(q) determines the coefficients of its model
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,8 +33,8 @@ class Estimate:
         Which combinations the data determine: names, groupings, K.
     values : ndarray, shape (rank,)
         Estimated base parameters.
-    sd : ndarray, shape (rank,)
-        Standard deviations, in the units of the values.
+    covariance : ndarray, shape (rank, rank)
+        Of the values.
     condition_number : float
         2-norm condition number of the observation matrix of the base parameters.
     relative_error : float
@@ -44,10 +45,27 @@ class Estimate:
 
     base: BaseParameters
     values: Array
-    sd: Array
+    covariance: Array
     condition_number: float
     relative_error: float
     samples: int
+
+    @property
+    def sd(self) -> Array:
+        """Standard deviations, in the units of the values, shape (rank,)."""
+        return np.sqrt(np.diag(self.covariance))
+
+    @property
+    def squares(self) -> float:
+        """Sum of squares of all residuals over the variance that the covariance rests on."""
+        return float(self.samples - self.rank)
+
+    @property
+    def information(self) -> tuple[Array, Array]:
+        """Rows, shape (rank, rank), and targets: ``rows beta = targets``, every one with unit variance."""
+        sd = np.maximum(self.sd, 1e-300)
+        rows = np.linalg.inv(np.linalg.cholesky(self.covariance / np.outer(sd, sd))) / sd
+        return rows, rows @ self.values
 
     @property
     def rank(self) -> int:
@@ -66,7 +84,7 @@ class Estimate:
         return np.asarray(self.relative_sd <= threshold)
 
 
-def ordinary_least_squares(W: ArrayLike, y: ArrayLike, base: BaseParameters) -> Estimate:
+def ordinary_least_squares(W: ArrayLike, y: ArrayLike, base: BaseParameters, least: float = 0.0) -> Estimate:
     """Ordinary least squares of ``y = W_b beta`` with its classical statistics.
 
     With residual variance ``s^2 = ||y - W_b beta||^2 / (rows - rank)``, the covariance is ``s^2 (W_b' W_b)^-1``
@@ -80,6 +98,8 @@ def ordinary_least_squares(W: ArrayLike, y: ArrayLike, base: BaseParameters) -> 
         Measurements, shape (rows,).
     base
         The base parameters of these columns.
+    least
+        Least residual variance, where that of the measurements is known to be no smaller.
 
     Raises
     ------
@@ -95,12 +115,13 @@ def ordinary_least_squares(W: ArrayLike, y: ArrayLike, base: BaseParameters) -> 
         raise DatasetError(f"measurements: entry {np.flatnonzero(~np.isfinite(y))[0]} is not a finite number")
     if rows <= rank:
         raise DatasetError(f"{rows} equations are too few for {rank} unknowns and their statistics: record more")
-    values, sd, condition_number, error = solved(W_b, y, rows)
-    return Estimate(base, values, sd, condition_number, error, rows)
+    return Estimate(base, *solved(W_b, y, rows, least=least))
 
 
-def solved(W: Array, y: Array, equations: int, rest: float = 0.0) -> tuple[Array, Array, float, float]:
-    """Least squares of ``y = W beta``: values, standard deviations, condition number and relative error [%].
+def solved(
+    W: Array, y: Array, equations: int, rest: float = 0.0, least: float = 0.0
+) -> tuple[Array, Array, float, float, int]:
+    """Least squares of ``y = W beta``: what an `Estimate` has beside its base parameters.
 
     Parameters
     ----------
@@ -110,21 +131,149 @@ def solved(W: Array, y: Array, equations: int, rest: float = 0.0) -> tuple[Array
         How many equations the rows stand for.
     rest
         Sum of squares of those equations that no beta changes.
+    least
+        Least residual variance.
     """
-    U, s, Vt = np.linalg.svd(W, full_matrices=False)
-    values = Vt.T @ (U.T @ y / s)
+    lengths = np.linalg.norm(W, axis=0)
+    U, s, Vt = np.linalg.svd(W / lengths, full_matrices=False)
+    root = (Vt.T / s) / lengths[:, None]
+    values = root @ (U.T @ y)
     residual = y - W @ values
     squares = float(residual @ residual) + rest
-    sd = np.sqrt(squares / (equations - len(values)) * ((Vt.T / s) ** 2).sum(axis=1))
+    variance = max(squares / (equations - len(values)), least)
+    singular = np.linalg.svd(W, compute_uv=False)
     length = float(np.sqrt(y @ y + rest))
     error = 100.0 * float(np.sqrt(squares)) / length if length > 0 else 0.0
-    return values, sd, float(s[0] / s[-1]), error
+    condition = float(singular[0] / singular[-1])
+    return values, variance * root @ root.T, condition, error, equations
 
 
 #: Joint terms beside the links where measured torques are used.
 FRICTION = ("viscous", "coulomb", "offset")
 #: Gravity torques that a model computed are taken to be this exact, relative to their size.
 EXACT = 1e-6
+#: Most turns of the weights, and their relative change from which they count as settled.
+TURNS, SETTLED = 20, 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """Numbers of a controller's model at static poses, checked.
+
+    Attributes
+    ----------
+    model : Model
+        Kinematics and gravity vector; without friction terms.
+    q : ndarray, shape (poses, n)
+        Joint positions [rad or m].
+    M : ndarray, shape (poses, n, n), or None
+        Mass matrices [kg.m^2].
+    g : ndarray, shape (poses, n)
+        Gravity torques [N.m].
+
+    Raises
+    ------
+    DatasetError
+        If a shape does not fit the robot, a number is not finite (pose and joint are named), or M is not symmetric.
+    """
+
+    model: Model
+    q: Array
+    M: Array | None
+    g: Array
+
+    @classmethod
+    def checked(
+        cls, model: Model, q: ArrayLike, mass_matrices: ArrayLike | None, gravity_torques: ArrayLike
+    ) -> Numbers:
+        """The numbers as arrays, after all checks."""
+        n = model.n
+        q, g = _checked(q, (n,), "q"), _checked(gravity_torques, (n,), "gravity torques")
+        if mass_matrices is None:
+            if len(q) != len(g):
+                raise DatasetError(f"numbers of poses differ: q has {len(q)}, gravity torques {len(g)}")
+            return cls(model, q, None, g)
+        M = _checked(mass_matrices, (n, n), "mass matrices")
+        if not len(q) == len(M) == len(g):
+            raise DatasetError(
+                f"numbers of poses differ: q has {len(q)}, mass matrices {len(M)}, gravity torques {len(g)}"
+            )
+        asymmetry = np.abs(M - M.transpose(0, 2, 1)).max(axis=(1, 2))
+        worst = int(asymmetry.argmax())
+        if asymmetry[worst] > 1e-6 * np.abs(M[worst]).max():
+            raise DatasetError(
+                f"mass matrix of pose {worst} is not symmetric: |M - M'| is {asymmetry[worst]:.3g} kg.m^2"
+            )
+        return cls(model, q, M, g)
+
+    @cached_property
+    def values(self) -> Array:
+        """``[vech M; g]`` of every pose, shape (poses, r)."""
+        if self.M is None:
+            return self.g
+        rows, columns = np.tril_indices(self.model.n)
+        return np.hstack([self.M[:, rows, columns], self.g])
+
+    @cached_property
+    def regressor(self) -> Array:
+        """``Y_s(q)`` of every pose, shape (poses, r, N)."""
+        rows = np.asarray(evaluate_batch(self.model.static_regressor, self.q))
+        return rows if self.M is not None else rows[:, -self.model.n :]
+
+    @cached_property
+    def base(self) -> BaseParameters:
+        """What these poses determine."""
+        return regroup(self.regressor.reshape(self.values.size, -1), self.model.parameter_names)
+
+    @cached_property
+    def sizes(self) -> Array:
+        """Size of each entry, shape (r,): of M the root of its joints' diagonal entries, of g the RMS of all joints."""
+        gravity = np.full(self.model.n, np.sqrt(np.mean(self.g**2)) or 1.0)
+        if self.M is None:
+            return gravity
+        own = np.sqrt(np.mean(np.diagonal(self.M, axis1=1, axis2=2) ** 2, axis=0))
+        own[own == 0] = 1.0
+        rows, columns = np.tril_indices(self.model.n)
+        return np.concatenate([np.sqrt(own[rows] * own[columns]), gravity])
+
+    @cached_property
+    def weighted(self) -> tuple[Estimate, Array]:
+        """Base parameters by weighted least squares, and the standard deviation of each entry's error, shape (r,).
+
+        Entries of M differ in size by orders of magnitude, and so do their errors: each entry counts by its own
+        residual, in turns (maximum likelihood of errors that differ from entry to entry). To its poses comes one that
+        has the error, relative to size, of all entries of its kind (the unit-information prior): an entry that is zero
+        in the poses at hand is not exact.
+        """
+        kinds = np.arange(self.values.shape[1]) < self.values.shape[1] - self.model.n  # M, then g
+        sigma = self.sizes
+        for _ in range(TURNS):
+            rows = (self.regressor / sigma[:, None]).reshape(self.values.size, -1)
+            made = ordinary_least_squares(rows, (self.values / sigma).ravel(), self.base, least=1.0)
+            left = self._left(made.values)
+            squares = np.sum((left / self.sizes) ** 2, axis=0)
+            usual = np.where(kinds, *(squares[of].mean() if of.any() else 0.0 for of in (kinds, ~kinds))) / len(left)
+            relative = np.maximum(np.sqrt((squares + usual) / (len(left) + 1)), EXACT)
+            before, sigma = sigma, relative * self.sizes
+            if np.allclose(before, sigma, rtol=SETTLED):
+                break
+        return made, sigma
+
+    def _left(self, beta: Array) -> Array:
+        """What base parameters leave of the values, shape (poses, r)."""
+        return np.asarray(self.values - self.regressor[:, :, list(self.base.independent)] @ beta)
+
+    @cached_property
+    def likelihood(self) -> Array:
+        """Logarithm of the likelihood of each pose, shape (poses,), normal errors of `weighted`, up to a constant."""
+        estimate, sigma = self.weighted
+        return np.asarray(-np.sum(np.log(sigma) + (self._left(estimate.values) / sigma) ** 2 / 2.0, axis=1))
+
+    @property
+    def unexplained(self) -> float:
+        """Part of the numbers that no parameters explain, every entry over its size [%]."""
+        left = self._left(self.weighted[0].values)
+        return 100.0 * float(np.linalg.norm(left / self.sizes) / np.linalg.norm(self.values / self.sizes))
 
 
 def reverse_engineer(
@@ -156,26 +305,9 @@ def reverse_engineer(
     DatasetError
         If a shape does not fit the robot, a number is not finite (pose and joint are named), or M is not symmetric.
     """
-    n = model.n
-    q = _checked(q, (n,), "q")
-    g = _checked(gravity_torques, (n,), "gravity torques")
-    if mass_matrices is None:
-        if len(q) != len(g):
-            raise DatasetError(f"numbers of poses differ: q has {len(q)}, gravity torques {len(g)}")
-        gravity_rows = np.asarray(evaluate_batch(model.static_regressor, q))[:, -n:]
-        return _estimated(model, gravity_rows.reshape(g.size, -1), g)
-    M = _checked(mass_matrices, (n, n), "mass matrices")
-    if not len(q) == len(M) == len(g):
-        raise DatasetError(f"numbers of poses differ: q has {len(q)}, mass matrices {len(M)}, gravity torques {len(g)}")
-    asymmetry = np.abs(M - M.transpose(0, 2, 1)).max(axis=(1, 2))
-    worst = int(asymmetry.argmax())
-    if asymmetry[worst] > 1e-6 * np.abs(M[worst]).max():
-        raise DatasetError(f"mass matrix of pose {worst} is not symmetric: |M - M'| is {asymmetry[worst]:.3g} kg.m^2")
-
-    rows, columns = np.tril_indices(n)
-    s = np.hstack([M[:, rows, columns], g])
-    W = np.asarray(evaluate_batch(model.static_regressor, q)).reshape(s.size, -1)
-    return _estimated(model, W, s)
+    given = Numbers.checked(model, q, mass_matrices, gravity_torques)
+    rows = given.regressor.reshape(given.values.size, -1)
+    return ordinary_least_squares(rows, given.values.ravel(), given.base)
 
 
 def reverse_engineer_with_torques(
@@ -206,28 +338,23 @@ def reverse_engineer_with_torques(
     DatasetError
         As `reverse_engineer` and `compress`, or if the motion does not determine all base parameters.
     """
-    alone = reverse_engineer(model, q, None, gravity_torques)
+    given = Numbers.checked(model, q, None, gravity_torques)
+    alone = ordinary_least_squares(given.regressor.reshape(given.g.size, -1), given.g.ravel(), given.base)
     data = recording
     if isinstance(data, Dataset):
         data = compress(Model(model.robot, FRICTION, model.gravity_vector, model.velocity_deadband), data)
     weights = wls(data).weights
     R, rho, rest = data.stacked(weights)
-    g = _checked(gravity_torques, (model.n,), "gravity torques").ravel()
+    g = given.g.ravel()
     size = float(np.sqrt(np.mean(g**2)))
     sigma = max(alone.relative_error / 100.0, EXACT) * size
-    rows = np.asarray(evaluate_batch(model.static_regressor, np.asarray(q, dtype=float)))[:, -model.n :]
     places = [data.base.row(name) for name in model.base.names]
     W = np.zeros((g.size, data.base.rank))
-    W[:, places] = rows.reshape(g.size, -1)[:, list(model.base.independent)]
+    W[:, places] = given.regressor.reshape(g.size, -1)[:, list(model.base.independent)]
     equations = int(data.counts.sum()) + g.size
-    beta, sd, condition_number, error = solved(
-        np.vstack([R, W / sigma]), np.concatenate([rho, g / sigma]), equations, rest
-    )
-    return Estimate(model.base, beta[places], sd[places], condition_number, error, equations)
-
-
-def _estimated(model: Model, W: Array, values: Array) -> Estimate:
-    return ordinary_least_squares(W, values.ravel(), regroup(W, model.parameter_names))
+    rows, targets = np.vstack([R, W / sigma]), np.concatenate([rho, g / sigma])
+    beta, covariance, *others = solved(rows, targets, equations, rest)
+    return Estimate(model.base, beta[places], covariance[np.ix_(places, places)], *others)
 
 
 def _checked(values: ArrayLike, shape: tuple[int, ...], what: str) -> Array:

@@ -10,10 +10,11 @@ import numpy as np
 from matplotlib.figure import Figure
 from rich.table import Table
 
-from casid.identification._comparison import Comparison, Difference
-from casid.report._section import Report, ReportSection, report_of
+from casid.identification import Comparison
+from casid.identification._comparison import Difference
+from casid.report._section import Report, ReportSection, picked, report_of
 from casid.report._style import BLUE, MUTED, ORANGE, new_figure, set_title, tidy
-from casid.report._tables import PlainTable, html_of, summary_table
+from casid.report._tables import NAME, WORD, PlainTable, numbers, summary_table
 from casid.report.viewer import Page
 
 #: Differences that the terminal shows beyond the significant ones.
@@ -33,25 +34,12 @@ class ComparisonSection(ReportSection):
     def record(self) -> Mapping[str, Any]:
         """All differences."""
         found = self.found
+        names = ("name", "expression", "before", "after", "sd", "p", "significant", "torque", "joint")
         return {
             "before": found.names[0],
             "after": found.names[1],
-            "line": found.line,
-            "inflation": found.inflation,
-            "differences": [
-                {
-                    "name": one.name,
-                    "expression": one.expression,
-                    "before": one.before,
-                    "after": one.after,
-                    "sd": one.sd,
-                    "p": one.p,
-                    "significant": one.significant,
-                    "torque": one.torque if np.isfinite(one.torque) else None,
-                    "joint": one.joint,
-                }
-                for one in found.differences
-            ],
+            **picked(found, "line", "inflation"),
+            "differences": [picked(one, *names) for one in found.differences],
             "unmatched": list(found.unmatched),
             "notes": list(found.notes),
         }
@@ -65,19 +53,15 @@ class ComparisonSection(ReportSection):
         page.text(self.found.line)
         page.image(drawn.get("comparison.png"))
         for table in self.tables():
-            page.add(f'<div class="scroll">{html_of(table)}</div>')
+            page.table(table, titled=True)
 
     def _differences(self) -> Table:
         found = self.found
-        table = PlainTable("Base parameters (SI), significant ones first")
-        table.caption = "torque [N.m]: what the difference makes in the recordings, at the joint where it is largest"
-        table.add_column("parameter", style="bold")
-        for column in ("before", "change", "p", "torque"):
-            table.add_column(column, justify="right")
-        table.add_column("joint")
-        for one in (*found.significant, *[d for d in found.differences if not d.significant][:_SHOWN]):
-            table.add_row(*_cells(one))
-        return table
+        others = [one for one in found.differences if not one.significant]
+        columns = {"parameter": NAME} | numbers("before", "change", "p", "torque") | {"joint": WORD}
+        note = "torque [N.m]: what the difference makes in the recordings, at the joint where it is largest"
+        rows = map(_cells, (*found.significant, *others[:_SHOWN]))
+        return PlainTable("Base parameters (SI), significant ones first", columns, rows, note)
 
     def _links(self) -> Table:
         """Masses of the links; for the eye, since torques determine base parameters only."""
@@ -85,26 +69,18 @@ class ComparisonSection(ReportSection):
             {name: record["parameters"].get(f"m{k + 1}", 0.0) for k, name in enumerate(record["links"])}
             for record in (self.found.before, self.found.after)
         )
-        table = PlainTable("Masses of the links [kg]")
-        table.caption = "plausible choices: torques determine only the base parameters above"
-        table.add_column("link", style="bold")
-        for column in ("before", "after", "change"):
-            table.add_column(column, justify="right")
         shared = [(name, before[name], after[name]) for name in before if name in after]
-        for name, one, other in (*shared, ("all", sum(before.values()), sum(after.values()))):
-            table.add_row(name, f"{one:.3f}", f"{other:.3f}", f"{other - one:+.3f}")
-        return table
+        masses = (*shared, ("all", sum(before.values()), sum(after.values())))
+        rows = [(name, f"{one:.3f}", f"{other:.3f}", f"{other - one:+.3f}") for name, one, other in masses]
+        note = "plausible choices: torques determine only the base parameters above"
+        columns = {"link": NAME} | numbers("before", "after", "change")
+        return PlainTable("Masses of the links [kg]", columns, [*rows[:-1], None, rows[-1]], note)
 
     def _errors(self) -> Table:
-        table = PlainTable("Torque errors [%]")
-        table.add_column("joint", style="bold")
-        for column in ("before", "after"):
-            table.add_column(column, justify="right")
         after = {entry["name"]: entry["relative_error"] for entry in self.found.after["joints"]}
-        for entry in self.found.before["joints"]:
-            other = after.get(entry["name"])
-            table.add_row(entry["name"], f"{entry['relative_error']:.2f}", "" if other is None else f"{other:.2f}")
-        return table
+        before = {entry["name"]: entry["relative_error"] for entry in self.found.before["joints"]}
+        rows = [(name, f"{one:.2f}", f"{after[name]:.2f}" if name in after else "") for name, one in before.items()]
+        return PlainTable("Torque errors [%]", {"joint": NAME} | numbers("before", "after"), rows)
 
     def _summary(self) -> list[tuple[str, str]]:
         found = self.found

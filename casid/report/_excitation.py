@@ -21,9 +21,8 @@ from casid.dynamics._kinematics import Kinematics
 from casid.excitation import Design, Designer, MotionLimits, Observation, certify_limits, weak_parameters
 from casid.excitation.limits._constraints import StateConstraint
 from casid.excitation.limits._motion_limits import LimitCheck
-from casid.motion import Trajectory
-from casid.motion._trajectory import trajectory_text
-from casid.report._section import Report, ReportSection, report_of
+from casid.motion import Trajectory, trajectory_text
+from casid.report._section import Report, ReportSection, picked, report_of
 from casid.report._style import (
     BLUE,
     FAINT,
@@ -39,7 +38,7 @@ from casid.report._style import (
     set_title,
     tidy,
 )
-from casid.report._tables import PlainTable, summary_table
+from casid.report._tables import NAME, NUMBER, TEXT, PlainTable, summary_table
 from casid.version import __version__
 
 Array = NDArray[np.float64]
@@ -96,25 +95,14 @@ class DesignSection(ReportSection):
         return {
             "robot": design.trajectory.robot,
             **({} if self.robot is None else robot_reference(self.robot)),
-            "criterion": design.criterion,
-            "value": design.value,
-            "condition_number": design.condition_number,
+            **picked(design, "criterion", "value", "condition_number", "violations", "interrupted"),
             "parameters": list(design.observation.names),
             "standard_deviations": design.deviations(),
             "noise": design.observation.noise,
-            "violations": design.violations,
             "limits": [
-                {
-                    "joint": check.joint, "quantity": check.quantity, "low": check.low, "high": check.high,
-                    "certified": check.excess <= 0,
-                }
-                for check in checks
+                picked(check, "joint", "quantity", "low", "high") | {"certified": check.excess <= 0} for check in checks
             ],
-            "starts": [
-                {"value": s.value, "initial": s.initial, "seconds": s.seconds, "iterations": s.iterations}
-                for s in design.starts
-            ],
-            "interrupted": design.interrupted,
+            "starts": [picked(start, "value", "initial", "seconds", "iterations") for start in design.starts],
             "basis": design.trajectory.basis.record(),
             "versions": {"casid": __version__},
         }  # fmt: skip
@@ -129,12 +117,10 @@ class AccuracySection(ReportSection):
 
     def tables(self) -> Sequence[Table]:
         """The weakest parameters."""
-        weak = PlainTable("Weakest parameters")
-        for name, justify in (("parameter", "left"), ("standard deviation", "right"), ("why", "left")):
-            weak.add_column(name, justify=justify)
-        for parameter in weak_parameters(self.design.observation, self.design.information, count=5):
-            weak.add_row(parameter.name, f"{parameter.deviation:.3g}", parameter.reason)
-        return (weak,)
+        weakest = weak_parameters(self.design.observation, self.design.information, count=5)
+        rows = [(one.name, f"{one.deviation:.3g}", one.reason) for one in weakest]
+        columns = {"parameter": NAME, "standard deviation": NUMBER, "why": TEXT}
+        return (PlainTable("Weakest parameters", columns, rows),)
 
     def pictures(self) -> Mapping[str, Callable[..., Figure]]:
         """``singular_values``, ``deviations``."""

@@ -19,6 +19,7 @@ from casid.files._texts import csv_bytes
 from casid.report._section import ReportSection
 from casid.report._style import BAND, BLUE, INK, MUTED, ORANGE, new_figure, set_title, tidy
 from casid.retrieval import Coefficients, Solution
+from casid.retrieval.plausible._choice import Believable
 
 Array = NDArray[np.float64]
 _LONGEST_LABEL = 44
@@ -46,7 +47,7 @@ class FittedCoefficients:
     used: NDArray[np.bool_]
 
 
-def coefficients(solution: Solution) -> FittedCoefficients | None:
+def coefficients(solution: Solution | Believable) -> FittedCoefficients | None:
     """Coefficients of a solution's problem; ``None`` where it was fitted to compressed samples.
 
     A problem may describe them (`casid.retrieval.Coefficients`); otherwise the rows of the objective are taken.
@@ -67,7 +68,7 @@ def coefficients(solution: Solution) -> FittedCoefficients | None:
 class FitSection(ReportSection):
     """Fit of each coefficient; without forms where the problem was made from samples."""
 
-    def __init__(self, solution: Solution) -> None:
+    def __init__(self, solution: Solution | Believable) -> None:
         self.solution, self.fit = solution, coefficients(solution)
 
     def files(self) -> Mapping[str, bytes]:

@@ -15,21 +15,16 @@ from rich.table import Table
 from casid.files._texts import csv_bytes
 from casid.identification import Identification
 from casid.inertia._parameter_files import parameter_csv
-from casid.report._intervals import IntervalsSection, verdict
+from casid.report._intervals import IntervalsSection
 from casid.report._joints import ErrorsSection, JointTermsSection
 from casid.report._links import links_figure, links_table
 from casid.report._section import Report, ReportSection, report_of
 from casid.report._style import BAND, FAINT, GREEN, MUTED, new_figure, set_title, tidy
-from casid.report._tables import summary_table
+from casid.report._tables import NAME, TEXT, PlainTable, numbers, summary_table
 from casid.report.viewer import Page
 from casid.version import __version__
 
 Array = NDArray[np.float64]
-#: Columns of the links' table in a page.
-_LINK_COLUMNS = (
-    "link", "mass [kg]", *(f"c<sub>{axis}</sub> [mm]" for axis in "xyz"), "I<sub>1</sub> [kg·m²]", "I<sub>2</sub>",
-    "I<sub>3</sub>",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,15 +100,6 @@ class IdentifiedLinksSection(ReportSection):
     def show(self, page: Page, drawn: Mapping[str, bytes]) -> None:
         """The robot with its bodies before and after, and one row for each link."""
         result, feasible, robot = self.result, self.result.feasible, self.result.model.robot
-        links = [
-            [
-                p.name,
-                f"{p.mass:.4f}",
-                *(f"{1e3 * c:.1f}" for c in p.com),
-                *(f"{value:.2e}" for value in p.principal_moments),
-            ]
-            for p in feasible.link_parameters
-        ]
         bodies: dict[str, Array] = {}
         if all(link.inertial is not None for link in robot.links):
             bodies["nominal, of the description"] = np.asarray(robot.standard_parameters(), dtype=float)
@@ -124,7 +110,7 @@ class IdentifiedLinksSection(ReportSection):
             "zoom; point at a body for its numbers."
         )
         page.robot(robot, bodies, posture=result.datasets[0].q[0] if result.datasets else None)
-        page.table(_LINK_COLUMNS, links)
+        page.table(*self.tables())
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,15 +129,15 @@ class DeterminedSection(ReportSection):
         rows = [[e.name, f"{e.value:.5g}", f"{e.low:.5g}", f"{e.high:.5g}"] for e in result.determined if e.by_data]
         page.text(f"Determined by the data alone: {determined_text(result)}.")
         page.add("<details><summary>95 % intervals of these, from the unconstrained fit</summary>")
-        page.table(["parameter", "chosen", "at least", "at most"], rows)
+        columns = {"parameter": NAME} | numbers("chosen", "at least", "at most")
+        page.table(PlainTable("Determined by the data alone", columns, rows))
         page.add("</details>")
         if result.intervals is not None:
-            ranges = [[e.name, f"{e.low:.5g}", f"{e.high:.5g}", verdict(e)] for e in result.intervals.entries]
             page.text(
                 "Proven ranges [kg]: no physically consistent set that explains the data has a mass outside; what is "
                 "open is the plausible choice."
             )
-            page.table(["quantity", "at least", "at most", ""], ranges, text=(3,))
+            page.table(*self.tables())
         page.heading("Bounds that are reached")
         for bound in result.feasible.active:
             page.text(bound.text)
@@ -194,7 +180,8 @@ class BaseParametersSection(ReportSection):
         ]
         page.heading("Base parameters")
         page.image(drawn.get("base_parameters.png"))
-        page.table(["leads", fit.method, "sd", "sd [%]", "consistent", "grouping"], base, text=(5,))
+        columns = {"leads": NAME} | numbers(fit.method, "sd", "sd [%]", "consistent") | {"grouping": TEXT}
+        page.table(PlainTable("Base parameters", columns, base))
 
 
 @dataclass(frozen=True, eq=False)

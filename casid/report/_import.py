@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from rich.table import Table
 
-from casid.measurement.importing import Proposal
+from casid.measurement import Proposal
 from casid.report._section import Report, ReportSection, report_of
-from casid.report._tables import PlainTable
+from casid.report._tables import NAME, PlainTable, numbers, texts
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,25 +20,17 @@ class ProposalSection(ReportSection):
 
     def tables(self) -> Sequence[Table]:
         """What is guessed and why, and the columns of each joint with range and fit."""
-        guesses = PlainTable(f"How {self.found.path.name} is read")
-        for name in ("what", "guess", "why"):
-            guesses.add_column(name, style="bold" if name == "what" else None)
-        for row in self.found.evidence:
-            guesses.add_row(*row)
+        named = {"what": {"style": "bold"}} | texts("guess", "why")
+        guesses = PlainTable(f"How {self.found.path.name} is read", named, self.found.evidence)
         if not self.found.joints:
             return (guesses,)
-        joints = PlainTable("Joints")
-        joints.add_column("joint", style="bold")
         first, *others = self.found.joints
         whole = bool(others) and all(row[1:3] == first[1:3] for row in others)  # two arrays hold all joints
         commanded = "q_des" in self.found.settings.get("columns", {})
-        for name in () if whole else ("positions", "commands" if commanded else "torques"):
-            joints.add_column(name)
-        for name in ("range", "follows") if commanded else ("range", "largest [N.m]", "gravity", "explained"):
-            joints.add_column(name, justify="right")
-        for cells in self.found.joints:
-            joints.add_row(*(cells[:1] + cells[3:] if whole else cells))
-        joints.caption = (
+        columns = {"joint": NAME} | ({} if whole else texts("positions", "commands" if commanded else "torques"))
+        columns |= numbers(*(("range", "follows") if commanded else ("range", "largest [N.m]", "gravity", "explained")))
+        rows = [cells[:1] + cells[3:] if whole else cells for cells in self.found.joints]
+        note = (
             "follows: correlation of positions and commands"
             if commanded
             else (
@@ -46,7 +38,7 @@ class ProposalSection(ReportSection):
                 "that the dynamics explain"
             )
         )
-        return guesses, joints
+        return guesses, PlainTable("Joints", columns, rows, note)
 
 
 @report_of.register(Proposal)

@@ -13,7 +13,7 @@ from casid.dynamics import Model
 from casid.files._texts import csv_bytes
 from casid.report._section import Report, ReportSection, report_of
 from casid.report._style import BAND, FAINT, GREEN, INK, MUTED, ORANGE, RED, new_figure, set_title, tidy
-from casid.report._tables import PlainTable
+from casid.report._tables import NAME, NUMBER, TEXT, WORD, Cell, PlainTable, numbers
 from casid.retrieval.insight._explain import WhatIf
 from casid.retrieval.insight._intervals import Intervals, ParameterInterval
 
@@ -86,14 +86,7 @@ class IntervalsSection(ReportSection):
     def tables(self) -> Sequence[Table]:
         """One row for each quantity, with a verdict."""
         intervals = self.intervals
-        table = PlainTable(
-            f"{intervals.problem.name}: values that explain the data up to a sum of squares of "
-            f"{intervals.optimum:.6g} + {intervals.tolerance:.3g}"
-        )
-        table.add_column("quantity", style="bold", no_wrap=True)
-        for column in ("at least", "at most", "bounds from", "to", "of the torque"):
-            table.add_column(column, justify="right", no_wrap=True)
-        table.add_column("verdict", no_wrap=True)
+        rows: list[tuple[Cell, ...]] = []
         colours = {"known": "green", "roughly known": "yellow", "no effect": "dim", "small": "dim", "open": "red"}
         shares = torque_shares(intervals)
         for e in intervals.entries:
@@ -101,13 +94,18 @@ class IntervalsSection(ReportSection):
             known = verdict(e, share)
             part = f"{100 * share:.2g} %" if np.isfinite(share) else "-"
             cells = (f"{v:.4g}" for v in (e.low, e.high, *e.prior))
-            table.add_row(e.name, *cells, part, Text(known, style=colours[known]))
-        table.note(
+            rows.append((e.name, *cells, part, Text(known, style=colours[known])))
+        columns = {"quantity": NAME} | numbers("at least", "at most", "bounds from", "to", "of the torque")
+        title = (
+            f"{intervals.problem.name}: values that explain the data up to a sum of squares of "
+            f"{intervals.optimum:.6g} + {intervals.tolerance:.3g}"
+        )
+        note = (
             f"known: certain sign, range within {100 * _KNOWN:.0f} % of the value; roughly known: "
             f"{100 * _ROUGHLY:.0f} %; no effect: torques do not depend on it; small: the whole range makes at most "
             f"{100 * _SMALL:.0f} % of each joint's torque; intervals.csv has the values that sets attain, too"
         )
-        return (table,)
+        return (PlainTable(title, columns | {"verdict": WORD}, rows, note),)
 
     def files(self) -> Mapping[str, bytes]:
         """``intervals.csv``."""
@@ -133,14 +131,12 @@ class MeasurementsSection(ReportSection):
 
     def tables(self) -> Sequence[Table]:
         """One row for each candidate."""
-        table = PlainTable("What an extra measurement would determine")
-        table.add_column("measurement", style="bold")
-        table.add_column("intervals shrink by", justify="right")
-        table.add_column("most helped")
+        rows = []
         for effect in self.effects:
             helped = ", ".join(f"{name} {100 * share:.0f} %" for name, share in effect.most_helped if share > 0.005)
-            table.add_row(effect.candidate, f"{100 * effect.reduction:.1f} %", helped or "-")
-        return (table,)
+            rows.append((effect.candidate, f"{100 * effect.reduction:.1f} %", helped or "-"))
+        columns = {"measurement": NAME, "intervals shrink by": NUMBER, "most helped": TEXT}
+        return (PlainTable("What an extra measurement would determine", columns, rows),)
 
 
 def intervals_figure(intervals: Intervals) -> Figure:

@@ -16,7 +16,7 @@ from casid.errors import DatasetError
 from casid.identification import Identification, Prediction, predict
 from casid.report._section import Report, ReportSection, report_of
 from casid.report._style import BLUE, INK, MUTED, ORANGE, new_figure, set_title, tidy
-from casid.report._tables import PlainTable
+from casid.report._tables import NAME, NUMBER, TEXT, WORD, PlainTable, numbers, texts
 from casid.report.viewer import Page
 
 #: Most points of a curve; more are not visible.
@@ -31,13 +31,11 @@ class ErrorsSection(ReportSection):
 
     def tables(self) -> Sequence[Table]:
         """One row for each joint, in N.m and in percent: a large percentage of a small torque is a small error."""
-        table = PlainTable("Joints")
-        table.add_column("joint", style="bold", no_wrap=True)
-        for column in joint_columns(self.result)[1:]:
-            table.add_column(column, justify="right", no_wrap=True)
-        for row in joint_rows(self.result):
-            table.add_row(*row)
-        return (table,)
+        columns = ["torque RMS [N.m]", "error RMS [N.m]", "error [%]", "unconstrained [%]"]
+        if self.result.held_out is not None:
+            columns += ["held out [%]", "unconstrained, held out [%]"]
+        *joints, total = _joint_rows(self.result)
+        return (PlainTable("Joints", {"joint": NAME} | numbers(*columns), [*joints, None, total]),)
 
     def pictures(self) -> Mapping[str, Callable[..., Figure]]:
         """``torques`` of one recording, counted from 0."""
@@ -56,8 +54,7 @@ class ErrorsSection(ReportSection):
             "A percentage relates the error to the joint's own torque: on a joint that carries little "
             "it is large although the error in N·m is small. Compare both columns."
         )
-        columns = [column.replace("N.m", "N·m") for column in joint_columns(self.result)]
-        page.table(columns, joint_rows(self.result), feet=1)
+        page.table(*self.tables())
         page.heading("Torques")
         page.text("Wheel: zoom; drag: move; double click: all. With the keyboard: +, -, arrows, 0.")
         for number, data in enumerate(self.result.datasets):
@@ -93,23 +90,16 @@ class PredictionSection(ReportSection):
     def tables(self) -> Sequence[Table]:
         """RMS, MSE and relative error of each joint."""
         prediction = self.prediction
+        sizes = np.sqrt(np.mean(prediction.dataset.tau**2, axis=0))
+        errors = zip(self.joints, sizes, prediction.rms, prediction.mse, prediction.relative_errors, strict=True)
+        rows = [
+            (name, f"{size:.3f}", f"{rms:.4f}", f"{mse:.3e}", f"{relative:.2f}")
+            for name, size, rms, mse, relative in errors
+        ]
+        columns = {"joint": NAME} | numbers("torque RMS [N.m]", "error RMS [N.m]", "MSE [(N.m)^2]", "error [%]")
+        total = ("all", "", "", "", f"{prediction.relative_error:.3f}")
         title = f"{prediction.dataset.name}: predicted by Newton-Euler"
-        table = PlainTable(title)
-        table.add_column("joint", style="bold", no_wrap=True)
-        for column in ("torque RMS [N.m]", "error RMS [N.m]", "MSE [(N.m)^2]", "error [%]"):
-            table.add_column(column, justify="right", no_wrap=True)
-        size = np.sqrt(np.mean(prediction.dataset.tau**2, axis=0))
-        for k, name in enumerate(self.joints):
-            table.add_row(
-                name,
-                f"{size[k]:.3f}",
-                f"{prediction.rms[k]:.4f}",
-                f"{prediction.mse[k]:.3e}",
-                f"{prediction.relative_errors[k]:.2f}",
-            )
-        table.add_section()
-        table.add_row("all", "", "", "", f"{prediction.relative_error:.3f}")
-        return (table,)
+        return (PlainTable(title, columns, [*rows, None, total]),)
 
     def record(self) -> Mapping[str, Any]:
         """Errors of each joint, and what was done to the recording."""
@@ -153,29 +143,22 @@ class JointTermsSection(ReportSection):
         if result.law is not None:
             return (self._by_joint(),)
         values = {(term, k): f"{result.feasible.values[column]:.4g}" for column, (term, k) in columns.items()}
-        table = PlainTable("Friction and other joint terms")
-        table.add_column("joint", style="bold", no_wrap=True)
-        for term in terms:
-            table.add_column(f"{term.symbol} [{term.unit}]", justify="right", no_wrap=True)
-        for k, joint in enumerate(result.model.robot.coordinates):
-            table.add_row(joint.name, *(values.get((term, k), "") for term in terms))
-        return (table,)
+        rows = [(joint, *(values.get((term, k), "") for term in terms)) for k, joint in enumerate(joint_names(result))]
+        found = {"joint": NAME} | numbers(*(f"{term.symbol} [{term.unit}]" for term in terms))
+        return (PlainTable("Friction and other joint terms", found, rows),)
 
     def _by_joint(self) -> Table:
         """Laws differ from joint to joint: one row for each, with its own amplitudes."""
         result = self.result
         assert result.law is not None
-        table = PlainTable("Friction and other joint terms")
-        table.add_column("joint", style="bold", no_wrap=True)
-        for column in ("law", "shape", "amplitudes [SI]"):
-            table.add_column(column)
-        named = zip(result.model.robot.coordinates, result.law.joints, strict=True)
-        for k, (joint, own) in enumerate(named):
+        rows = []
+        for k, (joint, own) in enumerate(zip(joint_names(result), result.law.joints, strict=True)):
             terms = [(t, c) for c, (t, at) in sorted(result.model.term_columns.items()) if at == k]
             sizes = ", ".join(f"{t.symbol} {result.feasible.values[c]:.4g}" for t, c in terms)
             shape = dict(zip((s.name for s in own.law.shape), own.theta, strict=True))
-            table.add_row(joint.name, own.law.name, _shape(own.law.name, shape), sizes)
-        return table
+            rows.append((joint, own.law.name, _shape(own.law.name, shape), sizes))
+        columns = {"joint": NAME} | texts("law", "shape", "amplitudes [SI]")
+        return PlainTable("Friction and other joint terms", columns, rows)
 
     def pictures(self) -> Mapping[str, Callable[..., Figure]]:
         """``friction``."""
@@ -190,27 +173,14 @@ class JointTermsSection(ReportSection):
         ]
         page.heading("Friction and drive train")
         if terms:
-            page.table(["parameter", "meaning", "value", "unit"], terms)
+            columns = {"parameter": NAME, "meaning": TEXT, "value": NUMBER, "unit": WORD}
+            page.table(PlainTable("Joint terms", columns, terms))
         else:
             page.text("None.")
-        self._laws(page)
+        if result.law is not None:
+            page.table(self._by_joint())
         page.image(drawn.get("friction.png"))
         self._candidates(page)
-
-    def _laws(self, page: Page) -> None:
-        result = self.result
-        if result.law is None:
-            return
-        joints = result.model.robot.coordinates
-        rows = [
-            [
-                joint.name,
-                own.law.name,
-                _shape(own.law.name, dict(zip((s.name for s in own.law.shape), own.theta, strict=True))),
-            ]
-            for joint, own in zip(joints, result.law.joints, strict=True)
-        ]
-        page.table(["joint", "friction law", "shape"], rows, text=(1, 2))
 
     def _candidates(self, page: Page) -> None:
         """The chosen friction law of each joint beside linear friction, by their held-out error."""
@@ -229,10 +199,10 @@ class JointTermsSection(ReportSection):
             for c in result.candidates
             if c.chosen or c.law == "linear"
         ]
-        header = ["joint", "law", "shape", "held out [N·m]", "training [N·m]", "parameters"]
         page.heading("Friction laws compared")
-        header = ["joint", "law", "shape", "held out [N·m]", "training [N·m]", "parameters"]
-        page.table(header, rows, text=(1, 2))
+        columns = {"joint": NAME} | texts("law", "shape")
+        columns |= numbers("held out [N.m]", "training [N.m]", "parameters")
+        page.table(PlainTable("Friction laws compared", columns, rows))
 
 
 @report_of.register(Prediction)
@@ -245,14 +215,8 @@ def joint_names(result: Identification) -> tuple[str, ...]:
     return tuple(joint.name for joint in result.model.robot.coordinates)
 
 
-def joint_columns(result: Identification) -> list[str]:
-    """Columns of the joints' table; held-out errors where there are any."""
-    columns = ["joint", "torque RMS [N.m]", "error RMS [N.m]", "error [%]", "unconstrained [%]"]
-    return columns if result.held_out is None else [*columns, "held out [%]", "unconstrained, held out [%]"]
-
-
-def joint_rows(result: Identification) -> list[list[str]]:
-    """Rows of the joints' table, in the order of `joint_columns`."""
+def _joint_rows(result: Identification) -> list[list[str]]:
+    """Rows of the joints' table: held-out errors where there are any, the last of all joints."""
     data, feasible, fit = result.feasible.data, result.feasible, result.unconstrained
     size = np.sqrt(data.squared_torques / np.maximum(data.counts, 1))
     kept = [] if result.held_out is None else [result.held_out.tested[kind] for kind in ("consistent", "unconstrained")]

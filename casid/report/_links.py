@@ -21,7 +21,7 @@ from casid.inertia import LinkParameters, from_standard
 from casid.inertia._parameter_vector import link_slice
 from casid.report._shapes import Shape, link_placements, shapes_found
 from casid.report._style import FAINT, INK, MUTED, link_colours, new_figure, set_title
-from casid.report._tables import PlainTable
+from casid.report._tables import NAME, PlainTable, numbers
 
 Array = NDArray[np.float64]
 _VIEWS = ((18.0, -62.0), (12.0, 28.0))
@@ -29,20 +29,19 @@ _VIEWS = ((18.0, -62.0), (12.0, 28.0))
 
 def links_table(links: Iterable[LinkParameters], title: str = "Links") -> Table:
     """Mass, centre of mass and principal moments of inertia about it, one row for each link."""
-    table = PlainTable(title)
-    table.add_column("link", style="bold", no_wrap=True)
-    table.add_column("mass [kg]", justify="right", no_wrap=True)
-    table.add_column("centre of mass [m]", justify="right", no_wrap=True)
-    table.add_column("principal moments [kg m²]", justify="right", no_wrap=True)
-    total = 0.0
-    for link in links:
-        total += link.mass
-        com = "  ".join(f"{round(value, 4) + 0.0:+.4f}" for value in link.com)
-        moments = "  ".join(f"{value:.2e}" for value in link.principal_moments)
-        table.add_row(link.name, f"{link.mass:.4f}", com, moments)
-    table.add_section()
-    table.add_row("total", f"{total:.4f}", "", "")
-    return table
+    links = tuple(links)
+    rows = [
+        (
+            link.name,
+            f"{link.mass:.4f}",
+            "  ".join(f"{round(value, 4) + 0.0:+.4f}" for value in link.com),
+            "  ".join(f"{value:.2e}" for value in link.principal_moments),
+        )
+        for link in links
+    ]
+    total = ("total", f"{sum(link.mass for link in links):.4f}", "", "")
+    columns = {"link": NAME} | numbers("mass [kg]", "centre of mass [m]", "principal moments [kg m²]")
+    return PlainTable(title, columns, [*rows, None, total])
 
 
 def links_figure(robot: Robot, parameters: ArrayLike, posture: ArrayLike | None = None, title: str = "") -> Figure:
@@ -115,6 +114,14 @@ def _moved(shape: Shape, placements: Array) -> Shape:
     return Shape(shape.joint, shape.vertices @ placement[:3, :3].T + placement[:3, 3], shape.faces)
 
 
+def semi_axes(parameters: Array) -> Array:
+    """Semi-axes of the uniform ellipsoid that a link's parameters are of, as columns in its frame, shape (3, 3) [m]."""
+    mass, _, inertia = from_standard(parameters)
+    values, vectors = np.linalg.eigh(np.trace(inertia) / 2 * np.eye(3) - inertia)
+    lengths = np.sqrt(5.0 * np.maximum(values, 0.0) / mass) if mass > 0 else np.zeros(3)
+    return np.asarray(lengths * vectors)
+
+
 class _Ellipsoid(NamedTuple):
     """In the base frame: centre (3,), semi-axes as columns (3, 3), surface (3, u, v) [m]."""
 
@@ -125,15 +132,11 @@ class _Ellipsoid(NamedTuple):
 
 def _ellipsoid(parameters: Array, placement: Array) -> _Ellipsoid:
     """Uniform ellipsoid of a link whose frame has the given placement."""
-    mass, com, inertia = from_standard(parameters)
-    second = np.trace(inertia) / 2 * np.eye(3) - inertia
-    values, vectors = np.linalg.eigh(second)
-    lengths = np.sqrt(5.0 * np.maximum(values, 0.0) / mass) if mass > 0 else np.zeros(3)
     rotation, origin = placement[:3, :3], placement[:3, 3]
-    centre, semi_axes = rotation @ com + origin, rotation @ vectors * lengths
+    centre, axes = rotation @ from_standard(parameters)[1] + origin, rotation @ semi_axes(parameters)
     u, v = np.meshgrid(np.linspace(0, 2 * np.pi, 33), np.linspace(0, np.pi, 17), indexing="ij")
     sphere = np.stack([np.cos(u) * np.sin(v), np.sin(u) * np.sin(v), np.cos(v)])
-    return _Ellipsoid(centre, semi_axes, np.einsum("ij,juv->iuv", semi_axes, sphere) + centre[:, None, None])
+    return _Ellipsoid(centre, axes, np.einsum("ij,juv->iuv", axes, sphere) + centre[:, None, None])
 
 
 def _skeleton(axes: Axes3D, robot: Robot, placements: Array) -> None:

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from rich.table import Table
 
+from casid._annexes import register_reports
 from casid.errors import CasidError, CasidWarning
 from casid.files._texts import json_bytes
 from casid.files._words import reason
@@ -151,6 +153,12 @@ class Report:
             return tuple(known[picture](**options).axes)
 
 
+def picked(thing: object, *names: str) -> dict[str, Any]:
+    """Attributes as entries of a record, by name; None for a number that is not finite."""
+    values = {name: getattr(thing, name) for name in names}
+    return {name: None if isinstance(v, float) and not isfinite(v) else v for name, v in values.items()}
+
+
 @singledispatch
 def report_of(result: Any, **context: Any) -> Report:
     """Report of a result of any kind; ``report_of.register(Kind)`` adds a kind.
@@ -170,6 +178,8 @@ def report_of(result: Any, **context: Any) -> Report:
     CasidError
         If no report is registered for results of this kind.
     """
+    if register_reports(type(result)) and report_of.dispatch(type(result)) is not report_of.dispatch(object):
+        return report_of(result, **context)
     raise CasidError(f"there is no report of a {type(result).__name__}; add one with report_of.register")
 
 

@@ -15,15 +15,16 @@ from rich.table import Table
 
 from casid.description._document import robot_reference
 from casid.files._texts import csv_bytes, json_bytes
+from casid.identification import ReverseEngineering
 from casid.inertia._parameter_files import parameter_csv, parameter_record
 from casid.inertia._parameters import STANDARD_NAMES, tensor_entries
 from casid.report._fit import FitSection
 from casid.report._links import links_figure, links_table
-from casid.report._section import Report, ReportSection, report_of
+from casid.report._section import Report, ReportSection, picked, report_of
 from casid.report._style import GREEN, INK, MUTED, RED, new_figure, set_title, tidy
-from casid.report._tables import PlainTable, summary_table
+from casid.report._tables import PlainTable, summary_table, texts
 from casid.retrieval import Problem, Solution
-from casid.retrieval.plausible._choice import Believable
+from casid.retrieval.plausible import Believable
 from casid.retrieval.study._study import Study
 
 Array = NDArray[np.float64]
@@ -58,39 +59,32 @@ class ProblemSection(ReportSection):
             ("consistency", f"{problem.consistency.name}, margin {max(entry.margin for entry in problem.cones):g}"),
             *([("source", problem.source)] if problem.source else []),
         ]
-        table = PlainTable("Constraints")
-        for column in ("label", "from", "to", "entries", "kind"):
-            table.add_column(column)
+        lines = []
         for constraint in stated:
             low, high = (f"{float(end(np.asarray(bound))):.4g}" for end, bound in (
                 (np.min, constraint.lower), (np.max, constraint.upper)))  # fmt: skip
             kind = "hard" if constraint.hard else f"soft, weight {np.max(constraint.weight):.4g}"
-            table.add_row(constraint.label, low, high, str(constraint.size), kind)
+            lines.append((constraint.label, low, high, str(constraint.size), kind))
+        table = PlainTable("Constraints", texts("label", "from", "to", "entries", "kind"), lines)
         return (summary_table(f"Problem {problem.name}", rows), *([table] if stated else []))
 
 
 @dataclass(frozen=True, eq=False)
 class BodiesSection(ReportSection):
-    """Links of a solution."""
+    """Links of a solution, or of the choice that was made beside it."""
 
-    solution: Solution
+    solution: Solution | Believable
 
     def tables(self) -> Sequence[Table]:
         """One row for each link."""
-        title = "Links" if self.solution.problem.objective_label else "Best-fitting links"
+        best = isinstance(self.solution, Solution) and not self.solution.problem.objective_label
+        title = "Best-fitting links" if best else "Links"
         return (links_table(self.solution.link_parameters, title),)
 
     def record(self) -> Mapping[str, Any]:
         """Parameters, and what they mean for each link."""
-        links = {
-            link.name: {
-                "mass": link.mass,
-                "com": link.com,
-                "inertia_com": link.inertia_com,
-                "principal_moments": link.principal_moments,
-            }
-            for link in self.solution.link_parameters
-        }
+        names = ("mass", "com", "inertia_com", "principal_moments")
+        links = {link.name: picked(link, *names) for link in self.solution.link_parameters}
         return {**parameter_record(self.solution.parameters), "link_parameters": links}
 
     def files(self) -> Mapping[str, bytes]:
@@ -112,11 +106,15 @@ class BodiesSection(ReportSection):
 
 @dataclass(frozen=True, eq=False)
 class CertificateSection(ReportSection):
-    """Objective, lower bound, certificate and violations; of several starts also how many were certified."""
+    """Objective, lower bound, certificate and violations; of several starts also how many were certified.
+
+    With a ``doubt`` nothing is certified: what the problem was made of is contradicted.
+    """
 
     solution: Solution
     starts: Study | None = None
     verbose: bool = False
+    doubt: str = ""
 
     def tables(self) -> Sequence[Table]:
         """One row for each quantity."""
@@ -125,7 +123,7 @@ class CertificateSection(ReportSection):
             ("status", f"{solution.status} ({solution.solver_status})" if self.verbose else str(solution.status)),
             ("objective", _objective_text(solution)),
             ("lower bound", f"{solution.lower_bound:.6e}, relative gap {solution.gap:.1e}"),
-            ("certified", _certified_text(solution)),
+            ("certified", f"no: {self.doubt}" if self.doubt else _certified_text(solution)),
             ("largest violation", f"{solution.max_violation:.1e}{_worst(solution)}"),
             (
                 "time of the solver",
@@ -146,15 +144,10 @@ class CertificateSection(ReportSection):
             "status": solution.status,
             "objective": solution.objective,
             "penalty": solution.penalty,
-            "lower_bound": _known(solution.lower_bound),
-            "gap": _known(solution.gap),
-            "certified": bool(solution.certified),
+            "certified": bool(solution.certified and not self.doubt),
+            **picked(solution, "lower_bound", "gap", "max_violation", "iterations"),
+            **picked(solution, "restarts", "build_time", "solve_time"),
             "violations": dict(solution.violations),
-            "max_violation": solution.max_violation,
-            "iterations": solution.iterations,
-            "restarts": solution.restarts,
-            "build_time": solution.build_time,
-            "solve_time": solution.solve_time,
             "versions": dict(solution.versions),
         }
 
@@ -168,7 +161,8 @@ class StartsSection(ReportSection):
 
     def record(self) -> Mapping[str, Any]:
         """One entry for each start."""
-        return {"starts": [_start(start) for start in self.solutions], "seed": self.seed}
+        names = ("status", "objective", "gap", "certified", "iterations", "restarts", "solve_time", "seed")
+        return {"starts": [picked(start, *names) for start in self.solutions], "seed": self.seed}
 
     def pictures(self) -> Mapping[str, Callable[..., Figure]]:
         """``starts``."""
@@ -219,16 +213,10 @@ class PlausibleSection(ReportSection):
             "problem": choice.problem.name,
             "robot": choice.problem.variables.robot.name,
             **parameter_record(choice.parameters),
-            "objective": choice.objective,
+            **picked(choice, "objective", "best", "divergence", "gap", "certified", "scale", "max_violation"),
             "allowed": choice.limit,
             "allowed_by": choice.reason,
-            "best": choice.best,
-            "divergence": choice.divergence,
             "lower_bound": choice.choice.lower_bound,
-            "gap": choice.gap,
-            "certified": choice.certified,
-            "scale": choice.scale,
-            "max_violation": choice.max_violation,
             "bodies": dict(zip(links, choice.bodies.origins, strict=True)),
         }
         return {"believable.json": json_bytes(record)}
@@ -258,6 +246,14 @@ def _of_solution(
         *([] if choice is None else [PlausibleSection(choice)]),
     )
     return Report(solution.problem.name, sections, json="solution.json")
+
+
+@report_of.register(ReverseEngineering)
+def _of_reverse_engineering(result: ReverseEngineering) -> Report:
+    chosen = result.choice or result.solution
+    doubt = "; ".join(finding.text for finding in result.findings)
+    sections = (BodiesSection(chosen), CertificateSection(result.solution, doubt=doubt), FitSection(chosen))
+    return Report(result.solution.problem.name, sections, json="solution.json")
 
 
 @report_of.register(Study)
@@ -333,23 +329,6 @@ def _iterations(axes: Axes, work: Array, good: NDArray[np.bool_]) -> None:
     low, middle, high = np.percentile(work, [0, 50, 100])
     axes.set_title(f"median {middle:.0f} iterations, {low:.0f} to {high:.0f}", loc="left", fontsize=10, color=INK)
     tidy(axes, grid="y")
-
-
-def _start(start: Solution) -> dict[str, Any]:
-    return {
-        "status": start.status,
-        "objective": _known(start.objective),
-        "gap": _known(start.gap),
-        "certified": bool(start.certified),
-        "iterations": start.iterations,
-        "restarts": start.restarts,
-        "solve_time": start.solve_time,
-        "seed": start.seed,
-    }
-
-
-def _known(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
 
 
 def _certified_text(solution: Solution) -> str:

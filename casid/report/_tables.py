@@ -2,173 +2,150 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from html import escape
+from textwrap import wrap
 from typing import Any
 
 from rich import box
-from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.measure import Measurement
 from rich.table import Column, Table
 from rich.text import Text
 
-#: Texts of several words have at least so many columns, their longer words (addresses) are broken after so many.
-_TEXT, _WORD = 24, 32
-_UNLIMITED = 100_000
+#: Kinds of columns: names and numbers are never broken, texts take several lines where the console is narrow.
+NAME: Mapping[str, Any] = {"style": "bold", "no_wrap": True}
+NUMBER: Mapping[str, Any] = {"justify": "right", "no_wrap": True}
+WORD: Mapping[str, Any] = {"no_wrap": True}
+TEXT: Mapping[str, Any] = {}
+
+
+def numbers(*names: str) -> dict[str, Mapping[str, Any]]:
+    """Columns of numbers."""
+    return dict.fromkeys(names, NUMBER)
+
+
+def texts(*names: str) -> dict[str, Mapping[str, Any]]:
+    """Columns of texts."""
+    return dict.fromkeys(names, TEXT)
+
+
+#: A cell: text, or text with a style.
+Cell = str | Text
+#: Least width of a column of texts beside other columns; a table that needs more is shown row by row.
+_TEXT = 24
 
 
 class PlainTable(Table):
-    """A table of plain text; a cell with a style is given as `rich.text.Text`.
+    """A table of plain text.
 
-    It adapts to the width of the console: headers take several lines, then texts of several words do; where names and
-    numbers do not fit side by side even so, each row becomes a block with a line for each of its cells. Names (the
-    first column), numbers (on the right) and columns with ``no_wrap`` are never broken.
+    Where it is wider than the console, texts take several lines, then headers do; where names and numbers do not fit
+    side by side even so, each row becomes a block with a line for each of its cells.
 
     Parameters
     ----------
     title
         Above the table, on the left.
+    columns
+        Kind of each column by its header.
+    rows
+        A cell a column; None: a line between the rows before and after.
+    note
+        Below the table.
     header
-        Whether columns have names.
+        Whether headers are shown.
     """
 
-    def __init__(self, title: str, header: bool = True) -> None:
+    def __init__(
+        self, title: str, columns: Mapping[str, Mapping[str, Any]], rows: Iterable[Sequence[Cell] | None] = (),
+        note: str = "", header: bool = True,
+    ) -> None:  # fmt: skip
         super().__init__(
-            title=Text(title, style="bold"), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False,
-            show_header=header,
+            *(Column(Text(name), overflow="fold", **kind) for name, kind in columns.items()), title=Text(title, "bold"),
+            caption=Text(note, "dim") if note else None, box=box.SIMPLE_HEAD, pad_edge=False, show_header=header,
         )  # fmt: skip
-
-    def add_column(self, header: RenderableType = "", *args: Any, **options: Any) -> None:
-        """Add a column; its name is shown literally."""
-        super().add_column(_literal(header), *args, **options)
-
-    def add_row(self, *cells: RenderableType | None, **options: Any) -> None:
-        """Add a row; text is shown literally."""
-        super().add_row(*(None if cell is None else _literal(cell) for cell in cells), **options)
+        for row in rows:
+            if row is None:
+                self.add_section()
+            else:
+                self.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Title, body and caption, none wider than the console."""
-        if self.title:
-            yield self.title if isinstance(self.title, Text) else Text(str(self.title))
-        if self.columns:
-            widths = self._widths(console, options)
-            if widths is None:
-                yield from self._blocks()
-            else:
-                yield from self._sized(widths).__rich_console__(console, options)
+        """Title, body and note, none wider than the console."""
+
+        def width(body: Table) -> int:
+            return Measurement.get(console, options.update(width=10**5), body).maximum
+
+        yield _text(self.title)
+        for narrow in (False, True):
+            if width(self._body(narrow, _TEXT)) <= options.max_width:
+                yield from self._body(narrow).__rich_console__(console, options)
+                break
+        else:
+            yield from self._blocks()
         if self.caption:
-            yield Text(str(self.caption), style="dim")
+            yield self.caption
 
-    def _widths(self, console: Console, options: ConsoleOptions) -> list[int] | None:
-        """Width of each column, or None where the table does not fit."""
-        free = options.update(width=_UNLIMITED)
-        texts = [self._limits(console, free, k) for k in range(len(self.columns))]
-        largest = [most for _, most in texts]
-        frame = Measurement.get(console, free, self._sized(largest)).maximum - sum(largest)
-        room = options.max_width - frame
-        smallest = [
-            least if self._breaks(k, most, options.max_width) else most for k, (least, most) in enumerate(texts)
-        ]
-        left = room - sum(smallest)
-        if left < 0:
-            return None
-        widths = list(smallest)
-        if self.show_header:  # on one line where there is room
-            heads = [Measurement.get(console, free, column.header).maximum for column in self.columns]
-            largest = [max(pair) for pair in zip(largest, heads, strict=True)]
-        for k in sorted(range(len(widths)), key=lambda k: largest[k] - smallest[k]):  # the easily filled first
-            hungry = sum(largest[j] > widths[j] for j in range(len(widths)))
-            more = min(largest[k] - widths[k], left // max(hungry, 1))
-            widths[k] += more
-            left -= more
-        return widths
+    def _body(self, narrow: bool, text: int | None = None) -> Table:
+        """The table alone; ``narrow``: headers on several lines; ``text``: largest width of texts."""
+        columns = [_sized(column, narrow, text) for column in self.columns]
+        body = Table(*columns, box=self.box, pad_edge=False, show_header=self.show_header)
+        body.rows = self.rows
+        return body
 
-    def _limits(self, console: Console, free: ConsoleOptions, k: int) -> tuple[int, int]:
-        """Least and natural width of a column; its header may take several lines."""
-        column = self.columns[k]
-        cells = [Measurement.get(console, free, cell) for cell in column.cells]
-        header = Measurement.get(console, free, column.header) if self.show_header else Measurement(0, 0)
-        natural = max((cell.maximum for cell in cells), default=0)
-        longest = max((cell.minimum for cell in cells), default=0)
-        least = max(min(longest, _WORD), min(natural, _TEXT), header.minimum)
-        return least, max(natural, header.minimum)
-
-    def _breaks(self, k: int, natural: int, width: int) -> bool:
-        """Whether texts of a column may take several lines."""
-        column = self.columns[k]
-        if k == 0 and len(self.columns) > 1:
-            return natural > width // 2
-        return not column.no_wrap and column.justify != "right"
-
-    def _sized(self, widths: list[int]) -> Table:
-        """The body with columns of these widths."""
-        table = Table(box=self.box, pad_edge=self.pad_edge, show_header=self.show_header)
-        for column, width in zip(self.columns, widths, strict=True):
-            table.add_column(
-                column.header, justify=column.justify, style=column.style, width=width, overflow="fold"
-            )  # fmt: skip
-        for row, cells in zip(self.rows, self._cells(), strict=True):
-            table.add_row(*cells, style=row.style, end_section=row.end_section)
-        return table
-
-    def _cells(self) -> list[tuple[RenderableType, ...]]:
-        return list(zip(*(list(column.cells) for column in self.columns), strict=True))
-
-    def _blocks(self) -> Iterable[RenderableType]:
+    def _blocks(self) -> RenderResult:
         """A block for each row: its name, then each other cell with its column's name."""
-        for first, *rest in self._cells():
-            yield Text(_plain(first), style="bold")
-            lines = Table.grid(
-                Column(no_wrap=False, overflow="fold", style="dim"), Column(overflow="fold"), padding=(0, 2)
-            )
-            for column, cell in zip(self.columns[1:], rest, strict=True):
-                if _plain(cell):
-                    lines.add_row(Text("  " + _plain(column.header)), cell)
+        heads = [_text(column.header).plain for column in self.columns[1:]]
+        for first, *rest in rows_of(self):
+            yield Text(first.plain, "bold")
+            lines = Table.grid(Column(overflow="fold", style="dim"), Column(overflow="fold"), padding=(0, 2))
+            for head, cell in zip(heads, rest, strict=True):
+                if cell.plain:
+                    lines.add_row(Text(f"  {head}"), cell)
             yield lines
         yield Text("")
 
-    def note(self, text: str) -> None:
-        """Text below the table."""
-        self.caption, self.caption_justify = Text(text), "left"
+
+def _sized(column: Column, narrow: bool, text: int | None) -> Column:
+    """The column with its header on several lines if ``narrow``; one of texts at most so wide."""
+    if not column.no_wrap:
+        return replace(column, max_width=text)
+    if not narrow:
+        return replace(column)
+    words = _text(column.header).plain
+    longest = max((len(part) for part in (*words.split(), *(_text(cell).plain for cell in column._cells))), default=1)
+    return replace(column, header=Text("\n".join(wrap(words, longest))))
 
 
-def html_of(table: Table) -> str:
-    """A table of the terminal as HTML, with the same alignment of columns."""
+def rows_of(table: Table) -> list[tuple[Text, ...]]:
+    """Cells of each row."""
+    return list(zip(*(map(_text, column._cells) for column in table.columns), strict=True))
+
+
+def html_of(table: Table, titled: bool = True) -> str:
+    """A table of the terminal as HTML, with the same alignment of columns; what follows its last line is its foot."""
     sides = ["right" if column.justify == "right" else "left" for column in table.columns]
 
-    def line(tag: str, cells: Iterable[RenderableType]) -> str:
+    def line(tag: str, cells: Iterable[Text]) -> str:
         pairs = zip(cells, sides, strict=True)
-        return (
-            "<tr>"
-            + "".join(f'<{tag} style="text-align:{side}">{_html(cell)}</{tag}>' for cell, side in pairs)
-            + "</tr>"
-        )
+        inside = "".join(f'<{tag} style="text-align:{side}">{escape(cell.plain)}</{tag}>' for cell, side in pairs)
+        return f"<tr>{inside}</tr>"
 
-    columns = [list(column.cells) for column in table.columns]
-    head = line("th", (column.header for column in table.columns)) if table.show_header else ""
-    body = "".join(line("td", row) for row in zip(*columns, strict=True))
-    caption = "" if table.caption is None else f"<p><small>{_html(table.caption)}</small></p>"
-    title = "" if table.title is None else f"<b>{_html(table.title)}</b>"
-    return f"<div>{title}<table><thead>{head}</thead><tbody>{body}</tbody></table>{caption}</div>"
+    lines = [line("td", row) for row in rows_of(table)]
+    split = max((k + 1 for k, row in enumerate(table.rows) if row.end_section), default=len(lines))
+    head = line("th", (_text(column.header) for column in table.columns)) if table.show_header else ""
+    foot = f"<tfoot>{''.join(lines[split:])}</tfoot>" if lines[split:] else ""
+    caption = f"<p><small>{escape(_text(table.caption).plain)}</small></p>" if table.caption else ""
+    title = f"<b>{escape(_text(table.title).plain)}</b>" if titled else ""
+    body = f"<tbody>{''.join(lines[:split])}</tbody>"
+    return f"<div>{title}<table><thead>{head}</thead>{body}{foot}</table>{caption}</div>"
 
 
 def summary_table(title: str, rows: Iterable[tuple[str, str]]) -> Table:
     """Table of two columns: quantity and value."""
-    table = PlainTable(title, header=False)
-    table.add_column("what", style="dim", no_wrap=True)
-    table.add_column("value")
-    for what, value in rows:
-        table.add_row(what, value)
-    return table
+    return PlainTable(title, {"what": {"style": "dim", "no_wrap": True}, "value": TEXT}, rows, header=False)
 
 
-def _plain(cell: RenderableType) -> str:
-    return cell.plain if isinstance(cell, Text) else str(cell)
-
-
-def _html(cell: RenderableType) -> str:
-    return escape(_plain(cell))
-
-
-def _literal(cell: RenderableType) -> RenderableType:
-    return Text(cell) if isinstance(cell, str) else cell
+def _text(cell: Any) -> Text:
+    return cell if isinstance(cell, Text) else Text(str(cell))

@@ -165,7 +165,8 @@ def age(of: str, at: str) -> str:
 
 def _line(row: Row, at: str) -> str:
     verdict = f"{row.verdict} (quick)" if row.quick else row.verdict
-    when = ", ".join(filter(None, (f"{row.date} {row.commit}".strip(), age(row.commit, at))))
+    known = age(row.commit, at) or ("at an unknown commit" if row.date else "")
+    when = ", ".join(filter(None, (f"{row.date} {row.commit}".strip(), known)))
     cells = (row.name, row.bar, row.value, row.reference, verdict, f"{row.seconds:.0f}", when)
     return f"| {' | '.join(map(_cell, cells))} |"
 

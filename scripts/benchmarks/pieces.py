@@ -1,7 +1,7 @@
 """Measurements in pieces: what several runs measured of one row, kept while what they measured is unchanged.
 
-A piece is a part of a row's work with its outcome (50 of 400 mutants, 100 of 4,000 problems). It is one line of
-``docs/results/pieces/NAME.jsonl`` and carries the digest of the files that it depends on, so that pieces of an older
+A piece is a part of a row's work with its outcome (50 of 4,000 problems). It is one line of
+``build/pieces/NAME.jsonl`` and carries the digest of the files that it depends on, so that pieces of an older
 state of the code do not count.
 """
 
@@ -19,7 +19,7 @@ from typing import Any
 from joblib import Parallel, delayed
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDER = ROOT / "docs" / "results" / "pieces"
+FOLDER = ROOT / "build" / "pieces"
 
 
 def digest(*patterns: str, root: Path = ROOT) -> str:

@@ -31,4 +31,4 @@ def test_doctor_finds_what_is_there_and_says_what_is_missing(tmp_path: Path, mon
 
 def test_every_extra_is_listed() -> None:
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert set(_EXTRAS) == set(project["optional-dependencies"]) - {"test"}
+    assert set(_EXTRAS) == set(project["optional-dependencies"]) - {"all-tests"}

@@ -17,8 +17,8 @@ from casid.cli._new import Answered, _asked
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement import read_dataset
+from casid.measurement._proposal import Question
 from casid.measurement._readers import _OPTIONS
-from casid.measurement.importing._proposal import Question
 from casid.testing import recording
 from casid.testing._synthetic import motion
 from tests.helpers import run

@@ -61,12 +61,26 @@ def test_any_start_gives_the_same_answer(arm, found):
         assert again.error < 1.03 * found.error
 
 
+@pytest.mark.claim("the error held out is that of motions that the fit did not see")
+def test_the_error_held_out_is_that_of_the_other_motion(arm):
+    """Two motions of unlike servos: a fit of both lies between them, a fit of one misses the other by twice as much."""
+    pair = [recordings(arm, 1, kp=[gain, 9.0], bias=0.0)[0] for gain in (10.0, 14.0)]
+    pair = [replace(data, name=f"of {k}", motion=f"of {k}") for k, data in enumerate(pair)]
+    known = {name: value for name, value in TRUE.items() if name != "kp"} | {"bias": 0.0}
+    servo = Servo(**known, kp=[FREE, 9.0])
+    both = identify_from_commands(arm, pair, servo, replace(OPTIONS, terms=()))
+    alone = [identify_from_commands(arm, [data], servo, replace(OPTIONS, terms=(), folds=0)) for data in pair]
+    missed = np.hypot(alone[0].error_of(pair[1:]), alone[1].error_of(pair[:1])) / np.sqrt(2)
+    assert both.held_out == pytest.approx(missed, rel=0.15) and missed > 1.5 * both.error
+
+
 def test_motions_that_a_fit_did_not_see_are_predicted(arm, found):
     t = np.arange(400) * 0.02
     fresh = commanded_motion(arm, Servo(**TRUE), t, broadband_commands(t, [-0.2, 0.5], 0.6, seed=9), quantum=1.5e-3)
     assert found.error_of([fresh]) < 2e-3
 
 
+@pytest.mark.slow
 @pytest.mark.claim("24: a gain that no known torque fixes is named, and ratios are given")
 def test_a_scale_that_nothing_fixes_is_refused_in_words(arm):
     turned = replace(arm, gravity=np.array([0.0, -9.80665, 0.0]))  # along the axes: no gravity torque
@@ -100,6 +114,18 @@ def test_reversed_and_exchanged_joints_are_found(arm):
     assert [f.kind for f in check_recordings([swapped], names)] == ["joint order"]
     made = identify_from_commands(arm, [swapped], options=OPTIONS)
     assert "joint order" in made.headline and "tried" in made.findings[0].remedy
+
+
+@pytest.mark.claim("a reversed joint is named where other motion hides half of its correlation")
+def test_a_reversed_joint_is_found_beside_motion_of_another_origin(arm):
+    data = recordings(arm, 1)[0]
+    pushed = np.cumsum(np.random.default_rng(0).normal(size=len(data)))
+    pushed *= 0.8 * np.std(data.q_des[:, 1]) / np.std(pushed)
+    reversed_ = replace(data, q_des=data.q_des * [1, -1], q=data.q + np.outer(pushed, [0.0, 1.0]))
+    change = [np.diff(column[::12]) for column in (reversed_.q[:, 1], reversed_.q_des[:, 1])]
+    assert -0.9 < np.corrcoef(*change)[0, 1] < -0.55
+    made = identify_from_commands(arm, [reversed_], options=replace(OPTIONS, terms=(), folds=0))
+    assert ("sign", "elbow") in [(f.kind, f.joint) for f in made.findings]
 
 
 def test_bad_recordings_are_refused(arm):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from casid.drives import CommandRecording, FreeRuns, Servo, SimulationOptions, identify_from_commands
-from casid.drives._readings import further
+from casid.drives._verdict import further
 from casid.testing import broadband_commands, commanded_motion
 
 TRUE = Servo(kp=[12.0, 9.0], armature=0.03, viscous=0.3, coulomb=0.1, bias=0.0, delay=0.01)

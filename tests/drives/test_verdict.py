@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from casid.drives import FREE, CommandRecording, FreeRuns, Servo
-from casid.drives._verdict import CommandFinding, check_recordings, judge, tried
+from casid.drives._verdict import check_recordings, judge
 from casid.errors import DatasetError
 from casid.testing import broadband_commands, commanded_motion
 
@@ -73,9 +73,3 @@ def test_a_joint_that_is_stopped_is_named_with_its_time(arm, data):
     (one,) = judge(runs, runs.point(np.zeros(0)), NAMES)
     assert (one.kind, one.joint) == ("stall", "shoulder") and not one.wrong
     assert 2.0 <= float(one.text.split(" for ")[1].split(" s ")[0]) <= 3.5
-
-
-def test_a_remedy_that_helps_makes_it_wrong():
-    one = CommandFinding("sign", "elbow", "against each other", "reverse it")
-    assert tried(one, 0.1, 0.05).wrong and not tried(one, 0.1, 0.09).wrong
-    assert tried(one, 0.1, 0.05).remedy == "reverse it; tried: 100 -> 50 mrad"

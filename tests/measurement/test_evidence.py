@@ -7,7 +7,7 @@ import pytest
 
 from casid.description import load_robot
 from casid.dynamics import Model
-from casid.measurement.importing._evidence import advances, blocks, clock_of, even_clock, rate_text
+from casid.measurement._evidence import advances, blocks, clock_of, even_clock, rate_text
 from casid.testing._synthetic import motion
 
 T = np.arange(400) * 0.01

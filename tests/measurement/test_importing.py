@@ -9,11 +9,10 @@ import pytest
 
 from casid.description import Robot, load_robot
 from casid.errors import DatasetError
-from casid.measurement import Dataset, read_dataset
-from casid.measurement.importing import Answers, propose
-from casid.measurement.importing._evidence import _basis
-from casid.measurement.importing._layout import find_layout
-from casid.measurement.importing._names import Meaning, meaning
+from casid.measurement import Answers, Dataset, propose, read_dataset
+from casid.measurement._evidence import _basis
+from casid.measurement._layout import find_layout
+from casid.measurement._names import Meaning, meaning
 from tests.measurement.conftest import german_log
 
 

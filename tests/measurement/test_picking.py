@@ -12,8 +12,8 @@ from casid.description import Robot, load_robot, write_robot
 from casid.drives import Servo
 from casid.drives._recording import CommandRecording, has_commands_only, read_commands
 from casid.errors import DatasetError
-from casid.measurement.importing import Answers, propose
-from casid.measurement.importing._log import command_settings
+from casid.measurement import Answers, propose
+from casid.measurement._log import command_settings
 from casid.testing import broadband_commands, commanded_motion
 
 JOINTS = ("shoulder_pan", "elbow_flex", "gripper")

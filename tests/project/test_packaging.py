@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import importlib.resources
 import re
 import shutil
@@ -13,8 +12,6 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from benchmarks.soundness import structure
-from benchmarks.soundness.structure import ROOMS, SLOPES
 
 import casid
 
@@ -25,61 +22,14 @@ else:
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "casid"
-SOURCES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 
 
-def room_of(path: Path) -> str:
-    return path.relative_to(PACKAGE).with_suffix("").parts[0]
+@pytest.mark.claim("no circles among files of a room, no imports against the slope of rooms")
+def test_imports_keep_their_contracts() -> None:
+    pytest.importorskip("importlinter", reason="needs the extra dev")
+    from importlinter import cli
 
-
-def imported_modules(path: Path) -> list[str]:
-    """Modules of casid (and names in them) that a file imports anywhere: functions, type-checking blocks included."""
-    modules = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            modules += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative import"
-            modules += [f"{node.module}.{alias.name}" for alias in node.names]
-    return [module for module in modules if module.startswith("casid.")]
-
-
-def imported_rooms(path: Path) -> set[str]:
-    return {module.split(".")[1] for module in imported_modules(path)}
-
-
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_a_room_imports_only_from_rooms_before_it(path: Path) -> None:
-    assert room_of(path) in ROOMS, f"'{room_of(path)}' is not one of the rooms {ROOMS}"
-    allowed = ROOMS[: ROOMS.index(room_of(path)) + 1]
-    assert imported_rooms(path) <= set(allowed)
-
-
-@pytest.mark.parametrize("room", SLOPES)
-def test_every_part_of_a_room_has_its_place_on_the_slope(room: str) -> None:
-    parts = {path.relative_to(PACKAGE / room).with_suffix("").parts[0] for path in (PACKAGE / room).rglob("*.py")}
-    assert parts == {name for group in SLOPES[room] for name in group}
-    assert [arrow for arrow in structure.arrows() if f"casid.{room}." in arrow] == []
-
-
-@pytest.mark.claim("circles among files")
-@pytest.mark.parametrize("room", SLOPES)
-def test_no_circles_among_the_files_of_a_room(room: str) -> None:
-    files = {}
-    for path in (PACKAGE / room).rglob("*.py"):
-        files[".".join(("casid", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")] = path
-    graph = {name: {m.rpartition(".")[0] for m in imported_modules(path)} & set(files) for name, path in files.items()}
-    done: set[str] = set()
-
-    def follow(name: str, way: tuple[str, ...]) -> None:
-        assert name not in way, " -> ".join((*way, name))
-        if name not in done:
-            for module in graph[name]:
-                follow(module, (*way, name))
-            done.add(name)
-
-    for name in graph:
-        follow(name, ())
+    assert cli.lint_imports(config_filename=str(ROOT / "pyproject.toml"), no_cache=True) == cli.EXIT_STATUS_SUCCESS
 
 
 def test_every_room_is_listed_in_pyproject() -> None:

@@ -13,9 +13,9 @@ from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.dynamics.terms import friction_dictionary
 from casid.errors import DatasetError, RobotError
-from casid.identification.loads._online_load import OnlineLoad, TorqueErrors
 from casid.inertia import to_standard
 from casid.measurement import Dataset
+from casid.online import OnlineLoad, TorqueErrors
 from casid.regression import compress, shrunk, wls
 from casid.regression._empirical_bayes import _fitted, _left
 from casid.regression._rows import torques

@@ -50,13 +50,13 @@ def test_statistics_are_those_of_all_rows():
     middle = np.sort(percent)[1]
     assert found.reliable(middle * (1 + 1e-9)).sum() == 2 and found.reliable(middle * (1 - 1e-9)).sum() == 1
     np.testing.assert_array_equal(found.reliable(), percent <= 30.0)
-    exact = replace(found, values=np.array([0.0, 1.0, -1.0]), sd=np.array([0.0, 0.301, 0.299]))
+    exact = replace(found, values=np.array([0.0, 1.0, -1.0]), covariance=np.diag([0.0, 0.301, 0.299]) ** 2)
     assert exact.relative_sd[0] == np.inf and exact.reliable().tolist() == [False, False, True]
     # a triangular factor and the squares that it leaves stand for all rows
     Q, R = np.linalg.qr(W)
-    values, short, _, error = solved(R, Q.T @ y, 40, float(y @ y - np.sum((Q.T @ y) ** 2)))
+    values, short, _, error, *_ = solved(R, Q.T @ y, 40, float(y @ y - np.sum((Q.T @ y) ** 2)))
     np.testing.assert_allclose(values, beta, rtol=1e-9)
-    np.testing.assert_allclose(short, sd, rtol=1e-9)
+    np.testing.assert_allclose(short, found.covariance, rtol=1e-9)
     assert error == pytest.approx(found.relative_error, rel=1e-9)
 
 

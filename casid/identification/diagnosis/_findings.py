@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
+from casid.files._texts import open_end
+
 
 class Cause(NamedTuple):
     """One thing that can be wrong, with the text of its findings.
@@ -14,7 +16,7 @@ class Cause(NamedTuple):
     Attributes
     ----------
     kind : str
-        ``gravity``, ``sign``, ``joint order``, ``zero position``, ``clock``, ``torque scale``, ``delay``,
+        ``gravity``, ``sign``, ``unit``, ``joint order``, ``zero position``, ``clock``, ``torque scale``, ``delay``,
         ``standstill``, ``gaps``, ``saturation``, ``channel``, ``one way``, ``outliers``, ``spring``, ``model``,
         ``masses`` or ``links``.
     text : str
@@ -61,9 +63,11 @@ class Trial(NamedTuple):
 
     def record(self) -> dict[str, object]:
         """Plain numbers; without ``sure`` where the trial was not on held-out parts."""
-        return {name: value for name, value in self._asdict().items() if value == value}
+        known = {name: value for name, value in self._asdict().items() if value == value}
+        return {name: value if isinstance(value, str) else open_end(value) for name, value in known.items()}
 
 
+_AS_GIVEN = "leave {reading:.2g} % of them unexplained, as given {recorded:.2g} %"
 _COLUMNS = "columns in the recording's TOML, in the robot's order"
 _UNIT = "another unit, or currents without gains"
 _REVERSED = (
@@ -118,6 +122,55 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
             "with the torques of '{joint}' and '{other}' exchanged the model leaves {reading:.0f} % of the torques "
             "unexplained, as recorded {recorded:.0f} %",
             "the torques' columns in the recording's TOML, in the robot's order",
+        ),
+        "reversed gravity": Cause(
+            "sign",
+            "mass matrices and gravity torques contradict each other: with all gravity torques reversed links "
+            f"{_AS_GIVEN}",
+            "",
+        ),
+        "degrees": Cause(
+            "unit",
+            "positions, mass matrices and gravity torques contradict each other: with the positions taken as degrees "
+            f"links {_AS_GIVEN}",
+            "",
+        ),
+        "reversed gravity of a joint": Cause(
+            "sign",
+            "mass matrices and gravity torques contradict each other: with the gravity torque of '{joint}' reversed "
+            f"links {_AS_GIVEN}",
+            "",
+        ),
+        "reversed position": Cause(
+            "sign",
+            "positions, mass matrices and gravity torques contradict each other: with the position of '{joint}' "
+            f"reversed links {_AS_GIVEN}",
+            "",
+        ),
+        "exchanged positions": Cause(
+            "joint order",
+            "positions, mass matrices and gravity torques contradict each other: with the positions of '{joint}' and "
+            f"'{{other}}' exchanged links {_AS_GIVEN}",
+            "",
+        ),
+        "exchanged gravity": Cause(
+            "joint order",
+            "mass matrices and gravity torques contradict each other: with the gravity torques of '{joint}' and "
+            f"'{{other}}' exchanged links {_AS_GIVEN}",
+            "",
+        ),
+        "opposite gravity": Cause(
+            "sign",
+            "gravity torques have the opposite sign of those of plausible links, which leave {recorded:.2g} % of them, "
+            "{reading:.2g} % with all of them reversed",
+            "",
+        ),
+        "coefficients of no links": Cause(
+            "links",
+            "no physically consistent links within the bounds have these coefficients, which they miss by {missed:.3g} "
+            "standard deviations ({allowed:.3g} are expected at most): numbers of another robot or unit, or too narrow "
+            "bounds",
+            "",
         ),
         "shifted zero": Cause(
             "zero position",
@@ -261,7 +314,7 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
         "mass at a bound": Cause(
             "links",
             "the mass of {joint} lies on a bound that is assumed by default, {most:.3g} kg: without it these data "
-            "leave {low:.3g} to {high:.3g} kg",
+            "leave {low:.3g} kg to {end}",
             "",
             about="links",
         ),
@@ -295,8 +348,8 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
         ),
         "open masses": Cause(
             "masses",
-            "masses are not determined by these data: {mass:.3g} kg in all is the most plausible, {low:.3g} to "
-            "{high:.3g} kg with 95 %",
+            "masses are not determined by these data: {mass:.3g} kg in all is the most plausible, the prior range "
+            "{low:.3g} to {high:.3g} kg",
             "",
             wrong=False,
             about="links",
@@ -371,6 +424,21 @@ class Finding:
     def advice(self) -> str:
         """The remedy with what it changed when it was tried, or nothing."""
         return f"{self.remedy} ({self.trial.text})" if self.trial is not None and self.remedy else ""
+
+    def record(self) -> dict[str, object]:
+        """Plain values; an end that is open is null."""
+        return {
+            "kind": self.kind,
+            "cause": self.cause,
+            "recording": self.recording,
+            "joint": self.joint,
+            "values": {name: v if isinstance(v, str) else open_end(v) for name, v in self.values.items()},
+            "text": self.text,
+            "about": self.about,
+            "remedy": self.remedy,
+            "trial": None if self.trial is None else self.trial.record(),
+            "wrong": self.wrong,
+        }
 
     def _filled(self, template: str) -> str:
         return template.format(recording=self.recording, joint=self.joint, **self.values)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from casid.description import Robot
 from casid.errors import CasidError
-from casid.identification._bounds import largest_torques, mass_intervals
+from casid.identification._bounds import largest_torques, prior_ranges
 from casid.identification._feasible_fit import FeasibleFit, certified_intervals
 from casid.identification._prediction import HeldOut
 from casid.identification.diagnosis._findings import Finding
@@ -171,7 +171,7 @@ def link_findings(
             found.append(Finding("more than any arm", values=values))
     found += _contradiction(feasible, held_out)
     chosen = feasible.believable
-    whole = mass_intervals(robot, masses.tolist(), bodies=None if chosen is None else chosen.bodies)[0]
+    whole = prior_ranges(robot, masses.tolist(), bodies=None if chosen is None else chosen.bodies)[0]
     if whole.open and chosen is not None and chosen.bodies.boxes.any():
         values = {"mass": whole.value, "low": whole.low, "high": whole.high}
         found.append(Finding("open masses", values=values))
@@ -197,9 +197,9 @@ def _held(robot: Robot, feasible: FeasibleFit) -> list[Finding]:
             low, high = entry.low, entry.high
         except CasidError:
             low, high = 0.0, float("inf")
-        found.append(
-            Finding("mass at a bound", joint=link.name, values={"most": mass, "low": max(low, 0.0), "high": high})
-        )
+        end = f"{high:.3g} kg" if np.isfinite(high) else "any"
+        values: dict[str, float | str] = {"most": mass, "low": max(low, 0.0), "high": high, "end": end}
+        found.append(Finding("mass at a bound", joint=link.name, values=values))
     return found
 
 

@@ -53,8 +53,6 @@ OWN, DISTINCT = 0.3, 1e-8
 MISREAD = ("gravity", "sign", "joint order", "zero position")
 #: Share of the samples from which a defect is more than a trifle [%].
 TOUCHED = 1.0
-#: Of every finding, in files.
-_RECORDED = ("kind", "cause", "recording", "joint", "values", "text", "about", "remedy", "trial", "wrong")
 
 
 @dataclass(frozen=True)
@@ -133,11 +131,7 @@ class Verdict:
             "right": self.right,
             "torques": self.torques,
             "links": self.links,
-            "findings": [
-                {name: getattr(f, name) for name in _RECORDED}
-                | {"values": dict(f.values), "trial": None if f.trial is None else f.trial.record()}
-                for f in self.findings
-            ],
+            "findings": [finding.record() for finding in self.findings],
         }
 
 

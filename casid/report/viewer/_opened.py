@@ -18,13 +18,14 @@ from casid.errors import DatasetError, InertiaWarning
 from casid.files._read import read_text
 from casid.files._texts import read_json, read_toml
 from casid.files._words import listed, reason
-from casid.identification.repair._check import check_file
+from casid.identification.repair import check_file
 from casid.inertia import read_parameters
 from casid.measurement import read_dataset
 from casid.measurement._formats import FORMATS as RECORDING_FORMATS
 from casid.motion import read_trajectory
 from casid.report._shapes import Shape, shapes, shapes_found
-from casid.report.viewer._page import Page, shapes_of
+from casid.report._tables import summary_table
+from casid.report.viewer._page import Page, shapes_of, with_data
 
 Array = NDArray[np.float64]
 #: Parameters of `Page.curves`.
@@ -86,13 +87,18 @@ def view(file: str | Path, robot: str | Path | Robot | None = None, packages: Se
             raise DatasetError(f"folder '{path}' holds none of {', '.join(_RESULTS)}; name a file in it")
         path = found
     if path.suffix.lower() in (".html", ".htm"):
-        page = Page.reopened(read_text(path, "page", DatasetError), path.name)
-        for key, scene in page.robots.items():
-            known = _same(robot, scene)
-            if known is not None:
-                page.robots[key] = {**scene, **shapes_of(_surfaces(known, packages))}
-        return page.html()
+        return with_data(
+            read_text(path, "page", DatasetError), path.name, lambda scene: _with_shapes(scene, robot, packages)
+        )
     return _page(_shown(path, robot), packages)
+
+
+def _with_shapes(
+    scene: Mapping[str, Any], robot: str | Path | Robot | None, packages: Sequence[str | Path]
+) -> Mapping[str, Any]:
+    """The robot of a page with the shapes of its file, where that is known."""
+    known = _same(robot, scene)
+    return scene if known is None else {**scene, **shapes_of(_surfaces(known, packages))}
 
 
 def _same(robot: str | Path | Robot | None, scene: Mapping[str, Any]) -> Robot | None:
@@ -275,7 +281,7 @@ def _page(shown: _Shown, packages: Sequence[str | Path]) -> str:
         page.curves(*curves)
     if shown.facts:
         page.heading("Numbers")
-        page.table(["quantity", "value"], [list(fact) for fact in shown.facts])
+        page.table(summary_table("Numbers", shown.facts))
     return page.html()
 
 

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import base64
 import json
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from html import escape, unescape
+from html import escape
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from rich.table import Table
 
 from casid.description import Robot
 from casid.errors import DatasetError
 from casid.inertia import consistency, from_standard
 from casid.inertia._parameter_vector import link_slice
-from casid.report._links import middle_posture
+from casid.report._links import middle_posture, semi_axes
 from casid.report._shapes import Shape, shapes_found
+from casid.report._tables import html_of
 from casid.version import __version__
 
 Array = NDArray[np.float64]
-Rows = Sequence[Sequence[str]]
 
 #: A page may use only what it holds; the browser enforces it.
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
@@ -31,12 +31,8 @@ _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-
 _POINTS, _FRAMES = 2500, 600
 
 
-#: What `Page.html` writes: title, body and data.
-_WRITTEN = re.compile(
-    r'<meta name="generator" content="casid .*?<title>(?P<title>.*?)</title>.*?<button id="theme".*?</button>\n'
-    r'(?P<body>.*)\n<script type="application/json" id="casid-data">(?P<data>.*?)</script>',
-    re.DOTALL,
-)
+#: What is before and after the data of a page.
+_DATA = ('<script type="application/json" id="casid-data">', "</script>")
 
 
 class Page:
@@ -55,27 +51,6 @@ class Page:
         self.body = [f"<h1>{escape(title)}</h1>"] + ([f'<p class="lead">{escape(lead)}</p>'] if lead else [])
         self.robots: dict[str, Any] = {}
         self.plots: dict[str, Any] = {}
-
-    @classmethod
-    def reopened(cls, text: str, where: str) -> Page:
-        """The page that an earlier `html` wrote, to be written anew with this version's style and script.
-
-        Raises
-        ------
-        DatasetError
-            If the text is not such a page; ``where`` names it.
-        """
-        whole = _WRITTEN.search(text)
-        try:
-            data = json.loads(whole["data"]) if whole else {}
-        except ValueError:
-            data = {}
-        if whole is None or not {"robots", "plots"} <= data.keys():
-            raise DatasetError(f"'{where}' is not a page written by casid, or is cut off; open it with a browser")
-        page = cls(unescape(whole["title"]))
-        page.body = whole["body"].splitlines()
-        page.robots, page.plots = data["robots"], data["plots"]
-        return page
 
     def add(self, *pieces: str) -> None:
         """Add pieces of HTML."""
@@ -96,25 +71,9 @@ class Page:
         else:
             self.add(f'<img alt="" src="data:image/png;base64,{base64.b64encode(picture).decode()}">')
 
-    def table(self, header: Sequence[str], rows: Rows, text: Sequence[int] = (), feet: int = 0) -> None:
-        """Add a table whose columns sort by a click.
-
-        Parameters
-        ----------
-        header
-            HTML of the columns' names.
-        rows
-            Plain text.
-        text
-            Columns of words.
-        feet
-            Number of last rows that stay at the end.
-        """
-        head = "".join(f"<th>{cell}</th>" for cell in header)
-        split = len(rows) - feet
-        foot = f"<tfoot>{_lines(rows[split:], text)}</tfoot>" if feet else ""
-        body = f"<tbody>{_lines(rows[:split], text)}</tbody>"
-        self.add(f'<div class="scroll"><table><thead><tr>{head}</tr></thead>{body}{foot}</table></div>')
+    def table(self, table: Table, titled: bool = False) -> None:
+        """Add a table whose columns sort by a click, but for its foot."""
+        self.add(f'<div class="scroll">{html_of(table, titled)}</div>')
 
     def robot(
         self,
@@ -162,8 +121,6 @@ class Page:
 
     def html(self) -> str:
         """The whole page."""
-        data = json.dumps({"robots": self.robots, "plots": self.plots}, allow_nan=False, separators=(",", ":"))
-        data = data.replace("<", "\\u003c")  # no text inside can end the script
         return (
             f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="generator" content="casid '
             f'{escape(__version__)}"><meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
@@ -171,19 +128,33 @@ class Page:
             f"<title>{escape(self.title)}</title><style>\n{_asset('viewer.css')}</style></head><body>\n"
             '<button id="theme" type="button">Dark</button>\n'
             + "\n".join(self.body)
-            + f'\n<script type="application/json" id="casid-data">{data}</script>\n'
+            + f"\n{_data({'robots': self.robots, 'plots': self.plots})}\n"
             f"<script>\n{_asset('viewer.js')}</script>\n"
             "</body></html>\n"
         )
 
 
-def _lines(rows: Rows, text: Sequence[int]) -> str:
-    return "".join(
-        "<tr>"
-        + "".join(f"<td{' class=text' if k in text else ''}>{escape(str(c))}</td>" for k, c in enumerate(row))
-        + "</tr>"
-        for row in rows
-    )
+def _data(data: Mapping[str, Any]) -> str:
+    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").join(_DATA)  # no text inside can end the script
+
+
+def with_data(page: str, where: str, changed: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> str:
+    """A page that `Page.html` wrote, with its robots changed.
+
+    Raises
+    ------
+    DatasetError
+        If the text is not such a page; ``where`` names it.
+    """
+    before, _, rest = page.partition(_DATA[0])
+    text, _, after = rest.partition(_DATA[1])
+    try:
+        data = json.loads(text)
+        robots = {name: changed(scene) for name, scene in data["robots"].items()}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise DatasetError(f"'{where}' is not a page written by casid, or is cut off; open it with a browser") from None
+    return before + _data({**data, "robots": robots}) + after
 
 
 @cache
@@ -309,12 +280,10 @@ def _body(parameters: Array) -> dict[str, Any] | None:
     if parameters[9] == 0.0:
         return None
     mass, com, inertia = from_standard(parameters)
-    lengths, vectors = np.linalg.eigh(np.trace(inertia) / 2 * np.eye(3) - inertia)
-    half = np.sqrt(5.0 * np.maximum(lengths / mass, 0.0)) * vectors
     return {
         "mass": _round(mass),
         "com": _plain(com),
-        "semi_axes": [_plain(axis) for axis in half.T],
+        "semi_axes": [_plain(axis) for axis in semi_axes(parameters).T],
         "moments": _plain(np.linalg.eigvalsh(inertia)),
         "complaint": consistency(parameters).complaint(),
     }

@@ -1,124 +1,184 @@
-"""The shape of the source: one way down, one of each thing, a promised front, plain English; counted at each run."""
+"""The shape of the source, counted at each run: sizes, arrows, files that a workflow executes, numbers that decide."""
 
 from __future__ import annotations
 
-import functools
+import ast
+import io
 import os
+import random
 import re
 import subprocess
 import sys
+import tokenize
 from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from pathlib import Path
+from types import FrameType
 
-from benchmarks.house import source
-from benchmarks.measure import PUBLISHED, Measure, skipped
+from benchmarks.measure import PUBLISHED, Measure, need, skipped, topics
 from benchmarks.page import stored
-from benchmarks.soundness import structure
 
-#: Defects of version 0.2 that stood where two implementations met: a letter each, named in the claim of their test.
-DEFECTS = "abcdefgh"
-#: Topics whose tables the house must not have changed.
-OLDER = (
-    "foundation", "measured", "compiled", "constraints", "excitation", "motion", "users", "soundness", "real",
-    "learning", "seeds",
+ROOT = Path(__file__).resolve().parents[3]
+#: Leaves of the package: nothing else imports them.
+ANNEXES = (
+    "casid.drives", "casid.learning", "casid.teaching", "casid.testing", "casid.identification.loads",
+    "casid.identification.online", "casid.export.ros2", "casid.export.fmu",
 )  # fmt: skip
-
-#: The commit that landed the rooms by subject: the bar of modules is for it, later growth is printed.
-LANDED = "292b584324"
-
-#: Code lines of the rooms of version 0.2; "" the files beside them.
-EARLIER = {
-    "cli": 1567, "codegen": 1578, "control": 0, "description": 3478, "dynamics": 1416, "excitation": 2366,
-    "export": 1514, "expressions": 962, "files": 657, "identification": 4114, "inertia": 966, "learning": 925,
-    "measurement": 1188, "motion": 0, "drives": 0, "regression": 2986, "report": 2315, "retrieval": 5490,
-    "simulation": 2152, "testing": 0, "": 120,
-}  # fmt: skip
+#: Mutants of a room that are tried, and the rooms.
+SAMPLE, ROOMS = 400, ("retrieval", "identification", "dynamics", "regression")
 
 
-def _listed(found: list[str], most: int = 3) -> str:
-    return f"{len(found)}" + "".join(f"\n{text}" for text in found[:most])
+@cache
+def files(folder: str) -> dict[str, ast.Module]:
+    """Syntax trees of a folder's Python files by path."""
+    paths = sorted((ROOT / folder).rglob("*.py"))
+    return {str(path.relative_to(ROOT)): ast.parse(path.read_text(encoding="utf-8")) for path in paths}
 
 
-def slope() -> tuple[str, bool]:
-    against, circles = structure.arrows(), [" ".join(group) for group in structure.circles(annotations=True)]
-    return f"{_listed(against)}; {_listed(circles)}", not against and not circles
+def module(path: str) -> str:
+    return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
-def defects() -> tuple[str, bool]:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "claim", "-rA", "--tb=no"]
-    done = subprocess.run(
-        [*command, "--claims", "house"], cwd=structure.ROOT, capture_output=True, text=True, check=False
-    )
-    outcome = Counter(re.findall(r"^(PASSED|FAILED|ERROR)", done.stdout, re.MULTILINE))
-    letters = {m for m in re.findall(r"house ([a-h]):", done.stdout)}
-    missing = sorted(set(DEFECTS) - letters)
-    text = f"{outcome['PASSED']} tests of {len(letters)} defects pass, {outcome['FAILED'] + outcome['ERROR']} fail"
-    if missing:
-        text += f"; no test of {', '.join(missing)}"
-    return text, not missing and not outcome["FAILED"] and not outcome["ERROR"] and outcome["PASSED"] >= len(DEFECTS)
+def in_annex(name: str) -> bool:
+    return any(f"{name}.".startswith(f"{annex}.") for annex in ANNEXES)
 
 
-def implementations() -> tuple[str, bool]:
-    found = source.implementations()
-    lines = [f"{subject}: {len(where)}" + (f" ({', '.join(where)})" if len(where) != 1 else "")
-             for subject, where in found.items()]  # fmt: skip
-    return "\n".join(lines), all(len(where) == 1 for where in found.values())
+def lines(path: str, tree: ast.Module) -> int:
+    """Lines with code: no docstring, comment or blank."""
+    seen: set[int] = set()
+    unseen = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+    for token in tokenize.generate_tokens(io.StringIO((ROOT / path).read_text(encoding="utf-8")).readline):
+        if token.type not in unseen:
+            seen |= set(range(token.start[0], token.end[0] + 1))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
+            seen -= set(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
+    return len(seen)
 
 
-def size_of_front() -> tuple[str, bool]:
-    landed, now, names = source.modules_at(LANDED), source.modules(), len(source.promised())
-    growth = Counter(name.split(".")[1] for name in now) - Counter(name.split(".")[1] for name in landed)
-    more = ", ".join(f"{room} +{count}" for room, count in growth.most_common())
-    text = f"{len(landed)} modules at {LANDED}, {len(now)} now ({more or 'none more'}); {names} public names"
-    return text, len(landed) <= 260 and names <= 260
+def sizes(core: bool, folder: str, bar: int) -> tuple[str, bool]:
+    found = {p: lines(p, t) for p, t in files(folder).items() if not (core and in_annex(module(p)))}
+    rooms: Counter[str] = Counter()
+    for path, count in found.items():
+        rooms["/".join(path.split("/")[:2])] += count
+    most = ", ".join(f"{room} {count:,}" for room, count in rooms.most_common(4))
+    return f"{rooms.total():,} ({most})", rooms.total() <= bar
 
 
-def documented() -> tuple[str, bool]:
-    done = subprocess.run(
-        [sys.executable, "scripts/public_names.py", "--check"],
-        cwd=structure.ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    last = (done.stdout + done.stderr).strip().splitlines()[-1:]
-    return " ".join(last), done.returncode == 0
+def imports(folder: str) -> Iterator[tuple[str, str]]:
+    """File, and module of casid that it imports anywhere."""
+    for path, tree in files(folder).items():
+        for node in ast.walk(tree):
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            yield from ((path, name) for name in names if name.startswith("casid."))
 
 
-def code() -> tuple[str, bool]:
-    lines: Counter[str] = Counter()
-    for name, (path, _) in structure.trees().items():
-        lines[name.split(".")[1] if path.parent != structure.PACKAGE else ""] += source.code_lines(path)
-    growth = Counter({room: lines[room] - before for room, before in EARLIER.items()})
-    largest = ", ".join(f"{room} {more:+,}" for room, more in growth.most_common(7))
-    return f"{lines.total():,}; since 0.2: {largest}", lines.total() <= 30_000
+def private(path: str, name: str) -> bool:
+    """Whether a module is hidden from a file: below another room, with a leading underscore."""
+    parts = name.split(".")
+    return any(p.startswith("_") for p in parts[2:]) and module(path).split(".")[:2] != parts[:2]
 
 
-def functions() -> tuple[str, bool]:
-    tall, wide = source.long_functions(), source.wide_functions()
-    return f"{_listed(tall, 10)}; {_listed(wide, 12)}", len(tall) <= 8 and len(wide) <= 10
+def reaching() -> tuple[str, bool]:
+    inside = [f"{path}: {name}" for path, name in imports("casid") if private(path, name)]
+    tests = {path for path, name in imports("tests") if private(path, name)}
+    return f"{len(inside)}; {len(tests)} of {len(files('tests'))} files", not inside and len(tests) <= 40
 
 
-def decisions() -> tuple[str, bool]:
-    texts, kinds = source.matched_texts(), source.foreign_isinstance()
-    return f"{_listed(texts)}; {_listed(kinds, 6)}", not texts and not kinds
+def arrows() -> tuple[str, bool]:
+    need("importlinter", "dev")
+    command = [sys.executable, "-c", "from importlinter.cli import lint_imports_command as run; run()", "--no-cache"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    core = {f"{module(p)} -> {n}" for p, n in imports("casid") if in_annex(n) and not in_annex(module(p))}
+    kept = re.findall(r"Contracts: .*", done.stdout)
+    return f"{len(core)} imports of annexes; {' '.join(kept) or done.stdout[-200:]}", not core and done.returncode == 0
 
 
-def tested() -> tuple[str, bool]:
-    without, copies, count = source.untested(), source.copied_helpers(), len(source.modules())
-    return f"{count - len(without)} of {count}{''.join(f'{chr(10)}{n}' for n in without[:5])}; {_listed(copies)}", (
-        not without and not copies
-    )
+def executed(workflow: Callable[[], object]) -> tuple[set[str], set[frozenset[str]]]:
+    """Files of casid that run while a workflow does, and pairs of them that call each other both ways."""
+    ran: set[str] = set()
+    calls: set[tuple[str, str]] = set()
+
+    def seen(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code.co_name != "<module>" and frame.f_back is not None:
+            callee, caller = frame.f_code.co_filename, frame.f_back.f_code.co_filename
+            if "/casid/" in callee:
+                ran.add(callee)
+                calls.add((caller, callee))
+
+    sys.setprofile(seen)
+    try:
+        workflow()
+    finally:
+        sys.setprofile(None)
+    return ran, {frozenset(pair) for pair in calls if pair[0] != pair[1] and pair[::-1] in calls}
 
 
-def english() -> tuple[str, bool]:
-    found = source.banned_words()
-    return _listed(found, 5), not found
+def workflows() -> tuple[str, bool]:
+    import casid
+    from benchmarks import recordings
+    from casid.identification import feasible_regression
+    from casid.regression import compress, wls
+
+    panda, fit = recordings.panda_raw(), wls(compress(recordings.panda_model(), recordings.panda()))
+    problem, texts, met = casid.load_problem("panda_retrieval"), [], True
+    for name, bar, run in (
+        ("Gaz's retrieval", 30, lambda: casid.solve(problem)),
+        ("Sousa's regression", 28, lambda: feasible_regression(fit)),
+        ("default identify", 50, lambda: casid.identify(casid.load_robot("panda"), panda)),
+    ):
+        ran, pairs = executed(run)
+        met &= len(ran) <= bar and not pairs
+        texts.append(f"{name} {len(ran)} files, {len(pairs)} pairs")
+    return "; ".join(texts), met
+
+
+def numbers() -> tuple[str, bool]:
+    constants = thresholds = 0
+    for tree in files("casid").values():
+        for node in tree.body:
+            target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+            values = [n for n in ast.walk(node) if isinstance(n, ast.Constant) and type(n.value) in (int, float)]
+            constants += isinstance(target, ast.Name) and target.id.isupper() and bool(values)
+        for node in ast.walk(tree):
+            sides = [node.left, *node.comparators] if isinstance(node, ast.Compare) else []
+            inner = (n.value for side in sides for n in ast.walk(side) if isinstance(n, ast.Constant))
+            thresholds += any(isinstance(value, float) and value not in (0.0, 1.0) for value in inner)
+    return f"{constants}; {thresholds}", constants <= 250 and thresholds == 0
+
+
+def contract() -> tuple[str, bool]:
+    command = [sys.executable, "-m", "pytest", "-q", "-m", "slow or not slow", "tests/contract"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return (done.stdout.strip().splitlines() or ["no output"])[-1], done.returncode == 0
 
 
 def light_import() -> tuple[str, bool]:
     code = "import time; import casadi, numpy; t = time.perf_counter(); import casid; print(time.perf_counter() - t)"
-    runs = [
-        float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
-        for _ in range(5)
-    ]
+    command = [sys.executable, "-c", code]
+    runs = [float(subprocess.run(command, capture_output=True, text=True, check=True).stdout) for _ in range(5)]
     return f"{sorted(runs)[2]:.3f} s (median of {len(runs)})", sorted(runs)[2] <= 0.3
+
+
+def mutmut(*words: str) -> str:
+    """What a command of mutmut prints; settings stand in pyproject.toml."""
+    return subprocess.run(["mutmut", *words], cwd=ROOT, capture_output=True, text=True, check=False).stdout
+
+
+def survivors(room: str) -> tuple[str, bool]:
+    """Mutants of a room that its tests let pass, by mutmut, which keeps what it has tried in ``mutants/``."""
+    need("mutmut", "mutation")
+    if not (ROOT / "mutants").is_dir():
+        mutmut("run", "nothing*")  # makes the mutants
+    names = sorted(re.findall(rf"(casid\.{room}\.\S+__mutmut_\d+):", mutmut("results", "--all", "true")))
+    drawn = random.Random(0).sample(names, min(SAMPLE, len(names)))
+    mutmut("run", *drawn)
+    found = dict(re.findall(r"(\S+__mutmut_\d+): ([\w ]+)", mutmut("results", "--all", "true")))
+    count = Counter(found.get(name, "not tried").strip() for name in drawn)
+    passed = len(drawn) - count["killed"] - count["timeout"]
+    return ", ".join(f"{n} {word}" for word, n in count.most_common()), 0 < len(drawn) >= 10 * passed
 
 
 def older(topic: str) -> tuple[str, bool]:
@@ -127,27 +187,23 @@ def older(topic: str) -> tuple[str, bool]:
     if missed:
         return f"{len(missed)} rows are missed by what was measured last: {'; '.join(missed)}", False
     command = [sys.executable, "scripts/acceptance.py", topic, *(["--publish"] if PUBLISHED in os.environ else [])]
-    done = subprocess.run(
-        command, cwd=structure.ROOT, capture_output=True, text=True, check=False, env={**os.environ, "COLUMNS": "200"}
-    )
-    last = done.stdout.strip().splitlines()[-1:] or done.stderr.strip().splitlines()[-1:]
-    return " ".join(last), done.returncode == 0
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return " ".join((done.stdout or done.stderr).strip().splitlines()[-1:]), done.returncode == 0
 
 
 MEASURES = (
-    Measure("arrows up; circles, type-only and late imports included", "0; 0", "0; 3 in 0.2", slope),
-    Measure("defects a to h: a test each", "8", "fail on 0.2", defects),
-    Measure("implementations of one thing", "1 each", "2 to 6 in 0.2", implementations),
-    Measure("modules; public names", "<= 260; <= 260", "399; 502 in 0.2", size_of_front),
-    Measure("public names documented and grouped", "all", "-", documented),
-    Measure("code lines (no docstring, comment, blank)", "<= 30,000", "32,563 in 0.2", code),
-    Measure("functions over 60 lines; with over 8 parameters", "<= 8; <= 10", "29; 30 in 0.2", functions),
-    Measure("text matched to decide; isinstance on a kind of another room", "0; 0", "5; some in 0.2", decisions),
-    Measure("modules with a test file of their subject; copies of test helpers", "all; 0", "31 of 399 in 0.2", tested),
-    Measure("banned words in code, docs, messages", "0", "hundreds in 0.2", english),
+    Measure("code lines of the core", "<= 32,000", "-", partial(sizes, True, "casid", 32_000)),
+    Measure("code lines of casid", "<= 38,000", "44,900", partial(sizes, False, "casid", 38_000)),
+    Measure("code lines of scripts", "<= 13,000", "20,300", partial(sizes, False, "scripts", 13_000)),
+    Measure("code lines of tests", "<= 22,000", "31,400", partial(sizes, False, "tests", 22_000)),
+    Measure("imports that reach into another room; test files that do", "0; <= 40", "809; 294", reaching),
+    Measure("core importing an annex; contracts of import-linter", "0; all kept", "-", arrows),
+    Measure("files executed; pairs that call both ways", "<= 30, 28, 50; 0", "49, 44, 83; 8", workflows),
+    Measure("module constants with numbers; inline thresholds", "<= 250; 0", "424; 193", numbers),
+    Measure("contract tests", "pass", "-", contract, skipped),
     Measure("import casid beyond CasADi and numpy", "<= 0.3 s", "-", light_import),
-    *(
-        Measure(f"older table: {topic}", "holds", "-", functools.partial(older, topic), skipped, "the older tables")
-        for topic in OLDER
-    ),
-)
+    *(Measure(f"surviving mutants of {SAMPLE}: {room}", "<= 10 %", "own tool", partial(survivors, room), skipped)
+      for room in ROOMS),
+    *(Measure(f"older table: {topic}", "holds", "-", partial(older, topic), skipped)
+      for topic in topics() if topic != "house"),
+)  # fmt: skip

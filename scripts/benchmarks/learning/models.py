@@ -37,8 +37,8 @@ from casid.report._style import INK, MUTED, new_figure, set_title, tidy
 
 if TYPE_CHECKING:  # needs jax
     from baselines.network import Network
-from casid.identification.online import entropic_fit
-from casid.identification.online._estimator import plausible_values
+from casid.online import entropic_fit
+from casid.online._estimator import plausible_values
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))

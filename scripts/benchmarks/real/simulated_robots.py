@@ -175,7 +175,7 @@ def identified(name: str, seed: int = 0) -> Found:
         moments.append(float(np.median(np.abs(got / real - 1.0))))
     total = float(found[:, 9].sum() / true[:, 9].sum()) - 1.0
     masses = (float(true[:, 9].sum()), *true[:, 9])
-    held, *links = (e.low <= mass <= e.high for e, mass in zip(result.mass_intervals, masses, strict=True))
+    held, *links = (e.low <= mass <= e.high for e, mass in zip(result.mass_ranges, masses, strict=True))
     return Found(name, total, tuple(np.abs(found[:, 9] / true[:, 9] - 1.0)), tuple(moments), held, tuple(links))
 
 
@@ -192,7 +192,7 @@ def measured(names: tuple[str, ...] = tuple(JUDGED), seeds: tuple[int, ...] = (0
     text = (
         f"{len(made)} recordings of {len(names)} robots: total mass median {100 * np.median(totals):.0f} %, worst "
         f"{100 * totals.max():.0f} % ({worst}); masses {100 * np.median(masses):.0f} %, moments "
-        f"{100 * np.median(moments):.0f} %; interval of the total mass holds {100 * held:.0f} % of "
+        f"{100 * np.median(moments):.0f} %; prior range of the total mass holds {100 * held:.0f} % of "
         f"{len(judged)} that it was not set on, those of single links {100 * float(np.mean(links)):.0f} %"
     )
     met = bool(np.median(totals) <= 0.15 and totals.max() <= 0.4 and np.median(masses) <= 0.3)

@@ -1,4 +1,4 @@
-"""Claims that must not be false: proofs attacked, readers fuzzed, defects that must not come back, structure."""
+"""Claims that must not be false: proofs attacked, readers fuzzed, defects that must not come back."""
 
 from __future__ import annotations
 
@@ -14,12 +14,10 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.measure import Measure, skipped
-from benchmarks.pieces import digest, keep, kept
-from benchmarks.soundness import structure
+from benchmarks.pieces import ROOT, digest, keep, kept
 from benchmarks.soundness.coverage import ROWS as COVERAGE
 from benchmarks.soundness.evaluators import ROWS as EVALUATORS
 from benchmarks.soundness.fuzz import ROWS as FUZZ
-from benchmarks.soundness.mutants import ROWS as MUTANTS
 from benchmarks.soundness.public_files import ROWS as PUBLIC_FILES
 
 #: Problems that the attack is made of, and seconds that it and one of them may take.
@@ -67,7 +65,7 @@ def _attack_part(first: int, problems: int, seconds: float) -> dict[str, Any]:
         str(os.cpu_count() or 1), "--seconds", str(seconds), "--each", str(EACH), "--json",
     ]  # fmt: skip
     began = time.perf_counter()
-    done = subprocess.run(command, cwd=structure.ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"the attack itself failed: {done.stderr.strip().splitlines()[-1:]}")
     result: dict[str, Any] = json.loads(done.stdout)
@@ -118,40 +116,13 @@ def others(problems: int = PROBLEMS) -> tuple[str, bool]:
 
 def claims() -> tuple[str, bool]:
     command = [sys.executable, "-m", "pytest", "-m", "claim", "-q", "-p", "no:cacheprovider"]
-    done = subprocess.run(
-        command, cwd=structure.ROOT, capture_output=True, text=True, timeout=_SECONDS_OF_TESTS, check=False
-    )
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=_SECONDS_OF_TESTS, check=False)
     last = done.stdout.strip().splitlines()[-1] if done.stdout.strip() else done.stderr.strip()
     counts = {word: int(number) for number, word in re.findall(r"(\d+) (passed|failed|errors?)", last)}
-    listed = subprocess.run(
-        [*command, "--collect-only"], cwd=structure.ROOT, capture_output=True, text=True, check=False
-    ).stdout
+    listed = subprocess.run([*command, "--collect-only"], cwd=ROOT, capture_output=True, text=True, check=False).stdout
     files = {line.split("::")[0] for line in listed.splitlines() if "::" in line}
     text = f"{counts.get('passed', 0)} passed, {counts.get('failed', 0) + counts.get('error', 0)} failed"
     return f"{text}, in {len(files)} files", done.returncode == 0 and counts.get("passed", 0) > 0
-
-
-def circles() -> tuple[str, bool]:
-    rings, against = structure.circles(), structure.arrows()
-    text = f"{len(rings)}; {len(against)}, of {len(structure.trees())} files"
-    return "\n".join([text, *(" ".join(r) for r in rings), *against]), not rings and not against
-
-
-def kinds() -> tuple[str, bool]:
-    named, switches = structure.constraint_kinds(), structure.kind_switches()
-    files = {module for modules in named.values() for module in modules} | {s.split(":")[0] for s in switches}
-    lines = [f"{kind}: {', '.join(sorted(modules))}" for kind, modules in named.items()]
-    return "\n".join([str(len(files)), *lines, *switches]), not files
-
-
-def builders() -> tuple[str, bool]:
-    places = structure.builders("Solution")
-    return f"{len(places)}: {', '.join(places)}", len(places) == 1
-
-
-def ignores() -> tuple[str, bool]:
-    places = structure.ignores()
-    return "\n".join([str(len(places)), *places]), not places
 
 
 def _attack(name: str, reference: str, run: Callable[[int], tuple[str, bool]]) -> Measure:
@@ -171,9 +142,4 @@ MEASURES = [
     *FUZZ,
     *PUBLIC_FILES,
     *COVERAGE,
-    *MUTANTS,
-    Measure("circles among files; arrows against the slope", "0; 0", "syntax trees", circles),
-    Measure("files that name a constraint kind outside its own", "0", "syntax trees", kinds),
-    Measure("places that build a Solution", "1", "syntax trees", builders),
-    Measure("type: ignore outside CasADi's corners", "0", "source", ignores),
 ]

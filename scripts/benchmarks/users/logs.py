@@ -21,8 +21,7 @@ from benchmarks.measure import Measure
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.errors import CasidError
-from casid.measurement import Dataset, read_dataset
-from casid.measurement.importing import Answers, propose
+from casid.measurement import Answers, Dataset, propose, read_dataset
 from casid.retrieval.plausible._bodies import plausible_bodies
 from casid.testing._synthetic import motion
 

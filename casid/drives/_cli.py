@@ -1,0 +1,131 @@
+"""``identify`` for recordings that have commands and encoders and no torques."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from casid.cli._shared import announce_written, present, steps
+from casid.errors import DatasetError
+
+if TYPE_CHECKING:
+    from casid.description import Robot
+    from casid.drives import CommandRecording
+
+
+def from_commands(robot: Robot, recordings: Sequence[Path]) -> dict[Path, dict[str, Any] | None] | None:
+    """How recordings that are identified by simulation are read (None: as they are); None where they are not.
+
+    Raises
+    ------
+    DatasetError
+        If some are and others are not, or what a log holds is left open.
+    """
+    from casid.drives._recording import has_commands_only
+    from casid.measurement._log import command_settings
+
+    found: dict[Path, dict[str, Any] | None] = {}
+    for path in recordings:
+        known = has_commands_only(path)
+        settings = None if known is False or (known and _readable(path, robot)) else command_settings(path, robot)
+        if known or settings is not None:
+            found[path] = settings
+    if found and len(found) < len(recordings):
+        other = next(path for path in recordings if path not in found)
+        raise DatasetError(f"{next(iter(found)).name} has commands and no torques, {other.name} has torques, or is not "
+                           "understood: identify them apart")  # fmt: skip
+    return found or None
+
+
+def reader(settings: Mapping[str, Any]) -> Callable[[Path, Robot], CommandRecording] | None:
+    """What reads a recording with these settings; None where it is of another kind."""
+    from casid.drives import read_commands
+
+    return read_commands if "q_des" in settings.get("columns", {}) else None
+
+
+def _readable(path: Path, robot: Robot) -> bool:
+    """Whether a recording reads as its names and its TOML say."""
+    from casid.drives import read_commands
+
+    try:
+        read_commands(path, robot)
+    except DatasetError:
+        return False
+    return True
+
+
+def identify_commands(
+    robot: Robot, recordings: Mapping[Path, dict[str, Any] | None], files: Sequence[Path], folder: Path | None,
+    actuators: Sequence[Path] = (), profile: Sequence[str] = (),
+) -> None:  # fmt: skip
+    """Identify a robot by simulation, print the report, write files of the robot and of its servos.
+
+    Raises
+    ------
+    DatasetError
+        If recordings describe their servos differently.
+    """
+    from casid.description import write_robot
+    from casid.drives import Servo, identify_from_commands, read_commands, write_actuators, write_mjcf
+    from casid.drives._actuators import format_of
+    from casid.drives._mjcf import identified_robot
+    from casid.drives._servo import servo_from
+    from casid.files._texts import read_toml
+    from casid.report import report_of
+
+    for path in actuators:
+        format_of(path)
+    with steps() as progress:
+        data = [read_commands(path, robot, settings) for path, settings in recordings.items()]
+        described = {
+            path.name: servo_from(read_toml(path, "recording", DatasetError), path.name)
+            for path in recordings
+            if path.suffix == ".toml"
+        }
+        if len(set(map(repr, described.values()))) > 1:
+            raise DatasetError(f"{', '.join(described)} describe the servos differently; say it alike in all of them")
+        servo = next(iter(described.values()), Servo())
+        result = identify_from_commands(robot, data, servo, progress=progress, profile=profile)
+    present(report_of(result), folder)
+    for path in (*files, *actuators):
+        if path in actuators:
+            notes = write_actuators(result, path)[1]
+        elif path.suffix in (".xml", ".mjcf"):
+            notes = write_mjcf(result, path)[1]
+        else:
+            notes = write_robot(identified_robot(result), path).notes
+        for note in notes:
+            typer.echo(f"note: {note}", err=True)
+        typer.echo(f"Written to {path.parent}: {path.name}")
+
+
+def excite_commands(
+    robot: Robot, recording: Path, duration: float, share: float, iterations: int, seed: int, folder: Path | None,
+    rate: float,
+) -> None:  # fmt: skip
+    """Design position commands for the servos of a recording, print what they will tell, write them."""
+    from casid.drives import Servo, design_commands, identify_from_commands, read_commands
+    from casid.drives._servo import servo_from
+    from casid.excitation import MotionLimits
+    from casid.files._texts import read_toml
+    from casid.files._write import write_files
+    from casid.motion import trajectory_text
+
+    limits = MotionLimits.of_robot(robot, share)
+    described = recording.suffix == ".toml"
+    servo = servo_from(read_toml(recording, "recording", DatasetError), recording.name) if described else Servo()
+    with steps() as progress:
+        found = identify_from_commands(robot, [read_commands(recording, robot)], servo, progress=progress)
+        design = design_commands(
+            found.runs, found.theta, limits, duration=duration, iterations=iterations, seed=seed,
+            progress=lambda done, total, value: progress(f"commands: {100 * value:.3g} %", done, total),
+        )  # fmt: skip
+    typer.echo(f"{design.evaluations} motions tried; expected standard deviation of the worst parameter, "
+               f"{design.worst}: {100 * design.value:.3g} % (first motion {100 * design.first:.3g} %)")  # fmt: skip
+    if folder is not None:
+        texts = {f"commands.{form}": trajectory_text(design.trajectory, form, rate) for form in ("toml", "csv")}
+        announce_written(folder, write_files(folder, texts))

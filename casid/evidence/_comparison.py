@@ -1,0 +1,92 @@
+r"""Is one account of the data surely better than another? The paired comparison that every choice rests on.
+
+Both accounts (readings of a recording, friction laws, cut-offs, shares) are judged by their losses on the same n
+stretches of a motion that neither was fitted to, or on independent samples. The stretches' errors have most of their
+causes in common, which say nothing of the two: the differences count, not the losses. With ``d_i = after_i -
+before_i`` and their mean m and standard deviation s, *before* is as good as *after* only if m is what chance makes;
+
+    t = -m / (s / sqrt(n))
+
+has Student's distribution with n - 1 degrees of freedom then. *After* is surely better where t exceeds its quantile at
+the one confidence level, which is shared out evenly where it is the best of several that were tried (Bonferroni).
+
+References
+----------
+Student, "The probable error of a mean", Biometrika 6(1), 1908. Q. Vuong, "Likelihood ratio tests for model selection
+and non-nested hypotheses", Econometrica 57(2), 1989 (losses that are negative log-likelihoods).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import stdtr, stdtrit
+
+#: Confidence of every decision and of every interval.
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Losses of two accounts of the same stretches.
+
+    Attributes
+    ----------
+    before, after : float
+        Mean loss of either.
+    error : float
+        Standard error of the difference; 0 where the two never differ, infinite with fewer than two stretches.
+    stretches : int
+    tried : int
+        Accounts of which *after* is the best.
+    """
+
+    before: float
+    after: float
+    error: float
+    stretches: int
+    tried: int = 1
+
+    @property
+    def gain(self) -> float:
+        """Mean loss of *before* over that of *after*, in standard errors: t."""
+        if self.before == self.after:
+            return 0.0
+        return float((self.before - self.after) / self.error) if self.error > 0 else float("inf")
+
+    @property
+    def probability(self) -> float:
+        """Of a gain as large by chance, with the best of so many."""
+        if self.stretches < 2:
+            return 1.0
+        return min(1.0, self.tried * float(stdtr(self.stretches - 1, -self.gain)))
+
+    @property
+    def least(self) -> float:
+        """Gain from which *after* is surely better, in standard errors."""
+        if self.stretches < 2:
+            return float("inf")
+        return float(stdtrit(self.stretches - 1, 1.0 - (1.0 - CONFIDENCE) / 2.0 / self.tried))
+
+    @property
+    def better(self) -> bool:
+        """Whether *after* is surely better: beyond what chance makes at the confidence (two-sided)."""
+        return self.before > self.after and self.gain > self.least
+
+
+def compared(before: ArrayLike, after: ArrayLike, tried: int = 1) -> Comparison:
+    """Compare two accounts of the same stretches.
+
+    Parameters
+    ----------
+    before, after
+        Loss of each stretch, shape (stretches,): a mean square, a log-likelihood with the other sign, ...
+    tried
+        Of how many accounts *after* is the best.
+    """
+    first, other = np.asarray(before, dtype=float), np.asarray(after, dtype=float)
+    n = len(first)
+    error = float((other - first).std(ddof=1) / np.sqrt(n)) if n > 1 else float("inf")
+    return Comparison(float(first.mean()), float(other.mean()), error, n, tried)
