@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from casid.cli import _options as o
-from casid.cli._shared import ProblemArgument, keeping, out_file, out_folder, present, refuse, starts_bar
+from casid.cli._shared import ProblemArgument, keeping, out_folder, present, refuse, starts_bar
 
 if TYPE_CHECKING:
     from casid.retrieval import Problem, Solution
@@ -69,9 +69,6 @@ def solve(
     choice: Choice,
     verbose: Annotated[bool, typer.Option("--verbose", help="Also show the solver's own status.")] = False,
     out: Annotated[Path | None, typer.Option(help="Folder for solution.json, CSV files and pictures.")] = None,
-    sdpa: Annotated[
-        Path | None, typer.Option(help="Also write the problem to this file, as a semidefinite program (.dat-s).")
-    ] = None,
 ) -> None:
     """Solve a problem, certify the solution, and write it to a folder; exit code 1 if no feasible point is found."""
     from casid import retrieval
@@ -79,7 +76,7 @@ def solve(
     from casid.retrieval.methods._solve import method_of
     from casid.retrieval.plausible._choice import check_share
 
-    folder, sdpa = out_folder(out), out_file(sdpa)
+    folder = out_folder(out)
     method_of(solving.method)
     loaded = retrieval.load_problem(problem)
     if solving.starts is None:
@@ -88,8 +85,6 @@ def solve(
         refuse(context, ("share",), "does not go with --no-believable")
     if choice.share is not None:
         check_share(choice.share)
-    if sdpa is not None:
-        _write_sdpa(loaded, sdpa)
     best, result = solving.solve(loaded)
     if best.usable:
         chosen = _choice(best, choice.share) if choice.believable else None
@@ -182,12 +177,3 @@ def _choice(solution: Solution, share: float | None) -> Believable | None:
 def _exit_unless_usable(solution: Solution) -> None:
     if not solution.usable:
         raise typer.Exit(1)
-
-
-def _write_sdpa(problem: Problem, path: Path) -> None:
-    from casid.export import write_sdpa
-
-    program = write_sdpa(problem, path)
-    typer.echo(f"written: {path}, {len(program.cost)} unknowns, {len(program.blocks)} blocks")
-    if program.left_out:
-        typer.echo(f"note: not affine and left out of {path.name}: {', '.join(program.left_out)}", err=True)

@@ -1,4 +1,4 @@
-"""C code for controllers, as a folder that builds anywhere; problems as files that other solvers read."""
+"""C code for controllers, as a folder that builds anywhere."""
 
 # C code, and back in Python
 from casid.export._directory import export_controller as export_controller
@@ -6,10 +6,7 @@ from casid.export._directory import export_c as export_c
 from casid.export._exported import load as load
 from casid.export._robot import export_robot as export_robot
 
-# other tools
-from casid.export._sdpa import write_sdpa as write_sdpa
-
-# what exports for other tools are built of
+# between rooms
 from casid.export._directory import ExportedDirectory as ExportedDirectory
 from casid.export._directory import Wording as Wording
 from casid.export._directory import write_c as write_c

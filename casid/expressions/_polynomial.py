@@ -77,11 +77,6 @@ def affine_rows(expression: ca.SX, x: ca.SX) -> tuple[AffineForm | None, ...]:
     return tuple(None if s is None else _dense(s, x.numel()) for s in sums)
 
 
-def is_affine(expression: ca.SX, x: ca.SX) -> bool:
-    """Whether every entry of an expression is affine by its structure."""
-    return all(row is not None for row in affine_rows(expression, x))
-
-
 def _apply(code: int, operands: list[_Sum | None]) -> _Sum | None:
     known = [o for o in operands if o is not None]
     if len(known) < len(operands) or not known:

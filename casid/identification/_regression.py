@@ -36,13 +36,12 @@ from casid.retrieval._problem import Problem
 from casid.retrieval._problem_files import ConstraintBuilder
 from casid.retrieval._rows import LinearRows
 from casid.retrieval._solution import Solution
+from casid.retrieval._solver import PreparedProblem, SolveOptions
 from casid.retrieval._variables import LinkVariables, link_variables
 from casid.retrieval.constraints._bounds import ConsistencyKind, PhysicalConsistency, sensible_bounds
 from casid.retrieval.constraints._constraint import Constraint
 from casid.retrieval.plausible._bodies import PlausibleBodies
 from casid.retrieval.plausible._choice import believable, believable_path, noise_share, polished
-from casid.retrieval.solver._build import SolveOptions
-from casid.retrieval.solver._certify import PreparedProblem
 
 Bounds = Mapping[str, tuple[float, float]]
 Stated = tuple[Constraint | PhysicalConsistency, ...]

@@ -169,8 +169,8 @@ def read_cells(content: bytes, layout: TextLayout, where: str) -> tuple[Cells, t
     if holes:
         k, off = min(holes, key=lambda hole: int(hole[1][0]))
         row = int(off[0])
-        count, first = sum(len(of) for _, of in holes), f"line {body[row][0]}, column {shown(names[k])}"
-        notes.append(f"{where}: {count} cells hold no number, the first in {first}: {shown(columns[k][row])}")
+        count, place = sum(len(of) for _, of in holes), f"line {body[row][0]}, column {shown(names[k])}"
+        notes.append(f"{where}: {count} cells hold no number, the first in {place}: {shown(columns[k][row])}")
     for k, (name, value) in enumerate(cells):  # columns of words
         wrong = [] if value.dtype.kind == "f" else [not is_number(cell, layout.decimal) for cell in columns[k]]
         if 2 * sum(wrong) < len(wrong):

@@ -36,7 +36,7 @@ from casid.retrieval.constraints._shapes import equal_links as equal_links
 # Solving one problem, or from many starts
 from casid.retrieval.methods._solve import solve as solve
 from casid.retrieval._solution import Solution as Solution
-from casid.retrieval.solver._build import SolveOptions as SolveOptions
+from casid.retrieval._solver import SolveOptions as SolveOptions
 from casid.retrieval.methods._global_search import Global as Global
 from casid.retrieval._result import InfeasibleError as InfeasibleError
 from casid.retrieval.study._study import multistart as multistart

@@ -184,13 +184,6 @@ def _with_domains(problem: Problem) -> Problem:
     return problem
 
 
-def branch_problems(problem: Problem, most: int = 64) -> Iterator[tuple[dict[str, str], Problem]]:
-    """The `combinations` that are not empty, as pairs of what was chosen and the problem."""
-    for combination in combinations(problem, most):
-        if combination.problem is not None:
-            yield combination.chosen, combination.problem
-
-
 def _either(problem: Problem) -> dict[str, tuple[ca.SX, ...]]:
     """Hard scalar constraints with one bound that are alternatives, or several rows at once, by their label."""
     found = {}

@@ -1,4 +1,4 @@
-"""Independent answers: plain numpy dynamics, Pinocchio's dynamics, and the feasible regression by Clarabel.
+"""Independent answers: plain numpy dynamics, and Pinocchio's dynamics.
 
 The plain dynamics follow from Newton's and Euler's laws in the base frame, without casid's code. No recursion of
 forces, no spatial algebra, no standard parameters: every link is a point mass at its centre of mass and a rotating
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
-import time
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -17,16 +16,11 @@ from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 import numpy as np
-import scipy.sparse as sparse
 
 from casid.description import Robot, load_robot
 from casid.dynamics import Model
-from casid.identification import RegressionProblem
 from casid.inertia import express_in, to_pinocchio
 from casid.inertia._parameter_vector import link_slice
-from casid.inertia._parameters import PSEUDO_INERTIA_MAP
-from casid.regression import Fit
-from casid.retrieval._problem_files import ConstraintBuilder
 
 
 class NotMeasured(Exception):
@@ -53,41 +47,6 @@ def need(module: str, extra: str = "peers") -> ModuleType:
     except ImportError:
         how = f"casid[{extra}]" if extra else f"{module}, in an environment of its own"
         raise NotMeasured(f"needs the package '{module}' (pip install {how})") from None
-
-
-def clarabel_regression(fit: Fit, constraints: ConstraintBuilder, margin: float = 1e-6) -> tuple[float, float]:
-    """Ratio of the weighted residual norm to the unconstrained fit's, and seconds in the solver."""
-    clarabel = need("clarabel")
-    built = RegressionProblem(fit, constraints=constraints, margin=margin)
-    objective, linear = built.problem.objective, built.linear
-    n, size = fit.data.n, objective.matrix.shape[1]
-    rows, offsets = [], []
-    for form, low, high in zip(linear.matrix, linear.lower, linear.upper, strict=True):
-        if np.isfinite(low):
-            rows.append(-form)
-            offsets.append(-low)
-        if np.isfinite(high):
-            rows.append(form)
-            offsets.append(high)
-    cones = [clarabel.NonnegativeConeT(len(rows))]
-    for k in range(n):
-        for j in range(4):
-            for i in range(j + 1):
-                form = np.zeros(size)
-                form[link_slice(k)] = -(1.0 if i == j else np.sqrt(2.0)) * PSEUDO_INERTIA_MAP[4 * i + j]
-                rows.append(form)
-                offsets.append(-margin if i == j else 0.0)
-        cones.append(clarabel.PSDTriangleConeT(4))
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    P = sparse.csc_matrix(np.triu(2 * objective.matrix.T @ objective.matrix))
-    A = sparse.csc_matrix(np.array(rows))
-    began = time.perf_counter()
-    solution = clarabel.DefaultSolver(
-        P, -2 * objective.matrix.T @ objective.target, A, np.array(offsets), cones, settings
-    ).solve()
-    seconds = time.perf_counter() - began
-    return float(np.sqrt(objective(np.array(solution.x)) / fit.objective)), seconds
 
 
 #: Takes a name, a value and the expected one.

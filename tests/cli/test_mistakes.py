@@ -35,7 +35,7 @@ def motion(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("command", [["view", "panda", "--no-browser", "--out"], ["solve", "spatial_2r", "--sdpa"]])
+@pytest.mark.parametrize("command", [["view", "panda", "--no-browser", "--out"]])
 def test_a_folder_in_place_of_a_file(command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert "is a folder; give the name of a file" in failing(*command, ".")

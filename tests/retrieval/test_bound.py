@@ -15,7 +15,7 @@ from casid.expressions import conditions, enclose
 from casid.expressions._conditions import alternatives, choose, smooth
 from casid.inertia import from_pseudo_inertia, pseudo_inertia, to_standard
 from casid.retrieval import Constraint, Global, Problem, explain, soften, solve
-from casid.retrieval._combinations import branch_problems, branches_at
+from casid.retrieval._combinations import branches_at, combinations
 from casid.retrieval._region import com_quotients, find_quadric
 from casid.retrieval._rows import split_rows
 from casid.retrieval.bound._certificate import Search, lower_bound
@@ -166,7 +166,7 @@ def test_branches_are_read_off_the_graph():
     assert smoothed == pytest.approx(whole, abs=1e-6)
     (branch,) = branches_at(problem, truth)
     assert not branch.holds and branch.margin == pytest.approx(-0.1)
-    parts = list(branch_problems(problem))
+    parts = [(part.chosen, part.problem) for part in combinations(problem) if part.problem is not None]
     assert len(parts) == 2
     (best,) = {p.solution.status for p in casid.solve(problem, method=Branches()).trace}
     assert best == "optimal"
@@ -220,7 +220,7 @@ def test_dead_branch_and_too_many_branches(panda):
     sides = (c[0], c[1], c[2], c[0] + c[1])
     many = [Constraint(f"k{k}", ca.if_else(side < 0.01, 0.3, 0.2) - c[1], lower=0.0) for k, side in enumerate(sides)]
     with pytest.raises(ProblemError, match="more than 8 combinations"):
-        list(branch_problems(panda.with_constraints(many), most=8))
+        list(combinations(panda.with_constraints(many), most=8))
     with pytest.raises(ProblemError, match="method"):
         casid.solve(panda, method="magic")
 

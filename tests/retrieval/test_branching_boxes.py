@@ -8,8 +8,8 @@ import pytest
 
 from casid.inertia import to_standard
 from casid.retrieval import Constraint, Problem, com_box, mass_bounds
+from casid.retrieval._solver import Relaxed
 from casid.retrieval.methods._branching import _Node, _where_to_split
-from casid.retrieval.solver._certify import Relaxed
 from casid.testing._synthetic import BODY, nearest
 
 

@@ -13,28 +13,28 @@ from casid.retrieval import (
     Constraint,
     Problem,
     SolveOptions,
+    _solver,
     com_box,
     least_squares,
     link_variables,
     mass_bounds,
     solve,
 )
+from casid.retrieval._solver import PreparedProblem, _with_cuts, relaxed_bound
 from casid.retrieval.bound._cuts import Cut
 from casid.retrieval.constraints._bounds import gyration_bound, no_consistency
-from casid.retrieval.solver import _certify
-from casid.retrieval.solver._build import BuiltProblem
-from casid.retrieval.solver._certify import PreparedProblem, _with_cuts, relaxed_bound
-from casid.retrieval.solver._ipopt import Minimiser
 from casid.testing._synthetic import BODY, arm, nearest
 
 
 @pytest.fixture(scope="module")
-def built() -> BuiltProblem:
+def built() -> PreparedProblem:
     """A link without bounds, one without consistency, a bounded one; a free extra and a bounded one."""
     v = link_variables(arm(3), {"fv1": (0.0, np.inf), "fo1": (-50.0, 50.0)})
     own = no_consistency(v[1]), mass_bounds(v[2], 0.5, 4.0), com_box(v[2], -0.3, 0.3), gyration_bound(v[2], 1.0)
     problem = Problem("three", v, least_squares(v, np.eye(32), np.zeros(32)), own)
-    return BuiltProblem(problem, np.concatenate([BODY, 2.0 * BODY, BODY, [0.5, 3.0]]), SolveOptions(search_factor=1e3))
+    return PreparedProblem(
+        problem, np.concatenate([BODY, 2.0 * BODY, BODY, [0.5, 3.0]]), SolveOptions(search_factor=1e3)
+    )
 
 
 @pytest.mark.parametrize(
@@ -72,8 +72,8 @@ def test_the_nominal_point_grows_where_a_link_leaves_the_search_region(built) ->
 def test_only_links_that_nothing_bounds_are_kept_near(built) -> None:
     assert built.unbounded == (0, 1) and built.is_regularised
     bounded = nearest(BODY, lambda v: gyration_bound(v[0], 1.0))
-    assert not BuiltProblem(bounded).is_regularised
-    assert not BuiltProblem(built.problem, built.nominal, SolveOptions(proximal=False)).is_regularised
+    assert not PreparedProblem(bounded).is_regularised
+    assert not PreparedProblem(built.problem, built.nominal, SolveOptions(proximal=False)).is_regularised
 
 
 def test_an_accurate_scale_needs_one_polish() -> None:
@@ -83,16 +83,15 @@ def test_an_accurate_scale_needs_one_polish() -> None:
 
 def test_where_a_warm_start_fails_the_same_objective_is_solved_from_its_point() -> None:
     made = PreparedProblem(nearest(np.append(BODY[:9], 9.0)), None, SolveOptions())
-    minimiser = Minimiser(made)
-    solve_one, scales = minimiser.program.solve, []
+    solve_one, scales = made.program.solve, []
 
     def failing(solver, point, scale, *rest):
         found = solve_one(solver, point, scale, *rest)
         scales.append((scale, isinstance(point, np.ndarray)))
         return found if isinstance(point, np.ndarray) else replace(found, success=False)
 
-    minimiser.program.solve = failing
-    outcome, scale = minimiser.minimise(made.nominal)
+    made.program.solve = failing
+    outcome, scale = made.minimise(made.nominal)
     assert outcome.success and [cold for _, cold in scales[:3]] == [True, False, True]
     assert scales[1][0] == scales[2][0] and scale == scales[-1][0]
 
@@ -111,7 +110,7 @@ def test_bodies_grow_a_few_times_at_most(monkeypatch) -> None:
         PreparedProblem, "__init__", lambda self, *given, **named: made.append(1) or init(self, *given, **named)
     )
     monkeypatch.setattr(PreparedProblem, "grown", lambda self, x: np.array(self.nominal) * (1 + 1e-6))
-    monkeypatch.setattr(_certify, "_GROWTHS", 3)
+    monkeypatch.setattr(_solver, "_GROWTHS", 3)
     assert PreparedProblem(nearest(BODY), None, SolveOptions()).solve().usable
     assert len(made) == 1 + 3
 
@@ -137,7 +136,7 @@ def test_relaxations_are_restarted_once_at_most(restarts: int, used: int, monkey
             seen.append(options.restarts)
             super().__init__(problem, nominal, options, tighten)
 
-    monkeypatch.setattr(_certify, "PreparedProblem", Seen)
+    monkeypatch.setattr(_solver, "PreparedProblem", Seen)
     problem = nearest(BODY, lambda v: Constraint("outside", ca.sumsqr(v[0].com), lower=0.15**2))
     found = relaxed_bound(problem, BODY, None, SolveOptions(restarts=restarts))
     assert found.bound <= 1.0 and set(seen) == {used}

@@ -7,11 +7,11 @@ import pytest
 
 from casid.inertia import pseudo_inertia, to_standard
 from casid.retrieval import SolveOptions, com_box, inertia_bounds, mass_bounds, total_mass
+from casid.retrieval._solver import PreparedProblem
 from casid.retrieval.constraints._bounds import gyration_bound
 from casid.retrieval.methods import _penalty
 from casid.retrieval.methods._method import Start
 from casid.retrieval.methods._penalty import Penalty, _shift_matrix, _slacks, penalised, unshifted
-from casid.retrieval.solver._certify import PreparedProblem
 from casid.testing._synthetic import BODY, nearest
 
 #: Its largest principal moment exceeds the sum of the others by 0.02.

@@ -12,15 +12,13 @@ from scipy.optimize import linprog
 from casid.errors import ProblemError
 from casid.inertia import to_standard
 from casid.retrieval import Constraint, LinkVariables, link_variables
-from casid.retrieval._objectives import LeastSquares
 from casid.retrieval.constraints._shapes import (
     body_in_ellipsoid,
     com_in_cone,
     com_in_ellipsoid,
     symmetric_link,
-    with_cad_prior,
 )
-from casid.testing._synthetic import BODY, arm
+from casid.testing._synthetic import arm
 
 START, END = np.array([0.1, -0.2, 0.05]), np.array([0.3, 0.1, 0.65])
 #: Sixty degrees about x.
@@ -172,20 +170,3 @@ def test_a_body_and_its_mirror_image_are_symmetric(variables: LinkVariables, pla
     whole = body(np.concatenate([places, image]))
     np.testing.assert_allclose(rows.value(variables.x, whole), 0.0, atol=1e-12)
     assert np.abs(rows.value(variables.x, body(places))).min() > 1e-3
-
-
-@pytest.mark.parametrize("unit", [None, 4.0])
-def test_a_cad_prior_adds_deviations_in_the_size_of_the_body(unit: float | None) -> None:
-    variables = link_variables(arm(2), {"fv1": (0.0, 1.0)})
-    rng = np.random.default_rng(3)
-    objective = LeastSquares(rng.normal(size=(30, 21)), rng.normal(size=30), 7.0)
-    cad = np.concatenate([BODY, to_standard(0.5, [0.0, 0.1, 0.0], np.diag([1e-3, 2e-3, 2.5e-3]))])
-    made = with_cad_prior(objective, variables, cad, 0.1, unit)
-    x = np.append(cad * (1 + 0.05 * rng.normal(size=20)), 0.3)
-    sizes = [max(ten[[0, 3, 5]]) ** a * ten[9] ** b for ten in cad.reshape(2, 10)
-             for a, b in [(1, 0)] * 6 + [(0.5, 0.5)] * 3 + [(0, 1)]]  # fmt: skip
-    pull = (unit or 1.0) * float(np.sum(((x[:20] - cad) / (0.1 * np.array(sizes))) ** 2))
-    assert made(x) == pytest.approx(objective(x) + pull)
-    for confidence in (0.0, -0.1, np.nan):
-        with pytest.raises(ProblemError, match="confidence must be a positive"):
-            with_cad_prior(objective, variables, cad, confidence)

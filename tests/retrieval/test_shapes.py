@@ -23,9 +23,6 @@ from casid.retrieval import (
     equal_links,
     symmetric_link,
 )
-from casid.retrieval._objectives import LeastSquares
-from casid.retrieval.constraints._shapes import read_stl, with_cad_prior, without_payload
-from casid.retrieval.program._starts import random_parameters
 from problems import cookbook
 
 
@@ -105,23 +102,6 @@ def test_either_takes_the_better_option(panda):
     assert solution.objective == pytest.approx(best, rel=1e-6)
 
 
-def test_payload_and_cad_prior(panda):
-    links = panda.variables
-    rng = np.random.default_rng(0)
-    truth = np.concatenate([random_parameters(panda, rng)])
-    payload = np.array([1e-3, 0, 0, 1e-3, 0, 1e-3, 0.01, 0, 0.02, 0.5])
-    loaded = truth.copy()
-    loaded[60:] += payload
-    R = panda.objective.matrix
-    objective = LeastSquares(R, R @ loaded)
-    assert without_payload(objective, links[6], payload)(truth) == pytest.approx(0, abs=1e-18)
-    prior = with_cad_prior(LeastSquares(R, R @ truth), links, truth, 0.1)
-    assert prior(truth) == pytest.approx(0, abs=1e-12)
-    moved = truth.copy()
-    moved[9] *= 1.1  # one standard deviation of a mass, which the coefficients do not see
-    assert prior(moved) == pytest.approx(1.0 + np.sum((R @ (moved - truth)) ** 2), rel=1e-9)
-
-
 def test_symmetric_link_holds_for_a_symmetric_body():
     links = casid.retrieval.link_variables(casid.load_robot("panda"))
     points = np.random.default_rng(1).normal(size=(20, 3))
@@ -135,29 +115,8 @@ def test_symmetric_link_holds_for_a_symmetric_body():
     assert from_standard(np.array(ten))[1][1] == pytest.approx(0.3)
 
 
-def test_hull_from_a_mesh(panda, tmp_path):
-    trimesh = pytest.importorskip("trimesh", reason="needs the extra meshes")
-    box = trimesh.creation.box(extents=[0.2, 0.1, 0.1])
-    box.export(tmp_path / "link.stl")
-    vertices = read_stl(tmp_path / "link.stl")
-    solution = casid.solve(panda.with_constraints(com_in_hull(panda.variables[3], vertices)))
-    assert solution.certified
-    assert (np.abs(com(solution, 3)) <= np.array([0.1, 0.05, 0.05]) + 1e-9).all()
-    scaled = read_stl(tmp_path / "link.stl", scale=1e-3)
-    assert np.abs(scaled).max() == pytest.approx(1e-4)
-    box.faces = box.faces[1:]
-    box.export(tmp_path / "open.stl")
-    with pytest.raises(ProblemError, match=r"open\.stl' is not closed"):
-        read_stl(tmp_path / "open.stl")
-    (tmp_path / "text.stl").write_text("no mesh")
-    with pytest.raises(ProblemError, match=r"text\.stl"):
-        read_stl(tmp_path / "text.stl")
-    with pytest.raises(ProblemError, match="does not exist"):
-        read_stl(tmp_path / "missing.stl")
-
-
 def test_bad_input(panda):
-    link, other = panda.variables[3], panda.variables[4]
+    link = panda.variables[3]
     for build, message in (
         (lambda: com_in_cylinder(link, [0, 0, 0], [0, 0, 0], 0.1), "no volume"),
         (lambda: com_in_cone(link, [0, 0, 0], [0, 0, 1], 0.1, -0.1), "non-negative"),
@@ -172,8 +131,6 @@ def test_bad_input(panda):
         (lambda: symmetric_link(link, "zx"), "plane"),  # type: ignore[arg-type]
         (lambda: axisymmetric_link(link, "w"), "axis"),  # type: ignore[arg-type]
         (lambda: body_in_ellipsoid(link, [0, 0, 0], 0.1, density=-1.0), "density"),
-        (lambda: without_payload(panda.objective, other, [1, 2]), "ten finite"),
-        (lambda: with_cad_prior(panda.objective, panda.variables, np.ones(3), 0.1), "70 finite"),
         (lambda: Constraint("array", np.zeros(3)), "casadi.SX"),
         (lambda: casid.load_problem("cookbook", recipe="soup"), "unknown recipe"),
     ):

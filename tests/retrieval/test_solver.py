@@ -12,11 +12,9 @@ from casid.inertia import from_standard, pseudo_inertia
 from casid.inertia._parameters import PSEUDO_INERTIA_MAP
 from casid.retrieval import Problem, SolveOptions, multistart, solve
 from casid.retrieval._rows import split_rows
+from casid.retrieval._solver import PreparedProblem
 from casid.retrieval.bound._certificate import lower_bound
 from casid.retrieval.program._starts import nominal_parameters
-from casid.retrieval.solver._build import BuiltProblem
-from casid.retrieval.solver._certify import PreparedProblem
-from casid.retrieval.solver._ipopt import Minimiser
 from casid.retrieval.study._study import Study
 from casid.testing._synthetic import BODY, nearest
 
@@ -180,7 +178,7 @@ def test_a_direct_semidefinite_solver_agrees(problem: Problem, solution: casid.S
 
 
 def test_two_calls_of_ipopt_reach_the_minimum() -> None:
-    built = BuiltProblem(nearest(BODY))
-    outcome, scale = Minimiser(built).minimise(built.starting_point(None, 1))
+    built = PreparedProblem(nearest(BODY))
+    outcome, scale = built.minimise(built.starting_point(None, 1))
     assert outcome.good and scale > 0 and outcome.iterations > 0
     np.testing.assert_allclose(built.program.parameters(outcome.point.w), BODY, atol=1e-4)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import casid
 from casid.inertia import consistency
 from casid.testing import inverse_dynamics, random_robot
 from casid.testing._peers import (
@@ -34,21 +33,6 @@ def test_a_missing_package_is_named() -> None:
     with pytest.raises(NotMeasured, match=r"needs the package 'no_such_module' \(pip install casid\[peers\]\)"):
         need("no_such_module")
     assert need("math").pi > 3
-
-
-def test_clarabel_solves_the_feasible_regression() -> None:
-    pytest.importorskip("clarabel", reason="needs the extra test")
-    from casid.dynamics import Model
-    from casid.regression import compress
-    from casid.regression._fit import ols
-    from casid.testing import recording
-    from casid.testing._peers import clarabel_regression
-
-    model = Model(random_robot(1, n=2, chain=True))
-    x = np.tile(casid.testing._synthetic.BODY, 2)
-    fit = ols(compress(model, [recording(model, x, noise=0.01)]))
-    ratio, _ = clarabel_regression(fit, lambda v: ())
-    assert 1.0 <= ratio < 1.1
 
 
 def test_a_single_joint_is_a_pendulum() -> None:

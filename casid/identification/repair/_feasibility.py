@@ -29,10 +29,10 @@ from casid.retrieval._problem import Problem
 from casid.retrieval._problem_files import ConstraintBuilder
 from casid.retrieval._result import ParameterResult
 from casid.retrieval._solution import Solution
+from casid.retrieval._solver import SolveOptions
 from casid.retrieval._variables import link_variables
 from casid.retrieval.constraints._bounds import ConsistencyKind, PhysicalConsistency, consistency_cone
 from casid.retrieval.methods._solve import solve
-from casid.retrieval.solver._build import SolveOptions
 
 Array = NDArray[np.float64]
 

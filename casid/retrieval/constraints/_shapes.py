@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import product
-from pathlib import Path
 from typing import Literal
 
 import casadi as ca
@@ -16,9 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import ProblemError
-from casid.inertia._parameter_vector import link_slice
-from casid.retrieval._objectives import LeastSquares
-from casid.retrieval._variables import LinkVariables, LinkView
+from casid.retrieval._variables import LinkView
 from casid.retrieval.constraints._bounds import com_box
 from casid.retrieval.constraints._constraint import Constraint
 
@@ -94,9 +91,9 @@ def com_in_ellipsoid(
 
 
 def com_in_hull(link: LinkView, points: ArrayLike) -> tuple[Constraint, ...]:
-    """Inside the convex hull of points, shape (K, 3), in the link frame [m]; linear in the unknowns: ``n'l <= d m``.
+    """Inside the convex hull of points (the vertices of a mesh), shape (K, 3), in the link frame [m].
 
-    The vertices of a mesh (`casid.retrieval.constraints._shapes.read_stl`) give the convex hull of the link.
+    Linear in the unknowns: ``n'l <= d m``.
     """
     from scipy.spatial import ConvexHull, QhullError  # imported late: it takes its time
 
@@ -292,102 +289,3 @@ def _density_rows(J: ca.SX) -> Iterator[ca.SX]:
             along = ca.dot(n, J[:3, :3] @ n)
             yield from both(along, a, 1 / 5 - a**2 + a**3 - a**5 / 5, 1 / 5)
             yield from both(total - along, a, 2 / 5 * (1 - a * a) ** 2.5, 2 / 5)
-
-
-def without_payload(objective: LeastSquares, link: LinkView, payload: ArrayLike) -> LeastSquares:
-    """The objective of data recorded with a known payload on a link: the unknowns are then the link's without it.
-
-    Parameters
-    ----------
-    payload
-        Its ten standard parameters in the link frame.
-    """
-    ten = np.asarray(payload, dtype=float)
-    if ten.shape != (10,) or not np.isfinite(ten).all():
-        raise ProblemError(
-            f"payload of link '{link.name}': expected ten finite standard parameters, got shape {ten.shape}"
-        )
-    columns = objective.matrix[:, link_slice(link.index)]
-    return LeastSquares(objective.matrix, objective.target - columns @ ten, objective.constant)
-
-
-def with_cad_prior(
-    objective: LeastSquares,
-    variables: LinkVariables,
-    parameters: ArrayLike,
-    confidence: float,
-    unit: float | None = None,
-) -> LeastSquares:
-    """The objective plus a pull towards a CAD model, ``unit sum_k ((x_k - x_k^CAD) / (confidence size_k))^2``.
-
-    Parameters
-    ----------
-    parameters
-        Standard parameters of the CAD model, shape (10 n,).
-    confidence
-        Relative standard deviation of the CAD values, e.g. 0.1 for 10 %; ``size_k`` is the size of the link's mass,
-        first moment or inertia.
-    unit
-        Price of one standard deviation, in units of the objective; default 1, right if the residuals are in standard
-        deviations.
-    """
-    standard = variables.standard_size
-    cad = np.asarray(parameters, dtype=float)
-    if cad.shape != (standard,) or not np.isfinite(cad).all():
-        raise ProblemError(f"CAD prior: expected {standard} finite standard parameters, got shape {cad.shape}")
-    if not (np.isfinite(confidence) and confidence > 0):
-        raise ProblemError(
-            f"CAD prior: the confidence must be a positive relative standard deviation, got {confidence}"
-        )
-    sizes = []
-    for ten in cad.reshape(-1, 10):
-        inertia, mass = float(np.abs(ten[[0, 3, 5]]).max()), float(ten[9])
-        if mass <= 0 or inertia <= 0:
-            raise ProblemError("CAD prior: every link needs a positive mass and inertia")
-        sizes.append([inertia] * 6 + [np.sqrt(inertia * mass)] * 3 + [mass])
-    weights = np.sqrt(1.0 if unit is None else unit) / (confidence * np.concatenate(sizes))
-    rows = np.zeros((standard, variables.size))
-    rows[:, :standard] = np.diag(weights)
-    combined = LeastSquares.compressed(
-        np.vstack([objective.matrix, rows]), np.concatenate([objective.target, weights * cad])
-    )
-    return LeastSquares(combined.matrix, combined.target, combined.constant + objective.constant)
-
-
-def read_stl(path: str | Path, scale: float = 1.0) -> NDArray[np.float64]:
-    """Vertices of a closed STL mesh, shape (K, 3), in its own frame; read by trimesh.
-
-    Parameters
-    ----------
-    path
-        STL file, text or binary.
-    scale
-        Metres a unit of the file, e.g. 1e-3 for millimetres.
-
-    Raises
-    ------
-    ProblemError
-        If the file is missing or no mesh, the mesh is not closed, or trimesh is not installed.
-    """
-    try:
-        import trimesh
-    except ImportError:
-        raise ProblemError("reading a mesh needs the package trimesh: pip install casid[meshes]") from None
-    file = Path(path)
-    if not file.is_file():
-        raise ProblemError(f"mesh '{file}' does not exist")
-    try:
-        mesh = trimesh.load_mesh(file, file_type="stl")
-    except Exception as error:  # trimesh raises whatever its parser meets
-        raise ProblemError(f"mesh '{file}' is not a readable STL file: {error}") from None
-    vertices = np.asarray(mesh.vertices, dtype=float)
-    if len(vertices) < 4 or not np.isfinite(vertices).all():
-        raise ProblemError(f"mesh '{file}' holds no solid: {len(vertices)} vertices")
-    if not mesh.is_watertight:
-        raise ProblemError(
-            f"mesh '{file}' is not closed: some edges belong to one face only; repair it, or give points of your own "
-            f"to com_in_hull"
-        )
-    if not (np.isfinite(scale) and scale > 0):
-        raise ProblemError(f"mesh '{file}': the scale must be positive, got {scale}")
-    return vertices * scale

@@ -16,11 +16,11 @@ from casid.retrieval._combinations import Branch, branches_at
 from casid.retrieval._problem import Problem
 from casid.retrieval._rows import Row, split_rows
 from casid.retrieval._solution import Solution
+from casid.retrieval._solver import SolveOptions
 from casid.retrieval.bound._cuts import Relaxation
 from casid.retrieval.constraints._bounds import mass_bounds
 from casid.retrieval.constraints._constraint import Constraint
 from casid.retrieval.insight._intervals import Intervals, parameter_intervals
-from casid.retrieval.solver._build import SolveOptions
 
 Array = NDArray[np.float64]
 

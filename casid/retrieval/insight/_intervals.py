@@ -36,10 +36,9 @@ from casid.inertia._parameter_vector import mass_index
 from casid.retrieval._objectives import chi_square
 from casid.retrieval._problem import Problem
 from casid.retrieval._solution import Solution
+from casid.retrieval._solver import PreparedProblem, SolveOptions
 from casid.retrieval._variables import UnknownVariableError
 from casid.retrieval.insight._level_set import LevelSet
-from casid.retrieval.solver._build import SolveOptions
-from casid.retrieval.solver._certify import PreparedProblem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,12 +15,11 @@ from casid.retrieval._problem import Problem
 from casid.retrieval._result import checked_bound
 from casid.retrieval._rows import LinearRows, NonlinearRows, Row, split_rows
 from casid.retrieval._solution import Solution
+from casid.retrieval._solver import PreparedProblem, SolveOptions
 from casid.retrieval.bound._certificate import Dual, Search, dual_bound
 from casid.retrieval.constraints._constraint import Constraint
 from casid.retrieval.program._blocks import FeasibleSet
 from casid.retrieval.program._nlp import LiftedProgram, Point
-from casid.retrieval.solver._build import SolveOptions
-from casid.retrieval.solver._certify import PreparedProblem
 
 Array = NDArray[np.float64]
 #: Where bound and attained value agree to this share of the quantity's prior range, no other attempt is made.

@@ -17,12 +17,11 @@ from casid.retrieval._combinations import Combination, combinations, smoothed
 from casid.retrieval._problem import Problem
 from casid.retrieval._result import Conflict, relative_gap
 from casid.retrieval._solution import Solution, assess, reassess
+from casid.retrieval._solver import PreparedProblem, Relaxed, SolveOptions, relaxed_bound
 from casid.retrieval.bound._cuts import Relaxation
 from casid.retrieval.constraints._bounds import com_box
 from casid.retrieval.methods._method import Array, Method, Start
 from casid.retrieval.program._starts import nominal_parameters
-from casid.retrieval.solver._build import SolveOptions
-from casid.retrieval.solver._certify import PreparedProblem, Relaxed, relaxed_bound
 
 #: Called with the best solution's total, the proven bound, and the number of relaxations solved so far.
 Progress = Callable[[float, float, int], object]

@@ -17,9 +17,9 @@ from casid.inertia._parameter_vector import link_slice, standard_size
 from casid.retrieval._combinations import combinations
 from casid.retrieval._problem import Problem
 from casid.retrieval._solution import Solution, reassess
+from casid.retrieval._solver import PreparedProblem
 from casid.retrieval.methods._branching import Branches, close_gap
 from casid.retrieval.methods._method import Array, Direct, Method, Start
-from casid.retrieval.solver._certify import PreparedProblem
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from casid.errors import checked_seed
 from casid.retrieval._problem import Problem
 from casid.retrieval._solution import Solution
+from casid.retrieval._solver import PreparedProblem, SolveOptions
 from casid.retrieval.program._determined import applies, solve_determined
-from casid.retrieval.solver._build import SolveOptions
-from casid.retrieval.solver._certify import PreparedProblem
 
 Array = NDArray[np.float64]
 #: From the seed of a random start to the solution reached from it.

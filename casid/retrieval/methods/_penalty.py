@@ -32,13 +32,12 @@ from casid.inertia._parameter_vector import link_slice
 from casid.retrieval._objectives import LeastSquares
 from casid.retrieval._problem import Problem
 from casid.retrieval._solution import Solution, assess, reassess
+from casid.retrieval._solver import PreparedProblem, SolveOptions
 from casid.retrieval._variables import LinkView, link_variables
 from casid.retrieval.constraints._bounds import PhysicalConsistency
 from casid.retrieval.constraints._constraint import Constraint
 from casid.retrieval.methods._method import Method, SolveSeed, Start
 from casid.retrieval.program._starts import nominal_parameters, uniform_parameters
-from casid.retrieval.solver._build import SolveOptions
-from casid.retrieval.solver._certify import PreparedProblem
 
 Array = NDArray[np.float64]
 #: What a unit of s adds to the ten parameters: second moments 1, hence inertia 2 1.

@@ -11,11 +11,11 @@ from casid.retrieval._combinations import check_dead_branches
 from casid.retrieval._problem import Problem
 from casid.retrieval._problem_files import load_problem
 from casid.retrieval._solution import Solution
+from casid.retrieval._solver import SolveOptions, checked_point
 from casid.retrieval.methods._branching import Branches, Smoothed
 from casid.retrieval.methods._global_search import Global, SimulatedAnnealing
 from casid.retrieval.methods._method import Direct, Method, Start
 from casid.retrieval.methods._penalty import Penalty
-from casid.retrieval.solver._build import SolveOptions, checked_point
 
 #: Name -> the method with its default settings.
 METHODS: dict[str, type[Method]] = {

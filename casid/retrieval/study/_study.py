@@ -21,9 +21,9 @@ from casid.errors import ProblemError, checked_seed
 from casid.retrieval._combinations import check_dead_branches
 from casid.retrieval._problem import Problem
 from casid.retrieval._solution import Solution
+from casid.retrieval._solver import SolveOptions, checked_point
 from casid.retrieval.methods._method import Array, Method, SolveSeed
 from casid.retrieval.methods._solve import method_of
-from casid.retrieval.solver._build import SolveOptions, checked_point
 from casid.retrieval.study._file import FORMAT, appending, fingerprint, read, record, revived
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ import numpy as np
 import casid
 from benchmarks import published, recordings
 from benchmarks.measure import Measure, NotMeasured, data_folder, need
+from benchmarks.measured.clarabel_peer import clarabel_regression
 from casid.dynamics import Model
 from casid.identification import RegressionProblem, feasible_regression
 from casid.identification.repair._feasibility import Feasibility, feasibility_test, nearest_feasible
@@ -24,7 +25,6 @@ from casid.regression._fit import ols
 from casid.regression.friction._shape_fits import fit_jointly
 from casid.retrieval import Constraint, LinkVariables, com_box, mass_bounds, total_mass
 from casid.retrieval.constraints._bounds import ConsistencyKind, gyration_bound
-from casid.testing._peers import clarabel_regression
 
 Result = tuple[str, bool]
 DRIVE_TERMS = ("viscous", "coulomb", "offset", "motor_viscous", "motor_coulomb", "motor_offset", "motor_rotor")

@@ -85,9 +85,7 @@ def extra() -> Result:
 def sdpa() -> Result:
     need("clarabel")
     from papers.methods.sdpa import solve_sdpa
-
-    from casid.export import write_sdpa
-    from casid.export._sdpa import read_sdpa
+    from papers.methods.sdpa_files import read_sdpa, write_sdpa
 
     solution = of(FULL).feasible.solution
     with tempfile.TemporaryDirectory() as folder:

@@ -174,27 +174,6 @@ class Urdf(Kind):
         return numbers
 
 
-class Stl(Binary):
-    name, file, needs = "STL", "mesh.stl", "trimesh"
-
-    @cached_property
-    def seeds(self) -> Sequence[bytes]:
-        import trimesh
-
-        box: Any = trimesh.creation.box((0.1, 0.2, 0.3))
-        return [box.export(file_type="stl"), box.export(file_type="stl_ascii").encode()]
-
-    def spoilt(self, rng: Generator) -> bytes:
-        if rng.random() < 0.5:
-            return mutators.spoil(self.seeds[1], (*mutators.BYTES, *mutators.TEXT), rng)
-        return super().spoilt(rng)
-
-    def read(self, path: Path) -> Iterable[Any]:
-        from casid.retrieval.constraints._shapes import read_stl
-
-        return [read_stl(path)]
-
-
 class Trajectory(Kind):
     name, file = "trajectory", "motion.toml"
 

@@ -12,7 +12,7 @@ from benchmarks.soundness.fuzz_kinds import Kind
 KINDS: tuple[Kind, ...] = (
     files.RobotToml(), files.Urdf(), files.Trajectory(), recordings.Npz(), recordings.Csv(), recordings.CsvGz(),
     recordings.Mat(), recordings.Bag(), recordings.RecordingToml(), results.SolutionJson(),
-    results.IdentificationJson(), results.ParameterCsv(), results.ParameterJson(), results.ParameterNpy(), files.Stl(),
+    results.IdentificationJson(), results.ParameterCsv(), results.ParameterJson(), results.ParameterNpy(),
     results.StudyFile(), results.ConstraintFile(), results.ExportJson(), robots.Mjcf(), robots.Sdf(), robots.Sidecar(),
     robots.Convert(), recordings.Parquet(), recordings.Torch(), commands.CommandRecording(), commands.Check(),
     commands.View(), commands.Payload(), commands.Gains(), commands.Import(),

@@ -8,9 +8,9 @@ import clarabel
 import numpy as np
 from scipy import sparse
 
-from casid.export._sdpa import SemidefiniteProgram
 from papers.methods.lmi import settings
 from papers.methods.regression import Array
+from papers.methods.sdpa_files import SemidefiniteProgram
 
 
 @dataclass(frozen=True, eq=False)

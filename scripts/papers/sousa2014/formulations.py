@@ -11,8 +11,6 @@ from scipy import sparse
 
 import casid
 from casid.dynamics import BaseParameters, Model
-from casid.export import write_sdpa
-from casid.export._sdpa import read_sdpa
 from casid.inertia._parameters import spatial_inertia
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status, below
 from papers.methods.cones import stack, svec
@@ -20,6 +18,7 @@ from papers.methods.feasibility_test import FeasibleSet, feasibility_test
 from papers.methods.lmi import settings
 from papers.methods.regression import Array
 from papers.methods.sdpa import solve_sdpa
+from papers.methods.sdpa_files import read_sdpa, write_sdpa
 from papers.methods.yoshida_khalil import BETA_T1, BETA_T2
 
 SAMPLES = 20
