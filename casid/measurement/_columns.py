@@ -142,7 +142,8 @@ class Columns:
     def finite(self) -> Columns:
         """A text table without the rows in which a number is missing of a column that has nearly all."""
         numeric = [np.isfinite(value) for _, value in self.cells if value.dtype.kind == "f"]
-        rows = np.all([np.array([True]), *(one for one in numeric if one.mean() > 1.0 - MOST_MISSING)], axis=0)
+        full = [one for one in numeric if one.mean() > 1.0 - MOST_MISSING]
+        rows = np.all(full, axis=0) if full else np.ones(1, dtype=bool)
         return self if rows.all() else replace(self, cells=tuple((name, value[rows]) for name, value in self.cells))
 
 

@@ -57,7 +57,7 @@ def find_layout(content: bytes, where: str) -> tuple[TextLayout, tuple[tuple[str
         evidence.append((f"header, line {k}", "names of columns", shown(lines[k - 1].strip())))
     above = next((line for line in reversed(lines[: first - 1]) if line.strip()), "")
     named = len(split_line(uncommented(above), separator))
-    if not header and first > 2 and _header(lines, first - 1, separator, decimal, width):
+    if not header and any(_header(lines, k, separator, decimal, width) for k in range(2, first)):
         raise DatasetError(
             f"{where}: line {first - 1} has {named} cells, the lines from line {first} on have {width}: "
             f"{shown(above.strip())}"
