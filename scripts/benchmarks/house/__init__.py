@@ -28,6 +28,11 @@ ANNEXES = tuple(
 SAMPLE, ROOMS = 400, ("retrieval", "identification", "dynamics", "regression")
 
 
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    """Python on these words, in the folder of the repository."""
+    return subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True, check=False)
+
+
 @cache
 def files(folder: str) -> dict[str, ast.Module]:
     """Syntax trees of a folder's Python files by path."""
@@ -40,7 +45,7 @@ def module(path: str) -> str:
 
 
 def in_annex(name: str) -> bool:
-    return any(f"{name}.".startswith(f"{annex}.") for annex in ANNEXES)
+    return ".".join(name.split(".")[:2]) in ANNEXES
 
 
 def lines(path: str, tree: ast.Module) -> int:
@@ -61,8 +66,7 @@ def sizes(core: bool, folder: str, bar: int) -> tuple[str, bool]:
     rooms: Counter[str] = Counter()
     for path, count in found.items():
         rooms["/".join(path.split("/")[:2])] += count
-    most = ", ".join(f"{room} {count:,}" for room, count in rooms.most_common(4))
-    return f"{rooms.total():,} ({most})", rooms.total() <= bar
+    return f"{rooms.total():,} ({', '.join(f'{room} {n:,}' for room, n in rooms.most_common(4))})", rooms.total() <= bar
 
 
 def imports(folder: str) -> Iterator[tuple[str, str]]:
@@ -88,8 +92,7 @@ def reaching() -> tuple[str, bool]:
 
 def arrows() -> tuple[str, bool]:
     need("importlinter", "dev")
-    command = [sys.executable, "-c", "from importlinter.cli import lint_imports_command as run; run()", "--no-cache"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = run("-c", "from importlinter.cli import lint_imports_command as run; run()", "--no-cache")
     core = {f"{module(p)} -> {n}" for p, n in imports("casid") if in_annex(n) and not in_annex(module(p))}
     kept = re.findall(r"Contracts: .*", done.stdout)
     return f"{len(core)} imports of annexes; {' '.join(kept) or done.stdout[-200:]}", not core and done.returncode == 0
@@ -123,12 +126,12 @@ def workflows() -> tuple[str, bool]:
 
     panda, fit = recordings.panda_raw(), wls(compress(recordings.panda_model(), recordings.panda()))
     problem, texts, met = casid.load_problem("panda_retrieval"), [], True
-    for name, bar, run in (
+    for name, bar, workflow in (
         ("Gaz's retrieval", 30, lambda: casid.solve(problem)),
         ("Sousa's regression", 28, lambda: feasible_regression(fit)),
         ("default identify", 50, lambda: casid.identify(casid.load_robot("panda"), panda)),
     ):
-        ran, pairs = executed(run)
+        ran, pairs = executed(workflow)
         met &= len(ran) <= bar and not pairs
         texts.append(f"{name} {len(ran)} files, {len(pairs)} pairs")
     return "; ".join(texts), met
@@ -149,15 +152,13 @@ def numbers() -> tuple[str, bool]:
 
 
 def contract() -> tuple[str, bool]:
-    command = [sys.executable, "-m", "pytest", "-q", "-m", "slow or not slow", "tests/contract"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = run("-m", "pytest", "-q", "-m", "slow or not slow", "tests/contract")
     return (done.stdout.strip().splitlines() or ["no output"])[-1], done.returncode == 0
 
 
 def light_import() -> tuple[str, bool]:
     code = "import time; import casadi, numpy; t = time.perf_counter(); import casid; print(time.perf_counter() - t)"
-    command = [sys.executable, "-c", code]
-    runs = [float(subprocess.run(command, capture_output=True, text=True, check=True).stdout) for _ in range(5)]
+    runs = [float(subprocess.check_output([sys.executable, "-c", code])) for _ in range(5)]
     return f"{sorted(runs)[2]:.3f} s (median of {len(runs)})", sorted(runs)[2] <= 0.3
 
 
@@ -184,9 +185,8 @@ def older(topic: str) -> tuple[str, bool]:
     """The table of an older topic: missed where a row is known to be, else measured anew and published with these."""
     missed = [name for name, row in stored(topic).items() if row.verdict == "NO"]
     if missed:
-        return f"{len(missed)} rows are missed by what was measured last: {'; '.join(missed)}", False
-    command = [sys.executable, "scripts/acceptance.py", topic, *(["--publish"] if PUBLISHED in os.environ else [])]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        return f"{len(missed)} rows were missed when measured last: {'; '.join(missed)}", False
+    done = run("scripts/acceptance.py", topic, *(["--publish"] if PUBLISHED in os.environ else []))
     return " ".join((done.stdout or done.stderr).strip().splitlines()[-1:]), done.returncode == 0
 
 
