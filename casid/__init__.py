@@ -8,23 +8,20 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from casid._annexes import ANNEXES
 from casid.display import drawn_by
 from casid.version import __version__
 
 if TYPE_CHECKING:
     from casid import codegen as codegen
     from casid import control as control
-    from casid import drives as drives
     from casid import excitation as excitation
     from casid import export as export
     from casid import expressions as expressions
-    from casid import learning as learning
     from casid import motion as motion
     from casid import regression as regression
     from casid import report as report
     from casid import simulation as simulation
-    from casid import teaching as teaching
-    from casid import testing as testing
     from casid.description import Robot as Robot
     from casid.description import load_robot as load_robot
     from casid.description import robot_names as robot_names
@@ -67,9 +64,9 @@ _NAMES = {
 }
 #: Rooms that are attributes of `casid` without an import of their own.
 _ROOMS = (
-    "codegen", "control", "description", "drives", "dynamics", "errors", "excitation", "export", "expressions",
-    "identification", "inertia", "learning", "measurement", "motion", "regression", "report", "retrieval", "simulation",
-    "teaching", "testing",
+    "codegen", "control", "description", "dynamics", "errors", "excitation", "export", "expressions", "identification",
+    "inertia", "measurement", "motion", "regression", "report", "retrieval", "simulation",
+    *(annex.name for annex in ANNEXES),
 )  # fmt: skip
 
 drawn_by(lambda: import_module("casid.report._section"))

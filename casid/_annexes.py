@@ -44,7 +44,7 @@ class Annex:
         What ``casid export`` writes beside folders of C code, by the name of the option: ``module:function``.
     recordings : str
         Module of a kind of recordings that ``identify``, ``excite`` and ``import`` take: functions ``from_commands``,
-        ``identify_commands``, ``excite_commands`` and ``reader``, see `casid.cli._commands`.
+        ``identify_commands``, ``excite_commands`` and ``reader``, see `casid.drives._cli`.
     """
 
     name: str
@@ -55,8 +55,28 @@ class Annex:
 
 
 ANNEXES = (
-    Annex("drives", recordings="casid.cli._commands"),
+    Annex(
+        "loads",
+        commands={
+            "payload": Command(
+                "casid.loads._cli:payload",
+                "Daily work",
+                "Identify a load on the last link: mass, centre of mass, inertia, and the values for the controller.",
+            ),
+            "gains": Command(
+                "casid.loads._cli:gains",
+                "Further analysis",
+                "Calibrate the drives' gains with a load of known mass.",
+            ),
+        },
+        reports="casid.loads._report",
+    ),
+    Annex("online", formats={"online": "casid.online._cli:write"}),
+    Annex("ros2", formats={"ros2": "casid.ros2:export_ros2"}),
+    Annex("fmu", formats={"fmu": "casid.fmu:export_fmu"}),
+    Annex("drives", reports="casid.drives._report", recordings="casid.drives._cli"),
     Annex("learning"),
+    Annex("teaching"),
     Annex("testing"),
 )
 
@@ -73,9 +93,9 @@ def commands() -> dict[str, Command]:
     return {name: command for annex in ANNEXES for name, command in annex.commands.items()}
 
 
-def formats() -> dict[str, str]:
-    """What can be exported beside C code, by name."""
-    return {name: function for annex in ANNEXES for name, function in annex.formats.items()}
+def writer(format: str) -> Any:
+    """Function that writes a format beside C code."""
+    return loaded(next(annex.formats[format] for annex in ANNEXES if format in annex.formats))
 
 
 def recordings() -> list[Any]:

@@ -6,7 +6,8 @@
 ``index.md`` lists every name with its summary; each room's page has the signatures and docstrings by subject.
 
 A name is public if the ``__init__`` of a folder of `casid` imports it as itself,
-``from casid.x._y import Name as Name``. Comments between these lines are the subjects.
+``from casid.x._y import Name as Name``. Comments between these lines are the subjects; names under "between rooms"
+are for casid itself.
 Nothing is imported: the pages are made from the source.
 """
 
@@ -23,6 +24,8 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs" / "reference"
 #: Folders whose names are not for users of the library.
 INTERNAL = ("cli", "files", "problems", "robots")
+#: Subject of the names that other rooms of casid use, and that are not promised.
+BETWEEN = "between rooms"
 HEAD = """# What is promised
 
 Everything below is public: it keeps its name and meaning within a minor version, and what is renamed keeps a
@@ -114,6 +117,8 @@ def _front(name: str, init: Path) -> Front:
         if not isinstance(node, ast.ImportFrom):
             continue
         subject = _subject(lines, node.lineno)
+        if subject == BETWEEN:
+            continue
         for alias in node.names:
             public = alias.asname or alias.name
             if not public.startswith("_") and (alias.asname == alias.name or (listed and public in listed)):

@@ -13,7 +13,6 @@ from casid.cli import (
     _code,
     _doctor,
     _excitation,
-    _loads,
     _problems,
     _recordings,
     _robots,
@@ -39,7 +38,7 @@ def _version(show: bool) -> None:
 
 
 @app.callback()
-def _options(
+def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
@@ -58,7 +57,6 @@ _PANELS = {
         _recordings.validate,
         _recordings.check,
         _excitation.excite,
-        _loads.payload,
         _problems.solve,
         _code.export,
     ),
@@ -68,7 +66,6 @@ _PANELS = {
         _problems.explain,
         _problems.study,
         _recordings.compare,
-        _loads.gains,
         _recordings.reverse_engineer,
     ),
     "Installation": (_doctor.doctor, _code.cache),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from casid._annexes import writer
 from casid.cli import _options as o
 from casid.cli._shared import RobotArgument, console, refuse
 from casid.errors import DatasetError
@@ -91,7 +92,7 @@ def export(
     overwrite: Annotated[bool, typer.Option(help="Replace files of an earlier export.")] = False,
 ) -> None:
     """Write a robot's dynamics, or an estimator of them, as C code; as a ROS 2 package, or as an FMU."""
-    from casid.export import export_fmu, export_robot, export_ros2
+    from casid.export import export_robot
     from casid.export._robot import all_functions, default_functions
     from casid.report._robot import operations_table
 
@@ -99,7 +100,9 @@ def export(
     loaded = options.robot(robot)
     machine, given = values.chosen(loaded, code.runtime_parameters == "none")
     if target.online is not None:
-        _export_estimator(machine, given, target, out, code.prefix, overwrite)
+        settings = target.online, target.deviation, target.forgetting
+        made = writer("online")(machine, given, settings, out, code.prefix, overwrite)
+        typer.echo(f"Written to {made.path}: {', '.join(made.files)}")
         return
     common: dict[str, Any] = {
         "parameters": given,
@@ -110,8 +113,7 @@ def export(
     if target.ros2 or target.fmu:
         if target.fmu:
             common["fmi"] = target.fmi
-        write: Any = export_ros2 if target.ros2 else export_fmu
-        made = write(machine, out, **common)
+        made = writer("ros2" if target.ros2 else "fmu")(machine, out, **common)
         typer.echo(f"Written to {made.path}: {', '.join(made.files)}")
         return
     if code.functions is None:
@@ -163,35 +165,3 @@ def cache(
     typer.echo(f"{cache_directory()}: {len(entries)} files, {sum(entry.size for entry in entries) / 1e6:.1f} MB")
     for entry in entries:
         typer.echo(f"{entry.size / 1e3:10.0f} kB  {entry.path.name}")
-
-
-def _export_estimator(
-    model: Model, given: Parameters | None, target: Target, out: Path, prefix: str | None, overwrite: bool
-) -> None:
-    """Write an on-line estimator of the robot or of its load."""
-    import numpy as np
-
-    from casid.export import export_online
-    from casid.identification.loads import OnlineLoad
-    from casid.identification.online import Online
-    from casid.inertia import to_standard
-
-    kind = target.online
-    if kind not in ("robot", "load"):
-        raise typer.BadParameter(f"--online is 'robot' or 'load', got '{kind}'")
-    if target.deviation is None:
-        raise typer.BadParameter("--online needs --deviation: deviation of torques from the model's [N.m]")
-    sizes = np.array(comma_numbers(target.deviation, "--deviation", DatasetError))
-    if sizes.size not in (1, model.n) or not (np.isfinite(sizes).all() and (sizes > 0).all()):
-        raise typer.BadParameter(f"--deviation: one or {model.n} positive numbers, got {target.deviation}")
-    weights = np.broadcast_to(1.0 / sizes, (model.n,))
-    estimator: Online | OnlineLoad
-    if kind == "robot":
-        estimator = Online(model, weights, forgetting=target.forgetting)
-    elif given is None:
-        raise typer.BadParameter("--online load needs --parameters: the robot's without the load")
-    else:
-        body = to_standard(1.0, [0.0, 0.0, 0.05], np.diag([3e-3] * 3))
-        estimator = OnlineLoad(model, given.in_order(model), weights, body, forgetting=target.forgetting)
-    done = export_online(estimator, out, prefix or f"{model.robot.name}_{kind}", overwrite=overwrite)
-    typer.echo(f"Written to {done.path}: {', '.join(done.files)}")

@@ -14,8 +14,32 @@ from casid.description._parts import Joint as Joint
 from casid.description._parts import Limits as Limits
 from casid.description._parts import Link as Link
 from casid.description._parts import LinkBounds as LinkBounds
+from casid.description._parts import Mimic as Mimic
 from casid.description._robot import Robot as Robot
 
 # files of robots
 from casid.description._write import convert as convert
 from casid.description._write import write_robot as write_robot
+from casid.description._write import Written as Written
+
+# between rooms
+from casid.description._document import Description as Description
+from casid.description._document import robot_reference as robot_reference
+from casid.description._load import format_of_name as format_of_name
+from casid.description._load import load_description as load_description
+from casid.description._placement import ANGLE_TOLERANCE as ANGLE_TOLERANCE
+from casid.description._placement import number as number
+from casid.description._placement import numbers as numbers
+from casid.description._raw import Lock as Lock
+from casid.description._robot import STANDARD_G as STANDARD_G
+from casid.description._robot import capsule_on as capsule_on
+from casid.description._shapes import Surface as Surface
+from casid.description._shapes import found as found
+from casid.description._shapes import hull_points as hull_points
+from casid.description._shapes import triangles as triangles
+from casid.description._shapes import trimesh_package as trimesh_package
+from casid.description._volumes import link_hulls as link_hulls
+from casid.description._write import as_file as as_file
+from casid.description._write import description_of as description_of
+from casid.description._write import moving_bodies as moving_bodies
+from casid.description._write import write_description as write_description

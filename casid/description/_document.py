@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.description._joint_parameters import LOAD_BODY, load_body
 from casid.description._parts import Capsule, Frame, Inertial, Joint, Limits, Link, LinkBounds, Mimic
 from casid.description._placement import Array
 from casid.description._raw import (
@@ -29,9 +28,10 @@ from casid.description._raw import (
     parents_first,
     positions,
 )
-from casid.description._robot import STANDARD_GRAVITY, Robot, RobotOrigin, capsule_on
+from casid.description._robot import STANDARD_GRAVITY, Origin, Robot, capsule_on
+from casid.description.joint_parameters import LOAD_BODY, load_body
 from casid.errors import InertiaWarning, RobotError
-from casid.files._words import listed, near
+from casid.files import listed, near
 from casid.inertia import consistency, express_in, from_standard
 
 
@@ -138,28 +138,10 @@ class Description:
         return np.asarray(T[np.ix_(kept, kept)])
 
 
-@dataclass(frozen=True, eq=False)
-class Origin(RobotOrigin):
-    """What a `Robot` was made from: its description and the positions of locked joints [rad or m]."""
-
-    description: Description
-    locked: Mapping[str, float]
-
-    def unlocked(self) -> Robot:
-        """The robot with all its joints; those that casid cannot move (floating, planar) stay fixed at position 0."""
-        fixed = [joint.name for joint in self.description.joints if joint.type not in ("fixed", *MOVING_TYPES)]
-        return self.description.robot(lock=fixed)
-
-
-def description_of(robot: Robot) -> Description | None:
-    """What a robot was read from; ``None`` for one that was made in another way."""
-    return robot.origin.description if isinstance(robot.origin, Origin) else None
-
-
 def robot_reference(robot: Robot) -> dict[str, Any]:
     """Name of a robot, and the file and the locked joints that it was read with: what a result says of its robot."""
     origin = robot.origin
-    if not isinstance(origin, Origin) or origin.description.folder is None:
+    if origin is None or origin.description.folder is None:
         return {"robot": robot.name}
     file = (origin.description.folder / origin.description.where).resolve()
     locked = {"locked": dict(origin.locked)} if origin.locked else {}

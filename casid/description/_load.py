@@ -23,9 +23,7 @@ from casid.description._sidecar import SUFFIX, restore
 from casid.description.formats import FORMATS
 from casid.description.formats._contract import Format, Reading
 from casid.errors import DatasetError, RobotError, RobotWarning
-from casid.files._read import read_bytes
-from casid.files._texts import parse_toml
-from casid.files._words import listed, near
+from casid.files import listed, near, parse_toml, read_bytes
 
 if TYPE_CHECKING:
     if sys.version_info >= (3, 11):

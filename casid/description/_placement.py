@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import RobotError
-from casid.files._words import listed, near
+from casid.files import listed, near
 
 Array = NDArray[np.float64]
 

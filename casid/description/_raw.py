@@ -12,7 +12,7 @@ import numpy as np
 from casid.description._parts import JointType, Link
 from casid.description._placement import Array, rotation_about, transform
 from casid.errors import RobotError
-from casid.files._words import listed, near
+from casid.files import listed, near
 
 #: Joints to turn into fixed ones: names (at position 0), or positions [rad or m] by name.
 Lock = Sequence[str] | Mapping[str, float]

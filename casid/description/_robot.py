@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -11,36 +10,43 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.description._joint_parameters import LOAD_BODY, joint_parameter, symbol_and_joint
 from casid.description._parts import Array, Capsule, Frame, Inertial, Joint, Limits, Link, Mimic, readonly
+from casid.description._raw import MOVING_TYPES
+from casid.description.joint_parameters import LOAD_BODY, joint_parameter, symbol_and_joint
 from casid.display import Displayed
 from casid.errors import RobotError
-from casid.files._words import near
-from casid.inertia import Parameters
-from casid.inertia._parameters import standard_names
+from casid.files import near
+from casid.inertia import Parameters, standard_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from casid.description._document import Description
 
 #: Standard gravity [m/s^2], and as a vector of the base frame.
 STANDARD_G = 9.80665
 STANDARD_GRAVITY = (0.0, 0.0, -STANDARD_G)
 
 
-class RobotOrigin(ABC):
-    """What a robot was made from: a file's description, with some joints locked.
+@dataclass(frozen=True, eq=False)
+class Origin:
+    """What a robot was made from.
 
     Attributes
     ----------
+    description : Description
+        All links and joints of the file.
     locked : mapping
         Positions of the locked joints by name [rad or m].
     """
 
+    description: Description
     locked: Mapping[str, float]
 
-    @abstractmethod
     def unlocked(self) -> Robot:
         """The robot with all its joints; those that casid cannot move (floating, planar) stay fixed at position 0."""
+        joints = self.description.joints
+        return self.description.robot(lock=[j.name for j in joints if j.type not in ("fixed", *MOVING_TYPES)])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,7 +75,7 @@ class Robot(Displayed):
         4.12): motor-side parameters then count as seen at the joint.
     capsules : tuple of Capsule
         Bodies for collision checks, on links and on the base; empty: none known.
-    origin : RobotOrigin, optional
+    origin : Origin, optional
         What the robot was read from: restores the fixed links and edits the file when the robot is written.
     notes : tuple of str
         Findings of the reader that leave the robot as it is.
@@ -84,7 +90,7 @@ class Robot(Displayed):
     source: Mapping[str, str] = field(default_factory=dict)
     transmission: Array | None = None
     capsules: tuple[Capsule, ...] = ()
-    origin: RobotOrigin | None = None
+    origin: Origin | None = None
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from casid.description._placement import xyz_rpy
 from casid.errors import RobotError
-from casid.files._words import number_list, shown
+from casid.files import number_list, shown
 
 Array = NDArray[np.float64]
 

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from casid.description._document import Description
-from casid.description._joint_parameters import (
+from casid.description._parts import Inertial, Link, LinkBounds
+from casid.description._raw import JointLimits, RawCapsule, RawJoint
+from casid.description.joint_parameters import (
     JOINT_PARAMETERS,
     SHAPES,
     is_shape,
@@ -18,14 +20,10 @@ from casid.description._joint_parameters import (
     nested,
     shape_fault,
 )
-from casid.description._parts import Inertial, Link, LinkBounds
-from casid.description._raw import JointLimits, RawCapsule, RawJoint
 from casid.errors import RobotError
-from casid.files._read import decode
-from casid.files._table import Table as AnyTable
-from casid.files._texts import parse_toml
-from casid.inertia import from_standard
-from casid.inertia._parameters import tensor
+from casid.files import Table as AnyTable
+from casid.files import decode, parse_toml
+from casid.inertia import from_standard, tensor
 
 if TYPE_CHECKING:
     from casid.description.formats._contract import Format

@@ -9,14 +9,12 @@ from xml.etree import ElementTree
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import ConvexHull, QhullError
 
-from casid.description._document import description_of
 from casid.description._robot import Robot
 from casid.description._shapes import hull_points
 from casid.description._solids import filled
 from casid.errors import RobotError
-from casid.files._texts import parse_xml
+from casid.files import parse_xml
 
 Array = NDArray[np.float64]
 #: A hull longer than so many times the robot's reach is drawn in another unit.
@@ -46,6 +44,8 @@ class Hull(NamedTuple):
 
 def hull(points: Array) -> Hull | None:
     """The convex hull of points, shape (N, 3); None where they span no volume."""
+    from scipy.spatial import ConvexHull, QhullError  # slow to import, and only needed here
+
     try:
         made = ConvexHull(points)
     except (QhullError, ValueError):
@@ -67,7 +67,7 @@ def link_hulls(robot: Robot) -> tuple[Hull | None, ...]:
     robot
         One that was read from a URDF; others have no shapes here.
     """
-    description = description_of(robot)
+    description = None if robot.origin is None else robot.origin.description
     if description is None or description.format != "URDF":
         return (None,) * len(robot.links)
     parts: list[list[Hull]] = [[] for _ in robot.links]

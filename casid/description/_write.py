@@ -10,10 +10,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 
-from casid.description._document import Description, Origin
-from casid.description._joint_parameters import joint_parameter
+from casid.description._document import Description
 from casid.description._load import format_of_name, load_description
 from casid.description._parts import Inertial, Link
 from casid.description._placement import ANGLE_TOLERANCE, Array
@@ -36,8 +34,9 @@ from casid.description._sidecar import SUFFIX, lost, words
 from casid.description.formats import FORMATS
 from casid.description.formats._contract import Changes, Format
 from casid.description.formats._toml_writer import assignments
+from casid.description.joint_parameters import joint_parameter
 from casid.errors import ExportError
-from casid.files._write import write_files
+from casid.files import write_files
 from casid.inertia import consistency, express_in, from_standard, pseudo_inertia
 
 
@@ -303,7 +302,7 @@ def write_robot(robot: Robot, path: str | Path) -> Written:
     path
         ``.toml``, ``.urdf``, ``.xml`` (MJCF), ``.sdf``; see `write_description`.
     """
-    if not isinstance(robot.origin, Origin):
+    if robot.origin is None:
         return write_description(description_of(robot), path)
     description = robot.origin.description
     stated = STANDARD_GRAVITY if description.gravity is None else description.gravity
@@ -345,6 +344,8 @@ def _split(total: Inertial, body: MovingBody, scaled: dict[str, float]) -> dict[
 
     with the pseudo-inertias J of the sum and P of the fixed bodies: no link is left without mass.
     """
+    from scipy.optimize import brentq  # slow to import, and only needed here
+
     before = body.total()
     new = total.standard_parameters()
     if before is not None and np.abs(new - before).max() <= 1e-15 * np.abs(before).max():

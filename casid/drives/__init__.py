@@ -19,5 +19,6 @@ from casid.drives._design import design_commands as design_commands
 
 # Free runs, and files for MuJoCo, Isaac, PACE, mjlab, BAM
 from casid.drives._actuators import write_actuators as write_actuators
+from casid.drives._mjcf import identified_robot as identified_robot
 from casid.drives._mjcf import write_mjcf as write_mjcf
 from casid.drives._runs import FreeRuns as FreeRuns

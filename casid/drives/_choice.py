@@ -14,6 +14,7 @@ from casid.drives._contacts import held_stiffness
 from casid.drives._runs import FreeRuns, Parameter, Point
 from casid.drives._search import Normal, Search
 from casid.drives._servo import KINDS, QUANTITIES, Unknown
+from casid.evidence import compared
 
 Array = NDArray[np.float64]
 Starts = Callable[[FreeRuns, Array], Sequence[Mapping[str, Array]]]
@@ -164,9 +165,6 @@ def with_terms(
     with steps not longer than ``contact`` [s] where joints have play, and taken if it lowers the mean square error held
     out by more than one standard error, and noticeably. The others follow in their order, screened again beside what
     was taken, until one is not taken (forward selection).
-
-    The standard error is that of the difference between motions, or between pieces of fewer than four motions
-    (Breiman et al. 1984, Sec. 3.4.3: the plainest model within one standard error of the best).
 
     Returns
     -------
@@ -336,12 +334,15 @@ def _extended(search: Search, term: _Screened) -> Search:
 
 
 def _better(runs: FreeRuns, plain: Array, rich: Array) -> bool:
-    """Whether the mean square error falls by more than one standard error of its differences."""
+    """Whether the mean square error of motions, or of the pieces of fewer than four motions, falls noticeably.
+
+    By more than one standard error of the paired differences: with a handful of motions a term that takes away most of
+    the error fails the level of the one comparison, and the plainest model within one standard error of the best is
+    what cross-validation asks for (Breiman et al. 1984, Sec. 3.4.3).
+    """
     motions = [piece.recording.motion for piece in runs.pieces]
     names = list(dict.fromkeys(motions))
     unit = [names.index(m) for m in motions] if len(names) >= 4 else list(range(len(motions)))
     size = np.bincount(unit, [float(piece.measured.size) for piece in runs.pieces])
-    gain = np.bincount(unit, plain - rich)
-    mean = gain.sum() / size.sum()
-    spread = np.sqrt(np.sum((gain - mean * size) ** 2) * len(gain) / max(len(gain) - 1, 1)) / size.sum()
-    return bool(mean > max(spread, _SHARE * plain.sum() / size.sum()))
+    one = compared(np.bincount(unit, plain) / size, np.bincount(unit, rich) / size)
+    return one.gain > 1.0 and one.after < (1.0 - _SHARE) * one.before

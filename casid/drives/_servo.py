@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from casid.description._joint_parameters import COULOMB, LOAD, OFFSET, ROTOR, STRIBECK, VISCOUS, JointParameter
+from casid.description.joint_parameters import COULOMB, LOAD, OFFSET, ROTOR, STRIBECK, VISCOUS, JointParameter
 from casid.dynamics.terms._laws import SPEED
 from casid.errors import DatasetError
 from casid.files._texts import finite_number

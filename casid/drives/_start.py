@@ -21,7 +21,7 @@ from scipy.optimize import lsq_linear
 from scipy.signal import butter, sosfiltfilt
 
 from casid.codegen import evaluate_batch
-from casid.description._joint_parameters import COULOMB, OFFSET, ROTOR, VISCOUS
+from casid.description.joint_parameters import COULOMB, OFFSET, ROTOR, VISCOUS
 from casid.drives._recording import CommandRecording, held_commands
 from casid.drives._rollout import ALL
 from casid.drives._runs import FreeRuns

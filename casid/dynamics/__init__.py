@@ -12,3 +12,16 @@ from casid.dynamics._derived import inverse_dynamics_derivatives as inverse_dyna
 from casid.dynamics._derived import forward_dynamics_derivatives as forward_dynamics_derivatives
 from casid.dynamics._derived import operational_space as operational_space
 from casid.dynamics._derived import momentum_observer as momentum_observer
+
+# between rooms
+from casid.dynamics._base_parameters import linear_form as linear_form
+from casid.dynamics._base_parameters import regroup as regroup
+from casid.dynamics._base_parameters import stacked_regressor as stacked_regressor
+from casid.dynamics._derived import dry_friction_directions as dry_friction_directions
+from casid.dynamics._derived import dry_friction_places as dry_friction_places
+from casid.dynamics._derived import equation_of_motion as equation_of_motion
+from casid.dynamics._derived import rk4_step as rk4_step
+from casid.dynamics._kinematics import Kinematics as Kinematics
+from casid.dynamics._rigid_body import factor_mass_matrix as factor_mass_matrix
+from casid.dynamics._rigid_body import mass_matrix as mass_matrix
+from casid.dynamics._rigid_body import newton_euler as newton_euler

@@ -6,7 +6,7 @@ import casadi as ca
 import numpy as np
 
 from casid.description import Joint, Robot
-from casid.inertia._parameters import skew
+from casid.inertia import skew
 
 
 def exact(matrix: np.ndarray | ca.SX) -> ca.DM | ca.SX:

@@ -31,7 +31,7 @@ from casid.dynamics._kinematics import (
     joint_rotation,
     on_coordinates,
 )
-from casid.inertia._parameters import TENSOR_INDEX
+from casid.inertia import TENSOR_INDEX
 
 
 class LinkMotion(NamedTuple):

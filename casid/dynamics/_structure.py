@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.description import Robot, load_robot
-from casid.description._joint_parameters import LOAD_BODY, is_shape
+from casid.description.joint_parameters import LOAD_BODY, is_shape
 from casid.dynamics._base_parameters import BaseParameters
 from casid.dynamics._kinematics import exact
 from casid.dynamics._model_function import ModelFunction
@@ -20,8 +20,7 @@ from casid.dynamics._rigid_body import mass_matrix, newton_euler
 from casid.dynamics.terms._joint_terms import JointSignals, JointTerm, Memory, Side, joint_terms
 from casid.errors import DatasetError, RobotError
 from casid.expressions import shaped
-from casid.inertia import Parameters
-from casid.inertia._parameters import STANDARD_NAMES
+from casid.inertia import STANDARD_NAMES, Parameters
 
 
 class Structure:

@@ -1,5 +1,14 @@
-"""What data prove: one comparison of two accounts of the same stretches of a motion, at one confidence."""
+"""What data prove: the one comparison at the one confidence; noise, and residuals that repeat themselves."""
 
+# Which of two accounts is surely better
 from casid.evidence._comparison import CONFIDENCE as CONFIDENCE
 from casid.evidence._comparison import Comparison as Comparison
 from casid.evidence._comparison import compared as compared
+
+# Noise
+from casid.evidence._noise import robust_sd as robust_sd
+from casid.evidence._noise import white_sd as white_sd
+
+# Residuals that are correlated in time
+from casid.evidence._correlation import Batches as Batches
+from casid.evidence._correlation import ResidualNoise as ResidualNoise

@@ -53,3 +53,7 @@ from casid.expressions._intervals import enclose as enclose
 
 # any other arithmetic
 from casid.expressions._walk import as_function as as_function
+
+# between rooms
+from casid.expressions._walk import refused as refused
+from casid.expressions._walk import walk as walk

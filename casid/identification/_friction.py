@@ -2,8 +2,8 @@
 
 ``auto`` is judged as a whole: for each part of the motion the laws, their shapes, the base parameters and the
 consistent links are chosen from the other parts alone, and the part is predicted (nested cross-validation). Linear
-friction is kept unless the choice lowers that error by more than two standard errors over the stretches of the motion
-and by 5 %, with consistent links and without (after Breiman et al. 1984, the rule of one standard error).
+friction is kept unless the choice lowers that error surely (`casid.evidence.compared`) and by 5 %, with consistent
+links and without.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.description import Robot
-from casid.description._joint_parameters import symbol_and_joint
+from casid.description.joint_parameters import symbol_and_joint
 from casid.dynamics import Model
 from casid.dynamics.terms._catalogue import friction_model
 from casid.dynamics.terms._friction import Friction
 from casid.dynamics.terms._joint_terms import JointTerm
 from casid.errors import CasidError, ProblemError
+from casid.evidence import compared
 from casid.identification._options import LINEAR_FRICTION, ModelOptions
-from casid.identification._prediction import Errors, HeldOut
+from casid.identification._prediction import HeldOut, predicted_parts
 from casid.identification._regression import extra_bounds
 from casid.measurement import Dataset
 from casid.regression import CompressedData, Fit, wls
@@ -37,9 +38,6 @@ Array = NDArray[np.float64]
 CHOSEN = {"auto": CANDIDATES, "static": STATIC}
 #: Parts of the motion that are predicted from the others.
 PARTS = 4
-#: Standard errors by which chosen friction must be better than linear friction: as many as a spring must
-#: (`casid.identification._springs`). On UR10e and TX40 it is better by 5 to 15; one would take short recordings' luck.
-STANDARD_ERRORS = 2.0
 #: Least ratio of the held-out errors with linear and with chosen friction: simplicity may cost what plausibility may
 #: (`casid.identification._share.ABOVE_BEST`); of UR10e, AR5, TX40 and Panda it leaves those whose error falls by half.
 FALL = 1.05
@@ -156,21 +154,6 @@ def _symbol(name: str, model: Model) -> str:
     return name if place is None else place[0]
 
 
-@dataclass(frozen=True, eq=False)
-class _Errors:
-    """Held-out errors of one way to model friction.
-
-    Attributes
-    ----------
-    stretches : ndarray, shape (stretches,)
-        Squared error on each stretch, predicted from the other parts [(N.m)^2].
-    held_out : HeldOut
-    """
-
-    stretches: Array
-    held_out: HeldOut
-
-
 def _better(search: FrictionSearch, plain: Model, consistent: Callable[[Fit], Array], name: str) -> IdentifiedFriction:
     """Chosen friction where it is surely better than linear friction, consistent links or not; else linear friction."""
     kept = tuple(replace(row, chosen=row.law == "linear") for row in search.table)
@@ -185,15 +168,13 @@ def _better(search: FrictionSearch, plain: Model, consistent: Callable[[Fit], Ar
         chosen = _held_out(nested, search.samples, beta)
         if linear is None:
             return IdentifiedFriction(plain, None, kept, None, "too little motion to hold a part out: linear friction")
-        before = linear.held_out.tested["consistent"].total
+        before = linear[0].tested["consistent"].total
         if chosen is None:
             note = f"linear friction, held-out error {before:.2f} %: no {kind} fit with laws chosen joint by joint"
             return IdentifiedFriction(plain, None, kept, None, note)
-        tested, after = chosen.held_out, chosen.held_out.tested["consistent"].total
+        tested, after = chosen[0], chosen[0].tested["consistent"].total
         words = f"held-out error {after:.2f} % with laws chosen joint by joint, {before:.2f} % with linear friction"
-        gain = linear.stretches - chosen.stretches
-        error = float(np.std(gain, ddof=1) * np.sqrt(len(gain))) if len(gain) > 1 else np.inf
-        if gain.sum() <= STANDARD_ERRORS * error or before <= FALL * after:
+        if not compared(linear[1], chosen[1]).better or before <= FALL * after:
             return IdentifiedFriction(plain, None, kept, None, f"linear friction is kept ({kind} fit): {words}")
     choice = search.chosen()
     note = f"friction: {words}"
@@ -206,36 +187,13 @@ def _unconstrained(fit: Fit) -> Array:
 
 def _held_out(
     data: Sequence[CompressedData], datasets: Sequence[Dataset], beta_of: Callable[[Fit], Array]
-) -> _Errors | None:
+) -> tuple[HeldOut, Array] | None:
     """Each part predicted from the others; ``data[part]``: with the friction chosen without it."""
-    kinds, places = ("unconstrained", "consistent"), ("training", "tested")
-    squares: dict[tuple[str, str], list[Array]] = {(place, kind): [] for place in places for kind in kinds}
-    torques: dict[str, list[Array]] = {place: [] for place in places}
-    stretches: list[float] = []
+    parts = []
     for part, own in enumerate(data):
-        of = [_stretch(s.spans[0], datasets) % len(data) for s in own.segments]
-        apart, rest = ([i for i, p in enumerate(of) if (p == part) == out] for out in (True, False))
-        if not apart:
-            continue
-        try:
-            fit = wls(own.only(rest))
-            betas = {"unconstrained": fit.beta, "consistent": beta_of(fit)}
-        except CasidError:
-            return None
-        for place, indices in (("training", rest), ("tested", apart)):
-            held = own.only(indices).plain
-            torques[place].append(held.squared_torques)
-            for kind, beta in betas.items():
-                squares[place, kind].append(held.squared_errors(beta))
-        for i in apart:
-            stretches.append(float(own.only([i]).plain.squared_errors(betas["consistent"]).sum()))
-    if len(torques["tested"]) < 2:
-        return None
-    made = {
-        place: {kind: Errors.of(np.sum(squares[place, kind], axis=0), np.sum(torques[place], axis=0)) for kind in kinds}
-        for place in places
-    }
-    return _Errors(np.array(stretches), HeldOut(len(data), len(stretches), made["training"], made["tested"]))
+        apart = [i for i, s in enumerate(own.segments) if _stretch(s.spans[0], datasets) % len(data) == part]
+        parts += [(own, apart)] if apart else []
+    return predicted_parts(parts, wls, beta_of)
 
 
 def _stretch(span: tuple[int, int, int], datasets: Sequence[Dataset]) -> int:

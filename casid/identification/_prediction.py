@@ -7,7 +7,7 @@ predicted once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -188,27 +188,56 @@ def held_out(
     """
     count = len(data.segments)
     folds = min(folds, count)
-    if folds < 2:
+    parts = [(data, [i for i in range(count) if i % folds == fold]) for fold in range(folds)]
+    found = predicted_parts(parts, unconstrained, consistent, progress)
+    return None if found is None else found[0]
+
+
+def predicted_parts(
+    parts: Sequence[tuple[CompressedData, Sequence[int]]],
+    unconstrained: Callable[[CompressedData], Fit],
+    consistent: Callable[[Fit], Array],
+    progress: Callable[[int], None] = lambda done: None,
+) -> tuple[HeldOut, Array] | None:
+    """Errors of parts of the motion that are predicted from the others, each with data of its own.
+
+    Parameters
+    ----------
+    parts
+        Data, and which of their stretches are left out and predicted.
+    unconstrained, consistent, progress
+        As of `held_out`.
+
+    Returns
+    -------
+    HeldOut, ndarray of shape (stretches,), or None
+        Also the squared error of each stretch, with consistent parameters [(N.m)^2]; ``None`` where there are fewer
+        than two parts, or one cannot be fitted.
+    """
+    if len(parts) < 2:
         return None
     kinds = ("unconstrained", "consistent")
-    squares = {(part, kind): np.zeros(data.n) for part in ("training", "tested") for kind in kinds}
-    torques = {part: np.zeros(data.n) for part in ("training", "tested")}
-    for fold in range(folds):
-        apart = [i for i in range(count) if i % folds == fold]
-        rest = [i for i in range(count) if i % folds != fold]
+    squares: dict[tuple[str, str], Array] = {}
+    torques: dict[str, Array] = {}
+    stretches: list[float] = []
+    for done, (data, apart) in enumerate(parts, start=1):
         try:
-            parts = {"training": data.only(rest), "tested": data.only(apart)}
-            fit = unconstrained(parts["training"])
+            halves = {
+                "training": data.only([i for i in range(len(data.segments)) if i not in apart]),
+                "tested": data.only(apart),
+            }
+            fit = unconstrained(halves["training"])
             betas = {"unconstrained": fit.beta, "consistent": consistent(fit)}
         except CasidError:
             return None
-        for part, weighted in parts.items():
+        for half, weighted in halves.items():
             held = weighted.plain
-            torques[part] += held.squared_torques
+            torques[half] = torques.get(half, 0.0) + held.squared_torques
             for kind, beta in betas.items():
-                squares[part, kind] += held.squared_errors(beta)
-        progress(fold + 1)
-    made = {
-        part: {kind: Errors.of(squares[part, kind], torques[part]) for kind in kinds} for part in ("training", "tested")
-    }
-    return HeldOut(folds, count, made["training"], made["tested"])
+                squares[half, kind] = squares.get((half, kind), 0.0) + held.squared_errors(beta)
+        stretches += [float(data.only([i]).plain.squared_errors(betas["consistent"]).sum()) for i in apart]
+        progress(done)
+    training, tested = (
+        {kind: Errors.of(squares[half, kind], torques[half]) for kind in kinds} for half in ("training", "tested")
+    )
+    return HeldOut(len(parts), len(stretches), training, tested), np.array(stretches)

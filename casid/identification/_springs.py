@@ -3,18 +3,19 @@
 A hydraulic or spring counterbalance holds part of what gravity holds, ``a sin q + b cos q`` of its joint's position; a
 torsion spring is ``k (q - q0)`` with k >= 0 (q0 by the joint's offset). Consistent links that miss either must be heavy
 where they are not. The model with counterbalances at all joints, and that with springs at all, is therefore tried on
-parts of the motion that a fit did not see. One is accepted where the held-out error falls by more than two standard
-errors over the stretches of the motion and by more than an eighth; both numbers were set on KR300, UR10, AR5, Rokae
-and Kinova's currents. Joints are then added one by one, the best first, until all of them are not better by more than a
-standard error. The error that is stated is nested: on each part of the motion with the joints chosen on the others.
+parts of the motion that a fit did not see. One is accepted where the held-out error falls surely
+(`casid.evidence.compared`, on the logarithms of the stretches' errors: one that falls alike on loud and quiet ones is a
+sure one) and by more than an eighth, which was set on KR300, UR10, AR5, Rokae and Kinova's currents. Joints are then
+added one by one, the best first, until all of them are not surely better. The error that is
+stated is nested: on each part of the motion with the joints chosen on the others.
 
 Where consistent links are free enough to take the counterbalance's place, the held-out error does not show it, but the
 masses do: without it, the bodies that the kinematics suggest explain the torques best with next to no mass. A
 counterbalance is therefore accepted too where those bodies (`casid.identification._bounds.explained`) weigh more
-with it than they may with 95 % in view of what they weigh without it (`MOST`), where their error falls as surely and by
-as much as is asked above, and where it takes gravity's load off its joint: a wrong sign or misplaced bodies lower the
+with it than the prior range of what they weigh without it allows (`MOST`), where their error falls as surely and by as
+much as is asked above, and where it takes gravity's load off its joint: a wrong sign or misplaced bodies lower the
 mass, and move it by less than a third on the sixteen real and simulated recordings without a counterbalance. The
-held-out error of consistent links must not rise by more than a standard error.
+held-out error of consistent links must not rise surely.
 
 All candidates are columns of one compressed regressor: those that are not tried are zero. A trial is the most plausible
 set at the price of the residual that the model without springs has (`DivergenceProgram.priced`), found from its answer
@@ -31,6 +32,7 @@ from numpy.typing import NDArray
 
 from casid.dynamics import Model
 from casid.errors import CasidError, SolveError
+from casid.evidence import Comparison, compared
 from casid.identification._bounds import TOTAL, Explained, explained
 from casid.identification._regression import Bounds, RegressionProblem
 from casid.measurement import Dataset
@@ -43,9 +45,9 @@ Array = NDArray[np.float64]
 
 #: Terms of a counterbalance and of a spring, by their names in `casid.dynamics.terms._joint_terms.JOINT_TERMS`.
 COUNTERBALANCE, SPRING = ("spring_sine", "spring_cosine"), ("spring",)
-#: Standard errors by which the held-out error must fall, and the error before over that after.
-STANDARD_ERRORS, FALL = 2.0, 1.15
-#: Largest mass over that of the bodies that explain the torques, with 95 %.
+#: Held-out error before over that after from which a spring is accepted.
+FALL = 1.15
+#: Largest mass over that of the bodies that explain the torques, of its prior range.
 MOST = TOTAL[1]
 #: Kind and joint.
 Key = tuple[str, str]
@@ -131,7 +133,7 @@ def search(
         bare = trial.errors(())
         kinds = [[key for key in every if key[0] == kind] for kind in ("counterbalance", "spring")]
         whole = min((keys for keys in kinds if keys), key=lambda keys: float(trial.errors(keys).sum()))
-        found = _located(trial, bare, whole) if _gain(bare, trial.errors(whole))[1] else ()
+        found = _located(trial, bare, whole) if _falls(bare, trial.errors(whole)) else ()
         return found or _weighed(trial, extended, bodies, kinds[0])
     except CasidError:
         return ()
@@ -149,22 +151,22 @@ def _located(trial: _Trials, bare: Array, whole: Sequence[Key]) -> tuple[FoundSp
     for part in range(trial.folds):
         chosen = _forward(trial, whole, parts != part)
         nested[parts == part] = trial.errors(chosen)[parts == part]
-    sure, _ = _gain(bare, nested)
+    fall = _fall(bare, nested)
     chosen = _forward(trial, whole, parts >= 0)
-    if sure <= 1.0 or not _gain(bare, trial.errors(chosen))[1]:
+    if not fall.better or not _falls(bare, trial.errors(chosen)):
         return ()
     before, after = (100.0 * float(np.sqrt(errors.sum())) for errors in (bare, nested))
     values = trial.values(chosen)
-    return tuple(FoundSpring(key[1], key[0], before, after, sure, *trial.torques(values, key)) for key in chosen)
+    return tuple(FoundSpring(key[1], key[0], before, after, fall.gain, *trial.torques(values, key)) for key in chosen)
 
 
 def _forward(trial: _Trials, whole: Sequence[Key], seen: NDArray[np.bool_]) -> list[Key]:
-    """Joints added one by one until all of them are not better by more than a standard error, on what is seen."""
+    """Joints added one by one until all of them are not surely better, on what is seen."""
     taken: list[Key] = []
     while len(taken) < len(whole):
         left = [key for key in whole if key not in taken]
         taken.append(min(left, key=lambda key: float(trial.errors([*taken, key])[seen].sum())))
-        if _gain(trial.errors(taken)[seen], trial.errors(whole)[seen])[0] <= 1.0:
+        if not _fall(trial.errors(taken)[seen], trial.errors(whole)[seen]).better:
             break
     return taken
 
@@ -190,27 +192,25 @@ def _weighed(
             break
         best = min(heavier, key=lambda key: float(tried[key][1].sum()))
         made, after = tried[best]
-        rise = trial.errors([*taken, best]) - trial.errors(taken)
-        sure, enough = _gain(before, after)
-        if not enough or rise.sum() > np.sqrt(len(rise)) * rise.std(ddof=1):
+        fall = _fall(before, after)
+        if not _falls(before, after) or compared(trial.errors([*taken, best]), trial.errors(taken)).better:
             break
         percent = [100.0 * float(np.sqrt(errors.sum() / whole)) for errors in (before, after)]
         torques = trial.torques(made.terms, best)
         masses = now.mass, made.mass
-        found.append(FoundSpring(best[1], best[0], percent[0], percent[1], sure, *torques, masses))
+        found.append(FoundSpring(best[1], best[0], percent[0], percent[1], fall.gain, *torques, masses))
         now, before = made, after
     return tuple(found)
 
 
-def _gain(before: Array, after: Array) -> tuple[float, bool]:
-    """Standard errors by which the logarithm of the stretches' errors falls, and whether it falls enough.
+def _fall(before: Array, after: Array) -> Comparison:
+    """Comparison of the logarithms of the stretches' errors."""
+    return compared(np.log(np.maximum(before, 1e-300)), np.log(np.maximum(after, 1e-300)))
 
-    In logarithms an error that falls alike on all stretches, loud and quiet ones, is a sure one.
-    """
-    gain = np.log(np.maximum(before, 1e-300)) - np.log(np.maximum(after, 1e-300))
-    error = float(np.std(gain, ddof=1) / np.sqrt(len(gain))) if len(gain) > 1 else np.inf
-    sure = float(gain.mean()) / error if error > 0 else 0.0
-    return sure, sure > STANDARD_ERRORS and float(before.sum()) > FALL**2 * float(after.sum())
+
+def _falls(before: Array, after: Array) -> bool:
+    """Whether the stretches' errors fall surely, and enough."""
+    return _fall(before, after).better and float(before.sum()) > FALL**2 * float(after.sum())
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,3 +18,12 @@ from casid.inertia._parameter_files import write_parameters as write_parameters
 # Physical consistency
 from casid.inertia._parameters import Consistency as Consistency
 from casid.inertia._parameters import consistency as consistency
+
+# between rooms
+from casid.inertia._parameters import STANDARD_NAMES as STANDARD_NAMES
+from casid.inertia._parameters import TENSOR_INDEX as TENSOR_INDEX
+from casid.inertia._parameters import Vector as Vector
+from casid.inertia._parameters import skew as skew
+from casid.inertia._parameters import standard_names as standard_names
+from casid.inertia._parameters import tensor as tensor
+from casid.inertia._parameters import tensor_entries as tensor_entries

@@ -1,5 +1,9 @@
 """Gradient training of parametrisations of the inertial parameters, measured against the certified optimum."""
 
+# Parametrisations of a link
+from casid.learning._parametrisations import Parametrisation as Parametrisation
+from casid.learning._parametrisations import parametrisation as parametrisation
+
 # Training
 from casid.learning._chart import Chart as Chart
 from casid.learning._training import train as train
@@ -11,7 +15,6 @@ from casid.learning._torque import TorqueLoss as TorqueLoss
 
 # Optimisers
 from casid.learning._optimisers import Adam as Adam
-from casid.learning._optimisers import LBFGS as LBFGS
 from casid.learning._optimisers import GaussNewton as GaussNewton
 from casid.learning._optimisers import NaturalGradient as NaturalGradient
 

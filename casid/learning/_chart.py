@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.codegen._compiler import Program, c_name
 from casid.codegen._evaluate import Call, compiled_call
-from casid.codegen._source import CFunction, scalar_source
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.expressions import shaped
 from casid.inertia import consistency, from_pseudo_inertia, pseudo_inertia
 from casid.inertia._divergence import divergence_hessian
-from casid.inertia.parametrisations import Parametrisation, parametrisation
-from casid.inertia.parametrisations._maps import non_negative
+from casid.learning._parametrisations import Parametrisation, non_negative, parametrisation
 
 Array = NDArray[np.float64]
 #: First coordinates of terms.
@@ -88,13 +84,8 @@ class Chart:
     def _calls(self) -> tuple[Call, Call]:
         return compiled_call(self._functions[0]), compiled_call(self._pullback)
 
-    @cached_property
-    def compiled_adam(self) -> CompiledAdam:
-        """Adam's steps on these coordinates, in C."""
-        return CompiledAdam(self._functions[0], self._pullback)
-
     def __getstate__(self) -> dict[str, object]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("_calls", "compiled_adam")}
+        return {name: value for name, value in self.__dict__.items() if name != "_calls"}
 
     @cached_property
     def _functions(self) -> tuple[ca.Function, ca.Function]:
@@ -213,91 +204,3 @@ class Chart:
             A = scale @ rng.standard_normal((4, 8)) / np.sqrt(8)
             bodies.append(from_pseudo_inertia(A @ A.T + 1e-4 * mass * np.diag([size**2, size**2, size**2, 1.0])))
         return self.inverse(np.concatenate(bodies), np.full(len(self.terms), _TERM_START**2))
-
-
-_TEMPLATE = """
-#include <math.h>
-void casid_adam(const long *counts, const double *settings, const double *A, const double *b, const long *order,
-                double *theta, double *first, double *second, double *pi, double *slope, double *back)
-{
-  const long batches = counts[0], size = counts[1], columns = counts[2];
-  const double rate = settings[0], b1 = settings[1], b2 = settings[2];
-  double p1 = settings[3], p2 = settings[4];
-  for (long k = 0; k < batches; ++k) {
-    const double *Ak = A + order[k] * columns * columns, *bk = b + order[k] * columns;
-    PARAMETERS(theta, pi);
-    for (long i = 0; i < columns; ++i) slope[i] = -2.0 * bk[i];
-    for (long j = 0; j < columns; ++j) {
-      const double twice = 2.0 * pi[j], *row = Ak + j * columns;
-      for (long i = 0; i < columns; ++i) slope[i] += twice * row[i];
-    }
-    PULLBACK(theta, slope, back);
-    p1 *= b1;
-    p2 *= b2;
-    for (long i = 0; i < size; ++i) {
-      first[i] = b1 * first[i] + (1.0 - b1) * back[i];
-      second[i] = b2 * second[i] + (1.0 - b2) * back[i] * back[i];
-      theta[i] -= rate / (1.0 - p1) * first[i] / (sqrt(second[i] / (1.0 - p2)) + 1e-8);
-    }
-  }
-}
-"""
-
-
-class CompiledAdam:
-    """Steps of Adam on ``pi' A_k pi - 2 b_k' pi`` with ``pi = parameters(theta)``, compiled once for the same maps.
-
-    Parameters
-    ----------
-    parameters
-        ``theta -> pi``.
-    pullback
-        ``(theta, slope) -> (d pi / d theta)' slope``.
-    """
-
-    def __init__(self, parameters: ca.Function, pullback: ca.Function) -> None:
-        self._maps = parameters, pullback
-
-    @cached_property
-    def _routine(self) -> Callable[..., object] | None:
-        names = [c_name(function) for function in self._maps]
-        template = _TEMPLATE.replace("PARAMETERS", names[0]).replace("PULLBACK", names[1])
-
-        def written(built: Sequence[CFunction]) -> str:
-            return scalar_source(list(built), "casid") + template
-
-        library = Program(self._maps, written, "adam", (template,)).load_if(None)
-        return None if library is None else library.casid_adam
-
-    def available(self) -> bool:
-        """Whether there is a compiler that works."""
-        return self._routine is not None
-
-    def epoch(
-        self, A: Array, b: Array, order: NDArray[np.intp], settings: tuple[float, float, float], count: int,
-        state: tuple[Array, Array, Array],
-    ) -> None:  # fmt: skip
-        """A step for each batch of ``order``; the state is overwritten.
-
-        Parameters
-        ----------
-        A, b
-            Shapes (batches, columns, columns), symmetric, and (batches, columns).
-        order
-            Batches in the order in which they are taken.
-        settings
-            Step size, decay of both moments.
-        count
-            Steps that were taken before.
-        state
-            theta and both moments, each of shape (size,).
-        """
-        columns, (theta, first, second), (rate, *decay) = b.shape[1], state, settings
-        counts = np.array([len(order), len(theta), columns], dtype=ctypes.c_long)
-        numbers = np.array([rate, *decay, decay[0] ** count, decay[1] ** count])
-        arrays = [
-            counts, numbers, A, b, order.astype(ctypes.c_long), theta, first, second, np.zeros(columns),
-            np.zeros(columns), np.zeros(len(theta)),
-        ]  # fmt: skip
-        assert self._routine is not None  # see `available`
-        self._routine(*(ctypes.c_void_p(array.ctypes.data) for array in arrays))

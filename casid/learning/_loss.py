@@ -77,13 +77,6 @@ class Loss(ABC):
         batches = self.batches(size, shuffle)
         return lambda k, pi: self.gradient(pi, batches[k])[1]
 
-    def quadratics(self, size: int, shuffle: bool) -> tuple[Array, Array] | None:
-        """``(A, b)`` with gradients ``2 (A_k pi - b_k)`` of those `batches`, where the loss is a quadratic in pi.
-
-        Shapes (batches, count, count) and (batches, count); None where it is none.
-        """
-        return None
-
 
 def check_torques(data: Dataset) -> None:
     """DatasetError where a recording has masked torques: a loss of whole samples has no use for a part of them."""

@@ -1,4 +1,4 @@
-"""Optimisers: the contract, Gauss-Newton, natural gradient, limited-memory BFGS, Adam on mini-batches."""
+"""Optimisers: the contract, Gauss-Newton, natural gradient, Adam on mini-batches."""
 
 from __future__ import annotations
 
@@ -32,12 +32,6 @@ class Optimiser(ABC):
     @abstractmethod
     def epoch(self, loss: Loss, chart: Chart, step: Step, rng: np.random.Generator) -> Step:
         """The next coordinates."""
-
-
-def value_and_gradient(loss: Loss, chart: Chart, theta: Array, rows: NDArray[np.intp]) -> tuple[float, Array]:
-    """Loss of a batch and its gradient in theta: ``(d pi / d theta)' dl/d pi``."""
-    value, slope = loss.gradient(chart.parameters(theta), rows)
-    return value, chart.pullback(theta, slope)
 
 
 #: Trials of one epoch; the damping grows by 4 a trial and shrinks by 10 after a good one.
@@ -115,60 +109,6 @@ class NaturalGradient(GaussNewton):
 
 
 @dataclass(frozen=True)
-class LBFGS(Optimiser):
-    """One quasi-Newton step an epoch.
-
-    Attributes
-    ----------
-    pairs : int
-        Steps that are remembered.
-    """
-
-    pairs: int = 20
-    name = "l-bfgs"
-
-    def epoch(self, loss: Loss, chart: Chart, step: Step, rng: np.random.Generator) -> Step:
-        """One step along the two-loop direction that decreases the loss (Armijo)."""
-        rows = np.arange(loss.samples)
-        theta = step.theta
-        value, slope = value_and_gradient(loss, chart, theta, rows)
-        moves = step.memory.get("moves", np.zeros((0, theta.size)))
-        changes = step.memory.get("changes", np.zeros((0, theta.size)))
-        if step.memory and "slope" in step.memory:
-            move, change = theta - step.memory["theta"], slope - step.memory["slope"]
-            if move @ change > 1e-12 * np.linalg.norm(move) * np.linalg.norm(change):
-                moves = np.vstack([moves, move])[-self.pairs :]
-                changes = np.vstack([changes, change])[-self.pairs :]
-        direction = -_two_loops(slope, moves, changes)
-        if direction @ slope >= 0:
-            direction, moves, changes = -slope, moves[:0], changes[:0]
-        length = 1.0 if len(moves) else min(1.0, 0.1 / max(float(np.linalg.norm(slope)), 1e-300))
-        for _ in range(60):
-            trial = loss.value(chart.parameters(theta + length * direction))
-            if trial <= value + 1e-4 * length * (direction @ slope):
-                break
-            length /= 2
-        else:
-            length = 0.0
-        memory = {"moves": moves, "changes": changes, "theta": theta, "slope": slope}
-        return Step(theta + length * direction, memory)
-
-
-def _two_loops(slope: Array, moves: Array, changes: Array) -> Array:
-    q = slope.copy()
-    shares = []
-    for s, y in zip(moves[::-1], changes[::-1], strict=True):
-        a = (s @ q) / (s @ y)
-        q -= a * y
-        shares.append(a)
-    if len(moves):
-        q *= (moves[-1] @ changes[-1]) / (changes[-1] @ changes[-1])
-    for s, y, a in zip(moves, changes, reversed(shares), strict=True):
-        q += (a - (y @ q) / (s @ y)) * s
-    return np.asarray(q)
-
-
-@dataclass(frozen=True)
 class Adam(Optimiser):
     """First and second moments of the gradient, bias-corrected.
 
@@ -200,28 +140,20 @@ class Adam(Optimiser):
         first = np.array(step.memory.get("first", np.zeros_like(theta)))
         second = np.array(step.memory.get("second", np.zeros_like(theta)))
         count = int(step.memory.get("count", np.zeros(1))[0])
-        quadratics = None if self.shuffle and self.redraw else loss.quadratics(self.batch, self.shuffle)
-        if quadratics is not None and chart.compiled_adam.available():
-            order = self._order(len(quadratics[1]), rng)
-            chart.compiled_adam.epoch(*quadratics, order, (self.rate, *self.decay), count, (theta, first, second))
-            count += len(order)
-        else:
-            slopes, order = self._batches(loss, rng)
-            b1, b2 = self.decay
-            for k in order:
-                slope = chart.pullback(theta, slopes(int(k), chart.parameters(theta)))
-                count += 1
-                first = b1 * first + (1 - b1) * slope
-                second = b2 * second + (1 - b2) * slope**2
-                theta -= self.rate / (1 - b1**count) * first / (np.sqrt(second / (1 - b2**count)) + 1e-8)
+        slopes, order = self._batches(loss, rng)
+        b1, b2 = self.decay
+        for k in order:
+            slope = chart.pullback(theta, slopes(int(k), chart.parameters(theta)))
+            count += 1
+            first = b1 * first + (1 - b1) * slope
+            second = b2 * second + (1 - b2) * slope**2
+            theta -= self.rate / (1 - b1**count) * first / (np.sqrt(second / (1 - b2**count)) + 1e-8)
         return Step(theta, {"first": first, "second": second, "count": np.array([float(count)])})
-
-    def _order(self, count: int, rng: np.random.Generator) -> NDArray[np.intp]:
-        return rng.permutation(count) if self.shuffle else np.arange(count)
 
     def _batches(self, loss: Loss, rng: np.random.Generator) -> tuple[Slopes, NDArray[np.intp]]:
         if self.shuffle and self.redraw:
             drawn = rng.permutation(loss.samples)
             parts = [drawn[begin : begin + self.batch] for begin in range(0, loss.samples, self.batch)]
             return lambda k, pi: loss.gradient(pi, parts[k])[1], np.arange(len(parts))
-        return loss.slopes(self.batch, self.shuffle), self._order(-(-loss.samples // self.batch), rng)
+        count = -(-loss.samples // self.batch)
+        return loss.slopes(self.batch, self.shuffle), rng.permutation(count) if self.shuffle else np.arange(count)

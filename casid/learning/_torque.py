@@ -16,8 +16,8 @@ from casid.dynamics import Model
 from casid.dynamics._rigid_body import newton_euler
 from casid.errors import DatasetError
 from casid.identification import feasible_regression
-from casid.inertia.parametrisations import Parametrisation
 from casid.learning._loss import Loss, Slopes, check_torques
+from casid.learning._parametrisations import Parametrisation
 from casid.measurement import Dataset
 from casid.regression import compress, wls
 from casid.regression._rows import inputs

@@ -57,6 +57,11 @@ def find_layout(content: bytes, where: str) -> tuple[TextLayout, tuple[tuple[str
         evidence.append((f"header, line {k}", "names of columns", shown(lines[k - 1].strip())))
     above = next((line for line in reversed(lines[: first - 1]) if line.strip()), "")
     named = len(split_line(uncommented(above), separator))
+    if not header and first > 2 and _header(lines, first - 1, separator, decimal, width):
+        raise DatasetError(
+            f"{where}: line {first - 1} has {named} cells, the lines from line {first} on have {width}: "
+            f"{shown(above.strip())}"
+        )
     if separator == "," and not header and 2 < named and width >= 2 * named - 2:
         raise DatasetError(
             f"{where}: {named} names for {width} cells, separated by commas: these seem to be decimal commas, which "

@@ -23,12 +23,12 @@ from numpy.typing import NDArray
 
 from casid.dynamics import Model
 from casid.errors import DatasetError
+from casid.evidence import ResidualNoise
 from casid.measurement import Dataset
 from casid.regression._compress import CompressedData, compress
 from casid.regression._fit import wls
 from casid.regression._rows import lengths, torques
 from casid.regression._state_noise import StateNoise, state_noise, torque_rate
-from casid.regression._statistics import ResidualNoise
 
 Array = NDArray[np.float64]
 #: Fits with the weights and the correlation of the fit before.

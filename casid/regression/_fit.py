@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from casid.dynamics import BaseParameters
 from casid.dynamics._base_parameters import linear_form, regroup
 from casid.errors import DatasetError
+from casid.evidence import robust_sd
 from casid.measurement import Dataset
 from casid.regression._compress import CompressedData, compress
 from casid.regression._rows import observation_blocks
@@ -219,7 +220,7 @@ def irls(
         scale = np.ones(fit.data.n)
         for k in range(fit.data.n):
             e = np.concatenate([r[_mask(d)[:, k], k] for r, d in zip(residuals, recordings, strict=True)])
-            scale[k] = max(1.4826 * float(np.median(np.abs(e))) if len(e) else 1.0, 1e-12)
+            scale[k] = max(float(robust_sd(e)) if len(e) else 1.0, 1e-12)
         huber = [np.minimum(1.0, tuning * scale / np.maximum(np.abs(r), 1e-300)) for r in residuals]
         before = fit.beta
         weighted = compress(fit.data.model, recordings, huber, start.data.plain)

@@ -1,15 +1,15 @@
-"""Noise: of measurements, and of residuals that are correlated from sample to sample; covariance of estimates."""
+"""Noise of measurements after processing, and covariance of estimates."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from math import comb
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from casid.errors import DatasetError
+from casid.evidence import white_sd
 from casid.measurement import Dataset, Processing
 from casid.regression._compress import CompressedData
 from casid.regression._correlation import correlation_factors
@@ -81,166 +81,8 @@ def disagreement(data: CompressedData, weights: Array, columns: Sequence[int], b
     return measured / max(len(columns) - taken, 0.1 * len(columns))
 
 
-#: Lengths of blocks: 1, 2, 4 ... 1024 samples.
-LEVELS = 11
-#: Fewest blocks (counted over all joints) of a level that is used.
-ENOUGH = 60
-#: Equations that the usual variance counts for.
-USUAL = 1000.0
-
-
-@dataclass
-class ResidualNoise:
-    """Variance of a residual of unit weight, and the variance of its block means against that of independent samples.
-
-    Sums over blocks of 1, 2, 4, ... samples are kept. With independent samples the mean square of a block sum is
-    proportional to the block's length; what it is more, ``1 + 2 sum_k rho_k`` for blocks longer than the correlation,
-    is how many times larger the variance of an estimate is than independent samples would make it (batch means;
-    Flyvbjerg and Petersen 1989). The mean is not taken off: an error that never changes counts as one that never
-    averages out. NaN is a residual that does not count, and neither does a block with one.
-    """
-
-    joints: int
-    _pending: Array = field(init=False, repr=False)
-    _waiting: NDArray[np.bool_] = field(init=False, repr=False)
-    _squares: Array = field(init=False, repr=False)
-    _blocks: Array = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        self._pending = np.zeros((LEVELS, self.joints))
-        self._waiting = np.zeros(LEVELS, dtype=bool)
-        self._squares, self._blocks = np.zeros(LEVELS), np.zeros(LEVELS)
-
-    @classmethod
-    def of(cls, residuals: Sequence[Array]) -> ResidualNoise:
-        """Of whole residuals, weighted, each of shape (N, joints): no block reaches from one into the next."""
-        made = cls(residuals[0].shape[1])
-        for blocks in residuals:
-            for level in range(LEVELS):
-                made._squares[level] += float(np.nansum(blocks**2))
-                made._blocks[level] += np.isfinite(blocks).sum()
-                even = len(blocks) // 2 * 2
-                blocks = blocks[:even:2] + blocks[1:even:2]
-        return made
-
-    def update(self, residual: Array) -> None:
-        """One sample, weighted, shape (joints,)."""
-        block = residual
-        for level in range(LEVELS):
-            counted = block[np.isfinite(block)]
-            self._squares[level] += counted @ counted
-            self._blocks[level] += len(counted)
-            if not self._waiting[level]:
-                self._pending[level], self._waiting[level] = block, True
-                return
-            block = block + self._pending[level]
-            self._waiting[level] = False
-
-    @property
-    def variance(self) -> float:
-        """Mean square; 1 before any sample."""
-        return float(self._squares[0] / self._blocks[0]) if self._blocks[0] else 1.0
-
-    def inflation(self, samples: float = np.inf) -> float:
-        """Of the variance of a mean over so many samples, against independent ones; at least 1."""
-        sizes = 2.0 ** np.arange(LEVELS)
-        known = (self._blocks >= ENOUGH) & (sizes <= max(samples, 1.0))
-        if not known.any() or self._squares[0] <= 0.0:
-            return 1.0
-        return float(max((self._squares[known] / self._blocks[known] / sizes[known]).max() / self.variance, 1.0))
-
-    def variance_with(self, squares: float, equations: float) -> float:
-        """Mean square of residuals with that sum of squares, the usual variance as `USUAL` further equations."""
-        return (squares + USUAL * self.variance) / (equations + USUAL)
-
-
-#: Independent samples of a batch at least, and fewest and most batches.
-LEAST, FEWEST, MOST = 25, 20, 300
-#: Least share of its own noise that a batch is taken to keep after the fit, in every direction.
-LEFT = 0.05
-
-
-class Batches:
-    """Scores ``s_t = Z_t' e_t`` of consecutive samples, gathered in overlapping batches.
-
-    ``sum_b S_b S_b'`` of the batches ``S_b = sum_t h_b(t) s_t`` estimates the covariance of the sum of all scores,
-    whatever their correlation in time: noise that was differentiated cancels over a batch. The windows h_b are half
-    sines over two batches, so that ``sum_b h_b(t)^2 = 1``: without edges, at which such noise would not cancel.
-
-    Residuals are smaller than noise, most where a batch alone determines a parameter. With white noise of unit
-    variance and ``A = sum_t Z_t' Z_t`` a batch's scores have, after the fit, the covariance ``E_b = P_b - Q_b A^-1
-    Q_b`` in place of ``P_b = sum_t h_b^2 Z_t' Z_t``, with ``Q_b = sum_t h_b Z_t' Z_t``. They are corrected by the
-    symmetric map T with ``T E_b T = P_b``, as in the bias-reduced linearisation of Bell and McCaffrey (2002).
-
-    Parameters
-    ----------
-    samples : int
-        Number of all samples.
-    size : int
-        Number of parameters.
-    correlation : float
-        Samples over those that count as independent.
-    """
-
-    def __init__(self, samples: int, size: int, correlation: float = 1.0) -> None:
-        independent = samples / correlation
-        self._samples, self._count = samples, int(np.clip(independent // LEAST, FEWEST, MOST))
-        self._scores = np.zeros((self._count + 1, size))
-        self._outer = np.zeros((self._count + 1, size, size))  # P
-        self._inner = np.zeros((self._count + 1, size, size))  # Q
-        self._done = 0
-
-    def add(self, rows: Array, residuals: Array) -> None:
-        """Samples that follow: Z, shape (N, joints, size), and e, shape (N, joints); zero where they do not count."""
-        place = (self._done + np.arange(len(rows)) + 0.5) * self._count / self._samples
-        self._done += len(rows)
-        batch = place.astype(int)
-        angle = np.pi / 2 * (place - batch)
-        joints, size = rows.shape[1:]
-        for b in np.unique(batch):
-            at = batch == b
-            Z, e = rows[at].reshape(-1, size), residuals[at].ravel()
-            for place_of, window in ((b, np.cos(angle[at])), (b + 1, np.sin(angle[at]))):
-                h = np.repeat(window, joints)
-                weighted = h[:, None] * Z
-                self._scores[place_of] += weighted.T @ e
-                self._outer[place_of] += weighted.T @ weighted
-                self._inner[place_of] += weighted.T @ Z
-
-    def covariance(self) -> Array:
-        """Covariance of the sum of all scores, shape (size, size)."""
-        total = self._outer.sum(axis=0)  # windows squared sum to one: all of Z'Z
-        values, vectors = np.linalg.eigh(total)
-        sure = values > 1e-14 * max(float(values[-1]), np.finfo(float).tiny)
-        white, back = vectors[:, sure] / np.sqrt(values[sure]), vectors[:, sure] * np.sqrt(values[sure])
-        P, Q = white.T @ self._outer @ white, white.T @ self._inner @ white
-        scores = np.einsum("bij,bj->bi", _unbiased_maps(P, P - Q @ Q), self._scores @ white)
-        return np.asarray(back @ (scores.T @ scores) @ back.T)
-
-
-def _unbiased_maps(P: Array, E: Array) -> Array:
-    """Symmetric T with ``T E T = P``, of stacks of matrices; E not below `LEFT` P."""
-    half = _root(P, 0.5)
-    inverse = _root(P, -0.5)
-    relative = inverse @ E @ inverse  # E in units of P, at most 1
-    values, vectors = np.linalg.eigh((relative + relative.transpose(0, 2, 1)) / 2)
-    limited = (vectors * np.clip(values, LEFT, 1.0)[:, None, :]) @ vectors.transpose(0, 2, 1)
-    middle = half @ (half @ limited @ half) @ half
-    return np.asarray(half @ _root(middle, -0.5) @ half)
-
-
-def _root(M: Array, power: float) -> Array:
-    """Power of symmetric positive semidefinite matrices; zero where they are zero."""
-    values, vectors = np.linalg.eigh((M + M.transpose(0, 2, 1)) / 2)
-    floor = 1e-12 * np.maximum(values[:, -1:], np.finfo(float).tiny)
-    powers = np.where(values > floor, np.maximum(values, floor) ** power, 0.0)
-    return np.asarray((vectors * powers[:, None, :]) @ vectors.transpose(0, 2, 1))
-
-
 #: Order of the differences that leave noise alone.
 DIFFERENCES = 6
-#: Differences beyond so many robust standard deviations are jumps of friction, not noise.
-OUTLYING = 5.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,7 +123,7 @@ class MeasurementNoise:
             raise DatasetError(
                 f"{raw.name}: {len(raw)} samples are too few to estimate the noise; expected {10 * DIFFERENCES} or more"
             )
-        positions, torques = (_white_variance(values) for values in (raw.q, raw.tau))
+        positions, torques = (white_sd(values, DIFFERENCES) ** 2 for values in (raw.q, raw.tau))
         if not (torques > 0).all():
             exact = int(np.argmin(torques)) + 1
             raise DatasetError(
@@ -303,12 +145,3 @@ class MeasurementNoise:
             response = answer.full.low_pass(response)
         motion = positions[:, None, None] * (response.T @ response)
         return cls(motion, torques * float((answer.tau**2).sum()))
-
-
-def _white_variance(values: Array) -> Array:
-    """Variance of the white part of each column, from differences; the few that are far out do not count."""
-    differences = np.diff(values, DIFFERENCES, axis=0)
-    spread = 1.4826 * np.median(np.abs(differences), axis=0)
-    usual = np.abs(differences) <= OUTLYING * np.where(spread > 0, spread, np.inf)
-    squares = np.where(usual, differences**2, 0.0).sum(axis=0) / usual.sum(axis=0)
-    return np.asarray(squares / comb(2 * DIFFERENCES, DIFFERENCES))

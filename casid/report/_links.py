@@ -114,6 +114,14 @@ def _moved(shape: Shape, placements: Array) -> Shape:
     return Shape(shape.joint, shape.vertices @ placement[:3, :3].T + placement[:3, 3], shape.faces)
 
 
+def semi_axes(parameters: Array) -> Array:
+    """Semi-axes of the uniform ellipsoid that a link's parameters are of, as columns in its frame, shape (3, 3) [m]."""
+    mass, _, inertia = from_standard(parameters)
+    values, vectors = np.linalg.eigh(np.trace(inertia) / 2 * np.eye(3) - inertia)
+    lengths = np.sqrt(5.0 * np.maximum(values, 0.0) / mass) if mass > 0 else np.zeros(3)
+    return np.asarray(lengths * vectors)
+
+
 class _Ellipsoid(NamedTuple):
     """In the base frame: centre (3,), semi-axes as columns (3, 3), surface (3, u, v) [m]."""
 
@@ -124,15 +132,11 @@ class _Ellipsoid(NamedTuple):
 
 def _ellipsoid(parameters: Array, placement: Array) -> _Ellipsoid:
     """Uniform ellipsoid of a link whose frame has the given placement."""
-    mass, com, inertia = from_standard(parameters)
-    second = np.trace(inertia) / 2 * np.eye(3) - inertia
-    values, vectors = np.linalg.eigh(second)
-    lengths = np.sqrt(5.0 * np.maximum(values, 0.0) / mass) if mass > 0 else np.zeros(3)
     rotation, origin = placement[:3, :3], placement[:3, 3]
-    centre, semi_axes = rotation @ com + origin, rotation @ vectors * lengths
+    centre, axes = rotation @ from_standard(parameters)[1] + origin, rotation @ semi_axes(parameters)
     u, v = np.meshgrid(np.linspace(0, 2 * np.pi, 33), np.linspace(0, np.pi, 17), indexing="ij")
     sphere = np.stack([np.cos(u) * np.sin(v), np.sin(u) * np.sin(v), np.cos(v)])
-    return _Ellipsoid(centre, semi_axes, np.einsum("ij,juv->iuv", semi_axes, sphere) + centre[:, None, None])
+    return _Ellipsoid(centre, axes, np.einsum("ij,juv->iuv", axes, sphere) + centre[:, None, None])
 
 
 def _skeleton(axes: Axes3D, robot: Robot, placements: Array) -> None:

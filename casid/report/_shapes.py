@@ -12,8 +12,7 @@ from xml.etree import ElementTree
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.description import Robot
-from casid.description._document import Description, description_of
+from casid.description import Description, Robot
 from casid.description._load import load_description
 from casid.description._shapes import Surface, found, triangles, trimesh_package
 from casid.dynamics import Model
@@ -65,7 +64,8 @@ def shapes(robot: Robot, packages: Sequence[str | Path] = ()) -> tuple[Shape, ..
     RobotError
         If a file is not found or cannot be read, the URDF moves in another way than the robot, or trimesh is missing.
     """
-    description, folders = description_of(robot), [Path(folder) for folder in packages]
+    description = None if robot.origin is None else robot.origin.description
+    folders = [Path(folder) for folder in packages]
     if description is None:
         return ()
     if description.format == "URDF":
@@ -120,9 +120,7 @@ def _drawn(description: Description, robot: Robot, packages: Sequence[Path], bet
             placement = frame.placement if joint < 0 else between[joint] @ frame.placement
         joined.setdefault(joint, []).append((vertices @ placement[:3, :3].T + placement[:3, 3], faces))
     for joint, parts in sorted(joined.items()):
-        offsets = np.cumsum([0, *(len(vertices) for vertices, _ in parts)])[:-1]
-        numbered = [part + offset for (_, part), offset in zip(parts, offsets, strict=True)]
-        yield Shape(joint, np.vstack([vertices for vertices, _ in parts]), np.vstack(numbered))
+        yield Shape(joint, *_together(parts))
 
 
 @lru_cache(maxsize=8)
@@ -146,9 +144,14 @@ def _surface(
         except RobotError:
             if k == len(kinds) - 1:
                 raise
+    return _coarse(*_together(parts), most)
+
+
+def _together(parts: Sequence[Surface]) -> Surface:
+    """Several surfaces as one."""
     offsets = np.cumsum([0, *(len(vertices) for vertices, _ in parts)])[:-1]
     faces = np.vstack([part + offset for (_, part), offset in zip(parts, offsets, strict=True)])
-    return _coarse(np.vstack([vertices for vertices, _ in parts]), faces, most)
+    return np.vstack([vertices for vertices, _ in parts]), faces
 
 
 def _coarse(points: Array, faces: NDArray[np.intp], most: int) -> Surface:

@@ -16,11 +16,9 @@ import casadi as ca
 import numpy as np
 
 from casid.description import Joint, Robot
-from casid.dynamics._base_parameters import regroup, stacked_regressor
-from casid.dynamics._model import Model
-from casid.dynamics._rigid_body import mass_matrix, newton_euler
+from casid.dynamics import Model, mass_matrix, newton_euler, regroup, stacked_regressor
 from casid.errors import RobotError
-from casid.expressions._walk import as_function, refused, walk
+from casid.expressions import as_function, refused, walk
 
 if TYPE_CHECKING:
     import sympy as sp

@@ -7,8 +7,7 @@ from functools import partial
 
 from benchmarks.encoders import data
 
-from casid.drives import identify_from_commands
-from casid.drives._mjcf import identified_robot
+from casid.drives import identified_robot, identify_from_commands
 from libraries.entry import Entry, Found
 
 

@@ -8,9 +8,9 @@ import sys
 import numpy as np
 import pytest
 
-from casid.cli._commands import from_commands
 from casid.description import load_robot
 from casid.drives import Servo, read_commands
+from casid.drives._cli import from_commands
 from casid.errors import DatasetError
 from casid.testing import broadband_commands, commanded_motion
 from tests.helpers import run
@@ -43,6 +43,7 @@ def casid(folder, *words):
     )
 
 
+@pytest.mark.slow
 def test_a_recording_without_torques_is_identified_by_simulation(folder):
     done = casid(
         folder, "identify", "arm.urdf", "log.csv", "--mjcf", "found.xml", "--actuators", "found.usda", "--out", "result"

@@ -123,18 +123,29 @@ def test_poses_in_degrees_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "look like degrees" in failing("reverse-engineer", "panda", "samples.npz")
 
 
-@pytest.mark.parametrize("lines, message_part", [
-    (["0,1,2", "1,abc,2"], "row 2 below the header, column 'q1' is no number: 'abc'"),
-    (["0,1,2", "1,,2"], "row 2 below the header, column 'q1' is empty"),
-    (["0,1,2", "# a word", "1,2"], "row 2 below the header has 2 cells, the header names 3 columns"),
-    (["0,0,1,0,2,0"], "decimal commas"),
+@pytest.mark.parametrize("spoilt, found", [("0.01,abc,2", "'abc'"), ("0.01,,2", "''")])
+def test_a_cell_without_a_number_is_named_and_left_out(tmp_path: Path, spoilt: str, found: str) -> None:
+    data = read_dataset(spoilt_csv(tmp_path, spoilt))
+    assert len(data.t) == 19 and 0.01 not in data.t
+    assert any(f"line 3, column 'q1': {found}" in note for note in data.notes)
+
+
+@pytest.mark.parametrize("spoilt, message", [
+    ("1,2", "run.csv: line 3 has 2 cells, the lines from line 4 on have 3: '1,2'"),
+    (None, "decimal commas"),
 ])  # fmt: skip
-def test_a_spoilt_line_of_a_csv_is_named(tmp_path: Path, lines: list[str], message_part: str) -> None:
-    file = tmp_path / "run.csv"
-    file.write_text("\n".join(["t,q1,tau1", *lines]), encoding="utf-8")
+def test_a_line_with_other_cells_is_named(tmp_path: Path, spoilt: str | None, message: str) -> None:
     with pytest.raises(DatasetError) as caught:
-        read_dataset(file)
-    assert message_part in str(caught.value) and "usecols" not in str(caught.value)
+        read_dataset(spoilt_csv(tmp_path, spoilt))
+    assert message in str(caught.value)
+
+
+def spoilt_csv(folder: Path, second: str | None) -> Path:
+    """Twenty samples, the second replaced; None: all with decimal commas."""
+    lines = [f"0.{k:02d},1.5,{k}" if second else f"0,{k:02d},1,5,2,5" for k in range(20)]
+    file = folder / "run.csv"
+    file.write_text("\n".join(["t,q1,tau1", lines[0], second or lines[1], *lines[2:]]), encoding="utf-8")
+    return file
 
 
 def test_a_folder_that_is_no_bag(tmp_path: Path) -> None:
@@ -155,7 +166,7 @@ def test_what_a_description_says_is_named_with_its_file(motion: Path) -> None:
 def test_a_clock_that_stands_still_is_named(tmp_path: Path, time: float) -> None:
     q = np.random.default_rng(0).normal(size=(100, 2))
     np.savez(tmp_path / "run.npz", t=np.full(100, time), q=q, tau=q)
-    with pytest.raises(DatasetError, match=rf"run\.npz: column t: the time is {time:g} s in all 100 samples; name the"):
+    with pytest.raises(DatasetError, match=r"run\.npz: .*'t' does not advance from sample to sample.*--sampling-rate"):
         casid.identify("spatial_2r", tmp_path / "run.npz")
     with pytest.raises(DatasetError, match=rf"run: column t: the time is {time:g} s in all 100 samples"):
         Dataset(np.full(100, time), q, q, name="run")

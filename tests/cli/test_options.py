@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 import typer
 
+from casid._annexes import commands, loaded
 from casid.cli import app
 from casid.cli._options import Reading, RecordingOptions, RobotOptions, Settings
 from casid.errors import DatasetError
 from tests.helpers import run
 
-COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+GROUP = typer.main.get_command(app)
+COMMANDS = {name: GROUP.get_command(None, name) for name in GROUP.commands}  # type: ignore[attr-defined]
 
 
 def options_of(command: str) -> dict[str, str | None]:
@@ -80,3 +82,11 @@ def test_contradictions_between_recordings_name_both(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match=r"one\.toml and two.toml contradict each other: gravity"):
         Settings.merged([one, two])
     assert Settings.merged([one, two], gravity="-x").given["gravity"] == "-x"
+
+
+def test_commands_of_annexes_are_listed_as_they_describe_themselves() -> None:
+    text = " ".join(run("--help").split())
+    for name, command in commands().items():
+        assert (loaded(command.function).__doc__ or "").splitlines()[0] == command.help
+        assert command.panel in text and f" {name} " in text
+    assert not COMMANDS["payload"].params == GROUP.commands["payload"].params  # type: ignore[attr-defined]

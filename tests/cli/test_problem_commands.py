@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from typer.testing import CliRunner
 
 from casid.cli import app
@@ -39,6 +40,7 @@ def test_intervals_need_a_noise_level():
     assert "noise level cannot be estimated from a perfect fit" in refused.output
 
 
+@pytest.mark.slow
 def test_intervals_write_table_and_picture(tmp_path):
     done = run("intervals", "spatial_2r", "--tolerance", "0.01", "--weigh", "--out", tmp_path / "out")
     assert done.exit_code == 0, done.output

@@ -54,6 +54,7 @@ def test_wrong_usage_is_exit_code_2(arguments: tuple[str, ...]) -> None:
     assert "Usage" in run(*arguments, code=2)
 
 
+@pytest.mark.slow
 def test_warning_about_a_robot_is_one_line_on_stderr(tmp_path: Path) -> None:
     text = (Path(__file__).parents[2] / "robots" / "spatial_2r.toml").read_text(encoding="utf-8")
     path = tmp_path / "heavy.toml"

@@ -76,6 +76,7 @@ def test_excite_says_how_long_it_will_take() -> None:
     assert "1 start of at most 12 iterations (--iterations); Ctrl-C keeps the best so far" in done.output
 
 
+@pytest.mark.slow
 def test_friction_is_printed() -> None:
     robot = casid.load_robot("panda")
     law = ComputedTorque(*nominal(robot), kp=100, kd=20)
@@ -98,6 +99,7 @@ def test_an_error_about_starts_names_no_status_of_the_solver() -> None:
     assert "Infeasible_Problem_Detected" not in str(error.value)
 
 
+@pytest.mark.slow
 @pytest.mark.claim("identify | head wrote no files")
 def test_a_reader_that_closes_the_pipe_does_not_end_the_command(tmp_path: Path) -> None:
     command = [sys.executable, "-u", "-m", "casid", "solve", "spatial_2r", "--out", "out"]

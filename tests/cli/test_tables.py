@@ -137,6 +137,7 @@ def _cases() -> list[object]:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.claim("no table loses a name, a number or a verdict at 80, 100 or 120 columns")
 @pytest.mark.parametrize(("arguments", "names", "width"), _cases())
 def test_nothing_is_cut_off(arguments: tuple[str, ...], names: list[str], width: int, folder: Path) -> None:

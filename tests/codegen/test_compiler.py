@@ -24,7 +24,6 @@ from casid.codegen._source import scalar_source
 from casid.control._free_motion import Passive
 from casid.description import Inertial, Joint, Link, Robot
 from casid.errors import CasidWarning, ExportError
-from casid.learning._chart import CompiledAdam
 from casid.measurement import Dataset
 from casid.motion._references import Hold
 from casid.regression._rows import observation_blocks, torques
@@ -42,6 +41,7 @@ def _compile(folder: str, barrier: multiprocessing.synchronize.Barrier) -> None:
     assert abs(float(value[1, 0, 0]) - 2 * np.sin(2)) < 1e-15
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_two_processes_compile_the_same_at_once(own_cache: Path) -> None:
     context = multiprocessing.get_context("spawn")
@@ -179,14 +179,6 @@ def test_a_broken_compiler_falls_back(
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         use()
-
-
-def test_training_does_without_compiled_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    broken_compiler(tmp_path, monkeypatch)
-    theta, slope = ca.SX.sym("theta", 2), ca.SX.sym("slope", 2)
-    maps = ca.Function("map", [theta], [theta**2]), ca.Function("back", [theta, slope], [2 * theta * slope])
-    with pytest.warns(CasidWarning, match="compiled code is not used"):
-        assert not CompiledAdam(*maps).available()
 
 
 def test_a_program_names_its_functions() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from casid.description import load_robot, write_robot
-from casid.description._joint_parameters import JOINT_PARAMETERS, joint_parameter, symbol_and_joint
+from casid.description.joint_parameters import JOINT_PARAMETERS, joint_parameter, symbol_and_joint
 from casid.inertia import Parameters, read_parameters, write_parameters
 
 SYMBOLS = [symbol if not entry.family else f"{symbol}2" for symbol, entry in JOINT_PARAMETERS.items()]

@@ -1,14 +1,12 @@
 """Identification from commands: recovery of a truth, intervals, starts, what stays open, findings."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from casid.drives import FREE, CommandRecording, Servo, SimulationOptions, identify_from_commands
-from casid.drives._runs import FreeRuns
-from casid.drives._start import convex_start
-from casid.drives._verdict import check_recordings
 from casid.errors import DatasetError
 from casid.testing import broadband_commands, commanded_motion
 
@@ -44,11 +42,9 @@ def test_the_truth_is_inside_the_intervals(found):
     assert {e.joint for e in found.estimates if e.attribute == "delay"} == {-1}
 
 
-def test_the_convex_start_is_certified_and_near(arm):
-    runs = FreeRuns(arm, Servo(), recordings(arm))
-    start = convex_start(runs, 3.0)
-    assert start.gap < 1e-6 and start.ratios == ()
-    kp = [v for p, v in zip(runs.parameters, start.theta, strict=True) if p.attribute == "kp"]
+def test_the_convex_start_is_certified_and_near(found):
+    assert found.start.gap < 1e-6 and found.start.ratios == ()
+    kp = [v for p, v in zip(found.runs.parameters, found.start.theta, strict=False) if p.attribute == "kp"]
     assert kp == pytest.approx(TRUE["kp"], rel=0.3)
 
 
@@ -80,6 +76,7 @@ def test_motions_that_a_fit_did_not_see_are_predicted(arm, found):
     assert found.error_of([fresh]) < 2e-3
 
 
+@pytest.mark.slow
 @pytest.mark.claim("24: a gain that no known torque fixes is named, and ratios are given")
 def test_a_scale_that_nothing_fixes_is_refused_in_words(arm):
     turned = replace(arm, gravity=np.array([0.0, -9.80665, 0.0]))  # along the axes: no gravity torque
@@ -104,15 +101,15 @@ def test_two_gain_settings_separate_the_derivative_gain(arm):
 
 
 def test_reversed_and_exchanged_joints_are_found(arm):
-    data = recordings(arm, 1)[0]
-    names = ["shoulder", "elbow"]
-    assert check_recordings([data], names) == ()
-    reversed_ = replace(data, q_des=data.q_des * [1, -1])
-    assert [(f.kind, f.joint) for f in check_recordings([reversed_], names)] == [("sign", "elbow")]
-    swapped = replace(data, q_des=data.q_des[:, ::-1])
-    assert [f.kind for f in check_recordings([swapped], names)] == ["joint order"]
-    made = identify_from_commands(arm, [swapped], options=OPTIONS)
-    assert "joint order" in made.headline and "tried" in made.findings[0].remedy
+    data, quick = recordings(arm, 1)[0], replace(OPTIONS, terms=(), folds=0)
+    for commands, kind in (
+        (data.q_des, []),
+        (data.q_des * [1, -1], [("sign", "elbow")]),
+        (data.q_des[:, ::-1], [("joint order", "shoulder, elbow")]),
+    ):
+        made = identify_from_commands(arm, [replace(data, q_des=commands)], options=quick)
+        assert [(f.kind, f.joint) for f in made.findings if f.wrong][:1] == kind
+        assert not kind or (kind[0][0] in made.headline and "tried" in made.findings[0].remedy)
 
 
 @pytest.mark.claim("a reversed joint is named where other motion hides half of its correlation")
@@ -151,9 +148,7 @@ def test_a_gap_starts_a_new_piece(arm):
 
 
 def test_the_record_is_plain(found):
-    from casid.files._texts import json_bytes
-
-    text = json_bytes(found.record()).decode()
+    text = json.dumps(found.record(), allow_nan=False)
     assert '"held_out_error"' in text and "partner" in text
 
 

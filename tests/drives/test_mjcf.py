@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from casid.description import load_robot
-from casid.drives import CommandRecording, FreeRuns, Servo
-from casid.drives._mjcf import identified_robot, write_mjcf
+from casid.drives import CommandRecording, FreeRuns, Servo, identified_robot, write_mjcf
 from casid.errors import ExportError
 
 TABLE = {

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from casid.description import load_robot
-from casid.drives import FREE, CommandRecording, FreeRuns, Servo
-from casid.drives._recording import held_commands
+from casid.drives import FREE, CommandRecording, FreeRuns, Servo, held_commands
 from casid.drives._rollout import Branch, branches, tilted_gravity
 from casid.errors import DatasetError, RobotError
 from casid.testing import MuJoCo, broadband_commands, commanded_motion, random_robot

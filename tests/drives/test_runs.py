@@ -4,36 +4,36 @@ import numpy as np
 import pytest
 
 from casid.drives import FREE, CommandRecording, FreeRuns, Servo, Unknown
-from casid.drives._runs import noise_of, piece_of
 from casid.errors import DatasetError
 
 T = np.concatenate([np.arange(100) * 0.02, 1.99 + np.arange(1, 101) * 0.011])
 Q = np.column_stack([0.5 * np.sin(2 * T), 0.3 * np.cos(3 * T)])
 
 
-def test_noise_is_that_of_the_encoders_and_not_of_the_motion():
+def test_noise_is_that_of_the_encoders_and_not_of_the_motion(arm):
     rng = np.random.default_rng(0)
     t = np.arange(5000) * 0.01
     q = np.column_stack([np.sin(t), np.sin(2 * t)])
-    assert noise_of(q + rng.normal(size=q.shape) * [1e-3, 4e-3]) == pytest.approx([1e-3, 4e-3], rel=0.05)
-    coarse = np.round(q / 0.05) * 0.05
-    assert np.all(noise_of(coarse) >= 0.05 / np.sqrt(12) * (1 - 1e-9))
+    noisy, coarse = q + rng.normal(size=q.shape) * [1e-3, 4e-3], np.round(q / 0.05) * 0.05
+    assert FreeRuns(arm, Servo(), [CommandRecording(t, noisy, q)]).noise == pytest.approx([1e-3, 4e-3], rel=0.05)
+    assert np.all(FreeRuns(arm, Servo(), [CommandRecording(t, coarse, q)]).noise >= 0.05 / np.sqrt(12) * (1 - 1e-9))
 
 
-def test_steps_divide_the_samples_and_the_first_state_is_measured():
+def test_steps_divide_the_samples_and_the_first_state_is_measured(arm):
     enabled = np.ones(len(T))
-    enabled[60:] = 0.0
+    enabled[120:] = 0.0
     data = CommandRecording(T, Q, Q, enabled, gain=2.0, torque=np.column_stack([T, 0 * T]))
-    piece = piece_of(data, slice(50, 150), 4e-3, np.full(2, 1e-4))
+    piece = FreeRuns(arm, Servo(), [data], 4e-3, longest=2.0).pieces[1]
+    first, times = piece.rows.start, T[piece.rows]
     h = np.diff(piece.edges)
-    assert h.max() <= 4e-3 * (1 + 1e-6) and len(h) == len(piece.emit) == len(piece.on)
+    assert 20 < first < 120 and h.max() <= 4e-3 * (1 + 1e-6) and len(h) == len(piece.emit) == len(piece.on)
     ends = piece.edges[1:][piece.emit == 1]
-    assert ends == pytest.approx(T[51:150], abs=1e-12) and piece.edges[0] == T[50]
-    assert piece.on[(piece.edges[:-1] < T[60] - 1e-9), 0] == pytest.approx(2.0)
-    assert not piece.on[piece.edges[:-1] >= T[60] - 1e-9].any()
-    assert np.all(np.isin(piece.torque[:, 0], T[50:150]))  # held from sample to sample
-    expected = [1.0 * np.cos(2 * T[50]), -0.9 * np.sin(3 * T[50])]
-    assert piece.start[:2] == pytest.approx(Q[50]) and piece.start[2:4] == pytest.approx(expected, abs=2e-2)
+    assert ends == pytest.approx(times[1:], abs=1e-12) and piece.edges[0] == times[0]
+    assert piece.on[(piece.edges[:-1] < T[120] - 1e-9), 0] == pytest.approx(2.0)
+    assert not piece.on[piece.edges[:-1] >= T[120] - 1e-9].any()
+    assert np.all(np.isin(piece.torque[:, 0], times))  # held from sample to sample
+    expected = [np.cos(2 * times[0]), -0.9 * np.sin(3 * times[0])]
+    assert piece.start[:2] == pytest.approx(Q[first]) and piece.start[2:4] == pytest.approx(expected, abs=2e-2)
     assert np.all(np.abs(piece.start[2:4] - expected) < 6 * piece.spread[2:4] + 1e-2)
 
 

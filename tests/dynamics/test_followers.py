@@ -104,6 +104,7 @@ def test_friction_of_a_follower_acts_on_the_joint_that_it_follows(arm: Path) -> 
     np.testing.assert_allclose(friction, [by_hand, 0.4 * dq[1], 0.0], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_identification_recovers_dynamics_and_friction(recorded, tmp_path: Path) -> None:
     plant, data = recorded
     robot = plant.model.robot

@@ -45,6 +45,7 @@ def test_reduced_and_base_forms_have_the_same_torques(name: str) -> None:
     assert after.additions < before.additions
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "terms", [list(JOINT_TERMS), ["spring@joint2", "rotor@joint1"], ["motor_viscous", "motor_rotor", "coulomb"]]
 )

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import casid
-from casid.description._joint_parameters import (
+from casid.description.joint_parameters import (
     COULOMB,
     JOINT_PARAMETERS,
     LOAD,

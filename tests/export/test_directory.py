@@ -36,6 +36,7 @@ def test_any_function_of_a_user(tmp_path: Path) -> None:
         _ = library.g
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_controller_example_tracks(panda: Robot, tmp_path: Path) -> None:
     built = build_controller(panda, tmp_path)

@@ -95,6 +95,7 @@ def test_a_delay_is_tried_with_the_friction_of_the_fit(arm):
     assert plainly.after > 0.5 * plainly.before
 
 
+@pytest.mark.slow
 @pytest.mark.claim("by default a delay that held-out motion proves is taken out, and the verdict states it")
 def test_a_proven_delay_is_taken_out_by_default(arm):
     def raw(seconds):

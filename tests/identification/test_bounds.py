@@ -93,6 +93,7 @@ def test_bodies_of_known_masses_are_kept(arm):
     assert weighed_bodies(known, estimate, np.abs(data.tau).max(axis=0)) is known
 
 
+@pytest.mark.slow
 @pytest.mark.claim("a mass that torques leave open is stated with its interval, and the headline says so first")
 def test_the_headline_of_the_links_names_open_masses(arm):
     data, _ = recorded(arm, arm.standard_parameters())

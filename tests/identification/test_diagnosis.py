@@ -98,7 +98,7 @@ def test_findings_carry_data(robot, data):
 
 def test_every_cause_has_a_known_kind():
     kinds = {"gravity", "sign", "joint order", "clock", "torque scale", "delay", "standstill", "channel", "one way"}
-    kinds |= {"outliers", "zero position", "gaps", "saturation", "links", "spring", "model", "masses"}
+    kinds |= {"outliers", "zero position", "gaps", "saturation", "links", "spring", "model", "masses", "unit"}
     assert {cause.kind for cause in CAUSES.values()} == kinds
 
 

@@ -10,12 +10,11 @@ import pytest
 from scipy.stats import t
 
 from casid.dynamics import Model
-from casid.identification.loads._change import ChangeDetector, FadingWindow
-from casid.identification.loads._online_load import OnlineLoad, TorqueErrors
-from casid.identification.online import Online
-from casid.identification.online._estimator import OnlineEstimate, estimate_of, parameter_order, plausible_values
-from casid.identification.online._samples import Information
 from casid.inertia import to_standard
+from casid.online import Online, OnlineLoad, TorqueErrors
+from casid.online._change import ChangeDetector, FadingWindow
+from casid.online._estimator import OnlineEstimate, estimate_of, parameter_order, plausible_values
+from casid.online._samples import Information
 from casid.testing._synthetic import recording
 from problems.spatial_2r import true_parameters
 

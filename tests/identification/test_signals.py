@@ -272,7 +272,7 @@ def test_a_mass_at_a_default_bound_is_named_with_its_proven_range(robot, noisy, 
     assert (found.cause, found.joint, found.values) == (
         "mass at a bound",
         name,
-        {"most": 2.0, "low": low, "high": high},
+        {"most": 2.0, "low": low, "high": high, "end": "any" if proven is None else f"{high:g} kg"},
     )
     assert asked == [[f"{name} mass", f"{name} extent"]]
     joints = list(robot.joints)

@@ -12,8 +12,8 @@ import casid
 from casid.codegen import evaluate_batch
 from casid.control import PD
 from casid.dynamics import Model
-from casid.inertia.parametrisations._maps import PARAMETRISATIONS
 from casid.learning import TorqueLoss
+from casid.learning._parametrisations import PARAMETRISATIONS
 from casid.measurement import Dataset
 from casid.motion import Sine
 from casid.simulation import Plant, simulate

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from casid.errors import DatasetError, ProblemError
-from casid.inertia.parametrisations._maps import PARAMETRISATIONS
 from casid.learning import (
-    LBFGS,
     AccelerationLoss,
     Adam,
     Chart,
@@ -18,7 +16,7 @@ from casid.learning import (
     certified_limit,
     train,
 )
-from casid.learning._optimisers import value_and_gradient
+from casid.learning._parametrisations import PARAMETRISATIONS
 from casid.measurement import Dataset
 
 
@@ -27,7 +25,7 @@ def test_gradients_against_finite_differences(loss_of, model, data, name):
     chart, loss = Chart(model, name), loss_of(model, data, name)
     theta = chart.random(np.random.default_rng(1))
     rows = np.arange(0, len(data), 7)
-    _, slope = value_and_gradient(loss, chart, theta, rows)
+    slope = chart.pullback(theta, loss.gradient(chart.parameters(theta), rows)[1])
     h = 1e-6
     for i in range(chart.size):
         step = np.eye(chart.size)[i] * h
@@ -36,7 +34,7 @@ def test_gradients_against_finite_differences(loss_of, model, data, name):
         assert slope[i] == pytest.approx((up - down) / (2 * h), rel=1e-4, abs=1e-6 * (1 + abs(slope).max()))
 
 
-@pytest.mark.parametrize("optimiser", [Adam(batch=64), GaussNewton(), NaturalGradient(), LBFGS()], ids=lambda o: o.name)
+@pytest.mark.parametrize("optimiser", [Adam(batch=64), GaussNewton(), NaturalGradient()], ids=lambda o: o.name)
 def test_held_coordinates_stay_and_the_others_learn(loss_of, model, data, optimiser):
     chart, loss = Chart(model, "cov", held=(1, 2, 3)), loss_of(model, data, "cov")
     start = chart.random(np.random.default_rng(5))

@@ -8,7 +8,6 @@ import pytest
 from casid.dynamics import Model
 from casid.dynamics.terms._catalogue import friction_model
 from casid.dynamics.terms._friction import Friction, JointFriction
-from casid.inertia.parametrisations._maps import PARAMETRISATIONS
 from casid.learning import (
     Chart,
     GaussNewton,
@@ -17,6 +16,7 @@ from casid.learning import (
     certified_limit,
     train,
 )
+from casid.learning._parametrisations import PARAMETRISATIONS
 from casid.measurement import Dataset, Processing
 
 

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from casid.errors import DatasetError
-from casid.inertia.parametrisations import parametrisation
 from casid.learning import (
     Adam,
     Chart,
     GaussNewton,
     TorqueLoss,
+    parametrisation,
     train,
 )
 from casid.measurement import Dataset

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 #: New file of the package -> its text.
 FILES = {
     "dynamics/terms/_square.py": '''
-from casid.description._joint_parameters import VISCOUS
+from casid.description.joint_parameters import VISCOUS
 from casid.dynamics.terms._laws import FrictionLaw, catalogued
 
 class Square(FrictionLaw):

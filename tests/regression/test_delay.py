@@ -41,6 +41,7 @@ def test_a_delay_is_found_to_a_fraction_of_a_sample(samples):
         estimate_delay(model, replace(data, full=None), fit.weights)
 
 
+@pytest.mark.slow
 @pytest.mark.claim("a delay is taken out on request")
 def test_identify_takes_a_delay_out_and_says_so():
     robot = casid.load_robot("kuka_iiwa")

@@ -13,14 +13,14 @@ from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.dynamics.terms import friction_dictionary
 from casid.errors import DatasetError, RobotError
-from casid.identification.loads._online_load import OnlineLoad, TorqueErrors
+from casid.evidence import ResidualNoise
 from casid.inertia import to_standard
 from casid.measurement import Dataset
+from casid.online import OnlineLoad, TorqueErrors
 from casid.regression import compress, shrunk, wls
 from casid.regression._empirical_bayes import _fitted, _left
 from casid.regression._rows import torques
 from casid.regression._state_noise import torque_rate
-from casid.regression._statistics import ResidualNoise
 from casid.testing._synthetic import motion
 
 TERMS = ("viscous", "coulomb", "offset")

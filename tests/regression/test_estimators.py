@@ -10,8 +10,8 @@ import casid
 from casid.codegen import evaluate_batch
 from casid.control import PD, CascadedDrive
 from casid.description import Joint, Link, Robot
-from casid.description._joint_parameters import JointParameter
 from casid.description._placement import modified_dh
+from casid.description.joint_parameters import JointParameter
 from casid.dynamics import Model
 from casid.dynamics.terms import JointTerm
 from casid.dynamics.terms._friction import friction_terms
@@ -33,7 +33,6 @@ from casid.regression.estimators import (
 )
 from casid.regression.estimators._catalogue import ESTIMATORS, estimator
 from casid.regression.estimators._closed_loop import _LastMotion, loop_sensitivities
-from casid.regression.estimators._instrumental import DirectInverse
 from casid.testing._synthetic import motion, recording
 from problems.spatial_2r import true_parameters
 
@@ -231,20 +230,6 @@ def test_noise_has_a_covariance_a_joint_and_positive_variances(noise):
     data = Observations(model, recording(model, model.parameters(true_parameters(), [1.0, 2.0, 0.5] * 2), samples=60))
     with pytest.raises(DatasetError, match="expected finite covariances of shape"):
         MaximumLikelihood(MeasurementNoise(noise[0], np.array(noise[1]))).fit(data)
-
-
-def test_torques_alone_find_the_truth_through_simulation(loop):
-    made = loop.simulate(TRUTH)
-    process = Processing(cutoff=None, every=1, trim=0.1, delay=-0.5e-3)
-    rng = np.random.default_rng(3)
-    noisy = Dataset(
-        made.t, made.q + 1e-6 * rng.normal(size=made.q.shape), made.tau + 0.5 * rng.normal(size=made.q.shape)
-    )
-    data = Observations(loop.model, process.apply(noisy))
-    fit = DirectInverse(lambda beta: [process.apply(bare(loop.simulate(beta)))]).fit(data)
-    assert fit.method == "DIDIM" and np.abs((fit.beta - TRUTH) / fit.sd).max() < 4
-    biased = OLS().fit(data)
-    assert np.abs((biased.beta - TRUTH) / biased.sd).max() > np.abs((fit.beta - TRUTH) / fit.sd).max()
 
 
 def test_positions_alone_say_what_they_do_not_tell(loop):

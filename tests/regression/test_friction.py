@@ -8,7 +8,7 @@ import pytest
 
 import casid
 from casid.codegen import evaluate_batch
-from casid.description._joint_parameters import JointParameter
+from casid.description.joint_parameters import JointParameter
 from casid.dynamics import Model
 from casid.dynamics.terms import FrictionLaw
 from casid.dynamics.terms._catalogue import friction_model

@@ -52,7 +52,7 @@ def test_values_within_thirty_percent_are_reliable(recorded):
     base = recorded[0].base
     values = np.ones(base.rank)
     sd = np.where(np.arange(base.rank) % 2, 0.29, 0.31)
-    made = Estimate(base, values, sd, 1.0, 0.0, 10)
+    made = Estimate(base, values, np.diag(sd**2), 1.0, 0.0, 10)
     np.testing.assert_array_equal(made.reliable(), np.arange(base.rank) % 2 == 1)
     np.testing.assert_array_equal(made.reliable(15.0), np.zeros(base.rank, dtype=bool))
 

@@ -1,4 +1,4 @@
-"""Noise of measurements and of residuals; each number is computed again from its definition, sample by sample."""
+"""Noise of measurements and covariance of estimates; each number is computed again from its definition."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.linalg import sqrtm
 from scipy.signal import lfilter
 from scipy.stats import chi2, norm
 
@@ -15,15 +14,7 @@ from casid.errors import DatasetError
 from casid.measurement import Dataset, Processing
 from casid.regression import compress, wls
 from casid.regression._correlation import correlation_factors
-from casid.regression._statistics import (
-    Batches,
-    MeasurementNoise,
-    ResidualNoise,
-    _unbiased_maps,
-    _white_variance,
-    covariance_of,
-    disagreement,
-)
+from casid.regression._statistics import MeasurementNoise, covariance_of, disagreement
 from casid.testing._synthetic import recording
 from tests.regression.conftest import stacked
 
@@ -171,113 +162,6 @@ def test_what_segments_disagree_by_is_that_of_their_scores(small):
     assert disagreement(data.only([0]), w, range(rank), beta, C) == 0.0
 
 
-@pytest.mark.parametrize("count", [1, 7, 1000, 5001])
-def test_residuals_as_a_whole_are_those_sample_by_sample(count: int) -> None:
-    white = np.random.default_rng(count).normal(size=(count, 3))
-    residual = np.asarray(lfilter([1.0], [1.0, -0.8], white, axis=0))
-    one, whole = ResidualNoise(3), ResidualNoise.of([residual])
-    for sample in residual:
-        one.update(sample)
-    assert whole.variance == pytest.approx(one.variance, rel=1e-12)
-    for samples in (1.0, 30.0, np.inf):
-        assert whole.inflation(samples) == pytest.approx(one.inflation(samples), rel=1e-12)
-
-
-@pytest.mark.parametrize("samples", [0.0, 1.0, 2.0, 30.0, np.inf])
-def test_the_inflation_is_that_of_block_sums(samples):
-    """Over blocks of up to so many samples, of which there are at least sixty, those with a missing sample left out."""
-    residual = np.asarray(lfilter([1.0], [1.0, -0.95], np.random.default_rng(3).normal(size=(3000, 2)), axis=0))
-    residual[5, 1] = np.nan
-    variance = np.nanmean(residual**2)
-    ratios = []
-    for length in 2 ** np.arange(11):
-        sums = residual[: 3000 // length * length].reshape(-1, length, 2).sum(axis=1)
-        known = sums[np.isfinite(sums)]
-        if len(known) >= 60 and length <= max(samples, 1.0):
-            ratios.append(np.mean(known**2) / length / variance)
-    assert len(ratios) == {0.0: 1, 1.0: 1, 2.0: 2, 30.0: 5, np.inf: 7}[samples]
-    found = ResidualNoise.of([residual])
-    assert found.inflation(samples) == pytest.approx(max(ratios), rel=1e-10)
-    assert found.variance == pytest.approx(variance, rel=1e-12)
-    assert found.variance_with(7.0, 50.0) == pytest.approx((7.0 + 1000.0 * variance) / 1050.0, rel=1e-12)
-
-
-def test_residuals_that_alternate_or_are_few_are_not_inflated():
-    swinging = np.tile([1.0, -1.0], 200)[:, None]
-    assert ResidualNoise.of([swinging]).inflation() == 1.0
-    assert ResidualNoise.of([np.ones((59, 1))]).inflation() == 1.0
-    assert ResidualNoise.of([np.ones((120, 1))]).inflation() == pytest.approx(2.0)
-    assert ResidualNoise.of([np.zeros((500, 1))]).inflation() == 1.0
-    assert ResidualNoise(2).variance == 1.0 and ResidualNoise(2).inflation() == 1.0
-    two = ResidualNoise.of([np.ones((120, 1)), -np.ones((120, 1))])  # no block reaches over the edge
-    assert two.inflation() == pytest.approx(4.0)
-
-
-@pytest.mark.parametrize(("samples", "correlation", "batches"), [(700, 1.0, 28), (700, 1.3, 21), (300, 1.0, 20)])
-def test_the_covariance_of_scores_is_that_of_half_sine_batches(samples, correlation, batches):
-    rng = np.random.default_rng(5)
-    Z, e = rng.normal(size=(samples, 2, 3)) * [1.0, 10.0, 0.1], rng.normal(size=(samples, 2))
-    made = Batches(samples, 3, correlation)
-    made.add(Z[:123], e[:123])
-    made.add(Z[123:], e[123:])
-    A = np.einsum("ijr,ijs->rs", Z, Z)
-    white = np.asarray(np.linalg.inv(sqrtm(A)).real)
-    total = np.zeros((3, 3))
-    for b in range(batches + 1):
-        centre = b * samples / batches
-        distance = (np.arange(samples) + 0.5 - centre) * batches / samples
-        h = np.where(np.abs(distance) < 1, np.cos(np.pi / 2 * distance), 0.0)
-        S = np.einsum("i,ijr,ij->r", h, Z, e)
-        P, Q = (white @ np.einsum("i,ijr,ijs->rs", window, Z, Z) @ white for window in (h**2, h))
-        half = sqrtm(P).real
-        T = half @ np.linalg.inv(sqrtm(half @ (P - Q @ Q) @ half).real) @ half
-        total += np.outer(T @ white @ S, T @ white @ S)
-    back = np.linalg.inv(white)
-    np.testing.assert_allclose(made.covariance(), back @ total @ back, rtol=1e-6)
-
-
-def test_scores_of_directions_that_nothing_moves_have_no_covariance():
-    rng = np.random.default_rng(6)
-    Z, e = rng.normal(size=(600, 1, 3)), rng.normal(size=(600, 1))
-    Z[:, :, 1] = 0.0
-    made, fewer = Batches(600, 3), Batches(600, 2)
-    made.add(Z, e)
-    fewer.add(Z[:, :, [0, 2]], e)
-    found = made.covariance()
-    assert not found[1].any() and not found[:, 1].any()
-    np.testing.assert_allclose(found[np.ix_([0, 2], [0, 2])], fewer.covariance(), rtol=1e-9)
-
-
-def test_maps_restore_what_the_fit_took_but_for_a_twentieth():
-    """In units of P: shares of a half and less than a twentieth, which counts as that, and more than all."""
-    P = np.diag([4.0, 1.0, 9.0])
-    shares = np.diag([0.5, 0.01, 2.0])
-    turn = np.linalg.qr(np.random.default_rng(7).normal(size=(3, 3)))[0]
-    T = _unbiased_maps((turn @ P @ turn.T)[None], (turn @ (shares * P) @ turn.T)[None])[0]
-    np.testing.assert_allclose(turn.T @ T @ turn, np.diag(np.array([0.5, 0.05, 1.0]) ** -0.5), atol=1e-10)
-
-
-@pytest.mark.parametrize("lag", [0, 3])
-def test_the_white_part_is_what_sixth_differences_leave(lag):
-    """A motion of fifth order is none of it, one of sixth order is; jumps far beyond the rest do not count."""
-    t = np.linspace(-1.0, 1.0, 400)[:, None]
-    assert _white_variance(t**5 - 3 * t**2)[0] < 1e-20
-    noise = 0.1 * np.random.default_rng(8 + lag).normal(size=(400, 1))
-    spread = 1.4826 * np.median(np.abs(np.diff(noise[:, 0], 6)))
-    noise[170:200] = 0.0
-    noise[185] = 5.5 * spread / 20  # the middle one of its seven differences is 20 times as large
-    steps = np.diff(noise[:, 0], 6)
-    spread = 1.4826 * np.median(np.abs(steps))
-    assert 5.1 * spread < np.abs(steps).max() < 6 * spread
-    inside = steps[np.abs(steps) <= 5.0 * spread]
-    plain = np.mean(inside**2) / 924
-    assert _white_variance(noise + t**5)[0] == pytest.approx(plain, rel=1e-6) == pytest.approx(0.01, rel=0.3)
-    assert _white_variance(noise + 100.0 * (t > 0))[0] == pytest.approx(plain, rel=0.05)
-    mostly_still = np.zeros((400, 1))
-    mostly_still[200:] = 1.0
-    assert _white_variance(mostly_still)[0] == pytest.approx(np.sum(np.diff(mostly_still[:, 0], 6) ** 2) / 394 / 924)
-
-
 def still(samples, seed=0):
     rng = np.random.default_rng(seed)
     t = np.arange(samples) * 2e-3
@@ -335,20 +219,3 @@ def test_noise_that_cannot_be_estimated_is_refused():
     silent = replace(silent, tau=np.column_stack([silent.tau[:, 0], np.zeros(600)]))
     with pytest.raises(DatasetError, match="the torque of joint 2 has no noise"):
         MeasurementNoise.of(silent, settings)
-
-
-def test_blocks_are_as_long_as_a_thousand_samples():
-    """An error that changes every 4096 samples: means over 1024 do not average it out."""
-    drift = np.repeat(np.random.default_rng(4).normal(size=(8, 3)), 4096, axis=0)
-    found = ResidualNoise.of([drift])
-    assert found.inflation() == pytest.approx(1024.0) and found.inflation(600.0) == pytest.approx(512.0)
-
-
-def test_samples_count_as_independent_unless_told_otherwise():
-    rng = np.random.default_rng(7)
-    Z, e = rng.normal(size=(2000, 1, 3)), rng.normal(size=(2000, 1))
-    plain, one, two = Batches(2000, 3), Batches(2000, 3, 1.0), Batches(2000, 3, 2.0)
-    for made in (plain, one, two):
-        made.add(Z, e)
-    np.testing.assert_array_equal(plain.covariance(), one.covariance())
-    assert not np.allclose(plain.covariance(), two.covariance(), rtol=1e-3)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from casid.measurement import Proposal
 from casid.report import report_of
-from casid.report._import import ProposalSection
 
 EVIDENCE = (("separator", "semicolon", "9 cells in every line"), ("angles", "degrees", "within the joint limits"))
 
@@ -20,7 +19,7 @@ def test_guesses_and_joints_are_shown() -> None:
         ("joint1", "A1", "M1", "-1 to 1", "20", "0.99", "0.95"),
         ("joint2", "A2", "M2", "0 to 2", "9", "-", "0.9"),
     )
-    guesses, rows = ProposalSection(Proposal(Path("a/log.csv"), {}, EVIDENCE, joints)).tables()
+    guesses, rows = report_of(Proposal(Path("a/log.csv"), {}, EVIDENCE, joints)).tables()
     assert cells(guesses) == [list(column) for column in zip(*EVIDENCE, strict=True)]
     assert str(guesses.title) == "How log.csv is read" and cells(rows) == [list(c) for c in zip(*joints, strict=True)]
     assert "correlation" in str(rows.caption)
@@ -28,5 +27,4 @@ def test_guesses_and_joints_are_shown() -> None:
 
 def test_without_joints_there_is_one_table() -> None:
     found = Proposal(Path("log.csv"), {}, EVIDENCE)
-    assert len(ProposalSection(found).tables()) == 1
-    assert "log.csv" in str(report_of(found).title)
+    assert len(report_of(found).tables()) == 1 and "log.csv" in report_of(found).title

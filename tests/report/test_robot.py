@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import re
-
-from casid.dynamics import Model
-from casid.report._robot import base_table, robots_table
+import casid
+from casid.report import report_of
+from tests.helpers import run
 from tests.report.helpers import arm, text_of
 
 
-def test_robots_table_says_what_is_known() -> None:
-    text = text_of(robots_table([arm()]))
-    assert re.search(r"arm\s+3\s+RRR\s+6\s+made up", text)
-    assert "BSD" not in text
+def test_joints_and_masses_are_listed() -> None:
+    text = text_of(report_of(arm()).tables()[0])
+    assert "-1 to 2" in text and "-1 to inf" in text and "limits" in text
+    rows = [line.split() for line in text.splitlines() if "revolute" in line]
+    assert [(row[0], row[-1]) for row in rows] == [("joint1", "1"), ("joint2", "2"), ("joint3", "3")]
 
 
-def test_base_table_lists_every_grouping() -> None:
-    base = Model(arm(2)).base
-    text = text_of(base_table("arm", base))
-    assert f"{base.rank} base parameters of 20" in text
+def test_every_grouping_is_listed() -> None:
+    base = casid.Model(casid.load_robot("spatial_2r")).base
+    text = run("base", "spatial_2r")
+    assert f"{base.rank} base parameters of 20" in text and "Without effect" in text
     assert all(expression in text for expression in base.expressions)
-    assert "Without effect" in text and "Lxx1" in text

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import numpy as np
-import pytest
-
-from casid.report._solution import starts_figure
-from tests.report.helpers import read_png
+import casid
+from casid.report import report_of
 
 
-@pytest.mark.parametrize("count", [2, 30])
-def test_starts_picture_counts_the_certified(count: int, tmp_path: Path) -> None:
-    gaps = np.geomspace(1e-14, 1e-3, count)
-    gaps[count // 7] = np.nan
-    certified = gaps < 1e-6
-    figure = starts_figure(gaps, np.arange(count) + 20, certified, 1e-6)
-    assert figure.axes[0].get_title(loc="left") == f"{certified.sum()} of {count} certified"
-    assert read_png(figure, tmp_path / "starts.png").shape[1] >= 1000
+def test_the_picture_of_starts_counts_the_certified_and_one_start_has_none() -> None:
+    problem = casid.load_problem("spatial_2r")
+    study = casid.multistart(problem, starts=3, seed=0)
+    figure = report_of(study).figures()["starts"]
+    assert figure.axes[0].get_title(loc="left") == f"{study.certified} of 3 certified"
+    assert "starts" not in report_of(study.best).figures()

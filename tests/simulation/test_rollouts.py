@@ -8,14 +8,11 @@ import numpy as np
 import pytest
 
 import casid
-from casid.control import PD, ComputedTorque
+from casid.control import ComputedTorque
 from casid.dynamics import Model
-from casid.errors import DatasetError
 from casid.motion import Sine
 from casid.simulation import Plant, Stops, simulate, simulate_many
 from casid.simulation._result import Reason
-from casid.simulation._rollouts import simulate_law
-from casid.simulation.integrators import RungeKutta4
 
 
 @pytest.mark.slow
@@ -54,33 +51,3 @@ def arm() -> Plant:
     model = Model(casid.load_robot("spatial_2r"), ("viscous",))
     body = casid.inertia.to_standard(2.0, [-0.5, 0.02, 0.1], np.diag([0.01, 0.05, 0.05]))
     return Plant(model, model.parameters(np.tile(body, 2), [0.3, 0.2]))
-
-
-def test_a_law_of_arrays_runs_as_the_same_law_as_an_expression(arm: Plant) -> None:
-    reference = Sine(np.zeros(2), np.array([0.8, 0.6]), np.array([0.4, 0.7]), 4.0)
-    controller = PD(np.array([40.0, 30.0]), np.array([8.0, 5.0]))
-    run = simulate(arm, controller, reference, 4.0, rate=100.0, integrator=RungeKutta4(0.01))
-    motion = reference.at(run.t)
-
-    def law(tick, q, dq):
-        return np.array([40.0, 30.0]) * (motion.q[tick] - q) + np.array([8.0, 5.0]) * (motion.dq[tick] - dq)
-
-    start = np.tile(motion.q[0], (3, 1))
-    found = simulate_law(arm, law, 4.0, start, rate=100.0, integrator=RungeKutta4(0.01))
-    assert np.allclose(found.q[2], run.q, rtol=0, atol=1e-12)
-    assert found.finished.all()
-
-
-def test_laws_that_fail_end_their_own_rollout_only(arm: Plant) -> None:
-    def law(tick, q, dq):
-        tau = np.zeros_like(q)
-        tau[1] = np.nan if tick == 20 else 0.0
-        tau[2] = 1e5
-        return tau
-
-    found = simulate_law(arm, law, 1.0, np.full((3, 2), 0.3), rate=100.0)
-    assert [end.reason for end in found.ends] == [Reason.FINISHED, Reason.NOT_FINITE, Reason.DIVERGED]
-    assert found.ends[1].time == pytest.approx(0.2)
-    assert np.isfinite(found.q[0]).all() and np.isnan(found.q[1, 21:]).all() and np.isfinite(found.q[1, :21]).all()
-    with pytest.raises(DatasetError, match="gave shape"):
-        simulate_law(arm, lambda *_: np.zeros(2), 1.0, np.full((3, 2), 0.3), rate=100.0)

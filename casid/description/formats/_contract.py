@@ -11,10 +11,10 @@ from typing import ClassVar
 import numpy as np
 
 from casid.description._document import Description
-from casid.description._joint_parameters import LOAD_BODY, load_body
 from casid.description._parts import Inertial, Link, LinkBounds
 from casid.description._placement import ANGLE_TOLERANCE, Array
 from casid.description._raw import JointLimits, RawJoint
+from casid.description.joint_parameters import LOAD_BODY, load_body
 from casid.inertia import express_in, from_standard
 
 

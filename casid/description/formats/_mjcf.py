@@ -31,8 +31,7 @@ from casid.description.formats._contract import (
 )
 from casid.description.formats._mjcf_reader import read_mjcf_content
 from casid.description.formats._xml import Elements, XmlFile, shaped, tag
-from casid.inertia import consistency
-from casid.inertia._parameters import tensor_entries
+from casid.inertia import consistency, tensor_entries
 
 _WORLD = "world"
 _TERMS = (("damping", "fv"), ("frictionloss", "fc"), ("armature", "Ia"), ("stiffness", "ks"))

@@ -22,7 +22,7 @@ from casid.description._placement import (
 from casid.description._raw import MimicRule
 from casid.description.formats._xml import Element, Elements, XmlFile
 from casid.errors import RobotError
-from casid.files._read import read_bytes
+from casid.files import read_bytes
 
 _ORIENTATIONS = ("quat", "axisangle", "euler", "xyaxes", "zaxis")
 

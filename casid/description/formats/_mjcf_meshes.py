@@ -15,7 +15,7 @@ from casid.description._solids import Faces, Solid, filled, shell
 from casid.description.formats._mjcf_context import Context
 from casid.description.formats._xml import Element
 from casid.errors import RobotError
-from casid.files._read import data_limit, read_bytes
+from casid.files import data_limit, read_bytes
 
 _KINDS = ("legacy", "convex", "exact", "shell")
 #: MuJoCo refuses less [m^3].

@@ -19,7 +19,7 @@ from casid.description.formats._mjcf_geoms import body_of_geoms
 from casid.description.formats._mjcf_meshes import Meshes
 from casid.description.formats._xml import Element, XmlFile
 from casid.errors import RobotError
-from casid.inertia._parameters import tensor
+from casid.inertia import tensor
 
 _WORLD = "world"
 #: Between several joints of one body there is nothing.

@@ -30,7 +30,7 @@ from casid.description._placement import (
 from casid.description._raw import JointLimits, MimicRule, RawFrame, RawJoint, base_link
 from casid.description.formats._contract import Changes, Format, Reading, base_beside_world
 from casid.description.formats._xml import Element, Elements, XmlFile, shaped, tag
-from casid.inertia._parameters import tensor, tensor_entries
+from casid.inertia import tensor, tensor_entries
 
 _SIX = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 _DYNAMICS = (("damping", "fv"), ("friction", "fc"), ("spring_stiffness", "ks"))

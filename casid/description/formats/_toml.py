@@ -71,7 +71,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.description._document import Description
-from casid.description._joint_parameters import JOINT_PARAMETERS, joint_parameter
 from casid.description._parts import Link, LinkBounds
 from casid.description._placement import (
     ANGLE_TOLERANCE,
@@ -88,10 +87,10 @@ from casid.description._robot import Robot
 from casid.description._sidecar import FEATURES, Table, bounds_of, inertial, read_capsule
 from casid.description.formats._contract import Changes, Format, Reading
 from casid.description.formats._toml_writer import edited, written
+from casid.description.joint_parameters import JOINT_PARAMETERS, joint_parameter
 from casid.errors import RobotError, RobotWarning
-from casid.files._read import decode
-from casid.files._texts import parse_toml as toml_values
-from casid.files._words import shown
+from casid.files import decode, shown
+from casid.files import parse_toml as toml_values
 
 #: Convention -> key of the Denavit-Hartenberg row of a joint.
 _ROW = {"modified-dh": "mdh", "standard-dh": "dh", "placement": None}

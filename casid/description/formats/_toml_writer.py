@@ -12,13 +12,13 @@ import tomlkit
 from tomlkit.items import Table as TableItem
 
 from casid.description._document import Description
-from casid.description._joint_parameters import nested
 from casid.description._parts import Inertial, Link, LinkBounds
 from casid.description._placement import Array, rpy_of
 from casid.description._raw import RawJoint
 from casid.description.formats._contract import Changes
+from casid.description.joint_parameters import nested
 from casid.errors import RobotError
-from casid.inertia._parameters import tensor_entries
+from casid.inertia import tensor_entries
 
 _LIMITS = ("lower", "upper", "velocity", "acceleration", "jerk", "effort")
 

@@ -39,7 +39,7 @@ from casid.description.formats._contract import (
 )
 from casid.description.formats._xml import Element, Elements, XmlFile, shaped, tag
 from casid.errors import RobotError
-from casid.inertia._parameters import tensor, tensor_entries
+from casid.inertia import tensor, tensor_entries
 
 _SIX = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 

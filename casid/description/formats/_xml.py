@@ -12,7 +12,7 @@ from xml.parsers import expat
 
 from casid.description._parts import Inertial
 from casid.errors import RobotError, RobotWarning
-from casid.files._words import number_list
+from casid.files import number_list
 
 Element = ElementTree.Element
 #: Most elements inside one another.

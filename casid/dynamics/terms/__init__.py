@@ -18,3 +18,11 @@ from casid.dynamics.terms._dynamic_laws import Dahl as Dahl
 from casid.dynamics.terms._catalogue import FRICTION_MODELS as FRICTION_MODELS
 from casid.dynamics.terms._friction import Friction as Friction
 from casid.dynamics.terms._friction import JointFriction as JointFriction
+
+# between rooms
+from casid.dynamics.terms._catalogue import friction_model as friction_model
+from casid.dynamics.terms._friction import friction_terms as friction_terms
+from casid.dynamics.terms._friction import sensitive_states as sensitive_states
+from casid.dynamics.terms._friction import states_of as states_of
+from casid.dynamics.terms._joint_terms import GEAR_FRICTION as GEAR_FRICTION
+from casid.dynamics.terms._joint_terms import JointSignals as JointSignals

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import casadi as ca
 
-from casid.description._joint_parameters import (
+from casid.description.joint_parameters import (
     POSITION_COSINE,
     POSITION_SINE,
     SIGNED_COSINE,

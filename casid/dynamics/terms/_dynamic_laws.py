@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import casadi as ca
 
-from casid.description._joint_parameters import (
+from casid.description.joint_parameters import (
     BRISTLE,
     BRISTLE_DAMPING,
     LOAD,

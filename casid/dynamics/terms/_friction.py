@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.description import Robot
-from casid.description._joint_parameters import (
+from casid.description.joint_parameters import (
     JointParameter,
     is_shape,
     joint_parameter,

@@ -6,7 +6,7 @@ terms is
     h(q, dq, ddq) = sum of joint-side columns at (q, dq, ddq) + T (sum of motor-side columns at (T'q, T'dq, T'ddq))
 
 (Sousa 2014, eq. 4.9). ``T`` is the robot's ``transmission``, by default the identity. Every term is linear in one
-parameter a joint (or motor), an entry of `casid.description._joint_parameters` or a user's own; it stands behind the
+parameter a joint (or motor), an entry of `casid.description.joint_parameters` or a user's own; it stands behind the
 ten of the joint's link, in the order of `JOINT_TERMS`, and `Model.parameter_names` names it ``<symbol><number>``.
 """
 
@@ -20,7 +20,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.description._joint_parameters import (
+from casid.description.joint_parameters import (
     COULOMB,
     COULOMB_NEGATIVE,
     COULOMB_POSITIVE,
@@ -44,7 +44,7 @@ from casid.description._joint_parameters import (
     JointParameter,
 )
 from casid.errors import RobotError
-from casid.files._words import near
+from casid.files import near
 
 Array = NDArray[np.float64]
 Side = Literal["joint", "motor"]
@@ -263,7 +263,7 @@ TERM_SETS: dict[str, tuple[str, ...]] = {
     "gravity_spring": ("spring_sine", "spring_cosine"),
 }
 
-#: Friction of gears, ``fg |measured torque| sign(dq)``, for the models of `casid.identification.online`. Harmonic
+#: Friction of gears, ``fg |measured torque| sign(dq)``, for the models of `casid.online`. Harmonic
 #: drives lose 5 to 10 % of the torque they carry (fg = 0.06 at the shoulder and elbow of a UR10e). A load that is
 #: picked up raises this friction at once; a model without the term takes it for additional mass in one direction of
 #: motion and for less mass in the other. Use it at joints that carry the arm's weight, ``GEAR_FRICTION.on("shoulder",

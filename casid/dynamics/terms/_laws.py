@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import casadi as ca
 
-from casid.description._joint_parameters import (
+from casid.description.joint_parameters import (
     COULOMB,
     COULOMB_NEGATIVE,
     COULOMB_POSITIVE,
@@ -42,7 +42,7 @@ def catalogued(
     Parameters
     ----------
     parameters
-        Of `casid.description._joint_parameters`.
+        Of `casid.description.joint_parameters`.
     signed
         Those that may be negative in this law.
     smooth

@@ -18,10 +18,10 @@ from casid.dynamics import BaseParameters, Model, inverse_dynamics_derivatives
 from casid.dynamics._base_parameters import regroup
 from casid.dynamics._derived import rk4_step
 from casid.errors import DatasetError, SolveError
+from casid.evidence import Batches
 from casid.measurement import Dataset
 from casid.regression._fit import BEYOND, EXCITATION_TOLERANCE, Fit, joint_weights, wls
 from casid.regression._rows import lengths
-from casid.regression._statistics import Batches
 from casid.regression.estimators._estimator import Estimator, Observations
 
 Array = NDArray[np.float64]

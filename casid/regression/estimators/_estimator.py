@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from casid.dynamics import Model
 from casid.errors import DatasetError, SolveError
+from casid.evidence import Batches
 from casid.measurement import Dataset
 from casid.regression._compress import CompressedData, compress
 from casid.regression._fit import Fit
-from casid.regression._statistics import Batches, MeasurementNoise
+from casid.regression._statistics import MeasurementNoise
 
 Array = NDArray[np.float64]
 

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.errors import DatasetError, SolveError
+from casid.evidence import Batches
 from casid.measurement import Dataset
 from casid.regression._fit import Fit, wls
 from casid.regression._rows import observation_blocks
-from casid.regression._statistics import Batches
 from casid.regression.estimators._estimator import Estimator, Observations, fit_from_scores, solved
 
 Array = NDArray[np.float64]
@@ -115,7 +115,7 @@ class InstrumentalVariables(Estimator):
                 scale = kept * weights
                 left = simulated.tau[rows] - Z @ beta
                 tau = scale * (measured.tau[rows] - left)
-                Wk, Zk = (scale[:, :, None] * X[:, :, columns] for X in (self._regressor(W, Z), Z))
+                Wk, Zk = (scale[:, :, None] * X[:, :, columns] for X in (W, Z))
                 flat = Zk.reshape(-1, size)
                 A += flat.T @ Wk.reshape(-1, size)
                 b += flat.T @ tau.ravel()
@@ -123,33 +123,8 @@ class InstrumentalVariables(Estimator):
                     batches.add(Zk, tau - Wk @ beta[columns])
         return A, b, batches
 
-    def _regressor(self, measured: Array, simulated: Array) -> Array:
-        """What the parameters multiply: the regressor of the measured motion."""
-        return measured
-
 
 def _moved(data: Observations, step: Array) -> Array:
     """``||W_j step||^2`` of each joint."""
     rank = data.model.base.rank
     return np.array([float(np.sum((factor[:, :rank] @ step) ** 2)) for factor in data.compressed.factors])
-
-
-@dataclass(frozen=True)
-class DirectInverse(InstrumentalVariables):
-    """DIDIM: the parameters whose simulated torques are the measured ones (Gautier, Janot, Vandanjon 2013).
-
-    Gauss-Newton on ``sum_j w_j^2 ||tau_j - tau_sim,j(beta)||^2``. The controller keeps the simulated motion where it is
-    while the parameters change a little, so that the simulated torques' derivative is the regressor Z of the simulated
-    motion:
-
-        beta <- beta + (Z' Z)^-1 Z' (tau - tau_sim(beta)) .
-
-    Positions enter only by the start, the weighted least squares estimate. With a soft controller take `OutputError` or
-    `InstrumentalVariables`.
-    """
-
-    name = "DIDIM"
-
-    def _regressor(self, measured: Array, simulated: Array) -> Array:
-        """What the parameters multiply: the regressor of the simulated motion."""
-        return simulated

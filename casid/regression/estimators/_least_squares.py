@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from casid.codegen import evaluate_batch
 from casid.dynamics import inverse_dynamics_derivatives
 from casid.errors import DatasetError, SolveError
+from casid.evidence import Batches
 from casid.regression._compress import CompressedData
 from casid.regression._fit import Fit, irls, ols, wls
 from casid.regression._rows import observation_blocks
-from casid.regression._statistics import Batches, MeasurementNoise
+from casid.regression._statistics import MeasurementNoise
 from casid.regression.estimators._estimator import Estimator, Observations, fit_from_scores, solved
 
 

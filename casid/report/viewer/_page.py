@@ -18,7 +18,7 @@ from casid.description import Robot
 from casid.errors import DatasetError
 from casid.inertia import consistency, from_standard
 from casid.inertia._parameter_vector import link_slice
-from casid.report._links import middle_posture
+from casid.report._links import middle_posture, semi_axes
 from casid.report._shapes import Shape, shapes_found
 from casid.report._tables import html_of
 from casid.version import __version__
@@ -280,12 +280,10 @@ def _body(parameters: Array) -> dict[str, Any] | None:
     if parameters[9] == 0.0:
         return None
     mass, com, inertia = from_standard(parameters)
-    lengths, vectors = np.linalg.eigh(np.trace(inertia) / 2 * np.eye(3) - inertia)
-    half = np.sqrt(5.0 * np.maximum(lengths / mass, 0.0)) * vectors
     return {
         "mass": _round(mass),
         "com": _plain(com),
-        "semi_axes": [_plain(axis) for axis in half.T],
+        "semi_axes": [_plain(axis) for axis in semi_axes(parameters).T],
         "moments": _plain(np.linalg.eigvalsh(inertia)),
         "complaint": consistency(parameters).complaint(),
     }

@@ -21,10 +21,9 @@ from benchmarks.page import stored
 
 ROOT = Path(__file__).resolve().parents[3]
 #: Leaves of the package: nothing else imports them.
-ANNEXES = (
-    "casid.drives", "casid.learning", "casid.testing", "casid.identification.loads", "casid.identification.online",
-    "casid.export.ros2", "casid.export.fmu",
-)  # fmt: skip
+ANNEXES = tuple(
+    f"casid.{name}" for name in ("drives", "fmu", "learning", "loads", "online", "ros2", "teaching", "testing")
+)
 #: Mutants of a room that are tried, and the rooms.
 SAMPLE, ROOMS = 400, ("retrieval", "identification", "dynamics", "regression")
 

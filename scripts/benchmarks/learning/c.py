@@ -17,10 +17,9 @@ from benchmarks.measure import Measure, NotMeasured, need
 from benchmarks.recordings import panda, panda_model
 from casid.codegen._compiler import find_compiler
 from casid.description._write import write_robot
-from casid.export._online import export_online
-from casid.identification.loads._online_load import OnlineLoad
-from casid.identification.online import Online
 from casid.inertia import to_standard
+from casid.online import Online, OnlineLoad
+from casid.online._export import export_online
 from casid.regression import compress, wls
 
 #: Bars of an update and of a warm estimate [us].

@@ -10,9 +10,9 @@ from joblib import Parallel, delayed
 from benchmarks.learning.data import BATCH, dataset, iiwa, sines
 from benchmarks.measure import Measure
 from casid.codegen import evaluate_batch
-from casid.inertia.parametrisations._maps import PARAMETRISATIONS
 from casid.learning import Adam, Chart, GaussNewton, NaturalGradient, TorqueLoss, certified_limit, train
 from casid.learning._optimisers import Optimiser
+from casid.learning._parametrisations import PARAMETRISATIONS
 
 PHYSICAL = ("spd", "tri", "cov", "log-cholesky", "spectral")
 SEEDS = range(5)

@@ -19,9 +19,9 @@ from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.dynamics.terms import friction_dictionary
 from casid.dynamics.terms._joint_terms import GEAR_FRICTION
-from casid.identification.loads._online_load import OnlineLoad, TorqueErrors
 from casid.inertia import pseudo_inertia, to_standard
 from casid.measurement import Dataset, Processing, read_dataset
+from casid.online import OnlineLoad, TorqueErrors
 from casid.regression import shrunk
 from casid.regression._empirical_bayes import Shrunk
 

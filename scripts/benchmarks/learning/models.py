@@ -28,8 +28,8 @@ from benchmarks.real.regression import ur10e_recording
 from benchmarks.recordings import FRICTION, panda, panda_model, rokae, ur10e
 from casid.dynamics import Model
 from casid.identification import feasible_regression
-from casid.inertia.parametrisations._maps import PARAMETRISATIONS
 from casid.learning import Chart, GaussNewton, TorqueLoss, train
+from casid.learning._parametrisations import PARAMETRISATIONS
 from casid.measurement import Dataset
 from casid.regression import choose_friction, compress, wls
 from casid.regression._rows import torques
@@ -37,8 +37,8 @@ from casid.report._style import INK, MUTED, new_figure, set_title, tidy
 
 if TYPE_CHECKING:  # needs jax
     from baselines.network import Network
-from casid.identification.online import entropic_fit
-from casid.identification.online._estimator import plausible_values
+from casid.online import entropic_fit
+from casid.online._estimator import plausible_values
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))

@@ -9,11 +9,11 @@ from benchmarks.measure import Measure
 from benchmarks.recordings import panda, panda_model, rokae, tx40, ur10e, ur10e_raw
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.identification.online import Online
 from casid.inertia import pseudo_inertia, to_standard
 from casid.inertia.entropic._estimate import Plausible
 from casid.measurement import Dataset, Processing
 from casid.motion import Sine
+from casid.online import Online
 from casid.regression import CompressedData, compress, compress_momentum, wls
 from casid.simulation import NaturalAdaptation, SlotineLi, simulate_adaptive
 from casid.simulation._adaptive import AdaptiveRun

@@ -23,8 +23,8 @@ if __name__ == "__main__":
 from benchmarks.learning.data import BATCH, dataset, iiwa, one_sine, sines
 from benchmarks.measure import Measure
 from benchmarks.picture import write_picture
-from casid.inertia.parametrisations._maps import PARAMETRISATIONS
 from casid.learning import Adam, Chart, TorqueLoss, train
+from casid.learning._parametrisations import PARAMETRISATIONS
 from casid.report._style import MUTED, new_figure, set_title, tidy
 
 Array = NDArray[np.float64]

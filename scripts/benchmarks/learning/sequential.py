@@ -23,10 +23,10 @@ from baselines.contract import Motion, nmse
 from benchmarks.learning.data import dataset, iiwa, sines
 from benchmarks.measure import Measure, need
 from benchmarks.picture import write_picture
-from casid.identification.online import Online
-from casid.identification.online._estimator import plausible_values
-from casid.inertia.parametrisations._maps import PARAMETRISATIONS
 from casid.learning import Chart, TorqueLoss
+from casid.learning._parametrisations import PARAMETRISATIONS
+from casid.online import Online
+from casid.online._estimator import plausible_values
 from casid.report._style import INK, new_figure, set_title, tidy
 
 Array = NDArray[np.float64]

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from benchmarks.learning.data import AMPLITUDE, PERIODS, RATE, dataset, iiwa, sines
 from benchmarks.learning.ladder import ADAM
+from benchmarks.learning.python_laws import simulate_law
 from benchmarks.measure import Measure, need, skipped
 from casid.codegen._evaluate import bound_batch
 from casid.dynamics._rigid_body import newton_euler
-from casid.inertia.parametrisations._maps import PARAMETRISATIONS
 from casid.learning import Chart, GaussNewton, TorqueLoss, train
+from casid.learning._parametrisations import PARAMETRISATIONS
 from casid.simulation import Plant
-from casid.simulation._rollouts import simulate_law
 from casid.simulation.integrators import RungeKutta4
 
 Array = NDArray[np.float64]

@@ -17,8 +17,8 @@ from casid.description import Robot
 from casid.dynamics import Model
 from casid.excitation import DesignSettings
 from casid.identification import Checks, Choice, ModelOptions, identify
-from casid.identification.loads import gains, payload
 from casid.inertia import to_standard
+from casid.loads import gains, payload
 from casid.measurement import Dataset, Processing, prepare, read_dataset
 from casid.regression import compress
 

@@ -13,8 +13,8 @@ from casid.codegen import evaluate_batch
 from casid.description import Joint, Link, Robot
 from casid.description._placement import modified_dh
 from casid.dynamics import Model
-from casid.identification.loads import payload
 from casid.inertia import to_standard
+from casid.loads import payload
 from casid.measurement import Dataset
 from casid.regression import compress, wls
 from casid.testing._synthetic import motion

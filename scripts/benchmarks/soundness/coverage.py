@@ -11,10 +11,9 @@ from joblib import Parallel, delayed
 from benchmarks.learning.load import arrays
 from benchmarks.measure import Measure
 from benchmarks.real import loads
-from casid.identification.loads import OnlineLoad, TorqueErrors
-from casid.identification.online import Online
 from casid.inertia import to_standard
 from casid.measurement import Dataset, Processing
+from casid.online import Online, OnlineLoad, TorqueErrors
 from casid.regression import compress, wls
 
 RUNS = loads.RUNS

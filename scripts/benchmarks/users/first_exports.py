@@ -12,11 +12,11 @@ import numpy as np
 
 import casid
 from benchmarks.measure import Measure, NotMeasured
-from casid.export import export_online, export_robot
+from casid.export import export_robot
 from casid.export._robot import all_functions
-from casid.identification.loads import OnlineLoad
 from casid.inertia import to_standard
 from casid.motion import Sine
+from casid.online import OnlineLoad, export_online
 
 #: Load [kg, m, kg.m^2] put on the UR10e, deviation of its torques [N.m], rate [Hz] and samples of the recording.
 _LOAD, _DEVIATION, _RATE, _SAMPLES = (

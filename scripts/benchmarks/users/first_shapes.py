@@ -200,8 +200,7 @@ def _loss(size: int, compiled: bool, what: str) -> int:
 
 def _parametrisation(size: int, compiled: bool) -> int:
     import casid
-    from casid.inertia.parametrisations import parametrisation
-    from casid.learning import Chart
+    from casid.learning import Chart, parametrisation
 
     known = type(parametrisation("symm"))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -28,7 +29,10 @@ _COMMANDS = (
 
 
 def _stopped(command: str, after: float, folder: Path) -> tuple[int, float, str]:
-    """Exit code, seconds from the signal to the end, and what a command that is interrupted states of it."""
+    """Exit code, seconds from the signal to the end, and the one line that states the interruption.
+
+    Empty where there is none, or where a traceback or a message of CasADi's stands beside it.
+    """
     with (folder / "output.txt").open("w+", encoding="utf-8") as file:
         process = subprocess.Popen(
             [sys.executable, "-m", "casid", *command.split()], stdout=file, stderr=file, cwd=folder,
@@ -41,8 +45,9 @@ def _stopped(command: str, after: float, folder: Path) -> tuple[int, float, str]
         code = process.wait(120)
         spent = time.perf_counter() - begin
         file.seek(0)
-        lines = file.read().strip().splitlines()
-    return code, spent, next((line for line in lines if line.startswith("interrupted:")), "")
+        text = file.read()
+    stated = [line for line in text.splitlines() if line.startswith("interrupted:")]
+    return code, spent, stated[0] if len(stated) == 1 and not re.search("Traceback|CasADi", text) else ""
 
 
 def _interrupts() -> tuple[str, bool]:

@@ -17,14 +17,15 @@ from examples import mpc
 import casid
 from benchmarks.measure import Measure, NotMeasured, need
 from casid.control import Passive
-from casid.export import export_fmu, export_ros2
+from casid.fmu import export_fmu
 from casid.inertia import to_standard
 from casid.motion import Hold
+from casid.ros2 import export_ros2
 from casid.simulation import Plant, simulate
 from casid.simulation.integrators import RungeKutta4
 
 ROOT = Path(__file__).resolve().parents[3]
-STUBS = ROOT / "tests" / "export" / "ros2_stubs"
+STUBS = ROOT / "tests" / "ros2" / "stubs"
 _STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-O1")
 #: Sources of the dynamics in the Franka plugin of Petrone et al. (2025) that MATLAB generated [kB]: the least that is
 #: published of it, and mass matrix, Coriolis and gravity of a later version together.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from papers.methods.least_squares import ols, wls
 from papers.methods.library import casid_answer
@@ -120,30 +119,3 @@ def run_sizes(
     mata_ipopt(warm_up)
     for links in sizes:
         yield run_size(random_regression(links, seed, kind=kind), mata_seconds, links <= mata_links, repeats)
-
-
-def as_records(sizes: Sequence[Size]) -> list[dict[str, Any]]:
-    """Plain numbers for a JSON file."""
-    return [
-        {
-            "links": size.links,
-            "semidefinite_optimum": size.optimum,
-            "certified_lower_bound": size.lower_bound,
-            "sum_of_squares": size.total,
-            "methods": {
-                name: {
-                    "excess": a.excess,
-                    "error_above_ols_percent": a.error_above_ols,
-                    "eigenvalue": a.eigenvalue,
-                    "feasible": a.feasible,
-                    "solved": a.solved,
-                    "status": a.status,
-                    "iterations": a.iterations,
-                    "build_s": a.build_time,
-                    "solve_s": a.solve_time,
-                }
-                for name, a in size.answers.items()
-            },
-        }
-        for size in sizes
-    ]

@@ -7,7 +7,7 @@ from benchmarks.learning.data import DURATION
 from benchmarks.learning.sequential import BATCH, curves
 from matplotlib.figure import Figure
 
-from casid.inertia.parametrisations._maps import PARAMETRISATIONS
+from casid.learning._parametrisations import PARAMETRISATIONS
 from casid.report._style import INK, new_figure, set_title, tidy
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status
 

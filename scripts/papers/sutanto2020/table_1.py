@@ -8,8 +8,8 @@ import numpy as np
 from benchmarks.learning.data import BATCH, dataset, iiwa, sines
 from benchmarks.learning.order import GRID, READINGS, RUNGS, curves
 
-from casid.inertia.parametrisations._maps import PARAMETRISATIONS
 from casid.learning import Adam, Chart, TorqueLoss, train
+from casid.learning._parametrisations import PARAMETRISATIONS
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status, differs
 
 #: Passes of the document (its target is blank in the copy at hand), by the names of the parametrisations here.

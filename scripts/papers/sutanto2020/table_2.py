@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from benchmarks.learning.models import CHOSEN, RECORDINGS, recorded_scores
 
-from casid.inertia.parametrisations._maps import PARAMETRISATIONS
+from casid.learning._parametrisations import PARAMETRISATIONS
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status
 
 

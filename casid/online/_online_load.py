@@ -1,0 +1,378 @@
+"""On-line estimation of the load on the last link of a known robot, with detection of changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from casid.dynamics import Model
+from casid.errors import DatasetError
+from casid.evidence import ResidualNoise
+from casid.inertia import from_standard
+from casid.inertia.entropic._estimate import Entropic, Plausible, entropic_estimate
+from casid.loads import load_intervals
+from casid.online._change import ChangeDetector, RecentSamples, Sample
+from casid.online._samples import (
+    Information,
+    StateWeights,
+    check_inputs,
+    checked_forgetting,
+    checked_iterations,
+    checked_mu,
+    checked_samples,
+    checked_shares,
+    checked_times,
+    checked_weights,
+    numbers,
+    regressor_rows,
+    weighted,
+)
+from casid.regression._state_noise import StateNoise
+from casid.retrieval._objectives import chi_square
+
+Array = NDArray[np.float64]
+#: The load with which residuals are computed is estimated anew when the information has grown by this share.
+REFRESH = 0.1
+#: Newton steps at most.
+ITERATIONS = 100
+#: Samples after a change whose residuals come from the load that is not known yet, rather than from noise.
+SETTLING = 50
+
+
+@dataclass(frozen=True, eq=False)
+class TorqueErrors:
+    """Errors of the torques beyond white noise, one value for all joints or n of them.
+
+    Attributes
+    ----------
+    gain : float or ndarray, shape (n,)
+        Relative standard deviation of the joints' torque scales: an error that no number of samples averages out. A
+        change of all scales by the same factor changes the mass by that factor, and is not included.
+    correlation : float or ndarray, shape (n,)
+        Correlation of the residual from one sample to the next, in [0, 1), caused by filtered torques and friction
+        that is not modelled. Samples that repeat each other then count less, and changes of the torque more than its
+        level, which slow errors affect.
+    state : StateNoise, optional
+        Deviation of the residual at rest and where torques change quickly, as `casid.regression.shrunk` measures it.
+        The friction of a resting joint is then an unknown within its band, which lasts as long as the rest: nearly all
+        that is learnt about the load, and all about the noise, comes from joints that move.
+    """
+
+    gain: ArrayLike = 0.0
+    correlation: ArrayLike = 0.0
+    state: StateNoise | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class LoadEstimate:
+    """Estimate of the load at an instant.
+
+    Attributes
+    ----------
+    parameters : ndarray, shape (10,)
+        Standard parameters in the last link's frame; always physically consistent.
+    interval : tuple of float
+        95 % interval of the mass [kg], from the information alone, without the prior; lower end at least 0.
+    information : Information
+        Information of the samples since the last change.
+    covariance : ndarray, shape (10, 10)
+        Covariance of the ten parameters, from the information alone; infinite variances where there is none.
+    entropic : Entropic
+        The estimate with its bound of suboptimality.
+    since : float
+        Most likely time of the last change [s]; -inf if there was none.
+    """
+
+    parameters: Array
+    interval: tuple[float, float]
+    information: Information
+    covariance: Array
+    entropic: Entropic
+    since: float
+
+    @cached_property
+    def intervals(self) -> Mapping[str, tuple[float, float]]:
+        """95 % intervals of ``m, cx, cy, cz, Lxx ... Lzz``, all ten at once."""
+        covariance = self.covariance
+        if not np.isfinite(covariance).all():
+            return {name: (-np.inf, np.inf) for name in load_intervals(np.eye(10), np.zeros(10), 1.0)}
+        scale = np.sqrt(np.diag(covariance))
+        root = np.linalg.cholesky(np.linalg.inv(covariance / np.outer(scale, scale))).T / scale
+        return load_intervals(root, self.information.estimate, chi_square(10, 0.05))
+
+    @property
+    def mass(self) -> float:
+        """[kg]"""
+        return float(self.parameters[9])
+
+    @property
+    def com(self) -> Array:
+        """Centre of mass in the last link's frame [m]."""
+        return from_standard(self.parameters)[1]
+
+
+class OnlineLoad:
+    """On-line payload identification: the robot's parameters are given, the load's ten parameters are estimated.
+
+    Parameters
+    ----------
+    model, parameters
+        The robot without load, in the order of ``model.parameter_names``. Joint terms may use the measured torque:
+        friction of gears that grows with the torque they carry (`GEAR_FRICTION`) grows with the load, and without the
+        term it would be attributed to the load's mass.
+    weights
+        As in `Online`.
+    plausible
+        Standard parameters of a typical load, in the last link's frame; its size sets the scale.
+    forgetting
+        Directional, as in `Online`.
+    mu
+        Weight of the divergence from ``plausible``.
+    detector
+        Detector of load changes; after an alarm the estimate starts anew, from the most likely time of the change on.
+        ``changes`` are the times of the alarms [s], -inf where samples come without times.
+    errors
+        Errors of the torques beyond white noise.
+
+    Notes
+    -----
+    The covariance is that of least squares, ``s^2 f (R'R)^-1 + sum_j e_j^2 u_j u_j'``: s^2 the variance of the
+    residual, usual or since the change, whichever is larger; f the inflation by its correlation (`ResidualNoise`),
+    learnt over all loads; and ``u_j``, the contribution of the torques of joint j to the load ``p = sum_j u_j``, is the
+    derivative of p with respect to the torque scale of joint j.
+    With a correlation, equations are those of generalised least squares (`Whitening`).
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        parameters: ArrayLike,
+        weights: ArrayLike,
+        plausible: ArrayLike,
+        forgetting: float = 1.0,
+        mu: float = 1.0,
+        detector: ChangeDetector | None = None,
+        errors: TorqueErrors | None = None,
+    ) -> None:
+        errors = TorqueErrors() if errors is None else errors
+        check_inputs(model.regressor)
+        self.model = model
+        self.parameters = numbers("parameters", parameters)
+        if self.parameters.shape != (len(model.parameter_names),) or not np.isfinite(self.parameters).all():
+            raise DatasetError(f"parameters: expected {len(model.parameter_names)} finite numbers")
+        self.weights = checked_weights(model.n, weights)
+        body = numbers("plausible", plausible)
+        if body.shape != (10,):
+            raise DatasetError(f"plausible: expected the 10 standard parameters of a body, got shape {body.shape}")
+        self.plausible = Plausible(body[None], np.zeros(0), np.zeros(0))
+        self.forgetting, self.mu = checked_forgetting(forgetting), checked_mu(mu)
+        self.detector = ChangeDetector(10) if detector is None else detector
+        self.gain_error = checked_shares("gain", model.n, errors.gain)
+        self.correlation = checked_shares("correlation", model.n, errors.correlation, 1.0)
+        self._whitened = Whitening(self.correlation)
+        self._state = None if errors.state is None else StateWeights(model, self.parameters, errors.state)
+        self._longest = float(max(self.detector.windows))
+        self._recent = RecentSamples(round(max(self.detector.windows)))
+        self.information = Information.nothing(10)
+        self._joints = self._nothing_of_joints()
+        self.time, self.since = -np.inf, -np.inf
+        self.changes: list[float] = []
+        self._columns = list(model.link_columns[-1])
+        self._last: Array | None = None
+        self._judged = 0.0
+        self._settled = 0
+        self.noise = ResidualNoise(model.n)
+        # the detector compares levels, whatever the correlation: differences of torques hold little about them
+        self._plain = self.information
+        self._usual = ResidualNoise(model.n) if self.correlation.any() else self.noise
+
+    @property
+    def by_state(self) -> bool:
+        """Whether the deviation of the torques depends on the state (`TorqueErrors.state`)."""
+        return self._state is not None
+
+    def update(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, tau: ArrayLike, t: ArrayLike | None = None) -> bool:
+        """Add one sample or many; True if a change of the load was detected.
+
+        Raises
+        ------
+        DatasetError
+            As for `Online.update`; the estimator is then unchanged.
+        """
+        s = checked_samples(self.model.n, q=q, dq=dq, ddq=ddq, tau=tau)
+        times = checked_times(t, len(s["q"]), self.time)
+        Y = regressor_rows(self.model.regressor, s)
+        with np.errstate(over="ignore", invalid="ignore"):  # `weighted` names the sample that is too large
+            residual = s["tau"] - Y @ self.parameters
+        weights, moving = np.broadcast_to(self.weights, residual.shape), np.ones(residual.shape, dtype=bool)
+        shift = np.zeros(residual.shape)
+        state = None
+        if self._state is not None:
+            state, weights, moving, shift = self._state.at(s, times, self.weights, self.correlation, self._longest)
+        plain = weighted(weights, Y[:, :, self._columns], residual - shift)
+        white = self._whitened(*plain, times, moving)
+        if self._state is not None:
+            self._state.last = state
+        changed = False
+        for k, (row, target, moves, plain_row, plain_target) in enumerate(zip(*white, moving, *plain, strict=True)):
+            now = self.time if times is None else float(times[k])
+            sample = Sample(row, target, moves, plain_row, plain_target, now, self._plain)
+            self._recent.add(sample)
+            alarm = self.detector.update(
+                plain_row, plain_target, self._plain, self._usual, float(moves.mean()), self._explained
+            )
+            if alarm:
+                changed = True
+                self.changes.append(now)
+                self._start_anew(now)
+            elif not self.detector.disturbed:
+                self._take(sample)
+        self.time = now
+        return changed
+
+    def _explained(self) -> float:
+        """By how much a new physical load explains the samples since the most likely change better than the present.
+
+        Over the usual variance of the residual; zero where the new load leaves the larger part of the deviation.
+        """
+        before, own = self._recent.new()
+        both = before.updated(own.R, own.rho)
+        one, old, new = (
+            entropic_estimate(part.R, part.rho, self.plausible, self.mu, self._last, ITERATIONS)
+            for part in (both, before, own)
+        )
+        gain = (one.objective + both.rest) - (old.objective + before.rest) - new.objective
+        usual = self._usual.variance
+        left = new.data + own.rest - own.count * usual
+        return gain / usual if gain > left else 0.0
+
+    def _start_anew(self, now: float) -> None:
+        """Restart with the samples of the new load only."""
+        self.information, self._joints = Information.nothing(10), self._nothing_of_joints()
+        self._plain = self.information
+        self._last, self._judged, self._settled = None, 0.0, 0
+        kept = self._recent.since_change()
+        self.since = kept[0].time if kept else now
+        for sample in kept:
+            self._take(sample)
+
+    def _take(self, sample: Sample) -> None:
+        """Add one sample of the present load."""
+        row, target, counted = sample.row, sample.target, float(sample.moving.sum())
+        self._settled += 1
+        known = self._last if self._settled > SETTLING else None
+        if known is not None:
+            self.noise.update(np.where(sample.moving, target - row @ known, np.nan))
+        if self._usual is not self.noise:
+            if known is not None:
+                self._usual.update(np.where(sample.moving, sample.plain_target - sample.plain_row @ known, np.nan))
+            self._plain = self._plain.forgotten(sample.plain_row, self.forgetting).updated(
+                sample.plain_row, sample.plain_target, counted
+            )
+        if self.gain_error.any():
+            self._joints = self._joints.forgotten(row, self.forgetting).updated(row, np.diag(target))
+        self.information = self.information.forgotten(row, self.forgetting).updated(row, target, counted)
+        if self._usual is self.noise:
+            self._plain = self.information
+        if abs(self.information.count - self._judged) > REFRESH * self._judged:
+            self._last = self._solve(ITERATIONS).x
+            self._judged = self.information.count
+
+    def estimate(self, iterations: int = ITERATIONS) -> LoadEstimate:
+        """The load now, from the last estimate on."""
+        found = self._solve(checked_iterations(iterations))
+        self._last = found.x
+        p = self.information.estimate
+        covariance = self._covariance(p)
+        sd = float(np.sqrt(covariance[9, 9]))
+        interval = (max(float(p[9]) - 1.96 * sd, 0.0), max(float(p[9]) + 1.96 * sd, 0.0))
+        return LoadEstimate(found.x, interval, self.information, covariance, found, self.since)
+
+    def _covariance(self, p: Array) -> Array:
+        own = self.information.error(p) / max(self.information.freedom, 1.0)
+        covariance = self.information.covariance(max(own, self.noise.variance) * self.noise.inflation())
+        if self.gain_error.any() and np.isfinite(covariance).all():
+            u = self._joints.estimate * self.gain_error
+            covariance = covariance + u @ u.T
+        return covariance
+
+    def _nothing_of_joints(self) -> Information:
+        """Right-hand sides with the torques of one joint each: their solutions add up to the estimate."""
+        return Information(np.zeros((10, 10)), np.zeros((10, self.model.n)))
+
+    def _solve(self, iterations: int) -> Entropic:
+        return entropic_estimate(
+            self.information.R, self.information.rho, self.plausible, self.mu, self._last, iterations
+        )
+
+
+#: Pause, in usual steps, after which residuals are independent of those before.
+PAUSE = 5.0
+#: Steps over which the usual step is averaged.
+STEPS = 100
+
+
+@dataclass
+class Whitening:
+    """Equations ``(y_k - a y_k-1) / sqrt(1 - a^2)`` of a residual that is an autoregression of first order.
+
+    Prais and Winsten (1954). The first equation of all, and the first one after a pause, are unchanged.
+
+    Attributes
+    ----------
+    correlation : ndarray, shape (n,)
+        a of each joint, in [0, 1).
+    """
+
+    correlation: Array
+    _before: tuple[Array, Array] | None = field(default=None, init=False, repr=False)
+    _moved: NDArray[np.bool_] | None = field(default=None, init=False, repr=False)
+    _time: float = field(default=-np.inf, init=False, repr=False)
+    _step: float = field(default=0.0, init=False, repr=False)
+    _steps: int = field(default=0, init=False, repr=False)
+
+    def __call__(
+        self, rows: Array, residual: Array, times: Array | None, moving: NDArray[np.bool_] | None = None
+    ) -> tuple[Array, Array]:
+        """Whitened rows (N, n, size) and residuals (N, n).
+
+        Times, shape (N,) [s], reveal pauses; ``moving``, shape (N, n), when a joint sets out: the difference to a
+        torque at rest tells nothing, and its equation is zero.
+        """
+        if not self.correlation.any():
+            return rows, residual
+        known = self._before is not None
+        first = (rows[0], residual[0]) if self._before is None else self._before
+        a, b = (np.concatenate([x[None], y[:-1]]) for x, y in zip(first, (rows, residual), strict=True))
+        self._before = rows[-1], residual[-1]
+        share, size = self.correlation, np.sqrt(1.0 - self.correlation**2)
+        white = (rows - share[:, None] * a) / size[:, None], (residual - share * b) / size
+        alone = self._pauses(times, len(rows))
+        alone[0] |= not known
+        if moving is not None:
+            before = moving[0] if self._moved is None else self._moved
+            out = moving & ~np.concatenate([before[None], moving[:-1]])
+            self._moved = moving[-1].copy()
+            white[0][out], white[1][out] = 0.0, 0.0
+        for own, plain in zip(white, (rows, residual), strict=True):
+            own[alone] = plain[alone]
+        return white
+
+    def _pauses(self, times: Array | None, count: int) -> NDArray[np.bool_]:
+        """Mask of the samples before which there was a pause."""
+        found = np.zeros(count, dtype=bool)
+        if times is None:
+            return found
+        for k, time in enumerate(times):
+            step, self._time = float(time) - self._time, float(time)
+            if not 0.0 < step < np.inf:
+                continue
+            found[k] = self._steps > 0 and step > PAUSE * self._step
+            if not found[k]:
+                self._steps += 1
+                self._step += (step - self._step) / min(self._steps, STEPS)
+        return found

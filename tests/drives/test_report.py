@@ -1,0 +1,65 @@
+"""Report of an identification from commands: tables, words, figures."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from casid.drives import Servo, SimulationOptions, identify_from_commands
+from casid.errors import CasidError
+from casid.report import report_of
+
+
+@pytest.fixture(scope="module")
+def found(arm, data):
+    known = Servo(kp=Servo().kp, armature=0.03, viscous=0.4, coulomb=0.0, bias=0.01)
+    return identify_from_commands(arm, [data], known, SimulationOptions(threads=1, folds=0, terms=()))
+
+
+def cells(found):
+    """Cells of the column of gains, and the note below the table."""
+    summary, table = report_of(found).tables()[:2]
+    text = " ".join(str(cell) for column in summary.columns for cell in column.cells)
+    return [str(cell) for cell in table.columns[1].cells], str(table.caption), text
+
+
+def test_the_table_has_what_was_unknown_and_nothing_else(found):
+    values, _, text = cells(found)
+    table = report_of(found).tables()[1]
+    assert [str(column.header) for column in table.columns] == ["joint", "kp [N.m/rad]"]
+    assert [float(value.split()[0]) for value in values] == pytest.approx([12.0, 9.0], rel=0.1)
+    assert found.headline in text and f"{1e3 * found.error:.3g} mrad" in text
+
+
+def test_values_have_the_digits_of_their_intervals(found):
+    kp = [e for e in found.estimates if e.attribute == "kp"]
+
+    def shown(**changes):
+        return cells(replace(found, estimates=(replace(kp[0], value=12.3456, **changes), *found.estimates[1:])))[0][0]
+
+    assert shown(low=12.3, high=12.39) == "12.346 ±0.046" and shown(low=12.3, high=14.0) == "12.3 ±1.7"
+    assert shown(determined=False) == "(12)" and shown(low=0.0, high=0.123) == "< 0.12"
+
+
+def test_findings_and_remarks_in_words(arm, data, found):
+    reversed_ = replace(data, q_des=data.q_des * [1, -1])
+    wrong = identify_from_commands(arm, [reversed_], found.servo, SimulationOptions(threads=1, folds=0, terms=()))
+    assert "sign of elbow: encoder and command move against each other" in cells(wrong)[2]
+    assert "tried: " in cells(wrong)[2] and wrong.headline.startswith("not to be trusted: sign of elbow")
+    opened = [replace(e, words="not determined") if e.joint >= 0 else e for e in found.estimates]
+    note = cells(replace(found, estimates=tuple(opened)))[1]
+    assert "kp shoulder, kp elbow: not determined" in note and "delay of all joints" in note
+
+
+def test_the_figure_shows_commands_encoders_and_free_runs(data, found):
+    axes = found.plot_free_runs()
+    assert [one.get_ylabel() for one in axes] == ["shoulder", "elbow"]
+    command, encoder, free = (line.get_ydata() for line in axes[1].get_lines())
+    assert np.array_equal(command, data.q_des[:, 1]) and np.array_equal(encoder, data.q[:, 1])
+    assert np.sqrt(np.mean((free - encoder) ** 2)) < 5e-3
+    other = found.plot_free_runs(data.rows(slice(0, 60)))
+    assert [len(one.get_lines()[0].get_ydata()) for one in other] == [60, 60]
+    with pytest.raises(CasidError, match="there is no recording 7"):
+        found.plot_free_runs(7)
+    report = report_of(found)
+    assert report.lead == found.headline and "kp shoulder" in str(report.sections[0].record())

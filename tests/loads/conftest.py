@@ -1,0 +1,40 @@
+"""A robot with known parameters and a noisy recording of it."""
+
+import pytest
+
+import casid
+from casid.regression import compress, wls
+from casid.testing._synthetic import recording, with_friction
+
+FRICTION = ("viscous", "coulomb", "offset")
+
+
+@pytest.fixture(scope="session")
+def robot():
+    return casid.load_robot("kuka_iiwa")
+
+
+@pytest.fixture(scope="session")
+def known(robot):
+    """The model with linear friction, and its parameters."""
+    return with_friction(robot)
+
+
+@pytest.fixture(scope="session")
+def model(known):
+    return known[0]
+
+
+@pytest.fixture(scope="session")
+def truth(known):
+    return known[1]
+
+
+@pytest.fixture(scope="session")
+def noisy(model, truth):
+    return recording(model, truth, samples=800, noise=2.0)
+
+
+@pytest.fixture(scope="session")
+def fit(model, noisy):
+    return wls(compress(model, noisy))

@@ -1,0 +1,264 @@
+"""Loads on the last link, and gains from a known one."""
+
+import re
+from dataclasses import replace
+from importlib import import_module
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import casid
+from casid.cli import app
+from casid.dynamics import Model
+from casid.errors import DatasetError
+from casid.inertia import express_in, to_standard
+from casid.loads._bounded_errors import bounded_load
+from casid.loads._equations import LoadStack, inflation, load_intervals, load_stack, recordings
+from casid.loads._gains import gains
+from casid.loads._payload import Payload, payload
+from casid.measurement import Dataset
+from casid.regression import compress, wls
+from casid.testing._synthetic import recording
+
+FRICTION = ("viscous", "coulomb", "offset")
+LOAD = to_standard(1.7, [0.01, -0.02, 0.15], np.diag([4e-3, 5e-3, 3e-3]))
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return casid.load_robot("panda")
+
+
+@pytest.fixture(scope="module")
+def model(robot):
+    return Model(robot, FRICTION)
+
+
+@pytest.fixture(scope="module")
+def truth(model, robot):
+    return model.parameters(robot.standard_parameters(), np.tile([0.4, 0.3, -0.1], 7))
+
+
+def loaded_parameters(model, truth, offsets=0.0):
+    x = truth.copy()
+    x[np.asarray(model.link_columns[-1])] += LOAD
+    for column, (term, _) in model.term_columns.items():
+        if term.symbol == "fo":
+            x[column] += offsets
+    return x
+
+
+def poses(model, parameters, count, noise, seed):
+    rng = np.random.default_rng(seed)
+    still = recording(model, parameters, samples=count, seed=seed)
+    zero = np.zeros_like(still.q)
+    g = np.array(model.inverse_dynamics.map(count)(still.q.T, zero.T, zero.T, np.tile(parameters[:, None], count))).T
+    return Dataset(still.t, still.q, g + noise * rng.normal(size=g.shape), zero, zero, name="poses")
+
+
+def test_a_pair_of_recordings_gives_the_load(model, truth):
+    without = recording(model, truth, samples=600, noise=0.05)
+    with_load = recording(model, loaded_parameters(model, truth), samples=600, noise=0.05, seed=3)
+    found = payload(model, with_load, without)
+    assert found.mass == pytest.approx(1.7, rel=0.01)
+    np.testing.assert_allclose(found.com, [0.01, -0.02, 0.15], atol=2e-3)
+    for name, value in zip(("Lxx", "Lxy", "Lxz", "Lyy", "Lyz", "Lzz"), LOAD, strict=False):
+        assert found.intervals[name][0] <= value <= found.intervals[name][1]
+    assert found.solution.certified and found.error < 0.2 * found.error_without
+
+
+def test_static_poses_give_mass_and_centre_but_not_inertia(model, truth):
+    data = poses(model, loaded_parameters(model, truth, offsets=1.0), 15, 0.05, 4)
+    found = payload(model, data, parameters=truth)
+    assert found.intervals["m"][0] <= 1.7 <= found.intervals["m"][1]
+    for axis, value in zip("xyz", (0.01, -0.02, 0.15), strict=True):
+        assert found.intervals[f"c{axis}"][0] <= value <= found.intervals[f"c{axis}"][1]
+    assert np.isinf(found.intervals["Lxx"]).all()
+    assert found.mass == pytest.approx(1.7, rel=0.03)
+    assert np.linalg.eigvalsh(found.inertia_com)[0] > 0
+
+
+@pytest.mark.claim("a load held by friction at poses is estimated as bounded errors allow, with intervals that hold it")
+def test_errors_that_friction_bounds_are_no_normal_noise(model, truth, monkeypatch):
+    module = import_module("casid.loads._payload")
+    with_load, rng = loaded_parameters(model, truth, offsets=1.0), np.random.default_rng(0)
+    errors, held = {"bounded": [], "least squares": []}, []
+    for seed in range(6):
+        data = poses(model, with_load, 40, 0.0, seed)
+        data = replace(data, tau=data.tau + 0.3 * rng.uniform(-1.0, 1.0, data.tau.shape))
+        found = payload(model, data, parameters=truth)
+        held += [found.intervals[name][0] <= value <= found.intervals[name][1]
+                 for name, value in zip(("m", "cx", "cy", "cz"), (1.7, 0.01, -0.02, 0.15), strict=True)]  # fmt: skip
+        errors["bounded"].append(np.append(found.com - [0.01, -0.02, 0.15], (found.mass - 1.7) / 10))
+        with monkeypatch.context() as patched:
+            patched.setattr(module, "bounded_load", lambda *given: None)
+            plain = payload(model, data, parameters=truth)
+        errors["least squares"].append(np.append(plain.com - [0.01, -0.02, 0.15], (plain.mass - 1.7) / 10))
+    size = {name: np.sqrt(np.mean(np.square(values))) for name, values in errors.items()}
+    assert size["bounded"] < 0.7 * size["least squares"]
+    assert np.mean(held) >= 0.9
+    normal = poses(model, with_load, 40, 0.3, 9)  # normal errors are left to least squares
+    assert bounded_load(load_stack(model, normal, None, truth, True), 0.95) is None
+
+
+def test_fields_of_controllers_are_in_the_flange_frame(model, truth, robot):
+    with_load = recording(model, loaded_parameters(model, truth), samples=500, noise=0.01, seed=3)
+    found = payload(model, with_load, parameters=truth, drift=False)
+    flange = np.eye(4)
+    flange[:3, :3] = [[0, -1, 0], [1, 0, 0], [0, 0, 1]]
+    flange[2, 3] = 0.107
+    mass, com, inertia = found.in_frame(flange)
+    back = express_in(to_standard(mass, com, inertia), flange[:3, :3], flange[:3, 3])
+    np.testing.assert_allclose(back, found.standard, atol=1e-12)
+    fields = found.controller_fields(flange)
+    assert fields["UR"].startswith(f"set_target_payload({mass:.4f}, [") and "setLoad(" in fields["Franka"]
+
+
+def test_gains_from_a_known_load(model, truth):
+    factor = 1.0 / 1.135
+    pair = [
+        recording(model, x, samples=900, noise=0.05, seed=seed)
+        for x, seed in ((loaded_parameters(model, truth), 3), (truth, 5))
+    ]
+    weak = [replace(data, tau=factor * data.tau) for data in pair]
+    found = gains(model, *weak, mass=1.7)
+    assert found.common == pytest.approx(1.135, rel=0.01)
+    assert found.interval[0] <= 1.135 <= found.interval[1]
+    known = ~np.isnan(found.joints)
+    assert known.any()
+    np.testing.assert_allclose(found.joints[known], 1.135, rtol=0.05)
+    with pytest.raises(DatasetError, match="positive"):
+        gains(model, *weak, mass=0.0)
+
+
+def test_factors_of_joints_are_not_drawn_towards_zero_by_noise(model, truth):
+    factors = np.array([1.0, 1.1, 0.9, 1.2, 1.0, 0.8, 1.05])
+    found, deviations = [], []
+    for seed in range(6):
+        pair = [
+            recording(model, x, samples=600, noise=0.3, seed=20 * seed + k)
+            for k, x in enumerate((loaded_parameters(model, truth), truth))
+        ]
+        made = gains(model, *[replace(data, tau=data.tau / factors) for data in pair], mass=1.7)
+        found.append(made.joints)
+        deviations.append(made.sd)
+    away = (np.array(found) - factors) / np.array(deviations)
+    known = ~np.isnan(away)
+    assert known.sum() >= 30 and (np.abs(away[known]) < 1.96).mean() > 0.85
+    assert np.abs(np.nanmean(np.where(known, away, np.nan), axis=0)).max() < 1.5  # no bias
+
+
+def test_factors_that_have_not_converged_are_not_reported(model, truth, monkeypatch):
+    pair = [recording(model, x, samples=300, noise=0.3, seed=5) for x in (loaded_parameters(model, truth), truth)]
+    pair = [replace(data, tau=data.tau / 1.2) for data in pair]
+    assert np.isfinite(gains(model, *pair, mass=1.7).joints).any()
+    monkeypatch.setattr(import_module("casid.loads._gains"), "STEPS", 1)
+    assert np.isnan(gains(model, *pair, mass=1.7).joints).all()
+
+
+def test_exchanged_recordings_are_named_and_no_load_is_noted(model, truth):
+    with_load = recording(model, loaded_parameters(model, truth), samples=500, noise=0.05, seed=3)
+    without = recording(model, truth, samples=500, noise=0.05, seed=5)
+    with pytest.raises(DatasetError, match="are exchanged"):
+        payload(model, without, with_load)
+    same = recording(model, truth, samples=500, noise=0.05, seed=6)
+    assert any("cannot be distinguished from none" in note for note in payload(model, same, without).notes)
+
+
+def test_what_determines_no_load_is_refused_or_reported(model, truth, robot):
+    data = recording(model, truth, samples=300, noise=0.05)
+    with pytest.raises(DatasetError, match="one of the two"):
+        payload(model, data)
+    with pytest.raises(DatasetError, match="cannot be distinguished"):
+        gains(model, data, recording(model, truth, samples=300, noise=0.05, seed=9), mass=1.0)
+    wide = replace(data, q=3.0 * data.q)
+    with pytest.raises(DatasetError, match=r"negative.*motions differ"):
+        payload(model, wide, data)
+    wide = recording(model, loaded_parameters(model, truth), samples=300, noise=0.05, seed=3)
+    narrow = replace(data, **{name: 0.5 * getattr(data, name) for name in ("q", "dq", "ddq")})
+    torque = model.inverse_dynamics.map(300)(narrow.q.T, narrow.dq.T, narrow.ddq.T, np.tile(truth[:, None], 300))
+    found = payload(model, wide, replace(narrow, tau=np.array(torque).T))
+    assert any("motions differ" in note for note in found.notes)
+    heavy = truth.copy()
+    heavy[np.asarray(model.link_columns[-1])] += to_standard(60.0, [0, 0, 0.2], np.eye(3))
+    found = payload(model, recording(model, heavy, samples=300), parameters=truth)
+    assert any("heavier than the robot can carry" in note for note in found.notes)
+
+
+def test_commands(model, truth, tmp_path):
+    runner = CliRunner()
+    for name, x, seed in (("with", loaded_parameters(model, truth), 3), ("without", truth, 5)):
+        data = recording(model, x, samples=500, noise=0.05, seed=seed)
+        np.savez(tmp_path / f"{name}.npz", t=data.t, q=data.q, dq=data.dq, ddq=data.ddq, tau=data.tau)
+    paths = [str(tmp_path / "with.npz"), "--without", str(tmp_path / "without.npz")]
+    result = runner.invoke(app, ["payload", "panda", *paths, "--out", str(tmp_path / "out")])
+    assert result.exit_code == 0, result.output
+    assert "set_target_payload" in result.output and (tmp_path / "out" / "payload.json").is_file()
+    result = runner.invoke(app, ["gains", "panda", *paths, "--mass", "1.7"])
+    assert result.exit_code == 0 and "torques times" in result.output
+    result = runner.invoke(app, ["payload", "panda", paths[0]])
+    assert result.exit_code == 1 and "--without" in result.output
+
+
+def test_intervals_of_an_ellipsoid_are_exact():
+    x = np.array([*np.zeros(6), 0.2, 0.0, 0.0, 2.0])
+    found = load_intervals(np.diag([1.0, 2, 3, 4, 5, 6, 7, 8, 9, 10]), x, 0.01)
+    assert found["m"] == pytest.approx((2.0 - 0.01, 2.0 + 0.01))
+    assert found["Lxx"] == pytest.approx((-0.1, 0.1)) and found["cx"][0] < 0.1 < found["cx"][1]
+    open_mass = load_intervals(np.diag([1.0] * 9 + [0.0]), x, 0.01)
+    assert np.isinf(open_mass["m"][1])
+
+
+def test_a_stack_compresses_recordings_joint_by_joint(model, truth):
+    data = recording(model, truth, samples=200)
+    assert recordings(None) == () and recordings(data) == (data,)
+    stack = load_stack(model, data, None, truth, False)
+    assert len(stack.factors()) == model.n and stack.drift == []
+    with pytest.raises(DatasetError, match="expected"):
+        LoadStack(model, truth[:-1], False)
+
+
+@pytest.mark.claim("the robot controllers' products of inertia are in the order that each of them takes")
+def test_fields_of_controllers_have_the_order_of_their_manuals():
+    inertia = np.array([[11.0, -1.0, 2.0], [-1.0, 12.0, 3.0], [2.0, 3.0, 13.0]]) * 1e-3
+    load = Payload(to_standard(1.5, [0.01, 0.02, 0.03], inertia), {}, {}, None, 0.0, 0.0)
+    fields = load.controller_fields(np.eye(4))
+    ur = [float(number) for number in re.findall(r"-?[0-9.]+", fields["UR"])]
+    assert ur == [1.5, 0.01, 0.02, 0.03, 0.011, 0.012, 0.013, -0.001, 0.002, 0.003]  # Ixx Iyy Izz Ixy Ixz Iyz
+    franka = [float(number) for number in re.findall(r"-?[0-9.]+", fields["Franka"])]
+    assert franka == [1.5, 0.01, 0.02, 0.03, *inertia.T.ravel().round(6)]
+
+
+@pytest.mark.claim("a load's intervals contain the error of the robot's own parameters and that of the model")
+def test_intervals_grow_with_the_error_of_the_robot_and_of_the_model(model, truth):
+    with_load = recording(model, loaded_parameters(model, truth), samples=600, noise=0.05, seed=3)
+    widths = {}
+    for noise in (0.05, 1.0):
+        fit = wls(compress(model, recording(model, truth, samples=300, noise=noise, seed=5)))
+        known = np.linalg.pinv(model.base.K) @ fit.beta
+        found = payload(model, with_load, parameters=known, information=fit.information)
+        widths[noise] = np.ptp(found.intervals["m"])
+        assert found.intervals["m"][0] <= 1.7 <= found.intervals["m"][1] and not found.notes
+    exact = payload(model, with_load, parameters=truth)
+    assert any("count as exact" in note for note in exact.notes)
+    assert np.ptp(exact.intervals["m"]) < widths[0.05] < widths[1.0]
+    creeping = replace(
+        with_load, tau=with_load.tau + 0.4 * np.sign(with_load.dq) * np.exp(-((with_load.dq / 0.3) ** 2))
+    )
+    mistaken = payload(model, creeping, parameters=truth)
+    assert np.ptp(mistaken.intervals["m"]) > 2 * np.ptp(exact.intervals["m"])
+    with pytest.raises(DatasetError, match="information of"):
+        payload(model, with_load, parameters=truth, information=(np.eye(3), np.ones(3)))
+
+
+def test_variation_between_stretches_widens_what_it_is_about():
+    x = np.array([0.1] * 6 + [0.4, 0.0, 0.0, 2.0])
+    rng = np.random.default_rng(0)
+    left_out = np.tile(x, (10, 1))
+    left_out[:, 9] += 0.1 * rng.normal(size=10)
+    wider = inflation([left_out], x, 1e-4, np.eye(10), np.zeros((10, 10)))
+    student = (2.2622 / 1.9600) ** 2
+    assert wider["m"] == pytest.approx(student * 0.9 * 10 * np.var(left_out[:, 9]) / 1e-4, rel=1e-3)
+    assert wider["Lxx"] == 1.0 < wider["cx"]
+    assert inflation([], x, 1e-4, np.eye(10), 3 * np.eye(10))["Lxx"] == pytest.approx(3.0)

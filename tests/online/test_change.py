@@ -1,0 +1,140 @@
+"""Detection of load changes: silent on noise and outliers, quick on changes, and their most likely time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from casid.evidence import ResidualNoise
+from casid.online._change import BEFORE, ChangeDetector, FadingWindow, RecentSamples, Sample
+from casid.online._samples import Information
+
+
+def alarms_of(
+    targets_of: Callable[[int, np.ndarray], np.ndarray], samples: int, rng, noise: ResidualNoise
+) -> list[int]:
+    """Samples at which the detector raises the alarm; rows of 7 torques and 10 parameters are drawn, targets given."""
+    detector, seen, alarms = ChangeDetector(10), Information.nothing(10), []
+    for k in range(samples):
+        rows = rng.normal(size=(7, 10))
+        targets = targets_of(k, rows)
+        if detector.update(rows, targets, seen, noise):
+            alarms.append(k)
+            seen = Information.nothing(10)
+        else:
+            seen = seen.updated(rows, targets)
+    return alarms
+
+
+def test_the_detector_is_silent_on_noise_and_finds_a_slight_change():
+    rng = np.random.default_rng(2)
+
+    def targets_of(k: int, rows: np.ndarray) -> np.ndarray:
+        return rng.normal(size=7) + (rows @ np.full(10, 0.08) if k >= 3000 else 0.0)
+
+    alarms = alarms_of(targets_of, 4000, rng, ResidualNoise(7))
+    assert len(alarms) == 1
+    assert 3000 <= alarms[0] <= 3300
+
+
+@pytest.mark.slow
+@pytest.mark.claim("torques that are wrong now and then raise no alarm")
+def test_the_detector_is_silent_on_single_torques_that_are_wrong_and_still_quick():
+    """Student's noise of three degrees of freedom, and a spike of 100 deviations; then a change."""
+    rng, noise = np.random.default_rng(2), ResidualNoise(7)
+
+    def targets_of(k: int, rows: np.ndarray) -> np.ndarray:
+        left = rng.standard_t(3, size=7) / np.sqrt(3) + 100.0 * (k == 3000) * np.eye(7)[2]
+        noise.update(left)
+        return left + (rows @ np.full(10, 1.0) if k >= 5500 else 0.0)
+
+    alarms = alarms_of(targets_of, 6000, rng, noise)
+    assert len(alarms) == 1
+    assert 5500 <= alarms[0] <= 5505
+
+
+@pytest.mark.claim("a statistic with longer tails than a chi-square raises no more alarms")
+def test_the_alarm_level_follows_the_tails_of_what_is_usual():
+    """Of a statistic with few degrees of freedom, the level is exceeded at the stated rate."""
+    rng, scale, freedom = np.random.default_rng(4), 20.0, 3.0
+    window = FadingWindow(10, 30.0)
+    for value in scale * rng.chisquare(freedom, 20_000):
+        window.statistic = value
+        window.learn(1e9, ResidualNoise(7))
+    exceeded = scale * rng.chisquare(freedom, 1_000_000) > window.level(1e-4)
+    assert 0.5e-4 < exceeded.mean() < 2e-4
+
+
+def test_the_most_likely_beginning_of_a_new_load_is_where_it_was():
+    rng = np.random.default_rng(5)
+    for change in (25, 45):
+        recent, seen = RecentSamples(60), Information.nothing(10).updated(50 * np.eye(10), np.zeros(10))
+        for k in range(60):
+            row = rng.normal(size=(7, 10))
+            target = rng.normal(size=7) + (row @ np.full(10, 1.0) if k >= change else 0.0)
+            recent.add(Sample(row, target, np.ones(7, bool), row, target, float(k), seen))
+            seen = seen.updated(row, target)
+        kept = recent.since_change()
+        assert abs(kept[0].time - (change + 1)) <= 1
+        assert kept[-1].time == 59.0
+        assert recent.since_change() == []
+
+
+@pytest.mark.claim("a change too slight to be noticed at once is not taken for noise")
+def test_residuals_of_a_change_that_is_not_noticed_yet_do_not_raise_the_alarm_level():
+    """The noise as it would be learnt beside the change: blocks of it have a mean, and its inflation grows."""
+    rng, noise = np.random.default_rng(3), ResidualNoise(7)
+
+    def targets_of(k: int, rows: np.ndarray) -> np.ndarray:
+        targets = rng.normal(size=7) + (rows @ np.full(10, 0.12) if k >= 1000 else 0.0)
+        noise.update(targets if k < 1000 else targets + 1.0)  # what the estimate before the change leaves
+        return targets
+
+    alarms = alarms_of(targets_of, 2000, rng, noise)
+    assert noise.inflation(300.0) > 3.0
+    assert len(alarms) == 1
+    assert 1000 <= alarms[0] <= 1300
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5])
+def test_a_window_s_statistic_and_what_is_usual_of_it(share):
+    """By least squares of all rows, faded; mean and mean square learnt two windows later, at a rate that falls."""
+    rng, window, variance = np.random.default_rng(0), FadingWindow(3, 4.0), 1.7
+    past = rng.normal(size=(20, 3)), rng.normal(size=20)
+    reference = Information.nothing(3).updated(*past)
+    rows, targets, statistics = [], [], []
+    mean = square = seen = weight = 0.0
+    for k in range(30):
+        rows.append(rng.normal(size=(2, 3)))
+        targets.append(rng.normal(size=2))
+        fade = np.repeat((1 - 1 / 4.0) ** (np.arange(k, -1, -1) / 2), 2)
+        A, b = fade[:, None] * np.vstack(rows), fade * np.concatenate(targets)
+        both = np.vstack([past[0], A]), np.concatenate([past[1], b])
+
+        def left(X, y):
+            return np.sum((y - X @ np.linalg.lstsq(X, y, rcond=None)[0]) ** 2)
+
+        statistic = (left(*both) - left(*past) - left(A, b)) / variance
+        assert window.update(rows[-1], targets[-1], reference, variance) == pytest.approx(statistic, abs=1e-9)
+        assert window.before == pytest.approx(statistics[-1] if statistics else 0.0)
+        statistics.append(window.statistic)
+        window.learn(10.0, ResidualNoise(2), share)
+        if k >= 8:
+            seen += share
+            rate = share / min(max(seen, 1.0), 10.0)
+            weight = 1 / (rate * 4.0)
+            mean += rate * (statistics[k - 8] - mean)
+            square += rate * ((statistics[k - 8] - mean) ** 2 - square)
+    chance = 2 * mean**2 / 3
+    spread = (BEFORE * chance + weight * square) / (BEFORE + weight)
+    quantile = stats.chi2.isf(1e-4, 2 * mean**2 / spread) * spread / (2 * mean)
+    assert window.level(1e-4) == pytest.approx(max(quantile, stats.chi2.isf(1e-4, 3) / 2), rel=1e-6)
+    assert FadingWindow(3, 4.0).level(1e-4) == pytest.approx(stats.chi2.isf(1e-4, 3) / 2, rel=1e-6)
+    kept = window._information
+    window.update(rng.normal(size=(2, 3)), rng.normal(size=2), reference, variance)
+    window.skip()
+    np.testing.assert_allclose(window._information.R.T @ window._information.R, 0.75 * kept.R.T @ kept.R)
+    assert window.statistic == statistics[-1]

@@ -1,0 +1,355 @@
+"""On-line identification: equal to batch, physical at every instant, robust against odd data and bad input."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import warnings
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from casid.dynamics import Model
+from casid.errors import DatasetError
+from casid.inertia import pseudo_inertia, to_standard
+from casid.inertia.entropic._estimate import entropic_estimate
+from casid.measurement import Dataset
+from casid.online import Online, OnlineLoad, TorqueErrors, entropic_fit
+from casid.online._samples import Information, StateWeights
+from casid.regression import compress, wls
+from casid.regression._state_noise import StateNoise
+from casid.testing._synthetic import plausible, recorded
+
+BODY = to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3))
+
+
+KINDS = ("robot", "load", "load with correlation")
+
+
+def smallest_eigenvalue(model: Model, values: np.ndarray) -> float:
+    links = values[np.ravel(model.link_columns)].reshape(-1, 10)
+    return float(np.linalg.eigvalsh(pseudo_inertia(links)).min())
+
+
+def estimator(model: Model, kind: str, pi: np.ndarray, forgetting: float = 1.0) -> Online | OnlineLoad:
+    weights = np.full(model.n, 10.0)
+    if kind == "robot":
+        return Online(model, weights, plausible(model), forgetting=forgetting)
+    errors = TorqueErrors(correlation=0.5 * (kind != "load"))
+    return OnlineLoad(model, pi, weights, BODY, forgetting=forgetting, errors=errors)
+
+
+def state(online: Online | OnlineLoad) -> bytes:
+    return pickle.dumps({name: value for name, value in online.__dict__.items() if name != "model"})
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def running(request, model) -> tuple[Online | OnlineLoad, list[np.ndarray]]:
+    """An estimator in the middle of its work, and its next samples: q, dq, ddq, tau, t."""
+    t, q, dq, ddq, tau, pi = recorded(model, 640)
+    online = estimator(model, request.param, pi)
+    online.update(q[:600], dq[:600], ddq[:600], tau[:600], t[:600])
+    online.estimate()
+    return online, [v[600:] for v in (q, dq, ddq, tau, t)]
+
+
+def put(place: Any, value: float):
+    def changed(array: np.ndarray) -> np.ndarray:
+        array = array.copy()
+        array[place] = value
+        return array
+
+    return changed
+
+
+#: Which array, what is done to it, words of the message.
+FAULTS = {
+    "only the last sample is NaN": (0, put((-1, 2), np.nan), "q of joint 3, sample 39"),
+    "infinite acceleration": (2, put((5, 0), -np.inf), "ddq of joint 1, sample 5"),
+    "the last time is NaN": (4, put(-1, np.nan), "t of sample 39 is not a finite number"),
+    "time goes back within the block": (4, put(10, 0.0), "time goes back by"),
+    "time before the last block": (4, lambda t: t - 5.0, "at sample 0"),
+    "time falls": (4, lambda t: t[::-1], "at sample 1"),
+    "too few joints": (0, lambda q: q[:, :3], r"q has shape \(40, 3\)"),
+    "too few samples": (3, lambda tau: tau[:-1], "different numbers of samples"),
+    "too few times": (4, lambda t: t[:-1], "expected 40 times"),
+    "three axes": (1, lambda dq: dq[None], r"dq has shape \(1, 40, 7\)"),
+    "text": (0, lambda q: "abc", "q: expected numbers, got text"),
+    "times as text": (4, lambda t: ["now"] * len(t), "t: expected numbers, got text"),
+    "nothing": (2, lambda ddq: None, "ddq: expected numbers, got other values"),
+    "rows of unequal length": (0, lambda q: [[1.0, 2.0], [3.0]], "q: expected numbers"),
+    "complex numbers": (0, lambda q: q + 1j, "q: holds complex numbers"),
+    "truth values": (0, lambda q: q > 0, "q: expected numbers, got true or false"),
+    "torque beyond measure": (3, put((3, 3), 1e300), "joint 4, sample 3 is too large"),
+    "position beyond measure": (0, put((3, 3), 1e300), "q of joint 4, sample 3 is too large"),
+    "velocity beyond measure": (1, put((3, 3), 1e200), "sample 3 is too large"),
+    "velocity whose square is beyond measure": (1, put((3, 3), 1e50), "equation of joint"),
+}  # fmt: skip
+
+
+def test_streaming_ends_at_the_batch_estimate_and_is_physical_all_along(model):
+    t, q, dq, ddq, tau, _ = recorded(model)
+    fit = wls(compress(model, Dataset(t, q, tau, dq, ddq)))
+    online = Online.from_fit(fit, plausible(model))
+    for k in range(0, len(t), 40):
+        rows = slice(k, k + 40)
+        online.update(q[rows], dq[rows], ddq[rows], tau[rows], t[rows])
+        estimate = online.estimate()
+        assert smallest_eigenvalue(model, estimate.parameters.values) > 0
+        assert estimate.suboptimality < 1e-9 * estimate.entropic.objective
+    assert np.abs(estimate.beta - fit.beta).max() <= 1e-9 * np.abs(fit.beta).max()
+    assert np.allclose(estimate.sd, fit.sd, rtol=1e-6)
+
+
+def test_the_stated_suboptimality_bounds_what_any_other_physical_point_gains(model):
+    t, q, dq, ddq, tau, _ = recorded(model, 300)
+    online = Online(model, np.full(model.n, 10.0), plausible(model))
+    online.update(q, dq, ddq, tau, t)
+    A = online.information.R @ model.base.K[:, online.order]
+    best = entropic_estimate(A, online.information.rho, online.plausible, 1.0)
+    for steps in range(1, best.iterations):
+        early = entropic_estimate(A, online.information.rho, online.plausible, 1.0, iterations=steps)
+        assert early.objective - best.objective <= early.suboptimality + 1e-9 * best.objective
+
+
+def test_a_joint_at_rest_does_not_wind_up_forgetting(model):
+    """Minutes without motion of most joints: what was known of them stays known."""
+    t, q, dq, ddq, tau, pi = recorded(model, 800)
+    online = Online(model, np.full(model.n, 20.0), plausible(model), forgetting=0.99)
+    online.update(q, dq, ddq, tau, t)
+    before = online.information.covariance()
+    still = np.tile(q[-1], (6000, 1))
+    zero = np.zeros_like(still)
+    hold = np.asarray(model.inverse_dynamics(q[-1], zero[0], zero[0], pi)).ravel()
+    rng = np.random.default_rng(3)
+    online.update(still, zero, zero, hold + 0.05 * rng.normal(size=still.shape), t[-1] + 0.01 * np.arange(1, 6001))
+    after = online.information.covariance()
+    assert np.trace(after) <= 1.5 * np.trace(before)
+    assert smallest_eigenvalue(model, online.estimate().parameters.values) > 0
+
+
+@pytest.mark.parametrize("fault", ["nan", "back", "shape"])
+def test_bad_samples_leave_the_state_as_it_was(model, fault):
+    t, q, dq, ddq, tau, _ = recorded(model, 50)
+    online = Online(model, np.ones(model.n), plausible(model))
+    online.update(q[:40], dq[:40], ddq[:40], tau[:40], t[:40])
+    before = online.information
+    q2, t2 = q[40:].copy(), t[40:].copy()
+    if fault == "nan":
+        q2[3, 2] = np.nan
+    if fault == "back":
+        t2[5] = t2[0] - 1.0
+    if fault == "shape":
+        q2 = q2[:, :3]
+    words = {"nan": "q of joint 3, sample 3", "back": "time goes back by", "shape": "expected"}[fault]
+    with pytest.raises(DatasetError, match=words):
+        online.update(q2, dq[40:], ddq[40:], tau[40:], t2)
+    assert online.information is before
+
+
+def test_directional_forgetting_fades_only_what_is_seen():
+    rng = np.random.default_rng(1)
+    information = Information.nothing(5).updated(rng.normal(size=(40, 5)), rng.normal(size=40))
+    rows = np.zeros((1, 5))
+    rows[0, :2] = 1.0, 2.0
+    faded = information.forgotten(rows, 0.5)
+    A, B = information.R.T @ information.R, faded.R.T @ faded.R
+    seen = A @ rows.T
+    expected = A - 0.5 * seen @ seen.T / (rows @ seen).item()
+    assert np.allclose(B, expected, atol=1e-12 * np.abs(A).max())
+    assert np.allclose(faded.estimate, information.estimate)
+
+
+def test_all_samples_of_a_fit_at_once_say_what_they_say_one_by_one(model):
+    t, q, dq, ddq, tau, _ = recorded(model, 300, noise=0.2)
+    fit = wls(compress(model, Dataset(t, q, tau, dq, ddq)))
+    online = Online.from_fit(fit)
+    online.update(q, dq, ddq, tau, t)
+    one_by_one, at_once = online.estimate(), entropic_fit(fit)
+    assert at_once.count == one_by_one.count
+    assert at_once.entropic.objective == pytest.approx(one_by_one.entropic.objective, rel=1e-8)
+    assert at_once.parameters.values == pytest.approx(one_by_one.parameters.values, abs=1e-5)
+    assert at_once.suboptimality < 1e-6
+
+
+@pytest.mark.claim("forgetting does not depend on the unit of the torques")
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
+def test_forgetting_knows_no_unit(scale):
+    rng = np.random.default_rng(0)
+    rows, newest, targets = rng.normal(size=(40, 5)), rng.normal(size=(2, 5)), rng.normal(size=40)
+    faded = Information.nothing(5).updated(scale * rows, scale * targets).forgotten(scale * newest, 0.5)
+    same = Information.nothing(5).updated(rows, targets).forgotten(newest, 0.5)
+    assert faded.R / scale == pytest.approx(same.R, rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("apart", [1e-3, 1e-5, 1e-7])
+def test_rows_that_are_nearly_alike_are_forgotten_in_both_their_directions(apart):
+    rng = np.random.default_rng(1)
+    known = Information.nothing(5).updated(1e3 * rng.normal(size=(40, 5)), rng.normal(size=40))
+    one, other = rng.normal(size=(2, 5))
+    alike = known.forgotten(np.array([one, one + apart * other]), 0.5)
+    plain = known.forgotten(np.array([one, other]), 0.5)
+    squares = [information.R.T @ information.R for information in (alike, plain)]
+    assert squares[0] == pytest.approx(squares[1], abs=1e-6 * np.abs(squares[1]).max())
+
+
+@pytest.mark.parametrize(("samples", "moves"), [(1, 0.0), (1, 1.0), (2, 1.0), (9, 1.0)])
+def test_samples_too_few_to_tell_of_the_noise_make_no_claims(model, samples, moves):
+    _, q, dq, ddq, tau, _ = recorded(model, samples)
+    online = Online(model, np.full(model.n, 20.0), plausible(model))
+    online.update(q, moves * dq, moves * ddq, tau)
+    assert np.isinf(online.estimate().sd).all()
+
+
+@pytest.mark.claim("intervals of beta hold for any forgetting")
+@pytest.mark.parametrize("forgetting", [1.0, 0.99, 0.9])
+def test_standard_deviations_are_those_of_the_errors_for_any_forgetting(model, forgetting):
+    t, q, dq, ddq, tau, pi = recorded(model, 1500, noise=0.1)
+    online = Online(model, np.full(model.n, 10.0), plausible(model), forgetting=forgetting)
+    online.update(q, dq, ddq, tau, t)
+    estimate = online.estimate()
+    ratio = (estimate.beta - model.base.K @ pi) / estimate.sd
+    assert 0.5 < np.sqrt(np.mean(ratio**2)) < 1.3
+    inside = (estimate.intervals[:, 0] <= model.base.K @ pi) & (model.base.K @ pi <= estimate.intervals[:, 1])
+    assert inside.mean() > 0.85
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_bad_block_is_reported_and_changes_nothing(running, fault):
+    online, block = running
+    place, change, words = FAULTS[fault]
+    given = [change(v) if k == place else v for k, v in enumerate(block)]
+    before = state(online)
+    with pytest.raises(DatasetError, match=words):
+        online.update(*given)
+    assert state(online) == before
+
+
+def test_no_sample_at_all_is_reported(running):
+    online, block = running
+    before = state(online)
+    with pytest.raises(DatasetError, match="q: expected at least one sample"):
+        online.update(*(v[:0] for v in block))
+    with pytest.raises(DatasetError, match="shape"):
+        online.update(*[np.zeros(0)] * 5)
+    assert state(online) == before
+
+
+def test_times_that_stay_or_leap_are_time_that_goes_on(running):
+    """A clock of low resolution repeats itself; after a pause of years the estimator is still of use."""
+    online, (q, dq, ddq, tau, t) = running
+    for times in (np.full_like(t, t[0]), np.where(np.arange(len(t)) > 10, t + 1e9, t)):
+        own = copy.deepcopy(online, {id(online.model): online.model})
+        own.update(q, dq, ddq, tau, times)
+        assert own.time == times[-1]
+        assert np.isfinite(own.information.R).all()
+        assert own.estimate().entropic.suboptimality < 1e-6
+        assert not getattr(own, "changes", [])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_estimate_before_any_data_and_after_one_sample_is_a_body_without_claims(model, kind):
+    t, q, dq, ddq, tau, pi = recorded(model, 1)
+    online = estimator(model, kind, pi)
+    for _ in range(2):
+        estimate = online.estimate()
+        if kind == "robot":
+            assert np.isinf(estimate.sd).all()
+            values = estimate.parameters.values[np.ravel(model.link_columns)].reshape(-1, 10)
+        else:
+            assert np.isinf(estimate.interval[1])
+            values = estimate.parameters[None]
+        assert np.linalg.eigvalsh(pseudo_inertia(values)).min() > 0
+        online.update(q[0], dq[0], ddq[0], tau[0], t[0])
+
+
+@pytest.mark.parametrize("steps", [-1, 2.5, None, "many"])
+def test_steps_that_are_no_number_of_steps_are_refused(running, steps):
+    with pytest.raises(DatasetError, match="iterations"):
+        running[0].estimate(steps)
+
+
+SETTINGS: dict[str, list[Any]] = {
+    "weights": [np.zeros(7), -np.ones(7), np.ones(3), np.full(7, np.nan), 1.0, None, "a"],
+    "forgetting": [0.0, -1.0, 1.5, np.nan, None, "x"],
+    "mu": [0.0, -1.0, np.nan, np.inf, None, "x"],
+    "gain": [-1.0, np.nan, [1.0, 2.0], None, "x"],
+    "correlation": [-0.1, 1.0, np.nan, [0.1, 0.2], None, "x"],
+    "parameters": [np.zeros(5), np.nan, None, "x"],
+    "plausible": [-BODY, 0 * BODY, BODY[:9], np.full(10, np.nan), None, "x"],
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in SETTINGS.items() for value in values])
+def test_settings_that_make_no_sense_are_refused(model, name, value):
+    pi = model.parameters(model.robot.standard_parameters(), np.tile([0.5, 0.4, 0.1], model.n))
+    own: dict[str, Any] = {"parameters": pi, "weights": np.ones(7), "plausible": BODY}
+    own |= {"errors": TorqueErrors(**{name: value})} if name in ("gain", "correlation") else {name: value}
+    with pytest.raises(DatasetError, match=name):
+        OnlineLoad(model, **own)
+    if name in ("weights", "forgetting", "mu"):
+        with pytest.raises(DatasetError, match=name):
+            Online(model, **{"weights": np.ones(7), "plausible": plausible(model), name: value})
+
+
+@pytest.mark.claim("estimates with much information reach the optimum; one that is cut short goes on and warns")
+def test_an_estimate_that_was_cut_short_goes_on_and_warns(model):
+    t, q, dq, ddq, tau, _ = recorded(model, 160)
+    online = Online(model, np.full(model.n, 1e4))
+    online.update(q, dq, ddq, tau, t)
+    whole = copy.copy(online).estimate()
+    assert np.isfinite(whole.suboptimality)
+    weights = []
+    for _ in range(4):
+        if online._last is None or online._last.suboptimality == np.inf:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                found = online.estimate(iterations=25)
+            weights.append(online._last.weight)
+            assert bool(caught) == (found.suboptimality == np.inf)
+            assert smallest_eigenvalue(model, np.asarray(found.parameters.values)) > 0
+    assert len(weights) >= 2
+    assert weights[1] < weights[0]
+
+
+@pytest.mark.parametrize("chunks", [(0, 60), (0, 1, 25, 26, 60)])
+def test_weights_follow_rest_and_the_torque_s_rate_of_change(model, chunks):
+    """Sample by sample: a rest's friction is one unknown, whatever the packets; errors of timing grow with the rate."""
+    rng, n = np.random.default_rng(5), model.n
+    parameters = rng.uniform(0.5, 1.5, len(model.parameter_names))
+    names = list(model.parameter_names)
+    noise = StateNoise(np.ones(n), np.linspace(0.0, 0.3, n), np.linspace(0.0, 0.05, n))
+    q, ddq, tau = rng.normal(size=(3, 60, n))
+    dq = np.where(rng.random((60, n)) < 0.7, 0.05, 0.5) * rng.choice([-1.0, 1.0], (60, n))
+    dq[10:50, 3] = 0.01
+    times, weights, correlation, longest = 0.02 * np.arange(60), rng.uniform(0.5, 2.0, n), np.full(n, 0.6), 5.0
+    rested, expected = np.zeros(n), []
+    for k in range(60):
+        row = []
+        for j in range(n):
+            fv, fc, fo = (parameters[names.index(f"{kind}{j + 1}")] for kind in ("fv", "fc", "fo"))
+            rate = (tau[k, j] - tau[k - 1, j]) / 0.02 if k else 0.0
+            added, shift = (noise.timing[j] * rate) ** 2, 0.0
+            still = abs(dq[k, j]) < noise.speed[j]
+            rested[j] = rested[j] + 1 if still else 0
+            if still:
+                band = fv * noise.speed[j] + fc
+                added += band**2 * max(max(rested[j], longest) * (1 - 0.6) / (1 + 0.6), 1.0)
+                shift = fo - (fv * dq[k, j] + fc * np.sign(dq[k, j]) + fo)
+            row.append((weights[j] / np.sqrt(1 + weights[j] ** 2 * added), not still, shift))
+        expected.append(row)
+    made = StateWeights(model, parameters, noise)
+    parts = []
+    for i, j in pairwise(chunks):
+        samples = {"q": q[i:j], "dq": dq[i:j], "ddq": ddq[i:j], "tau": tau[i:j]}
+        made.last, *rest = made.at(samples, times[i:j], weights, correlation, longest)
+        parts.append(rest)
+    for place in range(3):
+        found = np.concatenate([part[place] for part in parts])
+        np.testing.assert_allclose(found, [[cell[place] for cell in row] for row in expected], atol=1e-9)
+    made.last = None
+    steady = made.at({"q": q, "dq": dq, "ddq": ddq, "tau": tau}, None, weights, correlation, longest)
+    assert np.isnan(steady[0][2]) and (steady[1] >= np.concatenate([part[0] for part in parts]) - 1e-12).all()

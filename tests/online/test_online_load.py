@@ -1,0 +1,249 @@
+"""On-line estimation of a load: detection, mass, and intervals with correlated noise and torque scales."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.signal import lfilter
+
+from casid.codegen import evaluate_batch
+from casid.dynamics import Model
+from casid.errors import DatasetError
+from casid.inertia import to_standard
+from casid.online._online_load import OnlineLoad, TorqueErrors, Whitening
+from casid.regression._state_noise import StateNoise
+from casid.testing._synthetic import recorded
+
+BODY = to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3))
+
+
+def test_a_load_is_noticed_and_weighed(model):
+    load = to_standard(2.0, [0.03, -0.02, 0.08], np.diag([0.006, 0.005, 0.004]))
+    t, q, dq, ddq, free, pi = recorded(model, 2400, noise=0.2)
+    *_, loaded, _ = recorded(model, 2400, load, noise=0.2)
+    tau = np.where((np.arange(2400) < 1200)[:, None], free, loaded)
+    online = OnlineLoad(model, pi, np.full(model.n, 5.0), to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3)))
+    assert not online.update(q[:1200], dq[:1200], ddq[:1200], tau[:1200], t[:1200])
+    assert online.estimate().mass < 0.1
+    assert online.update(q[1200:], dq[1200:], ddq[1200:], tau[1200:], t[1200:])
+    assert 12.0 <= online.changes[0] <= 12.3
+    assert len(online.changes) == 1
+    estimate = online.estimate()
+    assert estimate.mass == pytest.approx(2.0, rel=0.02)
+    assert estimate.interval[0] <= 2.0 <= estimate.interval[1]
+    assert np.abs(estimate.com - [0.03, -0.02, 0.08]).max() < 0.01
+
+
+def test_a_load_with_a_correlated_residual_is_that_of_generalised_least_squares(model):
+    a, count = 0.8, 400
+    load = to_standard(2.0, [0.03, -0.02, 0.08], np.diag([0.006, 0.005, 0.004]))
+    t, q, dq, ddq, tau, pi = recorded(model, count, load, noise=0.0)
+    pi[list(model.link_columns[-1])] -= load
+    white = np.random.default_rng(6).normal(size=tau.shape)
+    tau = tau + 0.2 * np.asarray(lfilter([np.sqrt(1 - a**2)], [1, -a], white, axis=0))
+    body = to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3))
+    online = OnlineLoad(model, pi, np.full(model.n, 5.0), body, errors=TorqueErrors(correlation=a))
+    for part in (slice(0, 1), slice(1, 150), slice(150, count)):
+        online.update(q[part], dq[part], ddq[part], tau[part], t[part])
+    Y = np.asarray(evaluate_batch(model.regressor, q, dq, ddq))
+    inverse = np.linalg.inv(a ** np.abs(np.subtract.outer(np.arange(count), np.arange(count))))
+    own = Y[:, :, list(model.link_columns[-1])]
+    left = tau - Y @ pi
+    normal = sum(own[:, j].T @ inverse @ own[:, j] for j in range(model.n))
+    right = sum(own[:, j].T @ inverse @ left[:, j] for j in range(model.n))
+    expected = np.linalg.solve(normal, right)
+    assert not online.changes
+    assert online.information.estimate == pytest.approx(expected, abs=1e-7)
+    assert online.noise.inflation() < 3.0
+    with pytest.raises(DatasetError, match="correlation"):
+        OnlineLoad(model, pi, np.full(model.n, 5.0), body, errors=TorqueErrors(correlation=1.0))
+
+
+def test_two_changes_in_quick_succession_are_both_noticed(model):
+    """The comparison knows how well either side is known: no dead time after an alarm."""
+    first, second = (to_standard(m, [0.02, 0.0, 0.06], np.diag([m * 2e-3] * 3)) for m in (2.0, 0.7))
+    t, q, dq, ddq, tau, pi = recorded(model, 2000, noise=0.2)
+    for start, load in ((1000, first), (1080, second)):
+        tau[start:] = recorded(model, 2000, load, noise=0.2)[4][start:]
+    online = OnlineLoad(model, pi, np.full(model.n, 5.0), to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3)))
+    online.update(q, dq, ddq, tau, t)
+    assert len(online.changes) == 2
+    assert 10.8 <= online.changes[1] <= 11.5
+    low, high = online.estimate().intervals["m"]
+    assert low <= 0.7 <= high
+
+
+def test_intervals_know_of_correlated_noise_and_of_torque_scales(model):
+    load = to_standard(2.0, [0.03, -0.02, 0.08], np.diag([0.006, 0.005, 0.004]))
+    t, q, dq, ddq, tau, pi = recorded(model, 1500, load, noise=0.0)
+    pi[list(model.link_columns[-1])] -= load
+    rng = np.random.default_rng(5)
+    white = 0.2 * rng.normal(size=tau.shape)
+    slow = np.asarray(lfilter([np.sqrt(1 - 0.95**2)], [1, -0.95], white, axis=0))
+    body = to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3))
+
+    def width(noise: np.ndarray, gain_error: float = 0.0) -> float:
+        online = OnlineLoad(model, pi, np.full(model.n, 5.0), body, errors=TorqueErrors(gain=gain_error))
+        online.update(q, dq, ddq, tau + noise, t)
+        low, high = online.estimate().interval
+        return high - low
+
+    assert width(slow) > 2.5 * width(white)
+    assert width(white, 0.05) > 0.05 * 2.0
+
+
+def test_inputs_that_samples_do_not_hold_are_refused(model):
+    free = Model(model.robot, gravity="input")
+    with pytest.raises(DatasetError, match="input 'gravity'"):
+        OnlineLoad(free, free.robot.standard_parameters(), np.ones(free.n), to_standard(1.0, [0, 0, 0.05], np.eye(3)))
+
+
+@pytest.mark.parametrize("mass", [200.0, -1.0])
+def test_a_load_of_absurd_or_negative_mass_is_solved_with_its_proof(model, mass):
+    t, q, dq, ddq, tau, pi = recorded(model, 600, to_standard(1.0, [0.03, -0.02, 0.08], 3e-3 * np.eye(3)) * mass)
+    pi = pi.copy()
+    pi[list(model.link_columns[-1])] -= to_standard(1.0, [0.03, -0.02, 0.08], 3e-3 * np.eye(3)) * mass
+    online = OnlineLoad(model, pi, np.full(model.n, 5.0), BODY)
+    online.update(q, dq, ddq, tau, t)
+    estimate = online.estimate()
+    assert estimate.entropic.suboptimality <= 1e-6 * estimate.entropic.objective
+    if mass > 0:
+        assert estimate.interval[0] <= estimate.mass <= estimate.interval[1]
+
+
+@pytest.mark.parametrize("forgetting", [1.0, 0.99, 0.9])
+def test_what_a_joints_scale_does_to_the_load_is_what_is_stated(model, forgetting):
+    load = to_standard(2.0, [0.03, -0.02, 0.08], np.diag([6e-3, 5e-3, 4e-3]))
+    t, q, dq, ddq, _, own = recorded(model, 150, load)
+    q[90:], dq[90:], ddq[90:] = q[90], 0.0, 0.0
+    free = own.copy()
+    free[list(model.link_columns[-1])] -= load
+    without, carrying = (evaluate_batch(model.inverse_dynamics, q, dq, ddq, p)[..., 0] for p in (free, own))
+
+    def estimator(scales: np.ndarray) -> OnlineLoad:
+        online = OnlineLoad(
+            model, free, np.full(model.n, 5.0), BODY, forgetting=forgetting, errors=TorqueErrors(gain=0.05)
+        )
+        online.update(q, dq, ddq, without + (carrying - without) * scales, t)
+        return online
+
+    online = estimator(np.ones(model.n))
+    expected = np.zeros((10, 10))
+    for joint in range(model.n):
+        moved = estimator(1 + 0.05 * np.eye(model.n)[joint]).information.estimate - online.information.estimate
+        expected += np.outer(moved, moved)
+    least = online.information.covariance(max(online.information.variance, online.noise.variance))
+    stated = online.estimate().covariance - least * online.noise.inflation()
+    assert stated == pytest.approx(expected, rel=1e-6, abs=1e-9 * np.abs(expected).max())
+
+
+def test_after_a_gap_residuals_do_not_speak_of_those_before_it(model):
+    """The correlation is that of samples a period apart: the first one after a gap counts as the first one of all."""
+    t, q, dq, ddq, tau, pi = recorded(model, 200)
+    apart = np.where(np.arange(200) >= 100, t + 10.0, t)
+    whole, first, second = (
+        OnlineLoad(model, pi, np.full(model.n, 10.0), BODY, errors=TorqueErrors(correlation=0.5)) for _ in range(3)
+    )
+    whole.update(q, dq, ddq, tau, apart)
+    first.update(q[:100], dq[:100], ddq[:100], tau[:100], t[:100])
+    second.update(q[100:], dq[100:], ddq[100:], tau[100:], t[100:])
+    squares = [e.information.R.T @ e.information.R for e in (whole, first, second)]
+    assert squares[0] == pytest.approx(squares[1] + squares[2], rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.claim("friction of joints at rest is no load")
+def test_a_robot_whose_friction_holds_it_at_rest_raises_no_alarm_and_keeps_its_estimate(model):
+    """At rest torques anywhere within the band of dry friction, 0.4 N.m either way, at noise of 0.02."""
+    load = to_standard(2.0, [0.03, -0.02, 0.08], np.diag([6e-3, 5e-3, 4e-3]))
+    t, q, dq, ddq, tau, pi = recorded(model, 1500, load, noise=0.02)
+    own = pi.copy()
+    own[list(model.link_columns[-1])] -= load
+    still, zero = np.tile(q[-1], (400, 1)), np.zeros((400, model.n))
+    middle = np.asarray(model.inverse_dynamics(q[-1], zero[0], zero[0], pi)).ravel()
+    held = np.random.default_rng(1).uniform(-0.4, 0.4, (4, model.n)).repeat(100, axis=0)
+    size = np.full(model.n, 0.02)
+    found = {}
+    for name, state in (("known", StateNoise(size, np.full(model.n, 1e-3), 0.0 * size)), ("unknown", None)):
+        online = OnlineLoad(model, own, np.full(model.n, 50.0), BODY, errors=TorqueErrors(state=state))
+        online.update(q, dq, ddq, tau, t)
+        before = online.estimate()
+        online.update(still, zero, zero, middle + held, t[-1] + 0.01 * np.arange(1, 401))
+        found[name] = len(online.changes), abs(online.estimate().mass - before.mass)
+    assert found["known"][0] == 0 and found["known"][1] < 1e-3
+    assert found["unknown"][0] > 0 or found["unknown"][1] > 1e-2
+
+
+@pytest.mark.claim("torques that no physical load explains raise no alarm")
+def test_a_deviation_that_no_load_explains_raises_no_alarm(model):
+    """A hand carries the arm for 0.2 s, which only a load of negative mass would explain; then a load."""
+    load = to_standard(2.0, [0.03, -0.02, 0.08], np.diag([6e-3, 5e-3, 4e-3]))
+    t, q, dq, ddq, free, pi = recorded(model, 2400, noise=0.2)
+    *_, loaded, _ = recorded(model, 2400, load, noise=0.2)
+    tau = np.where((np.arange(2400) < 1800)[:, None], free, loaded)
+    tau[1200:1220] -= 2.0 * (loaded - free)[1200:1220]
+    online = OnlineLoad(model, pi, np.full(model.n, 5.0), BODY)
+    online.update(q, dq, ddq, tau, t)
+    assert len(online.changes) == 1 and 18.0 <= online.changes[0] <= 18.3
+    assert online.estimate().mass == pytest.approx(2.0, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("correlation", "forgetting"),
+    [(0.5, 0.99), *(pytest.param(*case, marks=pytest.mark.slow) for case in ((0.0, 1.0), (0.0, 0.99), (0.5, 1.0)))],
+)
+def test_a_loaded_robot_at_rest_for_minutes_keeps_what_it_knows(model, correlation, forgetting):
+    load = to_standard(2.0, [0.03, -0.02, 0.08], np.diag([0.006, 0.005, 0.004]))
+    t, q, dq, ddq, tau, pi = recorded(model, 800, load, noise=0.1)
+    own = pi.copy()
+    own[list(model.link_columns[-1])] -= load
+    errors = TorqueErrors(correlation=correlation)
+    online = OnlineLoad(model, own, np.full(model.n, 10.0), BODY, forgetting, errors=errors)
+    online.update(q, dq, ddq, tau, t)
+    before = online.estimate()
+    still = np.tile(q[-1], (6000, 1))
+    zero = np.zeros_like(still)
+    hold = np.asarray(model.inverse_dynamics(q[-1], zero[0], zero[0], pi)).ravel()
+    rng = np.random.default_rng(4)
+    online.update(still, zero, zero, hold + 0.1 * rng.normal(size=still.shape), t[-1] + 0.01 * np.arange(1, 6001))
+    after = online.estimate()
+    assert not online.changes
+    assert after.mass == pytest.approx(2.0, rel=0.02)
+    assert after.interval[0] <= 2.0 <= after.interval[1]
+    assert after.interval[1] - after.interval[0] <= 3 * (before.interval[1] - before.interval[0])
+
+
+@pytest.mark.parametrize("chunks", [(0, 40), (0, 1, 7, 23, 40), (0, 13, 14, 40)])
+def test_equations_are_whitened_sample_by_sample_whatever_their_packets(chunks):
+    """Prais and Winsten: the first one and those after a pause of five usual steps stand; those of a start are zero."""
+    rng, a = np.random.default_rng(4), np.array([0.9, 0.0])
+    rows, residual = rng.normal(size=(40, 2, 3)), rng.normal(size=(40, 2))
+    moving = rng.random((40, 2)) > 0.3
+    steps = np.full(40, 0.01)
+    steps[[10, 20, 30]] = 0.049, 0.2, 0.0  # no pause; a pause; a repeated stamp
+    times = np.cumsum(steps)
+    expected = [], []
+    mean, count = 0.0, 0
+    for k in range(40):
+        step = times[k] - times[k - 1] if k else np.inf
+        pause = bool(count) and step > 5 * mean
+        if 0 < step < np.inf and not pause:
+            count += 1
+            mean += (step - mean) / min(count, 100)
+        for values, made in zip((rows, residual), expected, strict=True):
+            one = values[k].copy()
+            for j in range(2):
+                if k and not pause:
+                    one[j] = (values[k, j] - a[j] * values[k - 1, j]) / np.sqrt(1 - a[j] ** 2)
+                    if moving[k, j] and not moving[k - 1, j]:
+                        one[j] = 0.0
+            made.append(one)
+    whitening = Whitening(a)
+    parts = [whitening(rows[i:j], residual[i:j], times[i:j], moving[i:j]) for i, j in pairwise(chunks)]
+    for k, made in enumerate(expected):
+        np.testing.assert_allclose(np.concatenate([part[k] for part in parts]), made, atol=1e-12)
+    plain = Whitening(np.zeros(2))
+    assert plain(rows, residual, times)[0] is rows
+    timeless = Whitening(a)(rows, residual, None)[1]
+    np.testing.assert_allclose(timeless[1:, 0], (residual[1:, 0] - 0.9 * residual[:-1, 0]) / np.sqrt(0.19))
