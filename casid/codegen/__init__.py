@@ -1,7 +1,6 @@
 """C code of CasADi functions: programs, operation counts, sources, compilation and its cache, evaluation."""
 
 # evaluation
-from casid.codegen._evaluate import Call as Call
 from casid.codegen._evaluate import accumulate as accumulate
 from casid.codegen._evaluate import bound_batch as bound_batch
 from casid.codegen._evaluate import compiled_call as compiled_call
@@ -30,3 +29,6 @@ from casid.codegen._source import scalar_source as scalar_source
 # what a function costs
 from casid.codegen._graph import Operations as Operations
 from casid.codegen._simplify import operation_count as operation_count
+
+# between rooms
+from casid.codegen._evaluate import Call as Call
