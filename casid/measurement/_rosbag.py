@@ -33,6 +33,9 @@ def read_joint_states(path: Path, topic: str | None) -> tuple[dict[str, Array], 
     DatasetError
         If ``rosbags`` is missing, the file cannot be read, or the topic is unknown or ambiguous.
     """
+    if path.is_dir() and not (path / "metadata.yaml").is_file():
+        hint = f"; name a file in it, {path / 'recording.npz'}" if (path / "recording.npz").is_file() else ""
+        raise DatasetError(f"cannot read recording '{path}': a folder without metadata.yaml is no rosbag2{hint}")
     try:
         from rosbags.highlevel import AnyReader
         from rosbags.typesys import Stores, get_typestore
@@ -43,9 +46,6 @@ def read_joint_states(path: Path, topic: str | None) -> tuple[dict[str, Array], 
     try:
         if not path.exists():
             raise DatasetError(f"cannot read recording '{path}': no such file or directory")
-        if path.is_dir() and not (path / "metadata.yaml").is_file():
-            hint = f"; name a file in it, {path / 'recording.npz'}" if (path / "recording.npz").is_file() else ""
-            raise DatasetError(f"cannot read recording '{path}': a folder without metadata.yaml is no rosbag2{hint}")
         files = [file for file in (path.iterdir() if path.is_dir() else [path]) if file.is_file()]
         _check_size(sum(file.stat().st_size for file in files), path)
         with AnyReader([path], default_typestore=get_typestore(Stores.LATEST)) as reader:
