@@ -51,6 +51,7 @@ def test_the_first_cell_installs_casid_where_it_is_missing(path: Path, monkeypat
 
 
 def test_notebooks_of_a_repository_on_github_open_in_colab_and_binder() -> None:
+    pytest.importorskip("mkdocs", reason="needs the extra site")
     module = runpy.run_path(str(FOLDER.parent / "site" / "notebooks.py"))
     path = NOTEBOOKS[0]
     text = module["page"](path, "https://github.com/them/theirs.git")
