@@ -59,6 +59,7 @@ def test_a_recording_without_torques_is_identified_by_simulation(folder):
     assert "physxJointAxis:angular:armature" in (folder / "found.usda").read_text()
 
 
+@pytest.mark.slow
 def test_profiles_are_printed_and_written(folder):
     words = ("identify", "arm.urdf", "log.csv", "--profile", "kp", "--out", "profiled")
     done = casid(folder, *words)

@@ -61,6 +61,7 @@ def test_of_noise_alone_next_to_nothing_is_made(rich):
     assert 8.0 < own.inflation < 40.0  # 19 of an autoregression of 0.9
 
 
+@pytest.mark.slow
 def test_a_ripple_that_is_there_is_found_by_terms_of_its_kind(rich):
     """Harmonics of the same kind stand in for each other where a joint turns by less than a turn."""
     own = shrunk(rich, [recording(rich, 1, 1.0), recording(rich, 2, 1.0)])
@@ -81,6 +82,7 @@ def test_the_result_is_what_an_estimator_of_loads_asks_for(rich):
     assert online.estimate().interval[0] < 0.15
 
 
+@pytest.mark.slow
 def test_torques_that_are_masked_here_and_there_leave_the_correlation_as_it_is(rich):
     whole = recording(rich, 1, 0.0)
     mask = np.random.default_rng(2).uniform(size=whole.tau.shape) > 0.4

@@ -303,6 +303,7 @@ def test_the_consistent_variant_of_an_estimate_is_nearest_in_its_own_metric(loop
     np.testing.assert_allclose(feasible.beta, fit.beta, rtol=1e-4)  # the truth is consistent: nothing to move
 
 
+@pytest.mark.slow
 def test_identify_takes_any_estimator(loop):
     robot = casid.load_robot("spatial_2r")
     model = Model(robot, ("viscous", "offset"))

@@ -133,6 +133,7 @@ def test_an_unphysical_robot_is_shown_before_and_after_repair(tmp_path: Path) ->
     assert sets[0]["bodies"][2]["complaint"] and not any(body["complaint"] for body in sets[1]["bodies"] if body)
 
 
+@pytest.mark.slow
 def test_results_of_a_users_robot_are_opened_with_its_file_and_locked_joints(tmp_path: Path) -> None:
     from casid.description import write_robot
     from casid.excitation import Designer, MotionLimits, Observation

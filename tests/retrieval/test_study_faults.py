@@ -133,6 +133,7 @@ def test_an_empty_file_is_a_new_study(tmp_path: Path) -> None:
     assert file.read_bytes() == b"my notes, without an end of line"
 
 
+@pytest.mark.slow
 @pytest.mark.claim("a study file on a full or read-only disk is one clear error")
 @unix
 def test_a_disk_that_is_full_or_read_only(tmp_path: Path) -> None:

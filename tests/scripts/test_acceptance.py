@@ -119,6 +119,7 @@ def _table(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, env=environment, check=False, cwd=ROOT)
 
 
+@pytest.mark.slow
 @pytest.mark.claim("a table without its data fails")
 def test_without_data_the_table_of_real_robots_fails(tmp_path):
     done = _table(tmp_path, "real", "--only", "Panda, joints")

@@ -34,6 +34,7 @@ def test_quick_values_carry_what_was_left_out():
         Measure("name", "bar", "-", lambda: ("whole", True), skipped, "all").measure(quick=True)
 
 
+@pytest.mark.slow
 def test_a_quick_table_without_a_measured_row_fails():
     """In a process of its own, as a user starts it; its only row is left out."""
     program = [sys.executable, str(ROOT / "scripts" / "acceptance.py"), "learning", "--quick", "--only"]

@@ -83,6 +83,7 @@ def test_other_bodies_do_not_keep_the_provenance(tmp_path: Path) -> None:
     assert "[identified]" not in path.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_command_makes_its_entry_again(tmp_path: Path) -> None:
     given = casid.load_robot("puma560_armstrong").standard_parameters()
     assert np.allclose(regenerated("puma560_armstrong", tmp_path), given, rtol=1e-6, atol=1e-9)

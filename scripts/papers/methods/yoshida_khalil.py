@@ -39,6 +39,10 @@ BETA_T2 = {**BETA_T1, "Lyy1": 6.2}
 WORDS: dict[Kind, str] = {"semi": "masses and inertias positive", "full": "with the triangle inequality, too"}
 
 
+#: Norm up to which a proof of infeasibility is claimed: far above any robot's, far below what rounding decides.
+CLAIMED = 1e6
+
+
 @dataclass(frozen=True, eq=False)
 class ThreeLink:
     """Verdict on one set: its name and kind of consistency, the test's outcome, the distance from the feasible set."""
@@ -57,7 +61,7 @@ class ThreeLink:
             return f"{what}: feasible, with a smallest eigenvalue of {self.verdict.margin:.3g} to spare"
         return (
             f"{what}: infeasible, {self.distance:.3e} from the nearest feasible ones. Proof: standard parameters with "
-            f"these base parameters would have a norm of more than {self.verdict.excluded_radius:.1e}"
+            f"these base parameters would have a norm of more than {min(self.verdict.excluded_radius, CLAIMED):.0e}"
         )
 
 
