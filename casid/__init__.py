@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from casid.measurement import Dataset as Dataset
     from casid.measurement import Processing as Processing
     from casid.measurement import read_dataset as read_dataset
-    from casid.retrieval._problem_files import load_problem as load_problem
-    from casid.retrieval._problem_files import problem_names as problem_names
-    from casid.retrieval._problem import Problem as Problem
-    from casid.retrieval._solution import Solution as Solution
-    from casid.retrieval.methods._solve import solve as solve
-    from casid.retrieval.study._study import multistart as multistart
+    from casid.retrieval import load_problem as load_problem
+    from casid.retrieval import problem_names as problem_names
+    from casid.retrieval import Problem as Problem
+    from casid.retrieval import Solution as Solution
+    from casid.retrieval.methods import solve as solve
+    from casid.retrieval.study import multistart as multistart
 
 #: Public name -> the package that defines it.
 _NAMES = {

@@ -22,11 +22,10 @@ from matplotlib import pyplot
 from PIL import Image
 from scipy.spatial import Delaunay
 
-from casid.description import load_robot
-from casid.description._shapes import found
+from casid.description import found, load_robot
 from casid.dynamics import Model
 from casid.inertia import from_standard, read_parameters
-from casid.report._links import links_figure
+from casid.report import links_figure
 from casid.report._shapes import shapes
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"

@@ -30,7 +30,7 @@ import numpy as np
 from rich.progress import track
 
 import casid
-from casid.description._load import load_description
+from casid.description import load_description
 from casid.errors import CasidError
 from casid.identification.repair import check_file
 from casid.version import __version__

@@ -23,8 +23,7 @@ from pathlib import Path
 from benchmarks.measure import data_folder
 from libraries import ENTRIES, Found
 
-from casid.description import LinkBounds, Robot, identified_names, identified_record, load_robot
-from casid.description._write import description_of
+from casid.description import LinkBounds, Robot, description_of, identified_names, identified_record, load_robot
 from casid.description.formats._toml_writer import assignments, written
 from casid.version import __version__
 

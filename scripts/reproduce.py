@@ -38,7 +38,7 @@ from papers.overview import NAME, overview
 from papers.page import Done, counts, page, same, section_of, sections, slug
 
 from casid.errors import CasidError
-from casid.files._write import prepare_directory, write_files
+from casid.files import prepare_directory, write_files
 
 #: Resolution of the pages' pictures: they are many.
 DPI = 80

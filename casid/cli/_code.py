@@ -12,7 +12,7 @@ from casid._annexes import writer
 from casid.cli import _options as o
 from casid.cli._shared import RobotArgument, console, refuse
 from casid.errors import DatasetError
-from casid.files._words import comma_list, comma_numbers
+from casid.files import comma_list, comma_numbers
 
 if TYPE_CHECKING:
     from casid.description import Robot
@@ -92,9 +92,8 @@ def export(
     overwrite: Annotated[bool, typer.Option(help="Replace files of an earlier export.")] = False,
 ) -> None:
     """Write a robot's dynamics, or an estimator of them, as C code; as a ROS 2 package, or as an FMU."""
-    from casid.export import export_robot
-    from casid.export._robot import all_functions, default_functions
-    from casid.report._robot import operations_table
+    from casid.export import all_functions, default_functions, export_robot
+    from casid.report import operations_table
 
     _refuse_unused(context, target.online is not None, target.ros2, target.fmu)
     loaded = options.robot(robot)
@@ -155,8 +154,7 @@ def cache(
     clear: Annotated[bool, typer.Option("--clear", help="Remove all files of the cache.")] = False,
 ) -> None:
     """Show the folder of compiled code, or empty it."""
-    from casid.codegen import cache_directory
-    from casid.codegen._cache import cache_entries, clear_cache
+    from casid.codegen import cache_directory, cache_entries, clear_cache
 
     if clear:
         typer.echo(f"{clear_cache()} files removed from {cache_directory()}")

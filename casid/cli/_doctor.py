@@ -49,7 +49,7 @@ def doctor() -> None:
     from rich.text import Text
 
     from casid.cli._shared import console
-    from casid.report._tables import TEXT, WORD, PlainTable
+    from casid.report import TEXT, WORD, PlainTable
 
     lines = list(examine())
     states = {"ok": "green", "missing": "red", "absent": "yellow"}
@@ -106,8 +106,7 @@ def _compiler() -> Iterator[Line]:
     import casadi as ca
     import numpy as np
 
-    from casid.codegen import cache_directory, evaluate_batch
-    from casid.codegen._compiler import find_compiler
+    from casid.codegen import cache_directory, evaluate_batch, find_compiler
     from casid.errors import CasidError
 
     command = find_compiler()

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from casid._annexes import recordings
 from casid.cli import _options as o
 from casid.cli._shared import INTERRUPTED, RobotArgument, announce_written, keeping, out_folder, present, refuse, shown
-from casid.files._words import comma_list, comma_numbers, number_list
+from casid.files import comma_list, comma_numbers, number_list
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def excite(
 ) -> None:
     """Design a motion (or static poses) that makes identification accurate. Ctrl-C keeps the best so far."""
     from casid.excitation import DesignSettings
-    from casid.files._write import write_files
+    from casid.files import write_files
     from casid.motion import read_trajectory
     from casid.report import report_of
 

@@ -15,7 +15,7 @@ from casid._annexes import recordings
 from casid.cli import _options as o
 from casid.cli._shared import Group, RobotArgument, announce_written, console, present
 from casid.errors import DatasetError, ExportError
-from casid.files._words import comma_list, comma_numbers
+from casid.files import comma_list, comma_numbers
 
 if TYPE_CHECKING:
     from casid.measurement import Answers, Question
@@ -88,7 +88,7 @@ def _filled(template: str, **slots: str) -> str:
 
 
 def _write(path: Path, content: str, overwrite: bool) -> None:
-    from casid.files._write import prepare_directory, write_files
+    from casid.files import prepare_directory, write_files
 
     if path.exists() and not overwrite:
         raise ExportError(f"'{path}' exists; choose another name, or --overwrite it")
@@ -152,7 +152,7 @@ def import_(
     Encoding, separator, decimal mark, header lines, units, the columns of each joint: what the robot's limits and
     dynamics do not decide is asked for. Exit code 2: a question is open, and nothing is written.
     """
-    from casid.files._write import write_files
+    from casid.files import write_files
     from casid.measurement import check_against, propose, read_dataset
     from casid.report import report_of
 

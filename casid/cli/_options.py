@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from casid.description import Robot
     from casid.dynamics import Model
     from casid.measurement import Dataset, Processing
-from casid.files._words import assignments, comma_list, comma_numbers
+from casid.files import assignments, comma_list, comma_numbers
 
 #: Panels of options in the help of a command, after the plain ones.
 MODEL, READING, ROBOT_FILE, ADVANCED, OUTPUT = (
@@ -234,7 +234,7 @@ class Settings:
         model
             For the estimate of a delay.
         """
-        from casid.identification.diagnosis._delay import without_delay
+        from casid.identification.diagnosis import without_delay
         from casid.measurement import prepare
 
         processing, delay = self.processing(default), self.delay()
@@ -325,7 +325,7 @@ def vector(value: Any) -> list[float]:
     if isinstance(value, str):
         axis = value.strip().lower()
         if len(axis) == 2 and axis[0] in "+-" and axis[1] in "xyz":
-            from casid.description._robot import STANDARD_G
+            from casid.description import STANDARD_G
 
             return [(STANDARD_G if axis[0] == "+" else -STANDARD_G) * (letter == axis[1]) for letter in "xyz"]
     text = value if isinstance(value, str) else ",".join(map(str, value)) if isinstance(value, Sequence) else str(value)
@@ -335,7 +335,7 @@ def vector(value: Any) -> list[float]:
 def _options_of(path: Path) -> dict[str, Any]:
     if path.suffix.lower() != ".toml":
         return {}
-    from casid.files._texts import read_toml
+    from casid.files import read_toml
 
     table = read_toml(path, "recording", DatasetError).get(TABLE, {})
     if not isinstance(table, Mapping):

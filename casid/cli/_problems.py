@@ -14,7 +14,7 @@ from casid.cli._shared import ProblemArgument, keeping, out_folder, present, ref
 if TYPE_CHECKING:
     from casid.retrieval import Problem, Solution
     from casid.retrieval.plausible import Believable
-    from casid.retrieval.study._study import Study
+    from casid.retrieval.study import Study
 
 
 MethodOption = Annotated[
@@ -38,7 +38,7 @@ class Solving(o.OptionGroup):
         """The best solution, and the result it is of: itself, or all starts; no exception where none is usable."""
         from casid.retrieval import multistart
         from casid.retrieval import solve as run
-        from casid.retrieval.methods._solve import method_of
+        from casid.retrieval.methods import method_of
 
         chosen = method_of(self.method)
         if self.starts is None:
@@ -73,8 +73,8 @@ def solve(
     """Solve a problem, certify the solution, and write it to a folder; exit code 1 if no feasible point is found."""
     from casid import retrieval
     from casid.report import report_of
-    from casid.retrieval.methods._solve import method_of
-    from casid.retrieval.plausible._choice import check_share
+    from casid.retrieval.methods import method_of
+    from casid.retrieval.plausible import check_share
 
     folder = out_folder(out)
     method_of(solving.method)
@@ -106,8 +106,8 @@ def intervals(
     """Find the interval of each parameter that the data and the constraints leave."""
     from casid import retrieval
     from casid.report import report_of
-    from casid.retrieval.insight._explain import weigh_each_link, what_if
-    from casid.retrieval.methods._solve import method_of
+    from casid.retrieval.insight import weigh_each_link, what_if
+    from casid.retrieval.methods import method_of
 
     folder = out_folder(out)
     chosen, loaded = method_of(method), retrieval.load_problem(problem)
@@ -129,7 +129,7 @@ def study(
 ) -> None:
     """Solve a problem from many starts; results stream to a file, and a killed study continues where it stopped."""
     from casid import retrieval
-    from casid.retrieval.methods._solve import method_of
+    from casid.retrieval.methods import method_of
 
     chosen, loaded = method_of(method), retrieval.load_problem(problem)
     keeping(f"the starts solved so far are kept in {file}; the same command goes on from there")
@@ -146,7 +146,7 @@ def study(
 def explain(problem: ProblemArgument, method: MethodOption = "direct") -> None:
     """Solve a problem and show which bounds and constraints determine its solution."""
     from casid import retrieval
-    from casid.retrieval.methods._solve import method_of
+    from casid.retrieval.methods import method_of
 
     chosen = method_of(method)
     typer.echo(str(retrieval.explain(retrieval.solve(retrieval.load_problem(problem), method=chosen))))
@@ -157,9 +157,8 @@ def _choice(solution: Solution, share: float | None) -> Believable | None:
     from dataclasses import replace
 
     from casid.errors import CasidError
-    from casid.inertia._cones import Full
-    from casid.retrieval.plausible import believable
-    from casid.retrieval.plausible._tolerance import coefficient_tolerance
+    from casid.inertia import Full
+    from casid.retrieval.plausible import believable, coefficient_tolerance
 
     problem = solution.problem
     if (share is None and problem.coefficients is None) or any(entry.cone != Full() for entry in problem.cones):

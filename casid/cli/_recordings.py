@@ -25,7 +25,7 @@ from casid.cli._shared import (
     steps,
 )
 from casid.errors import DatasetError, InertiaWarning
-from casid.files._words import comma_list
+from casid.files import comma_list
 
 if TYPE_CHECKING:
     from casid.identification import Checks
@@ -143,8 +143,7 @@ def identify(
     from casid.identification import Choice, Constraints, ModelOptions
     from casid.identification import identify as run
     from casid.report import report_of
-    from casid.retrieval import Prior
-    from casid.retrieval._problem_files import load_constraints
+    from casid.retrieval import Prior, load_constraints
 
     if not choices.believable:
         refuse(context, ("share",), "does not go with --no-believable")
@@ -203,9 +202,8 @@ def validate(
     The recording goes through the processing of the identification, unless options change it.
     """
     from casid.dynamics import Model
-    from casid.identification import load_model, predict
+    from casid.identification import load_model, load_processing, predict, read_record
     from casid.identification import refit_friction as refit
-    from casid.identification._identification import load_processing, read_record
     from casid.report import report_of
 
     folder = out_folder(out)
@@ -294,8 +292,7 @@ def reverse_engineer(
 
     Every number counts by the error that it shows; of all links that explain them as well the most plausible are taken.
     """
-    from casid.files._texts import json_bytes
-    from casid.files._write import write_files
+    from casid.files import json_bytes, write_files
     from casid.identification import reverse_engineered
     from casid.report import report_of
 
@@ -336,7 +333,7 @@ def reverse_engineer(
 
 def _controller_samples(path: Path) -> dict[str, Any]:
     """Arrays of a controller's samples: q, g and, if known, M."""
-    from casid.files._read import npz_arrays, read_bytes
+    from casid.files import npz_arrays, read_bytes
 
     arrays = npz_arrays(read_bytes(path, "samples", DatasetError), str(path), "samples", DatasetError)
     for name in ("q", "g"):

@@ -17,7 +17,7 @@ from casid.cli._shared import (
     out_file,
     refuse,
 )
-from casid.files._words import comma_list
+from casid.files import comma_list
 
 
 def robots(
@@ -33,7 +33,7 @@ def robots(
     """List the robots that ship with casid: descriptions, and identified ones with their source and verdict."""
     from casid.description import convert as run
     from casid.description import identified_names, identified_record, load_robot, robot_names
-    from casid.report._robot import described_tables, identified_table, identified_tables, robots_table
+    from casid.report import described_tables, identified_table, identified_tables, robots_table
 
     if name is None:
         refuse(context, ("urdf", "mjcf", "sdf", "toml"), "needs the name of a robot")
@@ -57,7 +57,7 @@ def robots(
 def base(robot: RobotArgument, options: o.RobotOptions) -> None:
     """Print the base parameters of a robot: rank and groupings."""
     from casid.dynamics import Model
-    from casid.report._robot import base_table
+    from casid.report import base_table
 
     model = Model(options.robot(robot))
     console().print(base_table(model.robot.name, model.base))
@@ -67,8 +67,8 @@ def base(robot: RobotArgument, options: o.RobotOptions) -> None:
 def ops(robot: RobotArgument, options: o.RobotOptions, terms: TermsOption = "") -> None:
     """Count the operations of a robot's functions, beside the published counts."""
     from casid.dynamics import Model
-    from casid.export._robot import count_robot
-    from casid.report._robot import operations_table
+    from casid.export import count_robot
+    from casid.report import operations_table
 
     model = Model(options.robot(robot), comma_list(terms))
     console().print(operations_table(f"Operations: {model.robot.name}", count_robot(model)))
@@ -112,7 +112,7 @@ def view(
     import tempfile
     import webbrowser
 
-    from casid.files._write import prepare_directory, write_files
+    from casid.files import prepare_directory, write_files
     from casid.report.viewer import view as page_of
 
     content = page_of(file, robot, packages or ())

@@ -29,7 +29,7 @@ from casid.errors import CasidError, CasidWarning
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from casid.description._write import Written
+    from casid.description import Written
     from casid.report import Report
 
 
@@ -186,7 +186,7 @@ def out_folder(out: Path | None) -> Path | None:
 
     Folders that the command has made and left empty, because it failed, are removed when it ends.
     """
-    from casid.files._write import prepare_directory
+    from casid.files import prepare_directory
 
     if out is None:
         return None

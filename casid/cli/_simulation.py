@@ -11,14 +11,14 @@ import typer
 from casid.cli import _options as o
 from casid.cli._shared import RobotArgument, out_folder, present, refuse
 from casid.errors import DatasetError
-from casid.files._words import assignments, comma_numbers
+from casid.files import assignments, comma_numbers
 
 if TYPE_CHECKING:
     from casid.control import Controller
     from casid.description import Robot
     from casid.motion import Follow, Sine
     from casid.simulation import Plant
-    from casid.simulation.integrators._integrator import Integrator
+    from casid.simulation.integrators import Integrator
 
 
 @dataclass(frozen=True)
@@ -115,8 +115,7 @@ class Control(o.OptionGroup):
 
     def law(self, robot: Robot, plant: Plant, reference: Follow | Sine) -> Controller:
         """The controller of a plant."""
-        from casid.control import Saturated
-        from casid.control._catalogue import ControllerSettings, controller_of
+        from casid.control import ControllerSettings, Saturated, controller_of
         from casid.inertia import read_parameters
 
         links, inertial = plant.links
@@ -145,7 +144,7 @@ class Integration(o.OptionGroup):
 
     def chosen(self, exact: bool) -> Integrator | None:
         """The integrator; None: as the plant's friction needs."""
-        from casid.simulation.integrators._catalogue import integrator_of
+        from casid.simulation.integrators import integrator_of
 
         if not (self.integrator or exact or self.step is not None):
             return None
@@ -202,7 +201,7 @@ def simulate(
 
 def _refuse_unused(context: typer.Context, motion: Reference, simulated: Simulated, control: Control) -> None:
     """BadParameter for options that the others leave without effect."""
-    from casid.control._catalogue import OF_A_FRAME
+    from casid.control import OF_A_FRAME
 
     controller = control.controller
     if motion.trajectory is not None:

@@ -32,3 +32,8 @@ from casid.codegen._simplify import operation_count as operation_count
 
 # between rooms
 from casid.codegen._evaluate import Call as Call
+from casid.codegen._cache import digest as digest
+from casid.codegen._compiler import PREFIX as PREFIX
+from casid.codegen._compiler import c_name as c_name
+from casid.codegen._languages import LANGUAGES as LANGUAGES
+from casid.codegen._source import WIDTH as WIDTH

@@ -19,8 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from casid.errors import ExportError
-from casid.files._words import reason
-from casid.files._write import flush
+from casid.files import flush, reason
 
 _SUFFIXES = (".so", ".o", ".c")
 #: Ending of the file that holds the checksum of another.

@@ -27,7 +27,7 @@ import casadi as ca
 from casid.codegen._cache import cache_directory, cached_file, digest, find_cached
 from casid.codegen._source import CFunction
 from casid.errors import CasidWarning, ExportError
-from casid.files._words import reason
+from casid.files import reason
 
 _CANDIDATES = ("gcc", "clang", "cc")
 _FLAGS = ("-std=gnu11", "-O3", "-ffp-contract=fast", "-fPIC", "-shared")

@@ -9,13 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from casid.arrays import Array
 from casid.codegen._compiler import Program, c_name
 from casid.codegen._source import CFunction, batch_source, scalar_source
 from casid.errors import DatasetError
 
-Array = NDArray[np.float64]
 #: A function of arrays that fills arrays of its own and returns them; the next call overwrites them.
 Call = Callable[..., tuple[Array, ...]]
 

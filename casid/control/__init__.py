@@ -24,4 +24,10 @@ from casid.control._contact import Impedance as Impedance
 from casid.control._controller import Saturated as Saturated
 from casid.control._controller import Switched as Switched
 
+# between rooms
+from casid.control._catalogue import ControllerSettings as ControllerSettings
+from casid.control._catalogue import OF_A_FRAME as OF_A_FRAME
+from casid.control._catalogue import controller_of as controller_of
+from casid.control._controller import gains as gains
+
 # Controllers by name

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from casid.arrays import Array
 from casid.control._contact import Impedance
-from casid.control._controller import Array, Controller
+from casid.control._controller import Controller
 from casid.control._free_motion import (
     PD,
     ComputedTorque,

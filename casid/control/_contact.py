@@ -9,7 +9,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.control._controller import Array, Signal
+from casid.arrays import Array
+from casid.control._controller import Signal
 from casid.control._free_motion import Frame, TaskSpace
 from casid.errors import DatasetError
 from casid.motion import Motion

@@ -8,14 +8,13 @@ from functools import cached_property
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from casid.arrays import Array
 from casid.errors import DatasetError
 from casid.expressions import shaped
-from casid.files._read import numeric_array
+from casid.files import numeric_array
 from casid.motion import Motion
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from casid.arrays import Array
 from casid.codegen import evaluate_batch
-from casid.control._controller import Array, Controller, Signal, gains
+from casid.control._controller import Controller, Signal, gains
 from casid.description import Robot
 from casid.dynamics import Model, operational_space
 from casid.errors import RobotError

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from casid.arrays import Array
 from casid.description._parts import Capsule, Frame, Inertial, Joint, Limits, Link, LinkBounds, Mimic
-from casid.description._placement import Array
 from casid.description._raw import (
     MOVING_TYPES,
     Lock,

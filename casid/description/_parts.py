@@ -8,16 +8,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from casid.arrays import Array
 from casid.errors import RobotError
 from casid.inertia import to_standard
 
 if TYPE_CHECKING:
     pass
-
-
-Array = NDArray[np.float64]
 
 
 def readonly(value: ArrayLike, shape: tuple[int, ...], what: str) -> Array:

@@ -10,12 +10,11 @@ import math
 from collections.abc import Collection, Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from casid.arrays import Array
 from casid.errors import RobotError
 from casid.files import listed, near
-
-Array = NDArray[np.float64]
 
 #: Angles this close to a multiple of pi/2 [rad] count as that multiple. URDF files print pi/2 as 1.57079632679, which
 #: is 5e-12 off; files with fewer digits (1.5708) need a larger tolerance, given on purpose.

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from casid.arrays import Array
 from casid.description._parts import JointType, Link
-from casid.description._placement import Array, rotation_about, transform
+from casid.description._placement import rotation_about, transform
 from casid.errors import RobotError
 from casid.files import listed, near
 

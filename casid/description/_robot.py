@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.description._parts import Array, Capsule, Frame, Inertial, Joint, Limits, Link, Mimic, readonly
+from casid.arrays import Array
+from casid.description._parts import Capsule, Frame, Inertial, Joint, Limits, Link, Mimic, readonly
 from casid.description._raw import MOVING_TYPES
 from casid.description.joint_parameters import LOAD_BODY, joint_parameter, symbol_and_joint
 from casid.display import Displayed

@@ -12,11 +12,10 @@ from xml.etree import ElementTree
 import numpy as np
 from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.description._placement import xyz_rpy
 from casid.errors import RobotError
 from casid.files import number_list, shown
-
-Array = NDArray[np.float64]
 
 #: No robot is larger [m].
 _LARGEST = 1e6

@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.description._placement import Array
+from casid.arrays import Array
 
 #: Indices of the triangles' corners, shape (k, 3).
 Faces: TypeAlias = NDArray[np.intp]

@@ -8,15 +8,14 @@ from typing import NamedTuple
 from xml.etree import ElementTree
 
 import numpy as np
-from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.description._robot import Robot
 from casid.description._shapes import hull_points
 from casid.description._solids import filled
 from casid.errors import RobotError
 from casid.files import parse_xml
 
-Array = NDArray[np.float64]
 #: A hull longer than so many times the robot's reach is drawn in another unit.
 LONGEST = 2.0
 

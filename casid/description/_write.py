@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from casid.arrays import Array
 from casid.description._document import Description
 from casid.description._load import format_of_name, load_description
 from casid.description._parts import Inertial, Link
-from casid.description._placement import ANGLE_TOLERANCE, Array
+from casid.description._placement import ANGLE_TOLERANCE
 from casid.description._raw import (
     MOVING_TYPES,
     JointLimits,

@@ -9,16 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from casid.drives._identify import CommandIdentification
 from casid.drives._mjcf import write_mjcf
 from casid.drives._servo import STIFF
 from casid.errors import ExportError
-from casid.files._texts import json_bytes
-from casid.files._write import write_files
+from casid.files import json_bytes, write_files
 
-Array = NDArray[np.float64]
 Notes = tuple[str, ...]
 
 #: Physics step that delays are counted in where a format counts them so [s]; the default of Isaac Lab and of mjlab.

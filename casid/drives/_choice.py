@@ -8,15 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.drives._contacts import held_stiffness
 from casid.drives._runs import FreeRuns, Parameter, Point
 from casid.drives._search import Normal, Search
 from casid.drives._servo import KINDS, QUANTITIES, Unknown
 from casid.evidence import compared
 
-Array = NDArray[np.float64]
 Starts = Callable[[FreeRuns, Array], Sequence[Mapping[str, Array]]]
 
 #: A term that lowers the cost, or the mean square error held out, by less than this share is not taken.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from casid.cli._shared import announce_written, present, steps
+from casid.cli import announce_written, present, steps
 from casid.errors import DatasetError
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def identify_commands(
     from casid.drives._actuators import format_of
     from casid.drives._mjcf import identified_robot
     from casid.drives._servo import servo_from
-    from casid.files._texts import read_toml
+    from casid.files import read_toml
     from casid.report import report_of
 
     for path in actuators:
@@ -111,8 +111,7 @@ def excite_commands(
     from casid.drives import Servo, design_commands, identify_from_commands, read_commands
     from casid.drives._servo import servo_from
     from casid.excitation import MotionLimits
-    from casid.files._texts import read_toml
-    from casid.files._write import write_files
+    from casid.files import read_toml, write_files
     from casid.motion import trajectory_text
 
     limits = MotionLimits.of_robot(robot, share)

@@ -7,16 +7,14 @@ from copy import copy
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import chi2
 
+from casid.arrays import Array
 from casid.codegen import evaluate_batch
 from casid.drives._rollout import DRIVE
 from casid.drives._runs import FreeRuns, Point
 from casid.drives._search import CONVERGED, MISFIT, Normal, Search
 from casid.drives._servo import KINDS, QUANTITIES
-
-Array = NDArray[np.float64]
 
 #: Stiffnesses of the contacts whose derivatives lead on where the errors are those of hard contacts; iterations.
 _SOFT, _DESCENT = (160.0, 640.0), 5

@@ -12,19 +12,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.drives._recording import CommandRecording
 from casid.drives._runs import FreeRuns
 from casid.drives._search import Search
 from casid.drives._servo import KINDS, QUANTITIES
 from casid.errors import ProblemError
 from casid.excitation import MotionLimits
-from casid.excitation.limits._motion_limits import Rows, limit_rows
-from casid.excitation.optimisation._starts import largest_swing
+from casid.excitation.limits import Rows, limit_rows
+from casid.excitation.optimisation import largest_swing
 from casid.motion import Fourier, Trajectory
-
-Array = NDArray[np.float64]
 
 #: A command offset counts relative to this [rad or m].
 _OFFSET = 0.01

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from casid.arrays import Array
 from casid.description import Robot
 from casid.display import Displayed
 from casid.drives._choice import TERMS, folds_of, friction_sizes, held_out, usual_terms, with_terms
@@ -23,12 +24,11 @@ from casid.drives._start import ConvexStart, convex_start
 from casid.drives._statistics import Estimate, estimates, gain_ratios
 from casid.drives._verdict import CommandFinding, check_recordings, further, judge, with_remedy
 from casid.errors import DatasetError
-from casid.files._words import listed, near, shown
+from casid.files import listed, near, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Array = NDArray[np.float64]
 Progress = Callable[[str, int, int], None]
 
 #: Weak priors: standard deviation as a multiple of the value's size, so that what the data leave open stays in place.

@@ -7,14 +7,12 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from casid.description import Robot, write_robot
-from casid.description._placement import number, numbers
+from casid.description import Robot, number, numbers, write_robot
 from casid.drives._identify import CommandIdentification
 from casid.drives._rollout import tilted_gravity
 from casid.drives._servo import QUANTITIES, STIFF
 from casid.errors import ExportError
-from casid.files._read import read_bytes
-from casid.files._write import write_files
+from casid.files import read_bytes, write_files
 from casid.inertia import Parameters
 
 #: Of the written file [s]: small and of fourth order, so that the motion is that of the equation, as here.

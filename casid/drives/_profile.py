@@ -8,16 +8,14 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import t as student
 
+from casid.arrays import Array
 from casid.drives._rollout import ALL
 from casid.drives._runs import FreeRuns, Point
 from casid.drives._search import Normal, Search
 from casid.drives._servo import KINDS, Unknown
 from casid.drives._statistics import covariance
-
-Array = NDArray[np.float64]
 
 #: A profile's path: factor between its steps, most of them, refinements of an end; iterations at each value and their
 #: first damping, small for the long valleys of parameters that are traded.

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from casid.arrays import Array
 from casid.description import Robot
 from casid.errors import DatasetError
-from casid.files._read import numeric_array
-from casid.files._texts import read_toml
-from casid.files._words import listed, near, shown
+from casid.files import listed, near, numeric_array, read_toml, shown
 from casid.measurement import (
     Columns,
     TextLayout,
@@ -26,8 +25,6 @@ from casid.measurement import (
     time_gaps,
     time_of,
 )
-
-Array = NDArray[np.float64]
 
 #: Keys of ``[servo]`` that name columns of the file.
 _COLUMNS = ("enabled", "gain", "torque")

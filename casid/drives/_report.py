@@ -16,9 +16,23 @@ from casid.drives._servo import UNITS
 from casid.drives._statistics import Estimate
 from casid.drives._verdict import CommandFinding
 from casid.errors import DatasetError
-from casid.report import Report, ReportSection, report_of
-from casid.report._style import BLUE, INK, MUTED, ORANGE, new_figure, set_title, tidy
-from casid.report._tables import NAME, PlainTable, numbers, summary_table, texts
+from casid.report import (
+    BLUE,
+    INK,
+    MUTED,
+    NAME,
+    ORANGE,
+    PlainTable,
+    Report,
+    ReportSection,
+    new_figure,
+    numbers,
+    report_of,
+    set_title,
+    summary_table,
+    texts,
+    tidy,
+)
 from casid.report.viewer import Page
 
 

@@ -46,16 +46,14 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.codegen._compiler import Program, c_name
-from casid.codegen._source import CFunction, scalar_source
+from casid.arrays import Array
+from casid.codegen import CFunction, Program, c_name, scalar_source
 from casid.description import Robot
 from casid.drives._law import joint_law
 from casid.drives._loop import LOOP
 from casid.drives._servo import KINDS, STIFF
 from casid.dynamics import Model
 from casid.errors import RobotError
-
-Array = NDArray[np.float64]
 
 #: A parameter of this joint number acts at all joints.
 ALL = -1

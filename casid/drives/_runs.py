@@ -12,15 +12,15 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.description import Robot
 from casid.drives._recording import CommandRecording, held_commands
 from casid.drives._rollout import ALL, DRIVE, LINK, RIGID, Branch, Column, Drive, branches
 from casid.drives._servo import KINDS, QUANTITIES, SHARED, Servo, Unknown
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.files._words import listed, near, shown
+from casid.files import listed, near, shown
 
-Array = NDArray[np.float64]
 T = TypeVar("T")
 
 #: Deviations of position and speed of what no encoder shows at the start of a piece [rad, rad/s].

@@ -6,13 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 
+from casid.arrays import Array
 from casid.drives._rollout import Branch
 from casid.drives._runs import FreeRuns, Point
-
-Array = NDArray[np.float64]
 
 #: Expected decrease of the cost, which is that of independent errors of variance 1, below which the search has ended.
 CONVERGED = 0.05

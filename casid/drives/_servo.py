@@ -9,10 +9,9 @@ from typing import Any, Literal
 import numpy as np
 
 from casid.description.joint_parameters import COULOMB, LOAD, OFFSET, ROTOR, STRIBECK, VISCOUS, JointParameter
-from casid.dynamics.terms._laws import SPEED
+from casid.dynamics.terms import SPEED
 from casid.errors import DatasetError
-from casid.files._texts import finite_number
-from casid.files._words import listed, near, shown
+from casid.files import finite_number, listed, near, shown
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 from scipy.signal import butter, sosfiltfilt
 
+from casid.arrays import Array
 from casid.codegen import evaluate_batch
 from casid.description.joint_parameters import COULOMB, OFFSET, ROTOR, VISCOUS
 from casid.drives._recording import CommandRecording, held_commands
@@ -27,7 +28,6 @@ from casid.drives._rollout import ALL
 from casid.drives._runs import FreeRuns
 from casid.drives._servo import KINDS, QUANTITIES, Unknown
 
-Array = NDArray[np.float64]
 #: Unknowns of a joint in the order of the regression's columns.
 _LINEAR = ("kp", ROTOR.symbol, VISCOUS.symbol, "kd", "ki", "emf", COULOMB.symbol, OFFSET.symbol, "fva", "fod", "bias")
 #: Those of them that may be negative.

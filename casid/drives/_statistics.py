@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import t as student
 
+from casid.arrays import Array
 from casid.drives._rollout import ALL, Branch
 from casid.drives._runs import Parameter, Point
 from casid.drives._search import MISFIT, Block, Normal, Search, correlation
-
-Array = NDArray[np.float64]
 
 #: A posterior deviation above this share of the weak prior's: the data do not tell.
 OPEN = 0.5

@@ -8,14 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.drives._recording import CommandRecording
 from casid.drives._runs import FreeRuns, Point
 from casid.drives._search import MISFIT, Search
 from casid.drives._servo import FREE, Servo, Unknown
 from casid.drives._start import convex_start
 from casid.errors import DatasetError
-
-Array = NDArray[np.float64]
 
 #: A joint that moves less than so many steps of its encoder does not move.
 _STEPS = 8.0

@@ -15,12 +15,11 @@ from typing import Protocol
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from casid.arrays import Array
 from casid.description import Robot
 from casid.errors import DatasetError, UnknownNameError
-
-Array = NDArray[np.float64]
 
 #: A column counts as dependent when what the columns before it leave of it is below this share of its length.
 RANK_TOLERANCE = 1e-8

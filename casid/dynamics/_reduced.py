@@ -22,15 +22,15 @@ from dataclasses import replace
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from casid.arrays import Array
 from casid.description import Joint, Robot
 from casid.dynamics._base_parameters import regroup, stacked_regressor
 from casid.dynamics._model import Model
 from casid.dynamics._structure import Numbers
 from casid.inertia import Parameters, express_in
 
-Array = NDArray[np.float64]
 LinkColumns = tuple[tuple[int, ...], ...]
 
 #: Of a link's ten: ``Sxx Sxy Sxz Syy Syz Szz lx ly lz m``; those that a revolute joint lets go are kept last. The

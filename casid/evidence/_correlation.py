@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from casid.arrays import Array
 
 #: Lengths of blocks: 1, 2, 4 ... 1024 samples.
 LEVELS = 11

@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import comb
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Array = NDArray[np.float64]
+from casid.arrays import Array
 
 #: Standard deviation of a normal distribution over its median absolute value.
 NORMAL = 1.4826

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
+from casid.arrays import Array
 from casid.description import Capsule, Robot
-from casid.dynamics import Model
-from casid.dynamics._kinematics import Kinematics
+from casid.dynamics import Kinematics, Model
 from casid.errors import ProblemError
 from casid.excitation.information._criteria import criterion
 from casid.excitation.information._observation import Observation
@@ -20,7 +20,6 @@ from casid.excitation.limits._motion_limits import MotionLimits
 from casid.excitation.optimisation._designer import Designer
 from casid.excitation.optimisation._result import Design
 from casid.motion import Basis, Fourier, Poses, QuinticSpline, Ramped, Trajectory
-from casid.motion._basis import Array
 
 #: Joint effects that an identification usually estimates along with the links.
 TERMS = ("viscous", "coulomb", "offset")

@@ -12,14 +12,12 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.codegen import CFunction, batch_source, check_identifier, scalar_source, script_source
-from casid.codegen._languages import LANGUAGES
+from casid.codegen import LANGUAGES, CFunction, batch_source, check_identifier, scalar_source, script_source
 from casid.control import Controller
 from casid.errors import ExportError
 from casid.export import _texts as texts
 from casid.expressions import as_function, enclose
-from casid.files._texts import json_bytes
-from casid.files._write import check_target, write_directory
+from casid.files import check_target, json_bytes, write_directory
 
 #: Random states that the self-test compares at, and those that they are chosen from.
 _TEST_SAMPLES, _CANDIDATES = 4, 16

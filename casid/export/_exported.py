@@ -11,14 +11,12 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from casid.arrays import Array
 from casid.codegen import check_identifier, compile_shared, load_library
 from casid.errors import DatasetError, ExportError
-from casid.files._read import data_limit, read_text
-from casid.files._table import Table
-from casid.files._texts import read_json
-from casid.files._words import reason, shown
+from casid.files import Table, data_limit, read_json, read_text, reason, shown
 
 #: Rows and columns of an argument.
 Shape = tuple[int, int]
@@ -103,9 +101,6 @@ def _arguments(table: _Table, side: str) -> dict[str, Shape]:
             argument.fail(f"{shape[0]} x {shape[1]} entries are too many")
         found[name] = shape
     return found
-
-
-Array = NDArray[np.float64]
 
 
 class LoadedFunction:

@@ -14,6 +14,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from casid.arrays import Array
 from casid.codegen import Operations, check_identifier, identifier, operation_count
 from casid.description import Robot
 from casid.dynamics import (
@@ -26,10 +27,8 @@ from casid.dynamics import (
 )
 from casid.errors import DatasetError, ExportError, InertiaWarning, RobotError
 from casid.export._directory import ExportedDirectory, Wording, write_c
-from casid.files._write import check_target
+from casid.files import check_target
 from casid.inertia import Parameters, consistency, express_in, to_standard
-
-Array = NDArray[np.float64]
 
 
 def with_payload(model: Model, parameters: Array, payload: ArrayLike, frame: str) -> Array:

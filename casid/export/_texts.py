@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from casid.codegen import Argument, CFunction
-from casid.codegen._source import WIDTH
+from casid.codegen import WIDTH, Argument, CFunction
 from casid.version import __version__
 
 _FLAGS = "-O3 -march=native -ffp-contract=fast"

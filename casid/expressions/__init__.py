@@ -57,3 +57,23 @@ from casid.expressions._walk import as_function as as_function
 # between rooms
 from casid.expressions._walk import refused as refused
 from casid.expressions._walk import walk as walk
+from casid.expressions._conditions import Condition as Condition
+from casid.expressions._conditions import alternatives as alternatives
+from casid.expressions._conditions import choose as choose
+from casid.expressions._conditions import decided as decided
+from casid.expressions._conditions import has_conditions as has_conditions
+from casid.expressions._conditions import smooth as smooth
+from casid.expressions._evaluate import NumpyFunction as NumpyFunction
+from casid.expressions._evaluate import evaluate as evaluate
+from casid.expressions._evaluate import interruptible as interruptible
+from casid.expressions._intervals import may_hide as may_hide
+from casid.expressions._intervals import required_domains as required_domains
+from casid.expressions._polynomial import Polynomial as Polynomial
+from casid.expressions._polynomial import SquareSum as SquareSum
+from casid.expressions._polynomial import affine_rows as affine_rows
+from casid.expressions._polynomial import exact_value as exact_value
+from casid.expressions._polynomial import polynomials as polynomials
+from casid.expressions._polynomial import quadratic_form as quadratic_form
+from casid.expressions._polynomial import square_sum as square_sum
+from casid.expressions._walk import constants as constants
+from casid.expressions._walk import rebuild as rebuild

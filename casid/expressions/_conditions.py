@@ -18,6 +18,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from casid.arrays import Array
 from casid.expressions._intervals import enclose
 from casid.expressions._walk import (
     COMPARISONS,
@@ -29,7 +30,6 @@ from casid.expressions._walk import (
     walk,
 )
 
-Array = NDArray[np.float64]
 #: What takes a truth value, in whichever operand.
 _LOGIC = frozenset({ca.OP_NOT, ca.OP_AND, ca.OP_OR})
 _COMMUTATIVE = frozenset({ca.OP_ADD, ca.OP_MUL, ca.OP_EQ, ca.OP_NE, ca.OP_AND, ca.OP_OR, ca.OP_FMIN, ca.OP_FMAX})

@@ -11,8 +11,8 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.expressions._intervals import HIDING, enclose
 from casid.expressions._walk import (
     BINARY,
@@ -66,9 +66,6 @@ def interruptible() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
     if pressed:
         raise KeyboardInterrupt
-
-
-Array = NDArray[np.float64]
 
 
 #: Relative difference of two evaluations that is rounding.

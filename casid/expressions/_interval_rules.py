@@ -9,9 +9,9 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.expressions._ranges import Range, absolute, outward, product, truth, widened
 
-Array = NDArray[np.float64]
 Function = Callable[[Array], Array]
 #: Beyond this argument the reduction by multiples of pi is not trusted.
 _LARGEST_ANGLE = 1e6

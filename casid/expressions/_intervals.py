@@ -27,11 +27,10 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from casid.arrays import Array
 from casid.expressions._interval_rules import BINARY, UNARY
 from casid.expressions._ranges import Range, everything, linear_table
 from casid.expressions._walk import CALL, COMPARISONS, as_function, rebuild, rebuild_call, refused, walk
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

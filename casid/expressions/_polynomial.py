@@ -20,11 +20,9 @@ from math import isfinite
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.expressions._walk import as_function, evaluate_call, fold, walk
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Array = NDArray[np.float64]
+from casid.arrays import Array
+
 Flags = NDArray[np.bool_]
 #: Units in the last place by which elementary functions (not + - * / sqrt, which round correctly) may be off.
 _ULPS = 8

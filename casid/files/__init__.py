@@ -10,6 +10,9 @@ The names below are loaded when first used: commands that only word something do
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+# between rooms
+from casid.files._texts import open_end as open_end
+
 if TYPE_CHECKING:
     from casid.files._journal import journal as journal
     from casid.files._journal import journal_lines as journal_lines

@@ -18,6 +18,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.errors import CasidError, ExportError
 from casid.files._words import reason, shown
 
@@ -26,7 +27,6 @@ TEXT_LIMIT = 16 * 2**20
 DATA_LIMIT = 256 * 2**20
 #: Most members of an archive, and bytes that are unpacked at a time.
 _MEMBERS, _CHUNK = 1000, 2**20
-Array = NDArray[np.float64]
 #: MATLAB's number of a compressed element.
 _COMPRESSED = 15
 

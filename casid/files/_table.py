@@ -7,12 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, NoReturn, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.errors import CasidError, DatasetError
 from casid.files._words import listed, near, shown
 
-Array = NDArray[np.float64]
 _Table = TypeVar("_Table", bound="Table")
 
 

@@ -14,14 +14,12 @@ from pathlib import Path
 
 from numpy.typing import ArrayLike
 
-from casid.codegen import compile_shared
-from casid.codegen._cache import digest
+from casid.codegen import compile_shared, digest
 from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import CasidWarning, ExportError
 from casid.export import export_robot, model_of
-from casid.files._read import read_text
-from casid.files._write import prepare_directory, write_files
+from casid.files import prepare_directory, read_text, write_files
 from casid.fmu._description import IDENTIFIER, description
 from casid.inertia import Parameters
 from casid.version import __version__

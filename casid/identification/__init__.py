@@ -26,3 +26,9 @@ from casid.identification._comparison import Comparison as Comparison
 from casid.identification._reverse_engineering import reverse_engineered as reverse_engineered
 from casid.identification._reverse_engineering import ReverseEngineering as ReverseEngineering
 from casid.identification._reverse_engineering import refit_friction as refit_friction
+
+# between rooms
+from casid.identification._comparison import Difference as Difference
+from casid.identification._identification import load_information as load_information
+from casid.identification._identification import load_processing as load_processing
+from casid.identification._identification import read_record as read_record

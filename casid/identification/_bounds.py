@@ -42,26 +42,21 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import lsq_linear
 
-from casid.description import Robot
-from casid.description._robot import STANDARD_G
+from casid.arrays import Array
+from casid.description import STANDARD_G, Robot
 from casid.dynamics import Model
 from casid.errors import ProblemError
 from casid.identification._shaped_bodies import SHAPE
-from casid.inertia._parameters import STANDARD_NAMES
+from casid.inertia import STANDARD_NAMES
 from casid.measurement import Dataset
 from casid.regression import CompressedData, Fit
-from casid.retrieval._problem import Constraints
-from casid.retrieval._problem_files import ConstraintBuilder
-from casid.retrieval._variables import LinkVariables
-from casid.retrieval.constraints._bounds import gyration_bound, mass_bounds, robot_bounds
-from casid.retrieval.constraints._constraint import Constraint
-from casid.retrieval.insight._intervals import Intervals
-from casid.retrieval.plausible._bodies import PlausibleBodies, held_mass
-
-Array = NDArray[np.float64]
+from casid.retrieval import ConstraintBuilder, Constraints, LinkVariables
+from casid.retrieval.constraints import Constraint, gyration_bound, mass_bounds, robot_bounds
+from casid.retrieval.insight import Intervals
+from casid.retrieval.plausible import PlausibleBodies, held_mass
 
 #: A link weighs at most so many times what the strongest joint holds at arm's length, or its nominal mass.
 TIMES_HELD, TIMES_NOMINAL = 6.0, 4.0

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import norm
 
+from casid.arrays import Array
 from casid.errors import DatasetError
 from casid.identification._identification import Identification, read_record
 
-Array = NDArray[np.float64]
 #: Probability that any difference is reported where none is.
 LEVEL = 0.05
 #: Median of |z| of a standard normal.

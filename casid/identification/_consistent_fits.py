@@ -28,8 +28,7 @@ from casid.identification._share import NOT_HELD_OUT
 from casid.identification._springs import FoundSpring, Priced
 from casid.measurement import Dataset
 from casid.regression import Fit
-from casid.retrieval.plausible._bodies import PlausibleBodies
-from casid.retrieval.plausible._most_plausible import DivergenceProgram
+from casid.retrieval.plausible import DivergenceProgram, PlausibleBodies
 
 
 @dataclass(frozen=True, eq=False)

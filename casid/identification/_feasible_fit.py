@@ -8,24 +8,15 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.dynamics import Model
 from casid.errors import ProblemError
-from casid.inertia import Parameters, pseudo_inertia
-from casid.inertia._cones import Full
-from casid.inertia._parameter_vector import link_slice
+from casid.inertia import Full, Parameters, link_slice, pseudo_inertia
 from casid.regression import CompressedData, Fit
-from casid.retrieval import parameter_intervals
-from casid.retrieval._objectives import chi_square
-from casid.retrieval._problem import Problem
-from casid.retrieval._result import ParameterResult
-from casid.retrieval._rows import LinearRows
-from casid.retrieval._solution import Solution
-from casid.retrieval.insight._intervals import Intervals
-from casid.retrieval.plausible._choice import Believable
-
-Array = NDArray[np.float64]
+from casid.retrieval import LinearRows, ParameterResult, Problem, Solution, chi_square, parameter_intervals
+from casid.retrieval.insight import Intervals
+from casid.retrieval.plausible import Believable
 
 
 @dataclass(frozen=True, eq=False)

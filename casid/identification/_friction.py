@@ -12,14 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.description import Robot
 from casid.description.joint_parameters import symbol_and_joint
 from casid.dynamics import Model
-from casid.dynamics.terms._catalogue import friction_model
-from casid.dynamics.terms._friction import Friction
-from casid.dynamics.terms._joint_terms import JointTerm
+from casid.dynamics.terms import Friction, JointTerm, friction_model
 from casid.errors import CasidError, ProblemError
 from casid.evidence import compared
 from casid.identification._options import LINEAR_FRICTION, ModelOptions
@@ -27,11 +25,7 @@ from casid.identification._prediction import HeldOut, predicted_parts
 from casid.identification._regression import extra_bounds
 from casid.measurement import Dataset
 from casid.regression import CompressedData, Fit, wls
-from casid.regression.friction._choice import CANDIDATES, STATIC, FrictionSearch
-from casid.regression.friction._cross_validation import STRETCHES, Candidate
-from casid.regression.friction._shape_fits import fit_jointly
-
-Array = NDArray[np.float64]
+from casid.regression.friction import CANDIDATES, STATIC, STRETCHES, Candidate, FrictionSearch, fit_jointly
 
 #: Laws that are chosen from: ``auto`` from all of them, those with memory, a spring or signs of their own too; the
 #: default from static ones.

@@ -9,33 +9,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from casid.description import Robot
-from casid.description._document import robot_reference
+from casid.arrays import Array
+from casid.description import Robot, robot_reference
 from casid.display import Displayed
 from casid.dynamics import Model
-from casid.dynamics.terms._friction import Friction
+from casid.dynamics.terms import Friction
 from casid.errors import DatasetError, RobotError
-from casid.files._texts import finite_number, open_end, read_json
+from casid.files import finite_number, open_end, read_json
 from casid.identification._bounds import PriorRange, prior_ranges
 from casid.identification._feasible_fit import Determined, FeasibleFit, determined
 from casid.identification._prediction import HeldOut, Prediction, predict
 from casid.identification._share import SharePath
 from casid.identification._springs import FoundSpring
 from casid.identification.diagnosis._verdict import Verdict
-from casid.inertia import Parameters, read_parameters
-from casid.inertia._parameter_files import parameter_record
+from casid.inertia import Parameters, parameter_record, read_parameters
 from casid.measurement import Dataset, Processing
 from casid.regression import Fit
-from casid.regression.friction._cross_validation import Candidate
-from casid.retrieval._result import ParameterResult
-from casid.retrieval.insight._intervals import Intervals
+from casid.regression.friction import Candidate
+from casid.retrieval import ParameterResult
+from casid.retrieval.insight import Intervals
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -33,15 +33,11 @@ from casid.identification.diagnosis._delay import proven_delay, taken_out, witho
 from casid.identification.diagnosis._findings import Finding
 from casid.identification.diagnosis._verdict import Verdict, judge
 from casid.measurement import Dataset, Processing, check_against, prepare, read_log
-from casid.regression import CompressedData, Fit
-from casid.regression._cutoff_choice import processing_of_each
-from casid.regression._fit import unexcited_reasons
-from casid.regression._rows import one_thread
-from casid.regression._statistics import MeasurementNoise
+from casid.regression import CompressedData, Fit, MeasurementNoise, one_thread, processing_of_each, unexcited_reasons
 from casid.regression.estimators import Estimator, Observations
-from casid.regression.estimators._catalogue import estimator as estimator_of
-from casid.retrieval.insight._intervals import Intervals
-from casid.retrieval.plausible._bodies import robot_bodies
+from casid.regression.estimators import estimator as estimator_of
+from casid.retrieval.insight import Intervals
+from casid.retrieval.plausible import robot_bodies
 
 #: Condition number above which the excitation counts as poor.
 CONDITION = 1e4

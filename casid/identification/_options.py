@@ -13,14 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.description import Robot
-from casid.dynamics.terms._joint_terms import JointTerm
+from casid.dynamics.terms import JointTerm
 from casid.errors import DatasetError
 from casid.identification._regression import Bounds
-from casid.retrieval._objectives import Prior
-from casid.retrieval._problem_files import ConstraintBuilder
-from casid.retrieval.constraints._bounds import ConsistencyKind
-from casid.retrieval.plausible._bodies import PlausibleBodies
-from casid.retrieval.plausible._choice import check_share
+from casid.retrieval import ConstraintBuilder, Prior
+from casid.retrieval.constraints import ConsistencyKind
+from casid.retrieval.plausible import PlausibleBodies, check_share
 
 #: Linear friction of a joint, the default.
 LINEAR_FRICTION = ("viscous", "coulomb", "offset")

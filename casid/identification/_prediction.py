@@ -12,17 +12,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from casid.arrays import Array
 from casid.dynamics import Model
 from casid.errors import CasidError, DatasetError
-from casid.files._texts import open_end
+from casid.files import open_end
 from casid.inertia import Parameters
 from casid.measurement import Dataset
-from casid.regression import CompressedData, Fit
-from casid.regression._rows import torques
-
-Array = NDArray[np.float64]
+from casid.regression import CompressedData, Fit, torques
 
 
 @dataclass(frozen=True, eq=False)

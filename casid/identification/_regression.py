@@ -19,29 +19,31 @@ from types import MappingProxyType
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import null_space
 
+from casid.arrays import Array
 from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import ProblemError
 from casid.identification._feasible_fit import FeasibleFit, active_bounds
 from casid.identification._shaped_bodies import suggested_bodies
-from casid.inertia import from_pseudo_inertia, pseudo_inertia
-from casid.inertia._parameter_vector import standard_size
-from casid.regression import Fit
-from casid.regression._fit import quadratic
-from casid.retrieval._objectives import LeastSquares, Prior
-from casid.retrieval._problem import Problem
-from casid.retrieval._problem_files import ConstraintBuilder
-from casid.retrieval._rows import LinearRows
-from casid.retrieval._solution import Solution
-from casid.retrieval._solver import PreparedProblem, SolveOptions
-from casid.retrieval._variables import LinkVariables, link_variables
-from casid.retrieval.constraints._bounds import ConsistencyKind, PhysicalConsistency, sensible_bounds
-from casid.retrieval.constraints._constraint import Constraint
-from casid.retrieval.plausible._bodies import PlausibleBodies
-from casid.retrieval.plausible._choice import believable, believable_path, noise_share, polished
+from casid.inertia import from_pseudo_inertia, pseudo_inertia, standard_size
+from casid.regression import Fit, quadratic
+from casid.retrieval import (
+    ConstraintBuilder,
+    LeastSquares,
+    LinearRows,
+    LinkVariables,
+    PreparedProblem,
+    Prior,
+    Problem,
+    Solution,
+    SolveOptions,
+    link_variables,
+)
+from casid.retrieval.constraints import ConsistencyKind, Constraint, PhysicalConsistency, sensible_bounds
+from casid.retrieval.plausible import PlausibleBodies, believable, believable_path, noise_share, polished
 
 Bounds = Mapping[str, tuple[float, float]]
 Stated = tuple[Constraint | PhysicalConsistency, ...]
@@ -79,8 +81,6 @@ class Statement:
         symbols = {str(symbol) for symbol in ca.symvar(ca.vertcat(*expressions))} if expressions else set()
         return symbols & set(extras)
 
-
-Array = NDArray[np.float64]
 
 #: Options of IPOPT for well-scaled regressions: no scaling inside MUMPS, and an early hand-over to the polishing call.
 QUICK = MappingProxyType(

@@ -9,36 +9,36 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from casid.arrays import Array
 from casid.description import Robot
 from casid.dynamics import Model
-from casid.dynamics.terms._friction import Friction, JointFriction
-from casid.dynamics.terms._laws import FrictionLaw
+from casid.dynamics.terms import Friction, FrictionLaw, JointFriction
 from casid.errors import DatasetError, SolveError
 from casid.evidence import CONFIDENCE, compared
-from casid.files._texts import open_end
+from casid.files import open_end
 from casid.identification._identification import model_record, processing_record
 from casid.identification._prediction import Prediction, predict
 from casid.identification._shaped_bodies import suggested_bodies
 from casid.identification.diagnosis._findings import Finding
 from casid.inertia import Parameters
 from casid.measurement import Dataset, Processing, check_angles, prepare
-from casid.regression._reverse_engineering import Estimate, Numbers, reverse_engineer_with_torques
-from casid.regression.friction._shape_fits import fit_friction
-from casid.retrieval import Coefficients
-from casid.retrieval._objectives import LeastSquares, chi_square
-from casid.retrieval._problem import Problem
-from casid.retrieval._problem_files import ConstraintBuilder
-from casid.retrieval._result import ParameterResult
-from casid.retrieval._solution import Solution
-from casid.retrieval._variables import link_variables
-from casid.retrieval.constraints._bounds import sensible_bounds
-from casid.retrieval.methods._solve import solve
-from casid.retrieval.plausible._bodies import PlausibleBodies
-from casid.retrieval.plausible._choice import EXACT, FEASIBLE, Believable, believable_path, polished
-
-Array = NDArray[np.float64]
+from casid.regression import Estimate, Numbers, reverse_engineer_with_torques
+from casid.regression.friction import fit_friction
+from casid.retrieval import (
+    Coefficients,
+    ConstraintBuilder,
+    LeastSquares,
+    ParameterResult,
+    Problem,
+    Solution,
+    chi_square,
+    link_variables,
+)
+from casid.retrieval.constraints import sensible_bounds
+from casid.retrieval.methods import solve
+from casid.retrieval.plausible import EXACT, FEASIBLE, Believable, PlausibleBodies, believable_path, polished
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from casid.description import Robot
-from casid.description._volumes import link_hulls
+from casid.description import Robot, link_hulls
 from casid.inertia import to_standard
-from casid.retrieval.plausible._bodies import PlausibleBodies, plausible_bodies
+from casid.retrieval.plausible import PlausibleBodies, plausible_bodies
 
 #: Power of the volume with which masses grow.
 GROWTH = 0.75

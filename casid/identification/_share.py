@@ -18,14 +18,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.errors import CasidError
 from casid.evidence import compared
 from casid.regression import CompressedData, Fit
-from casid.retrieval._objectives import chi_square
-
-Array = NDArray[np.float64]
+from casid.retrieval import chi_square
 
 #: Shares that are tried; those that are tried too where the largest of these is the choice; and the one that is taken
 #: where nothing can be held out.

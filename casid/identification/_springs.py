@@ -30,6 +30,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.dynamics import Model
 from casid.errors import CasidError, SolveError
 from casid.evidence import Comparison, compared
@@ -37,11 +38,8 @@ from casid.identification._bounds import TOTAL, Explained, explained
 from casid.identification._regression import Bounds, RegressionProblem
 from casid.measurement import Dataset
 from casid.regression import CompressedData, Fit, compress, wls
-from casid.retrieval._objectives import LeastSquares
-from casid.retrieval.plausible._bodies import PlausibleBodies
-from casid.retrieval.plausible._most_plausible import DivergenceProgram
-
-Array = NDArray[np.float64]
+from casid.retrieval import LeastSquares
+from casid.retrieval.plausible import DivergenceProgram, PlausibleBodies
 
 #: Terms of a counterbalance and of a spring, by their names in `casid.dynamics.terms._joint_terms.JOINT_TERMS`.
 COUNTERBALANCE, SPRING = ("spring_sine", "spring_cosine"), ("spring",)

@@ -32,8 +32,9 @@ from typing import ClassVar
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from casid.arrays import Array
 from casid.inertia._divergence import LOWER, STANDARD_MAP, congruence, lower_triangle, symmetric
 from casid.inertia._parameters import (
     PSEUDO_INERTIA_MAP,
@@ -46,7 +47,6 @@ from casid.inertia._parameters import (
     to_standard,
 )
 
-Array = NDArray[np.float64]
 _LOWER3 = tuple((i, j) for i in range(3) for j in range(i + 1))
 _DIAGONAL = [0, 3, 5]
 

@@ -28,11 +28,10 @@ from __future__ import annotations
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from casid.arrays import Array
 from casid.inertia._parameters import PSEUDO_INERTIA_MAP
-
-Array = NDArray[np.float64]
 
 #: Entries (row, column) of the lower triangle of a 4x4 matrix, row by row, and the places of those on the diagonal.
 LOWER = tuple((i, j) for i in range(4) for j in range(i + 1))

@@ -15,9 +15,19 @@ from typing import Any
 import numpy as np
 
 from casid.errors import DatasetError
-from casid.files._read import npy_array, numeric_array, read_bytes, read_text
-from casid.files._texts import CsvTable, csv_bytes, csv_table, finite_number, json_bytes, parse_json
-from casid.files._write import write_files
+from casid.files import (
+    CsvTable,
+    csv_bytes,
+    csv_table,
+    finite_number,
+    json_bytes,
+    npy_array,
+    numeric_array,
+    parse_json,
+    read_bytes,
+    read_text,
+    write_files,
+)
 from casid.inertia._parameter_vector import HasParameterNames, Parameters
 from casid.inertia._parameters import STANDARD_NAMES, standard_names
 

@@ -7,17 +7,16 @@ from functools import cached_property
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from casid.arrays import Array
 from casid.codegen import Call, compiled_call
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.expressions import shaped
-from casid.inertia import consistency, from_pseudo_inertia, pseudo_inertia
-from casid.inertia._divergence import divergence_hessian
+from casid.inertia import consistency, divergence_hessian, from_pseudo_inertia, pseudo_inertia
 from casid.learning._parametrisations import Parametrisation, non_negative, parametrisation
 
-Array = NDArray[np.float64]
 #: First coordinates of terms.
 _TERM_START = 0.1
 

@@ -9,14 +9,13 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.codegen import bound_batch, evaluate_batch
-from casid.dynamics import Model
-from casid.dynamics._derived import rk4_step
+from casid.dynamics import Model, rk4_step
 from casid.errors import DatasetError
-from casid.files._read import numeric_array
+from casid.files import numeric_array
 from casid.measurement import Dataset
 
-Array = NDArray[np.float64]
 #: ``(k, pi) -> gradient`` of the k-th batch.
 Slopes = Callable[[int, Array], Array]
 

@@ -10,10 +10,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.learning._chart import Chart
 from casid.learning._loss import Loss, Slopes
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

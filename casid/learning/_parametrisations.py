@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.errors import DatasetError, ProblemError
-from casid.files._read import numeric_array
-from casid.inertia import from_standard, pseudo_inertia
-from casid.inertia._parameters import TENSOR_INDEX, Vector, tensor_entries
+from casid.files import numeric_array
+from casid.inertia import TENSOR_INDEX, Vector, from_standard, pseudo_inertia, tensor_entries
 
 #: Added to masses [kg] and to the diagonals of inertias [kg.m^2], so that "positive" keeps a distance from zero.
 BIAS = 1e-6

@@ -11,18 +11,16 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from casid.arrays import Array
 from casid.codegen import evaluate_blocks
-from casid.dynamics import Model
-from casid.dynamics._rigid_body import newton_euler
+from casid.dynamics import Model, newton_euler
 from casid.errors import DatasetError
 from casid.identification import feasible_regression
 from casid.learning._loss import Loss, Slopes, check_torques
 from casid.learning._parametrisations import Parametrisation
 from casid.measurement import Dataset
-from casid.regression import compress, wls
-from casid.regression._rows import inputs
+from casid.regression import compress, inputs, wls
 
-Array = NDArray[np.float64]
 #: Bytes that the regressor of all samples may take.
 _LARGEST = 4e9
 

@@ -11,11 +11,11 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from casid.arrays import Array
 from casid.errors import DatasetError, ProblemError, checked_seed
-from casid.files._read import npz_arrays, numeric_array, read_bytes
-from casid.files._write import write_files
+from casid.files import npz_arrays, numeric_array, read_bytes, write_files
 from casid.learning._chart import Chart
 from casid.learning._loss import Loss
 from casid.learning._optimisers import Optimiser, Step
@@ -96,7 +96,6 @@ def read_checkpoint(path: Path, identity: str, size: int) -> tuple[Step, list[Ep
     return Step(theta, memory), history
 
 
-Array = NDArray[np.float64]
 #: A training that has not improved by this share over so many epochs has stalled.
 _STALL, _PATIENCE = 1e-12, 3
 #: Gap to the certified limit at which a training whose target lies beyond that limit ends.

@@ -19,10 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
+from casid.arrays import Array
 from casid.loads._equations import DETERMINED, LoadStack
-from casid.regression._rows import lengths
-
-Array = NDArray[np.float64]
+from casid.regression import lengths
 
 #: Draws of unknowns under bounded errors, those at the start that are dropped, and steps of x for one of the bounds.
 DRAWS, DROPPED, SWEEP = 12_000, 2_000, 4

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from casid.cli import RobotArgument, out_folder, present, refuse, steps
 from casid.cli import _options as o
-from casid.cli._shared import RobotArgument, out_folder, present, refuse, steps
 
 if TYPE_CHECKING:
     from casid.description import Robot
     from casid.dynamics import Model
     from casid.measurement import Dataset
-from casid.files._words import comma_list
+from casid.files import comma_list
 
 Loaded = Annotated[Path, typer.Argument(metavar="LOADED", help="Recording with the load.")]
 Without = Annotated[Path | None, typer.Option(metavar="RECORDING", help="Recording without the load.")]
@@ -62,8 +62,7 @@ def payload(
 ) -> None:
     """Identify a load on the last link: mass, centre of mass, inertia, and the values for the controller."""
     from casid.errors import DatasetError
-    from casid.identification import load_model
-    from casid.identification._identification import load_information, read_record
+    from casid.identification import load_information, load_model, read_record
     from casid.loads._payload import payload as run
     from casid.loads._report import flange_of
     from casid.report import report_of

@@ -6,18 +6,16 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtri, stdtrit
 
+from casid.arrays import Array
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.inertia._parameters import STANDARD_NAMES
+from casid.inertia import STANDARD_NAMES
 from casid.measurement import Dataset
-from casid.regression._rows import filtered_blocks, lengths, motion
-from casid.regression._state_noise import Resting
-
-Array = NDArray[np.float64]
+from casid.regression import Resting, filtered_blocks, lengths, motion
 
 #: Singular values below this share of the largest count as zero: their directions are not determined.
 DETERMINED = 1e-7

@@ -16,16 +16,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.loads._equations import combined, load_stack
 from casid.loads._payload import Payload, payload
 from casid.measurement import Dataset
-from casid.regression._rows import lengths
-
-Array = NDArray[np.float64]
+from casid.regression import lengths
 
 #: Relative standard deviation from which a joint's own factor is not used.
 VAGUE = 0.1

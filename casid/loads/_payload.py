@@ -31,8 +31,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from casid.arrays import Array
 from casid.description import Joint, Link, Robot
 from casid.dynamics import Model
 from casid.errors import CasidError, DatasetError
@@ -48,14 +49,18 @@ from casid.loads._equations import (
     recordings,
 )
 from casid.measurement import Dataset
-from casid.retrieval import Problem, Solution, link_variables, mass_bounds, solve
-from casid.retrieval._objectives import LeastSquares, chi_square
-from casid.retrieval._result import ParameterResult
-from casid.retrieval.constraints._bounds import gyration_bound
-from casid.retrieval.plausible._bodies import PlausibleBodies
-from casid.retrieval.plausible._choice import believable
-
-Array = NDArray[np.float64]
+from casid.retrieval import (
+    LeastSquares,
+    ParameterResult,
+    Problem,
+    Solution,
+    chi_square,
+    link_variables,
+    mass_bounds,
+    solve,
+)
+from casid.retrieval.constraints import gyration_bound
+from casid.retrieval.plausible import PlausibleBodies, believable
 
 #: Radius of gyration [m] and mass [kg] that no load exceeds; smallest second moment of a load over its mass [m^2].
 LARGEST_RADIUS, LARGEST_MASS = 1.0, 1000.0

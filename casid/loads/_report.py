@@ -7,17 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from rich.table import Table
 
+from casid.arrays import Array
 from casid.description import Robot
 from casid.errors import RobotError
 from casid.loads._gains import Gains
 from casid.loads._payload import Payload
-from casid.report import Report, ReportSection, report_of
-from casid.report._tables import NAME, PlainTable, numbers, summary_table
-
-Array = NDArray[np.float64]
+from casid.report import NAME, PlainTable, Report, ReportSection, numbers, report_of, summary_table
 
 
 def mounting(robot: Robot) -> tuple[str, Array]:

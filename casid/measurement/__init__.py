@@ -43,3 +43,6 @@ from casid.measurement._formats import read_columns as read_columns
 from casid.measurement._readers import read_description as read_description
 from casid.measurement._readers import time_of as time_of
 from casid.measurement._text import TextLayout as TextLayout
+
+# between rooms
+from casid.measurement._formats import FORMATS as FORMATS

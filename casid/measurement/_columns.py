@@ -14,10 +14,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.errors import DatasetError
-from casid.files._read import numeric_array
-from casid.files._words import listed, near, shown
-from casid.measurement._dataset import Array
+from casid.files import listed, near, numeric_array, shown
 from casid.measurement._text import MOST_MISSING, Cells, TextLayout, clock_seconds
 
 _DEG, _RPM = math.pi / 180.0, 2.0 * math.pi / 60.0

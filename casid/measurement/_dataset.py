@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from casid.arrays import Array
 from casid.errors import DatasetError
 from casid.measurement._defects import Defect
 from casid.measurement._low_pass import LowPass
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

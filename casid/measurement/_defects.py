@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from casid.arrays import Array
+
 if TYPE_CHECKING:
     from casid.measurement._dataset import Dataset
 
-Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 DefectKind = Literal["gap", "repeats", "spike", "saturation", "standstill", "dead", "velocity"]
 

@@ -9,8 +9,8 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.codegen import evaluate_batch
 from casid.description import Robot
 from casid.dynamics import Model
@@ -19,8 +19,6 @@ from casid.measurement._dataset import Dataset
 from casid.measurement._defects import velocity_factors
 from casid.measurement._processing import Processing, prepare
 from casid.measurement._text import clock_seconds
-
-Array = NDArray[np.float64]
 
 #: Samples that enter the fit of the dynamics.
 _SAMPLES = 1200

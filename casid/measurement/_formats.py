@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from casid.errors import DatasetError
-from casid.files._read import data_limit, gunzip, matlab_arrays, npz_arrays, read_bytes
+from casid.files import data_limit, gunzip, matlab_arrays, npz_arrays, read_bytes
 from casid.measurement._columns import Columns
 from casid.measurement._layout import find_layout
 from casid.measurement._learning_files import LeRobot, TorchFile

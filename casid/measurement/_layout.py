@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from casid.errors import DatasetError
-from casid.files._words import shown
+from casid.files import shown
 from casid.measurement._names import meaning, unit_cells
 from casid.measurement._text import (
     COMMENTS,

@@ -13,9 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.errors import DatasetError
-from casid.files._read import data_limit, read_bytes, too_large, unzip
-from casid.files._texts import read_json
-from casid.files._words import listed, reason, shown
+from casid.files import data_limit, listed, read_bytes, read_json, reason, shown, too_large, unzip
 from casid.measurement._columns import Columns
 
 _WHAT = "recording"

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.errors import DatasetError
-
-Array = NDArray[np.float64]
 
 #: What is left of a disturbance after `LowPass.memory` samples.
 FORGOTTEN = 1e-8

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 import numpy as np
-from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.description import Robot
 from casid.errors import DatasetError
-from casid.files._words import listed, shown
+from casid.files import listed, shown
 from casid.measurement._columns import Columns
 
 #: No signal in any unit is larger.
@@ -171,7 +171,6 @@ def _role(words: Sequence[str], signal: str) -> str:
     return "measured" if present or any(w in _MEASURED or (w.startswith("ist") and signal) for w in words) else ""
 
 
-Array = NDArray[np.float64]
 #: A column stands still that moves by less than this part of another group's; a motor turns up to some 300 times more.
 _STILL = 1e-3
 #: The last number of a label.

@@ -9,19 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from casid.arrays import Array
 from casid.description import Robot
-from casid.files._words import listed, shown
+from casid.files import listed, shown
 from casid.measurement._columns import UNITS, Columns
-from casid.measurement._evidence import (
-    FASTEST,
-    SLOWEST,
-    Array,
-    advances,
-    blocks,
-    clock_of,
-    even_clock,
-    rate_text,
-)
+from casid.measurement._evidence import FASTEST, SLOWEST, advances, blocks, clock_of, even_clock, rate_text
 from casid.measurement._formats import read_columns, text_content
 from casid.measurement._names import LARGEST, Group, best, chosen_group, joint_of, meaning, signal_groups
 from casid.measurement._proposal import Answers, Question

@@ -12,8 +12,9 @@ from typing import Literal
 
 import numpy as np
 
+from casid.arrays import Array
 from casid.errors import DatasetError
-from casid.measurement._dataset import Array, Dataset, FullRate
+from casid.measurement._dataset import Dataset, FullRate
 from casid.measurement._defects import Defect, defect_notes, find_defects, treated, white_noise
 from casid.measurement._low_pass import LowPass, choose_cutoff
 from casid.measurement._sampling import advanced, regular, repaired, uniform

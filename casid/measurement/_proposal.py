@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from casid.errors import DatasetError
-from casid.files._words import listed
+from casid.files import listed
 from casid.measurement._columns import UNITS
 
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
+from casid.arrays import Array
 from casid.description import Robot
 from casid.errors import DatasetError
-from casid.files._words import listed, shown
+from casid.files import listed, shown
 from casid.measurement._columns import UNITS
 from casid.measurement._defects import velocity_factors
 from casid.measurement._evidence import (
@@ -18,7 +19,6 @@ from casid.measurement._evidence import (
     LEAST_STROKE,
     MOST_SPEED,
     SLOWEST,
-    Array,
     Explained,
     beyond_limits,
     explained,

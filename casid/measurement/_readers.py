@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from casid.arrays import Array
 from casid.errors import DatasetError
-from casid.files._read import numeric_array
-from casid.files._table import Table
-from casid.files._texts import finite_number, read_toml
-from casid.files._words import near, shown
+from casid.files import Table, finite_number, near, numeric_array, read_toml, shown
 from casid.measurement._columns import Names, choose_signals, factors, torque_notes
-from casid.measurement._dataset import Array, Dataset
+from casid.measurement._dataset import Dataset
 from casid.measurement._formats import read_columns
 from casid.measurement._text import MOST_MISSING, TextLayout
 

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from casid.arrays import Array
 from casid.errors import DatasetError
-from casid.files._read import data_limit, too_large
-from casid.files._words import listed, reason, shown
-from casid.measurement._dataset import Array
+from casid.files import data_limit, listed, reason, shown, too_large
 
 _TYPE = "sensor_msgs/msg/JointState"
 #: The topic on which robots publish their state, the default.

@@ -8,8 +8,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.errors import DatasetError
-from casid.measurement._dataset import Array, Dataset
+from casid.measurement._dataset import Dataset
 from casid.measurement._defects import Defect, find_defects
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.errors import DatasetError
-from casid.files._words import reason, shown
+from casid.files import reason, shown
 
 #: One column: its name, and numbers or, where a cell is none, the cells as text.
 Cells = tuple[tuple[str, NDArray[Any]], ...]

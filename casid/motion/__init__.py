@@ -25,3 +25,5 @@ from casid.motion._references import Positions as Positions
 from casid.motion._references import Reference as Reference
 from casid.motion._references import Samples as Samples
 from casid.motion._references import Sine as Sine
+
+# between rooms

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.interpolate import BSpline
 
+from casid.arrays import Array
 from casid.errors import ProblemError
-from casid.files._table import Table
-from casid.motion._basis import MOST, Array, Basis, check_order, positive
+from casid.files import Table
+from casid.motion._basis import MOST, Basis, check_order, positive
 
 Form = Literal["velocity", "position"]
 

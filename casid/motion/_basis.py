@@ -9,13 +9,12 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.polynomial import polynomial as poly
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from casid.arrays import Array
 from casid.errors import ProblemError
-from casid.files._read import numeric_array
-from casid.files._table import Table
+from casid.files import Table, numeric_array
 
-Array = NDArray[np.float64]
 #: Most harmonics, points, poses or periods of a file, and its largest number.
 MOST, LARGEST = 10_000, 1e9
 

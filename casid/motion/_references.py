@@ -6,14 +6,13 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from casid.arrays import Array
 from casid.description import Robot
 from casid.errors import DatasetError
-from casid.files._read import numeric_array
+from casid.files import numeric_array
 from casid.motion._trajectory import Motion, Trajectory
-
-Array = NDArray[np.float64]
 
 
 class Reference(ABC):

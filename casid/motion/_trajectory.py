@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from casid.arrays import Array
 from casid.errors import DatasetError, ProblemError
-from casid.files._table import Table
-from casid.files._texts import read_toml
-from casid.files._words import listed, shown
+from casid.files import Table, listed, read_toml, shown
 from casid.motion._bases import Fourier, Poses, QuinticSpline
-from casid.motion._basis import LARGEST, Array, Basis, Ramped, positive
+from casid.motion._basis import LARGEST, Basis, Ramped, positive
 
 
 @dataclass(frozen=True, eq=False)

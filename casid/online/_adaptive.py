@@ -16,20 +16,16 @@ from typing import ClassVar
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from casid.control._controller import gains
-from casid.dynamics import Model
-from casid.dynamics._derived import rk4_step
+from casid.arrays import Array
+from casid.control import gains
+from casid.dynamics import Model, rk4_step
 from casid.errors import DatasetError
-from casid.files._read import numeric_array
-from casid.inertia import pseudo_inertia
-from casid.inertia._divergence import STANDARD_MAP, Divergence
-from casid.inertia._parameter_vector import link_slice
-from casid.inertia._parameters import PSEUDO_INERTIA_MAP
+from casid.files import numeric_array
+from casid.inertia import PSEUDO_INERTIA_MAP, STANDARD_MAP, Divergence, link_slice, pseudo_inertia
 from casid.motion import Motion, Reference
 
-Array = NDArray[np.float64]
 #: ``vec(J) = P p`` and back; of symmetric L, ``tr(L J(p)) = y'p`` makes ``vec(L) = P (P'P)^-1 y``.
 _MAP, _INVERSE = (ca.sparsify(ca.DM(matrix), 1e-12) for matrix in (PSEUDO_INERTIA_MAP, STANDARD_MAP))
 

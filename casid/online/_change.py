@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.evidence import ResidualNoise
 from casid.online._samples import Information
-from casid.retrieval._objectives import chi_square
+from casid.retrieval import chi_square
 
-Array = NDArray[np.float64]
 #: Weight of the chi-square variance with as many degrees of freedom as parameters, beside that of T's past [windows].
 BEFORE = 3.0
 #: Delay with which the usual statistic is learnt [windows].

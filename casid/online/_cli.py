@@ -10,7 +10,7 @@ import typer
 
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.files._words import comma_numbers
+from casid.files import comma_numbers
 from casid.inertia import Parameters, to_standard
 from casid.online._estimator import Online
 from casid.online._export import export_online

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 
+from casid.arrays import Array
 from casid.dynamics import Model
 from casid.errors import CasidWarning, DatasetError
 from casid.inertia import Parameters
-from casid.inertia.entropic._estimate import Entropic, Plausible, entropic_estimate
+from casid.inertia.entropic import Entropic, Plausible, entropic_estimate
 from casid.online._samples import (
     Information,
     check_inputs,
@@ -26,11 +27,8 @@ from casid.online._samples import (
     regressor_rows,
     weighted,
 )
-from casid.regression import Fit
-from casid.regression._fit import quadratic
-from casid.retrieval.plausible._bodies import plausible_bodies
-
-Array = NDArray[np.float64]
+from casid.regression import Fit, quadratic
+from casid.retrieval.plausible import plausible_bodies
 
 
 class EstimateWarning(CasidWarning):

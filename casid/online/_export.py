@@ -8,20 +8,19 @@ from pathlib import Path
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from casid.arrays import Array
 from casid.codegen import CFunction, check_identifier, scalar_source
 from casid.errors import ExportError
 from casid.export import ExportedDirectory, comment, described, folded, numbered
-from casid.files._write import check_target, write_directory
-from casid.inertia._parameters import STANDARD_NAMES
-from casid.inertia.entropic._estimate import FIRST, KEPT, SLOW, SMALLEST, STEEPEST, WARM, Plausible
+from casid.files import check_target, write_directory
+from casid.inertia import STANDARD_NAMES
+from casid.inertia.entropic import FIRST, KEPT, SLOW, SMALLEST, STEEPEST, WARM, Plausible
 from casid.online import Online
 from casid.online._online_load import OnlineLoad
 from casid.online._samples import LARGEST, SILENT, regressor_rows
 from casid.version import __version__
-
-Array = NDArray[np.float64]
 
 #: What every exported estimator includes.
 _PARTS = "online_filter.h", "online_core.h"

@@ -9,11 +9,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from casid.arrays import Array
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.evidence import ResidualNoise
 from casid.inertia import from_standard
-from casid.inertia.entropic._estimate import Entropic, Plausible, entropic_estimate
+from casid.inertia.entropic import Entropic, Plausible, entropic_estimate
 from casid.loads import load_intervals
 from casid.online._change import ChangeDetector, RecentSamples, Sample
 from casid.online._samples import (
@@ -31,10 +32,9 @@ from casid.online._samples import (
     regressor_rows,
     weighted,
 )
-from casid.regression._state_noise import StateNoise
-from casid.retrieval._objectives import chi_square
+from casid.regression import StateNoise
+from casid.retrieval import chi_square
 
-Array = NDArray[np.float64]
 #: The load with which residuals are computed is estimated anew when the information has grown by this share.
 REFRESH = 0.1
 #: Newton steps at most.

@@ -20,13 +20,13 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from casid.arrays import Array
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.files._read import numeric_array
-from casid.regression._state_noise import Resting, StateNoise, torque_rate
+from casid.files import numeric_array
+from casid.regression import Resting, StateNoise, torque_rate
 
-Array = NDArray[np.float64]
 #: Largest number in measurements and weighted equations: beyond it, sums of squares of squares are not finite.
 LARGEST = 1e60
 #: Number of samples up to which compiled code costs more to find than it saves.

@@ -21,3 +21,23 @@ from casid.regression._cutoff_choice import choose_processing as choose_processi
 
 # Base parameters from the numbers of a controller
 from casid.regression._reverse_engineering import reverse_engineer as reverse_engineer
+
+# between rooms
+from casid.regression._cutoff_choice import held_out_squares as held_out_squares
+from casid.regression._cutoff_choice import processing_of_each as processing_of_each
+from casid.regression._delay import Delay as Delay
+from casid.regression._fit import quadratic as quadratic
+from casid.regression._fit import unexcited_reasons as unexcited_reasons
+from casid.regression._reverse_engineering import Estimate as Estimate
+from casid.regression._reverse_engineering import Numbers as Numbers
+from casid.regression._reverse_engineering import reverse_engineer_with_torques as reverse_engineer_with_torques
+from casid.regression._rows import filtered_blocks as filtered_blocks
+from casid.regression._rows import inputs as inputs
+from casid.regression._rows import lengths as lengths
+from casid.regression._rows import motion as motion
+from casid.regression._rows import one_thread as one_thread
+from casid.regression._rows import torques as torques
+from casid.regression._state_noise import Resting as Resting
+from casid.regression._state_noise import StateNoise as StateNoise
+from casid.regression._state_noise import torque_rate as torque_rate
+from casid.regression._statistics import MeasurementNoise as MeasurementNoise

@@ -24,12 +24,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from casid.arrays import Array
 from casid.dynamics import BaseParameters, Model
 from casid.errors import DatasetError
 from casid.measurement import Dataset
 from casid.regression._rows import Segment, SegmentedFactors, counted, joined, observation_blocks, pattern
-
-Array = NDArray[np.float64]
 
 #: Segments of equal length that each recording is cut into.
 SEGMENTS = 12

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.regression._compress import CompressedData
-
-Array = NDArray[np.float64]
 
 #: The residuals' own correlation counts when it exceeds the filter's by more standard deviations than this.
 SIGNIFICANT = 3.0

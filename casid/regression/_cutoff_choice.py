@@ -31,16 +31,15 @@ from dataclasses import replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from casid.arrays import Array
 from casid.dynamics import Model
 from casid.errors import CasidError, DatasetError
 from casid.measurement import Dataset, Processing, is_motion, repaired
 from casid.regression._compress import CompressedData, compress
 from casid.regression._fit import Fit, wls
 from casid.regression._rows import FullRateColumns
-
-Array = NDArray[np.float64]
 
 #: Candidates [Hz].
 CANDIDATES = (0.7, 1.0, 1.5, 2.0, 3.0, 4.5, 7.0, 10.0, 15.0, 22.0, 33.0, 50.0)

@@ -15,16 +15,15 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.polynomial.chebyshev import chebpts1
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.interpolate import BarycentricInterpolator, CubicSpline
 from scipy.optimize import minimize_scalar
 
+from casid.arrays import Array
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement import Dataset
 from casid.regression._rows import lengths, observation_blocks
-
-Array = NDArray[np.float64]
 
 #: Chebyshev nodes of the first range.
 NODES = 11

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.evidence import ResidualNoise
@@ -30,7 +31,6 @@ from casid.regression._fit import wls
 from casid.regression._rows import lengths, torques
 from casid.regression._state_noise import StateNoise, state_noise, torque_rate
 
-Array = NDArray[np.float64]
 #: Fits with the weights and the correlation of the fit before.
 ROUNDS = 3
 #: Steps of the fixed point at most, and the relative change of the standard deviations that ends it.

@@ -10,16 +10,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.dynamics import BaseParameters
-from casid.dynamics._base_parameters import linear_form, regroup
+from casid.arrays import Array
+from casid.dynamics import BaseParameters, linear_form, regroup
 from casid.errors import DatasetError
 from casid.evidence import robust_sd
 from casid.measurement import Dataset
 from casid.regression._compress import CompressedData, compress
 from casid.regression._rows import observation_blocks
 from casid.regression._statistics import covariance_of, disagreement
-
-Array = NDArray[np.float64]
 
 #: Share of a column's length (after equilibration) that must be left by the columns before it to count as identifiable.
 EXCITATION_TOLERANCE = 1e-6

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import oaconvolve
 
+from casid.arrays import Array
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.errors import DatasetError
@@ -28,7 +29,6 @@ from casid.measurement import Dataset
 from casid.regression._compress import SEGMENTS, CompressedData, Heading, assembled
 from casid.regression._rows import SegmentedFactors
 
-Array = NDArray[np.float64]
 #: Samples whose columns are held at a time.
 _BLOCK = 8192
 #: Largest deviation of a time step from the median, as a share of it.

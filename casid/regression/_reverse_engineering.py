@@ -12,15 +12,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from casid.arrays import Array
 from casid.codegen import evaluate_batch
-from casid.dynamics import BaseParameters, Model
-from casid.dynamics._base_parameters import regroup
+from casid.dynamics import BaseParameters, Model, regroup
 from casid.errors import DatasetError
 from casid.measurement import Dataset
 from casid.regression._compress import CompressedData, compress
 from casid.regression._fit import wls
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

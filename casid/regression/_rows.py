@@ -16,13 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from casid.codegen import evaluate_batch
-from casid.codegen._evaluate import evaluate_blocks
+from casid.arrays import Array
+from casid.codegen import evaluate_batch, evaluate_blocks
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement import Dataset, FullRate
-
-Array = NDArray[np.float64]
 
 #: Samples of a block; at least so many times the filter's memory.
 BLOCK, OVERLAPS = 4096, 3

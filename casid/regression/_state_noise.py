@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from casid.arrays import Array
 
 #: Candidates for the speed below which a joint counts as resting, over the root mean square of its speed.
 SPEEDS = (0.0, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16)

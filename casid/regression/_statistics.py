@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.errors import DatasetError
 from casid.evidence import white_sd
 from casid.measurement import Dataset, Processing
 from casid.regression._compress import CompressedData
 from casid.regression._correlation import correlation_factors
-
-Array = NDArray[np.float64]
 
 
 def covariance_of(data: CompressedData, weights: Array, columns: Sequence[int], beta: Array, inverse: Array) -> Array:

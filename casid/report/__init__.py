@@ -13,3 +13,25 @@ from casid.report import _robot, _simulation, _solution  # noqa: F401
 # Pictures of arrays, or of several results
 from casid.report._links import links_figure as links_figure
 from casid.report._simulation import tracking_figure as tracking_figure
+
+# between rooms
+from casid.report._robot import base_table as base_table
+from casid.report._robot import described_tables as described_tables
+from casid.report._robot import identified_table as identified_table
+from casid.report._robot import identified_tables as identified_tables
+from casid.report._robot import operations_table as operations_table
+from casid.report._robot import robots_table as robots_table
+from casid.report._style import BLUE as BLUE
+from casid.report._style import INK as INK
+from casid.report._style import MUTED as MUTED
+from casid.report._style import ORANGE as ORANGE
+from casid.report._style import new_figure as new_figure
+from casid.report._style import set_title as set_title
+from casid.report._style import tidy as tidy
+from casid.report._tables import NAME as NAME
+from casid.report._tables import PlainTable as PlainTable
+from casid.report._tables import TEXT as TEXT
+from casid.report._tables import WORD as WORD
+from casid.report._tables import numbers as numbers
+from casid.report._tables import summary_table as summary_table
+from casid.report._tables import texts as texts

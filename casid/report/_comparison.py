@@ -10,8 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from rich.table import Table
 
-from casid.identification import Comparison
-from casid.identification._comparison import Difference
+from casid.identification import Comparison, Difference
 from casid.report._section import Report, ReportSection, picked, report_of
 from casid.report._style import BLUE, MUTED, ORANGE, new_figure, set_title, tidy
 from casid.report._tables import NAME, WORD, PlainTable, numbers, summary_table

@@ -11,16 +11,14 @@ import casadi as ca
 import numpy as np
 from matplotlib.figure import Figure
 from mpl_toolkits.mplot3d import Axes3D
-from numpy.typing import NDArray
 from PIL import Image
 from rich.table import Table
 
-from casid.description import Robot
-from casid.description._document import robot_reference
-from casid.dynamics._kinematics import Kinematics
+from casid.arrays import Array
+from casid.description import Robot, robot_reference
+from casid.dynamics import Kinematics
 from casid.excitation import Design, Designer, MotionLimits, Observation, certify_limits, weak_parameters
-from casid.excitation.limits._constraints import StateConstraint
-from casid.excitation.limits._motion_limits import LimitCheck
+from casid.excitation.limits import LimitCheck, StateConstraint
 from casid.motion import Trajectory, trajectory_text
 from casid.report._section import Report, ReportSection, picked, report_of
 from casid.report._style import (
@@ -41,7 +39,6 @@ from casid.report._style import (
 from casid.report._tables import NAME, NUMBER, TEXT, PlainTable, summary_table
 from casid.version import __version__
 
-Array = NDArray[np.float64]
 _UNITS = ("rad", "rad/s", "rad/s²")
 _NAMES = ("position", "velocity", "acceleration")
 #: Samples at which singular values are evaluated where the designer is not known.

@@ -13,15 +13,15 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
-from casid.dynamics._base_parameters import linear_form
+from casid.arrays import Array
+from casid.dynamics import linear_form
 from casid.errors import ProblemError
-from casid.files._texts import csv_bytes
+from casid.files import csv_bytes
 from casid.report._section import ReportSection
 from casid.report._style import BAND, BLUE, INK, MUTED, ORANGE, new_figure, set_title, tidy
 from casid.retrieval import Coefficients, Solution
-from casid.retrieval.plausible._choice import Believable
+from casid.retrieval.plausible import Believable
 
-Array = NDArray[np.float64]
 _LONGEST_LABEL = 44
 
 

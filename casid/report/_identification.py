@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 from rich.table import Table
 
-from casid.files._texts import csv_bytes
+from casid.arrays import Array
+from casid.files import csv_bytes
 from casid.identification import Identification
-from casid.inertia._parameter_files import parameter_csv
+from casid.inertia import parameter_csv
 from casid.report._intervals import IntervalsSection
 from casid.report._joints import ErrorsSection, JointTermsSection
 from casid.report._links import links_figure, links_table
@@ -23,8 +23,6 @@ from casid.report._style import BAND, FAINT, GREEN, MUTED, new_figure, set_title
 from casid.report._tables import NAME, TEXT, PlainTable, numbers, summary_table
 from casid.report.viewer import Page
 from casid.version import __version__
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

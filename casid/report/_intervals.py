@@ -10,12 +10,11 @@ from rich.table import Table
 from rich.text import Text
 
 from casid.dynamics import Model
-from casid.files._texts import csv_bytes
+from casid.files import csv_bytes
 from casid.report._section import Report, ReportSection, report_of
 from casid.report._style import BAND, FAINT, GREEN, INK, MUTED, ORANGE, RED, new_figure, set_title, tidy
 from casid.report._tables import NAME, NUMBER, TEXT, WORD, Cell, PlainTable, numbers
-from casid.retrieval.insight._explain import WhatIf
-from casid.retrieval.insight._intervals import Intervals, ParameterInterval
+from casid.retrieval.insight import Intervals, ParameterInterval, WhatIf
 
 #: A quantity of certain sign is known where its range is at most this part of its size, roughly known up to the second.
 _KNOWN, _ROUGHLY = 0.1, 0.5

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from rich.table import Table
 
-from casid.dynamics.terms._catalogue import friction_model
+from casid.dynamics.terms import friction_model
 from casid.errors import DatasetError
 from casid.identification import Identification, Prediction, predict
 from casid.report._section import Report, ReportSection, report_of

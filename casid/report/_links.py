@@ -12,18 +12,17 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MultipleLocator
 from matplotlib.transforms import Bbox
 from mpl_toolkits.mplot3d import Axes3D, proj3d
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from rich.table import Table
 
+from casid.arrays import Array
 from casid.description import Robot
 from casid.errors import DatasetError
-from casid.inertia import LinkParameters, from_standard
-from casid.inertia._parameter_vector import link_slice
+from casid.inertia import LinkParameters, from_standard, link_slice
 from casid.report._shapes import Shape, link_placements, shapes_found
 from casid.report._style import FAINT, INK, MUTED, link_colours, new_figure, set_title
 from casid.report._tables import NAME, PlainTable, numbers
 
-Array = NDArray[np.float64]
 _VIEWS = ((18.0, -62.0), (12.0, 28.0))
 
 

@@ -11,11 +11,11 @@ import numpy as np
 from matplotlib.figure import Figure
 from rich.table import Table
 
-from casid.codegen._graph import Operations
+from casid.codegen import Operations
 from casid.description import Robot
 from casid.dynamics import BaseParameters
 from casid.errors import RobotError
-from casid.identification.repair._check import FileCheck
+from casid.identification.repair import FileCheck
 from casid.report._links import links_figure
 from casid.report._section import Report, ReportSection, report_of
 from casid.report._tables import NAME, NUMBER, TEXT, WORD, PlainTable, numbers, summary_table, texts

@@ -16,9 +16,7 @@ from rich.table import Table
 
 from casid._annexes import register_reports
 from casid.errors import CasidError, CasidWarning
-from casid.files._texts import json_bytes
-from casid.files._words import reason
-from casid.files._write import prepare_directory, write_files
+from casid.files import json_bytes, prepare_directory, reason, write_files
 from casid.report._style import png_bytes, with_pyplot
 from casid.report._tables import html_of
 from casid.report.viewer import Page

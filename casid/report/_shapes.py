@@ -12,14 +12,12 @@ from xml.etree import ElementTree
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.description import Description, Robot
-from casid.description._load import load_description
-from casid.description._shapes import Surface, found, triangles, trimesh_package
+from casid.arrays import Array
+from casid.description import Description, Robot, Surface, found, load_description, triangles, trimesh_package
 from casid.dynamics import Model
 from casid.errors import RobotError
-from casid.files._texts import parse_xml
+from casid.files import parse_xml
 
-Array = NDArray[np.float64]
 #: Triangles of a drawn link, and of all of them: a page stays below 1 MB.
 _OF_A_LINK, _OF_ALL = 500, 8000
 

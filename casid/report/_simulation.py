@@ -11,9 +11,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from rich.table import Table
 
-from casid.description._document import robot_reference
+from casid.description import robot_reference
 from casid.errors import DatasetError
-from casid.inertia._parameter_files import parameter_record
+from casid.inertia import parameter_record
 from casid.measurement import Dataset
 from casid.report._excitation import skeleton_gif
 from casid.report._section import Report, ReportSection, report_of

@@ -13,11 +13,11 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 from rich.table import Table
 
-from casid.description._document import robot_reference
-from casid.files._texts import csv_bytes, json_bytes
+from casid.arrays import Array
+from casid.description import robot_reference
+from casid.files import csv_bytes, json_bytes
 from casid.identification import ReverseEngineering
-from casid.inertia._parameter_files import parameter_csv, parameter_record
-from casid.inertia._parameters import STANDARD_NAMES, tensor_entries
+from casid.inertia import STANDARD_NAMES, parameter_csv, parameter_record, tensor_entries
 from casid.report._fit import FitSection
 from casid.report._links import links_figure, links_table
 from casid.report._section import Report, ReportSection, picked, report_of
@@ -25,9 +25,8 @@ from casid.report._style import GREEN, INK, MUTED, RED, new_figure, set_title, t
 from casid.report._tables import PlainTable, summary_table, texts
 from casid.retrieval import Problem, Solution
 from casid.retrieval.plausible import Believable
-from casid.retrieval.study._study import Study
+from casid.retrieval.study import Study
 
-Array = NDArray[np.float64]
 #: Relative gaps below this are drawn at it: they are rounding errors.
 SMALLEST_GAP = 1e-16
 _TENSOR = ("xx", "xy", "xz", "yy", "yz", "zz")

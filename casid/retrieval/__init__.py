@@ -45,3 +45,13 @@ from casid.retrieval.study._study import run_study as run_study
 # Active bounds and ranges of the parameters
 from casid.retrieval.insight._explain import explain as explain
 from casid.retrieval.insight._intervals import parameter_intervals as parameter_intervals
+
+# between rooms
+from casid.retrieval._objectives import LeastSquares as LeastSquares
+from casid.retrieval._objectives import chi_square as chi_square
+from casid.retrieval._problem import Constraints as Constraints
+from casid.retrieval._problem_files import ConstraintBuilder as ConstraintBuilder
+from casid.retrieval._problem_files import load_constraints as load_constraints
+from casid.retrieval._result import ParameterResult as ParameterResult
+from casid.retrieval._rows import LinearRows as LinearRows
+from casid.retrieval._solver import PreparedProblem as PreparedProblem

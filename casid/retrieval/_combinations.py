@@ -14,20 +14,26 @@ from itertools import islice
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.errors import ProblemError
-from casid.expressions import conditions
-from casid.expressions._conditions import Condition, alternatives, choose, decided, has_conditions, smooth
-from casid.expressions._evaluate import evaluate
-from casid.expressions._intervals import may_hide
-from casid.expressions._polynomial import affine_rows
-from casid.expressions._walk import as_function
+from casid.expressions import (
+    Condition,
+    affine_rows,
+    alternatives,
+    as_function,
+    choose,
+    conditions,
+    decided,
+    evaluate,
+    has_conditions,
+    may_hide,
+    smooth,
+)
 from casid.retrieval._problem import Problem, unused
 from casid.retrieval._region import find_quadric, region_box
 from casid.retrieval.constraints._constraint import FEASIBILITY, Constraint, domain_rows, missed_by
 
-Array = NDArray[np.float64]
 #: Difference of two margins that is more than rounding.
 _APART = 1e-12
 #: A parameter's name with the number of its link: ``lz7``.

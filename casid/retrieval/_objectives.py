@@ -21,17 +21,20 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from casid.arrays import Array
 from casid.description import Robot
 from casid.errors import DatasetError, ProblemError
-from casid.expressions import enclose
-from casid.expressions._polynomial import Polynomial, SquareSum, square_sum
-from casid.expressions._walk import as_function
-from casid.inertia import consistency, from_pseudo_inertia, pseudo_inertia
-from casid.inertia._divergence import Divergence, divergence_root
-from casid.inertia._parameter_vector import link_slice, standard_size
+from casid.expressions import Polynomial, SquareSum, as_function, enclose, square_sum
+from casid.inertia import (
+    Divergence,
+    consistency,
+    divergence_root,
+    from_pseudo_inertia,
+    link_slice,
+    pseudo_inertia,
+    standard_size,
+)
 from casid.retrieval._variables import LinkVariables
-
-Array = NDArray[np.float64]
 
 
 class Addend:

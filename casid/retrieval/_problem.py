@@ -11,13 +11,11 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.display import Displayed
 from casid.errors import ProblemError
-from casid.expressions import conditions
-from casid.expressions._conditions import Condition, has_conditions
-from casid.expressions._evaluate import NumpyFunction
-from casid.expressions._polynomial import affine_rows, exact_value
-from casid.inertia._parameter_vector import link_slice
+from casid.expressions import Condition, NumpyFunction, affine_rows, conditions, exact_value, has_conditions
+from casid.inertia import link_slice
 from casid.retrieval._objectives import Coefficients, LeastSquares, ObjectiveSum, split_objective
 from casid.retrieval._region import Facts, LinkRegion, link_regions, region_box
 from casid.retrieval._variables import LinkVariables, link_variables
@@ -25,7 +23,6 @@ from casid.retrieval.constraints._bounds import PhysicalConsistency, consistency
 from casid.retrieval.constraints._constraint import Constraint, Setting
 from casid.retrieval.constraints._packing import packed, unpacked
 
-Array = NDArray[np.float64]
 #: Relative difference of two ways to compute one value that is far below any gap that is claimed.
 _ALIKE = 1e-9
 #: What may be handed over as constraints: one, or any nesting of several.

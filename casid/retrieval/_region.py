@@ -26,14 +26,12 @@ from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from casid.expressions._polynomial import quadratic_form
-from casid.inertia._cones import ConsistencyCone
-from casid.inertia._parameter_vector import link_slice, mass_index, moment_slice, standard_size
+from casid.arrays import Array
+from casid.expressions import quadratic_form
+from casid.inertia import ConsistencyCone, link_slice, mass_index, moment_slice, standard_size
 from casid.retrieval._variables import LinkVariables, LinkView
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

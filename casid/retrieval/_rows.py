@@ -11,13 +11,11 @@ from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
-from casid.inertia._parameter_vector import mass_index
+from casid.arrays import Array
+from casid.inertia import mass_index
 from casid.retrieval._problem import Problem
 from casid.retrieval.constraints._constraint import ScalarRow, Side
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

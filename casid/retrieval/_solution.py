@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.display import Displayed
 from casid.errors import ProblemError, SolveError
-from casid.expressions._evaluate import evaluate
+from casid.expressions import evaluate
 from casid.inertia import Parameters
 from casid.retrieval._problem import Problem
 from casid.retrieval._result import Conflict, ParameterResult, checked_bound, relative_gap
@@ -25,7 +25,6 @@ from casid.retrieval.constraints._constraint import FEASIBILITY
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Array = NDArray[np.float64]
 Status = Literal["optimal", "feasible", "stopped", "infeasible", "failed"]
 
 

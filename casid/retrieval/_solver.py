@@ -22,10 +22,11 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from casid.arrays import Array
 from casid.errors import ProblemError
-from casid.inertia._parameter_vector import link_slice
+from casid.inertia import link_slice
 from casid.retrieval._problem import Problem
 from casid.retrieval._result import Conflict, relative_gap
 from casid.retrieval._rows import split_rows
@@ -38,7 +39,6 @@ from casid.retrieval.program._elastic import find_conflict
 from casid.retrieval.program._nlp import LiftedProgram, Outcome
 from casid.retrieval.program._starts import nominal_parameters, random_parameters
 
-Array = NDArray[np.float64]
 #: Share of its search region at which a link that nothing bounds gets a nominal body of its own size.
 _OUTGROWN = 0.1
 #: Calls of IPOPT after the first, at most; another is not needed where the optimum is this share of the value that

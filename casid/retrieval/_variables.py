@@ -11,8 +11,7 @@ import numpy as np
 
 from casid.description import LinkBounds, Robot
 from casid.errors import ProblemError, UnknownNameError
-from casid.inertia._parameter_vector import link_slice, standard_size
-from casid.inertia._parameters import TENSOR_INDEX, standard_names
+from casid.inertia import TENSOR_INDEX, link_slice, standard_names, standard_size
 
 
 class UnknownVariableError(ProblemError, UnknownNameError):

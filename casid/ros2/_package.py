@@ -14,19 +14,17 @@ from pathlib import Path
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from casid.arrays import Array
 from casid.description import Robot, write_robot
 from casid.dynamics import Model, reduced
 from casid.errors import CasidWarning, ExportError
+from casid.export import UNITS as ROBOT_UNITS
 from casid.export import Wording, model_of, notes_of, warn_if_infeasible, with_payload, write_c
-from casid.export._robot import UNITS as ROBOT_UNITS
-from casid.files._read import read_text
-from casid.files._write import check_target, write_directory
+from casid.files import check_target, read_text, write_directory
 from casid.inertia import Parameters
 from casid.version import __version__
-
-Array = NDArray[np.float64]
 
 #: What the core's functions return.
 WORDS = {

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from casid.errors import DatasetError
 from casid.expressions import shaped
-
-Array = NDArray[np.float64]
 
 
 class ExternalForce(ABC):

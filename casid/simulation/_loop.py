@@ -9,11 +9,9 @@ from functools import cached_property
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
-from casid.codegen import CFunction, Program, batch_source, compiled_call, scalar_source
-from casid.codegen._compiler import PREFIX
-from casid.codegen._source import WIDTH
+from casid.arrays import Array
+from casid.codegen import PREFIX, WIDTH, CFunction, Program, batch_source, compiled_call, scalar_source
 from casid.control import Controller
 from casid.errors import ProblemError
 from casid.simulation._plant import Plant, Sampling
@@ -182,7 +180,6 @@ def loop_source(
 LANES = WIDTH
 
 
-Array = NDArray[np.float64]
 _REASONS = {INDEFINITE: Reason.INDEFINITE, NOT_FINITE: Reason.NOT_FINITE, DIVERGED: Reason.DIVERGED}
 
 

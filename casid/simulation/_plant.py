@@ -9,12 +9,11 @@ from functools import cached_property
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from casid.arrays import Array
 from casid.description import Robot
-from casid.dynamics import Model
-from casid.dynamics._derived import dry_friction_directions, equation_of_motion
-from casid.dynamics._rigid_body import factor_mass_matrix
+from casid.dynamics import Model, dry_friction_directions, equation_of_motion, factor_mass_matrix
 from casid.errors import DatasetError, ProblemError, checked_seed
 from casid.inertia import Parameters
 from casid.simulation._contact import ExternalForce
@@ -80,9 +79,6 @@ class ExactCoulomb(FrictionTreatment):
     def signs(self, velocity: ca.SX) -> None:
         """None: the modes decide."""
         return
-
-
-Array = NDArray[np.float64]
 
 
 def with_terms(model: Model, parameters: ArrayLike, coefficients: Mapping[str, ArrayLike]) -> Array:

@@ -12,6 +12,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.codegen import evaluate_batch
 from casid.display import Displayed
 from casid.errors import DatasetError
@@ -20,9 +21,6 @@ from casid.simulation._plant import Plant
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-
-Array = NDArray[np.float64]
 
 
 class Reason(Enum):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from casid.arrays import Array
 from casid.control import Controller
 from casid.errors import DatasetError
 from casid.motion import Reference
@@ -17,8 +18,6 @@ from casid.simulation._plant import Plant, Sampling, Sensor
 from casid.simulation._result import End, Rollouts, Stops
 from casid.simulation._simulate import default_integrator
 from casid.simulation.integrators._integrator import FixedStep
-
-Array = NDArray[np.float64]
 
 
 def simulate_many(

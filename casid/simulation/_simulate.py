@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from casid.arrays import Array
 from casid.codegen import without_failure
 from casid.control import ComputedTorque, Controller
 from casid.errors import DatasetError
 from casid.measurement import Dataset
 from casid.motion import Follow, Motion, Reference, Trajectory
-from casid.simulation._loop import Array, CompiledLoop, Loop, compiled_loop, sampled_loop
+from casid.simulation._loop import CompiledLoop, Loop, compiled_loop, sampled_loop
 from casid.simulation._plant import Plant, Sampling, Sensor
 from casid.simulation._result import Simulation, Stops
 from casid.simulation.integrators import RungeKutta4

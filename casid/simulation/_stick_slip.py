@@ -20,12 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 
+from casid.arrays import Array
 from casid.codegen import compiled_call
-from casid.dynamics._derived import dry_friction_places, equation_of_motion
+from casid.dynamics import dry_friction_places, equation_of_motion
 from casid.errors import ProblemError
 from casid.simulation._plant import Plant
-
-Array = NDArray[np.float64]
 
 #: Speed below which a direction counts as at rest [rad/s or m/s].
 _REST = 1e-10

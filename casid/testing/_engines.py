@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.description import Robot, write_robot
 from casid.testing._peers import need
-
-Array = NDArray[np.float64]
 
 
 class Engine(ABC):

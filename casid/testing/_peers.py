@@ -19,8 +19,7 @@ import numpy as np
 
 from casid.description import Robot, load_robot
 from casid.dynamics import Model
-from casid.inertia import express_in, to_pinocchio
-from casid.inertia._parameter_vector import link_slice
+from casid.inertia import express_in, link_slice, to_pinocchio
 
 
 class NotMeasured(Exception):

@@ -7,17 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from casid.arrays import Array
 from casid.codegen import evaluate_batch
 from casid.description import Inertial, Joint, Link, LinkBounds, Robot
 from casid.drives import CommandRecording, FreeRuns, Servo
 from casid.dynamics import Model
 from casid.inertia import to_standard
-from casid.inertia.entropic._estimate import Plausible
+from casid.inertia.entropic import Plausible
 from casid.measurement import Dataset
-from casid.motion import Basis, Fourier, QuinticSpline, Trajectory
-from casid.motion._basis import Ramped
+from casid.motion import Basis, Fourier, QuinticSpline, Ramped, Trajectory
 from casid.retrieval import LinkVariables, Problem, com_box, least_squares, link_variables, mass_bounds
 from casid.testing._peers import rotation_about
 
@@ -60,8 +60,6 @@ def random_robot(seed: int, n: int = 6, chain: bool = False, shifted_links: bool
         )
     return Robot(f"random{seed}", tuple(joints), gravity=rng.normal(scale=6.0, size=3))
 
-
-Array = NDArray[np.float64]
 
 #: Joint terms of `recorded`.
 TERMS = ("viscous", "coulomb", "offset")

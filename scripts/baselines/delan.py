@@ -8,8 +8,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from baselines.contract import Array, Motion
+from baselines.contract import Motion
 from baselines.network import Network, Weights, dense, random_weights
+
+from casid.arrays import Array
 
 
 class DeLaN(Network):

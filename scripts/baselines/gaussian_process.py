@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from baselines.contract import Array, Baseline, Motion
+from baselines.contract import Baseline, Motion
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, WhiteKernel
+
+from casid.arrays import Array
 
 
 class GaussianProcess(Baseline):

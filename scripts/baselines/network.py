@@ -9,7 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from baselines.contract import Array, Baseline, Motion
+from baselines.contract import Baseline, Motion
+
+from casid.arrays import Array
 
 Weights = list[tuple[jax.Array, jax.Array]]
 #: What inputs and outputs are normalised by.

@@ -8,7 +8,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 from PIL import Image
 
-from casid.files._write import prepare_directory, write_files
+from casid.files import prepare_directory, write_files
 from casid.report._style import png_bytes
 
 DPI, COLOURS = 90, 256

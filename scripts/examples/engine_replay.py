@@ -26,8 +26,9 @@ from benchmarks import published
 from benchmarks.measure import NotMeasured
 from benchmarks.motion.replay import ENGINES, Replay, replay
 
-from casid.files._write import prepare_directory, write_files
-from casid.report._style import BLUE, INK, MUTED, ORANGE, new_figure, png_bytes, set_title, tidy
+from casid.files import prepare_directory, write_files
+from casid.report import BLUE, INK, MUTED, ORANGE, new_figure, set_title, tidy
+from casid.report._style import png_bytes
 
 COLOURS = (BLUE, ORANGE)
 

@@ -18,7 +18,8 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1])]
 from benchmarks.learning.load import load_estimator, recordings
 from benchmarks.picture import write_picture
 
-from casid.report._style import BLUE, GREEN, INK, MUTED, RED, new_figure, set_title, tidy
+from casid.report import BLUE, INK, MUTED, new_figure, set_title, tidy
+from casid.report._style import GREEN, RED
 
 #: Samples from one estimate to the next.
 EVERY = 5

@@ -21,8 +21,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from papers import wam_cases as thesis
 
-from casid.files._write import prepare_directory, write_files
-from casid.report._simulation import motion_figure, tracking_figure
+from casid.files import prepare_directory, write_files
+from casid.report import tracking_figure
+from casid.report._simulation import motion_figure
 from casid.report._style import png_bytes
 
 

@@ -9,11 +9,10 @@ from functools import partial
 import numpy as np
 from benchmarks import published, recordings
 from benchmarks.encoders.data import one_joint
-from numpy.typing import NDArray
 
 import casid
-from casid.description import Robot
-from casid.description._write import description_of
+from casid.arrays import Array
+from casid.description import Robot, description_of
 from casid.dynamics import Model
 from casid.errors import CasidError
 from casid.identification._regression import extra_bounds
@@ -26,11 +25,8 @@ from casid.retrieval import (
     link_variables,
     sensible_bounds,
 )
-from casid.retrieval.plausible._choice import believable
-from casid.retrieval.plausible._tolerance import coefficient_tolerance
+from casid.retrieval.plausible import believable, coefficient_tolerance
 from libraries.entry import Entry, Found
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -8,19 +8,17 @@ from functools import cache, cached_property
 import numpy as np
 from benchmarks import published, recordings
 from benchmarks.measure import data_folder
-from numpy.typing import NDArray
 
 import casid
+from casid.arrays import Array
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.identification import FeasibleFit, feasible_regression
 from casid.inertia import to_standard
 from casid.measurement import Dataset
-from casid.regression import CompressedData, Fit, compress, fit_friction, reverse_engineer, wls
+from casid.regression import CompressedData, Estimate, Fit, compress, fit_friction, reverse_engineer, wls
 from casid.regression._fit import ols
-from casid.regression._reverse_engineering import Estimate
 
-Array = NDArray[np.float64]
 #: The paper's acceleration of gravity: only with it do M and g give the printed coefficients.
 GRAVITY = (0.0, 0.0, -9.80665)
 JOINTS = tuple(f"joint {k}" for k in range(1, 8))

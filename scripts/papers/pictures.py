@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
-from casid.report._style import BLUE, GREEN, INK, MUTED, ORANGE, RED, new_figure, set_title, tidy
+from casid.arrays import Array
+from casid.report import BLUE, INK, MUTED, ORANGE, new_figure, set_title, tidy
+from casid.report._style import GREEN, RED
 
-Array = NDArray[np.float64]
 COLOURS = (MUTED, BLUE, ORANGE, GREEN, RED, INK)
 
 

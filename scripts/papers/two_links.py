@@ -5,17 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
+from casid.arrays import Array
 from casid.description import Robot
 from casid.dynamics import Model
-from casid.inertia import from_standard, pseudo_inertia, to_standard
-from casid.inertia._parameter_vector import link_slice
-from casid.inertia._parameters import TENSOR_INDEX
+from casid.inertia import TENSOR_INDEX, from_standard, link_slice, pseudo_inertia, to_standard
 from casid.retrieval import Problem
 
-Array = NDArray[np.float64]
 #: Shapes of the links [m] (Gaz et al. 2019, supplement, Sec. V).
 CYLINDER, SECOND, TIP, CONE = 0.15, 0.08, 0.02, 0.2
 

@@ -7,9 +7,9 @@ from functools import cache
 
 import numpy as np
 from benchmarks import published
-from numpy.typing import NDArray
 
 import casid
+from casid.arrays import Array
 from casid.control import PD, ComputedTorque, Controller, Passive, PDGravity, Switched
 from casid.dynamics import Model
 from casid.motion import Follow, Fourier, Hold, Positions, Trajectory
@@ -17,7 +17,6 @@ from casid.simulation import ExactCoulomb, Plant, Simulation, SmoothCoulomb, Sto
 from casid.simulation._plant import FrictionTreatment
 from casid.simulation.integrators import DormandPrince
 
-Array = NDArray[np.float64]
 #: The joint and motor terms of eq. 4.9-4.11.
 TERMS = ("viscous", "coulomb", "offset", "motor_viscous", "motor_coulomb", "motor_offset", "motor_rotor")
 #: Columns of Table 4.9, by the names in the text; the first is not feasible.

@@ -11,7 +11,7 @@ import numpy as np
 
 from casid.errors import CasidError, ProblemError
 from casid.retrieval import Global, Solution, parameter_intervals, solve
-from casid.retrieval.insight._intervals import Intervals
+from casid.retrieval.insight import Intervals
 from casid.retrieval.methods._branching import Branches, Smoothed
 from casid.retrieval.methods._global_search import SimulatedAnnealing
 from casid.retrieval.methods._method import Direct, Method

@@ -10,9 +10,17 @@ import numpy as np
 from casid.description import Joint, Link, Robot
 from casid.errors import ProblemError
 from casid.expressions import conditions
-from casid.retrieval import Constraint, Problem, com_box, inertia_bounds, link_variables, mass_bounds, total_mass
-from casid.retrieval._objectives import LeastSquares
-from casid.retrieval.constraints._bounds import gyration_bound
+from casid.retrieval import (
+    Constraint,
+    LeastSquares,
+    Problem,
+    com_box,
+    inertia_bounds,
+    link_variables,
+    mass_bounds,
+    total_mass,
+)
+from casid.retrieval.constraints import gyration_bound
 from tests.attack.formulas import CALLS, CONVEX, DOMAINS, PIECEWISE, SMOOTH, STEPS, Formula, Scene
 from tests.attack.quantities import (
     CasadiFunctions,

@@ -13,8 +13,7 @@ from casid.cli import app
 from casid.errors import DatasetError, ProblemError
 from casid.measurement import Dataset, read_dataset
 from casid.motion import Sine
-from casid.retrieval import link_variables, load_problem
-from casid.retrieval._problem_files import load_constraints
+from casid.retrieval import link_variables, load_constraints, load_problem
 
 
 def failing(*arguments: object) -> str:

@@ -16,8 +16,7 @@ from casid.cli import app
 from casid.cli._new import Answered, _asked
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.measurement import read_dataset
-from casid.measurement._proposal import Question
+from casid.measurement import Question, read_dataset
 from casid.measurement._readers import _OPTIONS
 from casid.testing import recording
 from casid.testing._synthetic import motion

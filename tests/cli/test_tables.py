@@ -16,7 +16,7 @@ import pytest
 
 import casid
 from casid.dynamics import Model
-from casid.inertia._parameter_files import parameter_csv
+from casid.inertia import parameter_csv
 from casid.report._simulation import recording_npz
 from casid.testing import recording
 
@@ -60,8 +60,7 @@ def _log(model: Model, values: np.ndarray) -> bytes:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A robot of long names, recordings of it without and with a load, and a motion."""
-    from casid.motion import Fourier, Trajectory
-    from casid.motion._trajectory import trajectory_text
+    from casid.motion import Fourier, Trajectory, trajectory_text
 
     made = tmp_path_factory.mktemp("tables")
     robot = casid.load_robot("spatial_2r").with_parameters(

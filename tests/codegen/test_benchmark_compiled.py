@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import casid
-from casid.codegen import evaluate_batch
-from casid.codegen._compiler import find_compiler
+from casid.codegen import evaluate_batch, find_compiler
 from casid.export import export_robot, load
 
 pytestmark = pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")

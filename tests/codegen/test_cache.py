@@ -15,9 +15,7 @@ import numpy as np
 import pytest
 
 from casid import codegen
-from casid.codegen import cache_directory, evaluate_batch
-from casid.codegen._cache import cache_entries, clear_cache
-from casid.codegen._compiler import find_compiler
+from casid.codegen import cache_directory, cache_entries, clear_cache, evaluate_batch, find_compiler
 from casid.errors import CasidWarning, ExportError
 
 pytestmark = pytest.mark.skipif(find_compiler() is None or os.name == "nt", reason="needs a C compiler")

@@ -16,17 +16,28 @@ import pytest
 
 import casid
 from casid import codegen
-from casid.codegen import cache_directory, evaluate_batch
-from casid.codegen._cache import cache_entries
-from casid.codegen._compiler import Program, c_name, compile_shared, find_compiler, load_library, without_failure
-from casid.codegen._evaluate import accumulate, bound_batch, compiled_call
-from casid.codegen._source import scalar_source
-from casid.control._free_motion import Passive
+from casid.codegen import (
+    Program,
+    accumulate,
+    bound_batch,
+    c_name,
+    cache_directory,
+    cache_entries,
+    compile_shared,
+    compiled_call,
+    evaluate_batch,
+    find_compiler,
+    load_library,
+    scalar_source,
+    without_failure,
+)
+from casid.control import Passive
 from casid.description import Inertial, Joint, Link, Robot
 from casid.errors import CasidWarning, ExportError
 from casid.measurement import Dataset
-from casid.motion._references import Hold
-from casid.regression._rows import observation_blocks, torques
+from casid.motion import Hold
+from casid.regression import torques
+from casid.regression._rows import observation_blocks
 from casid.simulation import Plant, simulate
 
 needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")

@@ -11,10 +11,17 @@ import numpy as np
 import pytest
 
 from casid import codegen
-from casid.codegen import _evaluate, cache_directory, evaluate_batch
-from casid.codegen._cache import cache_entries, clear_cache
-from casid.codegen._compiler import compile_shared, find_compiler
-from casid.codegen._source import CFunction, batch_source
+from casid.codegen import (
+    CFunction,
+    _evaluate,
+    batch_source,
+    cache_directory,
+    cache_entries,
+    clear_cache,
+    compile_shared,
+    evaluate_batch,
+    find_compiler,
+)
 from casid.errors import DatasetError, ExportError
 
 needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")

@@ -4,8 +4,8 @@ import casadi as ca
 import numpy as np
 import pytest
 
+from casid.codegen import operation_count
 from casid.codegen._graph import Graph, count_operations, graph_of, schedule
-from casid.codegen._simplify import operation_count
 from casid.errors import ExportError
 
 

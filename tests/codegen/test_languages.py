@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 
 import casid
-from casid.codegen import evaluate_batch
-from casid.codegen._languages import LANGUAGES, script_source
-from casid.codegen._source import CFunction
+from casid.codegen import LANGUAGES, CFunction, evaluate_batch, script_source
 from casid.errors import ExportError
 from casid.export import export_c, export_robot
 

@@ -3,7 +3,7 @@
 import casadi as ca
 import pytest
 
-from casid.codegen._source import CFunction, batch_source, check_identifier, identifier, scalar_source
+from casid.codegen import CFunction, batch_source, check_identifier, identifier, scalar_source
 from casid.errors import ExportError
 
 

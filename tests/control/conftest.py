@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import casid
-from casid.control import Controller, nominal
-from casid.control._catalogue import ControllerSettings
+from casid.control import Controller, ControllerSettings, nominal
 from casid.motion import Hold
 from casid.simulation import Plant, Simulation, simulate
 

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import casid
-from casid.control import OperationalSpace, nominal
-from casid.control._catalogue import CONTROLLERS, controller_of
+from casid.control import OperationalSpace, controller_of, nominal
+from casid.control._catalogue import CONTROLLERS
 from casid.dynamics import Model
 from casid.errors import DatasetError, ProblemError, RobotError
 from casid.motion import Hold
 from casid.simulation._plant import with_terms
-from casid.simulation.integrators import DormandPrince
-from casid.simulation.integrators._catalogue import INTEGRATORS, integrator_of
+from casid.simulation.integrators import DormandPrince, integrator_of
+from casid.simulation.integrators._catalogue import INTEGRATORS
 from problems.spatial_2r import true_parameters
 
 PANDA = casid.load_robot("panda")

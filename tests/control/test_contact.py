@@ -9,7 +9,7 @@ import pytest
 from scipy.linalg import expm
 
 import casid
-from casid.codegen._compiler import find_compiler
+from casid.codegen import find_compiler
 from casid.control import ForceControl, Impedance, Saturated, nominal
 from casid.errors import DatasetError
 from casid.export import export_controller, load

@@ -10,9 +10,18 @@ import numpy as np
 import pytest
 
 import casid
-from casid.codegen._compiler import find_compiler
-from casid.control import PD, CascadedDrive, Controller, OperationalSpace, Passive, Saturated, Switched, nominal
-from casid.control._catalogue import controller_of
+from casid.codegen import find_compiler
+from casid.control import (
+    PD,
+    CascadedDrive,
+    Controller,
+    OperationalSpace,
+    Passive,
+    Saturated,
+    Switched,
+    controller_of,
+    nominal,
+)
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.export import export_controller, load

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from casid.description import Link, Robot
-from casid.description._document import Description, assemble
-from casid.description._raw import Lock, RawJoint, base_link
+from casid.description import Description, Link, Lock, Robot
+from casid.description._document import assemble
+from casid.description._raw import RawJoint, base_link
 
 URDF = """<?xml version="1.0"?>
 <!-- a comment before -->

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from casid.description._load import load_description
-from casid.description.formats._contract import Changes, Reading, base_beside_world, frames_as_links, links_at_joints
+from casid.description import load_description
+from casid.description.formats import Changes
+from casid.description.formats._contract import Reading, base_beside_world, frames_as_links, links_at_joints
 
 
 def test_frames_become_links_without_mass(arm: Path) -> None:

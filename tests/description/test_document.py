@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from casid.description import Inertial, Link, LinkBounds
-from casid.description._document import Description, assemble
+from casid.description import Description, Inertial, Link, LinkBounds
+from casid.description._document import assemble
 from casid.description._placement import rotation_rpy, transform
 from casid.description._raw import RawFrame, RawJoint
 from casid.errors import RobotError

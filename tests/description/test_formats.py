@@ -10,10 +10,7 @@ import numpy as np
 import pytest
 
 import casid
-from casid.description import convert, load_robot
-from casid.description._document import Description
-from casid.description._load import load_description
-from casid.description._write import write_description
+from casid.description import Description, convert, load_description, load_robot, write_description
 from casid.errors import InertiaWarning
 from tests.description.conftest import URDF
 

@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 
 import casid
-from casid.description import load_robot
-from casid.description._load import load_description
-from casid.description._write import write_description, write_robot
+from casid.description import load_description, load_robot, write_description, write_robot
 from casid.dynamics import Model
 from casid.errors import RobotError
 from casid.testing import MuJoCo, running

@@ -11,10 +11,11 @@ import pytest
 
 import casid
 from casid.codegen import evaluate_batch
-from casid.description._robot import STANDARD_GRAVITY, Robot
+from casid.description import Robot
+from casid.description._robot import STANDARD_GRAVITY
 from casid.dynamics import Model
 from casid.errors import RobotError
-from casid.export._robot import with_payload
+from casid.export import with_payload
 from casid.testing._synthetic import motion
 from tests.helpers import run
 

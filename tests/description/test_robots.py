@@ -17,8 +17,7 @@ import pytest
 import casid
 from casid.description import Inertial, load_robot
 from casid.errors import RobotError
-from casid.inertia import consistency
-from casid.inertia._parameters import tensor, tensor_entries
+from casid.inertia import consistency, tensor, tensor_entries
 from problems.spatial_2r import TRUE_BODIES
 
 SHIPPED = {

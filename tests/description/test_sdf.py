@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from casid.description import load_robot, write_robot
-from casid.description.formats._sdf import Sdf
+from casid.description.formats import Sdf
 from casid.errors import RobotError
 
 

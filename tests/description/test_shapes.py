@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from casid.description._shapes import found
+from casid.description import found
 
 
 def test_packages_are_found_among_installed_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import casid
-from casid.description import convert, load_robot
-from casid.description._load import load_description
+from casid.description import convert, load_description, load_robot
 from casid.description._sidecar import SUFFIX, fixed_name, lost, words
 from casid.description.formats import Toml, Urdf
 from casid.errors import InertiaWarning, RobotError

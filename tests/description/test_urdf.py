@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from casid.description import Inertial, load_robot
-from casid.description.formats._contract import Changes
-from casid.description.formats._urdf import Urdf
+from casid.description.formats import Changes, Urdf
 from casid.errors import InertiaWarning, RobotError, RobotWarning
 
 BODY = '<inertial><mass value="2"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import casid
-from casid.description._volumes import hull, link_hulls
+from casid.description import link_hulls
+from casid.description._volumes import hull
 
 BOX = np.array(np.meshgrid([0.0, 0.2], [0.0, 0.3], [0.0, 0.6])).reshape(3, -1).T
 URDF = """<robot name="two">

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from casid.description import load_robot
-from casid.drives._recording import CommandRecording, has_commands_only, held_commands, read_commands
+from casid.drives import CommandRecording, held_commands, read_commands
+from casid.drives._recording import has_commands_only
 from casid.errors import DatasetError
 
 T = np.arange(60) * 0.02

@@ -142,7 +142,7 @@ def test_commands_are_held_or_interpolated():
 def test_followers_are_refused(arm):
     from dataclasses import replace
 
-    from casid.description._parts import Mimic
+    from casid.description import Mimic
 
     joints = (arm.joints[0], replace(arm.joints[1], mimic=Mimic(0, 1.0, 0.0)))
     with pytest.raises(RobotError, match="follow"):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from casid import Model
-from casid.dynamics._base_parameters import base_parameters, linear_form, regroup, stacked_regressor
+from casid.dynamics import base_parameters, linear_form, regroup, stacked_regressor
 from casid.errors import DatasetError, UnknownNameError
-from casid.testing._synthetic import random_robot
+from casid.testing import random_robot
 
 
 def brute_force_rank(model):

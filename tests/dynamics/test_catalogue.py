@@ -4,9 +4,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from casid.dynamics.terms._catalogue import FRICTION_MODELS, friction_model
-from casid.dynamics.terms._friction import Friction, JointFriction
-from casid.dynamics.terms._joint_terms import JointSignals
+from casid.dynamics.terms import FRICTION_MODELS, Friction, JointFriction, JointSignals, friction_model
 
 
 @pytest.mark.parametrize("name", FRICTION_MODELS)

@@ -10,21 +10,21 @@ import numpy as np
 import pytest
 
 import casid
-from casid.codegen._compiler import find_compiler
-from casid.dynamics import momentum_observer
-from casid.dynamics._derived import (
+from casid.codegen import find_compiler
+from casid.dynamics import (
     dry_friction_directions,
     dry_friction_places,
     equation_of_motion,
     forward_dynamics_derivatives,
     inverse_dynamics_derivatives,
     inverse_mass_matrix,
+    momentum_observer,
     operational_space,
     rk4_step,
 )
 from casid.errors import DatasetError, RobotError
 from casid.export import export_c, load
-from casid.testing._synthetic import random_robot
+from casid.testing import random_robot
 
 GAIN, DT = 20.0, 1e-3
 

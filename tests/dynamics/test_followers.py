@@ -13,16 +13,15 @@ import numpy as np
 import pytest
 
 import casid
-from casid.codegen._compiler import find_compiler
+from casid.codegen import find_compiler
 from casid.control import ComputedTorque, nominal
-from casid.description import load_robot, write_robot
-from casid.description._parts import Capsule
+from casid.description import Capsule, load_robot, write_robot
 from casid.dynamics import Model
 from casid.excitation import CollisionConstraint, DesignSettings
 from casid.export import export_robot
 from casid.export import load as load_export
 from casid.identification import Checks, Choice, ModelOptions, identify, load_model
-from casid.identification.repair._check import check_file
+from casid.identification.repair import check_file
 from casid.learning import Chart, TorqueLoss
 from casid.motion import Motion, Sine
 from casid.online import NaturalAdaptation, simulate_adaptive

@@ -13,17 +13,16 @@ import casid
 from casid.cli import app
 from casid.codegen import evaluate_batch
 from casid.description import write_robot
-from casid.dynamics import Model
-from casid.dynamics._derived import equation_of_motion
-from casid.dynamics.terms._catalogue import friction_model
+from casid.dynamics import Model, equation_of_motion
+from casid.dynamics.terms import JointFriction, friction_model, sensitive_states, states_of
 from casid.dynamics.terms._dynamic_laws import DISTANCES
-from casid.dynamics.terms._friction import CHUNK, JointFriction, accumulated, sensitive_states, states_of
+from casid.dynamics.terms._friction import CHUNK, accumulated
 from casid.errors import RobotError
 from casid.export import load
 from casid.identification import ModelOptions, identify, load_model, predict
 from casid.measurement import Dataset, Processing
 from casid.regression import choose_friction, compress, wls
-from casid.regression.friction._shape_fits import fit_jointly
+from casid.regression.friction import fit_jointly
 from casid.testing._synthetic import motion
 
 PERIOD = 1e-3

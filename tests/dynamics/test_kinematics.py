@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 import casid
-from casid.description import Limits
-from casid.description._parts import Mimic
-from casid.dynamics import Model
-from casid.dynamics._kinematics import Kinematics, exact, joint_positions
+from casid.description import Limits, Mimic
+from casid.dynamics import Kinematics, Model
+from casid.dynamics._kinematics import exact, joint_positions
 from casid.errors import CasidError
 
 

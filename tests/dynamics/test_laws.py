@@ -7,11 +7,16 @@ import numpy as np
 import pytest
 
 import casid
-from casid.dynamics.terms import FrictionLaw
-from casid.dynamics.terms._catalogue import FRICTION_MODELS, friction_dictionary, friction_model
+from casid.dynamics.terms import (
+    FRICTION_MODELS,
+    JOINT_TERMS,
+    FrictionLaw,
+    JointSignals,
+    friction_dictionary,
+    friction_model,
+    friction_terms,
+)
 from casid.dynamics.terms._dynamic_laws import COARSE_REACH, DISTANCES, REACH
-from casid.dynamics.terms._friction import friction_terms
-from casid.dynamics.terms._joint_terms import JOINT_TERMS, JointSignals
 from casid.errors import RobotError
 
 #: Of position q, velocity v, load u and states z; w is the first shape and s the second.

@@ -10,14 +10,14 @@ import pytest
 import casid
 from casid.codegen import operation_count
 from casid.description import Frame, Joint, Link, Robot
-from casid.dynamics import Model, reduced
-from casid.dynamics._derived import operational_space
+from casid.dynamics import Model, operational_space, reduced
 from casid.dynamics._reduced import _inverse, _joint_frames, _Regrouping, _rotation_to, _second_moments, _slide, _tidy
-from casid.dynamics.terms._joint_terms import JOINT_TERMS
-from casid.export._robot import PUBLISHED, count_robot
+from casid.dynamics.terms import JOINT_TERMS
+from casid.export import count_robot
+from casid.export._robot import PUBLISHED
 from casid.inertia import pseudo_inertia
+from casid.testing import random_robot
 from casid.testing._peers import close, states
-from casid.testing._synthetic import random_robot
 
 
 @pytest.fixture(scope="module")

@@ -5,16 +5,9 @@ import numpy as np
 import pytest
 
 import casid
-from casid.dynamics._rigid_body import (
-    LinkMotion,
-    factor_mass_matrix,
-    inertial_wrench,
-    link_motion,
-    mass_matrix,
-    newton_euler,
-    solve_mass_matrix,
-)
-from casid.testing._synthetic import random_robot
+from casid.dynamics import factor_mass_matrix, mass_matrix, newton_euler
+from casid.dynamics._rigid_body import LinkMotion, inertial_wrench, link_motion, solve_mass_matrix
+from casid.testing import random_robot
 
 
 def test_the_mass_matrix_is_the_slope_of_inverse_dynamics_in_the_acceleration():

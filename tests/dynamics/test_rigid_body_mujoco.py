@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import casid
-from casid.testing import MuJoCo, running
+from casid.testing import MuJoCo, random_robot, running
 from casid.testing._peers import random_body, standard_parameters
-from casid.testing._synthetic import random_robot
 
 pytest.importorskip("mujoco", reason="needs the extra peers")
 

@@ -11,8 +11,7 @@ import pytest
 import casid
 from casid.dynamics import Model
 from casid.dynamics._structure import Numbers, StandardParameters, Structure, Symbols
-from casid.dynamics.terms._catalogue import friction_model
-from casid.dynamics.terms._friction import Friction, JointFriction
+from casid.dynamics.terms import Friction, JointFriction, friction_model
 from casid.errors import DatasetError, RobotError
 
 

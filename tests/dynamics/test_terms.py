@@ -16,10 +16,15 @@ from casid.description.joint_parameters import (
     symbol_and_joint,
 )
 from casid.dynamics import Model
-from casid.dynamics.terms import JointTerm, friction_dictionary
-from casid.dynamics.terms._catalogue import FRICTION_MODELS, friction_model
-from casid.dynamics.terms._dynamic_laws import Dahl
-from casid.dynamics.terms._joint_terms import JOINT_TERMS, JointSignals
+from casid.dynamics.terms import (
+    FRICTION_MODELS,
+    JOINT_TERMS,
+    Dahl,
+    JointSignals,
+    JointTerm,
+    friction_dictionary,
+    friction_model,
+)
 from casid.dynamics.terms._laws import Polynomial, Stribeck, catalogued
 from casid.errors import RobotError
 

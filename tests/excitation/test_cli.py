@@ -12,8 +12,7 @@ from PIL import Image
 
 import casid
 from casid.excitation import MotionLimits, Observation, certify_limits
-from casid.motion import Fourier, Trajectory, read_trajectory
-from casid.motion._trajectory import trajectory_text
+from casid.motion import Fourier, Trajectory, read_trajectory, trajectory_text
 from tests.helpers import run
 
 QUICK = (

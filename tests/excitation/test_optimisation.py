@@ -25,8 +25,7 @@ from casid.excitation import (
 from casid.excitation.optimisation._nlp import Nlp
 from casid.excitation.optimisation._result import Progress, requests
 from casid.excitation.optimisation._starts import Stage
-from casid.motion import Fourier, Motion, Poses, QuinticSpline, Trajectory
-from casid.motion._basis import Ramped
+from casid.motion import Fourier, Motion, Poses, QuinticSpline, Ramped, Trajectory
 
 QUICK = (Stage(0.2, 2.0, 25), Stage(0.05, 8.0, 25))
 

@@ -13,8 +13,7 @@ from casid.errors import ProblemError
 from casid.excitation import (
     DesignSettings,
 )
-from casid.motion import Fourier, Trajectory
-from casid.motion._basis import Ramped
+from casid.motion import Fourier, Ramped, Trajectory
 
 
 def test_settings_build_their_design_problem(panda: Robot) -> None:

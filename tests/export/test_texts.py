@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import casid
-from casid.codegen._compiler import find_compiler
+from casid.codegen import find_compiler
 from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import RobotError

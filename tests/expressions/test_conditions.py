@@ -6,8 +6,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from casid.expressions import conditions
-from casid.expressions._conditions import alternatives, choose, decided, smooth
+from casid.expressions import alternatives, choose, conditions, decided, smooth
 
 N = 4
 

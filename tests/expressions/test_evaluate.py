@@ -4,7 +4,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from casid.expressions._evaluate import NumpyFunction, evaluate, interruptible
+from casid.expressions import NumpyFunction, evaluate, interruptible
 
 
 def test_numpy_evaluates_as_casadi_does(x):

@@ -6,9 +6,8 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from casid.expressions import enclose
+from casid.expressions import as_function, enclose
 from casid.expressions._interval_rules import BINARY, UNARY
-from casid.expressions._walk import as_function
 
 N = 4
 

@@ -6,7 +6,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from casid.expressions._polynomial import affine_rows, polynomials, quadratic_form
+from casid.expressions import affine_rows, polynomials, quadratic_form
 
 N = 4
 

@@ -6,28 +6,25 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from casid.expressions import conditions, enclose
-from casid.expressions._conditions import alternatives, replace_conditions, smooth
-from casid.expressions._evaluate import NumpyFunction
-from casid.expressions._interval_rules import BINARY as INTERVAL_BINARY
-from casid.expressions._interval_rules import UNARY as INTERVAL_UNARY
-from casid.expressions._intervals import required_domains
-from casid.expressions._polynomial import affine_rows, polynomials, quadratic_form
-from casid.expressions._ranges import linear_table
-from casid.expressions._walk import (
-    BINARY,
-    CALL,
-    MATRIX,
-    NAMES,
-    STRUCTURE,
-    UNARY,
-    OperationError,
+from casid.expressions import (
+    NumpyFunction,
+    affine_rows,
+    alternatives,
     as_function,
-    fold,
-    operations,
+    conditions,
+    enclose,
+    polynomials,
+    quadratic_form,
     rebuild,
+    required_domains,
+    smooth,
     walk,
 )
+from casid.expressions._conditions import replace_conditions
+from casid.expressions._interval_rules import BINARY as INTERVAL_BINARY
+from casid.expressions._interval_rules import UNARY as INTERVAL_UNARY
+from casid.expressions._ranges import linear_table
+from casid.expressions._walk import BINARY, CALL, MATRIX, NAMES, STRUCTURE, UNARY, OperationError, fold, operations
 
 
 def test_a_graph_walked_with_numbers_is_its_value(x):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from casid.errors import DatasetError
-from casid.files._journal import journal, journal_lines
+from casid.files import journal, journal_lines
 
 HEADER, DIFFERS = {"casid_test": 1, "of": "a"}, {"of": "another subject"}
 

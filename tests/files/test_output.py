@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from casid.errors import ExportError
-from casid.files._texts import csv_bytes, json_bytes
-from casid.files._write import prepare_directory, write_files
+from casid.files import csv_bytes, json_bytes, prepare_directory, write_files
 
 
 def test_files_are_written_completely_or_not_at_all(tmp_path: Path) -> None:

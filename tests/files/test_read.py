@@ -14,7 +14,8 @@ import pytest
 from scipy.io import savemat
 
 from casid.errors import DatasetError, RobotError
-from casid.files._read import (
+from casid.files import (
+    finite_number,
     gunzip,
     matlab_arrays,
     npy_array,
@@ -24,7 +25,6 @@ from casid.files._read import (
     read_text,
     unzip,
 )
-from casid.files._texts import finite_number
 
 MEBIBYTE = 2**20
 

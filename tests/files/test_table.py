@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from casid.errors import DatasetError
-from casid.files._table import Table
+from casid.files import Table
 
 DATA = {"rate": 100.0, "name": "x", "on": True, "box": [[0, 1], [2, 3]], "count": 3, "inner": {"a": 1}}
 

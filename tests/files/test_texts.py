@@ -10,8 +10,8 @@ import pytest
 from casid.description import load_robot
 from casid.errors import DatasetError, RobotError
 from casid.excitation import fit_capsules
-from casid.files._texts import csv_table, parse_json, parse_toml, parse_xml
-from casid.identification.repair._check import check_file
+from casid.files import csv_table, parse_json, parse_toml, parse_xml
+from casid.identification.repair import check_file
 
 
 def test_json_has_finite_numbers_and_each_key_once() -> None:

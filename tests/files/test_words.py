@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from casid.errors import DatasetError
-from casid.files._words import assignments, comma_list, comma_numbers, near, number_list
+from casid.files import assignments, comma_list, comma_numbers, near, number_list
 
 
 def test_lists_separated_by_commas() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from casid.errors import ExportError
-from casid.files._write import write_directory, write_files
+from casid.files import write_directory, write_files
 
 
 def test_a_set_of_files_appears_whole_or_not_at_all(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import casid
 from casid.cli import app
-from casid.codegen._compiler import find_compiler
+from casid.codegen import find_compiler
 from casid.errors import CasidWarning, ExportError
 from casid.fmu import export_fmu
 from casid.inertia import to_standard

@@ -10,7 +10,7 @@ import pytest
 
 import casid
 from casid.dynamics import Model
-from casid.dynamics.terms._friction import friction_terms
+from casid.dynamics.terms import friction_terms
 from casid.identification import Checks, ModelOptions, identify
 from casid.identification.diagnosis._better_readings import Trials, better_readings
 from casid.identification.diagnosis._readings import Readings, without_held
@@ -24,7 +24,8 @@ from casid.identification.diagnosis._trial import (
 from casid.identification.diagnosis._verdict import _friction, _nominal
 from casid.measurement import Processing
 from casid.regression import compress, wls
-from casid.testing._synthetic import recording, with_friction
+from casid.testing import recording
+from casid.testing._synthetic import with_friction
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from casid.identification import Checks, Comparison, ModelOptions, compare, iden
 from casid.identification._comparison import holm
 from casid.inertia import to_standard
 from casid.report import report_of
-from casid.testing._synthetic import recording
+from casid.testing import recording
 
 TERMS = ("viscous", "coulomb")
 

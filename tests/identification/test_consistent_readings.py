@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from casid.dynamics import Model
+from casid.identification.diagnosis import Finding
 from casid.identification.diagnosis import _consistent_readings as module
 from casid.identification.diagnosis._better_readings import Reading
 from casid.identification.diagnosis._consistent_readings import _left_by, other_gravity
-from casid.identification.diagnosis._findings import Finding, Trial
+from casid.identification.diagnosis._findings import Trial
 from casid.identification.diagnosis._trial import HeldOutErrors
 from casid.testing._synthetic import arm as arm_of
 

@@ -9,24 +9,25 @@ import pytest
 
 import casid
 from casid.dynamics import Model
-from casid.files._texts import json_bytes
+from casid.files import json_bytes
 from casid.identification import Checks, RegressionProblem, feasible_regression, identify
 from casid.identification._bounds import default_bounds
-from casid.identification.diagnosis import Finding, Verdict
+from casid.identification.diagnosis import Finding, Verdict, without_delay
 from casid.identification.diagnosis._better_readings import WORTH, _clocks, _gravity, _orders, _signs, _zeros
-from casid.identification.diagnosis._delay import delay_finding, significant, without_delay
+from casid.identification.diagnosis._delay import delay_finding, significant
 from casid.identification.diagnosis._findings import CAUSES, Trial
 from casid.identification.diagnosis._readings import Readings
 from casid.identification.diagnosis._signals import link_findings, signal_findings
 from casid.identification.diagnosis._trial import HeldOutErrors, compared
 from casid.identification.diagnosis._verdict import _strength, judge
-from casid.regression import compress, wls
-from casid.regression._delay import Delay
+from casid.regression import Delay, compress, wls
 from casid.report import report_of
 from casid.retrieval import mass_bounds
-from casid.retrieval.plausible._bodies import DESCRIBED_ARMS, heaviest
+from casid.retrieval.plausible import heaviest
+from casid.retrieval.plausible._bodies import DESCRIBED_ARMS
+from casid.testing import recording
 from casid.testing._synthetic import arm as arm_of
-from casid.testing._synthetic import blind, recording, with_friction
+from casid.testing._synthetic import blind, with_friction
 
 FRICTION = ("viscous", "coulomb", "offset")
 

@@ -11,11 +11,11 @@ from scipy.stats import t
 
 from casid.dynamics import Model
 from casid.inertia import to_standard
-from casid.online import Online, OnlineLoad, TorqueErrors
-from casid.online._change import ChangeDetector, FadingWindow
+from casid.online import ChangeDetector, Online, OnlineLoad, TorqueErrors
+from casid.online._change import FadingWindow
 from casid.online._estimator import OnlineEstimate, estimate_of, parameter_order, plausible_values
 from casid.online._samples import Information
-from casid.testing._synthetic import recording
+from casid.testing import recording
 from problems.spatial_2r import true_parameters
 
 

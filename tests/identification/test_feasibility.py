@@ -11,12 +11,7 @@ import casid
 from casid.cli import app
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.identification.repair._check import check_file
-from casid.identification.repair._feasibility import (
-    feasibility_test,
-    nearest_consistent,
-    nearest_feasible,
-)
+from casid.identification.repair import check_file, feasibility_test, nearest_consistent, nearest_feasible
 from casid.inertia import consistency, to_standard
 
 #: Yoshida and Khalil 2000, as printed in Sousa 2014, Table 6.1: forms, beta_t1, beta_t2, corrected beta'_t2.

@@ -12,7 +12,8 @@ from casid.identification import Checks, Choice, ModelOptions, feasible_regressi
 from casid.identification._feasible_fit import determined
 from casid.regression import compress, wls
 from casid.regression._fit import irls, residual_torques
-from casid.testing._synthetic import recording, with_friction
+from casid.testing import recording
+from casid.testing._synthetic import with_friction
 
 FRICTION = ("viscous", "coulomb", "offset")
 EXTRAS = {"viscous": 0.4, "coulomb": 0.3, "offset": -0.1, "load_friction": 0.05}

@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from casid.identification.diagnosis._findings import CAUSES, Finding, Trial
+from casid.identification.diagnosis import Finding
+from casid.identification.diagnosis._findings import CAUSES, Trial
 from casid.identification.diagnosis._trial import HeldOutErrors, compared
 from casid.identification.diagnosis._verdict import _place
 

@@ -8,13 +8,12 @@ import pytest
 import casid
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
-from casid.dynamics.terms._catalogue import friction_model
+from casid.dynamics.terms import friction_model
 from casid.errors import ProblemError
-from casid.identification import Checks, Constraints, ModelOptions, identify
+from casid.identification import Checks, Constraints, ModelOptions, identify, load_model
 from casid.identification._friction import _laws
-from casid.identification._identification import load_model
-from casid.regression.friction._choice import STATIC
-from casid.testing._synthetic import recording
+from casid.regression.friction import STATIC
+from casid.testing import recording
 
 LINEAR = ("viscous", "coulomb", "offset")
 

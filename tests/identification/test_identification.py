@@ -15,7 +15,7 @@ from casid.errors import DatasetError
 from casid.identification import Checks, ModelOptions, identify, load_model, predict
 from casid.inertia import Parameters
 from casid.measurement import Processing
-from casid.testing._synthetic import recording
+from casid.testing import recording
 
 FRICTION = ("viscous", "coulomb", "offset")
 AS_IT_IS = Processing(rate=None, cutoff=None, velocity="measured", acceleration="measured", trim=0.0, every=1)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from casid.errors import DatasetError
-from casid.identification import Checks, Choice, identify, predict
-from casid.identification._prediction import Errors, Prediction, held_out
+from casid.identification import Checks, Choice, Prediction, identify, predict
+from casid.identification._prediction import Errors, held_out
 from casid.measurement import Dataset
 from casid.regression import compress, wls
 from casid.regression.estimators import WLS

@@ -11,8 +11,7 @@ import pytest
 import casid
 from casid.description import Joint, Link, Robot
 from casid.dynamics import Model
-from casid.dynamics.terms._catalogue import friction_model
-from casid.dynamics.terms._friction import Friction, JointFriction
+from casid.dynamics.terms import Friction, JointFriction, friction_model
 from casid.errors import DatasetError
 from casid.identification.diagnosis._readings import (
     Readings,
@@ -25,7 +24,8 @@ from casid.identification.diagnosis._readings import (
     without_rest,
 )
 from casid.measurement import Dataset, Processing
-from casid.testing._synthetic import recording, with_friction
+from casid.testing import recording
+from casid.testing._synthetic import with_friction
 
 FRICTION = ("viscous", "coulomb", "offset")
 

@@ -10,9 +10,9 @@ import pytest
 
 from casid.dynamics import Model
 from casid.errors import DatasetError
+from casid.identification import FeasibleFit, compare
 from casid.identification import _comparison as comparison
-from casid.identification import compare
-from casid.identification._feasible_fit import FeasibleFit, active_bounds
+from casid.identification._feasible_fit import active_bounds
 from casid.identification._identification import model_record
 
 

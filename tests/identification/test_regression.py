@@ -9,9 +9,8 @@ from casid.identification._regression import extra_bounds
 from casid.inertia import consistency, pseudo_inertia
 from casid.measurement import Processing
 from casid.regression import compress, wls
-from casid.retrieval import Constraint, Prior, com_box, sensible_bounds, total_mass
-from casid.retrieval._problem_files import load_constraints
-from casid.testing._synthetic import recording
+from casid.retrieval import Constraint, Prior, com_box, load_constraints, sensible_bounds, total_mass
+from casid.testing import recording
 
 FRICTION = ("viscous", "coulomb", "offset")
 AS_IT_IS = Processing(rate=None, cutoff=None, velocity="measured", acceleration="measured", trim=0.0, every=1)

@@ -12,13 +12,10 @@ from typer.testing import CliRunner
 
 import casid
 from casid.cli import app
-from casid.description import Inertial, load_robot
-from casid.description._load import load_description
-from casid.description._write import description_of
+from casid.description import Inertial, description_of, load_description, load_robot
 from casid.dynamics import Model
-from casid.identification.repair import repair
-from casid.identification.repair._check import FileCheck, LinkCheck, check_file
-from casid.identification.repair._feasibility import nearest_feasible
+from casid.identification.repair import FileCheck, check_file, nearest_feasible, repair
+from casid.identification.repair._check import LinkCheck
 from casid.identification.repair._repair import Body
 from casid.inertia import consistency
 

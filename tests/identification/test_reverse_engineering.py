@@ -13,7 +13,7 @@ from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.identification import predict, refit_friction, reverse_engineered
 from casid.measurement import Dataset
-from casid.regression._reverse_engineering import reverse_engineer_with_torques
+from casid.regression import reverse_engineer_with_torques
 from casid.testing._synthetic import motion
 from problems.spatial_2r import true_parameters
 

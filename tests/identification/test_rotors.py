@@ -9,7 +9,7 @@ import pytest
 
 import casid
 from casid.identification import Checks, Constraints, ModelOptions, identify
-from casid.testing._synthetic import recording
+from casid.testing import recording
 
 TERMS = ("viscous", "rotor")
 LINKS = np.array([0.1, 0, 0, 0.1, 0, 0.1, 0.1, 0, 0, 2.0] * 2)

@@ -10,7 +10,7 @@ import pytest
 import casid
 from casid.identification._shaped_bodies import GROWTH, shaped_bodies
 from casid.inertia import consistency, from_standard
-from casid.retrieval.plausible._bodies import plausible_bodies
+from casid.retrieval.plausible import plausible_bodies
 from tests.description.test_volumes import URDF
 
 

@@ -12,7 +12,7 @@ import casid
 from casid.description import Joint, Link, Robot
 from casid.errors import SolveError
 from casid.identification._feasible_fit import ActiveBound
-from casid.identification.diagnosis import _signals
+from casid.identification.diagnosis import Verdict, _signals
 from casid.identification.diagnosis._signals import (
     CONTRADICTION,
     _given_bounds,
@@ -21,9 +21,8 @@ from casid.identification.diagnosis._signals import (
     one_way,
     signal_findings,
 )
-from casid.identification.diagnosis._verdict import Verdict
 from casid.measurement import Dataset, Defect, prepare
-from casid.retrieval.plausible._bodies import heaviest
+from casid.retrieval.plausible import heaviest
 
 OBJECTIVE = 4.0
 

@@ -26,7 +26,7 @@ from casid.identification._springs import (
     _weighed,
 )
 from casid.regression import compress
-from casid.retrieval.plausible._bodies import plausible_bodies
+from casid.retrieval.plausible import plausible_bodies
 from casid.testing import recording
 from casid.testing._synthetic import blind
 

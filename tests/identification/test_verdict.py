@@ -12,20 +12,14 @@ from scipy.stats import t
 
 from casid.description import Joint, Link, Robot
 from casid.dynamics import Model
-from casid.files._texts import json_bytes
+from casid.files import json_bytes
+from casid.identification.diagnosis import Finding, Verdict
 from casid.identification.diagnosis import _verdict as module
-from casid.identification.diagnosis._findings import Finding, Trial
+from casid.identification.diagnosis._findings import Trial
 from casid.identification.diagnosis._trial import HeldOutErrors, compared
-from casid.identification.diagnosis._verdict import (
-    Verdict,
-    _friction,
-    _nominal,
-    _strength,
-    _total_mass,
-    _unexplained,
-)
+from casid.identification.diagnosis._verdict import _friction, _nominal, _strength, _total_mass, _unexplained
 from casid.measurement import Dataset
-from casid.testing._synthetic import recording
+from casid.testing import recording
 
 FRICTION = ("viscous", "coulomb", "offset")
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from casid.inertia import to_standard
-from casid.inertia._cones import CONES, Free, Full, Limits, Semi
+from casid.inertia import CONES, Free, Full, Limits, Semi, to_standard
 
 BODY = to_standard(2.0, [0.1, -0.05, 0.2], np.diag([0.02, 0.03, 0.04]))
 

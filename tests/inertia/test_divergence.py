@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from casid.inertia import pseudo_inertia, to_standard
-from casid.inertia._divergence import (
-    ORTHONORMAL_MAP,
+from casid.inertia import (
+    PSEUDO_INERTIA_MAP,
     STANDARD_MAP,
     TRIANGLE_MAP,
     Divergence,
@@ -15,14 +14,14 @@ from casid.inertia._divergence import (
     divergence_hessian,
     divergence_root,
     from_svec,
-    inverse_hessian,
-    log_det,
     log_det_function,
     lower_triangle,
+    pseudo_inertia,
     symmetric,
+    to_standard,
     to_svec,
 )
-from casid.inertia._parameters import PSEUDO_INERTIA_MAP
+from casid.inertia._divergence import ORTHONORMAL_MAP, inverse_hessian, log_det
 
 BODIES = np.stack(
     [

@@ -7,12 +7,9 @@ import pytest
 from scipy.optimize import brentq
 
 from casid.errors import DatasetError
-from casid.inertia import pseudo_inertia, to_standard
-from casid.inertia._divergence import Divergence
-from casid.inertia._parameters import PSEUDO_INERTIA_MAP
+from casid.inertia import PSEUDO_INERTIA_MAP, Divergence, pseudo_inertia, to_standard
+from casid.inertia.entropic import Plausible, entropic_estimate, nearest_bodies, nearest_right_side
 from casid.inertia.entropic import _estimate as entropic
-from casid.inertia.entropic._estimate import Plausible, entropic_estimate
-from casid.inertia.entropic._nearest import nearest_bodies, nearest_right_side
 
 BODY = to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3))
 

@@ -13,9 +13,8 @@ import casid
 from casid.cli import app
 from casid.errors import DatasetError, RobotError
 from casid.identification import load_model
-from casid.identification.repair._check import check_file
-from casid.inertia import Parameters, read_parameters, write_parameters
-from casid.inertia._parameters import STANDARD_NAMES, standard_names
+from casid.identification.repair import check_file
+from casid.inertia import STANDARD_NAMES, Parameters, read_parameters, standard_names, write_parameters
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,7 @@ import pytest
 
 import casid
 from casid.errors import DatasetError, RobotError
-from casid.inertia import LinkParameters, Parameters, from_standard, to_standard
-from casid.inertia._parameters import standard_names
+from casid.inertia import LinkParameters, Parameters, from_standard, standard_names, to_standard
 
 
 def bodies(n: int, seed: int = 0) -> np.ndarray:

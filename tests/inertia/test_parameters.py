@@ -5,7 +5,8 @@ import pytest
 
 from casid import inertia
 from casid.errors import DatasetError
-from casid.inertia._parameters import PSEUDO_INERTIA_MAP, from_khalil, spatial_inertia, tensor_entries, to_khalil
+from casid.inertia import PSEUDO_INERTIA_MAP, tensor_entries
+from casid.inertia._parameters import from_khalil, spatial_inertia, to_khalil
 from casid.testing._peers import standard_parameters
 from casid.testing._synthetic import random_placement
 

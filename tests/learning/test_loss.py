@@ -7,7 +7,7 @@ import pytest
 
 import casid
 from casid.dynamics import Model
-from casid.dynamics.terms._joint_terms import GEAR_FRICTION
+from casid.dynamics.terms import GEAR_FRICTION
 from casid.errors import DatasetError
 from casid.learning import (
     AccelerationLoss,

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from casid.dynamics import Model
-from casid.dynamics.terms._catalogue import friction_model
-from casid.dynamics.terms._friction import Friction, JointFriction
+from casid.dynamics.terms import Friction, JointFriction, friction_model
 from casid.learning import (
     Chart,
     GaussNewton,

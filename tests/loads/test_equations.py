@@ -10,8 +10,9 @@ from scipy.stats import norm, t
 
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.loads._equations import LoadStack, inflation, least_norm, load_intervals
-from casid.testing._synthetic import random_robot, recording
+from casid.loads import load_intervals
+from casid.loads._equations import LoadStack, inflation, least_norm
+from casid.testing import random_robot, recording
 
 NAMES = ("Lxx", "Lxy", "Lxz", "Lyy", "Lyz", "Lzz")
 

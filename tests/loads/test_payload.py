@@ -13,13 +13,12 @@ from casid.cli import app
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.inertia import express_in, to_standard
+from casid.loads import Payload, gains, load_intervals, payload
 from casid.loads._bounded_errors import bounded_load
-from casid.loads._equations import LoadStack, inflation, load_intervals, load_stack, recordings
-from casid.loads._gains import gains
-from casid.loads._payload import Payload, payload
+from casid.loads._equations import LoadStack, inflation, load_stack, recordings
 from casid.measurement import Dataset
 from casid.regression import compress, wls
-from casid.testing._synthetic import recording
+from casid.testing import recording
 
 FRICTION = ("viscous", "coulomb", "offset")
 LOAD = to_standard(1.7, [0.01, -0.02, 0.15], np.diag([4e-3, 5e-3, 3e-3]))

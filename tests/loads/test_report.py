@@ -13,9 +13,8 @@ from scipy.spatial.transform import Rotation
 import casid
 from casid.errors import RobotError
 from casid.inertia import express_in, to_standard
-from casid.loads import Payload
+from casid.loads import Gains, Payload
 from casid.loads._equations import PLACES
-from casid.loads._gains import Gains
 from casid.loads._report import GainsSection, _interval, flange_of
 from casid.report import report_of
 

@@ -11,7 +11,7 @@ import pytest
 import casid
 from casid import load_robot
 from casid.codegen import evaluate_batch
-from casid.description._load import load_description
+from casid.description import load_description
 from casid.dynamics import Model
 from casid.errors import DatasetError, RobotError
 from casid.measurement import Dataset, check_against, without_locked

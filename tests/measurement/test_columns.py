@@ -9,9 +9,8 @@ import pytest
 
 from casid import load_robot
 from casid.errors import DatasetError
-from casid.measurement import read_dataset
-from casid.measurement._checks import check_against
-from casid.measurement._columns import UNITS, factors, torque_notes
+from casid.measurement import check_against, factors, read_dataset
+from casid.measurement._columns import UNITS, torque_notes
 from tests.measurement.conftest import TAU, Q, T, csv
 
 

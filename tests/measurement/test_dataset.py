@@ -11,12 +11,10 @@ from scipy.signal import butter, filtfilt
 from casid.codegen import evaluate_batch
 from casid.errors import DatasetError
 from casid.identification import ModelOptions, identify
-from casid.measurement import Dataset, Processing, prepare
-from casid.measurement._dataset import FullRate
+from casid.measurement import Dataset, FullRate, Processing, prepare
 from casid.measurement._low_pass import LowPass
-from casid.regression import compress, wls
+from casid.regression import compress, torques, wls
 from casid.regression._fit import irls, predicted_torques, residual_torques
-from casid.regression._rows import torques
 from casid.testing._synthetic import motion
 from tests.measurement.conftest import sine
 

@@ -10,8 +10,7 @@ import pytest
 from scipy.io import savemat
 
 from casid.errors import DatasetError
-from casid.measurement import Processing, read_dataset
-from casid.measurement._formats import FORMATS
+from casid.measurement import FORMATS, Processing, read_dataset
 from tests.measurement.conftest import TAU, Q, T, csv
 
 

@@ -9,8 +9,7 @@ import pytest
 from benchmarks.soundness.fuzz_recordings import torch_file
 
 from casid.errors import DatasetError
-from casid.measurement._columns import choose_signals
-from casid.measurement._formats import read_columns
+from casid.measurement import choose_signals, read_columns
 
 
 def test_a_pytorch_file_is_read_without_pytorch(tmp_path):

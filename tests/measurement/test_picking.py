@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from casid.description import Robot, load_robot, write_robot
-from casid.drives import Servo
-from casid.drives._recording import CommandRecording, has_commands_only, read_commands
+from casid.drives import CommandRecording, Servo, read_commands
+from casid.drives._recording import has_commands_only
 from casid.errors import DatasetError
-from casid.measurement import Answers, propose
-from casid.measurement._log import command_settings
+from casid.measurement import Answers, command_settings, propose
 from casid.testing import broadband_commands, commanded_motion
 
 JOINTS = ("shoulder_pan", "elbow_flex", "gripper")

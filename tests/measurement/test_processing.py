@@ -9,8 +9,7 @@ import pytest
 
 from casid import load_robot
 from casid.errors import DatasetError
-from casid.measurement import Dataset, Processing
-from casid.measurement._checks import check_against
+from casid.measurement import Dataset, Processing, check_against
 from casid.measurement._processing import measured_is_better
 from tests.measurement.conftest import TAU, Q, T, sine
 

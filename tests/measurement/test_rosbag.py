@@ -14,8 +14,7 @@ from casid.cli import app
 from casid.control import ComputedTorque, nominal
 from casid.errors import DatasetError
 from casid.measurement import read_dataset
-from casid.motion import Fourier, Sine, Trajectory
-from casid.motion._trajectory import trajectory_text
+from casid.motion import Fourier, Sine, Trajectory, trajectory_text
 from casid.simulation import Plant, Sensor, simulate
 
 yaml = pytest.importorskip("yaml", reason="needs the extra all-tests")

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from casid.errors import DatasetError
-from casid.measurement import Dataset, Processing
-from casid.measurement._sampling import advanced, regular, repaired, uniform
+from casid.measurement import Dataset, Processing, advanced, repaired
+from casid.measurement._sampling import regular, uniform
 from tests.measurement.conftest import sine
 
 

@@ -6,15 +6,8 @@ import numpy as np
 import pytest
 
 from casid.errors import DatasetError
-from casid.measurement._text import (
-    TextLayout,
-    clock_seconds,
-    is_number,
-    joined_names,
-    read_cells,
-    split_line,
-    uncommented,
-)
+from casid.measurement import TextLayout
+from casid.measurement._text import clock_seconds, is_number, joined_names, read_cells, split_line, uncommented
 
 
 def test_cells_of_a_german_table_with_two_header_lines() -> None:

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from casid.errors import DatasetError, ProblemError
-from casid.motion import Basis, Fourier, Poses, QuinticSpline, Trajectory
-from casid.motion._basis import Ramped
+from casid.motion import Basis, Fourier, Poses, QuinticSpline, Ramped, Trajectory
 from casid.testing._synthetic import BASES, random_trajectory
 
 MOTIONS = pytest.mark.parametrize("basis", BASES, ids=lambda basis: f"{type(basis).__name__}-{basis.size}")

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from casid.errors import ProblemError
-from casid.motion import Basis, Fourier
-from casid.motion._basis import Ramped
+from casid.motion import Basis, Fourier, Ramped
 from casid.testing._synthetic import BASES
 
 

@@ -14,9 +14,7 @@ from casid.control import ComputedTorque, OperationalSpace, Passive, nominal
 from casid.dynamics import Model
 from casid.errors import DatasetError, ProblemError
 from casid.excitation import Observation
-from casid.motion import Basis, Fourier, Motion, Poses, Trajectory, read_trajectory
-from casid.motion._basis import Ramped
-from casid.motion._trajectory import trajectory_text
+from casid.motion import Basis, Fourier, Motion, Poses, Ramped, Trajectory, read_trajectory, trajectory_text
 from casid.testing._synthetic import BASES, random_trajectory
 
 

@@ -9,7 +9,8 @@ import pytest
 from scipy import stats
 
 from casid.evidence import ResidualNoise
-from casid.online._change import BEFORE, ChangeDetector, FadingWindow, RecentSamples, Sample
+from casid.online import ChangeDetector
+from casid.online._change import BEFORE, FadingWindow, RecentSamples, Sample
 from casid.online._samples import Information
 
 

@@ -14,12 +14,11 @@ import pytest
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.inertia import pseudo_inertia, to_standard
-from casid.inertia.entropic._estimate import entropic_estimate
+from casid.inertia.entropic import entropic_estimate
 from casid.measurement import Dataset
 from casid.online import Online, OnlineLoad, TorqueErrors, entropic_fit
 from casid.online._samples import Information, StateWeights
-from casid.regression import compress, wls
-from casid.regression._state_noise import StateNoise
+from casid.regression import StateNoise, compress, wls
 from casid.testing._synthetic import plausible, recorded
 
 BODY = to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3))

@@ -15,12 +15,11 @@ import casid
 from casid.cli import app
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
-from casid.dynamics.terms._joint_terms import GEAR_FRICTION
+from casid.dynamics.terms import GEAR_FRICTION
 from casid.errors import ExportError
 from casid.inertia import pseudo_inertia, to_standard, write_parameters
-from casid.online import Online, OnlineLoad, TorqueErrors
-from casid.online._export import export_online
-from casid.regression._state_noise import StateNoise
+from casid.online import Online, OnlineLoad, TorqueErrors, export_online
+from casid.regression import StateNoise
 from casid.testing._synthetic import TERMS, plausible, recorded
 
 

@@ -7,7 +7,7 @@ from importlib.metadata import entry_points
 import pytest
 
 from casid.__main__ import main
-from casid.cli._shared import INTERRUPTED
+from casid.cli import INTERRUPTED
 from casid.version import __version__
 
 

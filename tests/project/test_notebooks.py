@@ -14,8 +14,7 @@ import pytest
 
 import casid
 from casid.identification import Checks, Choice, ModelOptions
-from casid.retrieval import Constraint, parameter_intervals
-from casid.retrieval._objectives import LeastSquares
+from casid.retrieval import Constraint, LeastSquares, parameter_intervals
 
 FOLDER = Path(__file__).parents[2] / "docs" / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))

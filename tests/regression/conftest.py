@@ -5,7 +5,8 @@ import pytest
 
 import casid
 from casid.dynamics import Model
-from casid.testing._synthetic import recording, with_friction
+from casid.testing import recording
+from casid.testing._synthetic import with_friction
 
 FRICTION = ("viscous", "coulomb", "offset")
 

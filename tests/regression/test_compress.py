@@ -10,7 +10,7 @@ from casid.errors import DatasetError
 from casid.measurement import Dataset, Processing
 from casid.regression import compress, wls
 from casid.regression._fit import ols, predicted_torques, residual_torques
-from casid.testing._synthetic import recording
+from casid.testing import recording
 from tests.regression.conftest import stacked
 
 

@@ -14,21 +14,10 @@ from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement import Dataset, Processing
-from casid.regression import _cutoff_choice, compress, wls
-from casid.regression._cutoff_choice import (
-    CANDIDATES,
-    _lowest,
-    _middle,
-    _processed,
-    _smoothing,
-    _thinned,
-    _unbalanced,
-    choose_processing,
-    held_out_squares,
-    processing_of_each,
-)
+from casid.regression import _cutoff_choice, choose_processing, compress, held_out_squares, processing_of_each, wls
+from casid.regression._cutoff_choice import CANDIDATES, _lowest, _middle, _processed, _smoothing, _thinned, _unbalanced
+from casid.testing import recording as exact_recording
 from casid.testing._synthetic import BODY, motion
-from casid.testing._synthetic import recording as exact_recording
 from tests.regression.conftest import stacked
 
 

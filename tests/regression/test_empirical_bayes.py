@@ -17,10 +17,8 @@ from casid.evidence import ResidualNoise
 from casid.inertia import to_standard
 from casid.measurement import Dataset
 from casid.online import OnlineLoad, TorqueErrors
-from casid.regression import compress, shrunk, wls
+from casid.regression import compress, shrunk, torque_rate, torques, wls
 from casid.regression._empirical_bayes import _fitted, _left
-from casid.regression._rows import torques
-from casid.regression._state_noise import torque_rate
 from casid.testing._synthetic import motion
 
 TERMS = ("viscous", "coulomb", "offset")

@@ -13,14 +13,12 @@ from casid.description import Joint, Link, Robot
 from casid.description._placement import modified_dh
 from casid.description.joint_parameters import JointParameter
 from casid.dynamics import Model
-from casid.dynamics.terms import JointTerm
-from casid.dynamics.terms._friction import friction_terms
+from casid.dynamics.terms import JointTerm, friction_terms
 from casid.errors import DatasetError, SolveError
 from casid.identification import Checks, Choice, Constraints, ModelOptions, feasible_regression, identify
 from casid.measurement import Dataset, Processing
-from casid.regression import compress, wls
-from casid.regression._fit import ols, quadratic, unexcited_reasons
-from casid.regression._statistics import MeasurementNoise
+from casid.regression import MeasurementNoise, compress, quadratic, unexcited_reasons, wls
+from casid.regression._fit import ols
 from casid.regression.estimators import (
     IRLS,
     OLS,
@@ -30,10 +28,12 @@ from casid.regression.estimators import (
     MaximumLikelihood,
     Observations,
     OutputError,
+    estimator,
 )
-from casid.regression.estimators._catalogue import ESTIMATORS, estimator
+from casid.regression.estimators._catalogue import ESTIMATORS
 from casid.regression.estimators._closed_loop import _LastMotion, loop_sensitivities
-from casid.testing._synthetic import motion, recording
+from casid.testing import recording
+from casid.testing._synthetic import motion
 from problems.spatial_2r import true_parameters
 
 FRICTION = ("viscous", "coulomb", "offset")

@@ -10,10 +10,10 @@ import pytest
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement import Dataset
-from casid.regression import compress, essential, wls
-from casid.regression._fit import _noise_tolerance, irls, joint_weights, ols, quadratic, unexcited_reasons
+from casid.regression import compress, essential, quadratic, unexcited_reasons, wls
+from casid.regression._fit import _noise_tolerance, irls, joint_weights, ols
 from casid.regression._statistics import disagreement
-from casid.testing._synthetic import recording
+from casid.testing import recording
 from tests.regression.conftest import stacked
 
 FRICTION = ("viscous", "coulomb", "offset")

@@ -10,20 +10,18 @@ import casid
 from casid.codegen import evaluate_batch
 from casid.description.joint_parameters import JointParameter
 from casid.dynamics import Model
-from casid.dynamics.terms import FrictionLaw
-from casid.dynamics.terms._catalogue import friction_model
-from casid.dynamics.terms._friction import Friction, JointFriction
+from casid.dynamics.terms import Friction, FrictionLaw, JointFriction, friction_model
 from casid.errors import DatasetError, SolveError
 from casid.measurement import Dataset, Processing
 from casid.regression import choose_friction, compress, fit_friction, wls
 from casid.regression._rows import observation_blocks
-from casid.regression.friction import _choice
+from casid.regression.friction import FrictionSearch, _choice, fit_jointly
 from casid.regression.friction import _shape_fits as _variable_projection
-from casid.regression.friction._choice import FrictionSearch
 from casid.regression.friction._cross_validation import CandidateFits
 from casid.regression.friction._dictionary import Dictionary
-from casid.regression.friction._shape_fits import fit_jointly, fit_shapes
-from casid.testing._synthetic import motion, recording
+from casid.regression.friction._shape_fits import fit_shapes
+from casid.testing import recording
+from casid.testing._synthetic import motion
 from problems.spatial_2r import true_parameters
 
 

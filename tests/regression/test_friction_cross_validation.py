@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 from casid.dynamics import Model
-from casid.dynamics.terms._catalogue import friction_model
-from casid.dynamics.terms._friction import JointFriction
+from casid.dynamics.terms import JointFriction, friction_model
 from casid.regression.friction._cross_validation import CandidateFits, _folds, _lawful, _ridged
-from casid.testing._synthetic import recording
+from casid.testing import recording
 
 Columns = Callable[[np.ndarray, np.ndarray], list[np.ndarray]]
 #: Laws and their columns of velocity and load: the simplest first in neither list.

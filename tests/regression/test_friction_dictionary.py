@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from casid.dynamics.terms._catalogue import friction_model
-from casid.dynamics.terms._friction import JointFriction
+from casid.dynamics.terms import JointFriction, friction_model
 from casid.regression.friction._dictionary import Dictionary, friction_columns, loads_of
 
 

@@ -15,7 +15,7 @@ from casid.measurement import Dataset
 from casid.regression import compress_momentum, wls
 from casid.regression._fit import ols
 from casid.regression._momentum import modulating_function, momentum_regressor, overlap
-from casid.testing._synthetic import recording
+from casid.testing import recording
 
 
 @pytest.fixture(scope="module", params=["kuka_iiwa", "tx40"])

@@ -6,17 +6,11 @@ import numpy as np
 import pytest
 
 import casid
-from casid.dynamics import Model
-from casid.dynamics._base_parameters import regroup
+from casid.dynamics import Model, regroup
 from casid.errors import DatasetError
-from casid.regression import compress, reverse_engineer, wls
-from casid.regression._reverse_engineering import (
-    FRICTION,
-    ordinary_least_squares,
-    reverse_engineer_with_torques,
-    solved,
-)
-from casid.testing._synthetic import recording
+from casid.regression import compress, reverse_engineer, reverse_engineer_with_torques, wls
+from casid.regression._reverse_engineering import FRICTION, ordinary_least_squares, solved
+from casid.testing import recording
 from tests.regression.conftest import stacked
 
 

@@ -15,19 +15,9 @@ import pytest
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement import Dataset, Processing
-from casid.regression._rows import (
-    CHUNK,
-    SegmentedFactors,
-    _Factor,
-    counted,
-    filtered_blocks,
-    joined,
-    observation_blocks,
-    one_thread,
-    pattern,
-    torques,
-)
-from casid.testing._synthetic import recording
+from casid.regression import filtered_blocks, one_thread, torques
+from casid.regression._rows import CHUNK, SegmentedFactors, _Factor, counted, joined, observation_blocks, pattern
+from casid.testing import recording
 
 
 def test_blocks_are_the_regressor_sample_by_sample(model, truth):

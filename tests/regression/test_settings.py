@@ -9,14 +9,12 @@ import numpy as np
 import pytest
 
 from casid.dynamics import Model
-from casid.dynamics.terms._catalogue import friction_model
-from casid.dynamics.terms._friction import JointFriction
-from casid.regression import compress, wls
+from casid.dynamics.terms import JointFriction, friction_model
+from casid.regression import Estimate, compress, wls
 from casid.regression._cutoff_choice import CANDIDATES
 from casid.regression._fit import irls
-from casid.regression._reverse_engineering import Estimate
 from casid.regression.friction._dictionary import Dictionary
-from casid.testing._synthetic import recording
+from casid.testing import recording
 from problems.spatial_2r import true_parameters
 
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from casid.dynamics import Model
-from casid.dynamics.terms._catalogue import friction_model
-from casid.dynamics.terms._friction import JointFriction
-from casid.regression._rows import lengths, observation_blocks, torques
-from casid.regression.friction import _choice
-from casid.regression.friction._shape_fits import fit_jointly, fit_shapes
-from casid.testing._synthetic import recording
+from casid.dynamics.terms import JointFriction, friction_model
+from casid.regression import lengths, torques
+from casid.regression._rows import observation_blocks
+from casid.regression.friction import _choice, fit_jointly
+from casid.regression.friction._shape_fits import fit_shapes
+from casid.testing import recording
 from problems.spatial_2r import true_parameters
 
 

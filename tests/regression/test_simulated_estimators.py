@@ -10,14 +10,14 @@ import pytest
 import casid
 from casid.control import PD
 from casid.dynamics import Model
-from casid.dynamics.terms._friction import friction_terms
+from casid.dynamics.terms import friction_terms
 from casid.errors import DatasetError
 from casid.measurement import Dataset, Processing
-from casid.regression import wls
-from casid.regression._statistics import MeasurementNoise
+from casid.regression import MeasurementNoise, wls
 from casid.regression.estimators import ClosedLoop, InstrumentalVariables, MaximumLikelihood, Observations, OutputError
 from casid.regression.estimators import _closed_loop as closed_loop
-from casid.testing._synthetic import motion, recording
+from casid.testing import recording
+from casid.testing._synthetic import motion
 from problems.spatial_2r import true_parameters
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from casid.regression._state_noise import SPEEDS, _moving, state_noise, torque_rate
+from casid.regression import torque_rate
+from casid.regression._state_noise import SPEEDS, _moving, state_noise
 
 
 def test_noise_at_rest_and_where_torques_change_is_that_of_the_recording():

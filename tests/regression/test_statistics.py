@@ -12,10 +12,10 @@ from scipy.stats import chi2, norm
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement import Dataset, Processing
-from casid.regression import compress, wls
+from casid.regression import MeasurementNoise, compress, wls
 from casid.regression._correlation import correlation_factors
-from casid.regression._statistics import MeasurementNoise, covariance_of, disagreement
-from casid.testing._synthetic import recording
+from casid.regression._statistics import covariance_of, disagreement
+from casid.testing import recording
 from tests.regression.conftest import stacked
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from casid.identification._comparison import Comparison, Difference
+from casid.identification import Comparison, Difference
 from casid.report import report_of
 from casid.report._comparison import ComparisonSection, comparison_figure
 

@@ -9,10 +9,9 @@ import pytest
 
 import casid
 from casid.identification import Checks, Identification, ModelOptions, identify
-from casid.identification.diagnosis._findings import Finding
-from casid.identification.diagnosis._verdict import Verdict
+from casid.identification.diagnosis import Finding, Verdict
 from casid.report import report_of
-from casid.testing._synthetic import recording
+from casid.testing import recording
 
 NAMES = ("torques", "links", "friction", "base_parameters")
 

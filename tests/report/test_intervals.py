@@ -11,7 +11,7 @@ import casid
 from casid.report import report_of
 from casid.report._intervals import IntervalsSection, digits, intervals_figure, torque_shares, verdict
 from casid.retrieval import parameter_intervals
-from casid.retrieval.insight._intervals import ParameterInterval
+from casid.retrieval.insight import ParameterInterval
 from casid.testing._synthetic import BODY, nearest
 
 

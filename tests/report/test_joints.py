@@ -10,7 +10,7 @@ import pytest
 import casid
 from casid.identification import Checks, Choice, ModelOptions, predict
 from casid.report import report_of
-from casid.testing._synthetic import recording
+from casid.testing import recording
 
 
 def test_the_table_the_record_and_the_figure_agree() -> None:

@@ -11,7 +11,8 @@ import pytest
 from casid.description import Inertial
 from casid.errors import DatasetError
 from casid.inertia import LinkParameters, to_standard
-from casid.report._links import _ellipsoid, link_placements, links_figure, links_table, middle_posture
+from casid.report import links_figure
+from casid.report._links import _ellipsoid, link_placements, links_table, middle_posture
 from tests.report.helpers import arm, read_png, text_of
 
 

@@ -8,7 +8,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from casid.errors import CasidError, CasidWarning
-from casid.report._section import Report, ReportSection, pictures, report_of
+from casid.report import Report, ReportSection, report_of
+from casid.report._section import pictures
 
 
 @pytest.mark.claim("a picture that cannot be drawn never costs the results")

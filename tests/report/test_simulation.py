@@ -7,8 +7,8 @@ from functools import partial
 import pytest
 
 import casid
-from casid.control._free_motion import PD
-from casid.motion._references import Sine
+from casid.control import PD
+from casid.motion import Sine
 from casid.report import report_of, tracking_figure
 from casid.report._simulation import EnergySection, MotionSection, _animation
 from casid.simulation import Plant, simulate

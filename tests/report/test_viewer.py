@@ -18,16 +18,15 @@ import casid
 from casid.cli import app
 from casid.errors import DatasetError
 from casid.identification import Checks, ModelOptions, identify
-from casid.inertia._parameter_files import parameter_csv
-from casid.motion import Fourier, Trajectory
-from casid.motion._trajectory import trajectory_text
-from casid.report import report_of
+from casid.inertia import parameter_csv
+from casid.motion import Fourier, Trajectory, trajectory_text
+from casid.report import PlainTable, report_of
 from casid.report._links import link_placements
-from casid.report._tables import PlainTable
 from casid.report.viewer import Page, view
 from casid.report.viewer._page import charts as charts_of
 from casid.report.viewer._page import scene
-from casid.testing._synthetic import motion, recording
+from casid.testing import recording
+from casid.testing._synthetic import motion
 
 CHROMIUM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), ""

@@ -12,12 +12,21 @@ import numpy as np
 import pytest
 
 from casid.errors import BoundWarning, ProblemError, SolveError
-from casid.retrieval import Constraint, Problem, SolveOptions, _problem_files, link_variables, mass_bounds, solve
-from casid.retrieval._problem_files import load_constraints, load_problem
+from casid.retrieval import (
+    Constraint,
+    Problem,
+    SolveOptions,
+    _problem_files,
+    link_variables,
+    load_constraints,
+    load_problem,
+    mass_bounds,
+    solve,
+)
 from casid.retrieval._result import _EXPLAINED, checked_bound
 from casid.retrieval._rows import NonlinearRows, Row, split_rows
 from casid.retrieval._solution import Tolerances, assess
-from casid.retrieval.constraints._bounds import PhysicalConsistency
+from casid.retrieval.constraints import PhysicalConsistency
 from casid.retrieval.methods._method import Direct
 from casid.retrieval.study import _study
 from casid.retrieval.study._file import record, revived

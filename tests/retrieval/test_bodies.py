@@ -6,7 +6,8 @@ import math
 
 import pytest
 
-from casid.retrieval.plausible._bodies import DESCRIBED_ARMS, MARGIN, heaviest
+from casid.retrieval.plausible import heaviest
+from casid.retrieval.plausible._bodies import DESCRIBED_ARMS, MARGIN
 
 
 @pytest.mark.parametrize("arm", DESCRIBED_ARMS, ids=lambda arm: arm.name)

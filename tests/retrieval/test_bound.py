@@ -11,8 +11,7 @@ import pytest
 
 import casid
 from casid.errors import BoundWarning, ProblemError
-from casid.expressions import conditions, enclose
-from casid.expressions._conditions import alternatives, choose, smooth
+from casid.expressions import alternatives, choose, conditions, enclose, smooth
 from casid.inertia import from_pseudo_inertia, pseudo_inertia, to_standard
 from casid.retrieval import Constraint, Global, Problem, explain, soften, solve
 from casid.retrieval._combinations import branches_at, combinations

@@ -11,6 +11,7 @@ import pytest
 from casid.inertia import to_standard
 from casid.retrieval import (
     Constraint,
+    PreparedProblem,
     Problem,
     SolveOptions,
     _solver,
@@ -20,9 +21,10 @@ from casid.retrieval import (
     mass_bounds,
     solve,
 )
-from casid.retrieval._solver import PreparedProblem, _with_cuts, relaxed_bound
+from casid.retrieval._solver import _with_cuts, relaxed_bound
 from casid.retrieval.bound._cuts import Cut
-from casid.retrieval.constraints._bounds import gyration_bound, no_consistency
+from casid.retrieval.constraints import gyration_bound
+from casid.retrieval.constraints._bounds import no_consistency
 from casid.testing._synthetic import BODY, arm, nearest
 
 

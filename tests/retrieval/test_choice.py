@@ -8,9 +8,7 @@ import pytest
 from casid.inertia import to_standard
 from casid.retrieval import Problem, least_squares, link_variables
 from casid.retrieval._solution import assess
-from casid.retrieval.plausible._bodies import PlausibleBodies
-from casid.retrieval.plausible._choice import polished
-from casid.retrieval.plausible._most_plausible import DivergenceProgram
+from casid.retrieval.plausible import DivergenceProgram, PlausibleBodies, polished
 from casid.testing._synthetic import BODY, arm, nearest
 
 BODIES = to_standard(2.0, [0.0, 0.0, 0.1], 0.02 * np.eye(3))

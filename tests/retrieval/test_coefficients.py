@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from casid.errors import ProblemError
-from casid.retrieval import Prior, Problem, least_squares, link_variables
-from casid.retrieval._objectives import Coefficients, LeastSquares
+from casid.retrieval import Coefficients, LeastSquares, Prior, Problem, least_squares, link_variables
 from casid.testing._synthetic import BODY, arm
 
 

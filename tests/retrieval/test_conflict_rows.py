@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from casid.inertia import to_standard
-from casid.retrieval import Constraint, InfeasibleError, Problem, com_box, mass_bounds, solve
-from casid.retrieval._rows import LinearRows, NonlinearRows, split_rows
+from casid.retrieval import Constraint, InfeasibleError, LinearRows, Problem, com_box, mass_bounds, solve
+from casid.retrieval._rows import NonlinearRows, split_rows
 from casid.retrieval.bound._cuts import Cut
 from casid.retrieval.program._blocks import Cone, FeasibleSet
 from casid.retrieval.program._elastic import _elastic, _read, _with_cuts

@@ -16,6 +16,7 @@ from casid.inertia._parameters import spatial_inertia
 from casid.retrieval import (
     Constraint,
     InfeasibleError,
+    LeastSquares,
     Problem,
     base_parameter_error,
     com_box,
@@ -29,7 +30,6 @@ from casid.retrieval import (
     solve,
     total_mass,
 )
-from casid.retrieval._objectives import LeastSquares
 from casid.retrieval._variables import LinkView
 from casid.retrieval.constraints._bounds import no_consistency, pseudo_inertia
 from casid.retrieval.constraints._bounds import spatial_inertia as semi

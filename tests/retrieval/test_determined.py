@@ -15,8 +15,8 @@ from casid.retrieval.program._determined import (
     split,
     to_svec,
 )
+from casid.testing import random_robot
 from casid.testing._peers import random_body, standard_parameters
-from casid.testing._synthetic import random_robot
 
 
 def regression(links=3, noise=0.1, seed=0, scales=1.0, rows=None, **options):

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from casid.description import Joint, Link, Robot
-from casid.expressions._evaluate import NumpyFunction
-from casid.retrieval import Constraint, Problem, link_variables, solve
+from casid.expressions import NumpyFunction
+from casid.retrieval import Constraint, LeastSquares, Problem, link_variables, solve
 from casid.retrieval._combinations import combinations
-from casid.retrieval._objectives import LeastSquares
-from casid.retrieval.constraints._bounds import com_box, mass_bounds
+from casid.retrieval.constraints import mass_bounds
+from casid.retrieval.constraints._bounds import com_box
 
 METHODS = ("direct", "branches", "smoothed", "global", "penalty")
 

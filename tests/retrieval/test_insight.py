@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from casid.retrieval import SolveOptions, parameter_intervals, solve
-from casid.retrieval.insight._explain import weigh_each_link, what_if
+from casid.retrieval.insight import weigh_each_link, what_if
 from casid.retrieval.insight._level_set import LevelSet, with_secants
 from casid.testing._synthetic import BODY, nearest
 

@@ -12,8 +12,9 @@ from casid.errors import ProblemError
 from casid.inertia import to_standard
 from casid.retrieval import SolveOptions, com_box, explain, mass_bounds, parameter_intervals, solve
 from casid.retrieval._solution import assess
-from casid.retrieval.insight._explain import ActiveBound, weigh_each_link, what_if
-from casid.retrieval.insight._intervals import Intervals, ParameterInterval, _least_ratio
+from casid.retrieval.insight import Intervals, ParameterInterval, weigh_each_link, what_if
+from casid.retrieval.insight._explain import ActiveBound
+from casid.retrieval.insight._intervals import _least_ratio
 from casid.retrieval.insight._level_set import LevelSet
 from casid.testing._synthetic import BODY, nearest
 

@@ -11,12 +11,11 @@ from scipy.stats import chi2
 
 import casid
 from casid.errors import ProblemError
+from casid.report import report_of
 from casid.report._intervals import MeasurementsSection, intervals_figure
-from casid.report._section import report_of
-from casid.retrieval import mass_bounds, parameter_intervals
-from casid.retrieval._objectives import LeastSquares
-from casid.retrieval.insight._explain import weigh_each_link, what_if
-from casid.retrieval.insight._intervals import Intervals, ParameterInterval, indistinguishable
+from casid.retrieval import LeastSquares, mass_bounds, parameter_intervals
+from casid.retrieval.insight import Intervals, ParameterInterval, weigh_each_link, what_if
+from casid.retrieval.insight._intervals import indistinguishable
 from casid.testing._synthetic import BODY, nearest
 
 

@@ -6,8 +6,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from casid.inertia import to_standard
-from casid.inertia._divergence import lower_triangle
+from casid.inertia import lower_triangle, to_standard
 from casid.retrieval import Constraint, Problem, com_box, least_squares, link_variables, mass_bounds, soften
 from casid.retrieval._rows import split_rows
 from casid.retrieval.constraints._bounds import no_consistency

@@ -12,7 +12,7 @@ import pytest
 from casid.errors import BoundWarning
 from casid.retrieval import Constraint, SolveOptions, solve
 from casid.retrieval.insight._level_set import LevelSet
-from casid.retrieval.plausible._most_plausible import DivergenceProgram
+from casid.retrieval.plausible import DivergenceProgram
 from casid.retrieval.plausible._program import _rotors
 from casid.retrieval.plausible._tolerance import sensitivity
 from casid.testing._synthetic import BODY, nearest

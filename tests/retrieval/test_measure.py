@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from casid.inertia import pseudo_inertia, to_standard
-from casid.inertia._divergence import lower_triangle, symmetric
+from casid.inertia import lower_triangle, pseudo_inertia, symmetric, to_standard
 from casid.retrieval import Problem, least_squares, link_variables
 from casid.retrieval.plausible._measure import TERMS, Measure, MostPlausible, coordinates, largest
 from casid.testing._synthetic import arm

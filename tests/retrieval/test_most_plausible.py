@@ -8,12 +8,11 @@ from functools import cache
 import numpy as np
 import pytest
 
-from casid.inertia import to_standard
-from casid.inertia._divergence import lower_triangle, symmetric
+from casid.inertia import lower_triangle, symmetric, to_standard
 from casid.retrieval import Constraint, Problem, com_box, least_squares, link_variables, mass_bounds, solve, total_mass
-from casid.retrieval.plausible import _most_plausible
+from casid.retrieval.plausible import DivergenceProgram, _most_plausible
 from casid.retrieval.plausible._measure import MostPlausible
-from casid.retrieval.plausible._most_plausible import ENOUGH, DivergenceProgram
+from casid.retrieval.plausible._most_plausible import ENOUGH
 from casid.retrieval.plausible._newton import Climb
 from casid.retrieval.plausible._program import BallOutcome
 from casid.testing._synthetic import arm

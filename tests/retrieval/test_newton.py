@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from casid.inertia._divergence import lower_triangle
+from casid.inertia import lower_triangle
 from casid.retrieval.plausible._measure import Measure
 from casid.retrieval.plausible._newton import MET, Climb, PricedNewton
 

@@ -18,10 +18,12 @@ from casid.errors import DatasetError, ProblemError
 from casid.inertia import to_standard
 from casid.retrieval import (
     Constraint,
+    LeastSquares,
     LinkVariables,
     Prior,
     Problem,
     base_parameter_error,
+    chi_square,
     com_box,
     least_squares,
     link_variables,
@@ -32,8 +34,7 @@ from casid.retrieval import (
     soften,
     total_mass,
 )
-from casid.retrieval._objectives import LeastSquares, chi_square
-from casid.retrieval.plausible._choice import believable
+from casid.retrieval.plausible import believable
 from casid.testing._synthetic import BODY, arm
 
 

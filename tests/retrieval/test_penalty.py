@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from casid.inertia import pseudo_inertia, to_standard
-from casid.retrieval import SolveOptions, com_box, inertia_bounds, mass_bounds, total_mass
-from casid.retrieval._solver import PreparedProblem
-from casid.retrieval.constraints._bounds import gyration_bound
+from casid.retrieval import PreparedProblem, SolveOptions, com_box, inertia_bounds, mass_bounds, total_mass
+from casid.retrieval.constraints import gyration_bound
 from casid.retrieval.methods import _penalty
 from casid.retrieval.methods._method import Start
 from casid.retrieval.methods._penalty import Penalty, _shift_matrix, _slacks, penalised, unshifted

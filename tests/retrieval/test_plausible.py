@@ -14,26 +14,26 @@ from casid.dynamics import Model
 from casid.errors import ProblemError
 from casid.identification import RegressionProblem
 from casid.identification._bounds import default_bounds
-from casid.inertia import consistency, pseudo_inertia, to_standard
-from casid.inertia._divergence import Divergence
+from casid.inertia import Divergence, consistency, pseudo_inertia, to_standard
 from casid.measurement import Processing
 from casid.regression import compress, wls
-from casid.retrieval import Problem, link_variables, solve, total_mass
-from casid.retrieval._objectives import LeastSquares
+from casid.retrieval import LeastSquares, Problem, link_variables, solve, total_mass
 from casid.retrieval._rows import split_rows
-from casid.retrieval.plausible._bodies import (
+from casid.retrieval.plausible import (
+    DivergenceProgram,
     PlausibleBodies,
+    believable,
+    coefficient_tolerance,
+    noise_share,
     plausible_bodies,
+    polished,
     robot_bodies,
-    skeleton_boxes,
-    trustworthy,
-    within_the_arm,
 )
-from casid.retrieval.plausible._choice import HEAVY, believable, noise_share, polished
+from casid.retrieval.plausible._bodies import skeleton_boxes, trustworthy, within_the_arm
+from casid.retrieval.plausible._choice import HEAVY
 from casid.retrieval.plausible._measure import Measure
-from casid.retrieval.plausible._most_plausible import DivergenceProgram
 from casid.retrieval.plausible._program import BallProgram
-from casid.retrieval.plausible._tolerance import coefficient_tolerance, sensitivity
+from casid.retrieval.plausible._tolerance import sensitivity
 from casid.testing import recording
 from casid.testing._synthetic import BODY, blind, nearest, with_friction
 from problems import panda_retrieval, spatial_2r

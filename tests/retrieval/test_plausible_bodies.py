@@ -10,15 +10,8 @@ import pytest
 
 from casid.description import Frame, Inertial, Joint, Link, LinkBounds, Robot
 from casid.inertia import from_standard
-from casid.retrieval.plausible._bodies import (
-    DESCRIBED_ARMS,
-    nominal_bodies,
-    plausible_bodies,
-    robot_bodies,
-    skeleton_boxes,
-    trustworthy,
-    within_the_arm,
-)
+from casid.retrieval.plausible import nominal_bodies, plausible_bodies, robot_bodies
+from casid.retrieval.plausible._bodies import DESCRIBED_ARMS, skeleton_boxes, trustworthy, within_the_arm
 
 G = 9.81
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from casid.inertia._divergence import lower_triangle
+from casid.inertia import lower_triangle
 from casid.retrieval.plausible._measure import Measure
 from casid.retrieval.plausible._newton import CHEAP, FAILURES, MET, Climb, Point, PricedNewton, _inside, _within
 

@@ -9,7 +9,7 @@ import pytest
 
 import casid
 from casid.errors import CasidError
-from casid.inertia._cones import Free, Semi
+from casid.inertia import Free, Semi
 from casid.retrieval import (
     Problem,
     mass_bounds,

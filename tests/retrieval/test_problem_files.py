@@ -11,8 +11,7 @@ import pytest
 
 import casid
 from casid.errors import ProblemError
-from casid.retrieval import link_variables, load_problem, problem_names
-from casid.retrieval._problem_files import load_constraints
+from casid.retrieval import link_variables, load_constraints, load_problem, problem_names
 
 
 def test_shipped_and_unknown_names() -> None:

@@ -12,6 +12,7 @@ from casid.errors import ProblemError, SolveError
 from casid.inertia import consistency, pseudo_inertia, to_standard
 from casid.retrieval import (
     Constraint,
+    LeastSquares,
     Problem,
     com_box,
     explain,
@@ -20,7 +21,6 @@ from casid.retrieval import (
     parameter_intervals,
     solve,
 )
-from casid.retrieval._objectives import LeastSquares
 from casid.retrieval._rows import split_rows
 from casid.retrieval._solution import assess
 from casid.retrieval.methods._global_search import SimulatedAnnealing

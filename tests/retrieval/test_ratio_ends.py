@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from casid.loads._equations import load_intervals
+from casid.loads import load_intervals
 from casid.retrieval.insight._intervals import _least_ratio
 
 

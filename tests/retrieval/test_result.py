@@ -11,6 +11,7 @@ from casid.inertia import Parameters, to_standard
 from casid.retrieval import (
     Constraint,
     InfeasibleError,
+    ParameterResult,
     Problem,
     com_box,
     least_squares,
@@ -18,9 +19,8 @@ from casid.retrieval import (
     mass_bounds,
     solve,
 )
-from casid.retrieval._result import ParameterResult
 from casid.retrieval._solution import assess
-from casid.retrieval.constraints._bounds import gyration_bound
+from casid.retrieval.constraints import gyration_bound
 from casid.retrieval.program._starts import random_parameters
 from casid.testing._synthetic import BODY, arm, nearest
 

@@ -10,10 +10,10 @@ import pytest
 
 from casid.errors import ProblemError
 from casid.inertia import to_standard
-from casid.retrieval import Constraint, Global, SolveOptions, com_box, mass_bounds, soften, solve
+from casid.retrieval import Constraint, Global, PreparedProblem, SolveOptions, com_box, mass_bounds, soften, solve
 from casid.retrieval._solution import reassess
-from casid.retrieval._solver import PreparedProblem, Relaxed
-from casid.retrieval.constraints._bounds import gyration_bound
+from casid.retrieval._solver import Relaxed
+from casid.retrieval.constraints import gyration_bound
 from casid.retrieval.methods._branching import Branches, _Node, _where_to_split, close_gap
 from casid.retrieval.methods._global_search import SimulatedAnnealing, _Energy
 from casid.retrieval.methods._method import Direct, Start

@@ -8,14 +8,12 @@ import numpy as np
 import pytest
 
 import casid
-from casid.inertia import from_standard, pseudo_inertia
-from casid.inertia._parameters import PSEUDO_INERTIA_MAP
-from casid.retrieval import Problem, SolveOptions, multistart, solve
+from casid.inertia import PSEUDO_INERTIA_MAP, from_standard, pseudo_inertia
+from casid.retrieval import PreparedProblem, Problem, SolveOptions, multistart, solve
 from casid.retrieval._rows import split_rows
-from casid.retrieval._solver import PreparedProblem
 from casid.retrieval.bound._certificate import lower_bound
 from casid.retrieval.program._starts import nominal_parameters
-from casid.retrieval.study._study import Study
+from casid.retrieval.study import Study
 from casid.testing._synthetic import BODY, nearest
 
 #: Certified optimum with J >= 1e-6, found by two solvers of different kind.

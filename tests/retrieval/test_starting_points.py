@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from casid.inertia import from_pseudo_inertia, from_standard, pseudo_inertia
-from casid.inertia._parameters import PSEUDO_INERTIA_MAP
+from casid.inertia import PSEUDO_INERTIA_MAP, from_pseudo_inertia, from_standard, pseudo_inertia
 from casid.retrieval import Problem, inertia_bounds, least_squares, link_variables, mass_bounds, total_mass
 from casid.retrieval._solution import Tolerances
 from casid.retrieval.constraints._bounds import no_consistency

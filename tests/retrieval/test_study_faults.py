@@ -16,7 +16,7 @@ import pytest
 from benchmarks.soundness.fuzz_results import problem
 
 from casid.errors import ProblemError
-from casid.expressions._evaluate import interruptible
+from casid.expressions import interruptible
 from casid.retrieval import run_study
 
 unix = pytest.mark.skipif(os.name == "nt", reason="signals as Unix has them")

@@ -10,21 +10,21 @@ import pytest
 
 from casid.errors import ProblemError
 from casid.inertia import to_standard
-from casid.retrieval import Constraint, Problem, com_box, link_variables, mass_bounds, solve
-from casid.retrieval._objectives import Coefficients, LeastSquares
+from casid.retrieval import Coefficients, Constraint, LeastSquares, Problem, com_box, link_variables, mass_bounds, solve
 from casid.retrieval._solution import assess
-from casid.retrieval.plausible import _choice
-from casid.retrieval.plausible._bodies import PlausibleBodies
-from casid.retrieval.plausible._choice import (
+from casid.retrieval.plausible import (
     FEASIBLE,
     Believable,
-    _allowed,
+    DivergenceProgram,
+    PlausibleBodies,
+    _choice,
     believable,
     believable_path,
+    coefficient_tolerance,
     polished,
 )
-from casid.retrieval.plausible._most_plausible import DivergenceProgram
-from casid.retrieval.plausible._tolerance import Tolerance, _inside, _rows, coefficient_tolerance, sensitivity
+from casid.retrieval.plausible._choice import _allowed
+from casid.retrieval.plausible._tolerance import Tolerance, _inside, _rows, sensitivity
 from casid.testing._synthetic import BODY, arm, nearest
 
 #: Heavier than allowed; and a body whose largest moment exceeds the sum of the others.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from casid.errors import ProblemError
-from casid.expressions._evaluate import evaluate
+from casid.expressions import evaluate
 from casid.inertia import from_standard, pseudo_inertia
 from casid.retrieval import link_variables
 from casid.testing._synthetic import BODY, arm

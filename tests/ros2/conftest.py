@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import casid
-from casid.codegen._compiler import find_compiler
+from casid.codegen import find_compiler
 from casid.description import Robot
 
 needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")

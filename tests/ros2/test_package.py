@@ -14,12 +14,11 @@ from typer.testing import CliRunner
 
 import casid
 from casid.cli import app
-from casid.codegen._compiler import find_compiler
+from casid.codegen import find_compiler
 from casid.description.joint_parameters import JointParameter
 from casid.dynamics.terms import JointTerm
 from casid.errors import CasidWarning, ExportError
-from casid.inertia import to_standard
-from casid.inertia._parameter_files import parameter_csv
+from casid.inertia import parameter_csv, to_standard
 from casid.ros2 import export_ros2
 
 STUBS = Path(__file__).parent / "stubs"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from casid.arrays import Array
+
 #: Entries of the inertia in the order of the standard parameters.
 INERTIA = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 

@@ -9,7 +9,7 @@ from benchmarks.real.faults import Judged, names, summary
 
 import casid
 from casid.dynamics import Model
-from casid.testing._synthetic import recording
+from casid.testing import recording
 
 
 def piece(fault, right, first="", remedies=()):

@@ -17,7 +17,7 @@ from casid.simulation import (
     SmoothCoulomb,
     simulate,
 )
-from casid.simulation.integrators._integrator import Integrator
+from casid.simulation.integrators import Integrator
 
 VISCOUS, COULOMB = np.array([0.6, 0.6, 0.5, 0.5, 0.2, 0.2, 0.1]), np.array([0.5, 0.5, 0.4, 0.4, 0.1, 0.1, 0.05])
 

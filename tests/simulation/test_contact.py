@@ -14,8 +14,7 @@ from casid.dynamics import Model
 from casid.errors import DatasetError, RobotError
 from casid.motion import Hold
 from casid.simulation import ExactCoulomb, ExternalForce, Plant, Simulation, Wall, simulate, simulate_many
-from casid.simulation.integrators import DormandPrince, Idas, RungeKutta4
-from casid.simulation.integrators._integrator import Integrator
+from casid.simulation.integrators import DormandPrince, Idas, Integrator, RungeKutta4
 
 MASS, STIFFNESS = 2.0, 800.0
 

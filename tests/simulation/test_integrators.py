@@ -14,9 +14,16 @@ from casid.simulation import (
     Plant,
     simulate,
 )
-from casid.simulation.integrators import Cvodes, DormandPrince, Idas, RungeKutta4, SemiImplicitEuler
-from casid.simulation.integrators._catalogue import INTEGRATORS, integrator_of
-from casid.simulation.integrators._integrator import Integrator
+from casid.simulation.integrators import (
+    Cvodes,
+    DormandPrince,
+    Idas,
+    Integrator,
+    RungeKutta4,
+    SemiImplicitEuler,
+    integrator_of,
+)
+from casid.simulation.integrators._catalogue import INTEGRATORS
 
 GRAVITY = 9.80665
 

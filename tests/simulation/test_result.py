@@ -15,8 +15,7 @@ from casid.simulation import (
     simulate,
 )
 from casid.simulation._result import EnergyBalance, Reason
-from casid.simulation.integrators import Cvodes, DormandPrince, Idas, RungeKutta4
-from casid.simulation.integrators._integrator import Integrator
+from casid.simulation.integrators import Cvodes, DormandPrince, Idas, Integrator, RungeKutta4
 from problems.spatial_2r import true_parameters
 
 

@@ -15,8 +15,7 @@ from casid.cli import app
 from casid.control import PD, Passive
 from casid.dynamics import Model
 from casid.errors import DatasetError, ProblemError, RobotError
-from casid.motion import Fourier, Hold, Samples, Sine, Trajectory
-from casid.motion._trajectory import trajectory_text
+from casid.motion import Fourier, Hold, Samples, Sine, Trajectory, trajectory_text
 from casid.simulation import (
     ExactCoulomb,
     Plant,

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import casid
-from casid.description import Joint, Limits, Link, Robot
-from casid.description._parts import Mimic
+from casid.description import Joint, Limits, Link, Mimic, Robot
 from casid.errors import RobotError
 from casid.inertia import to_standard
 from casid.teaching import symbolic

@@ -10,6 +10,9 @@ from casid.description.formats._sdf import Sdf
 from casid.description.formats._toml import Toml
 from casid.description.formats._urdf import Urdf
 
+# between rooms
+from casid.description.formats._contract import Changes as Changes
+
 if TYPE_CHECKING:
     from casid.description.formats._contract import Format
 

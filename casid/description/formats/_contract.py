@@ -10,9 +10,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from casid.arrays import Array
 from casid.description._document import Description
 from casid.description._parts import Inertial, Link, LinkBounds
-from casid.description._placement import ANGLE_TOLERANCE, Array
+from casid.description._placement import ANGLE_TOLERANCE
 from casid.description._raw import JointLimits, RawJoint
 from casid.description.joint_parameters import LOAD_BODY, load_body
 from casid.inertia import express_in, from_standard

@@ -16,9 +16,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from casid.arrays import Array
 from casid.description._document import Description
 from casid.description._parts import Inertial
-from casid.description._placement import Array, number, numbers, quaternion_of
+from casid.description._placement import number, numbers, quaternion_of
 from casid.description._raw import JointLimits, RawJoint
 from casid.description._robot import STANDARD_GRAVITY
 from casid.description.formats._contract import (

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from casid.arrays import Array
 from casid.description._placement import (
-    Array,
     rotation_about,
     rotation_of_quaternion,
     rotation_x,

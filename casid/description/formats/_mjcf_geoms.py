@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
+from casid.arrays import Array
 from casid.description._parts import Inertial
-from casid.description._placement import Array, transform
+from casid.description._placement import transform
 from casid.description.formats._mjcf_context import Context
 from casid.description.formats._mjcf_meshes import Meshes
 from casid.description.formats._xml import Element

@@ -9,7 +9,8 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
-from casid.description._placement import Array, rotation_of_quaternion
+from casid.arrays import Array
+from casid.description._placement import rotation_of_quaternion
 from casid.description._shapes import trimesh_package
 from casid.description._solids import Faces, Solid, filled, shell
 from casid.description.formats._mjcf_context import Context

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
+from casid.arrays import Array
 from casid.description._document import Description
 from casid.description._parts import Inertial, Link
-from casid.description._placement import Array, rotation_about, transform, unit_axis
+from casid.description._placement import rotation_about, transform, unit_axis
 from casid.description._raw import JointLimits, RawFrame, RawJoint
 from casid.description._sidecar import fixed_name
 from casid.description.formats._contract import Reading

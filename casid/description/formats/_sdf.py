@@ -14,19 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
+from casid.arrays import Array
 from casid.description._document import Description
 from casid.description._parts import Inertial, Link
-from casid.description._placement import (
-    INFINITE,
-    Array,
-    Poses,
-    angle_notes,
-    number,
-    numbers,
-    rpy_of,
-    unit_axis,
-    xyz_rpy,
-)
+from casid.description._placement import INFINITE, Poses, angle_notes, number, numbers, rpy_of, unit_axis, xyz_rpy
 from casid.description._raw import JointLimits, MimicRule, RawFrame, RawJoint, base_link
 from casid.description.formats._contract import Changes, Format, Reading, base_beside_world
 from casid.description.formats._xml import Element, Elements, XmlFile, shaped, tag

@@ -70,11 +70,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from casid.arrays import Array
 from casid.description._document import Description
 from casid.description._parts import Link, LinkBounds
 from casid.description._placement import (
     ANGLE_TOLERANCE,
-    Array,
     angle_notes,
     degrees_slip,
     modified_dh,

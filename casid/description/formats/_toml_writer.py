@@ -11,9 +11,10 @@ import numpy as np
 import tomlkit
 from tomlkit.items import Table as TableItem
 
+from casid.arrays import Array
 from casid.description._document import Description
 from casid.description._parts import Inertial, Link, LinkBounds
-from casid.description._placement import Array, rpy_of
+from casid.description._placement import rpy_of
 from casid.description._raw import RawJoint
 from casid.description.formats._contract import Changes
 from casid.description.joint_parameters import nested

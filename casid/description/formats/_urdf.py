@@ -15,11 +15,11 @@ from pathlib import Path
 
 import numpy as np
 
+from casid.arrays import Array
 from casid.description._document import Description
 from casid.description._parts import Inertial, Link
 from casid.description._placement import (
     INFINITE,
-    Array,
     angle_notes,
     number,
     numbers,

@@ -26,3 +26,4 @@ from casid.dynamics.terms._friction import sensitive_states as sensitive_states
 from casid.dynamics.terms._friction import states_of as states_of
 from casid.dynamics.terms._joint_terms import GEAR_FRICTION as GEAR_FRICTION
 from casid.dynamics.terms._joint_terms import JointSignals as JointSignals
+from casid.dynamics.terms._laws import SPEED as SPEED

@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from casid.arrays import Array
 from casid.description import Robot
 from casid.description.joint_parameters import (
     JointParameter,
@@ -26,8 +27,6 @@ from casid.dynamics.terms._joint_terms import JOINT_TERMS, JointSignals, JointTe
 from casid.dynamics.terms._laws import FrictionLaw, Theta
 from casid.errors import DatasetError, RobotError
 from casid.expressions import shaped
-
-Array = NDArray[np.float64]
 
 #: Samples of one call of the recursion.
 CHUNK = 256

@@ -17,9 +17,8 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, Protocol
 
 import casadi as ca
-import numpy as np
-from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.description.joint_parameters import (
     COULOMB,
     COULOMB_NEGATIVE,
@@ -46,7 +45,6 @@ from casid.description.joint_parameters import (
 from casid.errors import RobotError
 from casid.files import near
 
-Array = NDArray[np.float64]
 Side = Literal["joint", "motor"]
 
 _VISCOUS_UNIT = VISCOUS.unit

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from casid.arrays import Array
 from casid.errors import DatasetError, ProblemError
 from casid.excitation.information._observation import Observation
-from casid.files._read import numeric_array
-from casid.motion._basis import Array
+from casid.files import numeric_array
 
 #: Eigenvalues of the (scaled) information matrix below this share of the largest count as zero.
 RANK_TOLERANCE = 1e-15

@@ -9,12 +9,11 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.dynamics._base_parameters import regroup
+from casid.arrays import Array
+from casid.dynamics import regroup
 from casid.errors import DatasetError, ProblemError
-from casid.expressions import as_function
-from casid.expressions._walk import rebuild, walk
+from casid.expressions import as_function, rebuild, walk
 from casid.motion import Motion
-from casid.motion._basis import Array
 
 if TYPE_CHECKING:
     from casid.dynamics import Model

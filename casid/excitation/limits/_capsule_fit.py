@@ -10,12 +10,10 @@ from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 from scipy.spatial import ConvexHull, QhullError
 
-from casid.description import Capsule, Robot
-from casid.description._robot import capsule_on
-from casid.description._shapes import hull_points
+from casid.arrays import Array
+from casid.description import Capsule, Robot, capsule_on, hull_points
 from casid.errors import RobotError
-from casid.files._texts import read_xml
-from casid.motion._basis import Array
+from casid.files import read_xml
 
 
 def fit_capsule(points: ArrayLike) -> tuple[Array, Array, float]:

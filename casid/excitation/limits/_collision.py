@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
+from casid.arrays import Array
 from casid.description import Capsule, Robot
-from casid.dynamics._kinematics import Kinematics
+from casid.dynamics import Kinematics
 from casid.errors import ProblemError
 from casid.excitation.information._observation import Mapped
 from casid.excitation.limits._constraints import StateConstraint
 from casid.excitation.limits._motion_limits import MotionLimits
 from casid.motion import Motion, Trajectory
-from casid.motion._basis import Array
 
 _TINY = 1e-300
 

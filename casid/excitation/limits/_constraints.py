@@ -10,10 +10,10 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from casid.arrays import Array
 from casid.errors import ProblemError
 from casid.excitation.information._observation import STATES, Mapped
 from casid.motion import Motion
-from casid.motion._basis import Array
 
 if TYPE_CHECKING:
     from casid.dynamics import Model

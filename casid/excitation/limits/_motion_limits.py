@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from casid.arrays import Array
 from casid.errors import ProblemError
 from casid.motion import Basis, Trajectory
-from casid.motion._basis import Array
 
 if TYPE_CHECKING:
     from casid.description import Limits, Robot

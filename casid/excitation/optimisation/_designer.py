@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from casid.arrays import Array
 from casid.errors import ProblemError, checked_seed
 from casid.excitation.information._criteria import ConditionNumber, Criterion
 from casid.excitation.information._observation import Observation
@@ -24,7 +25,6 @@ from casid.excitation.optimisation._starts import (
     standing_pose,
 )
 from casid.motion import Basis, Motion, Trajectory
-from casid.motion._basis import Array
 
 #: From smooth and easy to nearly exact.
 STAGES = (Stage(0.2, 2.0, 200), Stage(0.06, 6.0, 200), Stage(0.02, 20.0, 300))

@@ -15,12 +15,12 @@ import casadi as ca
 import numpy as np
 from scipy import sparse
 
+from casid.arrays import Array
 from casid.excitation.limits._constraints import StateConstraint
 from casid.excitation.limits._motion_limits import Rows
 from casid.excitation.optimisation._result import Request, Stop
 from casid.excitation.optimisation._starts import Objective
 from casid.motion import Basis, Motion
-from casid.motion._basis import Array
 
 
 @dataclass(frozen=True, eq=False)

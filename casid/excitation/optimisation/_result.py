@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from casid.arrays import Array
 from casid.display import Displayed
 from casid.excitation.information._observation import Observation
 from casid.excitation.limits._motion_limits import MotionLimits
 from casid.motion import Trajectory
-from casid.motion._basis import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

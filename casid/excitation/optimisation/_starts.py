@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from casid.arrays import Array
 from casid.errors import ProblemError
 from casid.excitation.information._criteria import Criterion
 from casid.excitation.information._observation import Observation
 from casid.excitation.limits._constraints import StateConstraint
 from casid.excitation.limits._motion_limits import MotionLimits, Rows
 from casid.motion import Basis, Motion
-from casid.motion._basis import Array
 
 
 @dataclass(frozen=True)

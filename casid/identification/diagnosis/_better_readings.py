@@ -12,8 +12,8 @@ from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.dynamics import Model
 from casid.identification.diagnosis._findings import Finding, Trial
 from casid.identification.diagnosis._readings import FEWER, Readings, plain_terms, widened, without_held, without_rest
@@ -28,8 +28,6 @@ from casid.identification.diagnosis._trial import (
     signed,
 )
 from casid.measurement import Dataset
-
-Array = NDArray[np.float64]
 
 #: Share to which the residual must fall for another reading to be worth a trial, and to be a finding where the motion
 #: is too short for one. On right recordings none falls below 0.986 (set on AR5, UR10e, Rokae and pieces of theirs).

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.dynamics import Model
 from casid.errors import CasidError
 from casid.identification._feasible_fit import FeasibleFit
@@ -22,7 +22,6 @@ from casid.identification.diagnosis._trial import HeldOutErrors, compared, held_
 from casid.measurement import Dataset
 from casid.regression import Fit, compress, wls
 
-Array = NDArray[np.float64]
 #: How a fit is made consistent.
 Again = Callable[[Fit], FeasibleFit]
 

@@ -12,8 +12,7 @@ from casid.dynamics import Model
 from casid.errors import CasidError
 from casid.identification.diagnosis._findings import Finding, Trial
 from casid.measurement import Dataset, Processing, prepare
-from casid.regression import compress, estimate_delay, wls
-from casid.regression._delay import Delay
+from casid.regression import Delay, compress, estimate_delay, wls
 
 #: Least significant delay: in sampling periods, in standard deviations, and the share of the residual it explains.
 SAMPLES, DEVIATIONS, GAIN = 0.5, 3.0, 0.005

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
-from casid.files._texts import open_end
+from casid.files import open_end
 
 
 class Cause(NamedTuple):

@@ -15,16 +15,14 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.description import Robot
-from casid.description._robot import STANDARD_G
+from casid.arrays import Array
+from casid.description import STANDARD_G, Robot
 from casid.dynamics import Model
 from casid.dynamics.terms import JointTerm
 from casid.errors import DatasetError
-from casid.files._words import comma_numbers
+from casid.files import comma_numbers
 from casid.measurement import Dataset
-from casid.regression._rows import lengths
-
-Array = NDArray[np.float64]
+from casid.regression import lengths
 
 #: Samples that readings are compared on, and fewer for the kinds with many readings.
 SAMPLES, FEWER = 240, 120

@@ -15,9 +15,7 @@ from casid.identification._prediction import HeldOut
 from casid.identification.diagnosis._findings import Finding
 from casid.measurement import Dataset, Defect
 from casid.regression import Fit
-from casid.retrieval.plausible._bodies import heaviest
-
-Array = NDArray[np.float64]
+from casid.retrieval.plausible import heaviest
 
 #: A motion in which no joint is faster [rad/s] belongs to another clock.
 SLOWEST = 0.02

@@ -10,14 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid import evidence
+from casid.arrays import Array
 from casid.dynamics import Model
 from casid.errors import CasidError
 from casid.identification.diagnosis._findings import Trial
 from casid.measurement import Dataset, advanced
-from casid.regression import Fit, compress
-from casid.regression._cutoff_choice import held_out_squares
-
-Array = NDArray[np.float64]
+from casid.regression import Fit, compress, held_out_squares
 
 #: Parts of the motion that are predicted from the others.
 PARTS = 4

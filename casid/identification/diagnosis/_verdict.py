@@ -10,10 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from casid.description import Robot
-from casid.description._robot import STANDARD_G
+from casid.arrays import Array
+from casid.description import STANDARD_G, Robot
 from casid.identification._bounds import reach
 from casid.identification._feasible_fit import REACHED, FeasibleFit
 from casid.identification._prediction import HeldOut
@@ -32,11 +31,8 @@ from casid.identification.diagnosis._readings import Readings, moving, opposite_
 from casid.identification.diagnosis._signals import link_findings, one_way, signal_findings
 from casid.identification.diagnosis._trial import signed
 from casid.measurement import Dataset
-from casid.regression import Fit
-from casid.regression._rows import torques
-from casid.retrieval.plausible._bodies import nominal_bodies
-
-Array = NDArray[np.float64]
+from casid.regression import Fit, torques
+from casid.retrieval.plausible import nominal_bodies
 
 #: Ratio of the residual norms, consistent over unconstrained, from which bodies contradict the torques.
 CONTRADICTION = 1.5

@@ -5,3 +5,6 @@ from casid.identification.repair._feasibility import feasibility_test as feasibi
 from casid.identification.repair._feasibility import nearest_consistent as nearest_consistent
 from casid.identification.repair._feasibility import nearest_feasible as nearest_feasible
 from casid.identification.repair._repair import repair as repair
+
+# between rooms
+from casid.identification.repair._check import FileCheck as FileCheck

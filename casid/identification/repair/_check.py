@@ -7,24 +7,24 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from casid.description import Robot
-from casid.description._document import Description
-from casid.description._load import format_of_name, load_description
-from casid.description._placement import ANGLE_TOLERANCE
-from casid.description._raw import Lock
-from casid.description._write import as_file, description_of
-from casid.description.formats import FORMATS
-from casid.description.formats._contract import Changes
+from casid.arrays import Array
+from casid.description import (
+    ANGLE_TOLERANCE,
+    Description,
+    Lock,
+    Robot,
+    as_file,
+    description_of,
+    format_of_name,
+    load_description,
+)
+from casid.description.formats import FORMATS, Changes
 from casid.errors import DatasetError, RobotError
 from casid.identification.repair._feasibility import nearest_consistent
 from casid.identification.repair._repair import Repair, repair
-from casid.inertia import Consistency, consistency, from_standard, read_parameters
-from casid.inertia._parameter_files import parameter_csv
-from casid.inertia._parameters import standard_names
-
-Array = NDArray[np.float64]
+from casid.inertia import Consistency, consistency, from_standard, parameter_csv, read_parameters, standard_names
 
 
 @dataclass(frozen=True, eq=False)

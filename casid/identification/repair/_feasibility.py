@@ -15,26 +15,26 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from casid.arrays import Array
 from casid.description import Robot
 from casid.dynamics import BaseParameters, Model
 from casid.errors import DatasetError
 from casid.identification._regression import Bounds, complement, extra_bounds
 from casid.identification.repair._separating_plane import ConsistentForms, Plane, energy_shares
-from casid.inertia import Parameters
-from casid.inertia._parameters import standard_names
-from casid.retrieval._objectives import LeastSquares
-from casid.retrieval._problem import Problem
-from casid.retrieval._problem_files import ConstraintBuilder
-from casid.retrieval._result import ParameterResult
-from casid.retrieval._solution import Solution
-from casid.retrieval._solver import SolveOptions
-from casid.retrieval._variables import link_variables
-from casid.retrieval.constraints._bounds import ConsistencyKind, PhysicalConsistency, consistency_cone
-from casid.retrieval.methods._solve import solve
-
-Array = NDArray[np.float64]
+from casid.inertia import Parameters, standard_names
+from casid.retrieval import (
+    ConstraintBuilder,
+    LeastSquares,
+    ParameterResult,
+    Problem,
+    Solution,
+    SolveOptions,
+    link_variables,
+)
+from casid.retrieval.constraints import ConsistencyKind, PhysicalConsistency, consistency_cone
+from casid.retrieval.methods import solve
 
 #: Distance, relative to the size of the base parameters, below which given values count as reached.
 REACHED = 1e-6

@@ -22,19 +22,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from casid.description import Inertial, Robot
-from casid.description._document import Description
-from casid.description._write import moving_bodies
+from casid.arrays import Array
+from casid.description import Description, Inertial, Robot, moving_bodies
 from casid.dynamics import Model
 from casid.errors import InertiaWarning
-from casid.inertia import Consistency, consistency, express_in, from_standard, to_standard
-from casid.inertia._parameter_vector import link_slice
-from casid.inertia.entropic._nearest import nearest_bodies, nearest_right_side
-from casid.retrieval.plausible._bodies import plausible_bodies
-
-Array = NDArray[np.float64]
+from casid.inertia import Consistency, consistency, express_in, from_standard, link_slice, to_standard
+from casid.inertia.entropic import nearest_bodies, nearest_right_side
+from casid.retrieval.plausible import plausible_bodies
 
 #: Base parameters count as kept where they change by less than this, relative to their size.
 KEPT = 1e-9

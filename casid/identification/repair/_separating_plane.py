@@ -25,17 +25,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh, null_space
 from scipy.optimize import nnls
 
+from casid.arrays import Array
 from casid.codegen import evaluate_batch
 from casid.description import Robot
 from casid.dynamics import Model
-from casid.inertia._cones import ConsistencyCone
-from casid.inertia._parameter_vector import link_slice
+from casid.inertia import ConsistencyCone, link_slice
 
-Array = NDArray[np.float64]
 #: Number of poses in the mean, largest number of rounds of cuts, relative gap at which they end.
 _POSES, _ROUNDS, _GAP = 16, 400, 1e-9
 #: Shares of a matrix's largest eigenvalue: least of those that are positive, largest of those that are zero.

@@ -22,15 +22,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from casid.arrays import Array
 from casid.errors import DatasetError
 from casid.inertia._divergence import Divergence, divergence_hessian
 from casid.inertia._parameter_vector import link_slice
 from casid.inertia._parameters import pseudo_inertia
 
-Array = NDArray[np.float64]
 #: Newton steps after which a start that has not come near the optimum is replaced by the central path.
 WARM = 6
 #: Factor between the weights along the path, at first, at least and at most: squared after a weight whose optimum took

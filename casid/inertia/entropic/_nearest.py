@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.inertia._divergence import (
     ORTHONORMAL_MAP,
     SVEC_WEIGHTS,
@@ -25,8 +25,6 @@ from casid.inertia._divergence import (
 )
 from casid.inertia._parameter_vector import link_slice
 from casid.inertia._parameters import consistency, pseudo_inertia
-
-Array = NDArray[np.float64]
 
 #: Newton steps; relative residual of the equations that counts as reached.
 STEPS, REACHED = 200, 1e-12

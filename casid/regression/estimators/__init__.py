@@ -16,3 +16,6 @@ from casid.regression.estimators._least_squares import MaximumLikelihood as Maxi
 from casid.regression.estimators._closed_loop import ClosedLoop as ClosedLoop
 from casid.regression.estimators._instrumental import InstrumentalVariables as InstrumentalVariables
 from casid.regression.estimators._closed_loop import OutputError as OutputError
+
+# between rooms
+from casid.regression.estimators._catalogue import estimator as estimator

@@ -11,20 +11,16 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg.lapack import dtbtrs
 from scipy.optimize import least_squares
 
-from casid.codegen import evaluate_batch
-from casid.codegen._evaluate import accumulate
+from casid.arrays import Array
+from casid.codegen import accumulate, evaluate_batch
 from casid.control import Controller
-from casid.dynamics import BaseParameters, Model, inverse_dynamics_derivatives
-from casid.dynamics._base_parameters import regroup
-from casid.dynamics._derived import rk4_step
+from casid.dynamics import BaseParameters, Model, inverse_dynamics_derivatives, regroup, rk4_step
 from casid.errors import DatasetError, SolveError
 from casid.evidence import Batches
 from casid.measurement import Dataset
 from casid.regression._fit import BEYOND, EXCITATION_TOLERANCE, Fit, joint_weights, wls
 from casid.regression._rows import lengths
 from casid.regression.estimators._estimator import Estimator, Observations
-
-Array = NDArray[np.float64]
 
 #: Control steps whose derivatives are held at a time.
 CHUNK = 2048

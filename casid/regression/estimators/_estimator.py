@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.dynamics import Model
 from casid.errors import DatasetError, SolveError
 from casid.evidence import Batches
@@ -17,8 +18,6 @@ from casid.measurement import Dataset
 from casid.regression._compress import CompressedData, compress
 from casid.regression._fit import Fit
 from casid.regression._statistics import MeasurementNoise
-
-Array = NDArray[np.float64]
 
 
 def solved(A: Array, b: Array, name: str) -> Array:

@@ -6,16 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.errors import DatasetError, SolveError
 from casid.evidence import Batches
 from casid.measurement import Dataset
 from casid.regression._fit import Fit, wls
 from casid.regression._rows import observation_blocks
 from casid.regression.estimators._estimator import Estimator, Observations, fit_from_scores, solved
-
-Array = NDArray[np.float64]
 
 #: From base parameters to recordings of the same motion as simulated, processed like the measured ones.
 Simulate = Callable[[Array], Sequence[Dataset]]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.codegen import evaluate_batch
 from casid.dynamics import inverse_dynamics_derivatives
 from casid.errors import DatasetError, SolveError
@@ -79,9 +79,6 @@ class IRLS(Estimator):
     def refit(self, part: CompressedData, whole: Fit, data: Observations) -> Fit:
         """Of the part's factors, with the weights of samples and joints from the whole."""
         return wls(part, whole.weights)
-
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -12,20 +12,16 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.dynamics import Model
-from casid.dynamics.terms import FrictionLaw
-from casid.dynamics.terms._catalogue import friction_model
-from casid.dynamics.terms._friction import Friction, JointFriction
+from casid.dynamics.terms import Friction, FrictionLaw, JointFriction, friction_model
 from casid.errors import DatasetError
 from casid.measurement import Dataset
 from casid.regression._compress import CompressedData, compress
 from casid.regression._fit import Fit, wls
 from casid.regression._rows import observation_blocks
 from casid.regression.friction._cross_validation import STRETCHES, Candidate, CandidateFits
-
-Array = NDArray[np.float64]
 
 #: Friction laws tried at every joint by default.
 CANDIDATES = (

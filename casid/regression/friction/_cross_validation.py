@@ -10,13 +10,12 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.stats import sem
 
+from casid.arrays import Array
 from casid.dynamics import Model
-from casid.dynamics.terms._friction import JointFriction
+from casid.dynamics.terms import JointFriction
 from casid.measurement import Dataset
 from casid.regression._rows import lengths
 from casid.regression.friction._dictionary import Dictionary, friction_columns, loads_of
-
-Array = NDArray[np.float64]
 
 #: Stretches of each recording, dealt to the folds in turn: as many as `casid.regression.compress` keeps.
 STRETCHES, FOLDS = 12, 6

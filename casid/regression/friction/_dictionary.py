@@ -7,17 +7,13 @@ from collections.abc import Sequence
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
-from casid.dynamics.terms import FrictionLaw
-from casid.dynamics.terms._friction import JointFriction, states_of
-from casid.dynamics.terms._joint_terms import JointSignals
+from casid.dynamics.terms import FrictionLaw, JointFriction, JointSignals, states_of
 from casid.measurement import Dataset
 from casid.regression._rows import filtered_blocks, motion, sampling_period
-
-Array = NDArray[np.float64]
 
 #: Comparisons of expressions look so deep.
 _DEPTH = 50

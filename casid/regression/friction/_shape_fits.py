@@ -19,19 +19,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import least_squares
 
+from casid.arrays import Array
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
-from casid.dynamics.terms import FrictionLaw
-from casid.dynamics.terms._catalogue import friction_model
-from casid.dynamics.terms._friction import Friction, JointFriction, sensitive_states
-from casid.dynamics.terms._joint_terms import JointSignals
+from casid.dynamics.terms import Friction, FrictionLaw, JointFriction, JointSignals, friction_model, sensitive_states
 from casid.errors import DatasetError, SolveError
 from casid.measurement import Dataset
 from casid.regression._compress import compress
 from casid.regression._fit import Fit, wls
 from casid.regression._rows import filtered_blocks, lengths, motion, observation_blocks, sampling_period
-
-Array = NDArray[np.float64]
 
 #: Relative changes at which the search stops, and the most evaluations.
 TOLERANCE, MOST_EVALUATIONS = 1e-10, 200

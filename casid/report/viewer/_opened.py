@@ -9,25 +9,22 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.description import Robot, identified_names, load_robot, robot_names
 from casid.description.formats import FORMATS as ROBOT_FORMATS
 from casid.dynamics import Model
 from casid.errors import DatasetError, InertiaWarning
-from casid.files._read import read_text
-from casid.files._texts import read_json, read_toml
-from casid.files._words import listed, reason
+from casid.files import listed, read_json, read_text, read_toml, reason
 from casid.identification.repair import check_file
 from casid.inertia import read_parameters
+from casid.measurement import FORMATS as RECORDING_FORMATS
 from casid.measurement import read_dataset
-from casid.measurement._formats import FORMATS as RECORDING_FORMATS
 from casid.motion import read_trajectory
 from casid.report._shapes import Shape, shapes, shapes_found
 from casid.report._tables import summary_table
 from casid.report.viewer._page import Page, shapes_of, with_data
 
-Array = NDArray[np.float64]
 #: Parameters of `Page.curves`.
 Curves = tuple[Array, Mapping[str, Array], Sequence[str], str, str]
 

@@ -14,16 +14,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from rich.table import Table
 
+from casid.arrays import Array
 from casid.description import Robot
 from casid.errors import DatasetError
-from casid.inertia import consistency, from_standard
-from casid.inertia._parameter_vector import link_slice
+from casid.inertia import consistency, from_standard, link_slice
 from casid.report._links import middle_posture, semi_axes
 from casid.report._shapes import Shape, shapes_found
 from casid.report._tables import html_of
 from casid.version import __version__
-
-Array = NDArray[np.float64]
 
 #: A page may use only what it holds; the browser enforces it.
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"

@@ -40,16 +40,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from casid.inertia._cones import Limits
-from casid.inertia._parameter_vector import link_slice
+from casid.arrays import Array
+from casid.inertia import Limits, link_slice
 from casid.retrieval._problem import Problem
 from casid.retrieval._region import LinkRegion
 from casid.retrieval._rows import LinearRows, NonlinearRows
 from casid.retrieval.bound._cuts import Relaxation
 
-Array = NDArray[np.float64]
 #: Corrections of the residual: the second takes what the first left by rounding.
 _CORRECTIONS = 2
 #: Share of the objective that the products of the cones' multipliers with the bodies may cost.

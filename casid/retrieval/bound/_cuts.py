@@ -18,16 +18,14 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.expressions import conditions
-from casid.expressions._conditions import choose
-from casid.expressions._intervals import enclose
-from casid.inertia._parameter_vector import link_slice, mass_index, moment_slice
+from casid.arrays import Array
+from casid.expressions import choose, conditions, enclose
+from casid.inertia import link_slice, mass_index, moment_slice
 from casid.retrieval._problem import Problem
 from casid.retrieval._region import LinkRegion, Quadric, com_quotients
 from casid.retrieval._rows import Row
 from casid.retrieval.constraints._constraint import FEASIBILITY, Constraint
 
-Array = NDArray[np.float64]
 _CORNERS = np.array([[i, j, k] for i in (0, 1) for j in (0, 1) for k in (0, 1)])
 #: Cells that one refinement may look at; more would take longer than the bound is worth.
 _MOST_CELLS = 8_000

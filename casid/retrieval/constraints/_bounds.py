@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import ProblemError
-from casid.inertia._cones import CONES, ConsistencyCone, Free, Full, Semi
-from casid.inertia._parameters import TENSOR_INDEX
+from casid.inertia import CONES, TENSOR_INDEX, ConsistencyCone, Free, Full, Semi
 from casid.retrieval._region import Facts, Quadric
 from casid.retrieval._variables import LinkVariables, LinkView
 from casid.retrieval.constraints._constraint import Constraint, LinkConstraint, ScalarRow, Setting, Side

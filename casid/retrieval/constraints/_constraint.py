@@ -16,17 +16,13 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from casid.arrays import Array
 from casid.errors import ProblemError
-from casid.expressions._conditions import alternatives
-from casid.expressions._evaluate import evaluate
-from casid.expressions._intervals import may_hide, required_domains
-from casid.expressions._polynomial import affine_rows
-from casid.expressions._walk import as_function, constants
-from casid.inertia._parameter_vector import mass_index
+from casid.expressions import affine_rows, alternatives, as_function, constants, evaluate, may_hide, required_domains
+from casid.inertia import mass_index
 from casid.retrieval._region import Facts, Quadric, find_quadric
 from casid.retrieval._variables import LinkView
 
-Array = NDArray[np.float64]
 Side = Literal["lower", "upper", "both"]
 C = TypeVar("C", bound="Constraint")
 #: Largest number of alternatives of a minimum or maximum that are examined.

@@ -12,14 +12,13 @@ from typing import Literal
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from casid.arrays import Array
 from casid.errors import ProblemError
 from casid.retrieval._variables import LinkView
 from casid.retrieval.constraints._bounds import com_box
 from casid.retrieval.constraints._constraint import Constraint
-
-Array = NDArray[np.float64]
 
 
 def com_in_cylinder(link: LinkView, start: ArrayLike, end: ArrayLike, radius: float) -> tuple[Constraint, ...]:

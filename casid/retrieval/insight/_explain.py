@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.errors import ProblemError
-from casid.inertia._cones import Full
-from casid.inertia._parameter_vector import link_slice
+from casid.inertia import Full, link_slice
 from casid.retrieval._combinations import Branch, branches_at
 from casid.retrieval._problem import Problem
 from casid.retrieval._rows import Row, split_rows
@@ -21,8 +20,6 @@ from casid.retrieval.bound._cuts import Relaxation
 from casid.retrieval.constraints._bounds import mass_bounds
 from casid.retrieval.constraints._constraint import Constraint
 from casid.retrieval.insight._intervals import Intervals, parameter_intervals
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -27,12 +27,13 @@ from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from casid.arrays import Array
 from casid.display import Displayed
 from casid.errors import ProblemError, SolveError
-from casid.expressions._polynomial import polynomials
-from casid.inertia._parameter_vector import mass_index
+from casid.expressions import polynomials
+from casid.inertia import mass_index
 from casid.retrieval._objectives import chi_square
 from casid.retrieval._problem import Problem
 from casid.retrieval._solution import Solution
@@ -96,9 +97,6 @@ def indistinguishable(problem: Problem, optimum: float, sd: ArrayLike | None = N
             f"deviations sd of its residuals"
         )
     return optimum / (samples - rank) * chi_square(rank, 1 - confidence)
-
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

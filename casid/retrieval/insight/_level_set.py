@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
-from casid.inertia import pseudo_inertia
-from casid.inertia._parameter_vector import link_slice, mass_index, moment_slice
+from casid.arrays import Array
+from casid.inertia import link_slice, mass_index, moment_slice, pseudo_inertia
 from casid.retrieval._objectives import LeastSquares
 from casid.retrieval._problem import Problem
 from casid.retrieval._result import checked_bound
@@ -21,7 +20,6 @@ from casid.retrieval.constraints._constraint import Constraint
 from casid.retrieval.program._blocks import FeasibleSet
 from casid.retrieval.program._nlp import LiftedProgram, Point
 
-Array = NDArray[np.float64]
 #: Where bound and attained value agree to this share of the quantity's prior range, no other attempt is made.
 _ENOUGH = 1e-7
 

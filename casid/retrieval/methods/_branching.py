@@ -11,8 +11,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from casid.arrays import Array
 from casid.errors import ProblemError
-from casid.inertia._parameter_vector import link_slice, mass_index, moment_slice
+from casid.inertia import link_slice, mass_index, moment_slice
 from casid.retrieval._combinations import Combination, combinations, smoothed
 from casid.retrieval._problem import Problem
 from casid.retrieval._result import Conflict, relative_gap
@@ -20,7 +21,7 @@ from casid.retrieval._solution import Solution, assess, reassess
 from casid.retrieval._solver import PreparedProblem, Relaxed, SolveOptions, relaxed_bound
 from casid.retrieval.bound._cuts import Relaxation
 from casid.retrieval.constraints._bounds import com_box
-from casid.retrieval.methods._method import Array, Method, Start
+from casid.retrieval.methods._method import Method, Start
 from casid.retrieval.program._starts import nominal_parameters
 
 #: Called with the best solution's total, the proven bound, and the number of relaxations solved so far.

@@ -11,15 +11,16 @@ from typing import ClassVar
 import casadi as ca
 import numpy as np
 
+from casid.arrays import Array
 from casid.errors import ProblemError
-from casid.expressions._walk import as_function
-from casid.inertia._parameter_vector import link_slice, standard_size
+from casid.expressions import as_function
+from casid.inertia import link_slice, standard_size
 from casid.retrieval._combinations import combinations
 from casid.retrieval._problem import Problem
 from casid.retrieval._solution import Solution, reassess
 from casid.retrieval._solver import PreparedProblem
 from casid.retrieval.methods._branching import Branches, close_gap
-from casid.retrieval.methods._method import Array, Direct, Method, Start
+from casid.retrieval.methods._method import Direct, Method, Start
 
 
 @dataclass(frozen=True)

@@ -7,16 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from casid.arrays import Array
 from casid.errors import checked_seed
 from casid.retrieval._problem import Problem
 from casid.retrieval._solution import Solution
 from casid.retrieval._solver import PreparedProblem, SolveOptions
 from casid.retrieval.program._determined import applies, solve_determined
 
-Array = NDArray[np.float64]
 #: From the seed of a random start to the solution reached from it.
 SolveSeed = Callable[[int], Solution]
 

@@ -23,12 +23,10 @@ from typing import ClassVar
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.errors import ProblemError
-from casid.inertia import from_standard
-from casid.inertia._cones import Full
-from casid.inertia._parameter_vector import link_slice
+from casid.inertia import Full, from_standard, link_slice
 from casid.retrieval._objectives import LeastSquares
 from casid.retrieval._problem import Problem
 from casid.retrieval._solution import Solution, assess, reassess
@@ -39,7 +37,6 @@ from casid.retrieval.constraints._constraint import Constraint
 from casid.retrieval.methods._method import Method, SolveSeed, Start
 from casid.retrieval.program._starts import nominal_parameters, uniform_parameters
 
-Array = NDArray[np.float64]
 #: What a unit of s adds to the ten parameters: second moments 1, hence inertia 2 1.
 _SHIFT = np.array([2.0, 0, 0, 2.0, 0, 2.0, 0, 0, 0, 0])
 

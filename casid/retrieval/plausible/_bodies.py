@@ -44,8 +44,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.description import Robot
-from casid.description._robot import STANDARD_G
+from casid.arrays import Array
+from casid.description import STANDARD_G, Robot
 from casid.inertia import consistency, from_standard, to_standard
 
 
@@ -103,8 +103,6 @@ def heaviest(reach: float, torque: float) -> float:
     held = max(STANDARD_G * arm.mass * arm.reach / arm.torque for arm in DESCRIBED_ARMS if arm.torque == arm.torque)
     return MARGIN * min(areal * reach**2, UNUSED * held * torque / (STANDARD_G * reach))
 
-
-Array = NDArray[np.float64]
 
 #: Mass of a cubic box of 0.1 m before the common factor [kg], and the power of the volume that masses grow with.
 TYPICAL_MASS, GROWTH = 1.0, 1.0 / 3.0

@@ -15,11 +15,10 @@ from functools import cached_property
 from time import perf_counter
 
 import numpy as np
-from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.errors import ProblemError
-from casid.inertia import Parameters
-from casid.inertia._cones import Full
+from casid.inertia import Full, Parameters
 from casid.retrieval._objectives import chi_square
 from casid.retrieval._problem import Problem
 from casid.retrieval._result import ParameterResult
@@ -30,8 +29,6 @@ from casid.retrieval.plausible._bodies import PlausibleBodies, plausible_bodies
 from casid.retrieval.plausible._measure import MostPlausible
 from casid.retrieval.plausible._most_plausible import DivergenceProgram
 from casid.retrieval.plausible._newton import MET
-
-Array = NDArray[np.float64]
 
 #: Largest relative increase of the residual's norm that the choice may use.
 LARGEST_SHARE = 0.005

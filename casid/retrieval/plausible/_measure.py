@@ -19,12 +19,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.inertia import from_pseudo_inertia, pseudo_inertia
-from casid.inertia._divergence import DIAGONAL, TRIANGLE_MAP, Divergence, congruence, divergence_hessian, symmetric
-from casid.inertia._parameter_vector import link_slice
+from casid.arrays import Array
+from casid.inertia import (
+    DIAGONAL,
+    TRIANGLE_MAP,
+    Divergence,
+    congruence,
+    divergence_hessian,
+    from_pseudo_inertia,
+    link_slice,
+    pseudo_inertia,
+    symmetric,
+)
 from casid.retrieval._problem import Problem
 
-Array = NDArray[np.float64]
 _FROM_ONE = Divergence(np.eye(4))
 #: Weight kappa of the joint terms' shares of the torque.
 TERMS = 0.1

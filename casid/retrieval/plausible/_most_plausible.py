@@ -34,9 +34,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.errors import SolveError
-from casid.inertia._divergence import SVEC_WEIGHTS, lower_triangle, symmetric
-from casid.inertia._parameter_vector import link_slice
+from casid.inertia import SVEC_WEIGHTS, link_slice, lower_triangle, symmetric
 from casid.retrieval._objectives import LeastSquares
 from casid.retrieval._problem import Problem
 from casid.retrieval._rows import split_rows
@@ -44,7 +44,6 @@ from casid.retrieval.plausible._measure import TERMS, Measure, MostPlausible, co
 from casid.retrieval.plausible._newton import DEARER, MET, Climb, Point, PricedNewton
 from casid.retrieval.plausible._program import BallOutcome, BallProgram
 
-Array = NDArray[np.float64]
 #: Gap at which the solve is not repeated; ten times this gap ends the search for other starts.
 ENOUGH = 1e-7
 #: Prices on the way to a given one, each `DEARER` times the one before.

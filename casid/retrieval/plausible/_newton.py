@@ -20,12 +20,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from casid.arrays import Array
 from casid.retrieval.plausible._measure import Measure
 
-Array = NDArray[np.float64]
 #: Complementarity of the rows at first; and of an answer, with its Newton decrement, roughly and exactly.
 LOOSEST, ROUGH, EXACT = 1e-6, (1e-7, 1e-3), (1e-12, 1e-8)
 #: Steps allowed for one price, roughly and exactly, and the share of the way to the boundary that a step goes at most.

@@ -16,16 +16,14 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
-from casid.expressions._evaluate import interruptible
-from casid.inertia._divergence import DIAGONAL, log_det_function
-from casid.inertia._parameter_vector import link_slice
+from casid.arrays import Array
+from casid.expressions import interruptible
+from casid.inertia import DIAGONAL, link_slice, log_det_function
 from casid.retrieval._problem import Problem
 from casid.retrieval._rows import LinearRows, NonlinearRows
 from casid.retrieval.plausible._measure import NO_ROTOR, ROTOR, Measure
 
-Array = NDArray[np.float64]
 _OPTIONS: dict[str, Any] = {
     "print_level": 0, "sb": "yes", "constr_viol_tol": 1e-10, "bound_relax_factor": 0.0, "mumps_permuting_scaling": 0,
     "mumps_scaling": 0, "nlp_scaling_method": "none", "fast_step_computation": "yes",

@@ -26,17 +26,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.errors import ProblemError
-from casid.inertia import pseudo_inertia
-from casid.inertia._divergence import STANDARD_MAP, SVEC_WEIGHTS, congruence
-from casid.inertia._parameter_vector import link_slice
+from casid.inertia import STANDARD_MAP, SVEC_WEIGHTS, congruence, link_slice, pseudo_inertia
 from casid.retrieval._rows import split_rows
 from casid.retrieval._solution import Solution
 from casid.retrieval.plausible._newton import scaling
 
-Array = NDArray[np.float64]
 #: Products of eigenvalues of a matrix on the boundary of its cone and of its multiplier, over those of the largest.
 BOUNDARY = 1e-12
 

@@ -12,15 +12,12 @@ from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.errors import ProblemError
-from casid.inertia._cones import ConsistencyCone
-from casid.inertia._parameter_vector import link_slice, standard_size
+from casid.inertia import ConsistencyCone, link_slice, standard_size
 from casid.retrieval._rows import LinearRows, NonlinearRows, Row
 from casid.retrieval.constraints._bounds import PhysicalConsistency
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,13 +24,18 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 
 import numpy as np
-from numpy.typing import NDArray
 
-from casid.inertia import from_pseudo_inertia
-from casid.inertia._cones import Full
-from casid.inertia._divergence import SVEC_WEIGHTS, from_svec, lower_triangle, to_svec
-from casid.inertia._parameter_vector import link_slice
-from casid.inertia._parameters import PSEUDO_INERTIA_MAP
+from casid.arrays import Array
+from casid.inertia import (
+    PSEUDO_INERTIA_MAP,
+    SVEC_WEIGHTS,
+    Full,
+    from_pseudo_inertia,
+    from_svec,
+    link_slice,
+    lower_triangle,
+    to_svec,
+)
 from casid.retrieval._objectives import LeastSquares
 from casid.retrieval._problem import Problem
 from casid.retrieval._region import LinkRegion
@@ -39,8 +44,6 @@ from casid.retrieval._solution import Solution, Tolerances, assess
 from casid.retrieval.bound._certificate import lower_bound
 from casid.retrieval.program._blocks import Cone, FeasibleSet
 from casid.retrieval.program._nlp import LiftedProgram, Point
-
-Array = NDArray[np.float64]
 
 
 def lower_factors(matrices: Array) -> Array:

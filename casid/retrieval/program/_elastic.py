@@ -14,9 +14,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from casid.inertia._parameter_vector import mass_index
+from casid.arrays import Array
+from casid.inertia import mass_index
 from casid.retrieval._objectives import LeastSquares
 from casid.retrieval._problem import Problem
 from casid.retrieval._result import Conflict
@@ -28,7 +28,6 @@ from casid.retrieval.program._blocks import FeasibleSet
 from casid.retrieval.program._nlp import LiftedProgram
 from casid.retrieval.program._starts import random_parameters
 
-Array = NDArray[np.float64]
 #: Slacks beyond this share of their bound, and multipliers beyond this share of their weight, are real.
 _REAL = 1e-5
 #: Random starts of the elastic problem where it is not convex.

@@ -24,10 +24,10 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
-from casid.expressions._evaluate import interruptible
-from casid.inertia._parameter_vector import link_slice, standard_size
+from casid.arrays import Array
+from casid.expressions import interruptible
+from casid.inertia import link_slice, standard_size
 from casid.retrieval._objectives import LeastSquares
 from casid.retrieval.program._blocks import (
     Affine,
@@ -42,7 +42,6 @@ from casid.retrieval.program._blocks import (
     row_block,
 )
 
-Array = NDArray[np.float64]
 #: IPOPT calls it a failure that no digit is left to gain; what it reached is judged by re-check and certificate.
 _AT_ROUNDING = ("Search_Direction_Becomes_Too_Small",)
 

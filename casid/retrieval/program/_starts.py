@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.errors import ProblemError
-from casid.inertia import consistency, from_standard, pseudo_inertia, to_standard
-from casid.inertia._parameter_vector import link_slice
-from casid.inertia._parameters import TENSOR_INDEX
+from casid.inertia import TENSOR_INDEX, consistency, from_standard, link_slice, pseudo_inertia, to_standard
 from casid.retrieval._problem import Problem
 from casid.retrieval._region import LinkRegion
 
-Array = NDArray[np.float64]
 #: Smallest edge of a nominal body [m]; half the edge of one about whose size nothing is known; largest edge.
 SMALLEST_EDGE, HALF_EDGE, LARGEST_EDGE = 0.02, 0.15, 10.0
 #: Farthest centre of mass of a nominal body [m].

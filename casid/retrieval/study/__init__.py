@@ -1,1 +1,5 @@
 """Many starts of one problem or of several: in memory, or streamed to a file that a killed study continues."""
+
+# between rooms
+from casid.retrieval.study._study import Study as Study
+from casid.retrieval.study._study import multistart as multistart

@@ -19,9 +19,7 @@ import casadi as ca
 import numpy as np
 
 from casid.errors import ProblemError
-from casid.files._journal import journal, journal_lines
-from casid.files._table import Table
-from casid.files._texts import finite_number, parse_json
+from casid.files import Table, finite_number, journal, journal_lines, parse_json
 from casid.retrieval._problem import Problem
 from casid.retrieval._result import Conflict
 from casid.retrieval._solution import Solution, Tolerances, assess

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from casid.arrays import Array
 from casid.display import Displayed
 from casid.errors import ProblemError, checked_seed
 from casid.retrieval._combinations import check_dead_branches
 from casid.retrieval._problem import Problem
 from casid.retrieval._solution import Solution
 from casid.retrieval._solver import SolveOptions, checked_point
-from casid.retrieval.methods._method import Array, Method, SolveSeed
+from casid.retrieval.methods._method import Method, SolveSeed
 from casid.retrieval.methods._solve import method_of
 from casid.retrieval.study._file import FORMAT, appending, fingerprint, read, record, revived
 

@@ -8,12 +8,13 @@ import casadi as ca
 import numpy as np
 from scipy.optimize import brentq
 
+from casid.arrays import Array
 from casid.codegen import compiled_call
 from casid.errors import ProblemError
 from casid.simulation._plant import Plant
 from casid.simulation._result import Reason, Stopped, Stops
 from casid.simulation._stick_slip import Mode, StickSlip
-from casid.simulation.integrators._integrator import Advance, Array, Integrator
+from casid.simulation.integrators._integrator import Advance, Integrator
 
 _A = [
     np.array([1 / 5]),

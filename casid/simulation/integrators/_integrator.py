@@ -13,15 +13,14 @@ from typing import ClassVar
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.codegen import compiled_call
-from casid.dynamics._derived import dry_friction_places, rk4_step
+from casid.dynamics import dry_friction_places, rk4_step
 from casid.errors import CasidWarning, ProblemError
 from casid.simulation._plant import Plant
 from casid.simulation._result import Reason, Stopped, Stops
 
-Array = NDArray[np.float64]
 #: ``(t0, t1, x, u) -> x`` at t1 under the torque u; raises `Stopped` where it cannot.
 Advance = Callable[[float, float, Array, Array], Array]
 

@@ -20,8 +20,7 @@ import casid
 from benchmarks.compiled.controller import build_controller
 from benchmarks.compiled.dynamics_race import Race, race, random_parameters
 from benchmarks.measure import Measure, NotMeasured, need
-from casid.codegen import evaluate_batch, operation_count
-from casid.codegen._compiler import find_compiler
+from casid.codegen import evaluate_batch, find_compiler, operation_count
 from casid.description import Robot
 from casid.dynamics import Model, reduced
 from casid.errors import InertiaWarning

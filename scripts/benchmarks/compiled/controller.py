@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.measure import NotMeasured
-from casid.codegen._compiler import find_compiler
+from casid.codegen import find_compiler
 from casid.description import Robot
 from casid.export import export_robot
 

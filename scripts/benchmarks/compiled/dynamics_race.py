@@ -15,13 +15,11 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.measure import NotMeasured, need
-from casid.codegen._cache import cached_file, digest
-from casid.codegen._compiler import find_compiler
-from casid.codegen._source import CFunction, batch_source, scalar_source
+from casid.codegen import CFunction, batch_source, digest, find_compiler, scalar_source
+from casid.codegen._cache import cached_file
 from casid.description import Robot
 from casid.dynamics import Model, forward_dynamics_derivatives, inverse_dynamics_derivatives, reduced
-from casid.inertia import express_in, from_standard, to_standard
-from casid.inertia._parameter_vector import link_slice
+from casid.inertia import express_in, from_standard, link_slice, to_standard
 from casid.testing._peers import parameter_map
 
 HERE = Path(__file__).resolve().parent

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks.encoders.data import so101
 from benchmarks.encoders.simulated import OPTIONS
+from casid.arrays import Array
 from casid.drives import CommandRecording, FreeRuns, design_commands, identify_from_commands
 from casid.drives._design import command_information, relative_deviations, units_of
 from casid.excitation import MotionLimits
-
-Array = NDArray[np.float64]
 
 
 def _speeds(data: CommandRecording, signal: str) -> Array:

@@ -7,16 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks.encoders.simulated import OPTIONS, Truth, drawn, truths
+from casid.arrays import Array
 from casid.description import Robot
 from casid.drives import CommandRecording, Servo, identify_from_commands
 from casid.errors import DatasetError
 from casid.inertia import Parameters
 from casid.testing import broadband_commands, commanded_motion
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

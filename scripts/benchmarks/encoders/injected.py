@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.encoders.data import one_joint
-from casid.drives import CommandRecording, FreeRuns, Servo, identify_from_commands
-from casid.drives._recording import held_commands
+from casid.drives import CommandRecording, FreeRuns, Servo, held_commands, identify_from_commands
 from casid.drives._servo import QUANTITIES
 from casid.testing import broadband_commands, commanded_motion
 

@@ -21,12 +21,12 @@ from casid.drives import (
     FreeRuns,
     SimulationOptions,
     Unknown,
+    held_commands,
     identify_from_commands,
     write_mjcf,
 )
-from casid.drives._recording import held_commands
 from casid.drives._statistics import Estimate
-from casid.files._words import listed
+from casid.files import listed
 from casid.testing import MuJoCo
 
 #: IDIM-LS of Janot et al. (2019), see the data's README: M, fv, fc, offset.

@@ -17,18 +17,17 @@ from benchmarks.measure import Measure, data_folder
 from casid.dynamics import Model
 from casid.inertia import from_standard, pseudo_inertia
 from casid.regression import reverse_engineer
+from casid.testing import inverse_dynamics, random_robot
 from casid.testing._peers import (
     URDFS,
     compare,
     compare_urdf,
     installed_urdf,
-    inverse_dynamics,
     mimicking_joints,
     random_body,
     relative_error,
     standard_parameters,
 )
-from casid.testing._synthetic import random_robot
 
 #: Smallest eigenvalue every pseudo-inertia must have (SI).
 MARGIN = 1e-6

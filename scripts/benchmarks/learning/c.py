@@ -15,11 +15,10 @@ import casid
 from benchmarks.learning.online import plausible
 from benchmarks.measure import Measure, NotMeasured, need
 from benchmarks.recordings import panda, panda_model
-from casid.codegen._compiler import find_compiler
-from casid.description._write import write_robot
+from casid.codegen import find_compiler
+from casid.description import write_robot
 from casid.inertia import to_standard
-from casid.online import Online, OnlineLoad
-from casid.online._export import export_online
+from casid.online import Online, OnlineLoad, export_online
 from casid.regression import compress, wls
 
 #: Bars of an update and of a warm estimate [us].

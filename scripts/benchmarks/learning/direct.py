@@ -18,7 +18,7 @@ from baselines.diffnea import CHECK
 from benchmarks.learning.data import BATCH, dataset, iiwa, sines
 from benchmarks.measure import Measure, NotMeasured, skipped
 from casid.codegen import evaluate_batch
-from casid.description._write import write_robot
+from casid.description import write_robot
 from casid.learning import Adam, Chart, TorqueLoss, certified_limit, train
 
 PROGRAM = Path(__file__).resolve().parents[2] / "baselines" / "diffnea.py"

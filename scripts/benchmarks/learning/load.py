@@ -17,8 +17,7 @@ from benchmarks.measure import Measure, data_folder
 from benchmarks.recordings import FRICTION, GRAVITY, UR_GAINS
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
-from casid.dynamics.terms import friction_dictionary
-from casid.dynamics.terms._joint_terms import GEAR_FRICTION
+from casid.dynamics.terms import GEAR_FRICTION, friction_dictionary
 from casid.inertia import pseudo_inertia, to_standard
 from casid.measurement import Dataset, Processing, read_dataset
 from casid.online import OnlineLoad, TorqueErrors

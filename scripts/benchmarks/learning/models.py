@@ -31,9 +31,8 @@ from casid.identification import feasible_regression
 from casid.learning import Chart, GaussNewton, TorqueLoss, train
 from casid.learning._parametrisations import PARAMETRISATIONS
 from casid.measurement import Dataset
-from casid.regression import choose_friction, compress, wls
-from casid.regression._rows import torques
-from casid.report._style import INK, MUTED, new_figure, set_title, tidy
+from casid.regression import choose_friction, compress, torques, wls
+from casid.report import INK, MUTED, new_figure, set_title, tidy
 
 if TYPE_CHECKING:  # needs jax
     from baselines.network import Network

@@ -10,7 +10,7 @@ from benchmarks.recordings import panda, panda_model, rokae, tx40, ur10e, ur10e_
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.inertia import pseudo_inertia, to_standard
-from casid.inertia.entropic._estimate import Plausible
+from casid.inertia.entropic import Plausible
 from casid.measurement import Dataset, Processing
 from casid.motion import Sine
 from casid.online import NaturalAdaptation, Online, SlotineLi, simulate_adaptive

@@ -17,6 +17,8 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
+from casid.arrays import Array
+
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -25,9 +27,8 @@ from benchmarks.measure import Measure
 from benchmarks.picture import write_picture
 from casid.learning import Adam, Chart, TorqueLoss, train
 from casid.learning._parametrisations import PARAMETRISATIONS
-from casid.report._style import MUTED, new_figure, set_title, tidy
+from casid.report import MUTED, new_figure, set_title, tidy
 
-Array = NDArray[np.float64]
 RUNGS = ("nostr", "symm", "spd", "tri", "cov")
 PAPER = "6153 / 84 / 21 / 21 / 21"
 SEEDS = range(5)

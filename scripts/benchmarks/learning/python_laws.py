@@ -7,15 +7,14 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.codegen._evaluate import bound_batch
+from casid.arrays import Array
+from casid.codegen import bound_batch
 from casid.errors import DatasetError
 from casid.simulation import Plant, Stops
 from casid.simulation._plant import Sampling
 from casid.simulation._result import End, Reason, Rollouts
 from casid.simulation._simulate import default_integrator
 from casid.simulation.integrators._integrator import FixedStep
-
-Array = NDArray[np.float64]
 
 #: ``(tick, q, dq) -> tau`` of all rollouts at once: q, dq and tau have shape (B, n).
 Law = Callable[[int, Array, Array], ArrayLike]

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -27,9 +26,8 @@ from casid.learning import Chart, TorqueLoss
 from casid.learning._parametrisations import PARAMETRISATIONS
 from casid.online import Online
 from casid.online._estimator import plausible_values
-from casid.report._style import INK, new_figure, set_title, tidy
+from casid.report import INK, new_figure, set_title, tidy
 
-Array = NDArray[np.float64]
 BATCH, STEPS, DURATION = 256, 10, 30.0
 _KINDS = ("nostr", "symm", "spd", "tri", "cov", "log-cholesky")
 #: Torque noise as a share of each joint's deviation; the paper's data have none.

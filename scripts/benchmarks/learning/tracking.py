@@ -13,20 +13,19 @@ from typing import Any
 import casadi as ca
 import numpy as np
 from baselines.contract import Motion
-from numpy.typing import NDArray
 
 from benchmarks.learning.data import AMPLITUDE, PERIODS, RATE, dataset, iiwa, sines
 from benchmarks.learning.ladder import ADAM
 from benchmarks.learning.python_laws import simulate_law
 from benchmarks.measure import Measure, need, skipped
-from casid.codegen._evaluate import bound_batch
-from casid.dynamics._rigid_body import newton_euler
+from casid.arrays import Array
+from casid.codegen import bound_batch
+from casid.dynamics import newton_euler
 from casid.learning import Chart, GaussNewton, TorqueLoss, train
 from casid.learning._parametrisations import PARAMETRISATIONS
 from casid.simulation import Plant
 from casid.simulation.integrators import RungeKutta4
 
-Array = NDArray[np.float64]
 #: Torques of states and accelerations, each of shape (lanes, n).
 Torques = Callable[[Array, Array, Array], Array]
 

@@ -18,13 +18,14 @@ from benchmarks.measure import Measure, NotMeasured, data_folder, need
 from benchmarks.measured.clarabel_peer import clarabel_regression
 from casid.dynamics import Model
 from casid.identification import RegressionProblem, feasible_regression
-from casid.identification.repair._feasibility import Feasibility, feasibility_test, nearest_feasible
+from casid.identification.repair import feasibility_test, nearest_feasible
+from casid.identification.repair._feasibility import Feasibility
 from casid.measurement import Dataset
 from casid.regression import Fit, compress, wls
 from casid.regression._fit import ols
-from casid.regression.friction._shape_fits import fit_jointly
+from casid.regression.friction import fit_jointly
 from casid.retrieval import Constraint, LinkVariables, com_box, mass_bounds, total_mass
-from casid.retrieval.constraints._bounds import ConsistencyKind, gyration_bound
+from casid.retrieval.constraints import ConsistencyKind, gyration_bound
 
 Result = tuple[str, bool]
 DRIVE_TERMS = ("viscous", "coulomb", "offset", "motor_viscous", "motor_coulomb", "motor_offset", "motor_rotor")

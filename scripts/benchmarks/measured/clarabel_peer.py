@@ -9,8 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from casid.identification import RegressionProblem
-from casid.inertia._parameter_vector import link_slice
-from casid.inertia._parameters import PSEUDO_INERTIA_MAP
+from casid.inertia import PSEUDO_INERTIA_MAP, link_slice
 from casid.regression import Fit
 from casid.retrieval import Constraint, LinkVariables
 from casid.testing._peers import need

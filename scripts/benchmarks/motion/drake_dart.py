@@ -9,13 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks.measure import need
+from casid.arrays import Array
 from casid.description import Robot
 from casid.testing._engines import Engine
-
-Array = NDArray[np.float64]
 
 
 class Drake(Engine):

@@ -10,14 +10,13 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 import casid
 from benchmarks.measure import Measure, need
 from benchmarks.motion.drake_dart import Dart, Drake
 from benchmarks.motion.replay import STEP, replay
-from casid.codegen import evaluate_batch
-from casid.codegen._evaluate import compiled_call
+from casid.arrays import Array
+from casid.codegen import compiled_call, evaluate_batch
 from casid.control import ComputedTorque
 from casid.description import Inertial, Robot, write_robot
 from casid.dynamics import Model
@@ -26,9 +25,9 @@ from casid.simulation import Plant, Simulation, Stops, simulate
 from casid.simulation._loop import CompiledLoop, Loop
 from casid.simulation._plant import Sampling
 from casid.simulation.integrators import RungeKutta4
-from casid.testing._engines import Bullet, Engine, MuJoCo, running
+from casid.testing import MuJoCo, running
+from casid.testing._engines import Bullet, Engine
 
-Array = NDArray[np.float64]
 Result = tuple[str, bool]
 ROBOTS = ("panda", "kuka_iiwa", "ur10e", "tx40", "wam7")
 STATES = 1000

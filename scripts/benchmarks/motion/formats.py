@@ -22,11 +22,8 @@ from benchmarks.motion.robot_files import (
     torques_in_mujoco,
     urdf_files,
 )
-from casid.description import Link, load_robot
-from casid.description._document import Description
-from casid.description._load import load_description
-from casid.description._write import description_of, write_description
-from casid.description.formats._contract import Changes
+from casid.description import Description, Link, description_of, load_description, load_robot, write_description
+from casid.description.formats import Changes
 from casid.dynamics import Model
 from casid.errors import CasidError
 from casid.identification.repair import repair

@@ -6,21 +6,20 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 import casid
 from benchmarks import recordings
-from casid.codegen import evaluate_batch
-from casid.codegen._evaluate import compiled_call
+from casid.arrays import Array
+from casid.codegen import compiled_call, evaluate_batch
 from casid.control import ComputedTorque
 from casid.dynamics import Model
 from casid.identification import ModelOptions
 from casid.measurement import Processing
 from casid.motion import Samples
 from casid.simulation import Plant
-from casid.testing._engines import Bullet, MuJoCo, running
+from casid.testing import MuJoCo, running
+from casid.testing._engines import Bullet
 
-Array = NDArray[np.float64]
 #: Step of the engines [s], and rate of the controller.
 STEP = 1e-3
 #: Engines that are stepped through the motion.

@@ -10,15 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks.measure import NotMeasured, need
-from casid.description import Robot
-from casid.description._document import Description
+from casid.arrays import Array
+from casid.description import Description, Robot
 from casid.dynamics import Model
 from casid.testing import MuJoCo
 
-Array = NDArray[np.float64]
 #: A thousand objects of a single body each, made by one program; counted apart.
 OBJECTS = "random_urdfs"
 

@@ -31,9 +31,8 @@ from casid.identification._bounds import default_bounds, expected_rotors
 from casid.identification._share import SHARES
 from casid.measurement import Dataset, read_dataset
 from casid.regression import compress, wls
-from casid.retrieval.plausible._bodies import plausible_bodies
-from casid.testing import random_robot
-from casid.testing._synthetic import recording
+from casid.retrieval.plausible import plausible_bodies
+from casid.testing import random_robot, recording
 
 Result = tuple[str, bool]
 TERMS = ("viscous", "coulomb", "offset", "rotor")

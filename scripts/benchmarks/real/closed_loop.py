@@ -6,14 +6,14 @@ from functools import cache
 
 import numpy as np
 from joblib import Parallel, delayed
-from numpy.typing import NDArray
 
 import casid
 from benchmarks.measure import Measure
 from benchmarks.real.simulated import POSITION_NOISE, TORQUE_NOISE, fourier, nominal
+from casid.arrays import Array
 from casid.control import PD
 from casid.dynamics import Model
-from casid.dynamics.terms._friction import friction_terms
+from casid.dynamics.terms import friction_terms
 from casid.measurement import Dataset, Processing
 from casid.regression.estimators import (
     OLS,
@@ -23,7 +23,6 @@ from casid.regression.estimators import (
     OutputError,
 )
 
-Array = NDArray[np.float64]
 RUNS, PERIOD = 100, 1e-3
 FRICTION = {
     "fv": [8.05, 5.53, 1.97, 1.11, 1.86, 0.65],

@@ -16,11 +16,10 @@ from casid.control import CascadedDrive
 from casid.description import Joint, Link, Robot
 from casid.description._placement import modified_dh
 from casid.dynamics import Model
-from casid.dynamics.terms._friction import friction_terms
+from casid.dynamics.terms import friction_terms
 from casid.measurement import Dataset, Processing, read_dataset
-from casid.regression import choose_friction, compress, estimate_delay, wls
+from casid.regression import choose_friction, compress, estimate_delay, torques, wls
 from casid.regression._fit import ols
-from casid.regression._rows import torques
 from casid.regression.estimators import (
     OLS,
     ClosedLoop,

@@ -19,9 +19,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.measure import Measure
-from casid.expressions import enclose
-from casid.expressions._evaluate import NumpyFunction
-from casid.expressions._walk import BINARY, MATRIX, NAMES, UNARY, OperationError, as_function, rebuild
+from casid.expressions import NumpyFunction, as_function, enclose, rebuild
+from casid.expressions._walk import BINARY, MATRIX, NAMES, UNARY, OperationError
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 GRAPHS, POINTS = 2000, 500

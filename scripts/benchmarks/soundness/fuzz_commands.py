@@ -20,7 +20,7 @@ from casid.cli import app
 from casid.description import Robot, load_robot
 from casid.dynamics import Model
 from casid.errors import CasidError, DatasetError
-from casid.files._texts import read_toml
+from casid.files import read_toml
 from casid.inertia import to_standard
 from casid.measurement import read_dataset
 from casid.testing._synthetic import recorded
@@ -212,7 +212,8 @@ viscous = "free"
         return folder / "run.toml"
 
     def read(self, path: Path) -> Iterable[Any]:
-        from casid.drives._recording import has_commands_only, read_commands
+        from casid.drives import read_commands
+        from casid.drives._recording import has_commands_only
         from casid.drives._servo import servo_from
 
         has_commands_only(path)

@@ -156,7 +156,7 @@ class Urdf(Kind):
 
     def read(self, path: Path) -> Iterable[Any]:
         from casid.excitation import fit_capsules
-        from casid.identification.repair._check import check_file
+        from casid.identification.repair import check_file
 
         numbers: list[Any] = []
         failures: list[CasidError] = []

@@ -16,8 +16,7 @@ import numpy as np
 from benchmarks.soundness import fuzz_mutators as mutators
 from benchmarks.soundness.fuzz_kinds import ROBOT, Binary, Generator, Kind, pick
 from casid.description import Robot, load_robot
-from casid.measurement import Dataset, Processing, read_dataset
-from casid.measurement._checks import check_against
+from casid.measurement import Dataset, Processing, check_against, read_dataset
 
 
 def recording(samples: int = 300) -> dict[str, np.ndarray]:
@@ -255,7 +254,7 @@ class Parquet(Recording):
         return buffer.getvalue()
 
     def read(self, path: Path) -> Iterable[Any]:
-        from casid.drives._recording import read_commands
+        from casid.drives import read_commands
 
         data = read_commands(path, self.robot)
         return [data.t, data.q, data.q_des]

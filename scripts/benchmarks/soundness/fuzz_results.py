@@ -99,7 +99,7 @@ class SolutionJson(Kind):
 
     @cached_property
     def seeds(self) -> Sequence[bytes]:
-        from casid.files._texts import json_bytes
+        from casid.files import json_bytes
         from casid.report import report_of
         from casid.retrieval import solve
 
@@ -110,7 +110,7 @@ class SolutionJson(Kind):
         return Model(load_robot("spatial_2r"))
 
     def read(self, path: Path) -> Iterable[Any]:
-        from casid.identification.repair._check import check_file
+        from casid.identification.repair import check_file
         from casid.inertia import read_parameters
 
         return [
@@ -130,7 +130,7 @@ class IdentificationJson(Kind):
 
     @cached_property
     def seeds(self) -> Sequence[bytes]:
-        from casid.files._texts import json_bytes
+        from casid.files import json_bytes
         from casid.identification import ModelOptions, identify
 
         arrays = recording(600)
@@ -148,7 +148,7 @@ class IdentificationJson(Kind):
 
     def read(self, path: Path) -> Iterable[Any]:
         from casid.identification import load_model
-        from casid.identification.repair._check import check_file
+        from casid.identification.repair import check_file
 
         model, parameters = load_model(path, self.robot)
         zero = np.zeros(model.n)
@@ -211,7 +211,7 @@ class ConstraintFile(Kind):
         return [CONSTRAINTS.encode()]
 
     def read(self, path: Path) -> Iterable[Any]:
-        from casid.retrieval._problem_files import load_constraints
+        from casid.retrieval import load_constraints
 
         load_constraints(path)(self.variables)
         return []
@@ -224,7 +224,7 @@ class ExportJson(Kind):
 
     @cached_property
     def folder(self) -> dict[str, bytes]:
-        from casid.codegen._compiler import find_compiler
+        from casid.codegen import find_compiler
         from casid.export import export_c
 
         if find_compiler() is None:

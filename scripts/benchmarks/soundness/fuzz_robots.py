@@ -67,7 +67,7 @@ class Written(Kind):
             return found
 
     def read(self, path: Path) -> Iterable[Any]:
-        from casid.identification.repair._check import check_file
+        from casid.identification.repair import check_file
 
         return [*robot_numbers(load_robot(path)), *(link.repaired for link in check_file(path).links)]
 

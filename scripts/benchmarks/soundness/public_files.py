@@ -24,8 +24,7 @@ from graded_models import candidates
 from benchmarks.measure import Measure, NotMeasured, need
 from benchmarks.motion.robot_files import apart, nominal, own_torques, pinocchio_torques, torques_in_mujoco, urdf_files
 from casid.control import Passive
-from casid.description import Robot, load_robot
-from casid.description._load import load_description
+from casid.description import Robot, load_description, load_robot
 from casid.dynamics import Model
 from casid.errors import CasidError
 from casid.export import export_robot

@@ -12,7 +12,7 @@ from typing import Any
 from benchmarks.measure import Measure, NotMeasured, need
 from benchmarks.users.packages import interpreter
 from casid.errors import DatasetError
-from casid.files._texts import read_toml
+from casid.files import read_toml
 
 ROOT = Path(__file__).resolve().parents[3]
 RECIPE = ROOT / "docs" / "packaging" / "conda" / "recipe.yaml"

@@ -12,8 +12,7 @@ import numpy as np
 
 import casid
 from benchmarks.measure import Measure, NotMeasured
-from casid.export import export_robot
-from casid.export._robot import all_functions
+from casid.export import all_functions, export_robot
 from casid.inertia import to_standard
 from casid.motion import Sine
 from casid.online import OnlineLoad, export_online

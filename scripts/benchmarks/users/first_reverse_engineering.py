@@ -8,18 +8,16 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import casid
 from benchmarks.measure import Measure, need
 from benchmarks.real.truth import FILES, OTHERS, described
+from casid.arrays import Array
 from casid.description import Robot
 from casid.errors import CasidError
 from casid.identification import ReverseEngineering, reverse_engineered
 from casid.inertia import from_pseudo_inertia, pseudo_inertia
 from casid.testing._peers import build, parameter_map
-
-Array = NDArray[np.float64]
 
 #: Noise of the mass matrices, relative, and of the gravity torques [N.m]; poses, states, draws of the noise.
 _NOISE, _POSES, _STATES, _DRAWS = (0.005, 0.02), 60, 200, 3

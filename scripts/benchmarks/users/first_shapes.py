@@ -133,7 +133,7 @@ def _basis(size: int, compiled: bool) -> int:
 
 def _term(size: int, compiled: bool) -> int:
     import casid
-    from casid.dynamics.terms._joint_terms import JOINT_TERMS
+    from casid.dynamics.terms import JOINT_TERMS
 
     term = replace(JOINT_TERMS["viscous"], name="own", column=lambda s: _column(size, 1.0) * s.dq)
     casid.Model(casid.load_robot("panda"), [term]).inverse_dynamics(*np.zeros((3, _N)), 0.1)
@@ -142,7 +142,7 @@ def _term(size: int, compiled: bool) -> int:
 
 def _law(size: int, compiled: bool, columns: bool) -> int:
     import casid
-    from casid.dynamics.terms._friction import friction_terms
+    from casid.dynamics.terms import friction_terms
     from casid.dynamics.terms._laws import Linear
 
     class Own(Linear):

@@ -8,16 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks.measure import Measure, need
+from casid.arrays import Array
 from casid.description import Robot, load_robot, write_robot
 from casid.dynamics import Model
 from casid.dynamics.terms import FRICTION_MODELS, Friction, JointFriction
 from casid.inertia import Parameters
 from casid.testing import MuJoCo, random_robot
-
-Array = NDArray[np.float64]
 
 FORMATS = ("toml", "urdf", "xml", "sdf")
 #: Largest deviation of a torque, over the largest torque.

@@ -10,7 +10,8 @@ from joblib import Parallel, delayed
 from matplotlib.figure import Figure
 
 import casid
-from casid.report._style import BLUE, GREEN, INK, ORANGE, RED, new_figure, set_title, tidy
+from casid.report import BLUE, INK, ORANGE, new_figure, set_title, tidy
+from casid.report._style import GREEN, RED
 from casid.retrieval.methods._penalty import Penalty
 from papers import panda as pipeline
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status

@@ -7,7 +7,8 @@ from benchmarks import published
 from matplotlib.figure import Figure
 from scipy.special import expit
 
-from casid.report._style import BLUE, GREEN, RED, new_figure, set_title, tidy
+from casid.report import BLUE, new_figure, set_title, tidy
+from casid.report._style import GREEN, RED
 from papers import panda
 from papers.item import Comparison, Item, Outcome, Setting, Status
 

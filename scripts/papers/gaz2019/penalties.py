@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from casid.report._style import BLUE, INK, ORANGE, new_figure, set_title, tidy
+from casid.arrays import Array
+from casid.report import BLUE, INK, ORANGE, new_figure, set_title, tidy
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status
 from papers.methods.global_search import annealing
 from papers.methods.penalised_retrieval import FEASIBLE, PenalisedRetrieval, Runs, panda
-from papers.methods.regression import Array
 
 #: Starts, successive solves, evaluations of each: those of Algorithm 1's item.
 STARTS, KAPPA, EVALUATIONS = 100, 10, 1000

@@ -11,14 +11,13 @@ from benchmarks import published
 from benchmarks.measured import table_viii
 from scipy import sparse
 
-from casid.identification import FeasibleFit, feasible_regression
-from casid.identification._regression import RegressionProblem
+from casid.arrays import Array
+from casid.identification import FeasibleFit, RegressionProblem, feasible_regression
 from casid.inertia import from_standard, pseudo_inertia
 from papers import panda
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status
 from papers.methods.cones import cone_map, svec
 from papers.methods.lmi import settings
-from papers.methods.regression import Array
 
 #: The thesis's epsilon: the printed delta has all its smallest moments at twice this.
 MARGIN = 1e-6

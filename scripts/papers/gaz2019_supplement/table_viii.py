@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from benchmarks import published
 
-from casid.identification.repair._feasibility import Feasibility, feasibility_test
+from casid.identification.repair import feasibility_test
+from casid.identification.repair._feasibility import Feasibility
 from casid.inertia import from_standard, pseudo_inertia
 from papers import panda
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status, differs

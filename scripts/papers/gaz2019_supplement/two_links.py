@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
-import numpy as np
-from numpy.typing import NDArray
-
 import casid
 from papers.two_links import Motion, Relaxed, relaxed_retrieval, validation_motion
-
-Array = NDArray[np.float64]
 
 
 @cache

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from casid.arrays import Array
 from casid.inertia import pseudo_inertia
 from casid.inertia._parameters import spatial_inertia
-from papers.methods.regression import Array, Kind
+from papers.methods.regression import Kind
 
 ORDER: dict[Kind, int] = {"full": 4, "semi": 6}
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from casid.arrays import Array
 from casid.inertia._parameters import spatial_inertia
 from casid.regression import essential
-from papers.methods.regression import Array
 from papers.methods.wam import WamData
 
 

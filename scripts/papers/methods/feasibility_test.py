@@ -23,11 +23,12 @@ import clarabel
 import numpy as np
 from scipy import sparse
 
+from casid.arrays import Array
 from casid.inertia import pseudo_inertia
 from casid.inertia._parameters import spatial_inertia
 from papers.methods.cones import ORDER, cone_map, smat, stack, svec
 from papers.methods.lmi import settings
-from papers.methods.regression import Array, Kind
+from papers.methods.regression import Kind
 
 
 @dataclass(frozen=True, eq=False)

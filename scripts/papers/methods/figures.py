@@ -10,9 +10,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from casid.report._style import BLUE, FAINT, GREEN, INK, MUTED, ORANGE, RED, new_figure, set_title, tidy
+from casid.arrays import Array
+from casid.report import BLUE, INK, MUTED, ORANGE, new_figure, set_title, tidy
+from casid.report._style import FAINT, GREEN, RED
 from papers.methods.reduction_study import ReductionPath
-from papers.methods.regression import Answer, Array
+from papers.methods.regression import Answer
 from papers.methods.study import Size
 
 _STYLES: dict[str, tuple[str, str, str]] = {  # colour, marker, line

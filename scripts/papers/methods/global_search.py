@@ -12,8 +12,8 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy.optimize import dual_annealing, minimize
 
+from casid.arrays import Array
 from papers.methods.penalised_retrieval import PenalisedRetrieval, Runs
-from papers.methods.regression import Array
 
 #: Iterations of the local search that follows each of the kappa searches, and of the last one.
 BETWEEN, LAST = 30, 400

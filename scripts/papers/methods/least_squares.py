@@ -6,7 +6,8 @@ import time
 
 import numpy as np
 
-from papers.methods.regression import Answer, Array, Regression, answer
+from casid.arrays import Array
+from papers.methods.regression import Answer, Regression, answer
 
 
 def ols(data: Regression) -> Answer:

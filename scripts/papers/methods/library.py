@@ -7,8 +7,7 @@ import time
 import numpy as np
 
 from casid.description import Joint, Link, Robot
-from casid.retrieval import Problem, SolveOptions, link_variables, solve
-from casid.retrieval._objectives import LeastSquares
+from casid.retrieval import LeastSquares, Problem, SolveOptions, link_variables, solve
 from papers.methods.regression import Answer, Regression, answer
 
 #: Relative gap that the solve aims at, of ``||R x - r||^2 + constant``.

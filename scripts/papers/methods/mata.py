@@ -24,8 +24,7 @@ import casadi as ca
 import numpy as np
 from scipy.optimize import minimize
 
-from casid.inertia import to_standard
-from casid.inertia._parameter_vector import link_slice
+from casid.inertia import link_slice, to_standard
 from papers.methods.regression import Answer, Kind, Regression, answer
 
 #: The i-th leading minor of a matrix of order one must be at least this to the power i.

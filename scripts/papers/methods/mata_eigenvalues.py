@@ -16,9 +16,10 @@ from functools import cache
 import casadi as ca
 import numpy as np
 
-from casid.inertia._parameter_vector import link_slice
+from casid.arrays import Array
+from casid.inertia import link_slice
 from papers.methods.mata import Step, sequential
-from papers.methods.regression import Answer, Array, Kind, Regression
+from papers.methods.regression import Answer, Kind, Regression
 
 #: Smallest mass [kg]: the matrix divides by it.
 LEAST_MASS = 1e-3

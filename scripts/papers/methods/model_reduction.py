@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from papers.methods.regression import Answer, Array, Regression, answer
+from casid.arrays import Array
+from papers.methods.regression import Answer, Regression, answer
 
 
 @dataclass(frozen=True, eq=False)

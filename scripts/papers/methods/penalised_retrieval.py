@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import casid
+from casid.arrays import Array
 from casid.retrieval import Problem
-from papers.methods.regression import Array
 
 #: Positions of Ixx Ixy Ixz Iyy Iyz Izz in a 3x3 matrix.
 _ROWS, _COLUMNS = np.array([0, 0, 0, 1, 1, 2]), np.array([0, 1, 2, 1, 2, 2])

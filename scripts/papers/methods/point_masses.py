@@ -21,11 +21,11 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import nnls
 
-from casid.inertia import from_pseudo_inertia, to_standard
-from casid.inertia._parameter_vector import link_slice
+from casid.arrays import Array
+from casid.inertia import from_pseudo_inertia, link_slice, to_standard
 from papers.methods.cones import stack
 from papers.methods.lmi import settings
-from papers.methods.regression import Answer, Array, Regression, answer
+from papers.methods.regression import Answer, Regression, answer
 
 
 def grid(box: Array, per_edge: int = 3) -> Array:

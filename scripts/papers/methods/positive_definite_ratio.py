@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 from benchmarks import published
 
+from casid.arrays import Array
 from casid.dynamics import Model
 from papers import wam_cases as thesis
-from papers.methods.regression import Array
 
 
 def random_poses(n: int, count: int, seed: int = 0) -> Array:

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from casid.arrays import Array
 from casid.inertia import to_standard
-from papers.methods.regression import Array, Kind, Regression
+from papers.methods.regression import Kind, Regression
 
 #: Measurement points and rows each gives, as in the thesis.
 POINTS, OUTPUTS = 1000, 10

@@ -11,12 +11,11 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.inertia import pseudo_inertia
 from casid.inertia._parameters import spatial_inertia
 
-Array = NDArray[np.float64]
 Kind = Literal["full", "semi"]
 
 #: A link counts as feasible when the smallest eigenvalue of its matrix is above minus this (SI units).

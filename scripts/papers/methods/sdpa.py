@@ -8,8 +8,8 @@ import clarabel
 import numpy as np
 from scipy import sparse
 
+from casid.arrays import Array
 from papers.methods.lmi import settings
-from papers.methods.regression import Array
 from papers.methods.sdpa_files import SemidefiniteProgram
 
 

@@ -23,13 +23,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.errors import DatasetError
-from casid.files._read import read_text
-from casid.files._write import write_files
+from casid.files import read_text, write_files
 from casid.retrieval import Problem
 from casid.retrieval._rows import split_rows
 
-Array = NDArray[np.float64]
 #: Largest file that is read [bytes].
 _LIMIT = 256 * 2**20
 

@@ -15,10 +15,10 @@ import casadi as ca
 import numpy as np
 from scipy.optimize import least_squares
 
-from casid.inertia import from_standard
-from casid.inertia._parameter_vector import link_slice
+from casid.arrays import Array
+from casid.inertia import from_standard, link_slice
 from papers.methods.mata import prior
-from papers.methods.regression import Answer, Array, Regression, answer
+from papers.methods.regression import Answer, Regression, answer
 
 _LOWER = ((0, 0), (1, 0), (2, 0), (1, 1), (2, 1), (2, 2))
 

@@ -25,20 +25,21 @@ import casadi as ca
 import numpy as np
 from benchmarks import published
 
+from casid.arrays import Array
 from casid.control._free_motion import ModelBased, feedback
 from casid.dynamics import BaseParameters, Model
 from casid.identification import FeasibleFit, feasible_regression
-from casid.identification.repair._feasibility import Feasibility, feasibility_test
+from casid.identification.repair import feasibility_test
+from casid.identification.repair._feasibility import Feasibility
 from casid.measurement import Dataset, Processing
 from casid.motion import Follow, Fourier, Trajectory
 from casid.regression import CompressedData, Fit, compress, wls
 from casid.regression._fit import ols
-from casid.retrieval import LinkVariables, com_box, total_mass
-from casid.retrieval._problem import Constraints
+from casid.retrieval import Constraints, LinkVariables, com_box, total_mass
 from casid.simulation import Plant, SmoothCoulomb, simulate
 from papers import wam_cases as thesis
 from papers.methods.feasibility_test import FeasibleSet
-from papers.methods.regression import Array, Kind
+from papers.methods.regression import Kind
 
 TRAJECTORIES = ("A", "B", "C", "D")
 #: Fundamental frequency [rad/s], harmonics and periods (eq. 4.21, 4.22, Sec. 4.3.3).

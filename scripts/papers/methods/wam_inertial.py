@@ -6,12 +6,12 @@ from functools import cache
 
 import numpy as np
 
+from casid.arrays import Array
 from casid.dynamics import Model
 from casid.identification import feasible_regression
 from casid.regression import CompressedData, compress, wls
 from papers import wam_cases as thesis
 from papers.methods.point_masses import PriorMasses, grid, mass_map, regression_by_masses
-from papers.methods.regression import Array
 from papers.methods.wam import TRAJECTORIES, disturbed, processed
 
 #: Weight of the prior term: G_p^2 over the mean squared effect of a point mass on the weighted torques.

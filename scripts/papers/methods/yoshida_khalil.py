@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 import casid
+from casid.arrays import Array
 from casid.dynamics import Model
 from papers.methods.feasibility_test import FeasibleSet, Verdict, closest_feasible, feasibility_test
-from papers.methods.regression import Array, Kind
+from papers.methods.regression import Kind
 
 #: Sousa 2014, Table 6.1, column beta_t1, by leading parameter; beta_t2 differs in the first one only.
 BETA_T1 = {

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from casid.arrays import Array
 from casid.dynamics import BaseParameters
-from papers.methods.regression import Array
 
 #: Places of Lxx ... m in a link, and of the three that a link is free in.
 XX, XY, XZ, YY, YZ, ZZ, LX, LY, LZ, M = range(10)

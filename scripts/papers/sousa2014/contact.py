@@ -7,16 +7,15 @@ from functools import cache
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
+from casid.arrays import Array
 from casid.control import Controller, ForceControl, Impedance
 from casid.motion import Hold
-from casid.report._style import new_figure, set_title, tidy
+from casid.report import new_figure, set_title, tidy
 from casid.simulation import Plant, SmoothCoulomb, Stops, Wall, simulate_many
 from papers import wam_cases as thesis
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status
 
-Array = NDArray[np.float64]
 FRAME, MISFIT = "link7", "beta_WLS"
 #: A point of the wall [m], its outward normal, stiffness [N/m], damping [N.s/m].
 SURFACE, NORMAL, STIFFNESS, DAMPING = np.array([0.6, 0.0, 0.0]), np.array([-1.0, 0.0, 0.0]), 1e4, 50.0

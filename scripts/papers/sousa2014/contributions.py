@@ -11,13 +11,13 @@ from matplotlib.figure import Figure
 from scipy import sparse
 from scipy.stats import spearmanr
 
-from casid.report._style import BLUE, ORANGE, new_figure, set_title, tidy
+from casid.arrays import Array
+from casid.report import BLUE, ORANGE, new_figure, set_title, tidy
 from papers import wam_cases as thesis
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status, differs
 from papers.methods.cones import stack
 from papers.methods.feasibility_test import closest_feasible
 from papers.methods.lmi import settings
-from papers.methods.regression import Array
 from papers.sousa2014.infeasible_terms import feasible_set
 
 #: Share of the squared distance from which on a parameter is counted [%].

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from benchmarks import published
 
+from casid.report import set_title
 from casid.report._simulation import motion_figure
-from casid.report._style import set_title
 from papers import wam_cases as thesis
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status
 

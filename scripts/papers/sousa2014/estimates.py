@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from benchmarks import published
 
-from casid.identification.repair._feasibility import feasibility_test
+from casid.identification.repair import feasibility_test
 from papers import wam_cases as thesis
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status
 from papers.methods.feasibility_test import FeasibleSet, closest_feasible

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from casid.codegen._source import CFunction
+from casid.codegen import CFunction
 from casid.description import Joint, Link, Robot
 from casid.description._placement import rotation_x, rotation_z, transform
 from casid.dynamics import Model

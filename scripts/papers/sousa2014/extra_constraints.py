@@ -7,9 +7,9 @@ from functools import partial
 import numpy as np
 from benchmarks import published
 
-from casid.identification.repair._feasibility import Feasibility, feasibility_test
-from casid.retrieval import LinkVariables, com_box, total_mass
-from casid.retrieval._problem import Constraints
+from casid.identification.repair import feasibility_test
+from casid.identification.repair._feasibility import Feasibility
+from casid.retrieval import Constraints, LinkVariables, com_box, total_mass
 from papers import wam_cases as thesis
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status
 

@@ -10,13 +10,13 @@ import numpy as np
 from scipy import sparse
 
 import casid
+from casid.arrays import Array
 from casid.dynamics import BaseParameters, Model
 from casid.inertia._parameters import spatial_inertia
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status, below
 from papers.methods.cones import stack, svec
 from papers.methods.feasibility_test import FeasibleSet, feasibility_test
 from papers.methods.lmi import settings
-from papers.methods.regression import Array
 from papers.methods.sdpa import solve_sdpa
 from papers.methods.sdpa_files import read_sdpa, write_sdpa
 from papers.methods.yoshida_khalil import BETA_T1, BETA_T2

@@ -8,12 +8,13 @@ from functools import cache
 import numpy as np
 from matplotlib.figure import Figure
 
-from casid.report._style import BLUE, GREEN, INK, ORANGE, RED, new_figure, set_title, tidy
+from casid.arrays import Array
+from casid.report import BLUE, INK, ORANGE, new_figure, set_title, tidy
+from casid.report._style import GREEN, RED
 from papers import wam_cases as thesis
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status, below, differs
 from papers.methods.feasibility_test import FeasibleSet, closest_feasible, feasibility_test
 from papers.methods.positive_definite_ratio import random_poses
-from papers.methods.regression import Array
 
 #: Random states; random rows of each term's regressor; distances below this are those of four printed decimals.
 STATES, ROWS, ROUNDING = 4000, 60, 0.5e-4 * np.sqrt(76)

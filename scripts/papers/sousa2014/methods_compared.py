@@ -8,7 +8,7 @@ import numpy as np
 from benchmarks import published
 from matplotlib.figure import Figure
 
-from casid.report._style import BLUE, ORANGE, new_figure, set_title, tidy
+from casid.report import BLUE, ORANGE, new_figure, set_title, tidy
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status, differs
 from papers.methods.figures import error_figure, time_figure
 from papers.methods.random_data import MARGIN

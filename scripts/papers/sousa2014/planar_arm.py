@@ -8,9 +8,9 @@ from matplotlib.figure import Figure
 
 from casid.description import Joint, Link, Robot
 from casid.dynamics import Model
-from casid.identification.repair._feasibility import feasibility_test as certified_test
+from casid.identification.repair import feasibility_test as certified_test
 from casid.inertia._parameters import spatial_inertia
-from casid.report._style import BLUE, INK, ORANGE, new_figure, set_title, tidy
+from casid.report import BLUE, INK, ORANGE, new_figure, set_title, tidy
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status
 from papers.methods.feasibility_test import FeasibleSet, feasibility_test
 from papers.methods.sylvester import minors

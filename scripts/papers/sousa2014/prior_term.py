@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from matplotlib.figure import Figure
 
-from casid.report._style import BLUE, ORANGE, new_figure, set_title, tidy
+from casid.arrays import Array
+from casid.report import BLUE, ORANGE, new_figure, set_title, tidy
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status, below
 from papers.methods.lmi import lmi
 from papers.methods.mata import prior
 from papers.methods.mata_eigenvalues import mata_eigenvalues
 from papers.methods.random_data import random_regression
-from papers.methods.regression import Answer, Array, Regression
+from papers.methods.regression import Answer, Regression
 
 #: Links; weights of the prior term relative to the data term (lambda_beta over lambda_omega, both scaled by the mean
 #: diagonal of W'W).

@@ -9,7 +9,8 @@ from scipy import sparse
 
 import casid
 from casid.dynamics import Model
-from casid.report._style import INK, RED, new_figure, set_title, tidy
+from casid.report import INK, new_figure, set_title, tidy
+from casid.report._style import RED
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status
 from papers.methods.feasibility_test import FeasibleSet
 from papers.methods.lmi import settings

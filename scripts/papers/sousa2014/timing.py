@@ -9,17 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from benchmarks import published
-from numpy.typing import NDArray
 
 import casid
-from casid.codegen import evaluate_batch
-from casid.codegen._compiler import compile_shared
-from casid.codegen._languages import LANGUAGES, script_source
-from casid.codegen._source import CFunction, scalar_source
+from casid.arrays import Array
+from casid.codegen import LANGUAGES, CFunction, compile_shared, evaluate_batch, scalar_source, script_source
 from casid.dynamics import Model
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status
 
-Array = NDArray[np.float64]
 #: Different states that the generated C is timed on.
 STATES = 64
 ROBOTS = {"Stanford": "stanford", "Puma_560": "puma560", "WAM_7DOF": "wam7"}

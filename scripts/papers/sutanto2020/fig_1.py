@@ -8,7 +8,7 @@ from benchmarks.learning.sequential import BATCH, curves
 from matplotlib.figure import Figure
 
 from casid.learning._parametrisations import PARAMETRISATIONS
-from casid.report._style import INK, new_figure, set_title, tidy
+from casid.report import INK, new_figure, set_title, tidy
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status
 
 #: Parametrisations that the paper calls the fastest.
