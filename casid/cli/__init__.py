@@ -19,16 +19,9 @@ from casid.cli import (
     _simulation,
 )
 from casid.cli._new import import_, new
-from casid.cli._shared import INTERRUPTED, Group, end_on_interrupt, interrupted, outlast_readers
+from casid.cli.shared import INTERRUPTED, Group, end_on_interrupt, interrupted, outlast_readers
 from casid.version import __version__
 
-# between rooms
-from casid.cli._shared import RobotArgument as RobotArgument
-from casid.cli._shared import announce_written as announce_written
-from casid.cli._shared import out_folder as out_folder
-from casid.cli._shared import present as present
-from casid.cli._shared import refuse as refuse
-from casid.cli._shared import steps as steps
 
 app = typer.Typer(
     cls=Group,

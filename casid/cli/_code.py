@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from casid._annexes import writer
-from casid.cli import _options as o
-from casid.cli._shared import RobotArgument, console, refuse
+from casid.cli import options as o
+from casid.cli.shared import RobotArgument, console, refuse
 from casid.errors import DatasetError
 from casid.files import comma_list, comma_numbers
 

@@ -48,7 +48,7 @@ def doctor() -> None:
     """Check this installation: solver, compiler, cache, extras. Exit code 1 if something necessary is missing."""
     from rich.text import Text
 
-    from casid.cli._shared import console
+    from casid.cli.shared import console
     from casid.report import TEXT, WORD, PlainTable
 
     lines = list(examine())

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 from dataclasses import dataclass, replace
 
 from casid._annexes import recordings
-from casid.cli import _options as o
-from casid.cli._shared import INTERRUPTED, RobotArgument, announce_written, keeping, out_folder, present, refuse, shown
+from casid.cli import options as o
+from casid.cli.shared import INTERRUPTED, RobotArgument, announce_written, keeping, out_folder, present, refuse, shown
 from casid.files import comma_list, comma_numbers, number_list
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from casid._annexes import recordings
-from casid.cli import _options as o
-from casid.cli._shared import Group, RobotArgument, announce_written, console, present
+from casid.cli import options as o
+from casid.cli.shared import Group, RobotArgument, announce_written, console, present
 from casid.errors import DatasetError, ExportError
 from casid.files import comma_list, comma_numbers
 

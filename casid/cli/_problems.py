@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from casid.cli import _options as o
-from casid.cli._shared import ProblemArgument, keeping, out_folder, present, refuse, starts_bar
+from casid.cli import options as o
+from casid.cli.shared import ProblemArgument, keeping, out_folder, present, refuse, starts_bar
 
 if TYPE_CHECKING:
     from casid.retrieval import Problem, Solution

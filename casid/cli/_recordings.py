@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 import typer
 
 from casid._annexes import recordings
-from casid.cli import _options as o
-from casid.cli._shared import (
+from casid.cli import options as o
+from casid.cli.shared import (
     ENDINGS,
     RobotArgument,
     announce_conversion,

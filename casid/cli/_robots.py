@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from casid.cli import _options as o
-from casid.cli._shared import (
+from casid.cli import options as o
+from casid.cli.shared import (
     ENDINGS,
     RobotArgument,
     TermsOption,

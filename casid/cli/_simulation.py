@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from casid.cli import _options as o
-from casid.cli._shared import RobotArgument, out_folder, present, refuse
+from casid.cli import options as o
+from casid.cli.shared import RobotArgument, out_folder, present, refuse
 from casid.errors import DatasetError
 from casid.files import assignments, comma_numbers
 

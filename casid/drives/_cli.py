@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from casid.cli import announce_written, present, steps
+from casid.cli.shared import announce_written, present, steps
 from casid.errors import DatasetError
 
 if TYPE_CHECKING:

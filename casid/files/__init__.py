@@ -10,9 +10,6 @@ The names below are loaded when first used: commands that only word something do
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-# between rooms
-from casid.files._texts import open_end as open_end
-
 if TYPE_CHECKING:
     from casid.files._journal import journal as journal
     from casid.files._journal import journal_lines as journal_lines
@@ -33,6 +30,7 @@ if TYPE_CHECKING:
     from casid.files._texts import csv_table as csv_table
     from casid.files._texts import CsvTable as CsvTable
     from casid.files._texts import finite_number as finite_number
+    from casid.files._texts import open_end as open_end
     from casid.files._texts import json_bytes as json_bytes
     from casid.files._texts import parse_json as parse_json
     from casid.files._texts import parse_toml as parse_toml

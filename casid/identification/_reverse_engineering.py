@@ -264,16 +264,20 @@ def _nearest_links(robot: Robot, estimate: Estimate, constraints: ConstraintBuil
 def _most_plausible(problem: Problem, solution: Solution, bodies: PlausibleBodies) -> Believable | None:
     """The most plausible links within one standard deviation of the nearest ones; None: the search failed.
 
-    The path to them leads through larger tolerances, in decades from the number of coefficients.
+    The path to them leads through larger tolerances, in decades from the number of coefficients; where a step of it
+    ends early, in half decades and in quarters.
     """
     best, decades = max(solution.total, 1e-12), int(np.ceil(np.log10(len(problem.objective.target))))
-    shares = [float(np.sqrt(1.0 + 10.0**k / best)) - 1.0 for k in range(decades + 1)]
-    try:
-        path = believable_path(problem, solution, shares, bodies)
-    except SolveError:
-        return None
     wanted = max(1.0, EXACT * problem.objective.size)  # rounding in the proof
-    return path[-1] if path and path[-1].limit - solution.total <= 1.01 * wanted else None
+    for steps in (1, 2, 4):
+        exponents = np.arange(steps * decades + 1) / steps
+        try:
+            path = believable_path(problem, solution, list(np.sqrt(1.0 + 10.0**exponents / best) - 1.0), bodies)
+        except SolveError:
+            continue
+        if path and path[-1].limit - solution.total <= 1.01 * wanted:
+            return path[-1]
+    return None
 
 
 def _weighed(bodies: PlausibleBodies, estimate: Estimate) -> PlausibleBodies:
@@ -291,10 +295,12 @@ def _contradictions(given: Numbers, solution: Solution, nearest: Callable[[Estim
     M and g are made of the same links: with g, a joint's direction or two joints' columns read wrongly they contradict
     each other. Each reading is fitted; the poses' likelihoods are compared (`casid.evidence.compared`), which is
     Vuong's test. Where no feasible links have the coefficients within their errors (chi-square), a reading that
-    explains the numbers no worse and whose coefficients links have is named.
+    explains the numbers no worse and whose coefficients links have is named. The one confidence is shared out among all
+    readings, of which the best one is taken (Bonferroni).
     """
-    missed, allowed = _missed(solution, given.weighted[0]), chi_square(given.base.rank, 1.0 - CONFIDENCE)
     ordered = sorted(_readings(given), key=lambda reading: -float(reading[2].likelihood.sum()))
+    missed = _missed(solution, given.weighted[0])
+    allowed = chi_square(given.base.rank, (1.0 - CONFIDENCE) / len(ordered))
     for cause, where, other in ordered:
         better = compared(-given.likelihood, -other.likelihood, tried=len(ordered)).better
         worse = compared(-other.likelihood, -given.likelihood).better

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from casid.cli import RobotArgument, out_folder, present, refuse, steps
-from casid.cli import _options as o
+from casid.cli import options as o
+from casid.cli.shared import RobotArgument, out_folder, present, refuse, steps
 
 if TYPE_CHECKING:
     from casid.description import Robot

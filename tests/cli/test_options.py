@@ -9,7 +9,7 @@ import typer
 
 from casid._annexes import commands, loaded
 from casid.cli import app
-from casid.cli._options import Reading, RecordingOptions, RobotOptions, Settings
+from casid.cli.options import Reading, RecordingOptions, RobotOptions, Settings
 from casid.errors import DatasetError
 from tests.helpers import run
 

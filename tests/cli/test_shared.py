@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 import casid
-from casid.cli import _shared, app
+from casid.cli import app, shared
 from casid.control import ComputedTorque, nominal
 from casid.errors import SolveError
 from casid.identification import Checks, Choice, ModelOptions
@@ -59,8 +59,8 @@ def test_without_a_terminal_a_line_now_and_then_tells_progress(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     now = [0.0]
-    monkeypatch.setattr(_shared, "monotonic", lambda: now[0])
-    with _shared.starts_bar("arm: 40 starts", 40) as advance:
+    monkeypatch.setattr(shared, "monotonic", lambda: now[0])
+    with shared.starts_bar("arm: 40 starts", 40) as advance:
         for _ in range(40):
             now[0] += 1.0
             advance(object())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from casid.cli._options import Reading
+from casid.cli.options import Reading
 from casid.loads._cli import Fit
 
 
