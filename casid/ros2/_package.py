@@ -22,7 +22,7 @@ from casid.dynamics import Model, reduced
 from casid.errors import CasidWarning, ExportError
 from casid.export import UNITS as ROBOT_UNITS
 from casid.export import Wording, model_of, notes_of, warn_if_infeasible, with_payload, write_c
-from casid.files import check_target, read_text, write_directory
+from casid.files import check_target, listed, read_text, write_directory
 from casid.inertia import Parameters
 from casid.version import __version__
 
@@ -46,20 +46,15 @@ def core_functions(model: Model, values: Array) -> dict[str, ca.Function]:
     Parameters
     ----------
     model
-        With all its joint terms.
+        With joint terms that depend on no position.
     values
         Its parameters, shape (N,).
 
     Raises
     ------
     ExportError
-        If friction depends on more than velocities (the interface passes nothing else), or on the acceleration.
+        If a term depends on the acceleration.
     """
-    if model.friction.n_in() > 2:
-        raise ExportError(
-            f"robot '{model.robot.name}': friction depends on joint positions, which getFrictionVector(velocities) of "
-            "the inverse_dynamics_solver interface does not pass; export without those terms"
-        )
     rotors = tuple(term for term in model.terms if term.inertial)
     others = Model(model.robot, [term for term in model.terms if not term.inertial])
     symbols = others.symbols()
@@ -163,15 +158,16 @@ def export_ros2(
     Raises
     ------
     ExportError
-        If the package's name is none that ROS 2 allows, friction depends on more than velocities (the interface passes
-        nothing else), a term depends on the acceleration, or the folder exists or cannot be written.
+        If the package's name is none that ROS 2 allows, a term depends on the acceleration, or the folder exists or
+        cannot be written.
     DatasetError
         If the parameters do not belong to the robot.
 
     Warns
     -----
     CasidWarning
-        If there is no friction term: ``getFrictionVector`` then returns zeros.
+        If there is no friction term: ``getFrictionVector`` then returns zeros; of terms that depend on positions, such
+        as friction by load, which are left out, since the interface passes none.
 
     References
     ----------
@@ -182,7 +178,7 @@ def export_ros2(
     check_target(target, overwrite)
     model = model_of(robot)
     robot = model.robot
-    values = _values(model, parameters, payload, frame)
+    model, values = _without_positions(model, _values(model, parameters, payload, frame))
     functions = core_functions(model, values)
     _warn(model, values)
     core, notes = _file_name(robot.name), notes_of(model, values, "none", frame or robot.flange.name, payload)
@@ -193,6 +189,23 @@ def export_ros2(
         contents[fill(spot, slots)] = fill(text, slots)
     write_directory(target, contents, overwrite=overwrite)
     return ExportedPackage(target, name, tuple(contents))
+
+
+def _without_positions(model: Model, values: Array) -> tuple[Model, Array]:
+    """The model and its parameters without the terms that ``getFrictionVector(velocities)`` cannot hold."""
+    if model.friction.n_in() <= 2:
+        return model, values
+    terms = [term for term in model.terms if Model(model.robot, [term]).friction.n_in() <= 2]
+    kept = Model(model.robot, terms, model.gravity_vector)
+    left = [name for name in model.parameter_names if name not in kept.parameter_names]
+    warnings.warn(
+        f"robot '{model.robot.name}': {listed(left)} left out of the package: they depend on joint positions, which "
+        "getFrictionVector(velocities) of the inverse_dynamics_solver interface does not pass; the C code that "
+        "`casid export` writes without --ros2 keeps them",
+        CasidWarning,
+        stacklevel=3,
+    )
+    return kept, values[[model.parameter_names.index(name) for name in kept.parameter_names]]
 
 
 def _warn(model: Model, values: Array) -> None:
@@ -255,7 +268,7 @@ def _values(
 
 def _slots(robot: Robot, model: Model, package: str, core: str) -> dict[str, str]:
     names = [joint.name for joint in robot.coordinates]
-    listed = ", ".join(names)
+    together = ", ".join(names)
     return {
         "version": __version__,
         "package": package,
@@ -264,7 +277,7 @@ def _slots(robot: Robot, model: Model, package: str, core: str) -> dict[str, str
         "robot_xml": escape(robot.name),
         "licence_xml": escape(str(robot.source.get("licence", "Proprietary"))),
         "n": str(robot.n),
-        "joint_list": _plain(listed),
+        "joint_list": _plain(together),
         "joint_strings": ", ".join(json.dumps(name) for name in names),
         "efforts": ", ".join(repr(float(e)) if np.isfinite(e) else "0.0" for e in robot.limits.effort),
         "terms": ", ".join(term.name for term in model.terms) or "none",

@@ -38,3 +38,10 @@ def test_stretches_that_never_differ_or_are_too_few_prove_nothing() -> None:
     assert not alone.better and alone.probability == 1.0
     assert compared([2.0, 3.0, 4.0], [1.0, 2.0, 3.0]).better  # the same gain everywhere
     assert not compared([1.0, 2.0, 3.0], [2.0, 3.0, 4.0]).better
+
+
+def test_losses_that_differ_by_rounding_are_equal():
+    rng = np.random.default_rng(0)
+    losses = 1e3 + rng.standard_normal(40)
+    assert not compared(losses, losses * (1.0 - 1e-16) - 1e-13, tried=1).better
+    assert compared(losses, losses - 1e-6, tried=1).better

@@ -150,6 +150,17 @@ def test_a_term_of_the_acceleration_that_is_no_rotor_is_refused(tmp_path: Path) 
         )
 
 
+def test_friction_by_load_is_left_out_with_a_word(tmp_path: Path) -> None:
+    robot = casid.load_robot("spatial_2r")
+    model = casid.Model(robot, ("viscous", "load_friction"))
+    values = np.concatenate([robot.standard_parameters(), np.full(len(model.parameter_names) - 20, 0.1)])
+    with pytest.warns(CasidWarning, match="left out of the package: they depend on joint positions"):
+        done = export_ros2(model, tmp_path / "arm", parameters=values)
+    without = export_ros2(casid.Model(robot, ("viscous",)), tmp_path / "plain" / "arm", parameters=values[:22])
+    for name in ("src/spatial_2r.c", "test/test_solver.cpp"):
+        assert (done.path / name).read_text() == (without.path / name).read_text()
+
+
 def test_friction_that_is_missing_or_impossible_is_refused(tmp_path: Path) -> None:
     with pytest.warns(CasidWarning, match="without friction: getFrictionVector returns zeros"):
         export_ros2(casid.load_robot("ur10e"), tmp_path / "arm")
