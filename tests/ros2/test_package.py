@@ -150,10 +150,11 @@ def test_a_term_of_the_acceleration_that_is_no_rotor_is_refused(tmp_path: Path) 
         )
 
 
-def test_friction_by_load_is_left_out_with_a_word(tmp_path: Path) -> None:
-    robot = casid.load_robot("spatial_2r")
-    model = casid.Model(robot, ("viscous", "load_friction"))
-    values = np.concatenate([robot.standard_parameters(), np.full(len(model.parameter_names) - 20, 0.1)])
+def test_a_term_of_positions_is_left_out_with_a_word(tmp_path: Path) -> None:
+    plain, pi = parameters_with_friction("spatial_2r")
+    robot, links = plain.robot, np.asarray(pi)[:20]
+    model = casid.Model(robot, ("viscous", "spring"))
+    values = np.concatenate([links, np.full(len(model.parameter_names) - len(links), 0.1)])
     with pytest.warns(CasidWarning, match="left out of the package: they depend on joint positions"):
         done = export_ros2(model, tmp_path / "arm", parameters=values)
     without = export_ros2(casid.Model(robot, ("viscous",)), tmp_path / "plain" / "arm", parameters=values[:22])
