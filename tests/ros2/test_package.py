@@ -151,13 +151,13 @@ def test_a_term_of_the_acceleration_that_is_no_rotor_is_refused(tmp_path: Path) 
 
 
 def test_a_term_of_positions_is_left_out_with_a_word(tmp_path: Path) -> None:
-    plain, pi = parameters_with_friction("spatial_2r")
-    robot, links = plain.robot, np.asarray(pi)[:20]
-    model = casid.Model(robot, ("viscous", "spring"))
-    values = np.concatenate([links, np.full(len(model.parameter_names) - len(links), 0.1)])
+    given, pi = parameters_with_friction("spatial_2r")
+    known = dict(zip(given.parameter_names, np.asarray(pi).ravel(), strict=True))
+    plain, sprung = (casid.Model(given.robot, terms) for terms in (("viscous",), ("viscous", "spring")))
+    of_plain, of_sprung = ([known.get(name, 0.1) for name in model.parameter_names] for model in (plain, sprung))
     with pytest.warns(CasidWarning, match="left out of the package: they depend on joint positions"):
-        done = export_ros2(model, tmp_path / "arm", parameters=values)
-    without = export_ros2(casid.Model(robot, ("viscous",)), tmp_path / "plain" / "arm", parameters=values[:22])
+        done = export_ros2(sprung, tmp_path / "arm", parameters=of_sprung)
+    without = export_ros2(plain, tmp_path / "plain" / "arm", parameters=of_plain)
     for name in ("src/spatial_2r.c", "test/test_solver.cpp"):
         assert (done.path / name).read_text() == (without.path / name).read_text()
 
