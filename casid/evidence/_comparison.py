@@ -89,5 +89,6 @@ def compared(before: ArrayLike, after: ArrayLike, tried: int = 1) -> Comparison:
     first, other = np.asarray(before, dtype=float), np.asarray(after, dtype=float)
     n = len(first)
     error = float((other - first).std(ddof=1) / np.sqrt(n)) if n > 1 else float("inf")
-    rounding = float(n * np.finfo(float).eps * max(np.abs(first).max(initial=0.0), np.abs(other).max(initial=0.0)))
+    largest = max(np.abs(first).max(initial=0.0), np.abs(other).max(initial=0.0))
+    rounding = float(n * np.finfo(float).eps * largest) if np.any(first != other) else 0.0
     return Comparison(float(first.mean()), float(other.mean()), max(error, rounding), n, tried)
