@@ -121,9 +121,7 @@ class Report:
         ExportError
             If a file cannot be written or a number is not finite; then no file has changed.
         """
-        for inner in ("", *self.folders):
-            prepare_directory(Path(folder) / inner)
-        return write_files(folder, self.files())
+        return write_files(prepare_directory(folder), self.files())
 
     def html(self, drawn: Mapping[str, bytes] | None = None) -> str:
         """One self-contained HTML page: robots to turn, curves to zoom, tables to sort.
