@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from casid.arrays import Array
 from casid.description import Robot
 from casid.errors import DatasetError, ProblemError
-from casid.expressions import Polynomial, SquareSum, as_function, enclose, square_sum
+from casid.expressions import SquareSum, as_function, enclose, square_sum
 from casid.inertia import (
     Divergence,
     consistency,
@@ -258,8 +258,9 @@ def split_objective(
 
     found = []
     for convex, above in _convex_forms(expression, x, np.maximum(*np.abs(region[:2]))):
-        linear, constant = _linear(convex.rest, x)
-        found.append((convex, constant - above, linear, floor_of(linear)))
+        slope = sum((float(c) * x[k] for k, c in sorted(convex.rest.linear.items())), ca.SX(0))
+        linear = slope if convex.rest.linear else None
+        found.append((convex, float(convex.rest.terms.get((), 0)) - above, linear, floor_of(linear)))
     # parts that reach far below the objective cancel: those are taken whose constants bound it best
     best = max(found, key=lambda form: form[1] + form[3], default=None)
     if best is not None and np.isfinite(best[3]):
@@ -298,23 +299,14 @@ def _convex_forms(expression: ca.SX, x: ca.SX, reach: Array) -> Iterator[tuple[S
             yield shifted, above
 
 
-def _linear(rest: Polynomial, x: ca.SX) -> tuple[ca.SX | None, float]:
-    """An affine polynomial as its linear part, None if it has none, and its constant."""
-    places = {monomial[0][0]: coefficient for monomial, coefficient in rest.terms.items() if monomial}
-    slope = sum((float(c) * x[k] for k, c in sorted(places.items())), ca.SX(0))
-    return (slope if places else None), float(rest.terms.get((), 0))
-
-
 def _rows(form: SquareSum, constant: float, size: int) -> LeastSquares:
     """Weighted squares as rows, each coefficient rounded once."""
     matrix, target = np.zeros((len(form.squares), size)), np.zeros(len(form.squares))
     for i, (weight, square) in enumerate(zip(form.weights, form.squares, strict=True)):
         root = np.sqrt(float(weight))
-        for monomial, coefficient in square.terms.items():
-            if monomial:
-                matrix[i, monomial[0][0]] = root * float(coefficient)
-            else:
-                target[i] = -root * float(coefficient)
+        for entry, coefficient in square.linear.items():
+            matrix[i, entry] = root * float(coefficient)
+        target[i] = -root * float(square.terms.get((), 0))
     return LeastSquares.compressed(matrix, target, constant)
 
 

@@ -22,7 +22,7 @@ from benchmarks.constraints.methods import METHOD_MEASURES
 from benchmarks.measure import Measure
 from casid.inertia import from_standard, pseudo_inertia
 from casid.retrieval import Global, parameter_intervals, run_study
-from casid.retrieval.methods._penalty import Penalty
+from casid.retrieval.methods import Penalty
 from casid.retrieval.study._study import start_seeds
 
 MARGIN = 1e-6

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 import casid
 from casid.report import BLUE, INK, ORANGE, new_figure, set_title, tidy
 from casid.report._style import GREEN, RED
-from casid.retrieval.methods._penalty import Penalty
+from casid.retrieval.methods import Penalty
 from papers import panda as pipeline
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status
 from papers.methods.global_search import annealing, genetic
