@@ -609,3 +609,41 @@ def test_constraints_keep_their_kinds_and_values():
         assert np.array_equal(one.lower, other.lower) and np.array_equal(one.upper, other.upper)
         np.testing.assert_array_equal(one.value(links.x, at), other.value(others.x, at))
     assert sent.value(at) == problem.value(at) and len(after) == len(before) + 1
+
+
+@pytest.mark.claim("a constraint's expression, replaced, is what is solved and re-checked")
+@pytest.mark.parametrize("kind", ["com", "mass", "inertia"])
+def test_a_replaced_expression_is_never_ignored(kind: str) -> None:
+    variables = link_variables(arm())
+    link = variables[0]
+    given = {
+        "com": com_box(link, -0.3, 0.3),
+        "mass": mass_bounds(link, 0.5, 8.0),
+        "inertia": inertia_bounds(link, 0, 1),
+    }
+    with pytest.raises(ValueError, match="expression"):  # that of a link quantity follows from the link
+        replace(given[kind], expression=given[kind].expression + 0.2)
+    moved = given[kind].with_expression(given[kind].expression + 0.2)
+    assert type(moved) is Constraint
+    hard = [c for name, c in given.items() if name in ("com", "mass") and name != kind]
+    problem = Problem("moved", variables, least_squares(variables, np.eye(10), BODY), (*hard, moved))
+    values = problem.values(BODY)[moved.label]
+    np.testing.assert_allclose(values, given[kind].value(variables.x, BODY) + 0.2)
+    found = solve(problem, throw=False)
+    if found.usable:
+        again = moved.value(variables.x, found.x)
+        assert moved.violation(again) <= 1e-8
+    assert found.violations[moved.label] == pytest.approx(moved.violation(moved.value(variables.x, found.x)), abs=1e-12)
+
+
+@pytest.mark.claim("a constant NaN in a constraint is named, wherever it stands in the expression")
+def test_constant_nan_in_an_expression() -> None:
+    link = link_variables(Robot("one", (Joint("j", "revolute", -1, Link("link")),)))[0]
+    nan = float("nan")
+    s = ca.SX.sym("s")
+    called = ca.Function("own", [s], [s + nan], {"never_inline": True})
+    for expression in (
+        link.mass * nan, ca.if_else(link.com[0] > 0, nan, 1), ca.if_else(link.com[0] > nan, 2, 1), called(link.mass)
+    ):  # fmt: skip
+        with pytest.raises(ProblemError, match="'c': the expression contains the constant NaN"):
+            Constraint("c", expression, upper=1.0)
