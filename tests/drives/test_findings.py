@@ -61,7 +61,11 @@ def edited(data, name, rows, joint, value):
 @pytest.mark.parametrize(
     ("edit", "expected", "words"),
     [
-        (("q", slice(300, None), 0, lambda x: x + 0.1), ("slip", "shoulder"), "after 7 s the joint stands 0.098 rad off"),
+        (
+            ("q", slice(300, None), 0, lambda x: x + 0.1),
+            ("slip", "shoulder"),
+            "after 7 s the joint stands 0.098 rad off",
+        ),
         (("q_des", slice(200, 400), 1, lambda x: x[0]), ("missing commands", "elbow"), "for 2.5 s"),
         (("q", slice(200, 350), 0, lambda x: x[0]), ("stall", "shoulder"), "0.35 rad from the model"),
     ],

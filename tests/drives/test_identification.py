@@ -35,7 +35,9 @@ def recordings(robot, count=3, seconds=14.0, **changes):
 
 def identified(robot, data, options=QUICK, profile=(), **unknown):
     """Two gains and viscous frictions, or what else is unknown."""
-    return identify_from_commands(robot, data, Servo(**{**SMOOTH, "viscous": FREE, **unknown}), options, profile=profile)
+    return identify_from_commands(
+        robot, data, Servo(**{**SMOOTH, "viscous": FREE, **unknown}), options, profile=profile
+    )
 
 
 @pytest.fixture(scope="module")
