@@ -103,8 +103,8 @@ def test_outliers_count_linearly(arm):
     data = motion(arm)
     q = np.array(data.q)
     q[::40] += 0.04
-    clean, robust, plain = (identified(arm, [one], replace(QUICK, robust=edge), kp=FREE)
-                            for one, edge in ((data, 4.0), (replace(data, q=q), 4.0), (replace(data, q=q), 1e6)))  # fmt: skip
+    cases = ((data, 4.0), (replace(data, q=q), 4.0), (replace(data, q=q), 1e6))
+    clean, robust, plain = (identified(arm, [one], replace(QUICK, robust=edge), kp=FREE) for one, edge in cases)
     off = [np.abs(one.theta / clean.theta - 1).max() for one in (robust, plain)]
     assert off[0] < 0.02 and off[0] < 0.5 * off[1]
 
@@ -123,8 +123,8 @@ def test_the_error_held_out_is_that_of_the_other_motion(arm):
 
 
 def test_deviations_are_those_of_repeated_noise(arm, fitted):
-    scatter = [identified(arm, [replace(motion(arm, seed=0), q=motion(arm, seed=0, noise=0.0).q + noise)], kp=FREE).theta
-               for noise in 2e-3 * np.random.default_rng(0).standard_normal((9, 300, 2))]  # fmt: skip
+    clean, noise = motion(arm, noise=0.0), 2e-3 * np.random.default_rng(0).standard_normal((9, 300, 2))
+    scatter = [identified(arm, [replace(clean, q=clean.q + e)], kp=FREE).theta for e in noise]
     ratio = np.std(scatter, axis=0, ddof=1) / deviations(fitted)
     assert np.all(ratio < 2.2) and np.all(ratio > 0.35)
 
@@ -168,8 +168,9 @@ def test_steps_of_the_encoders_widen_the_intervals(arm):
     """A motion of 20 periods: rounding errs alike in each, noise of the same variance does not."""
     t = np.arange(500) * 0.02
     swing = 0.05 * np.column_stack([np.sin(4 * np.pi * t), np.cos(4 * np.pi * t)]) + [0.2, -0.3]
-    sizes = [deviations(identified(arm, [motion(arm, 10.0, commands=swing, noise=noise, quantum=quantum)], viscous=0.4,
-                                   kp=FREE, bias=FREE)) for quantum, noise in ((0.0, 4e-3 / 12**0.5), (4e-3, 0.0))]  # fmt: skip
+    data = [motion(arm, 10.0, commands=swing, noise=noise, quantum=quantum)
+            for quantum, noise in ((0.0, 4e-3 / 12**0.5), (4e-3, 0.0))]  # fmt: skip
+    sizes = [deviations(identified(arm, [one], viscous=0.4, kp=FREE, bias=FREE)) for one in data]
     ratio = sizes[1] / sizes[0]
     assert np.all(ratio > 2.0) and np.all(ratio < 2 * np.sqrt(20))
 
