@@ -145,7 +145,9 @@ def convex_start(runs: FreeRuns, cutoff: float) -> ConvexStart:
 
 def largest_errors(runs: FreeRuns) -> Array:
     """Largest distance of encoders from commands, times the gain setting [rad], shape (n,)."""
-    return np.max([np.abs(data.on() * (data.q_des - data.q)).max(axis=0) for data in runs.recordings], axis=0)
+    return np.asarray(
+        np.max([np.abs(data.on() * (data.q_des - data.q)).max(axis=0) for data in runs.recordings], axis=0)
+    )
 
 
 def _stretches(runs: FreeRuns, data: CommandRecording, cutoff: float, delays: Array) -> Sequence[_Stretch]:

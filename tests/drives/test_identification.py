@@ -137,7 +137,10 @@ def test_correlated_errors_widen_the_intervals(arm):
     for k in range(1, len(red)):
         red[k] = 0.9 * red[k - 1] + np.sqrt(1 - 0.9**2) * white[k]
     clean = motion(arm, 20.0, noise=0.0)
-    wide, narrow = (deviations(identified(arm, [replace(clean, q=clean.q + e)], kp=FREE)) for e in (red, white))
+    options = replace(QUICK, longest=99.0)  # one piece: nothing but the errors' own correlation shows it
+    wide, narrow = (
+        deviations(identified(arm, [replace(clean, q=clean.q + e)], options, kp=FREE)) for e in (red, white)
+    )
     assert np.all(wide / narrow > 2.0) and np.all(wide / narrow < 6.0)
 
 
@@ -145,7 +148,7 @@ def test_correlated_errors_widen_the_intervals(arm):
 def test_pieces_that_disagree_widen_the_intervals(arm):
     apart, alike = (deviations(identified(arm, [motion(arm, viscous=fv) for fv in pair], replace(QUICK, longest=3.0),
                                           kp=FREE)) for pair in ((0.36, 0.44), (0.4, 0.4)))  # fmt: skip
-    assert np.all(apart[2:] > 1.4 * alike[2:])
+    assert np.all(apart > 12.0 * alike)  # the correlation of the errors alone makes it 8
 
 
 @pytest.mark.claim("where the model misses, intervals are as wide as what one motion more or less changes")
