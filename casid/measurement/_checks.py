@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from casid.description import Robot
 from casid.errors import CasidWarning, DatasetError
 from casid.measurement._dataset import Dataset
-from casid.measurement._defects import STILL, Defect, find_defects
+from casid.measurement._defects import STILL, Defect
 from casid.measurement._evidence import explained
 from casid.measurement._processing import is_motion
-from casid.measurement._sampling import advancing
+from casid.measurement._sampling import repaired
 
 
 def defects(recording: Dataset, robot: Robot | None = None) -> tuple[Defect, ...]:
@@ -29,8 +29,7 @@ def defects(recording: Dataset, robot: Robot | None = None) -> tuple[Defect, ...
     robot
         With it, torques whose sign contradicts its dynamics are found too; its joints are the columns.
     """
-    data = advancing(recording)
-    found = find_defects(data).defects if is_motion(data) else ()
+    data, found = repaired(recording) if is_motion(recording) else (recording, ())
     return (*found, *(() if robot is None else _reversed(data, robot)))
 
 
@@ -67,7 +66,7 @@ def check_against(dataset: Dataset, robot: Robot) -> Dataset:
     check_angles(dataset.q, robot, dataset.name)
     names = tuple(joint.name for joint in robot.coordinates)
     dataset = replace(dataset, joints=dataset.joints or names)
-    found = _reversed(dataset, robot)
+    found = _reversed(repaired(dataset)[0] if is_motion(dataset) else dataset, robot)
     against = [f"'{names[one.joint]}'" for one in found if one.joint is not None]
     why = "contradicts the others', or its friction and inertia are negative: its sign seems reversed"
     notes = [f"{dataset.name}: the torque of joint {', '.join(against)} {why}"] if against else []
