@@ -36,8 +36,9 @@ class Function(ca.Function):
 
     Called with SX, MX or DM it is the CasADi function that it was made of. Called with numbers, sequences or arrays it
     returns arrays: an input of n entries has shape (..., n), a matrix (..., rows, columns), and leading axes are
-    samples, broadcast as numpy does (an input of one entry: (..., 1), or (...) where the last length is not 1). Compiled code runs where it is in the cache or where the work of all calls so far
-    pays for compiling it; until then, and without a compiler, CasADi evaluates the graph. Both agree to rounding.
+    samples, broadcast as numpy does (an input of one entry: (..., 1), or (...) where the last length is not 1).
+    Compiled code runs where it is in the cache or where the work of all calls so far pays for compiling it; until
+    then, and without a compiler, CasADi evaluates the graph. Both agree to rounding.
 
     Parameters
     ----------
