@@ -5,12 +5,10 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import casadi as ca
 import numpy as np
-from matplotlib.figure import Figure
-from mpl_toolkits.mplot3d import Axes3D
 from PIL import Image
 from rich.table import Table
 
@@ -38,6 +36,10 @@ from casid.report._style import (
 )
 from casid.report._tables import NAME, NUMBER, TEXT, PlainTable, summary_table
 from casid.version import __version__
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from mpl_toolkits.mplot3d import Axes3D
 
 _UNITS = ("rad", "rad/s", "rad/s²")
 _NAMES = ("position", "velocity", "acceleration")
@@ -347,7 +349,7 @@ def skeleton_gif(
     for k, label in enumerate(labels):
         figure = new_figure(size, size, layout=None)
         axes = figure.add_axes((0, 0, 1, 1), projection="3d")
-        assert isinstance(axes, Axes3D)
+        axes = cast("Axes3D", axes)
         if path is not None:
             axes.plot(*drawn, "-", color=FAINT, linewidth=0.9)
             passed = round(drawn.shape[1] * k / max(1, len(labels) - 1))

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 from rich.table import Table
 
 from casid.dynamics.terms import friction_model
@@ -18,6 +16,9 @@ from casid.report._section import Report, ReportSection, report_of
 from casid.report._style import BLUE, INK, MUTED, ORANGE, new_figure, set_title, tidy
 from casid.report._tables import NAME, NUMBER, TEXT, WORD, PlainTable, numbers, texts
 from casid.report.viewer import Page
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 #: Most points of a curve; more are not visible.
 _POINTS = 3000
@@ -302,7 +303,7 @@ def friction_figure(identification: Identification) -> Figure:
             continue
         tidy(ax)
         ax.set_title(names[k], loc="left", fontsize=10, color=INK)
-        ax.xaxis.set_major_locator(MaxNLocator(4))
+        ax.locator_params(axis="x", nbins=4)
         ax.set_xlabel("velocity [rad/s]")
         ax.set_ylabel("N·m")
     set_title(figure, "Torque beyond the links' own (blue) and fitted joint terms (orange)")

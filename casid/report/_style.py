@@ -6,14 +6,13 @@ import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from matplotlib import colormaps
-from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-from matplotlib.text import Text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 #: Resolution of the files; a figure 10 inches wide becomes 1200 pixels wide.
 DPI = 120
@@ -42,6 +41,9 @@ def new_figure(width: float, height: float, layout: Literal["constrained"] | Non
         import matplotlib.pyplot as plt  # chooses a window system, which files do not need
 
         return plt.figure(figsize=(width, height), facecolor="white", layout=layout)
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(width, height), dpi=DPI, facecolor="white", layout=layout)
     FigureCanvasAgg(figure)
     return figure
@@ -67,6 +69,8 @@ def set_title(figure: Figure, text: str) -> None:
 
 def link_colours(count: int) -> list[Colour]:
     """One colour a link: distinct for up to ten links, a continuous scale beyond."""
+    from matplotlib import colormaps
+
     if count <= 10:
         palette: Sequence[Colour] = [tuple(c[:3]) for c in colormaps["tab10"](np.arange(count))]
         return list(palette)
@@ -75,6 +79,8 @@ def link_colours(count: int) -> list[Colour]:
 
 def png_bytes(figure: Figure, dpi: float | None = None) -> bytes:
     """Content of the figure's PNG file, at ``dpi`` pixels per inch (default: the figure's own resolution)."""
+    from matplotlib.text import Text
+
     for text in figure.findobj(Text):
         if isinstance(text, Text) and "$" in text.get_text():  # part of a name: no figure of casid contains a formula
             text.set_parse_math(False)
