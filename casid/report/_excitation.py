@@ -27,7 +27,6 @@ from casid.report._style import (
     MUTED,
     ORANGE,
     RED,
-    Colour,
     link_colours,
     new_figure,
     png_bytes,
@@ -375,7 +374,7 @@ def _last_frame(robot: Robot, q: Array) -> Array:
     return np.asarray(ca.Function("tip", [symbols], [point]).map(q.shape[1])(q).full())
 
 
-def _draw(axes: Axes3D, robot: Robot, points: Array, tip: Array, colours: list[Colour]) -> None:
+def _draw(axes: Axes3D, robot: Robot, points: Array, tip: Array, colours: list[str]) -> None:
     ring = np.linspace(0, 2 * np.pi, 60)
     axes.plot(0.12 * np.cos(ring), 0.12 * np.sin(ring), 0 * ring, color=MUTED, linewidth=1)
     for k, joint in enumerate(robot.joints):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from colorsys import hls_to_rgb
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Literal
-
-import numpy as np
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,7 +18,9 @@ DPI = 120
 INK, MUTED, FAINT, BAND = "#1a1a2e", "#6b7280", "#d5d9e0", "#f3f5f8"
 BLUE, ORANGE, GREEN, RED = "#2563eb", "#ea7317", "#1a8f5a", "#c62828"
 
-Colour = tuple[float, float, float]
+_TABLEAU = (
+    "#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22", "#17becf",
+)  # fmt: skip
 
 #: Whether figures belong to pyplot, which shows them in notebooks and windows.
 _BY_PYPLOT: ContextVar[bool] = ContextVar("by_pyplot", default=False)
@@ -67,14 +68,12 @@ def set_title(figure: Figure, text: str) -> None:
     figure.suptitle(text, x=0.012, ha="left", fontsize=13, fontweight="bold", color=INK)
 
 
-def link_colours(count: int) -> list[Colour]:
-    """One colour a link: distinct for up to ten links, a continuous scale beyond."""
-    from matplotlib import colormaps
-
-    if count <= 10:
-        palette: Sequence[Colour] = [tuple(c[:3]) for c in colormaps["tab10"](np.arange(count))]
-        return list(palette)
-    return [tuple(c[:3]) for c in colormaps["turbo"](np.linspace(0.05, 0.95, count))]
+def link_colours(count: int) -> list[str]:
+    """One colour a link, as ``#rrggbb``, the same in pictures and pages: the palette of Tableau, beyond it hues."""
+    hues = (hls_to_rgb(k / count, 0.45, 0.65) for k in range(count))
+    return list(_TABLEAU[:count]) if count <= len(_TABLEAU) else [
+        "#" + "".join(f"{round(255 * part):02x}" for part in hue) for hue in hues
+    ]  # fmt: skip
 
 
 def png_bytes(figure: Figure, dpi: float | None = None) -> bytes:
