@@ -81,6 +81,7 @@ def solve(
     method_of(solving.method)
     loaded = retrieval.load_problem(problem)
     from casid.report import report_of  # slow to import
+
     if solving.starts is None:
         refuse(context, ("seed",), "is of random starts: give --starts")
     if not choice.believable:
