@@ -28,7 +28,7 @@ from casid.retrieval import (
 from casid.retrieval._rows import split_rows
 from casid.retrieval.bound._certificate import Dual, Search, dual_bound, lower_bound
 from casid.retrieval.bound._cuts import ComSet, Relaxation
-from casid.retrieval.insight._level_set import LevelSet
+from casid.retrieval.insight._intervals import LevelSet
 from casid.retrieval.program._starts import nominal_parameters, random_parameters
 from casid.retrieval.study import Study
 from casid.testing._synthetic import BODY, nearest

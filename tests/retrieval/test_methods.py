@@ -164,9 +164,9 @@ def test_global_returns_the_best_bound_in_time() -> None:
     problem = casid.load_problem("cookbook", recipe="round_section")
     seen = []
     began = time.perf_counter()
-    method = Global(gap=1e-9, nodes=10_000, seconds=2.0, progress=lambda *state: seen.append(state))
+    method = Global(gap=1e-9, nodes=10_000, seconds=6.0, progress=lambda *state: seen.append(state))
     found = solve(problem, method=method, throw=False)
-    assert time.perf_counter() - began < 15.0
+    assert time.perf_counter() - began < 30.0
     assert found.lower_bound >= 3.8e-4 and seen and seen[-1][1] <= found.total
 
 

@@ -22,7 +22,7 @@ import casid
 from casid.errors import ProblemError
 from casid.expressions import interruptible
 from casid.retrieval import SolveOptions, run_study
-from casid.retrieval.study._file import fingerprint
+from casid.retrieval.study._study import fingerprint
 
 
 @pytest.fixture(scope="module")
