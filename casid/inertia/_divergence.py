@@ -144,10 +144,7 @@ def _congruent(F: Array, basis: Array) -> Array:
 
 
 def log_det_function() -> ca.Function:
-    """CasADi function of a lower triangle y, shape (10,): log det, its gradient, and the Hessian of -log det.
-
-    Through the pivots of the matrix: NaN where it is not positive definite.
-    """
+    """CasADi function log det of a lower triangle y, shape (10,); NaN where the matrix is not positive definite."""
     y = ca.SX.sym("y", 10)
     a = ca.SX(4, 4)
     for k, (i, j) in enumerate(LOWER):
@@ -157,5 +154,4 @@ def log_det_function() -> ca.Function:
         logarithms += ca.log(a[i, i])
         if i < 3:
             a[i + 1 :, i + 1 :] = a[i + 1 :, i + 1 :] - a[i + 1 :, i] @ a[i, i + 1 :] / a[i, i]
-    hessian, gradient = ca.hessian(logarithms, y)
-    return ca.Function("block", [y], [logarithms, ca.densify(gradient), ca.densify(-hessian)])
+    return ca.Function("log_det", [y], [logarithms])

@@ -29,10 +29,9 @@ import numpy as np
 
 from casid.arrays import Array
 from casid.errors import ProblemError
-from casid.inertia import STANDARD_MAP, SVEC_WEIGHTS, congruence, link_slice, pseudo_inertia
+from casid.inertia import STANDARD_MAP, SVEC_WEIGHTS, congruence, link_slice, pseudo_inertia, scaling
 from casid.retrieval._rows import split_rows
 from casid.retrieval._solution import Solution
-from casid.retrieval.plausible._newton import scaling
 
 #: Products of eigenvalues of a matrix on the boundary of its cone and of its multiplier, over those of the largest.
 BOUNDARY = 1e-12
