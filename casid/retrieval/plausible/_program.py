@@ -382,8 +382,13 @@ class DivergenceProgram:
         second, soft = low[self._soft], self._soft.tolist()
         low[self._soft] = -np.inf
         g = ca.vertcat(inside, values - violations, (values + violations)[soft] if soft else ca.MX(0, 1))
-        options = {"print_time": False, "show_eval_warnings": False, "calc_lam_p": False, "ipopt": _IPOPT}
-        nlp = {"x": ca.vertcat(y, sigma, v), "p": room, "f": value, "g": g}
+        options: dict[str, Any] = {
+            "print_time": False,
+            "show_eval_warnings": False,
+            "calc_lam_p": False,
+            "ipopt": _IPOPT,
+        }
+        nlp: dict[str, Any] = {"x": ca.vertcat(y, sigma, v), "p": room, "f": value, "g": g}
         above = np.concatenate([[1.0], high, np.full(len(second), np.inf)])
         return ca.nlpsol("plausible", "ipopt", nlp, options), np.concatenate([[-np.inf], low, second]), above, units
 
