@@ -21,8 +21,7 @@ from casid.errors import ProblemError
 from casid.inertia import MET, Full, Parameters
 from casid.retrieval._objectives import chi_square
 from casid.retrieval._problem import Problem
-from casid.retrieval._result import ParameterResult
-from casid.retrieval._solution import Solution
+from casid.retrieval._solution import ParameterResult, Solution
 from casid.retrieval.bound._certificate import lower_bound
 from casid.retrieval.plausible._bodies import PlausibleBodies, plausible_bodies
 from casid.retrieval.plausible._program import DivergenceProgram, MostPlausible
