@@ -115,7 +115,7 @@ class Divergence:
 def divergence_root(matrices: Array, basis: Array = PSEUDO_INERTIA_MAP) -> Array:
     """Matrix A, shape (..., 16, 10), with Hessian ``A'A``: column i is ``vec(T^-1 E_i T^-T)`` with ``J = T T'``."""
     inverse = np.linalg.inv(np.linalg.cholesky(matrices))
-    return _congruent(np.asarray(np.swapaxes(inverse, -2, -1), dtype=float), basis)
+    return congruent(np.asarray(np.swapaxes(inverse, -2, -1), dtype=float), basis)
 
 
 def divergence_hessian(matrices: Array, basis: Array = PSEUDO_INERTIA_MAP) -> Array:
@@ -132,11 +132,11 @@ def inverse_hessian(matrices: Array) -> Array:
 
     Nothing is inverted, so that bodies with nearly no extent are no difficulty.
     """
-    root = _congruent(np.asarray(np.linalg.cholesky(matrices), dtype=float), ORTHONORMAL_MAP)
+    root = congruent(np.asarray(np.linalg.cholesky(matrices), dtype=float), ORTHONORMAL_MAP)
     return np.asarray(np.swapaxes(root, -2, -1) @ root)
 
 
-def _congruent(F: Array, basis: Array) -> Array:
+def congruent(F: Array, basis: Array) -> Array:
     """Columns ``vec(F' E_i F)``, shape (..., 16, columns); their Gram matrix is ``tr(E_i S E_j S)``, ``S = F F'``."""
     directions = basis.T.reshape(-1, 4, 4)
     turned = np.swapaxes(F, -2, -1)[..., None, :, :] @ directions @ F[..., None, :, :]

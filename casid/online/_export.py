@@ -16,15 +16,12 @@ from casid.errors import ExportError
 from casid.export import ExportedDirectory, comment, described, folded, numbered
 from casid.files import check_target, write_directory
 from casid.inertia import STANDARD_NAMES
-from casid.inertia.entropic import Plausible
+from casid.inertia.entropic import FIRST, KEPT, SLOW, SMALLEST, STEEPEST, WARM, Plausible
 from casid.online import Online
 from casid.online._online_load import OnlineLoad
 from casid.online._samples import LARGEST, SILENT, regressor_rows
 from casid.version import __version__
 
-#: Of the C's own path (`online_filter.h`): steps from the last estimate before it is left; factor between weights at
-#: first, at least and at most, and the steps after which it falls; share of every body that a step leaves.
-WARM, FIRST, SMALLEST, STEEPEST, SLOW, KEPT = 6, 10.0, 1.2, 30.0, 3, 0.2
 #: What every exported estimator includes.
 _PARTS = "online_filter.h", "online_core.h"
 #: The self-test: samples, steps of the estimate, and by how much of the largest parameter it may differ from Python's.

@@ -11,10 +11,10 @@ body. F / mu is self-concordant: with the Newton decrement delta < 1 (Boyd and V
 
     F(x) - min F <= mu (-delta - log(1 - delta)),
 
-a certificate. It is the program of `casid.inertia.InteriorPoint` at the price ``1 / mu`` of the squares. A start from
-which a few steps do not lead to the optimum (the last estimate, almost singular, after the data have changed) is
-replaced by the path of prices: the plausible values are the optimum without a price, which then grows from one optimum
-to the next (ibid., Sec. 11.3).
+a certificate without extra cost. A start from which a few steps do not come that near (the last estimate, almost
+singular, after the data have changed) is replaced by the central path: the plausible bodies are the optimum for
+infinite mu, and mu is lowered whenever Newton's method has come near the optimum of the previous mu (ibid., Sec. 11.3),
+by a larger factor the fewer steps that took.
 """
 
 from __future__ import annotations
@@ -22,20 +22,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import block_diag
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from casid.arrays import Array
 from casid.errors import DatasetError
-from casid.inertia._divergence import SVEC_WEIGHTS, congruence
-from casid.inertia._interior_point import DEARER, NEAR, InteriorPoint, Measure
+from casid.inertia._divergence import Divergence, divergence_hessian
+from casid.inertia._parameter_vector import link_slice
 from casid.inertia._parameters import pseudo_inertia
 
-#: Newton steps after which a start that has not come near the optimum is replaced by the path of prices.
+#: Newton steps after which a start that has not come near the optimum is replaced by the central path.
 WARM = 6
-#: Least factor between prices along the path; its root is taken after a price whose optimum took more steps than that.
-SMALLEST, SLOW = 1.5, 5
-#: Condition number of a body's pseudo-inertia, relative to the plausible one's, above which it is no start.
-SINGULAR = 1e13
+#: Factor between the weights along the path, at first, at least and at most: squared after a weight whose optimum took
+#: at most `SLOW` steps, its root after one that took more.
+FIRST, SMALLEST, STEEPEST, SLOW = 10.0, 1.2, 30.0, 3
+#: Share of every body that a step leaves: nearer to the boundary, Newton's next steps are small.
+KEPT = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +110,39 @@ class Entropic:
     weight: float = 0.0
 
 
+class _Barrier:
+    """The divergence of links and terms from plausible ones: value, gradient and Hessian."""
+
+    def __init__(self, plausible: Plausible) -> None:
+        self._links = len(plausible.bodies)
+        self._bodies = Divergence(pseudo_inertia(plausible.bodies))
+        self._positive = plausible.positive
+        self._first, self._last = 10 * self._links, 10 * self._links + len(plausible.positive)
+        self._weight = np.zeros(plausible.size)
+        self._weight[self._last :] = 1.0 / plausible.free**2
+
+    def __call__(self, x: Array) -> tuple[float, Array]:
+        """The divergence and the pseudo-inertias at x; infinite outside the physical set."""
+        J = pseudo_inertia(x[: self._first].reshape(self._links, 10))
+        ratio = x[self._first : self._last] / self._positive
+        if not np.isfinite(x).all() or not (ratio > 0).all():
+            return np.inf, J
+        terms = np.sum(ratio - np.log(ratio) - 1) + self._weight @ x**2
+        return float(self._bodies.value(J).sum() + terms), J
+
+    def derivatives(self, x: Array, J: Array) -> tuple[Array, Array]:
+        """Gradient and Hessian of the divergence at x with pseudo-inertias J."""
+        first, last = self._first, self._last
+        s = x[first:last]
+        g, H = 2 * self._weight * x, np.diag(2 * self._weight)
+        g[:first] += self._bodies.gradient(J).ravel()
+        g[first:last] += 1 / self._positive - 1 / s
+        for k, block in enumerate(divergence_hessian(J)):
+            H[link_slice(k), link_slice(k)] += block
+        H[np.arange(first, last), np.arange(first, last)] += 1 / s**2
+        return g, H
+
+
 def entropic_estimate(
     A: Array,
     b: Array,
@@ -135,44 +169,77 @@ def entropic_estimate(
     weight
         `Entropic.weight` of a path that was cut short at ``start``: it goes on there.
     """
-    basis = block_diag(*(congruence(np.linalg.cholesky(J)) for J in pseudo_inertia(plausible.bodies)))
-    basis = block_diag(basis, np.eye(plausible.size - len(basis)))
-    others = np.zeros(len(plausible.free)), np.zeros(len(plausible.positive))
-    measure = Measure(
-        np.zeros(len(plausible.bodies), dtype=bool),
-        np.concatenate([others[1], 1.0 / plausible.free**2]),
-        np.concatenate([plausible.positive, others[0]]),
-    )
-    program, goal = InteriorPoint(measure, A @ basis, b), 1.0 / mu
-    point, used = program.start(), 0
-    # the squares' slope is half the curvature of the divergence at its least: the optimum of this price is near
-    curvature = np.concatenate([np.tile(SVEC_WEIGHTS**2, measure.links), measure.curvature(measure.sizes)])
-    pull = 2 * (A @ basis).T @ (A @ plausible.start - b)
-    price = min(goal, 0.5 / max(float(np.sqrt(np.sum(pull**2 / curvature))), 1e-300))
-    y = None if start is None else np.linalg.solve(basis, np.asarray(start, dtype=float))
-    if y is not None and np.isfinite(measure.value(y)) and np.linalg.cond(measure.matrices(y)).max() < SINGULAR:
-        if weight is not None and mu <= weight < np.inf:
-            point, price = program.start(y), 1.0 / weight
-        else:
-            warm = program.solve(program.start(y), goal, NEAR, steps=min(WARM, iterations))
-            used = warm.steps
-            if warm.solved or used == iterations:
-                point, price = warm, goal
-    factor = DEARER
-    factor = DEARER
-    factor = DEARER
-    factor = DEARER
-    while used < iterations:
-        made = program.solve(point, price, NEAR, steps=iterations - used)
-        steps = made.steps - point.steps
-        used, point = used + steps, made
-        if not made.solved or price == goal:
+    barrier, H0 = _Barrier(plausible), 2 * A.T @ A
+    x, now = plausible.start if start is None else np.array(start, dtype=float), mu
+    divergence, J = barrier(x)
+    goes_on = start is not None and np.isfinite(divergence) and weight is not None and mu <= weight < np.inf
+    warm = start is not None and np.isfinite(divergence) and not goes_on
+    if goes_on and weight is not None:
+        now = weight
+    elif not warm:  # the weight of the divergence is larger at the beginning of the path
+        x, now = plausible.start, np.inf
+        divergence, J = barrier(x)
+    bound, done, since, decrease = np.inf, 0, 0, FIRST
+    for done in range(iterations + 1):
+        slope_d, H_d = barrier.derivatives(x, J)
+        pull = 2 * A.T @ (A @ x - b)  # rounding lies where A is steep; that of H0 x - 2 A'b would lie anywhere
+        if np.isinf(now):  # the divergence has no slope here: of this weight it is near the optimum
+            now = max(mu, 2 * float(np.sqrt(pull @ np.linalg.solve(H_d, pull))))
+        g = pull + now * slope_d
+        move = _newton(g, H0 + now * H_d)
+        if move is None or (warm and done == WARM and not np.isfinite(bound)):
+            if not warm:
+                break
+            warm, x, now, bound, since = False, plausible.start, np.inf, np.inf, done
+            divergence, J = barrier(x)
+            continue
+        decrement = float(np.sqrt(max(-(g @ move), 0.0) / now))
+        if decrement < 1 and now == mu:
+            bound = mu * (-decrement - np.log1p(-decrement))
+        if (decrement < 1e-7 and now == mu) or done == iterations:
             break
-        factor = max(np.sqrt(factor), SMALLEST) if steps > SLOW else min(factor**2, DEARER)
-        price = min(goal, factor * price)
-    made = program.solve(point, price, steps=min(2, iterations - used))
-    used, point = used + made.steps - point.steps, made
-    decrement = program.decrement(point.y, goal)
-    bound = mu * (-decrement - np.log1p(-decrement)) if decrement < 1 else np.inf
-    left = program.residual(point.y)
-    return Entropic(basis @ point.y, left + mu * measure.value(point.y), left, float(bound), used, 1.0 / price)
+        # the data term is a quadratic along the step: only the barrier is evaluated again
+        data = float(pull @ move), float(np.sum((A @ move) ** 2))
+        stepped = _line_search(barrier, x, divergence, move, data, now, decrement)
+        if stepped is None:
+            break
+        x, divergence, J = stepped
+        if decrement < 1 and now > mu:
+            decrease = max(np.sqrt(decrease), SMALLEST) if done - since > SLOW else min(decrease**2, STEEPEST)
+            now, since = max(mu, now / decrease), done
+    left = float(np.sum((A @ x - b) ** 2))
+    return Entropic(x, left + mu * divergence, left, float(bound), done, float(now))
+
+
+def _newton(g: Array, H: Array) -> Array | None:
+    """Newton's step, with the Hessian scaled to a diagonal of ones; None where rounding has made it indefinite."""
+    scale = 1 / np.sqrt(np.diag(H))
+    try:
+        return np.asarray(-scale * cho_solve(cho_factor(H * np.outer(scale, scale)), scale * g))
+    except LinAlgError:
+        return None
+
+
+def _line_search(
+    barrier: _Barrier,
+    x: Array,
+    divergence: float,
+    move: Array,
+    data: tuple[float, float],
+    weight: float,
+    decrement: float,
+) -> tuple[Array, float, Array] | None:
+    """Next x, its divergence and pseudo-inertias by halving the step; None where no step lowers the objective.
+
+    ``data`` are slope and curvature of the data term along the step.
+    """
+    slope, curvature = data
+    length = 1.0
+    for _ in range(60):
+        trial, J = barrier(x + length * move)
+        change = length * slope + length**2 * curvature + weight * (trial - divergence)
+        falls = change <= -1e-4 * length * weight * decrement**2 or (decrement < 1e-4 and np.isfinite(trial))
+        if falls and np.isfinite(barrier((1 - KEPT) * x + length * move)[0]):
+            return x + length * move, trial, J
+        length /= 2
+    return None
