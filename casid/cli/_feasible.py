@@ -10,7 +10,7 @@ import typer
 from casid.cli import options as o
 from casid.cli.shared import RobotArgument, TermsOption, out_folder, present
 from casid.errors import DatasetError
-from casid.files import comma_list, csv_table, listed, near, number_list, read_text
+from casid.files import comma_list, listed, near
 
 if TYPE_CHECKING:
     from casid.arrays import Array
@@ -54,6 +54,8 @@ def feasible(
 def _values(path: Path, base: BaseParameters) -> Array:
     """Values of the base parameters in their order, by leading parameter or expression."""
     import numpy as np
+
+    from casid.files import csv_table, number_list, read_text
 
     table = csv_table(read_text(path, "base parameters", DatasetError), str(path), DatasetError)
     header = [name.lower() for name in table.header]
