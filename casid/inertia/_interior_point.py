@@ -23,9 +23,11 @@ Where each solver is used, and why:
   equation, bodies whose common scale is unknown (`casid.retrieval.plausible`); and the regression with an entropic
   prior, whose rows are the user's too (`casid.identification`).
 * **This interior point** solves what has no rows but linear ones, many times in turn: plausible sets along a path of
-  shares, in 10 to 30 steps of less than 1 ms each, warm from one to the next; on-line estimates; bodies nearest to
+  shares, in 10 to 30 steps of less than 1 ms each, warm from one to the next; bodies nearest to
   given ones. Its duals make the proofs. (The start of a retrieval whose data determine everything is left to operator
   splitting, `casid.retrieval.program`: no divergence is wanted there, and its rough answers take 0.7 times as long.)
+* **A primal path** with the same divergence serves on-line estimates (`casid.inertia.entropic`): it is physical after any
+  number of steps, and step for step that of the exported C.
 * **Closed forms**: base parameters and least squares (QR), the lower bounds of all of these (duality, in numpy).
 
 References
