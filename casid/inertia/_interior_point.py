@@ -26,8 +26,8 @@ Where each solver is used, and why:
   shares, in 10 to 30 steps of less than 1 ms each, warm from one to the next; bodies nearest to
   given ones. Its duals make the proofs. (The start of a retrieval whose data determine everything is left to operator
   splitting, `casid.retrieval.program`: no divergence is wanted there, and its rough answers take 0.7 times as long.)
-* **A primal path** with the same divergence serves on-line estimates (`casid.inertia.entropic`): it is physical after any
-  number of steps, and step for step that of the exported C.
+* **A primal path** with the same divergence serves on-line estimates (`casid.inertia.entropic`): it is physical after
+  any number of steps, and the exported C follows the same path.
 * **Closed forms**: base parameters and least squares (QR), the lower bounds of all of these (duality, in numpy).
 
 References
@@ -238,13 +238,6 @@ class InteriorPoint:
             if decrement < 1.0 and mu:
                 mu = max(0.1 * mu, least)
         return replace(now, solved=done, slope=slope)
-
-    def decrement(self, y: Array, price: float) -> float:
-        """Newton's decrement of ``D + price q`` at y, without rows; infinite where rounding leaves none."""
-        try:
-            return self._by_equation(y, self.measure.matrices(y), price)[1]
-        except LinAlgError:
-            return float("inf")
 
     def _step(self, at: Point, price: float, mu: float) -> tuple[Point, float, float, float]:
         """One step: the point, the decrement, the change of q with the logarithm of the price, the step's length."""
