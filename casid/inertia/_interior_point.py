@@ -41,8 +41,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.linalg import LinAlgError
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from casid.arrays import Array
 from casid.inertia._divergence import (
@@ -241,6 +241,8 @@ class InteriorPoint:
 
     def _step(self, at: Point, price: float, mu: float) -> tuple[Point, float, float, float]:
         """One step: the point, the decrement, the change of q with the logarithm of the price, the step's length."""
+        from scipy.linalg import cho_factor, cho_solve  # a model is imported without scipy
+
         y, s, z, measure = at.y, at.slacks, at.multipliers, self.measure
         M = measure.matrices(y)
         scaled = Scaling.between(M, at.duals)
