@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from benchmarks.real import faults
+from benchmarks.real import faults as faults
 from benchmarks.real.faults import Judged, names, summary
 
 import casid

@@ -8,9 +8,9 @@ from functools import partial
 import numpy as np
 from joblib import Parallel, delayed
 
-from benchmarks.learning.load import arrays
+from benchmarks.learning.online import arrays
 from benchmarks.measure import Measure
-from benchmarks.real import loads
+from benchmarks.real import loads as loads
 from casid.inertia import to_standard
 from casid.measurement import Dataset, Processing
 from casid.online import Online, OnlineLoad, TorqueErrors
