@@ -495,6 +495,11 @@ def picture_contributions(share: Array, deviations: Array, names: tuple[str, ...
     return figure
 
 
+def _percent(share: float) -> str:
+    """To a tenth; below one it is the cone solver's tolerance."""
+    return f"{share:.1f}" if share >= 1 else "below 1"
+
+
 @item("Sec. 8.1 (parameters)")
 def sec_8_1_parameters(setting: Setting) -> Outcome:
     """Shares, what is left without each parameter, and repairs by one parameter alone."""
@@ -505,7 +510,7 @@ def sec_8_1_parameters(setting: Setting) -> Outcome:
     sigma = np.abs(beta) * deviations / 100
     rows = [
         [names[k], float(beta[k]), float(d[k]), float(share[k]), float(deviations[k]),
-         float(abs(d[k]) / sigma[k]) if sigma[k] > 0 else None, float(100 * (1 - (without(k) / distance) ** 2))]
+         float(abs(d[k]) / sigma[k]) if sigma[k] > 0 else None, _percent(100 * (1 - (without(k) / distance) ** 2))]
         for k in order
     ]  # fmt: skip
     repairs = [] if setting.quick else [names[k] for k in range(len(beta)) if np.isfinite(alone_contributions(k))]

@@ -69,7 +69,7 @@ IDENTIFYING = (
     "casid/codegen/**/*.py", "casid/description/**/*.py", "casid/dynamics/**/*.py", "casid/expressions/**/*.py",
     "casid/files/**/*.py", "casid/inertia/**/*.py", "casid/measurement/**/*.py", "casid/regression/**/*.py",
     "casid/retrieval/**/*.py", "casid/identification/*.py", "scripts/benchmarks/recordings.py",
-    "scripts/benchmarks/real/robots.py", "scripts/benchmarks/real/simulated.py",
+    "scripts/benchmarks/real/robots.py",
 )  # fmt: skip
 KR300_GAINS = (256.85714285714283, 267.42857142857144, 252.33333333333334, 221.0, 239.61904761904762, 154.3231343283582)
 

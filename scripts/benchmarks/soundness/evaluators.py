@@ -1,8 +1,7 @@
 """The reading of graphs against CasADi's own evaluation: a row of the table ``soundness``.
 
 Random graphs over every scalar operation, inlined and opaque calls included, are evaluated by CasADi's Function, by
-the walk in numpy's arithmetic and by interval arithmetic, at points of all sizes. By hand:
-``python scripts/benchmarks/soundness/evaluators.py [--graphs N] [--points N] [--first SEED]``.
+the walk in numpy's arithmetic and by interval arithmetic, at points of all sizes.
 """
 
 from __future__ import annotations
