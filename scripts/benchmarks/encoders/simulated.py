@@ -86,7 +86,7 @@ def solved(truth: Truth, seed: int) -> tuple[Servo, CommandIdentification]:
 
 def coverage(count: int) -> tuple[str, bool]:
     """Share of intervals that hold the truth; parameters far off that are not named."""
-    texts, inside, unnamed = [], [], 0
+    texts, shares, unnamed = [], [], 0
     for truth in truths():
         hits, opened = [], 0
         for seed in range(count):
@@ -98,12 +98,10 @@ def coverage(count: int) -> tuple[str, bool]:
                     unnamed += abs(e.value - true) > 0.5 * abs(true) and abs(e.value - true) > 3 * e.sd
                 else:
                     opened += 1
-        inside += hits
-        texts.append(f"{truth.name} {100 * np.mean(hits):.1f} % of {len(hits)} ({opened} named as open)")
-    share = 100 * float(np.mean(inside))
-    return f"{share:.1f} % of {len(inside)}: {'; '.join(texts)}; {unnamed} wrong and not named", (
-        92 <= share <= 98 and unnamed == 0
-    )
+        shares.append(100 * float(np.mean(hits)))
+        texts.append(f"{truth.name} {shares[-1]:.1f} % of {len(hits)} ({opened} named as open)")
+    met = all(92 <= share <= 98 for share in shares) and unnamed == 0
+    return f"{'; '.join(texts)}; {unnamed} wrong and not named", met
 
 
 def gains() -> tuple[str, bool]:
@@ -232,7 +230,7 @@ def injected(seeds: Sequence[int] = SEEDS) -> tuple[str, bool]:
 
 def played_intervals(count: int) -> tuple[str, bool]:
     """Share of intervals that hold the truth where the joint has play, and the farthest values found."""
-    texts, inside = [], list[bool]()
+    texts, shares = [], list[float]()
     for degrees in (1, 3):
         servo, hits, far = replace(SERVO, backlash=degrees * _DEGREE), list[bool](), 0.0
         for seed in range(count):
@@ -241,10 +239,9 @@ def played_intervals(count: int) -> tuple[str, bool]:
                 far = max(far, abs(e.value / true - 1.0)) if true else far
                 if e.determined:
                     hits.append(e.low <= true <= e.high)
-        inside += hits
-        texts.append(f"{degrees} deg {100 * np.mean(hits):.1f} % of {len(hits)}, values within {100 * far:.1f} %")
-    share = 100 * float(np.mean(inside))
-    return f"{share:.1f} % of {len(inside)}: {'; '.join(texts)}", 92 <= share <= 98
+        shares.append(100 * float(np.mean(hits)))
+        texts.append(f"{degrees} deg {shares[-1]:.1f} % of {len(hits)}, values within {100 * far:.1f} %")
+    return "; ".join(texts), all(92 <= share <= 98 for share in shares)
 
 
 def _speeds(data: CommandRecording, signal: str) -> Array:

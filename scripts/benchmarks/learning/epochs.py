@@ -207,7 +207,7 @@ def order_of_the_ladder(readings: tuple[Reading, ...] = READINGS, seeds: range =
     for reading, epochs in zip(readings, curves(readings, seeds), strict=True):
         held = ordered(epochs)
         found = stretches(held)
-        some = some or any(spans(stretch) for stretch in found)
+        some = some or bool(held.all())
         marks = sorted({k for stretch in found if spans(stretch) for k in (stretch[0], sum(stretch) // 2, stretch[1])})
         where = ", ".join(f"{GRID[a]:.2g} to {GRID[b]:.2g} ({b - a + 1} targets)" for a, b in found) or "nowhere"
         text = f"{reading.words} (<= {reading.epochs} epochs): in order at {where}"
@@ -219,7 +219,7 @@ def order_of_the_ladder(readings: tuple[Reading, ...] = READINGS, seeds: range =
 
 ORDER_ROWS = [
     Measure("order of the ladder with Adam: epochs to 36 targets from 0.3 to 1e-4, seven readings of what is blank",
-            "NoStr > Symm > SPD, Tri, Cov in one reading on 3 targets or more in a row, a factor of 2 apart in all",
+            "NoStr > Symm > SPD, Tri, Cov at every target of one reading",
             PAPER, order_of_the_ladder, partial(order_of_the_ladder, READINGS[:1], range(3)),
             "six of seven readings, two of five seeds"),
 ]  # fmt: skip
@@ -422,14 +422,13 @@ def direct_against_training(budget: float = BUDGET) -> tuple[str, bool]:
         how = f"{seconds:.0f} s" if len(close) else f"not within {seconds:.0f} s"
         return seconds / direct, f"{how}, {'' if len(close) else 'more than '}{seconds / direct:.0f} times the solve"
 
-    # as good as the direct solve: within a thousandth of the certified optimum
-    ratio, words = first(1e-3)
+    (ratio, words), (loose, early) = first(1e-3), first(1e-2)
     curve = ", ".join(f"{v:.4g} after {s:.0f} s" for s, v in zip(times[::6], losses[::6], strict=True))
     return (
         f"{text}; the ladder's own code: {steps} steps, loss on every {CHECK}th sample {curve}; "
-        f"the certified solution's {reference:.4g}; within 1 % of it: {first(1e-2)[1]}; "
+        f"the certified solution's {reference:.4g}; within 1 % of it: {early}; "
         f"within 0.1 %: {words}"
-    ), ratio >= 100
+    ), min(ratio, loose) >= 100
 
 
 DIRECT_ROWS = [

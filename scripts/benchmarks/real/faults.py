@@ -114,16 +114,18 @@ class Judged(NamedTuple):
     headline : str
     first : str
         Kind of the finding that the headline opens with; empty where there is none.
-    wrong : bool
-        Whether any finding makes the torques wrong.
+    wrong, doubted : bool
+        Whether any finding makes the torques wrong; whether the headline says that, or that something is to be checked.
     remedies : tuple of str
-        What the remedies that it gives were measured by; "worse" for one that is not better.
+        What the remedies that it gives were measured by; "worse" for one that is not better, "untried" for one that
+        was not tried.
     """
 
     headline: str
     first: str
     wrong: bool
     remedies: tuple[str, ...] = ()
+    doubted: bool = True
 
 
 def judged(robot: Robot, data: Dataset) -> Judged:
@@ -137,9 +139,10 @@ def judged(robot: Robot, data: Dataset) -> Judged:
         return Judged(f"refused: {error}", "refused", True)
     assert found is not None
     own = found.about("torques")
-    trials = [f.trial for f in own if f.remedy and f.trial is not None]
-    remedies = tuple(t.measure if t.after < t.before else "worse" for t in trials)
-    return Judged(found.torques, own[0].kind if own else "", any(f.wrong for f in own), remedies)
+    trials = [f.trial for f in own if f.remedy]
+    remedies = ("untried" if t is None else t.measure if t.after < t.before else "worse" for t in trials)
+    wrong = any(f.wrong for f in own)
+    return Judged(found.torques, own[0].kind if own else "", wrong, tuple(remedies), wrong or bool(own))
 
 
 def case(name: str, fault: str | None, piece: int = 0) -> tuple[tuple[str, ...], Robot, Dataset]:
@@ -160,7 +163,7 @@ def judged_case(name: str, fault: str | None, piece: int = 0) -> dict[str, Any]:
     """What was found, and whether the headline opens with the fault (clean: whether nothing is wrong)."""
     kinds, robot, data = case(name, fault, piece)
     found = judged(robot, data)
-    right = not found.wrong if fault is None else names(found, kinds)
+    right = not found.doubted if fault is None else names(found, kinds)
     return {
         "robot": name, "fault": fault, "right": right, "headline": found.headline, "first": found.first,
         "remedies": list(found.remedies),
@@ -168,9 +171,9 @@ def judged_case(name: str, fault: str | None, piece: int = 0) -> dict[str, Any]:
 
 
 def names(found: Judged, kinds: tuple[str, ...]) -> bool:
-    """Whether the headline opens with a finding of these kinds, or a refusal says so in words."""
+    """Whether the torques are called wrong by a finding of these kinds first, or a refusal says so in words."""
     if found.first != "refused":
-        return found.first in kinds
+        return found.wrong and found.first in kinds
     headline = found.headline.lower()
     return any(word in headline for kind in kinds for word in REFUSAL_NAMES[kind])
 
@@ -210,18 +213,18 @@ def summary(made: Mapping[str, Mapping[str, Any]]) -> Result:
     named = len(faulty) - len(missed)
     refused = sum(one["first"] == "refused" for one in faulty.values())
     text = (
-        f"{named} of {len(faulty)} named by the headline's first finding ({refused} refused, which counts only where "
-        f"the refusal names the fault); {len(alarms)} false alarms of {len(clean)}"
+        f"{named} of {len(faulty)} called wrong by the headline's first finding ({refused} refused, which counts only "
+        f"where the refusal names the fault); {len(alarms)} false alarms of {len(clean)}"
         f"{': ' + '; '.join(alarms) if alarms else ''}; remedies by {dict(sorted(Counter(measures).items()))}; missed: "
         f"{'; '.join(missed) or 'none'}"
     )
-    return text, named >= 0.95 * len(faulty) and not alarms and "worse" not in measures
+    return text, named >= 0.95 * len(faulty) and not alarms and not {"worse", "untried"} & set(measures)
 
 
 FAULT_ROWS = (
     Measure(
         "15 kinds of faults x 9 robots, 63 clean recordings and pieces",
-        ">= 95 % named by the headline, 0 false alarms, every remedy better",
+        ">= 95 % called wrong and named by the headline, 0 clean ones doubted, every remedy tried and better",
         "6 of 11 named; 4 false alarms of 9",
         verdicts,
         quick=lambda: verdicts(FEW, 1),

@@ -531,7 +531,7 @@ def _push() -> tuple[str, bool]:
         f"({1e3 * (seen - first):.0f} ms after it leaves the noise); {len(false)} of {len(shares)} free recordings "
         f"alarm ({new} of the {len(shares)} are new to model and thresholds); nearest {nearest.rpartition('/')[2]} at "
         f"{100 * shares[nearest]:.0f} %",
-        bool(abs(seen - onset) <= 0.05 and not false),
+        bool(seen - first <= 0.05 and not false),
     )
 
 

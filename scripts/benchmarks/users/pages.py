@@ -107,7 +107,7 @@ def _tasks() -> tuple[str, bool]:
     linked = [re.fullmatch(r"\[yes\]\(([\w/]+\.md)\)", row[1]) for row in rows]
     backed = sum(bool(found and (DOCS / found[1]).is_file()) for found in linked)
     absent = [row[0] for row in rows if row[1] == "no"]
-    whole = backed + len(absent) == len(rows) >= 40
+    whole = backed + len(absent) == len(rows) and backed >= 40
     return f"{len(rows)} rows, {backed} of casid's cells backed by a page; not in casid: {', '.join(absent)}", whole
 
 
@@ -175,7 +175,12 @@ PAGES_ROWS = [
     ),
     Measure("site: strict build, links, public names, code", "0 each", "MkDocs --strict", _site),
     Measure("gallery pictures, each by one command", ">= 15, <= 60 s each", "scripts/gallery.py", _gallery),
-    Measure("task table against five peers", ">= 40 rows, every cell of casid backed or 'no'", "docs/tasks.md", _tasks),
+    Measure(
+        "task table against five peers",
+        ">= 40 tasks of casid backed by a page, the others 'no'",
+        "docs/tasks.md",
+        _tasks,
+    ),
     Measure("report in headless Chromium", "0 messages, 0 requests, <= 6 MB", "", _report),
 ]
 
