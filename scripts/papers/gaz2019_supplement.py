@@ -27,7 +27,7 @@ from casid.motion import Fourier, Trajectory
 from casid.simulation import Plant, simulate
 from papers import panda
 from papers.gaz2019 import printed_shapes, sinusoids
-from papers.item import Comparison, Outcome, Setting, items_of
+from papers.item import Comparison, Outcome, Setting, items_of, shown
 from papers.methods.feasible_set import cone_map, settings, svec
 from papers.pictures import bars_figure, joints_figure
 
@@ -43,7 +43,7 @@ def table_i(setting: Setting) -> Outcome:
         for i, unit in enumerate(("N m", "s/rad", "rad/s"))
         for where, values in (("printed", printed), ("here", here))
     ]
-    return Outcome((Comparison.of("Friction parameters", ("", "unit", "", *panda.JOINTS), rows),))
+    return Outcome(shown("Friction parameters", ("", "unit", "", *panda.JOINTS), rows))
 
 
 #: The command begins with a ramp: how far the printed motion may be shifted to meet the recorded one [s].
@@ -70,7 +70,7 @@ def table_ii(setting: Setting) -> Outcome:
     planned, error = trajectory().motion(raw.t[kept] - shift).q, _error(raw, kept, shift)
     rows = [["rms of recorded minus printed [mrad]", *(1e3 * error).tolist()]]
     return Outcome(
-        (Comparison.of("Exciting motion", ("", *panda.JOINTS), rows),),
+        shown("Exciting motion", ("", *panda.JOINTS), rows),
         pictures={
             "table_ii_motion": joints_figure(
                 raw.t[kept][::20], {"recorded": raw.q[kept][::20], "Table II": planned[::20]}, "Exciting motion", "rad"
@@ -308,7 +308,7 @@ def sec_iii(setting: Setting) -> Outcome:
     difference = found.objective / found.certified.solution.objective - 1
     own = min(value for _, value in moments["delta, here"])
     return Outcome(
-        (Comparison.of("delta, printed and anew", ("", *sets), rows),),
+        shown("delta, printed and anew", ("", *sets), rows),
         numbers=(MARGIN, difference, found.certified.gap, found.certified.relative_error),
         holds=(
             own >= 0.5 * MARGIN,
@@ -320,7 +320,6 @@ def sec_iii(setting: Setting) -> Outcome:
     )
 
 
-STAND_IN = "stand-in: two-second parts of the recorded exciting motion; the 10 validation recordings are not public"
 PARTS = 10
 COMPARED = ("p_hat", "delta")
 
@@ -370,13 +369,9 @@ def table_iv(setting: Setting) -> Outcome:
         parts = np.array([np.mean(part**2, axis=0) for part in np.array_split(found.residual, PARTS)])
         rows.append([f"{name}, largest part", *parts.max(axis=0).tolist()])
     rows += [["lower error, printed", *better], ["lower error, here", *own]]
-    return Outcome((Comparison.of("Mean square error [(N m)^2]", ("set", *panda.JOINTS), rows),), numbers=(ratio, same))
+    return Outcome(shown("Mean square error [(N m)^2]", ("set", *panda.JOINTS), rows), numbers=(ratio, same))
 
 
-STAND_IN_TABLE_V = (
-    "stand-in: V-REP, its engines and the recording on sinusoids are not at hand; computed torque in MuJoCo and "
-    "Bullet along the recorded exciting motion, identified on one half and judged on the other"
-)
 #: Of the feedback [rad/s], critically damped: V-REP's own position control is not documented.
 BANDWIDTH = 40.0
 
@@ -487,9 +482,7 @@ def fig_7(setting: Setting) -> Outcome:
         done.t[::every], {"position [mm]": np.array(position)[:, None], "orientation [deg]": np.array(turn)[:, None]},
         "Pose error of the last link's frame on the sinusoids", "mm, deg", columns=1, label="error",
     )  # fmt: skip
-    return Outcome(
-        (Comparison.of("Pose error", columns, rows),), pictures={"fig_7": figure}, numbers=(BANDWIDTH, done.t[-1])
-    )
+    return Outcome(shown("Pose error", columns, rows), pictures={"fig_7": figure}, numbers=(BANDWIDTH, done.t[-1]))
 
 
 def eigenvalues(parameters: np.ndarray) -> np.ndarray:
@@ -588,6 +581,4 @@ def table_ix(setting: Setting) -> Outcome:
         within &= low - 1e-6 <= own <= high + 1e-6
         printed &= all(low <= float(row[key]) <= high for key in ("p_hat", "delta"))
     columns = ("parameter", "LB", "UB", "p_hat", "delta", "casid")
-    return Outcome(
-        (Comparison.of("Inertias about the centres of mass [kg m^2]", columns, rows),), holds=(printed, within)
-    )
+    return Outcome(shown("Inertias about the centres of mass [kg m^2]", columns, rows), holds=(printed, within))

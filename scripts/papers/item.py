@@ -46,6 +46,11 @@ class Comparison:
         return cls(title, tuple(columns), tuple(tuple(cell(value) for value in row) for row in rows))
 
 
+def shown(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> tuple[Comparison]:
+    """One such table, for items that have no other."""
+    return (Comparison.of(title, columns, rows),)
+
+
 @dataclass(frozen=True)
 class Check:
     """A statement that the computation can contradict, whether it holds here, and the recorded verdict."""

@@ -6,12 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 from benchmarks.learning.epochs import BATCH, DURATION, GRID, READINGS, RUNGS, curves, dataset, iiwa, sines
-from benchmarks.learning.epochs import (
-    BATCH_SEQUENTIAL as BATCH_of_sequential,
-)
-from benchmarks.learning.epochs import (
-    curves_sequential as curves_of_sequential,
-)
+from benchmarks.learning.epochs import BATCH_SEQUENTIAL as BATCH_of_sequential
+from benchmarks.learning.epochs import curves_sequential as curves_of_sequential
 from benchmarks.learning.models import (
     CHOSEN,
     NETWORKS_TRACKING,
@@ -28,7 +24,7 @@ from matplotlib.figure import Figure
 from casid.learning import Adam, Chart, TorqueLoss, train
 from casid.learning._parametrisations import PARAMETRISATIONS
 from casid.report import INK, new_figure, set_title, tidy
-from papers.item import Check, Comparison, Outcome, Setting, differs, items_of
+from papers.item import Check, Comparison, Outcome, Setting, differs, items_of, shown
 
 item = items_of("sutanto2020")
 
@@ -173,7 +169,7 @@ def fig_1(setting: Setting) -> Outcome:
     columns = ("model", *(f"after batch {k + 1}" for k in marks))
     words, first = _ordered(found)
     return Outcome(
-        (Comparison.of("NMSE on the whole set, mean of the joints", columns, rows),),
+        shown("NMSE on the whole set, mean of the joints", columns, rows),
         pictures={"fig_1": figure(found)},
         numbers=(words,),
         holds=(first,),
@@ -197,11 +193,7 @@ def table_2(setting: Setting) -> Outcome:
         if not title.startswith("Panda (")
     )
     return Outcome(
-        (
-            Comparison.of(
-                "NMSE of the torques on the part that was not learnt, mean of the joints", ("model", *found), rows
-            ),
-        ),
+        shown("NMSE of the torques on the part that was not learnt, mean of the joints", ("model", *found), rows),
         holds=(better, _friction(found, ladder)),
     )
 

@@ -557,5 +557,5 @@ SEQUENTIAL_ROWS = [
         sequential,
         partial(sequential, _NOISE[1:], 10.0),
         "torques without noise, two thirds of the samples",
-    ),
+    )
 ]

@@ -605,7 +605,7 @@ C_ROWS = [
         "update <= 100 us (64 columns), <= 10 us (load); refresh <= 5 ms warm; no allocation; sanitizers clean",
         "TAG-K, RLS",
         exported,
-    ),
+    )
 ]
 
 

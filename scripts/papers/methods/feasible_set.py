@@ -132,13 +132,7 @@ def feasibility_test(K: Array, beta: Array, feasible: FeasibleSet, tolerance: fl
     """
     S, cones, unit = feasible.rows()
     size = feasible.size
-    A = stack(
-        [
-            [sparse.csc_matrix(K), None],
-            [-S, unit[:, None]],
-            [None, sparse.csc_matrix([[1.0]])],
-        ]
-    )
+    A = stack([[sparse.csc_matrix(K), None], [-S, unit[:, None]], [None, sparse.csc_matrix([[1.0]])]])
     b = np.concatenate([beta, np.zeros(len(unit)), [1.0]])
     q = np.append(np.zeros(size), -1.0)
     solver = clarabel.DefaultSolver(

@@ -217,12 +217,7 @@ def annealing(problem: PenalisedRetrieval, runs: int, kappa: int = 10, evaluatio
 
 
 def genetic(
-    problem: PenalisedRetrieval,
-    runs: int,
-    kappa: int = 10,
-    population: int = 60,
-    generations: int = 75,
-    jobs: int = 2,
+    problem: PenalisedRetrieval, runs: int, kappa: int = 10, population: int = 60, generations: int = 75, jobs: int = 2
 ) -> Runs:
     """Q runs of a genetic algorithm with real genes, on a few processes, see `evolve`."""
     seeds = [part for part in np.array_split(np.arange(runs), jobs) if len(part)]
