@@ -23,7 +23,7 @@ from casid.report._style import GREEN, RED
 from casid.retrieval.methods._penalty import Penalty
 from papers import panda
 from papers import panda as pipeline
-from papers.item import Outcome, Setting, items_of, shown
+from papers.item import Outcome, Setting, items_of, one_table
 from papers.methods.penalties import FEASIBLE, PenalisedRetrieval, Runs, annealing, genetic
 from papers.methods.penalties import panda as panda_of_penalties
 from papers.pictures import bars_figure, joints_figure
@@ -57,7 +57,7 @@ def fig_1(setting: Setting) -> Outcome:
         worst = max(worst, float(np.abs(pose - product).max()))
     rows = [[k + 1, a, alpha, d] for k, (a, alpha, d) in enumerate(TABLE)]
     return Outcome(
-        shown("Modified Denavit-Hartenberg parameters", ("joint", "a [m]", "alpha [rad]", "d [m]"), rows),
+        one_table("Modified Denavit-Hartenberg parameters", ("joint", "a [m]", "alpha [rad]", "d [m]"), rows),
         numbers=(count, worst),
         holds=(worst <= 1e-12,),
     )
@@ -105,7 +105,7 @@ def sec_iii_b(setting: Setting) -> Outcome:
     rows = [[name, int(own.sum()), int((own == triangle).sum())] for name, own in zip(names, found.T, strict=True)]
     columns = ("form", "bodies that obey it", "same verdict as eq. 15")
     return Outcome(
-        shown(f"{len(found)} random tensors about the centre of mass", columns, rows),
+        one_table(f"{len(found)} random tensors about the centre of mass", columns, rows),
         holds=(
             bool((triangle == trace).all()),
             bool(positive[triangle].all() and positive.sum() > triangle.sum()),
@@ -150,7 +150,7 @@ def table_i(setting: Setting) -> Outcome:
     over = [str(row[0]) for row in rows if float(str(row[3])) > float(str(row[4]))]
     words = f"The printed speeds of joints {', '.join(over)} exceed the limits that the vendor documents."
     return Outcome(
-        shown("Validation sinusoids", columns, rows),
+        one_table("Validation sinusoids", columns, rows),
         pictures={
             "table_i_sinusoids": joints_figure(t, {"q": state.q}, "Sinusoids of Table I, centred in the ranges", "rad")
         },
@@ -175,7 +175,7 @@ def fig_3(setting: Setting) -> Outcome:
     better = bool((errors["with friction"] < errors["without friction"]).all())
     columns = ("relative error [%]", *panda.JOINTS, "all")
     return Outcome(
-        shown("Lagrangian model with pi_RE", columns, rows),
+        one_table("Lagrangian model with pi_RE", columns, rows),
         pictures={
             "fig_3": joints_figure(
                 data.t,
@@ -226,7 +226,9 @@ def fig_4(setting: Setting) -> Outcome:
         rows.append([k + 1, float(np.ptp(level[0])), float(np.ptp(level[1]))])
     _legend(figure)
     columns = ("joint", "here", "printed")
-    return Outcome(shown("Jump of the friction from -1 to 1 rad/s [N m]", columns, rows), pictures={"fig_4": figure})
+    return Outcome(
+        one_table("Jump of the friction from -1 to 1 rad/s [N m]", columns, rows), pictures={"fig_4": figure}
+    )
 
 
 def _legend(figure: Figure) -> None:
@@ -331,7 +333,7 @@ def algorithm_1(setting: Setting) -> Outcome:
     table += [[f"{row[0]}, more evaluations", *row[1:]] for row in rows(more, optimum)]
     none_below = all(one.phi[one.feasible_runs].min(initial=np.inf) >= optimum * (1 - 1e-6) for one in (*found, *more))
     return Outcome(
-        shown("|pi(p) - pi_RE|^2 over the 41 reliable coefficients", columns, table),
+        one_table("|pi(p) - pi_RE|^2 over the 41 reliable coefficients", columns, table),
         pictures={"algorithm_1": picture(found, optimum, printed)},
         numbers=(EVALUATIONS, MORE),
         holds=(
@@ -408,7 +410,7 @@ def sec_v(setting: Setting) -> Outcome:
     )  # fmt: skip
     old, new = found["constant"], found["violation-dependent"]
     return Outcome(
-        shown("Algorithm 1 by annealing, |pi(p) - pi_RE|^2 over the 41 reliable coefficients", columns, rows),
+        one_table("Algorithm 1 by annealing, |pi(p) - pi_RE|^2 over the 41 reliable coefficients", columns, rows),
         pictures={"penalties": picture_penalties(found, optimum)},
         numbers=(EVALUATIONS_PENALTIES, KAPPA_PENALTIES),
         holds=(len(new.feasible) > len(old.feasible),),
@@ -433,7 +435,7 @@ def fig_5(setting: Setting) -> Outcome:
 
     shown = {"measured": data.tau} | {n: sets[n].rigid + sets[n].friction for n in ("p_hat", "casid")}
     return Outcome(
-        shown("Relative error, sigmoid friction refitted [%]", ("set", *panda.JOINTS, "all"), rows),
+        one_table("Relative error, sigmoid friction refitted [%]", ("set", *panda.JOINTS, "all"), rows),
         pictures={"fig_5": joints_figure(data.t, shown, "Newton-Euler torques with feasible parameters", "N m")},
         holds=(near("p_hat") <= 0.5, near("casid") < near("p_hat")),
     )
@@ -481,7 +483,7 @@ def sec_vi(setting: Setting) -> Outcome:
     times = rows[0][1] / rows[1][1]
     shares = {str(row[0]): np.array([row[1] / rows[1][1], row[3] / rows[1][3]]) for row in rows}
     return Outcome(
-        shown("Inverse dynamics of the Panda", ("", "operations", "built in [ms]", "a call [us]"), rows),
+        one_table("Inverse dynamics of the Panda", ("", "operations", "built in [ms]", "a call [us]"), rows),
         pictures={"sec_vi": bars_figure(("operations", "time of a call"), shares, "Over Newton-Euler", "ratio")},
         stated=(times,),
         holds=(gap <= 1e-10, times > 1),

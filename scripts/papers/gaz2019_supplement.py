@@ -27,7 +27,7 @@ from casid.motion import Fourier, Trajectory
 from casid.simulation import Plant, simulate
 from papers import panda
 from papers.gaz2019 import printed_shapes, sinusoids
-from papers.item import Comparison, Outcome, Setting, items_of, shown
+from papers.item import Comparison, Outcome, Setting, items_of, one_table
 from papers.methods.feasible_set import cone_map, settings, svec
 from papers.pictures import bars_figure, joints_figure
 
@@ -43,7 +43,7 @@ def table_i(setting: Setting) -> Outcome:
         for i, unit in enumerate(("N m", "s/rad", "rad/s"))
         for where, values in (("printed", printed), ("here", here))
     ]
-    return Outcome(shown("Friction parameters", ("", "unit", "", *panda.JOINTS), rows))
+    return Outcome(one_table("Friction parameters", ("", "unit", "", *panda.JOINTS), rows))
 
 
 #: The command begins with a ramp: how far the printed motion may be shifted to meet the recorded one [s].
@@ -70,7 +70,7 @@ def table_ii(setting: Setting) -> Outcome:
     planned, error = trajectory().motion(raw.t[kept] - shift).q, _error(raw, kept, shift)
     rows = [["rms of recorded minus printed [mrad]", *(1e3 * error).tolist()]]
     return Outcome(
-        shown("Exciting motion", ("", *panda.JOINTS), rows),
+        one_table("Exciting motion", ("", *panda.JOINTS), rows),
         pictures={
             "table_ii_motion": joints_figure(
                 raw.t[kept][::20], {"recorded": raw.q[kept][::20], "Table II": planned[::20]}, "Exciting motion", "rad"
@@ -308,7 +308,7 @@ def sec_iii(setting: Setting) -> Outcome:
     difference = found.objective / found.certified.solution.objective - 1
     own = min(value for _, value in moments["delta, here"])
     return Outcome(
-        shown("delta, printed and anew", ("", *sets), rows),
+        one_table("delta, printed and anew", ("", *sets), rows),
         numbers=(MARGIN, difference, found.certified.gap, found.certified.relative_error),
         holds=(
             own >= 0.5 * MARGIN,
@@ -369,7 +369,7 @@ def table_iv(setting: Setting) -> Outcome:
         parts = np.array([np.mean(part**2, axis=0) for part in np.array_split(found.residual, PARTS)])
         rows.append([f"{name}, largest part", *parts.max(axis=0).tolist()])
     rows += [["lower error, printed", *better], ["lower error, here", *own]]
-    return Outcome(shown("Mean square error [(N m)^2]", ("set", *panda.JOINTS), rows), numbers=(ratio, same))
+    return Outcome(one_table("Mean square error [(N m)^2]", ("set", *panda.JOINTS), rows), numbers=(ratio, same))
 
 
 #: Of the feedback [rad/s], critically damped: V-REP's own position control is not documented.
@@ -482,7 +482,7 @@ def fig_7(setting: Setting) -> Outcome:
         done.t[::every], {"position [mm]": np.array(position)[:, None], "orientation [deg]": np.array(turn)[:, None]},
         "Pose error of the last link's frame on the sinusoids", "mm, deg", columns=1, label="error",
     )  # fmt: skip
-    return Outcome(shown("Pose error", columns, rows), pictures={"fig_7": figure}, numbers=(BANDWIDTH, done.t[-1]))
+    return Outcome(one_table("Pose error", columns, rows), pictures={"fig_7": figure}, numbers=(BANDWIDTH, done.t[-1]))
 
 
 def eigenvalues(parameters: np.ndarray) -> np.ndarray:
@@ -581,4 +581,4 @@ def table_ix(setting: Setting) -> Outcome:
         within &= low - 1e-6 <= own <= high + 1e-6
         printed &= all(low <= float(row[key]) <= high for key in ("p_hat", "delta"))
     columns = ("parameter", "LB", "UB", "p_hat", "delta", "casid")
-    return Outcome(shown("Inertias about the centres of mass [kg m^2]", columns, rows), holds=(printed, within))
+    return Outcome(one_table("Inertias about the centres of mass [kg m^2]", columns, rows), holds=(printed, within))

@@ -12,7 +12,7 @@ from examples.spatial_2r import torque_figure, wrench_figure
 import casid
 from casid.dynamics import Model
 from casid.inertia import from_standard, to_standard
-from papers.item import Comparison, Outcome, Setting, below, items_of, shown
+from papers.item import Comparison, Outcome, Setting, below, items_of, one_table
 
 
 @cache
@@ -101,7 +101,7 @@ def sec_v(setting: Setting) -> Outcome:
     rows = [[f"link {k + 1}", PRINTED[k], ratios[k], round(counted[k], 2), boxes()[k], shapes()[k]] for k in range(2)]
     columns = ("", "printed", "exact", "by points drawn", "box [m^3]", "shape [m^3]")
     return Outcome(
-        shown("Volume of the box over that of the link", columns, rows),
+        one_table("Volume of the box over that of the link", columns, rows),
         numbers=(PRINTED[1], ratios[1]),
         holds=(
             round(ratios[0], 2) == 1.27,
@@ -142,7 +142,7 @@ def table_vi(setting: Setting) -> Outcome:
     columns = ("i", "a", "alpha", "d", "theta")
     table = [[row["i"], row["a"], row["alpha_rad"], row["d"], row["theta"]] for row in rows]
     return Outcome(
-        shown("Standard Denavit-Hartenberg parameters", columns, table),
+        one_table("Standard Denavit-Hartenberg parameters", columns, table),
         numbers=(below(worst, 1e-12),),
         holds=(worst <= 1e-12,),
     )
@@ -222,7 +222,7 @@ def fig_9(setting: Setting) -> Outcome:
     largest = np.abs(series["true"]).max()
     rows = [[name, float(np.abs(series[name] - series["true"]).max() / largest)] for name in ("feasible", "infeasible")]
     return Outcome(
-        shown("Largest torque error over the largest torque", ("set", "error"), rows),
+        one_table("Largest torque error over the largest torque", ("set", "error"), rows),
         pictures={"fig_9": torque_figure(motion(), series)},
         holds=(all(float(row[1]) <= 1e-6 for row in rows),),
     )

@@ -46,7 +46,7 @@ class Comparison:
         return cls(title, tuple(columns), tuple(tuple(cell(value) for value in row) for row in rows))
 
 
-def shown(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> tuple[Comparison]:
+def one_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> tuple[Comparison]:
     """One such table, for items that have no other."""
     return (Comparison.of(title, columns, rows),)
 

@@ -24,7 +24,7 @@ from casid.dynamics import Model
 from casid.report import BLUE, INK, ORANGE, new_figure, set_title, tidy
 from casid.report._style import GREEN, RED
 from papers import wam_cases as thesis
-from papers.item import Comparison, Outcome, Setting, below, items_of, shown
+from papers.item import Comparison, Outcome, Setting, below, items_of, one_table
 from papers.methods.feasible_set import FeasibleSet, closest_feasible, feasibility_test, settings, stack
 from papers.methods.wam import random_poses
 
@@ -218,7 +218,7 @@ def table_7_1(setting: Setting) -> Outcome:
     )
     columns = ("", *(text for key in ROBOTS for text in (key, f"{key}, here")))
     return Outcome(
-        shown("Inverse dynamics with viscous and Coulomb friction", columns, rows),
+        one_table("Inverse dynamics with viscous and Coulomb friction", columns, rows),
         holds=(
             fewer,
             all(one.difference <= 1e-12 for one in found.values()),
@@ -522,7 +522,7 @@ def sec_8_1_parameters(setting: Setting) -> Outcome:
     )  # fmt: skip
     large = int((share > SMALL).sum())
     return Outcome(
-        shown("Parameters with the largest shares", columns, rows),
+        one_table("Parameters with the largest shares", columns, rows),
         pictures={"contributions": picture_contributions(share, deviations, names)},
         numbers=(
             large,

@@ -11,7 +11,7 @@ from examples.free_fall import joints_figure, totals_figure
 from casid.report import set_title
 from casid.report._simulation import energy_figure, motion_figure
 from papers import wam_cases as thesis
-from papers.item import Check, Outcome, Setting, differs, items_of, shown
+from papers.item import Check, Outcome, Setting, differs, items_of, one_table
 
 item = items_of("sousa2014")
 
@@ -33,7 +33,7 @@ def fig_5_1(setting: Setting) -> Outcome:
     ]
     stopped = done.end.time
     return Outcome(
-        shown("Free fall with beta_WLS", ("", "printed", "here"), rows),
+        one_table("Free fall with beta_WLS", ("", "printed", "here"), rows),
         pictures={"fig_5_1": joints_figure(done, "Free fall with beta_WLS, mass matrix not checked")},
         holds=(not done.end.finished, abs(stopped - 0.041) <= 0.5e-3),
     )
@@ -82,7 +82,7 @@ def fig_5_4(setting: Setting) -> Outcome:
     rises = {name: float(np.diff(done.energy.total).max()) for name, done in falls.items()}
     columns = ("set", "moves until [s]", "imbalance of the energy book")
     return Outcome(
-        shown("Free fall with feasible parameters", columns, rows),
+        one_table("Free fall with feasible parameters", columns, rows),
         pictures={"fig_5_4": totals_figure(falls)},
         holds=(all(done.end.finished for done in falls.values()), max(rises.values()) <= 1e-9),
     )
@@ -112,7 +112,7 @@ def gains_and_tracking(law: str, setting: Setting) -> Outcome:
         words = f"beta' and beta*e differ little from beta* (at most 1 deg rms; here {largest:.1f})"
         checks.append(differs(words, largest <= 1))
     return Outcome(
-        shown("Gains, and tracking of trajectory B", ("", *(f"joint {k}" for k in range(1, 8))), rows),
+        one_table("Gains, and tracking of trajectory B", ("", *(f"joint {k}" for k in range(1, 8))), rows),
         words=tuple(f"{name}: {one.end}." for name, one in done.items() if not one.end.finished),
         checks=tuple(checks),
     )

@@ -15,7 +15,7 @@ from casid.dynamics import Model
 from casid.identification.repair import nearest_feasible
 from casid.report import BLUE, INK, ORANGE, new_figure, set_title, tidy
 from casid.report._style import RED
-from papers.item import Comparison, Outcome, Setting, items_of, shown
+from papers.item import Comparison, Outcome, Setting, items_of, one_table
 from papers.methods.comparison import Size, run_sizes
 from papers.methods.earlier import ReductionPath, essential_fit, reduction_path
 from papers.methods.feasible_set import FeasibleSet, settings
@@ -38,7 +38,7 @@ def fig_6_1(setting: Setting) -> Outcome:
     curve = pd_curve(*published_ends(), weights, 300 if setting.quick else POSES)
     rows = [[f"{w:.2f}", float(percent)] for w, percent in zip(weights, curve, strict=True)]
     return Outcome(
-        shown("Positive definite mass matrices [%]", ("lambda", "here"), rows),
+        one_table("Positive definite mass matrices [%]", ("lambda", "here"), rows),
         pictures={"fig_6_1": pd_ratio_figure(weights, {"the thesis's printed parameters": curve})},
         holds=(
             curve[0] < 100,
@@ -71,7 +71,7 @@ def table_6_1(setting: Setting) -> Outcome:
         )
     columns = ("beta", "beta_t1", "beta_t2", "beta'_t2", "beta'_t2, here")
     return Outcome(
-        shown("Base parameters of the three-link robot", columns, rows),
+        one_table("Base parameters of the three-link robot", columns, rows),
         words=(
             f"Distance of beta_t2 from the feasible set: printed {PRINTED:.2e}, here {nearest.distance:.4e} "
             f"(proven: at least {nearest.proven_distance:.4e}). A conic interior-point solver, used for the "
@@ -154,7 +154,7 @@ def sec_6_2(setting: Setting) -> Outcome:
     )  # fmt: skip
     agree = max(abs(a - b) for a, b in left.values())
     return Outcome(
-        shown("Recursion from link 3 to link 1", columns, rows),
+        one_table("Recursion from link 3 to link 1", columns, rows),
         pictures={"recursion": picture(sets, 30 if setting.quick else 60)},
         numbers=(least_mass(sets["beta_t1"]), OUTER),
         holds=(found["beta_t1"] > 0, found["beta_t2"] == 0, agree <= 1e-6),
@@ -293,7 +293,7 @@ def table_6_2(setting: Setting) -> Outcome:
     ]
     columns = ("solution", "printed", f"median of {len(found)} seeds", "least", "largest")
     return Outcome(
-        shown("Relative error of the weighted data, inertial parameters alone [%]", columns, rows),
+        one_table("Relative error of the weighted data, inertial parameters alone [%]", columns, rows),
         holds=(
             bool(((found[:, 0] <= found[:, 1]) & (found[:, 1] < found[:, 2])).all()),
             bool((found[:, 2] - found[:, 0] > 10 * (found[:, 1] - found[:, 0])).all()),

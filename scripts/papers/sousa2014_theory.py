@@ -24,7 +24,7 @@ from casid.motion import Hold
 from casid.report import BLUE, INK, ORANGE, new_figure, set_title, tidy
 from casid.simulation import Plant, SmoothCoulomb, Stops, Wall, simulate_many
 from papers import wam_cases as thesis
-from papers.item import Outcome, Setting, below, items_of, shown
+from papers.item import Outcome, Setting, below, items_of, one_table
 from papers.methods.comparison import run_size
 from papers.methods.earlier import mata_eigenvalues, prior
 from papers.methods.feasible_set import FeasibleSet, feasibility_test, lmi, minors, settings, stack, svec
@@ -155,7 +155,7 @@ def wall_contact(kind: str, setting: Setting) -> Outcome:
     spread = max(float(np.abs(one.final - expected(kind)).max()) for one in feasible)
     exact = (spread <= 0.01 * FORCE,) if kind == "force" else ()
     return Outcome(
-        shown(table, columns, rows),
+        one_table(table, columns, rows),
         pictures={f"sec_2_4_{3 if kind == 'impedance' else 4}": figure(kind, done)},
         stated=(spread,) if exact else (),
         holds=(not any(one.broken for one in feasible), done[MISFIT].broken > 0, *exact),
@@ -196,7 +196,7 @@ def sec_2_6(setting: Setting) -> Outcome:
         "says solved",
         "solver [ms]",
     )
-    return Outcome(shown(f"Constrained regression of {links} links, m > 0 and I > 0", columns, rows))
+    return Outcome(one_table(f"Constrained regression of {links} links, m > 0 and I > 0", columns, rows))
 
 
 #: Links; weights of the prior term relative to the data term (lambda_beta over lambda_omega, both scaled by the mean
@@ -289,7 +289,7 @@ def sec_2_6_6(setting: Setting) -> Outcome:
     errors = np.array([data.error_above_ols(one.semidefinite.x) for one in found])
     iterations = [one.sequential.iterations for one in found]
     return Outcome(
-        shown(f"Constrained regression of {links} links with a prior term, m > 0 and I > 0", columns, rows),
+        one_table(f"Constrained regression of {links} links with a prior term, m > 0 and I > 0", columns, rows),
         pictures={"prior_term": picture(data, towards, found)},
         holds=(
             bool((np.diff(errors) >= -1e-5 * errors.max()).all()),
@@ -385,7 +385,7 @@ def sec_3_1(setting: Setting) -> Outcome:
         ["closed form and matrix inequality agree, points of the picture", f"{equal} of {points**2}"],
     ]
     return Outcome(
-        shown("The feasible set as a semialgebraic set", ("", "here"), rows),
+        one_table("The feasible set as a semialgebraic set", ("", "here"), rows),
         pictures={"sec_3_1": picture_planar_arm(inertia, moment, verdicts)},
         holds=(agree == count, 0 < same == decided, equal == points**2),
     )
@@ -459,7 +459,7 @@ def sec_3_5(setting: Setting) -> Outcome:
     apart = max(float(np.abs(one[0] - analytic).max()) for one in (whole, reduced))
     columns = ("form", "order of the matrix U", "least u", "largest difference of beta from the form before")
     return Outcome(
-        shown("Regression of the three-link robot, 60 equations around beta_t2", columns, rows),
+        one_table("Regression of the three-link robot, 60 equations around beta_t2", columns, rows),
         numbers=(own,),
         holds=(apart <= 1e-5, float(np.abs(standard[0] - based[0]).max()) <= 1e-5, own < 0 and virtually.feasible),
     )
@@ -478,5 +478,6 @@ def sec_7_2(setting: Setting) -> Outcome:
     rows = [[len(program.cost), len(program.blocks), size, found.objective, solution.objective]]
     columns = ("unknowns", "blocks", "bytes", "optimum of the file, Clarabel", "optimum, casid")
     return Outcome(
-        shown("From symbols to coefficient matrices to an SDPA file and back", columns, rows), holds=(apart <= 1e-6,)
+        one_table("From symbols to coefficient matrices to an SDPA file and back", columns, rows),
+        holds=(apart <= 1e-6,),
     )

@@ -13,12 +13,11 @@ from matplotlib.figure import Figure
 from casid.codegen import evaluate_batch
 from casid.identification.repair import feasibility_test
 from casid.identification.repair._feasibility import Feasibility
-from casid.regression import CompressedData
-from casid.regression._fit import predicted_torques
+from casid.regression import CompressedData, predicted_torques
 from casid.retrieval import Constraints, LinkVariables, com_box, total_mass
 from papers import wam_cases as thesis
 from papers.gaz2019_two_links import standard_dh, value
-from papers.item import Comparison, Outcome, Setting, below, items_of, shown
+from papers.item import Comparison, Outcome, Setting, below, items_of, one_table
 from papers.methods.feasible_set import FeasibleSet, closest_feasible
 from papers.methods.wam import (
     FUNDAMENTAL,
@@ -50,7 +49,7 @@ def table_4_1(setting: Setting) -> Outcome:
         worst = max(worst, float(np.abs(np.array(model.forward_kinematics.call([q])[-1]) - product).max()))
     table = [[row["joint"], row["alpha_rad"], row["a_m"], row["d_m"], row["theta"]] for row in rows]
     return Outcome(
-        shown("Standard notation", ("joint", "alpha", "a [m]", "d [m]", "theta"), table),
+        one_table("Standard notation", ("joint", "alpha", "a [m]", "d [m]", "theta"), table),
         numbers=(below(worst, 1e-12),),
         holds=(worst <= 1e-12,),
     )
@@ -73,7 +72,7 @@ def table_4_2(setting: Setting) -> Outcome:
         worst = max(worst, difference)
         table.append([row["beta"], row["expression"], expression, f"{difference:.0e}"])
     return Outcome(
-        shown("Base parameters", ("", "printed", "computed", "largest difference"), table),
+        one_table("Base parameters", ("", "printed", "computed", "largest difference"), table),
         numbers=(model.base.rank, worst),
         holds=(model.base.rank == 76, worst <= 1e-8),
     )
@@ -132,7 +131,7 @@ def table(name: str, setting: Setting) -> Outcome:
     outside = [str(k + 1) for k in range(7) if not inside[k]]
     found, measured = condition(name), float(np.linalg.cond(of(setting).sets[name].stacked()[0]))
     return Outcome(
-        shown("Fourier coefficients", tuple(rows[0]), [list(row.values()) for row in rows]),
+        one_table("Fourier coefficients", tuple(rows[0]), [list(row.values()) for row in rows]),
         numbers=(found, measured, PRINTED[name], ", ".join(outside) or "none"),
         stated=(PRINTED[name],),
         holds=(abs(found / PRINTED[name] - 1) <= 0.05, not outside),
@@ -165,7 +164,7 @@ def table_4_3(setting: Setting) -> Outcome:
         done = recorded(name, periods)
         error = done.q - trajectory(name, periods).motion(done.t).q
         rows.append([f"rms error on {name}, simulated [deg]", *np.degrees(np.sqrt((error**2).mean(axis=0))).tolist()])
-    return Outcome(shown("PD control", ("", *(f"joint {k}" for k in range(1, 8))), rows))
+    return Outcome(one_table("PD control", ("", *(f"joint {k}" for k in range(1, 8))), rows))
 
 
 @item("Table 4.6")
@@ -195,7 +194,7 @@ def table_4_6(setting: Setting) -> Outcome:
         "sd [%]",
     )  # fmt: skip
     return Outcome(
-        shown("Classical estimates", columns, rows),
+        one_table("Classical estimates", columns, rows),
         numbers=(larger,),
         holds=(
             _infeasible(printed, "beta_OLS"),
@@ -239,7 +238,7 @@ def table_4_7(setting: Setting) -> Outcome:
     ]  # fmt: skip
     columns = ("joint", "OLS", "WLS", "OLS, here", "WLS, here")
     wrist = found.weighted.relative_errors[4:].sum() < found.ordinary.relative_errors[4:].sum()
-    return Outcome(shown("Relative error [%], one seed", columns, rows), holds=(bool(wrist),))
+    return Outcome(one_table("Relative error [%], one seed", columns, rows), holds=(bool(wrist),))
 
 
 def correction_of_print() -> tuple[np.ndarray, float, float]:
@@ -564,7 +563,7 @@ def table_4_11(setting: Setting) -> Outcome:
     columns = ("joint", *(text for name in TRAJECTORIES for text in (name, f"{name}, here")))
     less = int((middle[1:, 1] < middle[1:, 0]).sum())
     return Outcome(
-        shown(f"Relative error [%], beta_WLS -> beta*e, here medians of {len(found.errors)}", columns, rows),
+        one_table(f"Relative error [%], beta_WLS -> beta*e, here medians of {len(found.errors)}", columns, rows),
         numbers=(less, float((middle[1:, 1] - middle[1:, 0]).max())),
         holds=(
             bool((middle[0, 1] >= middle[0, 0])[4:].all()),

@@ -24,7 +24,7 @@ from matplotlib.figure import Figure
 from casid.learning import Adam, Chart, TorqueLoss, train
 from casid.learning._parametrisations import PARAMETRISATIONS
 from casid.report import INK, new_figure, set_title, tidy
-from papers.item import Check, Comparison, Outcome, Setting, differs, items_of, shown
+from papers.item import Check, Comparison, Outcome, Setting, differs, items_of, one_table
 
 item = items_of("sutanto2020")
 
@@ -169,7 +169,7 @@ def fig_1(setting: Setting) -> Outcome:
     columns = ("model", *(f"after batch {k + 1}" for k in marks))
     words, first = _ordered(found)
     return Outcome(
-        shown("NMSE on the whole set, mean of the joints", columns, rows),
+        one_table("NMSE on the whole set, mean of the joints", columns, rows),
         pictures={"fig_1": figure(found)},
         numbers=(words,),
         holds=(first,),
@@ -193,7 +193,7 @@ def table_2(setting: Setting) -> Outcome:
         if not title.startswith("Panda (")
     )
     return Outcome(
-        shown("NMSE of the torques on the part that was not learnt, mean of the joints", ("model", *found), rows),
+        one_table("NMSE of the torques on the part that was not learnt, mean of the joints", ("model", *found), rows),
         holds=(better, _friction(found, ladder)),
     )
 

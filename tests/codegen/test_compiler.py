@@ -36,8 +36,7 @@ from casid.description import Inertial, Joint, Link, Robot
 from casid.errors import CasidWarning, ExportError
 from casid.measurement import Dataset
 from casid.motion import Hold
-from casid.regression import torques
-from casid.regression._rows import observation_blocks
+from casid.regression import observation_blocks, torques
 from casid.simulation import Plant, simulate
 
 needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
@@ -180,7 +179,7 @@ def recursion() -> float:
 def test_a_broken_compiler_falls_back(
     use: Callable[[], float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(codegen._compiler, "_WORTH_COMPILING", 1.0)  # every call is worth compiling
+    monkeypatch.setattr(codegen._compiler, "WORTH_COMPILING", 1.0)  # every call is worth compiling
     expected = use()
     assert cache_entries()
     broken_compiler(tmp_path, monkeypatch)

@@ -34,14 +34,15 @@ from casid.online import (
     NaturalAdaptation,
     Online,
     OnlineLoad,
+    Shrunk,
     SlotineLi,
     TorqueErrors,
     export_online,
+    shrunk,
     simulate_adaptive,
 )
 from casid.online._adaptive import AdaptiveRun
-from casid.regression import CompressedData, compress, compress_momentum, shrunk, wls
-from casid.regression._empirical_bayes import Shrunk
+from casid.regression import CompressedData, compress, compress_momentum, wls
 from casid.simulation import Plant, Stops
 from casid.simulation._plant import Sampling
 from casid.simulation._result import End, Reason, Rollouts

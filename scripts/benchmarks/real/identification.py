@@ -31,8 +31,7 @@ from casid.identification import Checks, Choice, ModelOptions, identify
 from casid.inertia import to_standard
 from casid.loads import gains, payload
 from casid.measurement import Dataset, Processing, prepare, read_dataset
-from casid.regression import choose_friction, compress, estimate_delay, torques, wls
-from casid.regression._fit import ols
+from casid.regression import choose_friction, compress, estimate_delay, ols, torques, wls
 from casid.regression.estimators import OLS, ClosedLoop, InstrumentalVariables, Observations, OutputError
 
 Result = tuple[str, bool]
