@@ -12,8 +12,7 @@ from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.identification import Checks, ModelOptions, identify
 from casid.measurement import Dataset, Processing, check_against, defects, prepare, time_gaps
-from casid.testing._synthetic import arm as arm_of
-from casid.testing._synthetic import motion
+from tests.measurement.conftest import arm_of, motion
 
 RATE = 500.0
 
