@@ -151,11 +151,8 @@ def _basis(columns: Array) -> Array:
 
 def speed_of(robot: Robot, t: Array, q: Array) -> float:
     """Largest speed of a joint as a share of its limit, single steps aside."""
-    steps = np.maximum(np.diff(t), 1e-12)[:, None]
     stride = max(1, len(t) // 2000)
-    dq = np.abs(q[stride:] - q[:-stride]) / (t[stride:] - t[:-stride] + 1e-12)[:, None] if stride > 1 else (
-        np.abs(np.diff(q, axis=0)) / steps
-    )  # fmt: skip
+    dq = np.abs(q[stride:] - q[:-stride]) / np.maximum(t[stride:] - t[:-stride], 1e-12)[:, None]
     limits = np.where(np.isfinite(robot.limits.velocity), robot.limits.velocity, USUAL_LIMIT)
     return float((np.quantile(dq, 0.995, axis=0) / np.where(limits > 0, limits, USUAL_LIMIT)).max())
 

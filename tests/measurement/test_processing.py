@@ -29,7 +29,7 @@ W, PHASE = 2 * np.pi * 0.3, np.array([0.7, 1.4])  # of `sine`
         ({"t": np.zeros((5, 2))}, "time must have one entry a sample"),
         ({"t": np.arange(5.0), "q": np.zeros((5, 2)), "tau": np.zeros((5, 2))}, "5 samples are too few"),
         ({"tau": np.zeros((20, 3))}, r"tau has shape \(20, 3\); expected \(20, 2\)"),
-        ({"q": np.where(np.arange(40).reshape(20, 2) == 7, np.nan, 0)}, "q of joint 2, sample 3 is not a finite number"),
+        ({"q": np.where(np.arange(40).reshape(20, 2) == 7, np.nan, 0)}, "q of joint 2, sample 3 is not a finite"),
         ({"t": np.r_[np.arange(10.0), np.arange(10.0)]}, "time goes back by 9 s after sample 9"),
         ({"q": np.ones((2, 20))}, r"expected \(20, 2\): it is transposed, give q\.T"),
         ({"tau": np.ones((2, 20))}, r"expected \(20, 2\): it is transposed, give tau\.T"),
@@ -49,7 +49,6 @@ def test_masks() -> None:
     assert not half.only([1]).mask[:, 0].any()
     slow = data.moving(0.5)
     assert np.array_equal(slow.mask, np.abs(data.dq) >= 0.5)
-    assert data.moving(0.5, margin=0.1).mask.sum() < slow.mask.sum()
     made = Processing(rate=1000.0, trim=0.0, every=1).apply(sine(rate=500.0).only([1]).between(0.0, 5.0))
     assert len(made) > 4000 and made.mask[:, 1].all() and not made.mask[:, 0].any()  # interpolated
 
