@@ -64,9 +64,11 @@ def test_a_gap_is_left_out_with_the_filters_reach() -> None:
 def test_defects_are_listed_with_their_samples(arm: tuple[casid.Robot, Dataset]) -> None:
     robot, data = arm
     assert defects(data, robot) == ()
-    tau = data.tau * [1.0, -1.0]
-    tau[300, 0] += 40.0
-    spike, reversed_ = defects(replace(data, tau=tau), robot)
+    tau = np.array(data.tau)
+    tau[300, 0] += 4.0
+    (spike,) = defects(replace(data, tau=tau))
+    tau[:, 1] *= -1.0
+    _, reversed_ = defects(replace(data, tau=tau), robot)
     assert (spike.kind, spike.joint, reversed_.kind, reversed_.joint) == ("spike", 0, "reversed", 1)
     assert np.flatnonzero(spike.mask(data.t)).tolist() == [300] and reversed_.mask(data.t).all()
     assert np.flatnonzero(spike.mask(data.t, 0.025)).tolist() == [298, 299, 300, 301, 302]
