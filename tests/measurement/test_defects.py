@@ -87,7 +87,7 @@ def test_a_step_of_the_clock_has_lost_what_it_rounds_to() -> None:
 def test_a_spike_is_interpolated_and_named() -> None:
     data = moving()
     tau = np.array(data.tau)
-    tau[3000, 1] += 50.0
+    tau[3000, 1] += 3.0
     made = processed(replace(data, tau=tau))
     assert [(one.kind, one.joint, one.samples) for one in made.defects] == [("spike", 1, 1)]
     np.testing.assert_allclose(made.tau, processed(data).tau, atol=0.02)
