@@ -16,7 +16,7 @@ from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement._dataset import Dataset
-from casid.measurement._defects import velocity_factors
+from casid.measurement._defects import CORRELATED, same_velocity, velocity_factors
 from casid.measurement._processing import Processing, prepare
 from casid.measurement._text import clock_seconds
 
@@ -218,7 +218,7 @@ def blocks(robot: Robot, t: Array, columns: Sequence[int], table: Sequence[Array
 
 def _derivative(t: Array, q: Array, dq: Array) -> bool:
     factor, correlation = velocity_factors(t, q, dq)
-    return bool(0.9 < np.nanmedian(factor) < 1.1 and np.nanmin(correlation) > 0.8)
+    return bool(same_velocity(np.nanmedian(factor)) and np.nanmin(correlation) > CORRELATED)
 
 
 def clock_of(cells: Any, where: str) -> Array | None:
