@@ -12,7 +12,7 @@ from casid.codegen import evaluate_batch
 from casid.errors import DatasetError
 from casid.identification import ModelOptions, identify
 from casid.measurement import Dataset, FullRate, Processing, advanced, prepare, repaired
-from casid.regression import compress, torques, wls
+from casid.regression import compress, irls, predicted_torques, residual_torques, torques, wls
 from tests.measurement.conftest import motion, sine
 
 RATE, NOISE = 500.0, 0.05
@@ -250,6 +250,8 @@ def test_blocks_filter_as_the_whole_does(model, truth, recording, every):
     b, a = butter(4, 4.0, fs=full.low_pass.rate)
     expected = filtfilt(b, a, whole, axis=0, padlen=full.low_pass.padding)[full.index]
     np.testing.assert_allclose(torques(model, truth, data), expected, atol=1e-6)
+    compressed = compress(model, data)
+    np.testing.assert_allclose(predicted_torques(compressed, model.base.values(truth), data), expected, atol=1e-6)
 
 
 def test_exact_torques_are_fitted_exactly_under_masks_cuts_and_measured_velocity(model, truth):
@@ -261,6 +263,8 @@ def test_exact_torques_are_fitted_exactly_under_masks_cuts_and_measured_velocity
     data = settings.apply(Dataset(t, q, tau, dq, ddq)).between(1.0, 8.0)
     fit = wls(compress(model, data), weights=np.ones(7))
     np.testing.assert_allclose(fit.beta, model.base.values(truth), atol=1e-5)
+    np.testing.assert_allclose(irls(data, fit).beta, model.base.values(truth), atol=1e-4)
+    assert np.abs(residual_torques(fit, data)).max() < 1e-4
 
 
 @pytest.mark.claim("velocities and accelerations that are given are used as they are")
