@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 
 from casid.dynamics import Model
 from casid.errors import DatasetError
@@ -19,7 +20,7 @@ from casid.measurement import Dataset
 from casid.online import Online, OnlineLoad, StateNoise, TorqueErrors, entropic_fit
 from casid.online._samples import Information, StateWeights
 from casid.regression import compress, wls
-from casid.testing import plausible, recorded
+from casid.testing import plausible, recorded, recording
 
 BODY = to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3))
 
@@ -352,3 +353,22 @@ def test_weights_follow_rest_and_the_torque_s_rate_of_change(model, chunks):
     made.last = None
     steady = made.at({"q": q, "dq": dq, "ddq": ddq, "tau": tau}, None, weights, correlation, longest)
     assert np.isnan(steady[0][2]) and (steady[1] >= np.concatenate([part[0] for part in parts]) - 1e-12).all()
+
+
+@pytest.mark.claim("intervals on line count errors that repeat from sample to sample")
+@pytest.mark.parametrize("correlation", [0.0, 0.9])
+def test_intervals_hold_the_truth_where_errors_repeat(correlation):
+    """As samples come one by one or in blocks."""
+    arm = Model("three_link", ("viscous", "coulomb", "offset"))
+    truth = np.random.default_rng(0).uniform(0.5, 1.0, len(arm.parameter_names))
+    clean, held = recording(arm, truth, samples=1500), []
+    exact = arm.base.values(truth)
+    for seed in range(12):
+        white = 0.1 * np.random.default_rng(seed).normal(size=clean.tau.shape)
+        online = Online(arm, np.full(3, 10.0))
+        tau = clean.tau + lfilter([1.0], [1.0, -correlation], white, axis=0)
+        for part in (slice(0, 1), slice(1, 400), slice(400, 1500)):
+            online.update(clean.q[part], clean.dq[part], clean.ddq[part], tau[part])
+        low, high = online.estimate().intervals.T
+        held.append((low <= exact) & (exact <= high))
+    assert 0.88 < np.mean(held) < 0.995
