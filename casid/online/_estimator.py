@@ -50,8 +50,8 @@ class OnlineEstimate:
     beta : ndarray, shape (rank,)
         Base parameters by least squares, without consistency: equal to a batch fit of the same samples.
     sd : ndarray, shape (rank,)
-        Standard deviations of beta, the correlation of the residual in time allowed for (`ResidualNoise`); infinite
-        where there is no information about beta or the noise.
+        Standard deviations of beta, the correlation of the residual in time allowed for (`ResidualNoise`), with
+        forgetting those of independent errors; infinite where there is no information about beta or the noise.
     entropic : Entropic
         Objective, data error, and the proof of optimality.
     count : float
@@ -142,8 +142,8 @@ class Online:
                 information = information.forgotten(row, self.forgetting).updated(row, target)
         self.information = information
         self.time = self.time if times is None else float(times[-1])
-        if information.freedom < len(self._beta):
-            return  # residuals of so few equations are not those of noise
+        if self.forgetting < 1.0 or information.freedom < len(self._beta):
+            return  # parameters that wander, or so few equations, leave no residual that is noise's
         if abs(information.count - self._judged) > REFRESH * self._judged:
             self._beta, self._judged = information.estimate, information.count
         for residual in targets - rows @ self._beta:

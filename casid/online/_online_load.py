@@ -249,16 +249,18 @@ class OnlineLoad:
         self._looked, self._looks = len(early), self._looks + 1
         if not early.changed((1.0 - CONFIDENCE) / self._looks / (self._looks + 1)):  # their sum: that of the confidence
             return False
+        if self._explained(early) <= 0.0:
+            return False
         self.detector.forget()
         self._start_anew(now, early.since_change())
         return True
 
-    def _explained(self) -> float:
+    def _explained(self, recent: RecentSamples | None = None) -> float:
         """By how much a new physical load explains the samples since the most likely change better than the present.
 
         Over the usual variance of the residual; zero where the new load leaves the larger part of the deviation.
         """
-        before, own = self._recent.new()
+        before, own = (recent or self._recent).new()
         both = before.updated(own.R, own.rho)
         one, old, new = (
             entropic_estimate(part.R, part.rho, self.plausible, self.mu, self._last, ITERATIONS)
