@@ -85,23 +85,14 @@ class CommandSection(ReportSection):
         return {"free_runs": self._free_runs}
 
     def show(self, page: Page, drawn: Mapping[str, bytes]) -> None:
-        """The tables' content."""
+        """The terminal's tables, with the interval and the words of each parameter."""
         found = self.found
-        page.heading("Verdict")
-        page.text(found.headline)
-        for finding in found.findings:
-            page.text(_text(finding))
-        page.heading("Parameters")
+        summary, _, *others = self.tables()
         rows = [(e.name, f"{e.value:.4g}", f"[{e.low:.4g}, {e.high:.4g}]" if e.determined else "open", e.unit, e.words)
                 for e in found.estimates]  # fmt: skip
-        columns = {"parameter": NAME} | numbers("value", "95 % interval") | texts("unit", "what the data tell")
-        page.table(PlainTable("Parameters", columns, rows))
-        if found.profiles:
-            page.heading("Profiles: all others optimised again")
-            lines = [(one.name, f"{one.value:.4g}", one.unit, one.words) for one in found.profiles]
-            page.table(
-                PlainTable("Profiles", {"parameter": NAME} | numbers("value") | texts("unit", "interval"), lines)
-            )
+        columns = {"parameter": NAME} | numbers("value", "95 % interval") | texts("unit", "what is known of it")
+        for table in (summary, PlainTable("Parameters", columns, rows), *others):
+            page.table(table, titled=True)
 
     def _free_runs(self, recording: int | CommandRecording = 0) -> Figure:
         found = self.found

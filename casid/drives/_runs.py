@@ -19,6 +19,7 @@ from casid.drives._rollout import ALL, DRIVE, LINK, RIGID, Branch, Column, Drive
 from casid.drives._servo import KINDS, QUANTITIES, SHARED, Servo, Unknown
 from casid.dynamics import Model
 from casid.errors import DatasetError
+from casid.evidence import robust_sd
 from casid.files import listed, near, shown
 
 T = TypeVar("T")
@@ -100,11 +101,15 @@ class Piece:
 
 def noise_of(q: Array) -> Array:
     """Standard deviation of the encoders' noise from third differences, at least that of their steps, shape (n,)."""
-    third = np.diff(q, 3, axis=0) / np.sqrt(20.0)
-    noise = 1.4826 * np.median(np.abs(third), axis=0)
-    steps = np.abs(np.diff(q, axis=0))
-    quantum = np.array([np.min(s[s > 1e-9], initial=np.inf) for s in steps.T])
-    return np.asarray(np.maximum(noise, np.where(np.isfinite(quantum), quantum, 1e-6) / np.sqrt(12.0)))
+    quantum = quantum_of([q])
+    steps = np.where(np.isfinite(quantum), quantum, 1e-6) / np.sqrt(12.0)
+    return np.asarray(np.maximum(robust_sd(np.diff(q, 3, axis=0)) / np.sqrt(20.0), steps))
+
+
+def quantum_of(motions: Sequence[Array]) -> Array:
+    """Steps of the encoders: the least change of their positions; infinite without any, shape (n,)."""
+    steps = np.concatenate([np.abs(np.diff(q, axis=0)) for q in motions])
+    return np.where(steps > 1e-9, steps, np.inf).min(axis=0)
 
 
 def piece_of(recording: CommandRecording, rows: slice, step: float, noise: Array) -> Piece:

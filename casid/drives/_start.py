@@ -137,17 +137,11 @@ def convex_start(runs: FreeRuns, cutoff: float) -> ConvexStart:
             theta[place["delay", k]] = delays[k, chosen[k]]
         if ("limit", k) in place and p[place["limit", k]].unknown.value is None:
             gain = theta[place["kp", k]] if ("kp", k) in place else runs.known[k, KINDS.index("kp")]
-            theta[place["limit", k]] = REACHED * gain * largest_errors(runs)[k]
+            away = max(np.abs(data.on() * (data.q_des - data.q))[:, k].max() for data in runs.recordings)
+            theta[place["limit", k]] = REACHED * gain * away
     total = sum(cost for _, cost, _, _ in solved) / max(sum(j.count for j in joints), 1)
     gap = max((gap for _, _, gap, _ in solved), default=0.0)
     return ConvexStart(np.clip(theta, lower, upper), gap, float(np.sqrt(total)), cutoff, loose)
-
-
-def largest_errors(runs: FreeRuns) -> Array:
-    """Largest distance of encoders from commands, times the gain setting [rad], shape (n,)."""
-    return np.asarray(
-        np.max([np.abs(data.on() * (data.q_des - data.q)).max(axis=0) for data in runs.recordings], axis=0)
-    )
 
 
 def _stretches(runs: FreeRuns, data: CommandRecording, cutoff: float, delays: Array) -> Sequence[_Stretch]:

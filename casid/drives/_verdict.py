@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from casid.arrays import Array
 from casid.drives._recording import CommandRecording
-from casid.drives._runs import FreeRuns, Point
-from casid.drives._search import MISFIT, Search
+from casid.drives._runs import FreeRuns, Point, quantum_of
+from casid.drives._search import MISFIT, Search, compared_errors
 from casid.drives._servo import FREE, Servo, Unknown
-from casid.drives._start import convex_start
+from casid.drives._start import REACHED, convex_start
 from casid.errors import DatasetError
+from casid.evidence import robust_sd
 
 #: A joint that moves less than so many steps of its encoder does not move.
 _STEPS = 8.0
@@ -29,10 +30,9 @@ _WINDOW = 0.5
 #: The free runs explain a motion under a standing command if their error changes by less than this share of it; it is
 #: no more than their usual misfit if that changes by less than so many times what it changes by in most windows.
 _EXPLAINED, _USUAL = 0.5, 3.0
-#: Ratio of errors below which another reading is named, and below which the result as it stands is wrong.
-_BETTER, _WRONG = 0.75, 0.5
-#: Readings as good as the best, to this ratio, are taken in their order: the plainer one.
-_EQUAL = 1.1
+#: Another reading, or a remedy, makes the result as it stands wrong where it explains more than this share of the
+#: errors' square: the greater part of the misfit.
+_EXPLAINS = 0.5
 #: Length of the pieces that readings are tried on [s].
 _TRIAL = 30.0
 
@@ -73,7 +73,7 @@ def check_recordings(recordings: Sequence[CommandRecording], names: Sequence[str
     q = np.concatenate([data.q for data in recordings])
     u = np.concatenate([data.q_des for data in recordings])
     driven = any(data.torque is not None for data in recordings)
-    steps = np.array([np.min(s[s > 1e-9], initial=np.inf) for s in np.abs(np.diff(q, axis=0)).T])
+    steps = quantum_of([q])
     quantum = np.where(np.isfinite(steps), steps, 1e-6)
     moves = np.ptp(q, axis=0) > _STEPS * quantum
     if not moves.any():
@@ -128,7 +128,7 @@ def judge(runs: FreeRuns, point: Point, names: Sequence[str]) -> tuple[CommandFi
     theta, found = point.theta, []
     simulated = runs.simulate(point)
     errors = [piece.measured - q for piece, q in zip(runs.pieces, simulated, strict=True)]
-    spread = 1.4826 * np.median(np.abs(np.concatenate(errors)), axis=0)
+    spread = robust_sd(np.concatenate(errors))
     for i, p in enumerate(runs.parameters):
         joint = "" if p.joint < 0 else names[p.joint]
         if p.attribute == "bias" and abs(theta[i]) > _ZERO:
@@ -249,7 +249,7 @@ def _slips(runs: FreeRuns, errors: Sequence[Array], names: Sequence[str]) -> lis
             jumps = [(abs(np.median(blocks[i:, k]) - np.median(blocks[:i, k])), i) for i in range(3, len(blocks) - 2)]
             jump, place = max(jumps)
             parts = blocks[:place, k], blocks[place:, k]
-            scatter = max(1.4826 * np.median(np.abs(part - np.median(part))) for part in parts)
+            scatter = max(float(robust_sd(part - np.median(part))) for part in parts)
             if jump > max(8.0 * scatter, 20.0 * runs.noise[k], 0.01):
                 seconds = place * width * data.period
                 text = f"{data.name}: after {seconds:.0f} s the joint stands {jump:.3f} rad off for good"
@@ -261,83 +261,74 @@ def _slips(runs: FreeRuns, errors: Sequence[Array], names: Sequence[str]) -> lis
 def _tried_readings(
     runs: FreeRuns, point: Point, errors: Sequence[Array], names: Sequence[str]
 ) -> list[CommandFinding]:
-    """Which of: another gain, a saturated servo, another mass of a body, explains a misfit; each is fitted."""
+    """Which of: another gain, a saturated servo, another mass of a body, explains a misfit; each is fitted.
+
+    Of those that explain the greater part of it, surely, the first that no other is surely better than.
+    """
     rms = np.sqrt(np.mean(np.concatenate(errors) ** 2, axis=0)) / runs.noise
     if rms.max() < MISFIT:
         return []
     part = runs.thinned(_TRIAL)
     known = {(p.attribute, p.joint): float(v) for p, v in zip(runs.parameters, point.theta, strict=True)}
-    base, _ = _fitted(part, part.servo, runs, known)
-    worst = int(rms.argmax())
-    results = [(*_fitted(part, servo, runs, known), kind, text) for kind, text, servo in _readings(runs, point)]
-    if not results or min(one[0] for one in results) >= _BETTER * base:
-        return []
-    least = min(one[0] for one in results)
-    error, reached, kind, text = next(one for one in results if one[0] <= _EQUAL * least)
-    base = min(base, _fitted(part, part.servo, runs, {**known, **reached})[0])  # a better start is no better reading
-    if error >= _BETTER * base:
-        return []
-    remedy = f"tried: {1e3 * base:.3g} -> {1e3 * error:.3g} mrad"
-    joint = names[worst]
-    return [CommandFinding(kind, joint, text, remedy, error < _WRONG * base)]
+    left, _ = _fitted(part, part.servo, runs, known)
+    tried = [(*_fitted(part, servo, runs, known), kind, text) for kind, text, servo in _readings(runs, point)]
+    best = [one for one in tried if not any(compared_errors(one[0], other[0], len(tried)).better for other in tried)]
+    for found, reached, kind, text in best:
+        again, _ = _fitted(part, part.servo, runs, {**known, **reached})  # a better start is no better reading
+        one = min((compared_errors(x, found, len(tried)) for x in (left, again)), key=lambda one: one.before)
+        if one.better and one.after < (1.0 - _EXPLAINS) * one.before:
+            remedy = f"tried: {1e3 * one.before**0.5:.3g} -> {1e3 * one.after**0.5:.3g} mrad"
+            return [CommandFinding(kind, names[int(rms.argmax())], text, remedy, True)]
+    return []
 
 
 def _readings(runs: FreeRuns, point: Point) -> list[tuple[str, str, Servo]]:
     """Other descriptions of the servos: kind of finding, its text, the servo."""
-    n, servo = runs.robot.n, runs.servo
-    made = []
+    n, servo, made = runs.robot.n, runs.servo, []
     kp = servo.of("kp", n)
     given = [not isinstance(value, Unknown) or np.isfinite(value.sd) for value in kp]
     if any(given) and not any(value == 0.0 for value in kp if not isinstance(value, Unknown)):
-        made.append(("gain", "another gain than the given one explains the motion better: kp = 'free'",
-                     replace(servo, kp=FREE)))  # fmt: skip
+        text = "another gain than the given one explains the motion better: kp = 'free'"
+        made.append(("gain", text, replace(servo, kp=FREE)))
     limit = servo.of("limit", n)
     if not any(isinstance(value, Unknown) for value in limit):
-        table = runs.table(point.theta)
-        simulated = runs.simulate(point)
-        pull = np.max([np.abs(p.recording.q_des[p.rows] - q).max(axis=0) for p, q in
-                       zip(runs.pieces, simulated, strict=True)], axis=0)  # fmt: skip
-        tops = [min(float(top), float(given)) if not isinstance(given, Unknown) else float(top)
-                for top, given in zip(0.7 * table[:, 0] * pull, limit, strict=True)]  # fmt: skip
-        made.append(("saturation", "a limited torque explains the motion better: limit = 'free'",
-                     replace(servo, limit=[Unknown(max(top, 2e-3)) for top in tops])))  # fmt: skip
+        pairs = zip(runs.pieces, runs.simulate(point), strict=True)
+        pull = np.max([np.abs(piece.recording.q_des[piece.rows] - q).max(axis=0) for piece, q in pairs], axis=0)
+        tops = np.minimum(REACHED * runs.table(point.theta)[:, 0] * pull, np.array(limit, dtype=float))
+        free = [Unknown(max(float(top), 2e-3)) for top in tops]
+        made.append(
+            ("saturation", "a limited torque explains the motion better: limit = 'free'", replace(servo, limit=free))
+        )
     if servo.links == "nominal":
-        made.append(("load", "heavier or lighter bodies explain the motion better: links = 'scaled'; a load is missing",
-                     replace(servo, links="scaled", scale=Unknown(1.0, 0.5, 0.1, 10.0))))  # fmt: skip
+        text = "heavier or lighter bodies explain the motion better: links = 'scaled'; a load is missing"
+        made.append(("load", text, replace(servo, links="scaled", scale=Unknown(1.0, 0.5, 0.1, 10.0))))
     return made
 
 
 def _fitted(
     part: FreeRuns, servo: Servo, runs: FreeRuns, known: dict[tuple[str, int], float]
-) -> tuple[float, dict[tuple[str, int], float]]:
-    """Free-run error after a few iterations from known values [rad], and the values reached, by attribute and joint."""
+) -> tuple[list[Array], dict[tuple[str, int], float]]:
+    """Errors of free runs after a few iterations from known values [rad], and the values reached."""
     recordings = list(dict.fromkeys(piece.recording for piece in part.pieces))
     made = FreeRuns(part.robot, servo, recordings, part.step, part.longest, part.threads)
     made.branches = part.branches
     kept = {(piece.recording, piece.rows.start) for piece in part.pieces}
     made.pieces = [piece for piece in made.pieces if (piece.recording, piece.rows.start) in kept]
     held = {(p.attribute, p.joint): p for p in runs.parameters}
-    made.parameters = tuple(
-        held[p.attribute, p.joint] if (p.attribute, p.joint) in held else p for p in made.parameters
-    )
+    made.parameters = tuple(held.get((p.attribute, p.joint), p) for p in made.parameters)
     start = [_start(p.attribute, p.joint, p.unknown, known, runs) for p in made.parameters]
     low, high = (np.array([getattr(p, side) for p in made.parameters]) for side in ("lower", "upper"))
-    search = Search(made, 8, budget=1e9)
-    point, normal = search.run(made.point(np.clip(np.array(start), low, high)))
+    point, _ = Search(made, 8, budget=1e9).run(made.point(np.clip(np.array(start), low, high)))
+    errors = [piece.measured - q for piece, q in zip(made.pieces, made.simulate(point), strict=True)]
     runs.rollouts += made.rollouts * made.seconds / runs.seconds
-    return normal.rms, {(p.attribute, p.joint): float(v) for p, v in zip(made.parameters, point.theta, strict=True)}
+    return errors, {(p.attribute, p.joint): float(v) for p, v in zip(made.parameters, point.theta, strict=True)}
 
 
 def _start(attribute: str, joint: int, unknown: Unknown, known: dict[tuple[str, int], float], runs: FreeRuns) -> float:
     """First value of an unknown: as fitted, as given, or a prior's."""
-    if (attribute, joint) in known:
-        return known[attribute, joint]
-    if unknown.value is not None:
-        return unknown.value
     given = runs.servo.of(attribute, runs.robot.n)[max(joint, 0)]
-    if isinstance(given, Unknown):
-        return given.value if given.value is not None else 1.0
-    return given
+    prior = given.value if isinstance(given, Unknown) else given
+    return next((v for v in (known.get((attribute, joint)), unknown.value, prior) if v is not None), 1.0)
 
 
 def with_remedy(
@@ -362,4 +353,4 @@ def with_remedy(
     again.branches = runs.branches
     after = again.error(again.point(convex_start(again, cutoff).theta))
     remedy = f"{finding.remedy}; tried: {1e3 * before:.3g} -> {1e3 * after:.3g} mrad"
-    return replace(finding, remedy=remedy, wrong=after < _BETTER * before)
+    return replace(finding, remedy=remedy, wrong=after**2 < (1.0 - _EXPLAINS) * before**2)
