@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import singledispatch
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from rich.table import Table
 
 from casid._annexes import register_reports
@@ -20,6 +18,10 @@ from casid.files import json_bytes, prepare_directory, reason, write_files
 from casid.report._style import png_bytes, with_pyplot
 from casid.report._tables import html_of
 from casid.report.viewer import Page
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 class ReportSection:
@@ -68,6 +70,8 @@ class Report:
         Name of the HTML page; empty: none is written.
     lead : str
         First line of the page.
+    folders : mapping
+        Further reports whose files are written to sub-folders, by the folder's name.
     """
 
     title: str
@@ -75,6 +79,7 @@ class Report:
     json: str = ""
     page: str = ""
     lead: str = ""
+    folders: Mapping[str, Report] = field(default_factory=dict)
 
     def tables(self) -> list[Table]:
         """Tables of all sections."""
@@ -101,6 +106,8 @@ class Report:
             contents |= section.files()
         drawn = pictures(self.figures)
         contents |= drawn
+        for name, report in self.folders.items():
+            contents |= {f"{name}/{file}": content for file, content in report.files().items()}
         return contents | {self.page: self.html(drawn).encode()} if self.page else contents
 
     def write(self, folder: str | Path) -> list[Path]:
