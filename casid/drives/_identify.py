@@ -20,7 +20,7 @@ from casid.drives._recording import CommandRecording
 from casid.drives._runs import FreeRuns, Parameter, Point
 from casid.drives._search import Normal, Search, compared_errors
 from casid.drives._servo import QUANTITIES, Servo, Unknown
-from casid.drives._start import ConvexStart, convex_start
+from casid.drives._start import REACHED, ConvexStart, convex_start
 from casid.drives._statistics import Estimate, estimates, gain_ratios
 from casid.drives._verdict import CommandFinding, check_recordings, further, judge, with_remedy
 from casid.errors import DatasetError
@@ -37,6 +37,8 @@ _WEAK = 3.0
 _HELD = 0.05
 #: Cut-off frequencies of the convex starts [Hz].
 _CUTOFFS = (1.5, 3.0, 6.0)
+#: Iterations from the convex start with the terms that were taken.
+_AGAIN = 8
 #: Pieces are not made shorter than this to hold some out [s].
 _SHORTEST = 2.0
 
@@ -292,6 +294,9 @@ def _fitted(
     whole, runs = runs, runs.thinned(options.coarse)
     convex = [convex_start(runs, cutoff) for cutoff in _CUTOFFS if cutoff * 2.2 * runs.period < 1.0]
     candidates = [(one, one.theta) for one in convex]
+    limits = np.array([p.attribute == "limit" and p.unknown.value is None for p in runs.parameters])
+    if limits.any():  # reached, or not
+        candidates += [(one, np.where(limits, one.theta / REACHED, one.theta)) for one in convex]
     if start is not None:
         theta = np.asarray(start, dtype=float)
         if theta.shape != (len(runs.parameters),) or not np.isfinite(theta).all():
@@ -306,8 +311,8 @@ def _fitted(
     base = convex[int(np.argmin(reached[: len(convex)]))]
     runs.parameters, weak = _weakly(runs, base)
     result: tuple[float, Search, ConvexStart, Point, Normal] | None = None
-    for number, k in enumerate(order):
-        if number > 1 or compared_errors(missed[k], missed[order[0]]).better:
+    for number, k in enumerate(order[:2]):
+        if compared_errors(missed[k], missed[order[0]]).better:
             break  # one more start, unless the best is surely better
         search = Search(runs, options.iterations, threshold=options.robust, budget=options.budget, progress=progress)
         if result is not None:  # the same yardstick
@@ -323,6 +328,12 @@ def _fitted(
     terms = usual_terms(runs) if options.terms is None else options.terms
     search, point, normal, more = with_terms(search, point, normal, options.folds, terms, finest)
     weak, runs = np.append(weak, more), search.runs
+    if len(more):  # what was taken is searched from the convex start too: none is worse than a plainer start
+        budget = runs.rollouts + _AGAIN * runs.cost
+        other = replace(search, budget=budget, history=[])
+        again, equations = other.run(runs.point(np.append(best.theta, point.theta[len(best.theta) :])), _AGAIN)
+        if equations.rms < normal.rms:
+            search, point, normal = other, again, equations
     play = has_play(runs, point.theta)
     if runs.step < whole.step or play:
         whole = whole.stepped(min(runs.step, finest) if play else runs.step)

@@ -112,6 +112,13 @@ def quantum_of(motions: Sequence[Array]) -> Array:
     return np.where(steps > 1e-9, steps, np.inf).min(axis=0)
 
 
+def _speed(recording: CommandRecording, at: int, reach: int) -> tuple[Array, float]:
+    """Slope of a parabola through some samples on both sides of one, and its deviation in units of the noise."""
+    near = slice(max(0, at - reach), at + reach + 1)
+    pinv = np.linalg.pinv(np.vander(recording.t[near] - recording.t[at], 3, increasing=True))
+    return np.asarray(pinv[1] @ recording.q[near]), float(np.linalg.norm(pinv[1]))
+
+
 def piece_of(recording: CommandRecording, rows: slice, step: float, noise: Array) -> Piece:
     """A piece with its integration steps, none longer than ``step``."""
     t = recording.t[rows]
@@ -123,22 +130,17 @@ def piece_of(recording: CommandRecording, rows: slice, step: float, noise: Array
     sample = np.repeat(np.arange(len(counts)), counts)
     within = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
     edges = np.append(t[sample] + within * np.repeat(np.diff(t) / counts, counts), t[-1])
-    first = max(0, rows.start - 4)
-    near = slice(first, rows.start + 5)
-    local = recording.t[near] - t[0]
-    X = np.vander(local, 3, increasing=True)
-    pinv = np.linalg.pinv(X)
-    fit = pinv @ recording.q[near]
-    n = recording.n
-    known = np.concatenate([2.0 * noise, 3.0 * noise * np.linalg.norm(pinv[1]) + 1e-3])
-    spread = np.concatenate([known, np.repeat(_HIDDEN, n)])
+    (speed, known), (nearer, _) = (_speed(recording, rows.start, reach) for reach in (4, 2))
+    known = 3.0 * noise * known
+    n, moves = recording.n, np.abs(speed) > known / 1.5
+    # the curve of a fast motion, in a parabola's slope of the order of the square of its reach: 4/3 of the difference
+    spread = np.concatenate([2.0 * noise, known + 1e-3 + 4.0 * np.abs(speed - nearer), np.repeat(_HIDDEN, n)])
     on = recording.on()[rows][:-1][sample]
     torque = np.zeros((total, n)) if recording.torque is None else np.asarray(recording.torque)[rows][:-1][sample]
-    speed = np.where(np.abs(fit[1]) > 2 * noise * np.linalg.norm(pinv[1]), fit[1], 0.0)
     return Piece(
         recording,
         rows,
-        np.concatenate([q[0], speed, np.zeros(2 * n)]),
+        np.concatenate([q[0], np.where(moves, speed, 0.0), np.zeros(2 * n)]),
         spread,
         edges,
         emit,

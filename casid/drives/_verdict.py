@@ -16,13 +16,12 @@ from casid.drives._servo import FREE, Servo, Unknown
 from casid.drives._start import REACHED, convex_start
 from casid.errors import DatasetError
 from casid.evidence import robust_sd
+from casid.measurement import time_gaps
 
 #: A joint that moves less than so many steps of its encoder does not move.
 _STEPS = 8.0
 #: Command offset beyond which the zero is in doubt [rad].
 _ZERO = 0.1
-#: A time step longer than so many periods is a lost cycle.
-_LOST = 1.5
 #: Share of lost cycles that is named.
 _SHARE = 0.002
 #: Windows in which commands or joints stand [s].
@@ -125,50 +124,47 @@ def _correlations(recordings: Sequence[CommandRecording], moves: NDArray[np.bool
 
 def judge(runs: FreeRuns, point: Point, names: Sequence[str]) -> tuple[CommandFinding, ...]:
     """Findings about the fit: zeros, delays, saturation, stalls, bounds."""
-    theta, found = point.theta, []
-    simulated = runs.simulate(point)
-    errors = [piece.measured - q for piece, q in zip(runs.pieces, simulated, strict=True)]
-    spread = robust_sd(np.concatenate(errors))
-    for i, p in enumerate(runs.parameters):
+    found = []
+    errors = _errors(runs, point)
+    for p, value in zip(runs.parameters, point.theta.tolist(), strict=True):
         joint = "" if p.joint < 0 else names[p.joint]
-        if p.attribute == "bias" and abs(theta[i]) > _ZERO:
-            text = (f"the command is offset by {theta[i]:.3f} rad: encoder and model have different zeros, or a load "
-                    "is missing")  # fmt: skip
-            found.append(
-                CommandFinding("zero", joint, text, "position_offset of this joint, or links = 'scaled'", True)
-            )
-        elif p.attribute == "delay" and theta[i] > 2.5 * runs.period:
-            cycles = theta[i] / runs.period
-            text = f"commands act {1e3 * theta[i]:.0f} ms late, {cycles:.1f} cycles"
-            found.append(
-                CommandFinding(
-                    "delay", joint, text, "taken into account; check the logger's order of writing and reading", False
-                )
-            )
-        elif p.attribute == "kp" and (theta[i] <= p.lower * 1.001 or theta[i] >= p.upper * 0.999):
-            text = f"kp is at its bound, {theta[i]:.3g} N.m/rad"
-            found.append(CommandFinding("bound", joint, text, "", False))
-    found += _stalls(runs, errors, spread, names)
-    return tuple(found)
+        if p.attribute == "bias" and abs(value) > _ZERO:
+            text = (f"the command is offset by {value:.3f} rad: encoder and model have different zeros, or a load is "
+                    "missing")  # fmt: skip
+            found.append(CommandFinding("zero", joint, text, "position_offset of this joint, or links = 'scaled'"))
+        elif p.attribute == "delay" and value > 2.5 * runs.period:
+            text = f"commands act {1e3 * value:.0f} ms late, {value / runs.period:.1f} cycles"
+            remedy = "taken into account; check the logger's order of writing and reading"
+            found.append(CommandFinding("delay", joint, text, remedy, False))
+        elif p.attribute == "kp" and not p.lower * 1.001 < value < p.upper * 0.999:
+            found.append(CommandFinding("bound", joint, f"kp is at its bound, {value:.3g} N.m/rad", wrong=False))
+    return (*found, *_stalls(runs, errors, names))
 
 
-def _stalls(runs: FreeRuns, errors: Sequence[Array], spread: Array, names: Sequence[str]) -> list[CommandFinding]:
+def _errors(runs: FreeRuns, point: Point) -> list[Array]:
+    """Encoders minus free runs of every piece."""
+    return [piece.measured - q for piece, q in zip(runs.pieces, runs.simulate(point), strict=True)]
+
+
+def _windows(x: Array, width: int) -> Array:
+    """Whole windows of consecutive samples, shape (count, width, n)."""
+    count = len(x) // width
+    return np.asarray(x)[: count * width].reshape(count, width, -1)
+
+
+def _stalls(runs: FreeRuns, errors: Sequence[Array], names: Sequence[str]) -> list[CommandFinding]:
     """Stretches in which a joint stands while its command and the model move on: a stop, an obstacle, an overload."""
     made: dict[tuple[str, str], tuple[float, float]] = {}
+    spread = robust_sd(np.concatenate(errors))
     for piece, e in zip(runs.pieces, errors, strict=True):
-        t = piece.recording.t[piece.rows]
-        width = max(3, round(0.5 / piece.recording.period))
-        if len(t) <= width:
-            continue
-        q, u = piece.measured, piece.recording.q_des[piece.rows]
-        still = np.array([np.ptp(q[i : i + width], axis=0) for i in range(0, len(t) - width, width)])
-        asked = np.array([np.ptp(u[i : i + width], axis=0) for i in range(0, len(t) - width, width)])
-        off = np.array([np.abs(e[i : i + width]).max(axis=0) for i in range(0, len(t) - width, width)])
+        width = max(3, round(_WINDOW / piece.recording.period))
+        still, asked = (np.ptp(_windows(x, width), axis=1) for x in (piece.measured, piece.recording.q_des[piece.rows]))
+        off = np.abs(_windows(e, width)).max(axis=1)
         stuck = (still < 0.1 * asked) & (off > 12 * spread) & (asked > 12 * spread)
         for k in np.flatnonzero(stuck.sum(axis=0) >= 2).tolist():
-            key = names[k], piece.name
-            seconds, largest = made.get(key, (0.0, 0.0))
-            made[key] = seconds + 0.5 * float(stuck[:, k].sum()), max(largest, float(off[stuck[:, k], k].max()))
+            seconds, largest = made.get((names[k], piece.name), (0.0, 0.0))
+            seconds += _WINDOW * float(stuck[:, k].sum())
+            made[names[k], piece.name] = seconds, max(largest, float(off[stuck[:, k], k].max()))
     return [
         CommandFinding("stall", joint, f"{recording}: stands for {seconds:.1f} s while the command moves on, "
                        f"{largest:.2g} rad from the model: a stop, an obstacle or an overload",
@@ -179,11 +175,8 @@ def _stalls(runs: FreeRuns, errors: Sequence[Array], spread: Array, names: Seque
 
 def further(runs: FreeRuns, point: Point, names: Sequence[str], trials: bool = True) -> list[CommandFinding]:
     """Findings about clocks, commands, mounts, and, where trials are asked for, what explains a misfit better."""
-    recordings = list(dict.fromkeys(piece.recording for piece in runs.pieces))
-    simulated = runs.simulate(point)
-    errors = [piece.measured - q for piece, q in zip(runs.pieces, simulated, strict=True)]
-    found = []
-    for data in recordings:
+    errors, found = _errors(runs, point), list[CommandFinding]()
+    for data in dict.fromkeys(piece.recording for piece in runs.pieces):
         missed = np.full(np.shape(data.q), np.nan)
         for piece, error in zip(runs.pieces, errors, strict=True):
             if piece.recording is data:
@@ -196,14 +189,12 @@ def further(runs: FreeRuns, point: Point, names: Sequence[str], trials: bool = T
 
 
 def _lost_cycles(data: CommandRecording) -> list[CommandFinding]:
-    steps = np.diff(data.t) / data.period
-    lost = steps > _LOST
-    if lost.mean() < _SHARE:
-        return []
-    text = f"{data.name}: {int(lost.sum())} steps of the clock miss {int(np.rint(steps[lost] - 1).sum())} cycles"
+    remedy = "commands are held over them; longer ones split the recording"
     return [
-        CommandFinding("lost cycles", "", text, "commands are held over them; longer ones split the recording", False)
-    ]
+        CommandFinding("lost cycles", "", f"{data.name}: {len(gap.spans)} steps of the clock miss "
+                       f"{int(gap.counts.sum())} cycles", remedy, False)
+        for gap in time_gaps(data.t, 1) if len(gap.spans) >= _SHARE * len(data)
+    ]  # fmt: skip
 
 
 def _missing_commands(data: CommandRecording, missed: Array, names: Sequence[str]) -> list[CommandFinding]:
@@ -214,9 +205,7 @@ def _missing_commands(data: CommandRecording, missed: Array, names: Sequence[str
     if data.torque is not None:
         return []
     width = max(3, round(_WINDOW / data.period))
-    count = len(data) // width
-    windows = (np.asarray(x)[: count * width].reshape(count, width, -1) for x in (data.q, data.q_des, missed))
-    moved, asked, left = (np.ptp(x, axis=1) for x in windows)
+    moved, asked, left = (np.ptp(_windows(x, width), axis=1) for x in (data.q, data.q_des, missed))
     typical = np.median(moved, axis=0)
     known = [x[np.isfinite(x)] for x in left.T]
     usual = np.array([np.median(x) if x.size else 0.0 for x in known])
@@ -235,17 +224,12 @@ def _missing_commands(data: CommandRecording, missed: Array, names: Sequence[str
 
 def _slips(runs: FreeRuns, errors: Sequence[Array], names: Sequence[str]) -> list[CommandFinding]:
     """A lasting jump of a joint's error: the encoder or the horn moved on its shaft."""
-    made, before = [], 0
+    made = []
     for data in dict.fromkeys(piece.recording for piece in runs.pieces):
         mine = [e for piece, e in zip(runs.pieces, errors, strict=True) if piece.recording is data]
         width = max(3, round(1.0 / data.period))
-        blocks = np.concatenate(
-            [e[i : i + width].mean(axis=0)[None] for e in mine for i in range(0, len(e) - width + 1, width)]
-        )
-        before += len(blocks)
-        if len(blocks) < 8:
-            continue
-        for k in range(blocks.shape[1]):
+        blocks = np.concatenate([_windows(e, width).mean(axis=1) for e in mine])
+        for k in range(blocks.shape[1] if len(blocks) >= 8 else 0):
             jumps = [(abs(np.median(blocks[i:, k]) - np.median(blocks[:i, k])), i) for i in range(3, len(blocks) - 2)]
             jump, place = max(jumps)
             parts = blocks[:place, k], blocks[place:, k]
