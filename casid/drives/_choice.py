@@ -163,7 +163,8 @@ def with_terms(
     Terms are screened on a part of the data, each from its starts. The one that promises most is then searched on all,
     with steps not longer than ``contact`` [s] where joints have play, and taken if it lowers the mean square error held
     out by more than one standard error, and noticeably. The others follow in their order, screened again beside what
-    was taken, until one is not taken (forward selection).
+    was taken, until one is not taken (forward selection). Where one that follows does as well without the one before,
+    that is given up: it stood for the other.
 
     Returns
     -------
@@ -171,14 +172,16 @@ def with_terms(
     weak : ndarray
         Deviations of the weak priors of the terms that were added.
     """
-    added: list[float] = []
+    added, last = list[float](), 0
     group = folds_of(search.runs, folds)
     names = [name for name in terms if group and TERMS[name].attributes[0] in _added(search.runs, name)]
     screen = _Screen(search, point) if names else None
     ranked = [screen.trial(name) for name in names if screen is not None]
     # where no servo holds a joint, errors of its friction add up and look like anything else: they come first
     first = DRIVEN if _driven(search.runs) else ()
-    for one in sorted(ranked, key=lambda one: (one.name not in first, -one.share)):
+    before: tuple[Search, Point, Normal] | None = None
+    for ranked_one in sorted(ranked, key=lambda one: (one.name not in first, -one.share)):
+        one = ranked_one
         if one.share <= _SHARE:
             if one.name in first:
                 continue
@@ -187,21 +190,34 @@ def with_terms(
             one = _Screen(search, point).trial(one.name, one)
             if one.share <= _SHARE:
                 continue
-        before, plainly, play = search.runs.rollouts, search, "backlash" in TERMS[one.name].attributes
-        if play and contact < search.runs.step:  # contact: of first order in it
-            plainly = replace(search, runs=search.runs.stepped(contact), budget=before + search.runs.cost * _ITERATIONS)
-            point, normal = plainly.run(point, 2)
-        start = Point(np.append(point.theta, one.first), [x.copy() for x in point.starts])
-        wide = _extended(plainly, one)
-        tried, reached = wide.run(start, _ITERATIONS * (4 if play else 1))
-        plain, rich = held_out(plainly, point, normal, group), held_out(wide, tried, reached, group)
-        search.runs.rollouts = wide.runs.rollouts = plainly.runs.rollouts + wide.runs.rollouts - before
-        if not _better(search.runs, plain, rich):
-            point, normal = (point, normal) if plainly is search else search.run(point, 1)
+        plain, rich = _searched(search, point, normal, one, contact)
+        errors, weak = held_out(*rich, group), [*added, *one.weak.tolist()]
+        if not _better(search.runs, held_out(*plain, group), errors):
+            point, normal = plain[1:] if plain[0] is search else search.run(plain[1], 1)
             break
-        search, point, normal = wide, tried, reached
-        added += one.weak.tolist()
+        if before is not None and one.attributes == ranked_one.attributes:  # was the last one taken for this one?
+            before[0].runs.rollouts = rich[0].runs.rollouts
+            alone = _searched(*before, one, contact)[1]
+            rich[0].runs.rollouts = alone[0].runs.rollouts
+            if not _better(search.runs, held_out(*alone, group), errors):
+                rich, weak = alone, [*added[:-last], *one.weak.tolist()]
+        before, last, (search, point, normal), added = (search, point, normal), len(one.weak), rich, weak
     return search, point, normal, np.array(added)
+
+
+def _searched(
+    search: Search, point: Point, normal: Normal, one: _Screened, contact: float
+) -> tuple[tuple[Search, Point, Normal], tuple[Search, Point, Normal]]:
+    """The search without a term, where joints have play with steps not longer than ``contact`` [s], and with it."""
+    before, plainly, play = search.runs.rollouts, search, "backlash" in TERMS[one.name].attributes
+    if play and contact < search.runs.step:  # contact: of first order in it
+        plainly = replace(search, runs=search.runs.stepped(contact), budget=before + search.runs.cost * _ITERATIONS)
+        point, normal = plainly.run(point, 2)
+    start = Point(np.append(point.theta, one.first), [x.copy() for x in point.starts])
+    wide = _extended(plainly, one)
+    tried, reached = wide.run(start, _ITERATIONS * (4 if play else 1))
+    search.runs.rollouts = wide.runs.rollouts = plainly.runs.rollouts + wide.runs.rollouts - before
+    return (plainly, point, normal), (wide, tried, reached)
 
 
 def _given(runs: FreeRuns, attribute: str) -> bool:

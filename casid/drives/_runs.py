@@ -109,7 +109,7 @@ def noise_of(q: Array) -> Array:
 def quantum_of(motions: Sequence[Array]) -> Array:
     """Steps of the encoders: the least change of their positions; infinite without any, shape (n,)."""
     steps = np.concatenate([np.abs(np.diff(q, axis=0)) for q in motions])
-    return np.where(steps > 1e-9, steps, np.inf).min(axis=0)
+    return np.asarray(np.where(steps > 1e-9, steps, np.inf).min(axis=0))
 
 
 def _speed(recording: CommandRecording, at: int, reach: int) -> tuple[Array, float]:
@@ -130,8 +130,8 @@ def piece_of(recording: CommandRecording, rows: slice, step: float, noise: Array
     sample = np.repeat(np.arange(len(counts)), counts)
     within = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
     edges = np.append(t[sample] + within * np.repeat(np.diff(t) / counts, counts), t[-1])
-    (speed, known), (nearer, _) = (_speed(recording, rows.start, reach) for reach in (4, 2))
-    known = 3.0 * noise * known
+    (speed, unit), (nearer, _) = (_speed(recording, rows.start, reach) for reach in (4, 2))
+    known = 3.0 * noise * unit
     n, moves = recording.n, np.abs(speed) > known / 1.5
     # the curve of a fast motion, in a parabola's slope of the order of the square of its reach: 4/3 of the difference
     spread = np.concatenate([2.0 * noise, known + 1e-3 + 4.0 * np.abs(speed - nearer), np.repeat(_HIDDEN, n)])
