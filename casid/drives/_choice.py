@@ -160,11 +160,11 @@ def with_terms(
 ) -> tuple[Search, Point, Normal, Array]:
     """The search with those terms (of `TERMS`) that prove themselves on motions held out.
 
-    Terms are screened on a part of the data, each from its starts. The one that promises most is then searched on all,
-    with steps not longer than ``contact`` [s] where joints have play, and taken if it lowers the mean square error held
-    out by more than one standard error, and noticeably. The others follow in their order, screened again beside what
-    was taken, until one is not taken (forward selection). Where one that follows does as well without the one before,
-    that is given up: it stood for the other.
+    Terms are screened on a part of the data, each from its starts. The one with the largest expected decrease is then
+    searched on all, with steps not longer than ``contact`` [s] where joints have play, and taken if it lowers the mean
+    square error held out by more than one standard error, and noticeably. The others follow in their order, screened
+    again beside what was taken, until one is not taken (forward selection). Where one that follows does as well without
+    the one before, that is given up: it stood for the other.
 
     Returns
     -------
@@ -238,7 +238,7 @@ class _Screened:
 
 
 class _Screen:
-    """A part of the data on which terms are tried: what a step of the search promises there, as it is and with one."""
+    """A part of the data on which terms are tried: the decrease that a step is expected to give, without and with."""
 
     def __init__(self, whole: Search, point: Point) -> None:
         self.whole, runs = whole, copy(whole.runs)
@@ -256,9 +256,9 @@ class _Screen:
         runs.rollouts = 0.0
 
     def trial(self, name: str, known: _Screened | None = None) -> _Screened:
-        """A term from its starts, or from known values: what a Gauss-Newton step promises.
+        """A term from its starts, or from known values: the decrease expected of a Gauss-Newton step.
 
-        Attributes that other terms made unknown are left out. Of several starts the one that promises most is searched
+        Attributes that other terms made unknown are left out. Of several starts the best is searched
         shortly.
         """
         runs, theta, tried = self.search.runs, self.point.theta, []

@@ -136,7 +136,7 @@ def _value(e: Estimate) -> str:
 
 
 def _remarks(found: CommandIdentification) -> list[str]:
-    """Common parameters, and in words what the data do not tell, alike ones together."""
+    """Common parameters, and in words what the data leave open, alike ones together."""
     notes: dict[str, list[str]] = {}
     common = [e for e in found.estimates if e.joint < 0]
     for e in found.estimates:

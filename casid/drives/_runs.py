@@ -137,16 +137,8 @@ def piece_of(recording: CommandRecording, rows: slice, step: float, noise: Array
     spread = np.concatenate([2.0 * noise, known + 1e-3 + 4.0 * np.abs(speed - nearer), np.repeat(_HIDDEN, n)])
     on = recording.on()[rows][:-1][sample]
     torque = np.zeros((total, n)) if recording.torque is None else np.asarray(recording.torque)[rows][:-1][sample]
-    return Piece(
-        recording,
-        rows,
-        np.concatenate([q[0], np.where(moves, speed, 0.0), np.zeros(2 * n)]),
-        spread,
-        edges,
-        emit,
-        on,
-        np.ascontiguousarray(torque),
-    )
+    start = np.concatenate([q[0], np.where(moves, speed, 0.0), np.zeros(2 * n)])
+    return Piece(recording, rows, start, spread, edges, emit, on, np.ascontiguousarray(torque))
 
 
 @dataclass
@@ -306,17 +298,22 @@ class FreeRuns:
         table = self.table(point.theta)
 
         def one(index: int) -> Array:
-            piece = self.pieces[index]
-            out: Array = np.empty(piece.measured.shape)
+            out: Array = np.empty(self.pieces[index].measured.shape)
             for branch in self.branches:
-                joints = list(branch.joints)
-                start = point.starts[index][self.state(branch)]
-                drive = self.drive(piece, branch, table[:, KINDS.index("delay")])
-                out[:, joints] = branch.run(drive, table[joints], start)[0]
+                out[:, list(branch.joints)] = self._run(index, branch, table, point)[1]
             return out
 
         self.rollouts += len(chosen) / len(self.pieces)
         return self._each(one, chosen)
+
+    def _run(
+        self, index: int, branch: Branch, table: Array, point: Point, columns: Sequence[Column] = (), free: bool = False
+    ) -> tuple[Array, Array, Array]:
+        """Initial state of a branch in a piece, its positions, and their derivatives."""
+        start = point.starts[index][self.state(branch)]
+        drive = self.drive(self.pieces[index], branch, table[:, KINDS.index("delay")])
+        q, S, _ = branch.run(drive, table[list(branch.joints)], start, columns, free)
+        return start, q, S
 
     def errors(self, point: Point, shown: Sequence[Array] | None = None) -> Array:
         """Root mean square of measured minus simulated positions (``shown``, or those of the point), shape (n,)."""
@@ -335,14 +332,10 @@ class FreeRuns:
         table = self.table(point.theta)
 
         def one(index: int) -> list[T]:
-            piece, made = self.pieces[index], []
+            made = []
             for branch in self.branches:
-                joints = list(branch.joints)
                 columns, places = self.columns(branch)
-                start = point.starts[index][self.state(branch)]
-                drive = self.drive(piece, branch, table[:, KINDS.index("delay")])
-                q, S, _ = branch.run(drive, table[joints], start, columns, True)
-                made.append(use(index, branch, places, start, q, S))
+                made.append(use(index, branch, places, *self._run(index, branch, table, point, columns, True)))
             return made
 
         self.rollouts += self.cost
@@ -370,8 +363,7 @@ def _parameters(robot: Robot, servo: Servo, earliest: float) -> tuple[Array, tup
             continue
         for k, value in enumerate(values):
             if isinstance(value, Unknown):
-                given = replace(value)
-                unknown.append(Parameter(attribute, k, f"{attribute} {names[k]}", given))
+                unknown.append(Parameter(attribute, k, f"{attribute} {names[k]}", value))
             else:
                 known[k, KINDS.index(quantity.kind)] = min(value, 1e300)
     return known, tuple(unknown)

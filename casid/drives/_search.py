@@ -244,10 +244,10 @@ class Search:
         damping: float = 1e-2,
         wanted: float = np.inf,
     ) -> tuple[Point, Normal]:
-        """Damped steps without a new scale of the errors, until one promises less than ``enough``.
+        """Damped steps without a new scale of the errors, until less than ``enough`` is expected of the next.
 
-        They end too where as many steps as are left would not lower the cost to ``wanted``, each by what the next one
-        promises, times the share of its promise that the last one kept.
+        They end too where as many steps as are left would not lower the cost to ``wanted``, each by what is expected
+        of the next one, times the share of its own that the last one reached.
         """
         kept = 1.0
         for left in range(iterations, 0, -1):

@@ -5,9 +5,9 @@ With the measured motion the law of joint j, divided by its gain, is linear in t
     e (q_des(t - delay) - q) = (1/kp) (ID(q, dq, ddq) - d) + (Ia/kp) ddq + (fv/kp) dq + (kd/kp) e dq + (fc/kp) sign(dq)
                                + (fva/kp) |dq| + (fo/kp) + (fod/kp) t - e bias
 
-Multiplied by kp where that is known. All terms go through one zero-phase filter, so the equation still holds; a joint
-at rest tells nothing of its friction, and such samples are left out. The delay, which is not linear, is tried on a
-grid.
+Multiplied by kp where that is known. All terms go through one zero-phase filter, so the equation still holds; friction
+of a joint at rest is not given by its motion, and such samples are left out. The delay, which is not linear, is tried
+on a grid.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _REST = 6.0
 _GRID = 13
 #: A compliance that is so many deviations from zero is determined.
 _DETERMINED = 5.0
-#: So many samples of the filtered equation's error tell as much as one.
+#: So many samples of the filtered equation's error are worth one.
 _CORRELATED = 20.0
-#: A torque limit is looked for from this share of the torque that the largest error asks for: one without effect has no
+#: A torque limit is looked for from this share of the torque of the largest error: one without effect has no
 #: derivative.
 REACHED = 0.7
 #: Values where nothing is known, by kind.

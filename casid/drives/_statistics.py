@@ -1,4 +1,4 @@
-"""What the data tell of each parameter: intervals, the partner it is confused with, and what stays open."""
+"""What is known of each parameter: intervals, the partner it is confused with, and what stays open."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from casid.drives._rollout import ALL, Branch
 from casid.drives._runs import Parameter, Point, quantum_of
 from casid.drives._search import MISFIT, Block, Normal, Search, correlation
 
-#: A posterior deviation above this share of the weak prior's: the data do not tell.
+#: A posterior deviation above this share of the weak prior's: the data leave it open.
 OPEN = 0.5
 #: Fewest pieces whose scores give a variance of their own.
 _PIECES = 10
@@ -28,7 +28,7 @@ SCALED = ("kp", "kd", "armature", "viscous", "coulomb", "offset", "limit", "stif
 
 @dataclass(frozen=True)
 class Estimate:
-    """A parameter with what the data tell of it.
+    """A parameter and its interval.
 
     Attributes
     ----------
