@@ -19,7 +19,7 @@ from casid.drives._rollout import ALL, DRIVE, LINK, RIGID, Branch, Column, Drive
 from casid.drives._servo import KINDS, QUANTITIES, SHARED, Servo, Unknown
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.evidence import robust_sd
+from casid.evidence import white_sd
 from casid.files import listed, near, shown
 
 T = TypeVar("T")
@@ -103,7 +103,7 @@ def noise_of(q: Array) -> Array:
     """Standard deviation of the encoders' noise from third differences, at least that of their steps, shape (n,)."""
     quantum = quantum_of([q])
     steps = np.where(np.isfinite(quantum), quantum, 1e-6) / np.sqrt(12.0)
-    return np.asarray(np.maximum(robust_sd(np.diff(q, 3, axis=0)) / np.sqrt(20.0), steps))
+    return np.asarray(np.maximum(white_sd(q, 3), steps))
 
 
 def quantum_of(motions: Sequence[Array]) -> Array:
