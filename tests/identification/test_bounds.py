@@ -17,6 +17,7 @@ from casid.errors import ProblemError
 from casid.identification import Checks, identify
 from casid.identification._bounds import (
     LEAST_HELD,
+    SHAPE,
     SHAPED,
     SINGLE,
     TOTAL,
@@ -33,7 +34,6 @@ from casid.identification._bounds import (
     weighed_bodies,
     with_link_bounds,
 )
-from casid.identification._shaped_bodies import SHAPE
 from casid.measurement import Dataset
 from casid.regression import compress, wls
 from casid.retrieval import link_variables

@@ -10,16 +10,16 @@ import pytest
 import casid
 from casid.dynamics import Model
 from casid.files import json_bytes
-from casid.identification import Checks, RegressionProblem, feasible_regression, identify
+from casid.identification import Checks, RegressionProblem, identify, without_delay
 from casid.identification._bounds import default_bounds
-from casid.identification.diagnosis import Finding, Verdict, without_delay
+from casid.identification.diagnosis import Finding, Verdict
 from casid.identification.diagnosis._better_readings import WORTH, _clocks, _gravity, _orders, _signs, _zeros
 from casid.identification.diagnosis._delay import delay_finding, significant
 from casid.identification.diagnosis._findings import CAUSES, Trial
 from casid.identification.diagnosis._readings import Readings
 from casid.identification.diagnosis._signals import link_findings, signal_findings
 from casid.identification.diagnosis._trial import HeldOutErrors, compared
-from casid.identification.diagnosis._verdict import _strength, judge
+from casid.identification.diagnosis._verdict import _strength
 from casid.regression import Delay, compress, wls
 from casid.report import report_of
 from casid.retrieval import mass_bounds
@@ -224,10 +224,10 @@ def test_a_delay_that_predicts_no_better_is_kept(robot, data):
     noise = 0.2 * np.std(data.tau, axis=0) * np.random.default_rng(0).normal(size=data.tau.shape)
     late = replace(data, tau=np.roll(data.tau, 2, axis=0) + noise)
     model, weights = Model(robot, FRICTION), np.ones(robot.n)
-    (kept,) = delay_finding(late, late, model, weights, lambda seconds: None)
+    (kept,) = delay_finding(late, late, model, weights, SimpleNamespace(later=lambda seconds: None))
     assert (kept.cause, kept.advice, kept.wrong) == ("unproven delay", "", False) and kept.text.endswith("it is kept")
     better = Trial("held-out error", 2.0, 1.0, 9.0)
-    (proven,) = delay_finding(late, late, model, weights, lambda seconds: better)
+    (proven,) = delay_finding(late, late, model, weights, SimpleNamespace(later=lambda seconds: better))
     assert proven.cause == "late torques" and "--delay" in proven.advice
     trifle = replace(kept, values={**kept.values, "gain": 0.7})
     gaps = Finding("gaps", "run", values={"count": 2.0, "longest": 0.3, "share": 0.8, "done": "kept as they are"})
@@ -247,7 +247,6 @@ def test_other_readings_explain_a_right_recording_worse(robot, data):
 def test_signals_of_a_clean_recording_have_no_finding(robot, data):
     fit = wls(compress(Model(robot, FRICTION), data))
     assert [f for f in signal_findings(data, data, robot, fit) if f.wrong] == []
-    assert judge(robot, (data,), (data,), feasible_regression(fit), None).right
 
 
 @pytest.mark.claim("a verdict whose remedy was tried on a residual alone is written")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import casid
-from casid.identification._shaped_bodies import GROWTH, shaped_bodies
+from casid.identification._bounds import GROWTH, shaped_bodies
 from casid.inertia import consistency, from_standard
 from casid.retrieval.plausible import plausible_bodies
 from tests.description.test_volumes import URDF

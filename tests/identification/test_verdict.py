@@ -107,14 +107,16 @@ def driven(signs, sd=0.01, travel=(1.0, 1.0, 1.0)):
      ([-1, -1, 1], 0.01, "j0, j1", "torques are reversed"), ([1, -1, 1], 0.180, "", ""), ([1, -1, 1], 0.178, "j1", ""),
      ([-1, 1, 0.5], 0.15, "j0", "its torque is reversed"), ([-1, 0.5, 0.5], 0.15, "j0", "torques are reversed")],
 )  # fmt: skip
-def test_friction_that_drives_by_five_deviations_is_named(signs, sd, joints, what):
+def test_friction_that_drives_by_five_deviations_is_named(signs, sd, joints, what, monkeypatch):
+    monkeypatch.setattr(module, "refitted", lambda *given: None)
     feasible, datasets = driven(signs, sd)
     found = _friction(feasible, datasets, None)
     assert [f.joint for f in found] == ([joints] if joints else [])
     assert not what or found[0].values == {"what": what}
 
 
-def test_joints_at_rest_have_no_friction_law():
+def test_joints_at_rest_have_no_friction_law(monkeypatch):
+    monkeypatch.setattr(module, "refitted", lambda *given: None)
     feasible, datasets = driven([1, -1, 1], travel=(1.0, 1e-3, 1.0))
     assert _friction(feasible, datasets, None) == []
     moving = driven([1, -1, 1])[1]

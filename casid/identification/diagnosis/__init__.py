@@ -2,6 +2,3 @@
 
 from casid.identification.diagnosis._findings import Finding as Finding
 from casid.identification.diagnosis._verdict import Verdict as Verdict
-
-# between rooms
-from casid.identification.diagnosis._delay import without_delay as without_delay

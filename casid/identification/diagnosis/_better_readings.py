@@ -134,9 +134,7 @@ class Trials:
         return replace(finding, trial=compared(before, after))
 
 
-def better_readings(
-    readings: Readings, dataset: Dataset, trials: Trials, progress: Callable[[int, int], None]
-) -> tuple[list[Finding], int]:
+def better_readings(readings: Readings, dataset: Dataset, trials: Trials) -> tuple[list[Finding], int]:
     """The best other reading, if one improves the held-out error; and how many were compared.
 
     Parameters
@@ -144,8 +142,6 @@ def better_readings(
     readings, dataset
         A processed recording and its readings.
     trials
-    progress
-        Called with the number of steps done and their total.
     """
     here = readings.residual(readings.regressor())
     fewer = readings.fewer(dataset, FEWER)
@@ -153,14 +149,13 @@ def better_readings(
     candidates: list[Reading] = []
     tried = 0
     kinds = (
-        (1, _gravity, readings, here),
-        (2, _signs, readings, here),
-        (2, _orders, fewer, few),
-        (3, _clocks, fewer, few),
-        (3, _zeros, fewer, few),
+        (_gravity, readings, here),
+        (_signs, readings, here),
+        (_orders, fewer, few),
+        (_clocks, fewer, few),
+        (_zeros, fewer, few),
     )
-    for done, better, samples, residual in kinds:
-        progress(done, 4)
+    for better, samples, residual in kinds:
         found, count = better(samples, residual)
         candidates += found
         tried += count

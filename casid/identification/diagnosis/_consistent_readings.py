@@ -1,4 +1,4 @@
-"""Readings that physically consistent fits tell apart: another gravity, and what a short motion leaves open.
+"""Readings that physically consistent fits separate: another gravity, and what a short motion leaves open.
 
 Free parameters follow a wrong reading of a short or slow motion almost as well as the right one; bodies that can exist
 do not. A reading is a finding where their residual falls, and where they predict parts of the motion better.
@@ -6,7 +6,7 @@ do not. A reading is a finding where their residual falls, and where they predic
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from casid.arrays import Array
 from casid.dynamics import Model
 from casid.errors import CasidError
+from casid.identification._consistent_fits import ConsistentFits
 from casid.identification._feasible_fit import FeasibleFit
 from casid.identification.diagnosis._better_readings import Reading, Trials
 from casid.identification.diagnosis._findings import Finding, Trial
@@ -21,9 +22,6 @@ from casid.identification.diagnosis._readings import Readings, direction_vector
 from casid.identification.diagnosis._trial import HeldOutErrors, compared, held_out_errors
 from casid.measurement import Dataset
 from casid.regression import Fit, compress, wls
-
-#: How a fit is made consistent.
-Again = Callable[[Fit], FeasibleFit]
 
 #: Ratio of the residuals, opposite gravity over the one assumed, up to which torques alone do not determine its sign,
 #: and the share of the consistent fit's residual and mass below which the opposite one is the better reading.
@@ -35,34 +33,32 @@ LIGHTER, EQUAL_FIT = 0.5, 1.1
 
 
 def tried(
-    again: Again | None,
+    fits: ConsistentFits,
     fit: Fit,
     datasets: Sequence[Dataset],
     model: Model,
     turned: Sequence[Dataset],
 ) -> Trial | None:
     """The trial of another model and recordings, by consistent fits of parts of the motion."""
-    if again is None:
-        return None
-    before, after = (_errors(again, fit, *one) for one in ((fit.data.model, datasets), (model, turned)))
+    before, after = (_errors(fits, fit, *one) for one in ((fit.data.model, datasets), (model, turned)))
     return compared(before, after)
 
 
-def _errors(again: Again, fit: Fit, model: Model, datasets: Sequence[Dataset]) -> HeldOutErrors | None:
+def _errors(fits: ConsistentFits, fit: Fit, model: Model, datasets: Sequence[Dataset]) -> HeldOutErrors | None:
     """Errors of parts of the motion by consistent fits of the others."""
-    return held_out_errors(model, datasets, weights=fit.weights, estimate=lambda part: again(part).beta)
+    return held_out_errors(model, datasets, weights=fit.weights, fits=fits)
 
 
-def refitted(again: Again, model: Model, datasets: Sequence[Dataset], fit: Fit) -> FeasibleFit | None:
+def refitted(fits: ConsistentFits, model: Model, datasets: Sequence[Dataset], fit: Fit) -> FeasibleFit | None:
     """The consistent fit of recordings read in another way."""
     try:
-        return again(wls(compress(model, datasets), fit.weights))
+        return fits.fitted(wls(compress(model, datasets), fit.weights))[0]
     except CasidError:
         return None
 
 
 def consistently_better(
-    readings: Sequence[Reading], datasets: Sequence[Dataset], feasible: FeasibleFit, again: Again | None
+    readings: Sequence[Reading], datasets: Sequence[Dataset], feasible: FeasibleFit, fits: ConsistentFits
 ) -> list[Finding]:
     """The best of readings that consistent fits explain and predict better, though free parameters do not.
 
@@ -74,19 +70,17 @@ def consistently_better(
         As fitted.
     feasible
         Their consistent fit.
-    again
+    fits
         How to fit consistently.
     """
     found: list[tuple[float, Finding]] = []
-    if again is None:
-        return []
     fit, here = feasible.fit, None
     for reading in readings:
-        other = None if reading.change is None else _reread(reading, datasets, feasible, again)
+        other = None if reading.change is None else _reread(reading, datasets, feasible, fits)
         if other is None or other.solution.total >= LIGHTER_FIT**2 * feasible.solution.total:
             continue
-        here = here or _errors(again, fit, fit.data.model, datasets)
-        trial = compared(here, _errors(again, fit, *_as_read(reading, fit.data.model, datasets)))
+        here = here or _errors(fits, fit, fit.data.model, datasets)
+        trial = compared(here, _errors(fits, fit, *_as_read(reading, fit.data.model, datasets)))
         if trial is not None:
             values = {"reading": other.relative_error, "recorded": feasible.relative_error}
             finding = replace(reading.finding, values={**reading.finding.values, **values}, trial=trial)
@@ -95,7 +89,11 @@ def consistently_better(
 
 
 def most_consistent(
-    found: list[Finding], trials: Trials, datasets: Sequence[Dataset], feasible: FeasibleFit, again: Again | None
+    found: list[Finding],
+    trials: Trials,
+    datasets: Sequence[Dataset],
+    feasible: FeasibleFit,
+    fits: ConsistentFits,
 ) -> list[Finding]:
     """Of readings that free parameters predict alike, the one that bodies explain best.
 
@@ -105,19 +103,19 @@ def most_consistent(
         The reading of the smallest held-out error.
     trials
         Of it and its rivals; those that surely predict worse do not count.
-    datasets, feasible, again
+    datasets, feasible, fits
         As in `consistently_better`.
     """
     first = trials.reading_of(found[0])
     rivals = [] if first is None else [r for r in trials.readings if r is not first and not trials.better(first, r)]
-    if again is None or first is None or not rivals:
+    if first is None or not rivals:
         return found
-    fits = [_reread(reading, datasets, feasible, again) for reading in (first, *rivals)]
-    left = [np.inf if fit is None else fit.solution.total for fit in fits]
+    refits = [_reread(reading, datasets, feasible, fits) for reading in (first, *rivals)]
+    left = [np.inf if fit is None else fit.solution.total for fit in refits]
     best = int(np.argmin(left))
     if left[best] >= LIGHTER_FIT**2 * left[0]:
         return found
-    return consistently_better([rivals[best - 1]], datasets, feasible, again) or found
+    return consistently_better([rivals[best - 1]], datasets, feasible, fits) or found
 
 
 def _as_read(reading: Reading, model: Model, datasets: Sequence[Dataset]) -> tuple[Model, list[Dataset]]:
@@ -127,19 +125,21 @@ def _as_read(reading: Reading, model: Model, datasets: Sequence[Dataset]) -> tup
     return model, [data if reading.change is None else reading.change(data) for data in datasets]
 
 
-def _reread(reading: Reading, datasets: Sequence[Dataset], feasible: FeasibleFit, again: Again) -> FeasibleFit | None:
+def _reread(
+    reading: Reading, datasets: Sequence[Dataset], feasible: FeasibleFit, fits: ConsistentFits
+) -> FeasibleFit | None:
     """The consistent fit under a reading."""
-    return refitted(again, *_as_read(reading, feasible.fit.data.model, datasets), feasible.fit)
+    return refitted(fits, *_as_read(reading, feasible.fit.data.model, datasets), feasible.fit)
 
 
 def other_gravity(
-    readings: Readings, datasets: tuple[Dataset, ...], feasible: FeasibleFit, again: Again | None
+    readings: Readings, datasets: tuple[Dataset, ...], feasible: FeasibleFit, fits: ConsistentFits
 ) -> tuple[list[Finding], bool]:
     """Gravity the other way, or along the best other axis, where that follows from consistent bodies only.
 
     Also whether their residual alone proves it.
     """
-    if again is None or not readings.gravity.any():
+    if not readings.gravity.any():
         return [], False
     here, own = readings.residual(readings.regressor()), readings.gravity
     others = [(name, g, left) for name, g, left in readings.axes() if float(g @ own) < 0.99 * float(own @ own)]
@@ -150,7 +150,7 @@ def other_gravity(
     found: list[tuple[float, Finding, bool]] = []
     for name, g, left in (*opposite, min(across, key=lambda one: one[2])):
         if left <= UNDECIDED * here:
-            found += _with_gravity(name, g, datasets, feasible, again)
+            found += _with_gravity(name, g, datasets, feasible, fits)
     if not found:
         return [], False
     _, finding, proven = min(found, key=lambda one: one[0])
@@ -158,12 +158,12 @@ def other_gravity(
 
 
 def _with_gravity(
-    name: str, g: Array, datasets: tuple[Dataset, ...], feasible: FeasibleFit, again: Again
+    name: str, g: Array, datasets: tuple[Dataset, ...], feasible: FeasibleFit, fits: ConsistentFits
 ) -> list[tuple[float, Finding, bool]]:
     """The mass with gravity along another axis, the finding, and whether the residual proves it; nothing if worse."""
     model = feasible.model
     turned = Model(model.robot, model.terms, g, model.velocity_deadband)
-    other = refitted(again, turned, datasets, feasible.fit)
+    other = refitted(fits, turned, datasets, feasible.fit)
     if other is None:
         return []
     ratio = float(np.sqrt(other.solution.total / feasible.solution.total))
@@ -177,7 +177,7 @@ def _with_gravity(
     }  # fmt: skip
     trial: Trial | None = Trial("total mass", weights[1], weights[0])
     if ratio < LIGHTER_FIT:
-        trial = tried(again, feasible.fit, datasets, turned, datasets)
+        trial = tried(fits, feasible.fit, datasets, turned, datasets)
     return [(weights[0], Finding("gravity of lighter links", values=values, trial=trial), ratio < PROVEN)]
 
 
@@ -187,7 +187,7 @@ def simplest(
     trials: Trials,
     datasets: tuple[Dataset, ...],
     feasible: FeasibleFit,
-    again: Again | None,
+    fits: ConsistentFits,
 ) -> list[Finding]:
     """Of two readings that explain a recording, another gravity and a fault of a joint or two, the one to name.
 
@@ -197,13 +197,13 @@ def simplest(
     """
     best = min(found, turned, key=_left_by)
     other = trials.reading_of(found[0])
-    if best is turned or found[0].kind == "gravity" or other is None or other.change is None or again is None:
+    if best is turned or found[0].kind == "gravity" or other is None or other.change is None:
         return best
     own = feasible.model.robot.gravity if feasible.model.gravity_vector is None else feasible.model.gravity_vector
     gravity = direction_vector(str(turned[0].values["direction"]), float(np.linalg.norm(own)))
     if trials.better_than_gravity(other, gravity):
         return found
-    fit = refitted(again, feasible.fit.data.model, [other.change(d) for d in datasets], feasible.fit)
+    fit = refitted(fits, feasible.fit.data.model, [other.change(d) for d in datasets], feasible.fit)
     mass = np.inf if fit is None else float(fit.standard_parameters[9::10].sum())
     if LIGHTER * mass <= float(turned[0].values["turned_mass"]):
         return found

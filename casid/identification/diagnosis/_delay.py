@@ -1,8 +1,8 @@
-"""The delay between positions and torques: as a finding, and its removal from recordings."""
+"""The delay between positions and torques as a finding."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike
 
 from casid.dynamics import Model
 from casid.errors import CasidError
-from casid.identification.diagnosis._findings import Finding, Trial
-from casid.measurement import Dataset, Processing, prepare
-from casid.regression import Delay, compress, estimate_delay, wls
+from casid.identification.diagnosis._better_readings import Trials
+from casid.identification.diagnosis._findings import Finding
+from casid.measurement import Dataset, Processing
+from casid.regression import Delay, estimate_delay
 
 #: Least significant delay: in sampling periods, in standard deviations, and the share of the residual it explains.
 SAMPLES, DEVIATIONS, GAIN = 0.5, 3.0, 0.005
@@ -35,55 +36,7 @@ def significant(lag: Delay) -> bool:
     )
 
 
-def without_delay(
-    model: Model,
-    raw: Sequence[Dataset],
-    datasets: Sequence[Dataset],
-    processing: Processing | bool | Sequence[Processing | bool | None] | None,
-    delay: float | None,
-) -> tuple[tuple[Dataset, ...], Processing, str]:
-    """Recordings with the torques moved by their delay, the processing that does so, and a note about it.
-
-    Parameters
-    ----------
-    model
-        For the estimate.
-    raw, datasets
-        As read, and as processed so far.
-    processing
-        As given to `casid.measurement.prepare`, for all recordings or for each. That of the first is returned.
-    delay
-        [s]; ``None``: estimated (`casid.regression.estimate_delay`), and taken out unless it lies at the end of the
-        range that is searched.
-
-    Raises
-    ------
-    DatasetError
-        If a delay cannot be estimated from these recordings.
-    """
-    each = tuple(processing) if isinstance(processing, Sequence) else (processing,) * len(raw)
-    settings = [one if isinstance(one, Processing) else Processing() for one in each]
-    if delay is not None:
-        made = [replace(one, delay=float(delay)) for one in settings]
-        return tuple(prepare(data, one) for data, one in zip(raw, made, strict=True)), made[0], ""
-    smooth = tuple(filtered(one, data) for one, data in zip(raw, datasets, strict=True))
-    weights: ArrayLike = wls(compress(model, smooth)).weights
-    lag = estimate_delay(model, smooth, weights)
-    words = f"{1e3 * lag.seconds:.3f} ms ({lag.samples:.2f} samples, standard deviation {1e3 * lag.sd:.2g} ms)"
-    if lag.at_limit:
-        return (
-            tuple(datasets),
-            settings[0],
-            f"the delay of the torques lies beyond what was searched, {words}: not taken out",
-        )
-    made = [replace(one, delay=one.delay + lag.seconds) for one in settings]
-    moved = tuple(prepare(data, one) for data, one in zip(raw, made, strict=True))
-    return moved, made[0], f"torques lag {words} behind the positions: taken out"
-
-
-def delay_finding(
-    raw: Dataset, dataset: Dataset, model: Model, weights: ArrayLike, tried: Callable[[float], Trial | None]
-) -> list[Finding]:
+def delay_finding(raw: Dataset, dataset: Dataset, model: Model, weights: ArrayLike, trials: Trials) -> list[Finding]:
     """A significant lag of a recording's torques behind its positions.
 
     Parameters
@@ -92,8 +45,8 @@ def delay_finding(
         As read, and as processed.
     model, weights
         For the estimate.
-    tried
-        The trial of taking out so many seconds.
+    trials
+        Of taking it out.
     """
     try:
         lag = estimate_delay(model, filtered(raw, dataset), weights)
@@ -108,7 +61,7 @@ def delay_finding(
         "gain": 100 * lag.gain,
         "seconds": lag.seconds,
     }
-    trial = tried(lag.seconds)
+    trial = trials.later(lag.seconds)
     proven = "late torques" if trial is not None else "unproven delay"
     cause = "torques of another time" if lag.gain >= MOST else proven
     return [Finding(cause, raw.name, values=values, trial=trial)]

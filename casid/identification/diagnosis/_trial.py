@@ -13,9 +13,11 @@ from casid import evidence
 from casid.arrays import Array
 from casid.dynamics import Model
 from casid.errors import CasidError
+from casid.identification._consistent_fits import ConsistentFits
+from casid.identification._prediction import parts_of
 from casid.identification.diagnosis._findings import Trial
 from casid.measurement import Dataset, advanced
-from casid.regression import Fit, compress, held_out_squares
+from casid.regression import compress, wls
 
 #: Parts of the motion that are predicted from the others.
 PARTS = 4
@@ -102,7 +104,7 @@ def held_out_errors(
     joints: Sequence[int] | None = None,
     *,
     weights: ArrayLike | None = None,
-    estimate: Callable[[Fit], Array] = lambda fit: np.asarray(fit.beta),
+    fits: ConsistentFits | None = None,
 ) -> HeldOutErrors | None:
     """Errors of predicted stretches of the motion: weighted least squares on the other parts.
 
@@ -111,8 +113,10 @@ def held_out_errors(
     model, datasets
     joints
         That count; default: all with torques.
-    weights, estimate
-        As in `held_out_squares`: physically consistent parameters where torques alone do not tell readings apart.
+    weights
+        Of the joints; default: those of each fit.
+    fits
+        How a fit is made consistent, where torques alone do not separate readings.
 
     Returns
     -------
@@ -126,7 +130,13 @@ def held_out_errors(
         torques = data.plain.squared_torques
         if joints is not None:
             torques = np.where(np.isin(np.arange(data.n), joints), torques, 0.0)
-        return HeldOutErrors(held_out_squares(data, PARTS, weights, estimate), torques)
+        squares = np.zeros((len(data.segments), data.n))
+        for part in parts_of(data, PARTS):
+            fit = wls(part.training, weights)
+            beta = fit.beta if fits is None else fits.fitted(fit)[0].beta
+            for i in part.apart:
+                squares[i] = data.only([i]).plain.squared_errors(beta)
+        return HeldOutErrors(squares, torques)
     except CasidError:
         return None
 

@@ -5,7 +5,6 @@ Every finding has its evidence and the option that corrects it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -14,6 +13,7 @@ import numpy as np
 from casid.arrays import Array
 from casid.description import STANDARD_G, Robot
 from casid.identification._bounds import reach
+from casid.identification._consistent_fits import ConsistentFits
 from casid.identification._feasible_fit import REACHED, FeasibleFit
 from casid.identification._prediction import HeldOut
 from casid.identification.diagnosis._better_readings import Trials, better_readings
@@ -141,15 +141,13 @@ def _place(finding: Finding) -> tuple[int, float]:
     return (2 if share >= TOUCHED else 3), -share if "share" in finding.values else 0.0
 
 
-def judge(
+def verdict_on(
     robot: Robot,
     raw: tuple[Dataset, ...],
     datasets: tuple[Dataset, ...],
     feasible: FeasibleFit,
     held_out: HeldOut | None,
-    progress: Callable[[int, int], None] = lambda done, total: None,
-    again: Callable[[Fit], FeasibleFit] | None = None,
-    choosing: bool = False,
+    fits: ConsistentFits,
 ) -> Verdict:
     """Verdict on an identification.
 
@@ -161,19 +159,14 @@ def judge(
     feasible
         Consistent fit, with the unconstrained one.
     held_out
-    progress
-        Called with the number of steps done and their total.
-    again
-        How to fit consistently, for a reading that needs it.
-    choosing
-        Whether the most plausible links were asked for.
+    fits
+        How a fit is made consistent, for a reading that needs it.
     """
     fit = feasible.fit
     signals: list[Finding] = []
     for one, processed in zip(raw, datasets, strict=True):
         signals += signal_findings(one, processed, robot, fit)
     signals += one_way(datasets, robot)
-    progress(1, 4)
     compared = 0
     found: list[Finding] = []
     longest = max(range(len(datasets)), key=lambda k: len(datasets[k]))
@@ -181,15 +174,15 @@ def judge(
     dead = [trials.without(f) for f in signals if f.cause == "dead channel"]
     readings = Readings(fit.data.model, datasets[longest])
     if readings.possible and not dead:
-        found, compared = better_readings(readings, datasets[longest], trials, progress)
+        found, compared = better_readings(readings, datasets[longest], trials)
         if found:
-            found = most_consistent(found, trials, datasets, feasible, again)
-        turned, proven = other_gravity(readings, datasets, feasible, again)
-        driven = [] if found or proven else _friction(feasible, datasets, again)
+            found = most_consistent(found, trials, datasets, feasible, fits)
+        turned, proven = other_gravity(readings, datasets, feasible, fits)
+        driven = [] if found or proven else _friction(feasible, datasets, fits)
         if not (found or proven or driven):
-            found = consistently_better(trials.readings, datasets, feasible, again)
+            found = consistently_better(trials.readings, datasets, feasible, fits)
         if found and turned:
-            found = simplest(found, turned, trials, datasets, feasible, again)
+            found = simplest(found, turned, trials, datasets, feasible, fits)
         else:
             found = turned if proven else found or driven or turned
     found = found or _strength(robot, datasets, feasible)
@@ -197,12 +190,11 @@ def judge(
         signals = [f for f in signals if f.kind != "channel"]  # errors of a fit to misread torques
     signals = [trials.without(f) if f.kind == "channel" else f for f in signals if f.cause != "dead channel"]
     found = [*dead, *found, *signals] if any(f.wrong for f in found) else [*dead, *signals, *found]
-    progress(4, 4)
     if not any(f.kind in (*MISREAD, "clock") for f in found):
-        found += delay_finding(raw[longest], datasets[longest], feasible.model, fit.weights, trials.later)
+        found += delay_finding(raw[longest], datasets[longest], feasible.model, fit.weights, trials)
     if not any(f.wrong for f in found):
         found += _unexplained(fit)
-    found += link_findings(robot, datasets, feasible, held_out, choosing)
+    found += link_findings(robot, datasets, feasible, held_out, fits.choosing)
     held = float("nan") if held_out is None else held_out.tested["consistent"].total
     return Verdict(tuple(found), feasible.relative_error, held, compared)
 
@@ -220,9 +212,7 @@ def _unexplained(fit: Fit) -> list[Finding]:
     ]
 
 
-def _friction(
-    feasible: FeasibleFit, datasets: tuple[Dataset, ...], again: Callable[[Fit], FeasibleFit] | None
-) -> list[Finding]:
+def _friction(feasible: FeasibleFit, datasets: tuple[Dataset, ...], fits: ConsistentFits) -> list[Finding]:
     """Reversed signs that do not change the residual: friction that drives, by the power it takes from the motion."""
     fit, model = feasible.fit, feasible.model
     base = [fit.data.base.names[i] for i in fit.excited.independent]
@@ -245,10 +235,10 @@ def _friction(
     found = Finding("driving friction", joint=", ".join(backwards), values={"what": what})
     signs = np.full(model.n, -1.0) if everything else np.where(power < -DRIVING * sd, -1.0, 1.0)
     turned = [signed(data, signs, torques_only=True) for data in datasets]
-    other = None if again is None else refitted(again, fit.data.model, turned, fit)
+    other = refitted(fits, fit.data.model, turned, fit)
     if other is None or not other.relative_error < feasible.relative_error:
         return [found]
-    return [replace(found, trial=tried(again, fit, datasets, fit.data.model, turned))]
+    return [replace(found, trial=tried(fits, fit, datasets, fit.data.model, turned))]
 
 
 def _strength(robot: Robot, datasets: tuple[Dataset, ...], feasible: FeasibleFit) -> list[Finding]:

@@ -28,7 +28,7 @@ from casid.dynamics import Model
 from casid.errors import CasidError
 from casid.identification import Checks, Identification, RegressionProblem, identify
 from casid.identification._bounds import default_bounds, expected_rotors
-from casid.identification._share import SHARES
+from casid.identification._consistent_fits import SHARES
 from casid.measurement import Dataset, read_dataset
 from casid.regression import compress, wls
 from casid.retrieval.plausible import plausible_bodies
