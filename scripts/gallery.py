@@ -61,7 +61,7 @@ class Picture:
 
 PICTURES: tuple[Picture, ...] = (
     Picture("links", "The most plausible links of the Panda, retrieved from published coefficients.", _SOLVE,
-            "out/believable_links.png", "out/solution.json:objective"),
+            "out/links.png", "out/solution.json:objective"),
     Picture("fit", "Every coefficient, as published and as fitted.", _SOLVE, "out/fit.png",
             "out/solution.json:objective"),
     Picture("starts", "Twenty random starts: all end at the same certified optimum.",

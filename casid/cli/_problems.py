@@ -68,7 +68,9 @@ def solve(
     solving: Solving,
     choice: Choice,
     verbose: Annotated[bool, typer.Option("--verbose", help="Also show the solver's own status.")] = False,
-    out: Annotated[Path | None, typer.Option(help="Folder for solution.json, CSV files and pictures.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for solution.json, CSV files and pictures; the best fit in best_fit.")
+    ] = None,
 ) -> None:
     """Solve a problem, certify the solution, and write it to a folder; exit code 1 if no feasible point is found."""
     from casid import retrieval
@@ -161,7 +163,13 @@ def _choice(solution: Solution, share: float | None) -> Believable | None:
     from casid.retrieval.plausible import believable, coefficient_tolerance
 
     problem = solution.problem
-    if (share is None and problem.coefficients is None) or any(entry.cone != Full() for entry in problem.cones):
+    why = ""
+    if any(entry.cone != Full() for entry in problem.cones):
+        why = "it is a choice among fully consistent bodies, which this problem does not ask for"
+    elif share is None and problem.coefficients is None:
+        why = "the problem has no coefficients with errors, from which their distance follows; give --share"
+    if why:
+        typer.echo(f"note: no most plausible links are chosen: {why}", err=True)
         return None
     try:
         if share is not None:

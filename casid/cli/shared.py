@@ -236,7 +236,7 @@ def refuse(context: typer.Context, options: Iterable[str], why: str) -> None:
 
 def announce_written(folder: Path, files: Iterable[Path]) -> None:
     """Print the names of the files that a command has written."""
-    typer.echo(f"Written to {folder}: {', '.join(path.name for path in files)}")
+    typer.echo(f"Written to {folder}: {', '.join(path.relative_to(folder).as_posix() for path in files)}")
 
 
 def announce_conversion(written: Written) -> None:

@@ -38,7 +38,7 @@ def write_files(directory: str | Path, contents: Mapping[str, bytes | str]) -> l
     Parameters
     ----------
     contents
-        File name -> content; text is written in UTF-8 as it is.
+        File name, with a sub-folder's name and a slash before it if need be -> content; text is written in UTF-8.
 
     Returns
     -------
@@ -56,7 +56,9 @@ def write_files(directory: str | Path, contents: Mapping[str, bytes | str]) -> l
     final = [directory / name for name in contents]
     temporary = [path.with_name(f".{path.name}.{os.getpid()}.tmp") for path in final]
     try:
-        for path, content in zip(temporary, contents.values(), strict=True):
+        for name, path, content in zip(contents, temporary, contents.values(), strict=True):
+            if "/" in name:
+                path.parent.mkdir(exist_ok=True)
             write_through(path, content)
         blocked = [target.name for target in final if target.is_dir()]
         if blocked:

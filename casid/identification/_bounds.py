@@ -58,13 +58,12 @@ from casid.errors import ProblemError
 from casid.inertia import STANDARD_NAMES, to_standard
 from casid.measurement import Dataset
 from casid.regression import CompressedData, Fit
-from casid.retrieval import ConstraintBuilder, Constraints, LinkVariables
-from casid.retrieval.constraints import Constraint, gyration_bound, mass_bounds, robot_bounds
+from casid.retrieval import Constraint, ConstraintBuilder, Constraints, LinkVariables, sensible_bounds
 from casid.retrieval.insight import Intervals
 from casid.retrieval.plausible import PlausibleBodies, held_mass, plausible_bodies
 
-#: A link weighs at most so many times what the strongest joint holds at arm's length, or its nominal mass.
-TIMES_HELD, TIMES_NOMINAL = 6.0, 4.0
+#: A link weighs at most so many times what the strongest joint holds at arm's length.
+TIMES_HELD = 6.0
 #: Rotor inertia of a drive over its largest torque and the square of the arm's reach [s^2/m^2].
 ROTOR = 0.01
 #: How far beyond the arm's own length a link's radius of gyration may reach.
@@ -110,20 +109,8 @@ def default_bounds(robot: Robot, torques: ArrayLike | None = None) -> Constraint
     torques
         Largest measured torque of each joint, shape (n,).
     """
-    most = largest_mass(robot, torques) or 100.0
-    radius = TIMES_REACH * reach(robot)
-
-    def build(variables: LinkVariables) -> tuple[Constraint, ...]:
-        constraints = {constraint.label: constraint for constraint in robot_bounds(variables)}
-        for view, link in zip(variables.links, robot.links, strict=True):
-            own: list[Constraint] = [gyration_bound(view, radius)]
-            if not np.isfinite(view.bounds.mass[1]):  # in place of a lower bound alone, which has the same label
-                nominal = 0.0 if link.inertial is None else TIMES_NOMINAL * link.inertial.mass
-                own.append(mass_bounds(view, max(float(view.bounds.mass[0]), 0.0), max(most, nominal)))
-            constraints.update((constraint.label, constraint) for constraint in own)
-        return tuple(constraints.values())
-
-    return build
+    most, radius = largest_mass(robot, torques) or 100.0, TIMES_REACH * reach(robot)
+    return lambda variables: sensible_bounds(variables, most, radius)
 
 
 def expected_rotors(model: Model, torques: ArrayLike, known: bool = True) -> dict[str, float]:

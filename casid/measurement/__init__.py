@@ -8,6 +8,8 @@ from casid.measurement._readers import read_dataset as read_dataset
 # isort: split
 # defects
 from casid.measurement._defects import Defect as Defect
+from casid.measurement._checks import defects as defects
+from casid.measurement._defects import moving_joints as moving_joints
 from casid.measurement._defects import time_gaps as time_gaps
 
 # isort: split

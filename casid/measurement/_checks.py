@@ -11,8 +11,33 @@ from numpy.typing import NDArray
 from casid.description import Robot
 from casid.errors import CasidWarning, DatasetError
 from casid.measurement._dataset import Dataset
-from casid.measurement._defects import STILL
+from casid.measurement._defects import STILL, Defect
 from casid.measurement._evidence import explained
+from casid.measurement._processing import is_motion
+from casid.measurement._sampling import repaired
+
+
+def defects(recording: Dataset, robot: Robot | None = None) -> tuple[Defect, ...]:
+    """What is wrong with a recording, in its samples as measured.
+
+    `Processing` finds the same and adds what it did with each to the processed `Dataset`.
+
+    Parameters
+    ----------
+    recording
+        As read. Samples whose time repeats are dropped; what is no motion (`is_motion`) has no defects.
+    robot
+        With it, torques whose sign contradicts its dynamics are found too; its joints are the columns.
+    """
+    data, found = repaired(recording) if is_motion(recording) else (recording, ())
+    return (*found, *(() if robot is None else _reversed(data, robot)))
+
+
+def _reversed(data: Dataset, robot: Robot) -> tuple[Defect, ...]:
+    """Joints whose torque has the other sign."""
+    fit = explained(robot, data.t, data.q, data.tau)
+    span, count = data.t[[0, -1]][None], np.array([len(data)])
+    return () if fit is None else tuple(Defect("reversed", k, span, count) for k in fit.reversed)
 
 
 def check_against(dataset: Dataset, robot: Robot) -> Dataset:
@@ -41,11 +66,16 @@ def check_against(dataset: Dataset, robot: Robot) -> Dataset:
     check_angles(dataset.q, robot, dataset.name)
     names = tuple(joint.name for joint in robot.coordinates)
     dataset = replace(dataset, joints=dataset.joints or names)
-    fit = explained(robot, dataset.t, dataset.q, dataset.tau)
-    against = [] if fit is None else [f"'{names[k]}'" for k in fit.reversed]
+    found = _reversed(repaired(dataset)[0] if is_motion(dataset) else dataset, robot)
+    against = [f"'{names[one.joint]}'" for one in found if one.joint is not None]
     why = "contradicts the others', or its friction and inertia are negative: its sign seems reversed"
     notes = [f"{dataset.name}: the torque of joint {', '.join(against)} {why}"] if against else []
-    return replace(dataset, notes=(*dataset.notes, *(note for note in notes if note not in dataset.notes)))
+    known = {one.joint for one in dataset.defects if one.kind == "reversed"}
+    return replace(
+        dataset,
+        notes=(*dataset.notes, *(note for note in notes if note not in dataset.notes)),
+        defects=(*dataset.defects, *(one for one in found if one.joint not in known)),
+    )
 
 
 def _in_robot_order(dataset: Dataset, robot: Robot) -> Dataset:

@@ -15,15 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.arrays import Array
+from casid.evidence import CONFIDENCE, robust_sd, white_sd
 
 if TYPE_CHECKING:
     from casid.measurement._dataset import Dataset
 
 Flags = NDArray[np.bool_]
-DefectKind = Literal["gap", "repeats", "spike", "saturation", "standstill", "dead", "velocity"]
+DefectKind = Literal["gap", "repeats", "spike", "saturation", "standstill", "dead", "velocity", "reversed"]
+Treatment = Literal["kept", "bridged", "left out"]
 
-#: Confidence with which a recording without a defect has none found by chance.
-CONFIDENCE = 0.95
 #: Least number of samples lost in a row that is a gap: one period more or less is jitter of the clock.
 FEWEST_LOST = 2
 #: A spike stands out by so many standard deviations of what is left of a signal (twice the six that no sample of a
@@ -47,10 +47,8 @@ STILL = 1e-3
 VELOCITY = 1.1
 #: Largest share of a joint's samples that spikes and repeats may take away, and that standstill may.
 MOST_SPOILED, MOST_STILL = 0.1, 0.5
-#: A joint whose travel is below this share of the largest does not show lost samples.
+#: A joint that moves less than this share of the one that moves most does not show the motion.
 LEAST_MOTION = 0.02
-#: Standard deviation over the median absolute deviation, of Gaussian noise.
-MAD = 1.4826
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,10 +57,10 @@ class Defect:
 
     Attributes
     ----------
-    kind : {"gap", "repeats", "spike", "saturation", "standstill", "dead", "velocity"}
+    kind : {"gap", "repeats", "spike", "saturation", "standstill", "dead", "velocity", "reversed"}
         Lost samples; samples that repeat the one before; single values far off; torques at the limit of the drive or
         its channel; no motion, where friction is not determined; a torque that never changes; measured velocities that
-        are not the derivative of the positions.
+        are not the derivative of the positions; a torque whose sign contradicts the robot's dynamics.
     joint : int, optional
         Index of the joint from 0; ``None``: all joints.
     spans : ndarray, shape (m, 2)
@@ -82,7 +80,7 @@ class Defect:
     spans: Array
     counts: NDArray[np.intp]
     share: float = 1.0
-    treatment: Literal["kept", "bridged", "left out"] = "kept"
+    treatment: Treatment = "kept"
     values: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -95,18 +93,14 @@ class Defect:
         """Length of the longest occurrence [s]."""
         return float(np.ptp(self.spans, axis=1).max())
 
-    def covers(self, joint: int) -> bool:
-        """Whether it spoils the torques of a joint."""
-        return self.joint is None or self.joint == joint
-
-    def flags(self, t: Array, reach: float) -> Flags:
-        """Samples within a filter's reach [s] of it, shape (N,)."""
+    def mask(self, t: Array, reach: float = 0.0) -> Flags:
+        """Samples at the times ``t`` that are in it, or within a filter's ``reach`` [s] of it, shape (N,)."""
         edges = np.zeros(len(t) + 1, dtype=int)
         np.add.at(edges, np.searchsorted(t, self.spans[:, 0] - reach), 1)
-        np.add.at(edges, np.searchsorted(t, self.spans[:, 1] + reach), -1)
+        np.add.at(edges, np.searchsorted(t, self.spans[:, 1] + reach, "right"), -1)
         return np.asarray(np.cumsum(edges[:-1]) > 0)
 
-    def part(self, which: Flags, treatment: Literal["kept", "bridged", "left out"]) -> Iterator[Defect]:
+    def part(self, which: Flags, treatment: Treatment) -> Iterator[Defect]:
         """Some of its occurrences, if any, with what was done to them."""
         if which.any():
             counts = self.counts[which]
@@ -135,9 +129,8 @@ class Found:
 def find_defects(data: Dataset) -> Found:
     """Defects of a recording whose samples are consecutive ones of a motion, as measured; time increases."""
     t, q, tau, n = data.t, data.q, data.tau, data.n
-    travel = np.ptp(q, axis=0)
-    moves = travel > LEAST_MOTION * travel.max()
-    still = np.stack([_still(t, q[:, k]) | (travel[k] < STILL) for k in range(n)], axis=1)
+    moves = moving_joints(q)
+    still = np.stack([_still(t, q[:, k]) | (np.ptp(q[:, k]) < STILL) for k in range(n)], axis=1)
     resting: Flags = np.asarray(still.all(axis=1))
     repeated = _repeated(q, tau) & ~resting
     none = np.zeros(len(t), dtype=bool)
@@ -155,6 +148,12 @@ def find_defects(data: Dataset) -> Found:
         for level, at in () if constant else _saturated(tau[:, k], ~(repeated | still[:, k]), 2 * n):
             found += _of("saturation", k, t, at, level=level)
     return Found(tuple(found), q_off | repeated[:, None], tau_off | repeated[:, None], repeated)
+
+
+def moving_joints(q: Array) -> Flags:
+    """Joints that take part in the motion: none whose travel is below `STILL` or `LEAST_MOTION` of the largest one."""
+    travel = np.ptp(q, axis=0)
+    return np.asarray((travel >= STILL) & (travel > LEAST_MOTION * travel.max(initial=0.0)))
 
 
 def time_gaps(t: Array, fewest: int = FEWEST_LOST) -> list[Defect]:
@@ -185,7 +184,8 @@ def _gap(t: Array, first: NDArray[np.intp], last: NDArray[np.intp], lost: NDArra
 _WORDS: Mapping[DefectKind, str] = {
     "gap": "lost samples", "repeats": "repeated samples", "spike": "spikes", "saturation": "saturated torques",
     "standstill": "standstill", "dead": "dead channel, a torque that never changes,", "velocity": "measured velocities "
-    "that are not the derivative of the positions (unit, time stamps or column?)",
+    "that are not the derivative of the positions (unit, time stamps or column?)", "reversed": "torques whose sign "
+    "contradicts the robot's dynamics",
 }  # fmt: skip
 
 
@@ -255,7 +255,7 @@ def treated(
     """
     period = float(np.median(np.diff(t)))
     remaining = np.ones((len(t), n), dtype=bool)
-    made: list[Defect] = [one for one in found if one.kind in ("dead", "velocity")]
+    made: list[Defect] = [one for one in found if one.kind in ("dead", "velocity", "reversed")]
     for kind, most in (
         ("gap", 1.0), ("repeats", MOST_SPOILED), ("saturation", MOST_STILL), ("spike", MOST_SPOILED),
         ("standstill", MOST_STILL),
@@ -264,12 +264,10 @@ def treated(
         own = [part for one, long in pairs for part in one.part(long, "left out")]
         flags = np.zeros(remaining.shape, dtype=bool)
         for one in own:
-            flags[:, slice(None) if one.joint is None else one.joint] |= one.flags(t, reach).reshape(
-                -1, *[1] * (one.joint is None)
-            )
+            flags[:, [*range(n)] if one.joint is None else [one.joint]] |= one.mask(t, reach)[:, None]
         counted = flags.mean(axis=0) <= most
         remaining[:, counted] &= ~flags[:, counted]
-        otherwise: Literal["kept", "bridged"] = "kept" if kind in ("saturation", "standstill") else "bridged"
+        otherwise: Treatment = "kept" if kind in ("saturation", "standstill") else "bridged"
         made += [part for one, long in pairs for part in one.part(~long, "bridged")]
         made += [
             one if (counted.all() if one.joint is None else counted[one.joint]) else replace(one, treatment=otherwise)
@@ -297,7 +295,7 @@ def _of(kind: DefectKind, joint: int | None, t: Array, flags: Flags, **values: f
 
 def _velocities(data: Dataset, moves: Flags) -> Iterator[Defect]:
     """Measured velocities that are not the differences of the positions, of all moving joints or of single ones."""
-    if data.dq is None or not np.ptp(data.q, axis=0).max() >= STILL:
+    if data.dq is None or not moves.any():
         return
     factor, _ = velocity_factors(data.t, data.q, data.dq)
     off = moves & ~((factor > 1.0 / VELOCITY) & (factor < VELOCITY))
@@ -323,14 +321,9 @@ def velocity_factors(t: Array, q: Array, dq: Array) -> tuple[Array, Array]:
     return np.where(moves, factor, np.nan), np.where(moves, correlation, np.nan)
 
 
-def _sd(values: Array) -> float:
-    """Standard deviation of the bulk of values around zero."""
-    return MAD * float(np.median(np.abs(values))) if len(values) else 0.0
-
-
 def white_noise(values: Array) -> float:
-    """Standard deviation of white noise on a smooth signal: of its fourth differences, whose variance is 70-fold."""
-    return _sd(np.diff(values, 4)) / np.sqrt(70.0) if len(values) > 4 else 0.0
+    """Standard deviation of white noise on a smooth signal; 0 where it has too few samples."""
+    return float(white_sd(values, 4)) if len(values) > 4 else 0.0
 
 
 def _repeated(q: Array, tau: Array) -> Flags:
@@ -363,7 +356,7 @@ def _spikes(values: Array, left_out: Flags) -> Flags:
         median = np.abs(x - median_filter(x, 4 * stride + 1, mode="nearest"))
         score = np.minimum(3.0 * cubic, median)
         score[: 2 * stride] = score[-2 * stride :] = 0.0
-        flags[places[score > max(SPIKE_SD * max(_sd(median), _sd(cubic)), SPIKE_SHARE * span)]] = True
+        flags[places[score > max(SPIKE_SD * max(robust_sd(median), robust_sd(cubic)), SPIKE_SHARE * span)]] = True
     return flags
 
 
@@ -381,7 +374,7 @@ def _lost(t: Array, q: Array, left_out: Flags) -> list[Defect]:
         step = np.diff(column)
         usual = median_filter(step, 7, mode="nearest")
         off, size = np.abs(step - usual), np.abs(usual)
-        far = even & (size > 0) & (off > max(SPIKE_SD * _sd(off), LOST_SHARE * float(np.ptp(column))))
+        far = even & (size > 0) & (off > max(SPIKE_SD * robust_sd(off), LOST_SHARE * float(np.ptp(column))))
         lost = off / np.maximum(size, 1e-12)
         far &= lost > FEWEST_LOST + 1  # the usual step is uncertain by one itself
         count = np.where(far, np.maximum(count, lost), count)

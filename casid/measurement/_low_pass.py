@@ -9,6 +9,7 @@ import numpy as np
 
 from casid.arrays import Array
 from casid.errors import DatasetError
+from casid.measurement._defects import moving_joints
 
 #: What is left of a disturbance after `LowPass.memory` samples.
 FORGOTTEN = 1e-8
@@ -118,8 +119,6 @@ DEPTH, RISE = 1e-3, 4.0
 NOISE, MOST_NOISE = 3e-5, 1e-2
 #: Least cut-off over the frequency below which 99 % of the velocity's energy lies.
 BREADTH = 4.0
-#: A joint that moves less than this share of the most active one is left out.
-LEAST_MOTION = 0.02
 #: Bounds of the choice: periods that a recording must hold, and share of the Nyquist frequency.
 FEWEST_PERIODS, HIGHEST_SHARE = 10.0, 0.8
 
@@ -144,8 +143,7 @@ def choose_cutoff(q: Array, rate: float) -> float:
 
     count = len(q)
     lowest, highest = FEWEST_PERIODS * rate / count, HIGHEST_SHARE * rate / 2
-    reach = np.ptp(q, axis=0)
-    moving = (reach > 1e-6) & (reach >= LEAST_MOTION * reach.max(initial=0.0))
+    moving = moving_joints(q)
     if not moving.any() or count < 64:
         return highest
     length = int(min(count - 1, max(256, count // 4)))

@@ -15,7 +15,7 @@ import numpy as np
 from casid.arrays import Array
 from casid.errors import DatasetError
 from casid.measurement._dataset import Dataset, FullRate
-from casid.measurement._defects import Defect, defect_notes, find_defects, treated, white_noise
+from casid.measurement._defects import Defect, defect_notes, find_defects, moving_joints, treated, white_noise
 from casid.measurement._low_pass import LowPass, choose_cutoff
 from casid.measurement._sampling import advanced, regular, repaired, uniform
 
@@ -44,7 +44,7 @@ def measured_is_better(data: Dataset, cutoff: float | None, rate: float) -> bool
     if data.dq is None:
         return False
     band = rate / 2 if cutoff is None else cutoff
-    moves = np.ptp(data.q, axis=0) > 1e-3
+    moves = moving_joints(data.q)
     if not moves.any():
         return False
     quieter, apart = [], []
@@ -56,8 +56,6 @@ def measured_is_better(data: Dataset, cutoff: float | None, rate: float) -> bool
 
 def _apart(q: Array, v: Array, band: float, rate: float) -> float:
     """Distance of the measured velocity from the differences below the cut-off, over the velocity."""
-    from casid.measurement._low_pass import LowPass
-
     differences = np.gradient(q) * rate
     pair = np.stack([differences, v], axis=1)
     if band < rate / 2:
@@ -346,8 +344,10 @@ def prepare(recording: Dataset, processing: Processing | bool | None = None) -> 
 
 
 def _with_defects(data: Dataset, defects: tuple[Defect, ...], reach: float) -> Dataset:
-    """The recording with its defects and a note for each kind of them."""
-    return replace(data, defects=defects, notes=(*data.notes, *defect_notes(data.name, defects, reach, data.joints)))
+    """The recording with its defects and a note for each kind of them; torques that are reversed stay so."""
+    before = tuple(one for one in data.defects if one.kind == "reversed")
+    notes = defect_notes(data.name, defects, reach, data.joints)
+    return replace(data, defects=(*before, *defects), notes=(*data.notes, *notes))
 
 
 def is_motion(recording: Dataset) -> bool:

@@ -155,8 +155,10 @@ def _equal(axes: Axes3D, cloud: Array) -> None:
     middle = (low + high) / 2
     for k, name in enumerate("xyz"):
         getattr(axes, f"set_{name}lim")(middle[k] - span[k] / 2, middle[k] + span[k] / 2)
-        getattr(axes, f"set_{name}label")(f"{name} [m]", fontsize=9, color=INK)
         axis = getattr(axes, f"{name}axis")
+        if name == "z":  # matplotlib would print it upside down in one of the views
+            axis.set_rotate_label(False)
+        getattr(axes, f"set_{name}label")(f"{name} [m]", fontsize=9, color=INK, rotation=90.0 * (name == "z"))
         axis.set_major_locator(MultipleLocator(_tick_step(span.max())))
         axis.set_pane_color((1.0, 1.0, 1.0, 0.0))
         axis._axinfo["grid"].update(color=FAINT, linewidth=0.5)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import singledispatch
 from math import isfinite
 from pathlib import Path
@@ -68,6 +68,8 @@ class Report:
         Name of the HTML page; empty: none is written.
     lead : str
         First line of the page.
+    folders : mapping
+        Further reports whose files are written to sub-folders, by the folder's name.
     """
 
     title: str
@@ -75,6 +77,7 @@ class Report:
     json: str = ""
     page: str = ""
     lead: str = ""
+    folders: Mapping[str, Report] = field(default_factory=dict)
 
     def tables(self) -> list[Table]:
         """Tables of all sections."""
@@ -101,6 +104,8 @@ class Report:
             contents |= section.files()
         drawn = pictures(self.figures)
         contents |= drawn
+        for name, report in self.folders.items():
+            contents |= {f"{name}/{file}": content for file, content in report.files().items()}
         return contents | {self.page: self.html(drawn).encode()} if self.page else contents
 
     def write(self, folder: str | Path) -> list[Path]:

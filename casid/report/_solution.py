@@ -15,10 +15,10 @@ from rich.table import Table
 
 from casid.arrays import Array
 from casid.description import robot_reference
-from casid.files import csv_bytes, json_bytes
+from casid.files import csv_bytes
 from casid.identification import ReverseEngineering
 from casid.inertia import STANDARD_NAMES, parameter_csv, parameter_record, tensor_entries
-from casid.report._fit import FitSection
+from casid.report._fit import FitSection, coefficients
 from casid.report._links import links_figure, links_table
 from casid.report._section import Report, ReportSection, picked, report_of
 from casid.report._style import GREEN, INK, MUTED, RED, new_figure, set_title, tidy
@@ -76,9 +76,13 @@ class BodiesSection(ReportSection):
 
     def tables(self) -> Sequence[Table]:
         """One row for each link."""
-        best = isinstance(self.solution, Solution) and not self.solution.problem.objective_label
-        title = "Best-fitting links" if best else "Links"
-        return (links_table(self.solution.link_parameters, title),)
+        return (links_table(self.solution.link_parameters, f"Links: {self._kind}"),)
+
+    @property
+    def _kind(self) -> str:
+        if not isinstance(self.solution, Solution):
+            return "most plausible"
+        return "optimal" if self.solution.problem.objective_label else "best fit"
 
     def record(self) -> Mapping[str, Any]:
         """Parameters, and what they mean for each link."""
@@ -98,7 +102,7 @@ class BodiesSection(ReportSection):
     def pictures(self) -> Mapping[str, Callable[..., Figure]]:
         """``links``."""
         problem = self.solution.problem
-        title = f"{problem.name}: the best-fitting links, as ellipsoids of uniform density"
+        title = f"{problem.name}: links ({self._kind}), as ellipsoids of uniform density"
         parameters = self.solution.standard_parameters
         return {"links": lambda: links_figure(problem.variables.robot, parameters, title=title)}
 
@@ -184,48 +188,47 @@ class StartsSection(ReportSection):
 
 @dataclass(frozen=True, eq=False)
 class PlausibleSection(ReportSection):
-    """The most plausible parameters of all that explain the data, and the proof that none are more plausible."""
+    """How the most plausible parameters were chosen among all that explain the data, and the proofs."""
 
     choice: Believable
+    best: Solution
+    doubt: str = ""
 
     def tables(self) -> Sequence[Table]:
-        """The chosen links, and how they were chosen."""
-        choice = self.choice
-        proof = f"relative gap {choice.gap:.1e}{'' if choice.certified else ', not certified'}"
+        """One row for each statement."""
+        choice, best = self.choice, self.best
+        gap = f"relative gap {choice.gap:.1e}"
+        kind = "proven most plausible" if choice.certified else "most plausible found"
+        certified = f"no: {self.doubt}" if self.doubt else f"{_certified_text(best)}, relative gap {best.gap:.1e}"
+        bound = f"proven at least {best.lower_bound:.6e}"
         rows = [
-            ("sum of squares", f"{choice.objective:.6e}, allowed {choice.limit:.6e}, best {choice.best:.6e}"),
-            *([("allowed by", choice.reason)] if choice.reason else []),
-            ("divergence from plausible bodies", f"{choice.divergence:.4g}, {proof}"),
+            ("links", f"{kind} of all that explain the data: divergence {choice.divergence:.4g}, {gap}"),
             ("plausible bodies", _origins(choice)),
+            ("fit", f"{_missed(choice)}sum of squares {choice.objective:.6e}, allowed {choice.limit:.6e}"),
+            *([("allowed by", choice.reason)] if choice.reason else []),
             ("largest violation", f"{choice.max_violation:.1e}"),
-        ]
-        return (
-            links_table(choice.link_parameters, "Most plausible links"),
-            summary_table(f"{choice.problem.name}: most plausible of all that explain the data", rows),
-        )
+            ("best fit", f"{_missed(best)}sum of squares {_objective_text(best)}, {bound}"),
+            ("certified", certified),
+            ("why not the best fit", "where the data leave the mass distribution open it ends at bodies of no extent, "
+             "needles and plates; it is in best_fit"),
+        ]  # fmt: skip
+        return (summary_table(choice.problem.name, rows),)
 
-    def files(self) -> Mapping[str, bytes]:
-        """``believable.json``."""
+    def record(self) -> Mapping[str, Any]:
+        """The choice, and the best fit that it is compared with."""
         choice = self.choice
         links = (link.name for link in choice.problem.variables.robot.links)
-        record = {
+        return {
             "problem": choice.problem.name,
-            "robot": choice.problem.variables.robot.name,
-            **parameter_record(choice.parameters),
-            **picked(choice, "objective", "best", "divergence", "gap", "certified", "scale", "max_violation"),
+            **robot_reference(choice.problem.variables.robot),
+            **picked(choice, "objective", "divergence", "gap", "scale", "max_violation"),
+            "certified": bool(choice.certified and not self.doubt),
             "allowed": choice.limit,
             "allowed_by": choice.reason,
             "lower_bound": choice.choice.lower_bound,
             "bodies": dict(zip(links, choice.bodies.origins, strict=True)),
+            "best_fit": picked(self.best, "objective", "lower_bound", "gap", "certified"),
         }
-        return {"believable.json": json_bytes(record)}
-
-    def pictures(self) -> Mapping[str, Callable[..., Figure]]:
-        """``believable_links``."""
-        choice = self.choice
-        title = f"{choice.problem.name}: the most plausible links, as ellipsoids of uniform density"
-        robot = choice.problem.variables.robot
-        return {"believable_links": lambda: links_figure(robot, choice.standard_parameters, title=title)}
 
 
 @report_of.register(Problem)
@@ -235,24 +238,25 @@ def _of_problem(problem: Problem) -> Report:
 
 @report_of.register(Solution)
 def _of_solution(
-    solution: Solution, verbose: bool = False, choice: Believable | None = None, starts: Study | None = None
+    solution: Solution,
+    verbose: bool = False,
+    choice: Believable | None = None,
+    starts: Study | None = None,
+    doubt: str = "",
 ) -> Report:
-    sections = (
-        BodiesSection(solution),
-        CertificateSection(solution, starts, verbose),
-        StartsSection((solution,) if starts is None else starts.solutions, (starts or solution).seed),
-        FitSection(solution),
-        *([] if choice is None else [PlausibleSection(choice)]),
-    )
-    return Report(solution.problem.name, sections, json="solution.json")
+    name, certificate = solution.problem.name, CertificateSection(solution, starts, verbose, doubt)
+    many = StartsSection((solution,) if starts is None else starts.solutions, (starts or solution).seed)
+    if choice is None:
+        return Report(name, (BodiesSection(solution), certificate, many, FitSection(solution)), json="solution.json")
+    best = Report(name, (BodiesSection(solution), certificate, FitSection(solution)), json="solution.json")
+    sections = (BodiesSection(choice), PlausibleSection(choice, solution, doubt), many, FitSection(choice))
+    return Report(name, sections, json="solution.json", folders={"best_fit": best})
 
 
 @report_of.register(ReverseEngineering)
 def _of_reverse_engineering(result: ReverseEngineering) -> Report:
-    chosen = result.choice or result.solution
     doubt = "; ".join(finding.text for finding in result.findings)
-    sections = (BodiesSection(chosen), CertificateSection(result.solution, doubt=doubt), FitSection(chosen))
-    return Report(result.solution.problem.name, sections, json="solution.json")
+    return _of_solution(result.solution, choice=result.choice, doubt=doubt)
 
 
 @report_of.register(Study)
@@ -347,6 +351,15 @@ def _worst(solution: Solution) -> str:
         return ""
     label = max(solution.violations, key=lambda name: solution.violations[name])
     return f" ({label})"
+
+
+def _missed(solution: Solution | Believable) -> str:
+    """By how many of their standard deviations the coefficients are missed, in words."""
+    fit = coefficients(solution)
+    if fit is None or fit.sd is None:
+        return ""
+    z = (fit.fitted - fit.given)[fit.used] / fit.sd[fit.used]
+    return f"coefficients missed by {np.sqrt(np.mean(z**2)):.3g} standard deviations (root mean square), "
 
 
 def _origins(choice: Believable) -> str:

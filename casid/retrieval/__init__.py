@@ -38,7 +38,7 @@ from casid.retrieval.methods._solve import solve as solve
 from casid.retrieval._solution import Solution as Solution
 from casid.retrieval._solver import SolveOptions as SolveOptions
 from casid.retrieval.methods._global_search import Global as Global
-from casid.retrieval._result import InfeasibleError as InfeasibleError
+from casid.retrieval._solution import InfeasibleError as InfeasibleError
 from casid.retrieval.study._study import multistart as multistart
 from casid.retrieval.study._study import run_study as run_study
 
@@ -52,6 +52,6 @@ from casid.retrieval._objectives import chi_square as chi_square
 from casid.retrieval._problem import Constraints as Constraints
 from casid.retrieval._problem_files import ConstraintBuilder as ConstraintBuilder
 from casid.retrieval._problem_files import load_constraints as load_constraints
-from casid.retrieval._result import ParameterResult as ParameterResult
+from casid.retrieval._solution import ParameterResult as ParameterResult
 from casid.retrieval._rows import LinearRows as LinearRows
 from casid.retrieval._solver import PreparedProblem as PreparedProblem

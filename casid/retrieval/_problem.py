@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import pickle
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -18,10 +20,14 @@ from casid.expressions import Condition, NumpyFunction, affine_rows, conditions,
 from casid.inertia import link_slice
 from casid.retrieval._objectives import Coefficients, LeastSquares, ObjectiveSum, split_objective
 from casid.retrieval._region import Facts, LinkRegion, link_regions, region_box
-from casid.retrieval._variables import LinkVariables, link_variables
-from casid.retrieval.constraints._bounds import PhysicalConsistency, consistency_cone, scaled_margin
-from casid.retrieval.constraints._constraint import Constraint, Setting
-from casid.retrieval.constraints._packing import packed, unpacked
+from casid.retrieval._variables import LinkVariables
+from casid.retrieval.constraints._constraint import (
+    Constraint,
+    PhysicalConsistency,
+    Setting,
+    consistency_cone,
+    scaled_margin,
+)
 
 #: Relative difference of two ways to compute one value that is far below any gap that is claimed.
 _ALIKE = 1e-9
@@ -98,8 +104,7 @@ class Problem(Displayed):
             stated = stated.expression(self.variables.x)
         if isinstance(stated, ca.SX):  # in place of what was minimised before
             constraints = [c for c in constraints if c.label != self.objective_label]
-            object.__setattr__(self, "objective_label", "")
-            object.__setattr__(self, "stated", stated)
+            vars(self).update(objective_label="", stated=stated)
         elif not isinstance(stated, LeastSquares):
             raise ProblemError(
                 f"problem '{self.name}': the objective must be a casadi.SX expression, or made by least_squares or "
@@ -114,18 +119,15 @@ class Problem(Displayed):
         if stranger is not None:
             raise ProblemError(f"problem '{self.name}': consistency of link {stranger + 1}, but it has fewer links")
         cone = consistency_cone(self.consistency, f"problem '{self.name}'")
-        object.__setattr__(self, "consistency", cone)
-        object.__setattr__(self, "constraints", tuple(constraints))
+        vars(self).update(consistency=cone, constraints=tuple(constraints), link_consistency=tuple(own.values()))
         default = {k.index: PhysicalConsistency(k.index, k.name, cone, self._margin(k.index)) for k in self.variables}
-        object.__setattr__(self, "link_consistency", tuple(own.values()))
-        object.__setattr__(self, "cones", tuple({**default, **own}.values()))
+        vars(self).update(cones=tuple({**default, **own}.values()))
         if self.coefficients is not None and self.coefficients.forms.shape[1] > self.variables.size:
             raise ProblemError(
                 f"problem '{self.name}': its coefficients are forms of {self.coefficients.forms.shape[1]} unknowns, it "
                 f"has {self.variables.size}"
             )
-        self._check_labels()
-        self._check_expressions()
+        self._check_constraints()
         if isinstance(stated, ca.SX):
             self._take(stated)
 
@@ -134,21 +136,20 @@ class Problem(Displayed):
         margins = [entry.margin if entry.cone.triangle else 0.0 for entry in self.cones]
         region = region_box(self.regions, tuple(self.variables.extras.values()), margins)
         squares, left, floor = split_objective(expression, self.variables, f"problem '{self.name}'", region)
-        object.__setattr__(self, "objective", squares)
+        vars(self).update(objective=squares)
         if left is None:
             return
         label = self.free_label("objective")
         (form,) = affine_rows(left, self.variables.x)
         unit = 1.0 if form is None else float(np.exp2(np.round(np.log2(np.abs(form.coefficients).max()))))
         own = Constraint(label, left / unit, upper=floor / unit, weight=unit)
-        object.__setattr__(self, "objective", replace(squares, constant=squares.constant + floor))
-        object.__setattr__(self, "constraints", (*self.constraints, own))
-        object.__setattr__(self, "objective_label", label)
+        squares = replace(squares, constant=squares.constant + floor)
+        vars(self).update(objective=squares, constraints=(*self.constraints, own), objective_label=label)
 
     def _margin(self, link: int) -> float:
         return scaled_margin(self.facts.second_moment(link)) if self.margin is None else self.margin
 
-    def _check_labels(self) -> None:
+    def _check_constraints(self) -> None:
         labels = [c.label for c in self.constraints]
         twice = sorted({label for label in labels if labels.count(label) > 1})
         if twice:
@@ -156,8 +157,6 @@ class Problem(Displayed):
                 f"problem '{self.name}': two constraints are called '{twice[0]}'; labels must be unique, so give one "
                 "of them another (dataclasses.replace(constraint, label=...))"
             )
-
-    def _check_expressions(self) -> None:
         x = self.variables.x
         for constraint in self.constraints:
             self.variables.check_symbols(constraint.expression, f"constraint '{constraint.label}'")
@@ -298,25 +297,17 @@ class Problem(Displayed):
         return {c.label: v for c, v in zip(self.constraints, np.split(every, ends), strict=True)}
 
     @cached_property
-    def _cone_labels(self) -> dict[PhysicalConsistency, str]:
-        """Labels of the cones among the violations."""
+    def _own_labels(self) -> tuple[dict[PhysicalConsistency, str], dict[str, str]]:
+        """Labels of the cones, and of the extras' bounds, among the violations."""
         taken = {c.label for c in self.constraints}
-        found = {}
-        for entry in self.cones:
-            if entry.constrains:
-                found[entry] = unused(entry.label, taken)
-                taken.add(found[entry])
-        return found
 
-    @cached_property
-    def _extra_labels(self) -> dict[str, str]:
-        """Labels of the extras' bounds among the violations."""
-        taken = {c.label for c in self.constraints} | set(self._cone_labels.values())
-        found = {}
-        for name in self.variables.extras:
-            found[name] = unused(name, taken)
-            taken.add(found[name])
-        return found
+        def label(text: str) -> str:
+            found = unused(text, taken)
+            taken.add(found)
+            return found
+
+        cones = {entry: label(entry.label) for entry in self.cones if entry.constrains}
+        return cones, {name: label(name) for name in self.variables.extras}
 
     def violations(self, x: NDArray[np.float64]) -> dict[str, float]:
         """Largest violation of each constraint, cone and extra's bounds at x, by label; 0 where it holds.
@@ -329,12 +320,13 @@ class Problem(Displayed):
         x = np.asarray(x, dtype=float)
         values = self.values(x)
         result = {c.label: c.violation(values[c.label]) for c in self.constraints}
-        for entry, label in self._cone_labels.items():
+        cones, extras = self._own_labels
+        for entry, label in cones.items():
             result[label] = entry.cone.violation(x[link_slice(entry.link)], entry.margin)
         standard = self.variables.standard_size
         for k, (name, (low, high)) in enumerate(self.variables.extras.items()):
             extra = float(x[standard + k])
-            result[self._extra_labels[name]] = max(0.0, low - extra, extra - high) if np.isfinite(extra) else np.inf
+            result[extras[name]] = max(0.0, low - extra, extra - high) if np.isfinite(extra) else np.inf
         return result
 
     def hard_violation(self, amounts: Mapping[str, float]) -> float:
@@ -348,7 +340,7 @@ class Problem(Displayed):
         Without the second, a body of grams and millimetres, whose second moments are no larger than the tolerance,
         could be any matrix.
         """
-        bodies = all(amounts[label] <= e.margin / 2 for e, label in self._cone_labels.items() if e.margin > 0)
+        bodies = all(amounts[label] <= e.margin / 2 for e, label in self._own_labels[0].items() if e.margin > 0)
         return bodies and self.hard_violation(amounts) <= tolerance
 
     @cached_property
@@ -378,21 +370,43 @@ class Problem(Displayed):
 
     # ------------------------------------------------------------------ pickling
 
-    def __getstate__(self) -> dict[str, Any]:
-        constraints, plain, expressions = packed(self.constraints, self._plain, self.variables)
-        extras = dict(self.variables.extras)
-        return {"robot": self.variables.robot, "extras": extras, "kept": (constraints, plain, expressions)}
+    def __getstate__(self) -> tuple[tuple[str, ...], str, bytes]:
+        """Names of the unknowns, all expressions as one function of them, and the fields with the place of each."""
+        buffer = io.BytesIO()
+        writer = _Writer(buffer)
+        writer.dump({f.name: getattr(self, f.name) for f in fields(self)})
+        function = ca.Function("expressions", [self.variables.x], writer.expressions)
+        return self.variables.names, str(function.serialize()), buffer.getvalue()
 
-    @property
-    def _plain(self) -> dict[str, Any]:
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("variables", "constraints")}
+    def __setstate__(self, state: tuple[tuple[str, ...], str, bytes]) -> None:
+        names, function, content = state
+        x = ca.vertcat(*[ca.SX.sym(name) for name in names])
+        vars(self).update(_Reader(io.BytesIO(content), ca.Function.deserialize(function).call([x])).load())
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        variables = link_variables(state["robot"], state["extras"])
-        kept, others, expressions = state["kept"]
-        constraints, plain = unpacked(kept, others, expressions, variables)
-        for name, value in {**plain, "variables": variables, "constraints": constraints}.items():
-            object.__setattr__(self, name, value)
+
+class _Writer(pickle.Pickler):
+    """Writes the place in `expressions` in place of each expression: CasADi's own cannot be pickled."""
+
+    def __init__(self, file: io.BytesIO) -> None:
+        super().__init__(file)
+        self.expressions: list[ca.SX] = []
+
+    def persistent_id(self, value: object) -> int | None:
+        if not isinstance(value, ca.SX):
+            return None
+        self.expressions.append(value)
+        return len(self.expressions) - 1
+
+
+class _Reader(pickle.Unpickler):
+    """Reads what `_Writer` wrote, with other expressions."""
+
+    def __init__(self, file: io.BytesIO, expressions: list[ca.SX]) -> None:
+        super().__init__(file)
+        self._expressions = expressions
+
+    def persistent_load(self, place: int) -> ca.SX:
+        return self._expressions[place]
 
 
 def unused(text: str, taken: Collection[str]) -> str:

@@ -28,15 +28,13 @@ from casid.arrays import Array
 from casid.errors import ProblemError
 from casid.inertia import link_slice
 from casid.retrieval._problem import Problem
-from casid.retrieval._result import Conflict, relative_gap
 from casid.retrieval._rows import split_rows
-from casid.retrieval._solution import Solution, Tolerances, annotated, assess
+from casid.retrieval._solution import Conflict, Solution, Tolerances, annotated, assess, relative_gap
 from casid.retrieval.bound._certificate import Certificate, Search, lower_bound
 from casid.retrieval.bound._cuts import Cut, Relaxation
 from casid.retrieval.constraints._constraint import FEASIBILITY, Constraint
-from casid.retrieval.program._blocks import Cone, FeasibleSet
 from casid.retrieval.program._elastic import find_conflict
-from casid.retrieval.program._nlp import LiftedProgram, Outcome
+from casid.retrieval.program._nlp import Cone, FeasibleSet, LiftedProgram, Outcome
 from casid.retrieval.program._starts import nominal_parameters, random_parameters
 
 #: Share of its search region at which a link that nothing bounds gets a nominal body of its own size.

@@ -20,7 +20,7 @@ def test_files_are_written_completely_or_not_at_all(tmp_path: Path) -> None:
     assert (tmp_path / "a.txt").read_text() == "new"
     (tmp_path / "b.txt").unlink()
     with pytest.raises(ExportError, match="cannot write"):
-        write_files(tmp_path, {"a.txt": b"newer", "missing/b.txt": b"more"})
+        write_files(tmp_path, {"a.txt": b"newer", "a.txt/b.txt": b"more"})
     assert (tmp_path / "a.txt").read_text() == "new"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt"]
 

@@ -195,7 +195,7 @@ def test_the_command_writes_what_validate_reads(tmp_path: Path, model: Model) ->
     assert "8 coefficients" in done.output
     record = json.loads((out / "identification.json").read_text())
     assert record["validation_relative_error"] < 2.0 and set(record["coefficients"]) == set(model.base.expressions)
-    solution = json.loads((out / "solution.json").read_text())
+    solution = json.loads((out / "solution.json").read_text())["best_fit"]
     assert solution["certified"] and solution["gap"] < 1e-6
 
     data = recorded(model, 4, 2.5 * PHI)

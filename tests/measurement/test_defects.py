@@ -11,7 +11,7 @@ import casid
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.identification import Checks, ModelOptions, identify
-from casid.measurement import Dataset, Processing, prepare, time_gaps
+from casid.measurement import Dataset, Processing, check_against, defects, prepare, time_gaps
 from casid.testing._synthetic import arm as arm_of
 from casid.testing._synthetic import motion
 
@@ -59,6 +59,20 @@ def test_a_gap_is_left_out_with_the_filters_reach() -> None:
     assert out[0] < start - 0.1 and out[-1] > end + 0.1 and out[-1] - out[0] < 1.0
     assert any("lost samples of all joints, 40 samples" in note for note in made.notes)
     assert any("2 samples" in note and note.endswith("interpolated") for note in made.notes)
+
+
+@pytest.mark.claim("one list has what is wrong with a recording, reversed torques among it, with the samples of each")
+def test_defects_are_listed_with_their_samples(arm: tuple[casid.Robot, Dataset]) -> None:
+    robot, data = arm
+    assert defects(data, robot) == ()
+    tau = data.tau * [1.0, -1.0]
+    tau[300, 0] += 40.0
+    spike, reversed_ = defects(replace(data, tau=tau), robot)
+    assert (spike.kind, spike.joint, reversed_.kind, reversed_.joint) == ("spike", 0, "reversed", 1)
+    assert np.flatnonzero(spike.mask(data.t)).tolist() == [300] and reversed_.mask(data.t).all()
+    assert np.flatnonzero(spike.mask(data.t, 0.025)).tolist() == [298, 299, 300, 301, 302]
+    (kept,) = check_against(replace(data, tau=data.tau * [1.0, -1.0]), robot).defects
+    assert (kept.kind, kept.joint, kept.samples) == ("reversed", 1, len(data))
 
 
 def test_a_step_of_the_clock_has_lost_what_it_rounds_to() -> None:

@@ -23,9 +23,8 @@ from casid.retrieval import (
     mass_bounds,
     solve,
 )
-from casid.retrieval._result import _EXPLAINED, checked_bound
 from casid.retrieval._rows import NonlinearRows, Row, split_rows
-from casid.retrieval._solution import Tolerances, assess
+from casid.retrieval._solution import _EXPLAINED, Tolerances, assess, checked_bound
 from casid.retrieval.constraints import PhysicalConsistency
 from casid.retrieval.methods._method import Direct
 from casid.retrieval.study import _study

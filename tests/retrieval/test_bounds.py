@@ -26,7 +26,8 @@ from casid.retrieval import (
     total_mass,
 )
 from casid.retrieval._region import Facts
-from casid.retrieval.constraints._constraint import LinkConstraint, ScalarRow, Setting
+from casid.retrieval.constraints._bounds import LinkConstraint
+from casid.retrieval.constraints._constraint import ScalarRow, Setting
 from casid.testing._synthetic import BODY, arm, nearest
 
 

@@ -23,8 +23,7 @@ from casid.retrieval import (
 )
 from casid.retrieval._solver import _with_cuts, relaxed_bound
 from casid.retrieval.bound._cuts import Cut
-from casid.retrieval.constraints import gyration_bound
-from casid.retrieval.constraints._bounds import no_consistency
+from casid.retrieval.constraints import PhysicalConsistency, gyration_bound
 from casid.testing._synthetic import BODY, arm, nearest
 
 
@@ -32,7 +31,12 @@ from casid.testing._synthetic import BODY, arm, nearest
 def built() -> PreparedProblem:
     """A link without bounds, one without consistency, a bounded one; a free extra and a bounded one."""
     v = link_variables(arm(3), {"fv1": (0.0, np.inf), "fo1": (-50.0, 50.0)})
-    own = no_consistency(v[1]), mass_bounds(v[2], 0.5, 4.0), com_box(v[2], -0.3, 0.3), gyration_bound(v[2], 1.0)
+    own = (
+        PhysicalConsistency(v[1].index, v[1].name, "none", 0.0),
+        mass_bounds(v[2], 0.5, 4.0),
+        com_box(v[2], -0.3, 0.3),
+        gyration_bound(v[2], 1.0),
+    )
     problem = Problem("three", v, least_squares(v, np.eye(32), np.zeros(32)), own)
     return PreparedProblem(
         problem, np.concatenate([BODY, 2.0 * BODY, BODY, [0.5, 3.0]]), SolveOptions(search_factor=1e3)

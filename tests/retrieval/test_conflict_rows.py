@@ -10,8 +10,8 @@ from casid.inertia import to_standard
 from casid.retrieval import Constraint, InfeasibleError, LinearRows, Problem, com_box, mass_bounds, solve
 from casid.retrieval._rows import NonlinearRows, split_rows
 from casid.retrieval.bound._cuts import Cut
-from casid.retrieval.program._blocks import Cone, FeasibleSet
 from casid.retrieval.program._elastic import _elastic, _read, _with_cuts
+from casid.retrieval.program._nlp import Cone, FeasibleSet
 from casid.testing._synthetic import BODY, nearest
 
 

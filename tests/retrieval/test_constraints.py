@@ -31,8 +31,7 @@ from casid.retrieval import (
     total_mass,
 )
 from casid.retrieval._variables import LinkView
-from casid.retrieval.constraints._bounds import no_consistency, pseudo_inertia
-from casid.retrieval.constraints._bounds import spatial_inertia as semi
+from casid.retrieval.constraints import PhysicalConsistency
 
 
 def arm(n: int = 2, bounded: bool = True) -> Robot:
@@ -111,7 +110,9 @@ def test_full_and_semi_differ_by_the_triangle_inequality() -> None:
     assert moved.certified and consistency(moved.standard_parameters).triangle_margin > -1e-9
     # min (a - .01)^2 + (b - .01)^2 + (c - .05)^2 with c <= a + b: a distance of 0.03 / sqrt(3)
     assert moved.objective == pytest.approx(0.03**2 / 3, rel=1e-6)
-    mixed = identity_problem(np.tile(target, 2), semi(link_variables(arm(2))[0]), consistency="full", margin=1e-9)
+    mixed = identity_problem(
+        np.tile(target, 2), PhysicalConsistency(0, "link1", "semi"), consistency="full", margin=1e-9
+    )
     assert solve(mixed).objective == pytest.approx(0.03**2 / 3, rel=1e-4)
 
 
@@ -323,7 +324,7 @@ def test_bad_constraints_are_refused_by_name() -> None:
         (lambda: soften(mass_bounds(link), -1.0), "weight must be positive"),
         (lambda: mass_bounds(link, 3.0, 2.0), "'link1 mass': bounds cross"),
         (lambda: total_mass(variables, 20.0, 16.0), "'total mass': bounds cross"),
-        (lambda: pseudo_inertia(link, -1.0), "margin"),
+        (lambda: PhysicalConsistency(link.index, link.name, "full", -1.0), "margin"),
         (lambda: Problem("p", variables, objective, (link.mass,)), "must be a Constraint with bounds, got SX"),
         (lambda: Problem("p", variables, objective, (Constraint("odd", ca.SX.sym("q"), 0.0),)), "'odd'.*symbol q"),
         (lambda: Problem("p", variables, objective, (Constraint("odd", ca.SX(1.0), 0.0),)), "'odd' does not depend"),
@@ -368,5 +369,10 @@ def test_expression_that_is_nan_at_the_start() -> None:
 def test_links_without_consistency() -> None:
     variables = link_variables(arm(1))
     target = -BODY
-    problem = Problem("free", variables, least_squares(variables, np.eye(10), target), (no_consistency(variables[0]),))
+    problem = Problem(
+        "free",
+        variables,
+        least_squares(variables, np.eye(10), target),
+        (PhysicalConsistency(variables[0].index, variables[0].name, "none", 0.0),),
+    )
     np.testing.assert_allclose(solve(problem).standard_parameters, target, atol=1e-6)

@@ -9,11 +9,10 @@ import pytest
 from casid.inertia import lower_triangle, to_standard
 from casid.retrieval import Constraint, Problem, com_box, least_squares, link_variables, mass_bounds, soften
 from casid.retrieval._rows import split_rows
-from casid.retrieval.constraints._bounds import no_consistency
+from casid.retrieval.constraints import PhysicalConsistency
 from casid.retrieval.plausible._measure import Measure, coordinates
 from casid.retrieval.plausible._program import BallProgram
-from casid.retrieval.program._blocks import Cone, FeasibleSet
-from casid.retrieval.program._nlp import LiftedProgram
+from casid.retrieval.program._nlp import Cone, FeasibleSet, LiftedProgram
 from casid.testing._synthetic import BODY, arm
 
 OTHER = to_standard(0.7, [-0.1, 0.05, 0.02], np.diag([0.01, 0.012, 0.008]))
@@ -31,7 +30,7 @@ def problem() -> Problem:
         soften(Constraint("light", 3.0 * v[1].mass + v.x[30], 0.2, 1.0), 0.4),
         Constraint("curved", v[0].mass * v[1].first_moment[0] - v.x[30] ** 2, -2.0, 0.7),
         soften(Constraint("bent", v[1].mass ** 2 + 5.0 * v[0].mass, 6.0, 9.0), 2.0),
-        no_consistency(v[2]),
+        PhysicalConsistency(v[2].index, v[2].name, "none", 0.0),
     )
     return Problem("three", v, least_squares(v, rng.normal(size=(60, 31)), rng.normal(size=60)), constraints)
 

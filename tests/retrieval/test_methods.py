@@ -19,7 +19,7 @@ from papers.two_links import (
 
 import casid
 from casid.errors import ProblemError
-from casid.retrieval.constraints._bounds import spatial_inertia
+from casid.retrieval.constraints import PhysicalConsistency
 from casid.retrieval.methods._penalty import Penalty, penalty_weights
 from problems.spatial_2r import true_parameters
 
@@ -54,7 +54,7 @@ def test_penalty_refuses_what_it_is_not():
     problem = casid.load_problem("spatial_2r")
     with pytest.raises(ProblemError, match="at least 1"):
         Penalty(kappa=0)
-    semi = problem.with_constraints(spatial_inertia(problem.variables[0]))
+    semi = problem.with_constraints(PhysicalConsistency(problem.variables[0].index, problem.variables[0].name, "semi"))
     with pytest.raises(ProblemError, match="triangle inequality"):
         casid.solve(semi, method=Penalty())
 

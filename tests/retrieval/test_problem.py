@@ -15,13 +15,19 @@ from casid.retrieval import (
     mass_bounds,
     soften,
 )
-from casid.retrieval.constraints._bounds import no_consistency, spatial_inertia
+from casid.retrieval.constraints import PhysicalConsistency
 from casid.testing._synthetic import BODY, nearest
 
 
 @pytest.mark.claim("edits of a problem lose no link's consistency")
 def test_consistency_survives_every_edit() -> None:
-    problem = nearest(np.tile(BODY, 2), lambda v: (spatial_inertia(v[0], 1e-5), [no_consistency(v[1])]))
+    problem = nearest(
+        np.tile(BODY, 2),
+        lambda v: (
+            PhysicalConsistency(v[0].index, v[0].name, "semi", 1e-5),
+            [PhysicalConsistency(v[1].index, v[1].name, "none", 0.0)],
+        ),
+    )
     kinds = [(Semi(), 1e-5), (Free(), 0.0)]
     more = mass_bounds(problem.variables[0], 1.0, 3.0)
     edits = (

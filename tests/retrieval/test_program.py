@@ -24,9 +24,7 @@ from casid.retrieval import (
 from casid.retrieval._rows import split_rows
 from casid.retrieval._solution import assess
 from casid.retrieval.methods._global_search import SimulatedAnnealing
-from casid.retrieval.program._blocks import Cone, FeasibleSet, Unknowns, sparse
-from casid.retrieval.program._elastic import LEAST_MASS
-from casid.retrieval.program._nlp import LiftedProgram
+from casid.retrieval.program._nlp import Cone, FeasibleSet, LiftedProgram
 from casid.retrieval.program._starts import nominal_parameters
 from casid.testing._synthetic import BODY, nearest
 
@@ -171,12 +169,6 @@ def test_a_lifted_point_is_its_parameters():
     assert program.objective_value(w) == pytest.approx(problem.objective(BODY), abs=1e-9)
     t = cones[0].factor(BODY)
     np.testing.assert_allclose(cones[0].parameters(t), BODY, rtol=1e-6, atol=1e-9)
-
-
-def test_unknowns_are_parameters_factors_and_slacks():
-    unknowns = Unknowns.of(10, 10, 2)
-    assert unknowns.w.numel() == 22 and sparse(np.eye(3)).nnz() == 3
-    assert 0 < LEAST_MASS < 1
 
 
 @pytest.mark.claim("boxes of 1e8 m leave a nominal body; what double precision cannot hold is refused by name")

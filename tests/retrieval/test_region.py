@@ -20,14 +20,18 @@ from casid.retrieval import (
     solve,
 )
 from casid.retrieval._region import Facts, Quadric, com_quotients, find_quadric, link_regions
-from casid.retrieval.constraints._bounds import no_consistency
+from casid.retrieval.constraints import PhysicalConsistency
 from casid.testing._synthetic import BODY, arm, nearest
 
 
 @pytest.mark.claim("without consistency and with negative masses a box of the centre of mass is not flipped")
 def test_negative_mass_keeps_the_box() -> None:
     target = -BODY
-    problem = nearest(target, lambda v: (no_consistency(v[0]), com_box(v[0], -0.3, 0.3)), bounded=False)
+    problem = nearest(
+        target,
+        lambda v: (PhysicalConsistency(v[0].index, v[0].name, "none", 0.0), com_box(v[0], -0.3, 0.3)),
+        bounded=False,
+    )
     inside = from_standard(target)[1]
     assert (np.abs(inside) < 0.3).all()
     found = solve(problem, start=target)
@@ -100,7 +104,7 @@ def cloud(rng: np.random.Generator) -> np.ndarray:
 
 def cones(links: int, *, free: bool = False) -> list:
     variables = link_variables(arm(links))
-    own = tuple(no_consistency(link) for link in variables) if free else ()
+    own = tuple(PhysicalConsistency(link.index, link.name, "none", 0.0) for link in variables) if free else ()
     problem = Problem("arm", variables, least_squares(variables, np.eye(10 * links), np.zeros(10 * links)), own)
     return [entry.cone for entry in problem.cones]
 

@@ -10,7 +10,7 @@ import pytest
 
 from casid.retrieval import Problem, least_squares, link_variables
 from casid.retrieval._region import Facts, LinkRegion, Quadric, link_regions, region_box
-from casid.retrieval.constraints._bounds import no_consistency
+from casid.retrieval.constraints import PhysicalConsistency
 from casid.testing._synthetic import BODY, arm
 
 FREE = np.tile([-np.inf, np.inf], (3, 1))
@@ -66,7 +66,7 @@ def test_the_cut_of_a_point_outside_a_cone_touches_it() -> None:
 
 def regions(facts: Facts, free: bool = False) -> tuple[LinkRegion, ...]:
     variables = link_variables(arm())
-    own = (no_consistency(variables[0]),) if free else ()
+    own = (PhysicalConsistency(variables[0].index, variables[0].name, "none", 0.0),) if free else ()
     problem = Problem("one", variables, least_squares(variables, np.eye(10), np.zeros(10)), own)
     return link_regions(facts, [entry.cone for entry in problem.cones])
 

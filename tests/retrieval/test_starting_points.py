@@ -8,7 +8,7 @@ import pytest
 from casid.inertia import PSEUDO_INERTIA_MAP, from_pseudo_inertia, from_standard, pseudo_inertia
 from casid.retrieval import Problem, inertia_bounds, least_squares, link_variables, mass_bounds, total_mass
 from casid.retrieval._solution import Tolerances
-from casid.retrieval.constraints._bounds import no_consistency
+from casid.retrieval.constraints import PhysicalConsistency
 from casid.retrieval.program._determined import _Determined, balanced_bodies, solve_determined, split
 from casid.retrieval.program._starts import _box, _box_body, nominal_parameters, random_parameters, uniform_parameters
 from casid.testing._synthetic import BODY, arm, nearest
@@ -81,7 +81,8 @@ def test_uniform_points_fill_the_bounds_that_have_two_ends() -> None:
     lower = np.array([0.01, -0.2, -np.inf, 0.02, -0.1, 0.03])
     upper = np.array([0.05, np.inf, 0.3, 0.09, 0.1, 0.07])
     problem = nearest(
-        BODY, lambda v: (no_consistency(v[0]), mass_bounds(v[0], 1.0, np.inf), inertia_bounds(v[0], lower, upper)),
+        BODY, lambda v: (PhysicalConsistency(0, "link1", "none", 0.0), mass_bounds(v[0], 1.0, np.inf),
+                         inertia_bounds(v[0], lower, upper)),
         bounded=False,
     )  # fmt: skip
     rng = np.random.default_rng(0)

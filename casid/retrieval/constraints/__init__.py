@@ -1,9 +1,9 @@
 """Constraints on link quantities: any CasADi expression, physical bounds, shapes, physical consistency."""
 
 # between rooms
-from casid.retrieval.constraints._bounds import ConsistencyKind as ConsistencyKind
-from casid.retrieval.constraints._bounds import PhysicalConsistency as PhysicalConsistency
-from casid.retrieval.constraints._bounds import consistency_cone as consistency_cone
+from casid.retrieval.constraints._constraint import ConsistencyKind as ConsistencyKind
+from casid.retrieval.constraints._constraint import PhysicalConsistency as PhysicalConsistency
+from casid.retrieval.constraints._constraint import consistency_cone as consistency_cone
 from casid.retrieval.constraints._bounds import gyration_bound as gyration_bound
 from casid.retrieval.constraints._bounds import mass_bounds as mass_bounds
 from casid.retrieval.constraints._bounds import robot_bounds as robot_bounds

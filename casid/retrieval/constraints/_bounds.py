@@ -1,26 +1,53 @@
-"""Bounds on physical quantities of links: masses, centres of mass, extent, inertias, physical consistency."""
+"""Bounds on physical quantities of links: masses, centres of mass, extent, inertias; all that any link obeys."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import ProblemError
-from casid.inertia import CONES, TENSOR_INDEX, ConsistencyCone, Free, Full, Semi
+from casid.inertia import TENSOR_INDEX
 from casid.retrieval._region import Facts, Quadric
 from casid.retrieval._variables import LinkVariables, LinkView
-from casid.retrieval.constraints._constraint import Constraint, LinkConstraint, ScalarRow, Setting, Side
+from casid.retrieval.constraints._constraint import Constraint, ScalarRow, Setting, Side
 
 #: What `sensible_bounds` assumes where a description has no bounds: kg a link, times the nominal mass, radius [m].
 LARGEST_MASS, NOMINAL_TIMES, SMALLEST_RADIUS = 100.0, 4.0, 1.0
 _AXES = "xyz"
 #: Places of ``Ixx Iyy Izz`` among ``Ixx Ixy Ixz Iyy Iyz Izz``.
 _DIAGONAL = (0, 3, 5)
+
+
+@dataclass(frozen=True, eq=False)
+class LinkConstraint(Constraint, ABC):
+    """Bounds on a physical quantity of links: the expression follows from the links and cannot be replaced.
+
+    Attributes
+    ----------
+    links : tuple of LinkView
+        Links that the quantity belongs to.
+    """
+
+    expression: ca.SX = field(init=False)
+    links: tuple[LinkView, ...] = ()
+
+    def __post_init__(self) -> None:
+        vars(self).update(expression=self._quantity())
+        super().__post_init__()
+
+    @abstractmethod
+    def _quantity(self) -> ca.SX:
+        """The expression, of `links`."""
+
+    def moved(self, x: ca.SX, to: ca.SX, links: Sequence[LinkView]) -> Constraint:
+        """See `Constraint.moved`: the same quantity of other links."""
+        return replace(self, links=tuple(links[link.index] for link in self.links))
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,15 +98,13 @@ class ComBox(LinkConstraint):
     """``lower <= c <= upper`` [m], axis by axis; for the solver linear: ``l - m lower >= 0``, ``m upper - l >= 0``."""
 
     quantity: ClassVar[str] = "centre of mass"
+    entries: ClassVar[Sequence[str]] = _AXES
     unit: ClassVar[str] = "m"
     step: ClassVar[float] = 0.01
     hard_in_algorithm_1: ClassVar[bool] = True
 
     def _quantity(self) -> ca.SX:
         return self.links[0].com
-
-    def entry_name(self, entry: int) -> str:
-        return f"{self.label} {_AXES[entry]}"
 
     def rows(self, setting: Setting) -> Iterable[ScalarRow]:
         link = self.links[0]
@@ -118,8 +143,7 @@ class GyrationBound(LinkConstraint):
     step: ClassVar[float] = 0.01
 
     def _quantity(self) -> ca.SX:
-        link = self.links[0]
-        return ca.trace(link.inertia) / 2 / link.mass
+        return ca.trace(self.links[0].inertia) / 2 / self.links[0].mass
 
     def rows(self, setting: Setting) -> Iterable[ScalarRow]:
         link, most = self.links[0], float(self.upper[0])
@@ -153,6 +177,7 @@ class InertiaBounds(LinkConstraint):
     """Bounds on ``Ixx Ixy Ixz Iyy Iyz Izz`` [kg.m^2]; for the solver ``m (L - bound) - steiner``, no division."""
 
     quantity: ClassVar[str] = "inertia"
+    entries: ClassVar[Sequence[str]] = tuple(_AXES[i] + _AXES[j] for i, j in TENSOR_INDEX)
     unit: ClassVar[str] = "kg.m^2"
     step: ClassVar[float] = 0.01
     hard_in_algorithm_1: ClassVar[bool] = True
@@ -161,10 +186,6 @@ class InertiaBounds(LinkConstraint):
     def _quantity(self) -> ca.SX:
         tensor = self.links[0].inertia_com
         return ca.vertcat(*[tensor[i, j] for i, j in TENSOR_INDEX])
-
-    def entry_name(self, entry: int) -> str:
-        i, j = TENSOR_INDEX[entry]
-        return f"{self.label} {_AXES[i]}{_AXES[j]}"
 
     def rows(self, setting: Setting) -> Iterable[ScalarRow]:
         """Rows for the solver, those that the triangle inequality implies left out.
@@ -247,125 +268,44 @@ def _steiner(link: LinkView, i: int, j: int) -> ca.SX:
 
 def robot_bounds(variables: LinkVariables) -> tuple[Constraint, ...]:
     """All bounds that the robot description gives: masses, centres of mass, inertias, total mass."""
-    return (*_link_bounds(variables), *_total(variables))
-
-
-def sensible_bounds(variables: LinkVariables) -> tuple[Constraint, ...]:
-    """`robot_bounds`, and generous limits of mass and extent for links that it leaves unbounded.
-
-    A link without bounds on its mass weighs at most four times its nominal mass, or 100 kg where none is known; its
-    radius of gyration about the link frame's origin is at most 1 m, or twice the length of the robot's longest
-    placement.
-    """
-    joints = variables.robot.joints
-    lengths = [np.linalg.norm(p[:3, 3]) for joint in joints for p in (joint.placement, joint.link_placement)]
-    radius = max(SMALLEST_RADIUS, 2.0 * float(max(lengths)))
-    total_is_bounded = bool(np.isfinite(variables.robot.total_mass[1]))
-    most = {}
-    for view, link in zip(variables.links, variables.robot.links, strict=True):
-        if not total_is_bounded and not np.isfinite(view.bounds.mass[1]):
-            most[view.index] = LARGEST_MASS if link.inertial is None else max(NOMINAL_TIMES * link.inertial.mass, 1.0)
-    extent = [gyration_bound(view, radius) for view in variables.links]
-    return (*_link_bounds(variables, most), *_total(variables), *extent)
-
-
-def _link_bounds(variables: LinkVariables, most: dict[int, float] | None = None) -> list[Constraint]:
-    """Bounds of each link; ``most`` limits the mass of links that have no limit."""
-    heaviest = most or {}
     constraints: list[Constraint] = []
     for link in variables.links:
-        if link.index in heaviest:
-            constraints.append(mass_bounds(link, max(float(link.bounds.mass[0]), 0.0), heaviest[link.index]))
-        elif np.isfinite(link.bounds.mass).any():
-            constraints.append(mass_bounds(link))
-        if np.isfinite(link.bounds.com).any():
-            constraints.append(com_box(link))
-        if np.isfinite(link.bounds.inertia_com).any():
-            constraints.append(inertia_bounds(link))
-    return constraints
-
-
-def _total(variables: LinkVariables) -> list[Constraint]:
+        own = link.bounds
+        makers = (own.mass, mass_bounds), (own.com, com_box), (own.inertia_com, inertia_bounds)
+        constraints += [make(link) for known, make in makers if np.isfinite(known).any()]
     lower, upper = variables.robot.total_mass
-    return [total_mass(variables, lower, upper)] if lower > 0 or np.isfinite(upper) else []
+    bounded = lower > 0 or np.isfinite(upper)
+    return (*constraints, *([total_mass(variables, lower, upper)] if bounded else ()))
 
 
-#: Names of the notions of physical consistency.
-ConsistencyKind = Literal["full", "semi", "none"]
+def sensible_bounds(
+    variables: LinkVariables, heaviest: float | None = None, radius: float | None = None
+) -> tuple[Constraint, ...]:
+    """`robot_bounds`, and generous limits of mass and extent for links that it leaves unbounded.
 
-#: Default margin of physical consistency, ``J >= margin 1`` (SI units), and its largest share of the second moments
-#: ``tr(Sigma)`` that a body of the link's bounds can have: links of grams and millimetres get a smaller one.
-DEFAULT_MARGIN, MARGIN_SHARE = 1e-6, 1e-4
-
-
-@dataclass(frozen=True, eq=False)
-class PhysicalConsistency:
-    """A link's cone and margin.
-
-    Attributes
+    Parameters
     ----------
-    link : int
-    name : str
-        Of the link.
-    cone : ConsistencyCone
-        `Full` (J >= margin 1), `Semi` (6x6 spatial inertia >= margin 1) or `Free`; also by name.
-    margin : float
-
-    Raises
-    ------
-    ProblemError
-        For an unknown name, or a margin that is negative or not finite.
+    variables
+        Of the problem.
+    heaviest
+        Mass that no link exceeds whose mass the description does not limit [kg], or four times its nominal mass where
+        that is more. Default: 1 kg, or 100 kg where the nominal mass is not known; no limit where that of the total
+        mass bounds each link.
+    radius
+        Of gyration about the link frame's origin [m]. Default: 1 m, or twice the length of the robot's longest
+        placement.
     """
-
-    link: int
-    name: str
-    cone: ConsistencyCone
-    margin: float = DEFAULT_MARGIN
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "cone", consistency_cone(self.cone, f"link '{self.name}'"))
-        if not (np.isfinite(self.margin) and self.margin >= 0):
-            raise ProblemError(f"link '{self.name}': the margin must be finite and >= 0, got {self.margin}")
-
-    @property
-    def label(self) -> str:
-        """Name in reports."""
-        return f"{self.name} {self.cone.matrix_name}"
-
-    @property
-    def constrains(self) -> bool:
-        """Whether it restricts the link's parameters."""
-        return self.cone.constrains
-
-
-def scaled_margin(second_moment: float) -> float:
-    """Default margin of a link whose ``tr(Sigma)`` about its centre is of this size [kg.m^2], infinite if not known."""
-    return float(min(DEFAULT_MARGIN, MARGIN_SHARE * second_moment))
-
-
-def consistency_cone(cone: ConsistencyCone | str, where: str) -> ConsistencyCone:
-    """The cone of a name, or the cone itself."""
-    if not isinstance(cone, str):
-        return cone
-    if cone not in CONES:
-        raise ProblemError(f"{where}: consistency '{cone}' is none of {', '.join(repr(name) for name in CONES)}")
-    return CONES[cone]
-
-
-def pseudo_inertia(link: LinkView, margin: float = DEFAULT_MARGIN) -> PhysicalConsistency:
-    """``J >= margin 1``: positive mass, positive inertia and the triangle inequality (Wensing 2018)."""
-    return PhysicalConsistency(link.index, link.name, Full(), margin)
-
-
-#: The triangle inequality (Gaz et al. 2019, eq. 16) with m > 0, I > 0 *is* a positive definite pseudo-inertia.
-triangle_inequality = pseudo_inertia
-
-
-def spatial_inertia(link: LinkView, margin: float = DEFAULT_MARGIN) -> PhysicalConsistency:
-    """``[[L, S(l)'], [S(l), m 1]] >= margin 1``: positive mass and inertia only (Sousa 2014, eq. 3.18-3.21)."""
-    return PhysicalConsistency(link.index, link.name, Semi(), margin)
-
-
-def no_consistency(link: LinkView) -> PhysicalConsistency:
-    """Lifts the default: any numbers, physical or not."""
-    return PhysicalConsistency(link.index, link.name, Free(), 0.0)
+    robot = variables.robot
+    if radius is None:
+        lengths = [np.linalg.norm(p[:3, 3]) for joint in robot.joints for p in (joint.placement, joint.link_placement)]
+        radius = max(SMALLEST_RADIUS, 2.0 * float(max(lengths)))
+    limited = heaviest is None and np.isfinite(robot.total_mass[1])
+    found = {constraint.label: constraint for constraint in robot_bounds(variables)}
+    for view, link in zip(variables.links, robot.links, strict=True):
+        own: list[Constraint] = [gyration_bound(view, radius)]
+        if not limited and not np.isfinite(view.bounds.mass[1]):  # in place of a lower bound alone, of the same label
+            nominal = None if link.inertial is None else NOMINAL_TIMES * link.inertial.mass
+            least = heaviest if heaviest is not None else LARGEST_MASS if nominal is None else 1.0
+            own.append(mass_bounds(view, max(float(view.bounds.mass[0]), 0.0), max(least, nominal or 0.0)))
+        found.update((constraint.label, constraint) for constraint in own)
+    return tuple(found.values())

@@ -1,15 +1,14 @@
-"""Constraints: an expression of the unknowns with bounds, its solver rows, its units and what it implies.
+"""What a problem may be given: bounds on an expression of the unknowns, and the cone of a link's physical consistency.
 
-`Constraint` is any CasADi expression; only its structure is used. `LinkConstraint` is the base of constraints on a
-physical quantity of links (mass, centre of mass, inertia), which have equivalent rows that a solver handles better. No
-other module depends on which kinds there are.
+`Constraint` is any CasADi expression; only its structure is used. Constraints on a physical quantity of links have
+equivalent rows that a solver handles better (`casid.retrieval.constraints._bounds`). No other module depends on which
+kinds there are.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, TypeVar, overload
 
 import casadi as ca
@@ -19,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from casid.arrays import Array
 from casid.errors import ProblemError
 from casid.expressions import affine_rows, alternatives, as_function, constants, evaluate, may_hide, required_domains
-from casid.inertia import mass_index
+from casid.inertia import CONES, ConsistencyCone, mass_index
 from casid.retrieval._region import Facts, Quadric, find_quadric
 from casid.retrieval._variables import LinkView
 
@@ -129,6 +128,8 @@ class Constraint:
 
     #: Physical quantity that is bounded, in words; empty for a user's expression.
     quantity: ClassVar[str] = ""
+    #: Names of the entries in messages.
+    entries: ClassVar[Sequence[str]] = ()
     #: Unit of the expression, empty where it is not known, and the step by which `explain` relaxes a bound.
     unit: ClassVar[str] = ""
     step: ClassVar[float] = 1.0
@@ -193,6 +194,8 @@ class Constraint:
 
     def entry_name(self, entry: int) -> str:
         """Name of an entry in messages."""
+        if self.entries:
+            return f"{self.label} {self.entries[entry]}"
         return self.label if self.size == 1 else f"{self.label}[{entry}]"
 
     def bound_text(self, entry: int, side: Side) -> str:
@@ -258,30 +261,68 @@ class Constraint:
         return self.with_expression(ca.substitute(self.expression, x, to))
 
 
+#: Names of the notions of physical consistency.
+ConsistencyKind = Literal["full", "semi", "none"]
+
+#: Default margin of physical consistency, ``J >= margin 1`` (SI units), and its largest share of the second moments
+#: ``tr(Sigma)`` that a body of the link's bounds can have: links of grams and millimetres get a smaller one.
+DEFAULT_MARGIN, MARGIN_SHARE = 1e-6, 1e-4
+
+
 @dataclass(frozen=True, eq=False)
-class LinkConstraint(Constraint, ABC):
-    """Bounds on a physical quantity of links: the expression follows from the links and cannot be replaced.
+class PhysicalConsistency:
+    """A link's cone and margin.
 
     Attributes
     ----------
-    links : tuple of LinkView
-        Links that the quantity belongs to.
+    link : int
+    name : str
+        Of the link.
+    cone : ConsistencyCone
+        `Full` (J >= margin 1: positive mass, positive inertia and the triangle inequality; Wensing 2018), `Semi` (6x6
+        spatial inertia ``[[L, S(l)'], [S(l), m 1]] >= margin 1``: the first two only; Sousa 2014, eq. 3.18-3.21) or
+        `Free` (any numbers); also by name.
+    margin : float
+
+    Raises
+    ------
+    ProblemError
+        For an unknown name, or a margin that is negative or not finite.
     """
 
-    expression: ca.SX = field(init=False)
-    links: tuple[LinkView, ...] = ()
+    link: int
+    name: str
+    cone: ConsistencyCone
+    margin: float = DEFAULT_MARGIN
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "expression", self._quantity())
-        super().__post_init__()
+        object.__setattr__(self, "cone", consistency_cone(self.cone, f"link '{self.name}'"))
+        if not (np.isfinite(self.margin) and self.margin >= 0):
+            raise ProblemError(f"link '{self.name}': the margin must be finite and >= 0, got {self.margin}")
 
-    @abstractmethod
-    def _quantity(self) -> ca.SX:
-        """The expression, of `links`."""
+    @property
+    def label(self) -> str:
+        """Name in reports."""
+        return f"{self.name} {self.cone.matrix_name}"
 
-    def moved(self, x: ca.SX, to: ca.SX, links: Sequence[LinkView]) -> Constraint:
-        """See `Constraint.moved`: the same quantity of other links."""
-        return replace(self, links=tuple(links[link.index] for link in self.links))
+    @property
+    def constrains(self) -> bool:
+        """Whether it restricts the link's parameters."""
+        return self.cone.constrains
+
+
+def scaled_margin(second_moment: float) -> float:
+    """Default margin of a link whose ``tr(Sigma)`` about its centre is of this size [kg.m^2], infinite if not known."""
+    return float(min(DEFAULT_MARGIN, MARGIN_SHARE * second_moment))
+
+
+def consistency_cone(cone: ConsistencyCone | str, where: str) -> ConsistencyCone:
+    """The cone of a name, or the cone itself."""
+    if not isinstance(cone, str):
+        return cone
+    if cone not in CONES:
+        raise ProblemError(f"{where}: consistency '{cone}' is none of {', '.join(repr(name) for name in CONES)}")
+    return CONES[cone]
 
 
 @overload

@@ -11,14 +11,12 @@ from casid.arrays import Array
 from casid.inertia import link_slice, mass_index, moment_slice, pseudo_inertia
 from casid.retrieval._objectives import LeastSquares
 from casid.retrieval._problem import Problem
-from casid.retrieval._result import checked_bound
 from casid.retrieval._rows import LinearRows, NonlinearRows, Row, split_rows
-from casid.retrieval._solution import Solution
+from casid.retrieval._solution import Solution, checked_bound
 from casid.retrieval._solver import PreparedProblem, SolveOptions
 from casid.retrieval.bound._certificate import Dual, Search, dual_bound
 from casid.retrieval.constraints._constraint import Constraint
-from casid.retrieval.program._blocks import FeasibleSet
-from casid.retrieval.program._nlp import LiftedProgram, Point
+from casid.retrieval.program._nlp import FeasibleSet, LiftedProgram, Point
 
 #: Where bound and attained value agree to this share of the quantity's prior range, no other attempt is made.
 _ENOUGH = 1e-7

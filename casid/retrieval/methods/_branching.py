@@ -16,8 +16,7 @@ from casid.errors import ProblemError
 from casid.inertia import link_slice, mass_index, moment_slice
 from casid.retrieval._combinations import Combination, combinations, smoothed
 from casid.retrieval._problem import Problem
-from casid.retrieval._result import Conflict, relative_gap
-from casid.retrieval._solution import Solution, assess, reassess
+from casid.retrieval._solution import Conflict, Solution, assess, reassess, relative_gap
 from casid.retrieval._solver import PreparedProblem, Relaxed, SolveOptions, relaxed_bound
 from casid.retrieval.bound._cuts import Relaxation
 from casid.retrieval.constraints._bounds import com_box

@@ -32,8 +32,7 @@ from casid.retrieval._problem import Problem
 from casid.retrieval._solution import Solution, assess, reassess
 from casid.retrieval._solver import PreparedProblem, SolveOptions
 from casid.retrieval._variables import LinkView, link_variables
-from casid.retrieval.constraints._bounds import PhysicalConsistency
-from casid.retrieval.constraints._constraint import Constraint
+from casid.retrieval.constraints._constraint import Constraint, PhysicalConsistency
 from casid.retrieval.methods._method import Method, SolveSeed, Start
 from casid.retrieval.program._starts import nominal_parameters, uniform_parameters
 

@@ -21,9 +21,8 @@ from casid.errors import ProblemError
 from casid.inertia import Full, Parameters
 from casid.retrieval._objectives import chi_square
 from casid.retrieval._problem import Problem
-from casid.retrieval._result import ParameterResult
 from casid.retrieval._rows import NonlinearRows, split_rows
-from casid.retrieval._solution import Solution
+from casid.retrieval._solution import ParameterResult, Solution
 from casid.retrieval.bound._certificate import lower_bound
 from casid.retrieval.plausible._bodies import PlausibleBodies, plausible_bodies
 from casid.retrieval.plausible._measure import MostPlausible

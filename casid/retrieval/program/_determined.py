@@ -42,8 +42,7 @@ from casid.retrieval._region import LinkRegion
 from casid.retrieval._rows import LinearRows, NonlinearRows
 from casid.retrieval._solution import Solution, Tolerances, assess
 from casid.retrieval.bound._certificate import lower_bound
-from casid.retrieval.program._blocks import Cone, FeasibleSet
-from casid.retrieval.program._nlp import LiftedProgram, Point
+from casid.retrieval.program._nlp import Cone, FeasibleSet, LiftedProgram, Point
 
 
 def lower_factors(matrices: Array) -> Array:

@@ -19,13 +19,12 @@ from casid.arrays import Array
 from casid.inertia import mass_index
 from casid.retrieval._objectives import LeastSquares
 from casid.retrieval._problem import Problem
-from casid.retrieval._result import Conflict
 from casid.retrieval._rows import LinearRows, NonlinearRows, Row
+from casid.retrieval._solution import Conflict
 from casid.retrieval.bound._certificate import Dual, Search, dual_bound
 from casid.retrieval.bound._cuts import Cut, Relaxation
 from casid.retrieval.constraints._constraint import Side
-from casid.retrieval.program._blocks import FeasibleSet
-from casid.retrieval.program._nlp import LiftedProgram
+from casid.retrieval.program._nlp import FeasibleSet, LiftedProgram
 from casid.retrieval.program._starts import random_parameters
 
 #: Slacks beyond this share of their bound, and multipliers beyond this share of their weight, are real.

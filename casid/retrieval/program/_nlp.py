@@ -12,12 +12,14 @@ constraints every barrier problem has one minimiser, whatever the start, and the
 optimal set.
 
 The objective's Hessian is the constant ``2 R'R``; that of the factors is linear in the multipliers, one block a link.
-Both are given to IPOPT; automatic differentiation is left with the user's nonlinear rows.
+Both are given to IPOPT; automatic differentiation is left with the user's nonlinear rows. A link's cone of physical
+consistency is written in coordinates in which it is a quadratic image of free numbers: the factorisations of
+`casid.inertia.cones` about a nominal body of the link.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -26,24 +28,70 @@ import casadi as ca
 import numpy as np
 
 from casid.arrays import Array
+from casid.errors import ProblemError
 from casid.expressions import interruptible
-from casid.inertia import link_slice, standard_size
+from casid.inertia import ConsistencyCone, link_slice, standard_size
 from casid.retrieval._objectives import LeastSquares
-from casid.retrieval.program._blocks import (
-    Affine,
-    Cone,
-    FeasibleSet,
-    Proximal,
-    ScaledRows,
-    Unknowns,
-    cone_block,
-    objective_block,
-    region_block,
-    row_block,
-)
+from casid.retrieval._rows import LinearRows, NonlinearRows, Row
+from casid.retrieval.constraints._constraint import PhysicalConsistency
 
 #: IPOPT calls it a failure that no digit is left to gain; what it reached is judged by re-check and certificate.
 _AT_ROUNDING = ("Search_Direction_Becomes_Too_Small",)
+#: Value and Jacobian of some rows, and the Hessian of ``multipliers' value`` in the unknowns that enter curved.
+Part = tuple[ca.MX, ca.MX, Callable[[ca.MX], ca.MX]]
+
+
+@dataclass(frozen=True, eq=False)
+class Cone:
+    """One link's cone: ``x_k = basis y + offset``, shapes (10, 10) and (10,)."""
+
+    link: int
+    notion: ConsistencyCone
+    margin: float
+    basis: Array
+    offset: Array
+
+    @classmethod
+    def around(cls, consistency: PhysicalConsistency, nominal: Array) -> Cone:
+        """Cone with coordinates scaled by a nominal body, shape (10,)."""
+        margin, notion = consistency.margin, consistency.cone
+        smallest = float(np.linalg.eigvalsh(notion.matrix(nominal))[0])
+        if smallest <= margin:
+            raise ProblemError(
+                f"link '{consistency.name}': the nominal body does not keep the margin "
+                f"{margin:.3g} of physical consistency (smallest eigenvalue {smallest:.3g}); lower the margin, or pass "
+                "a nominal body that keeps it"
+            )
+        basis, offset = notion.coordinates(nominal, margin)
+        return cls(consistency.link, notion, margin, basis, offset)
+
+    def factor(self, parameters: Array) -> Array:
+        """Numbers t of a body, shape (10,); a body outside the cone is lifted to its inside."""
+        y: Array = np.asarray(np.linalg.solve(self.basis, parameters - self.offset))
+        return self.notion.factor(y)
+
+    def parameters(self, t: Array) -> Array:
+        """The ten parameters at t: consistent up to rounding, whatever t."""
+        return np.asarray(self.basis @ self.notion.compose(t) + self.offset)
+
+
+@dataclass(frozen=True, eq=False)
+class FeasibleSet:
+    """Rows and cones that a program's points obey, and the nominal point that sets their scale, shape (N,)."""
+
+    linear: LinearRows
+    nonlinear: NonlinearRows
+    cones: tuple[Cone, ...]
+    nominal: Array
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """Linear rows, then the others."""
+        return (*self.linear.rows, *self.nonlinear.rows)
+
+    def hard(self) -> FeasibleSet:
+        """Without the soft rows, which exclude nothing."""
+        return FeasibleSet(self.linear.hard(), self.nonlinear.hard(), self.cones, self.nominal)
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,46 +233,139 @@ class LiftedProgram:
 
     @cached_property
     def _program(self) -> tuple[dict[str, ca.MX], dict[str, ca.Function], dict[str, Array]]:
-        """For CasADi's interface to IPOPT: the program, its derivatives, its bounds."""
-        u = Unknowns.of(*self._dimensions)
-        at = Affine(self._basis, self._origin)
-        scaled = ScaledRows(self.linear, self.nonlinear, self._scales, self._soft)
-        proximal = Proximal.of(self.cones, self.nominal, self._unbounded)
-        objective = objective_block(u, at, self.objective.matrix, self.objective.target, self.weights, proximal)
-        rows = row_block(u, at, scaled, self._x)
-        region = region_block(u, self.cones, self._unbounded, self._region)
-        cones = cone_block(u, self.cones)
-        blocks = (rows, region, cones)
+        """For CasADi's interface to IPOPT: the program, its derivatives, its bounds.
 
-        w, lam_f = u.w, ca.MX.sym("lam_f")
-        g = ca.vertcat(*[block.value for block in blocks])
+        The parameters are ``p = (scale, proximal, slope)``. Jacobians are rows by (y, T, s); of the Hessian the blocks
+        of y and of T are given, s enters linearly.
+        """
+        size, factors, slacks = self._dimensions
+        sizes = {"y": size, "T": factors, "s": slacks, "p": 2 + size}
+        y, t, s, p = (ca.MX.sym(name, length) for name, length in sizes.items())
+        w, lam_f = ca.vertcat(y, t, s), ca.MX.sym("lam_f")
+        f, gradient, of_y, of_t = self._objective_part(y, t, s, p)
+        parts = (self._row_part(y, s), self._region_part(t), self._cone_part(y, t))
+        g, jacobian = ca.vertcat(*[part[0] for part in parts]), ca.vertcat(*[part[1] for part in parts])
         lam_g = ca.MX.sym("lam_g", g.shape[0])
-        of_rows, of_region, of_cones = ca.vertsplit(lam_g, np.cumsum([0, *(block.size for block in blocks)]).tolist())
-        hessian = ca.diagcat(
-            lam_f * objective.hessian_y + rows.hessian(of_rows),
-            lam_f * objective.hessian_t + region.hessian(of_region) + cones.hessian(of_cones),
-            ca.DM(len(self._soft), len(self._soft)),
-        )
-        jacobian = ca.vertcat(*[block.jacobian for block in blocks])
-        names = ["x", "p"]
+        ends = np.cumsum([0, *(part[0].shape[0] for part in parts)]).tolist()
+        rows, region, cones = (part[2](lam) for part, lam in zip(parts, ca.vertsplit(lam_g, ends), strict=True))
+        hessian = ca.diagcat(lam_f * of_y + rows, lam_f * of_t + region + cones, ca.DM(slacks, slacks))
+        names, hess = ["x", "p"], [w, p, lam_f, lam_g]
         functions = {
-            "grad_f": ca.Function("grad_f", [w, u.p], [objective.value, objective.gradient], names, ["f", "grad_f_x"]),
-            "jac_g": ca.Function("jac_g", [w, u.p], [g, jacobian], names, ["g", "jac_g_x"]),
+            "grad_f": ca.Function("grad_f", [w, p], [f, gradient], names, ["f", "grad_f_x"]),
+            "jac_g": ca.Function("jac_g", [w, p], [g, jacobian], names, ["g", "jac_g_x"]),
             "hess_lag": ca.Function(
-                "hess_lag",
-                [w, u.p, lam_f, lam_g],
-                [ca.triu(hessian)],
-                [*names, "lam_f", "lam_g"],
-                ["triu_hess_gamma_x_x"],
+                "hess_lag", hess, [ca.triu(hessian)], [*names, "lam_f", "lam_g"], ["triu_hess_gamma_x_x"]
             ),
         }
+        low, high = self._row_bounds()
+        least = np.full(ends[2] - ends[1], -np.inf)  # of the region
         bounds = {
             "lbx": self._lower_bounds(),
             "ubx": np.full(sum(self._dimensions), np.inf),
-            "lbg": np.concatenate([block.lower for block in blocks]),
-            "ubg": np.concatenate([block.upper for block in blocks]),
+            "lbg": np.concatenate([low, least, np.zeros(factors)]),
+            "ubg": np.concatenate([high, np.ones(len(least)), np.zeros(factors)]),
         }
-        return {"x": w, "p": u.p, "f": objective.value, "g": g}, functions, bounds
+        return {"x": w, "p": p, "f": f, "g": g}, functions, bounds
+
+    def _objective_part(self, y: ca.MX, t: ca.MX, s: ca.MX, p: ca.MX) -> tuple[ca.MX, ca.MX, ca.MX, ca.MX]:
+        """``scale (|R x - r|^2 + weights's) + proximal |...|^2 + slope'y``: value, gradient, blocks of the Hessian.
+
+        The proximal term is about T = 0 for unbounded links with a cone, about the nominal body for those without one.
+        """
+        size = len(self.nominal)
+        shares, centre = np.zeros((2, size + t.shape[0]))
+        coned = {cone.link: position for position, cone in enumerate(self.cones)}
+        for k in self._unbounded:
+            if k in coned:
+                shares[size:][link_slice(coned[k])] = 1.0
+            else:  # y is x there
+                shares[link_slice(k)] = 1.0
+                centre[link_slice(k)] = self.nominal[link_slice(k)]
+        scale, strength, slope = p[0], p[1], p[2:]
+        in_y = self.objective.matrix @ self._basis
+        R, price = ca.DM(in_y), ca.DM(self.weights)
+        residual = R @ y - ca.DM(self.objective.target - self.objective.matrix @ self._origin)
+        away = ca.DM(shares) * (ca.vertcat(y, t) - ca.DM(centre))
+        value = scale * (ca.sumsqr(residual) + ca.dot(price, s)) + strength * ca.sumsqr(away) + ca.dot(slope, y)
+        of_y = 2 * scale * (R.T @ residual) + 2 * strength * away[:size] + slope
+        gradient = ca.densify(ca.vertcat(of_y, 2 * strength * away[size:], scale * price))
+        pull = 2 * strength * ca.diag(ca.DM(shares))
+        return value, gradient, 2 * scale * ca.DM(in_y.T @ in_y) + pull[:size, :size], pull[size:, size:]
+
+    def _row_part(self, y: ca.MX, s: ca.MX) -> Part:
+        """The constraints: ``lower <= g - s <= upper``, ``g + s >= lower`` for the lower side of soft rows."""
+        linear, scales, soft = self.linear, self._scales, list(self._soft)
+        split, slacks = len(linear.rows), len(soft)
+        lam = ca.SX.sym("lam", self.nonlinear.size)
+        scaled = self.nonlinear.expression / ca.DM(scales[split:]) if self.nonlinear.size else ca.SX(0, 1)
+        slope = ca.jacobian(scaled, self._x)
+        value, steepness = ca.Function("g", [self._x], [scaled]), ca.Function("dg", [self._x], [slope])
+        curvature = ca.Function("ddg", [self._x, lam], [ca.jacobian(slope.T @ lam, self._x)])
+        basis = ca.sparsify(ca.DM(self._basis))
+        steep = ca.sparsify(ca.DM(linear.matrix @ self._basis / scales[:split, None]))
+        full = basis @ y + ca.DM(self._origin)
+        g = ca.vertcat(steep @ y + ca.DM(linear.matrix @ self._origin / scales[:split]), value(full))
+        dg = ca.vertcat(steep, steepness(full) @ basis)
+        pick = ca.DM(len(scales), slacks)
+        for column, row in enumerate(soft):
+            pick[row, column] = 1.0 / scales[row]
+        none = ca.DM(len(scales), self._dimensions[1])
+        found, jacobian = g - pick @ s, ca.horzcat(dg, none, -pick)
+        if soft:
+            found = ca.vertcat(found, g[soft] + pick[soft, :] @ s)
+            jacobian = ca.vertcat(jacobian, ca.horzcat(dg[soft, :], none[soft, :], pick[soft, :]))
+
+        def hessian(multipliers: ca.MX) -> ca.MX:
+            if not self.nonlinear.size:
+                return ca.MX(len(self.nominal), len(self.nominal))
+            of_rows = multipliers[: len(scales)]
+            if soft:
+                of_rows = of_rows + ca.sparsify(pick > 0) @ multipliers[len(scales) :]
+            return basis.T @ curvature(full, of_rows[split:]) @ basis
+
+        return found, jacobian, hessian
+
+    def _row_bounds(self) -> tuple[Array, Array]:
+        """Scaled lower and upper bounds; the lower one of a soft row is a row of its own, behind all others."""
+        lower = np.concatenate([self.linear.lower, self.nonlinear.lower]) / self._scales
+        upper = np.concatenate([self.linear.upper, self.nonlinear.upper]) / self._scales
+        soft = list(self._soft)
+        second = lower[soft]
+        lower[soft] = -np.inf
+        return np.concatenate([lower, second]), np.concatenate([upper, np.full(len(soft), np.inf)])
+
+    def _region_part(self, t: ca.MX) -> Part:
+        """``|T_k|^2 / region <= 1`` for links with a cone that nothing bounds."""
+        places = [position for position, cone in enumerate(self.cones) if cone.link in self._unbounded]
+        squares = ca.DM(len(places), t.shape[0])
+        for row, position in enumerate(places):
+            squares[row, link_slice(position)] = 1.0 / self._region
+        before, behind = ca.DM(len(places), len(self.nominal)), ca.DM(len(places), len(self._soft))
+
+        def hessian(multipliers: ca.MX) -> ca.MX:
+            return ca.diag(2 * (squares.T @ multipliers)) if places else ca.MX(*[t.shape[0]] * 2)
+
+        return squares @ (t * t), ca.horzcat(before, squares @ ca.diag(2 * t), behind), hessian
+
+    def _cone_part(self, y: ca.MX, t: ca.MX) -> Part:
+        """``y_k - q(T_k) = 0``."""
+        select = ca.DM(t.shape[0], y.shape[0])
+        functions = {notion: _quadratic_functions(notion) for notion in {cone.notion for cone in self.cones}}
+        products, slopes = [], []
+        for position, cone in enumerate(self.cones):
+            select[link_slice(position), link_slice(cone.link)] = ca.DM.eye(standard_size(1))
+            product, slope, _ = functions[cone.notion]
+            products.append(product(t[link_slice(position)]))
+            slopes.append(slope(t[link_slice(position)]))
+
+        def hessian(multipliers: ca.MX) -> ca.MX:
+            curves = [-functions[cone.notion][2](multipliers[link_slice(k)]) for k, cone in enumerate(self.cones)]
+            return ca.diagcat(*curves) if curves else ca.MX(0, 0)
+
+        select = ca.sparsify(select)
+        value = select @ y - ca.vertcat(*products) if self.cones else ca.MX(0, 1)
+        away = ca.diagcat(*slopes) if self.cones else ca.MX(0, 0)
+        return value, ca.horzcat(select, -away, ca.DM(t.shape[0], len(self._soft))), hessian
 
     def _lower_bounds(self) -> Array:
         """Of the unknowns: the factors' diagonals (with a barrier) and the slacks are not negative."""
@@ -281,3 +422,14 @@ def _coordinates(cones: tuple[Cone, ...], nominal: Array) -> tuple[Array, Array]
         link = link_slice(cone.link)
         basis[link, link], origin[link] = cone.basis, cone.offset
     return basis, origin
+
+
+def _quadratic_functions(notion: ConsistencyCone) -> tuple[ca.Function, ca.Function, ca.Function]:
+    """q(t), its Jacobian, and the Hessian of ``lam' q(t)``, which does not depend on t."""
+    t, lam = ca.SX.sym("t", standard_size(1)), ca.SX.sym("lam", standard_size(1))
+    product = notion.products(t)
+    return (
+        ca.Function("q", [t], [product]),
+        ca.Function("slope", [t], [ca.jacobian(product, t)]),
+        ca.Function("curve", [lam], [ca.hessian(ca.dot(lam, product), t)[0]]),
+    )

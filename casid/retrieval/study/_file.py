@@ -21,8 +21,7 @@ import numpy as np
 from casid.errors import ProblemError
 from casid.files import Table, finite_number, journal, journal_lines, parse_json
 from casid.retrieval._problem import Problem
-from casid.retrieval._result import Conflict
-from casid.retrieval._solution import Solution, Tolerances, assess
+from casid.retrieval._solution import Conflict, Solution, Tolerances, assess
 
 FORMAT = 2
 #: Keys of a record by the type of their value.
