@@ -74,13 +74,14 @@ def solve(
 ) -> None:
     """Solve a problem, certify the solution, and write it to a folder; exit code 1 if no feasible point is found."""
     from casid import retrieval
-    from casid.report import report_of
     from casid.retrieval.methods import method_of
     from casid.retrieval.plausible import check_share
 
     folder = out_folder(out)
     method_of(solving.method)
     loaded = retrieval.load_problem(problem)
+    from casid.report import report_of  # slow to import
+
     if solving.starts is None:
         refuse(context, ("seed",), "is of random starts: give --starts")
     if not choice.believable:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
 from rich.table import Table
 
 from casid.identification import Comparison, Difference
@@ -15,6 +14,9 @@ from casid.report._section import Report, ReportSection, picked, report_of
 from casid.report._style import BLUE, MUTED, ORANGE, new_figure, set_title, tidy
 from casid.report._tables import NAME, WORD, PlainTable, numbers, summary_table
 from casid.report.viewer import Page
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 #: Differences that the terminal shows beyond the significant ones.
 _SHOWN = 5

@@ -5,12 +5,10 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import casadi as ca
 import numpy as np
-from matplotlib.figure import Figure
-from mpl_toolkits.mplot3d import Axes3D
 from PIL import Image
 from rich.table import Table
 
@@ -29,7 +27,6 @@ from casid.report._style import (
     MUTED,
     ORANGE,
     RED,
-    Colour,
     link_colours,
     new_figure,
     png_bytes,
@@ -38,6 +35,10 @@ from casid.report._style import (
 )
 from casid.report._tables import NAME, NUMBER, TEXT, PlainTable, summary_table
 from casid.version import __version__
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from mpl_toolkits.mplot3d import Axes3D
 
 _UNITS = ("rad", "rad/s", "rad/s²")
 _NAMES = ("position", "velocity", "acceleration")
@@ -347,7 +348,7 @@ def skeleton_gif(
     for k, label in enumerate(labels):
         figure = new_figure(size, size, layout=None)
         axes = figure.add_axes((0, 0, 1, 1), projection="3d")
-        assert isinstance(axes, Axes3D)
+        axes = cast("Axes3D", axes)
         if path is not None:
             axes.plot(*drawn, "-", color=FAINT, linewidth=0.9)
             passed = round(drawn.shape[1] * k / max(1, len(labels) - 1))
@@ -373,7 +374,7 @@ def _last_frame(robot: Robot, q: Array) -> Array:
     return np.asarray(ca.Function("tip", [symbols], [point]).map(q.shape[1])(q).full())
 
 
-def _draw(axes: Axes3D, robot: Robot, points: Array, tip: Array, colours: list[Colour]) -> None:
+def _draw(axes: Axes3D, robot: Robot, points: Array, tip: Array, colours: list[str]) -> None:
     ring = np.linspace(0, 2 * np.pi, 60)
     axes.plot(0.12 * np.cos(ring), 0.12 * np.sin(ring), 0 * ring, color=MUTED, linewidth=1)
     for k, joint in enumerate(robot.joints):

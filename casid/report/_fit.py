@@ -6,11 +6,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
 from casid.arrays import Array
@@ -21,6 +19,10 @@ from casid.report._section import ReportSection
 from casid.report._style import BAND, BLUE, INK, MUTED, ORANGE, new_figure, set_title, tidy
 from casid.retrieval import Coefficients, Solution
 from casid.retrieval.plausible import Believable
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _LONGEST_LABEL = 44
 
@@ -194,7 +196,7 @@ def _symlog(axes: Axes, values: Array, least: float) -> None:
     sizes = np.abs(values[np.isfinite(values)])
     sizes = sizes[sizes > 0]
     if len(sizes) == 0 or sizes.max() <= 20.0 * max(least, sizes.min()):
-        axes.xaxis.set_major_locator(MaxNLocator(5))
+        axes.locator_params(axis="x", nbins=5)
         return
     axes.set_xscale("symlog", linthresh=least, linscale=1.0)
     limit = 10.0 ** np.ceil(np.log10(sizes.max() * 1.2))

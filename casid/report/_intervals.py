@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 from rich.table import Table
 from rich.text import Text
 
@@ -15,6 +15,9 @@ from casid.report._section import Report, ReportSection, report_of
 from casid.report._style import BAND, FAINT, GREEN, INK, MUTED, ORANGE, RED, new_figure, set_title, tidy
 from casid.report._tables import NAME, NUMBER, TEXT, WORD, Cell, PlainTable, numbers
 from casid.retrieval.insight import Intervals, ParameterInterval, WhatIf
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 #: A quantity of certain sign is known where its range is at most this part of its size, roughly known up to the second.
 _KNOWN, _ROUGHLY = 0.1, 0.5

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 from rich.table import Table
 
 from casid.dynamics.terms import friction_model
@@ -18,6 +16,9 @@ from casid.report._section import Report, ReportSection, report_of
 from casid.report._style import BLUE, INK, MUTED, ORANGE, new_figure, set_title, tidy
 from casid.report._tables import NAME, NUMBER, TEXT, WORD, PlainTable, numbers, texts
 from casid.report.viewer import Page
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 #: Most points of a curve; more are not visible.
 _POINTS = 3000
@@ -60,17 +61,13 @@ class ErrorsSection(ReportSection):
         page.text("Wheel: zoom; drag: move; double click: all. With the keyboard: +, -, arrows, 0.")
         for number, data in enumerate(self.result.datasets):
             prediction = self.result.predict(data)
-            curves = {
-                "measured (filtered)": prediction.dataset.tau,
-                "predicted": prediction.predicted,
-                "residual": prediction.residual,
-            }
-            titles = [
-                f"{name} [N·m]: error RMS {rms:.3g}"
-                for name, rms in zip(joint_names(self.result), prediction.rms, strict=True)
-            ]
+            curves = {"measured (filtered)": prediction.dataset.tau, "predicted": prediction.predicted}
+            names = joint_names(self.result)
             page.heading(data.name, 3)
-            page.curves(prediction.dataset.t, curves, titles, "N·m", f"recording {number}")
+            page.curves(prediction.dataset.t, curves, [f"{name} [N·m]" for name in names], "N·m", f"recording {number}")
+            page.text("Residual: what the prediction leaves, each joint on its own scale.")
+            titles = [f"{name} [N·m]: RMS {rms:.3g}" for name, rms in zip(names, prediction.rms, strict=True)]
+            page.curves(prediction.dataset.t, {"residual": prediction.residual}, titles, "N·m", f"residual {number}")
 
     def _torques(self, recording: int = 0) -> Figure:
         datasets = self.result.datasets
@@ -245,26 +242,30 @@ def _used(prediction: Prediction) -> np.ndarray:
 
 
 def torque_figure(prediction: Prediction, names: tuple[str, ...], title: str) -> Figure:
-    """Measured and predicted torque of each joint over time, the residual below on the same scale."""
+    """Measured and predicted torque of each joint over time, and what the prediction leaves on a scale of its own."""
     n = prediction.dataset.n
-    figure = new_figure(11.0, 1.75 * n + 0.8)
-    axes = np.atleast_1d(figure.subplots(n, 1, sharex=True))
+    figure = new_figure(13.0, 1.75 * n + 0.8)
+    axes = figure.subplots(n, 2, sharex=True, squeeze=False, width_ratios=[1.9, 1.0])
     step = max(1, len(prediction.dataset) // _POINTS)
-    t = prediction.dataset.t[::step]
-    for k, ax in enumerate(axes):
-        ax.plot(t, prediction.dataset.tau[::step, k], color=BLUE, linewidth=1.4, label="measured (filtered)")
-        ax.plot(t, prediction.predicted[::step, k], color=ORANGE, linewidth=1.0, linestyle="--", label="predicted")
-        ax.plot(t, _used(prediction)[::step, k], color=MUTED, linewidth=0.8, label="residual")
-        tidy(ax)
-        ax.set_ylabel("N·m")
-        mask = prediction.dataset.mask
-        if mask is not None and not mask[:, k].any():
-            text = "not used"
-        else:
-            text = f"RMS {prediction.rms[k]:.3g} N·m, {prediction.relative_errors[k]:.2f} %"
-        ax.set_title(f"{names[k]}: {text}", loc="left", fontsize=10, color=INK)
-    axes[0].legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), borderpad=0, ncols=3, fontsize=8, frameon=False)
-    axes[-1].set_xlabel("time [s]")
+    t, residual, mask = prediction.dataset.t[::step], _used(prediction), prediction.dataset.mask
+    for k, (left, right) in enumerate(axes):
+        left.plot(
+            t, prediction.dataset.tau[::step, k], color=BLUE, linewidth=3.0, alpha=0.35, label="measured (filtered)"
+        )
+        left.plot(t, prediction.predicted[::step, k], color=ORANGE, linewidth=1.0, label="predicted")
+        right.plot(t, residual[::step, k], color=MUTED, linewidth=0.8)
+        left.set_ylabel("N·m")
+        left.set_title(names[k], loc="left", fontsize=10, color=INK)
+        used = mask is None or mask[:, k].any()
+        text = (
+            f"residual: RMS {prediction.rms[k]:.3g} N·m, {prediction.relative_errors[k]:.2f} %" if used else "not used"
+        )
+        right.set_title(text, loc="left", fontsize=10, color=INK)
+        for ax in (left, right):
+            tidy(ax)
+    axes[0, 0].legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), borderpad=0, ncols=2, fontsize=8, frameon=False)
+    for ax in axes[-1]:
+        ax.set_xlabel("time [s]")
     set_title(figure, title)
     return figure
 
@@ -302,7 +303,7 @@ def friction_figure(identification: Identification) -> Figure:
             continue
         tidy(ax)
         ax.set_title(names[k], loc="left", fontsize=10, color=INK)
-        ax.xaxis.set_major_locator(MaxNLocator(4))
+        ax.locator_params(axis="x", nbins=4)
         ax.set_xlabel("velocity [rad/s]")
         ax.set_ylabel("N·m")
     set_title(figure, "Torque beyond the links' own (blue) and fitted joint terms (orange)")

@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.ticker import MultipleLocator
-from matplotlib.transforms import Bbox
-from mpl_toolkits.mplot3d import Axes3D, proj3d
 from numpy.typing import ArrayLike
 from rich.table import Table
 
@@ -22,6 +16,12 @@ from casid.inertia import LinkParameters, from_standard, link_slice
 from casid.report._shapes import Shape, link_placements, shapes_found
 from casid.report._style import FAINT, INK, MUTED, link_colours, new_figure, set_title
 from casid.report._tables import NAME, PlainTable, numbers
+
+if TYPE_CHECKING:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.transforms import Bbox
+    from mpl_toolkits.mplot3d import Axes3D
 
 _VIEWS = ((18.0, -62.0), (12.0, 28.0))
 
@@ -79,7 +79,7 @@ def links_figure(robot: Robot, parameters: ArrayLike, posture: ArrayLike | None 
     cloud = np.concatenate(points)
     for k, (elevation, azimuth) in enumerate(_VIEWS):
         axes = figure.add_axes((0.5 * k, 0.0, 0.5, 6.0 / height), projection="3d", computed_zorder=False)
-        assert isinstance(axes, Axes3D)
+        axes = cast("Axes3D", axes)
         axes.view_init(elevation, azimuth)
         for shape in drawn:
             faces, grey = shape.faces, "#8b93a1"
@@ -92,6 +92,8 @@ def links_figure(robot: Robot, parameters: ArrayLike, posture: ArrayLike | None 
             axes.plot(*body.centre[:, None], "o", color=colour, ms=5.5, mec="white", mew=0.8, zorder=5)
         _equal(axes, cloud)
         _fill(figure, axes, (0.5 * k + 0.01, 0.02, 0.47, 5.85 / height))
+    from matplotlib.lines import Line2D
+
     marks = [Line2D([], [], marker="o", linestyle="", color=colour, ms=7) for colour in colours]
     figure.legend(
         marks, labels, loc="upper left", bbox_to_anchor=(0.005, 1 - 0.42 / height), ncols=columns, frameon=False,
@@ -150,6 +152,8 @@ def _skeleton(axes: Axes3D, robot: Robot, placements: Array) -> None:
 
 def _equal(axes: Axes3D, cloud: Array) -> None:
     """The same scale on all three axes, around the drawn points; few, plain ticks."""
+    from matplotlib.ticker import MultipleLocator
+
     low, high = cloud.min(axis=0), cloud.max(axis=0)
     span = np.maximum(high - low, 0.35 * (high - low).max()) * 1.06
     middle = (low + high) / 2
@@ -183,6 +187,9 @@ def _fill(figure: Figure, axes: Axes3D, place: tuple[float, float, float, float]
 
 def _drawn(figure: Figure, axes: Axes3D) -> Bbox:
     """Rectangle that the box and its labels take, in fractions of the figure."""
+    from matplotlib.transforms import Bbox
+    from mpl_toolkits.mplot3d import proj3d
+
     figure.draw_without_rendering()
     corners = np.array(np.meshgrid(axes.get_xlim(), axes.get_ylim(), axes.get_zlim())).reshape(3, -1)
     projected = np.transpose(proj3d.proj_transform(*corners, axes.get_proj())[:2])

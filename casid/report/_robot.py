@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
 from rich.table import Table
 
 from casid.codegen import Operations
@@ -19,6 +18,9 @@ from casid.identification.repair import FileCheck
 from casid.report._links import links_figure
 from casid.report._section import Report, ReportSection, report_of
 from casid.report._tables import NAME, NUMBER, TEXT, WORD, PlainTable, numbers, summary_table, texts
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def robots_table(robots: Iterable[Robot]) -> Table:

@@ -8,10 +8,8 @@ from dataclasses import dataclass, field
 from functools import singledispatch
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from rich.table import Table
 
 from casid._annexes import register_reports
@@ -20,6 +18,10 @@ from casid.files import json_bytes, prepare_directory, reason, write_files
 from casid.report._style import png_bytes, with_pyplot
 from casid.report._tables import html_of
 from casid.report.viewer import Page
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 class ReportSection:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
 from rich.table import Table
 
 from casid.description import robot_reference
@@ -21,6 +20,9 @@ from casid.report._style import BLUE, GREEN, INK, MUTED, ORANGE, RED, new_figure
 from casid.report._tables import NAME, PlainTable, numbers, summary_table
 from casid.simulation import Simulation
 from casid.version import __version__
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 from rich.table import Table
 
@@ -26,6 +23,10 @@ from casid.report._tables import PlainTable, summary_table, texts
 from casid.retrieval import Problem, Solution
 from casid.retrieval.plausible import Believable
 from casid.retrieval.study import Study
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 #: Relative gaps below this are drawn at it: they are rounding errors.
 SMALLEST_GAP = 1e-16
@@ -314,7 +315,7 @@ def _sorted_gaps(axes: Axes, gap: Array, good: NDArray[np.bool_], tolerance: flo
     axes.axhline(tolerance, color=INK, linewidth=1.0, linestyle="--", label=f"certified below {tolerance:.0e}")
     axes.set_ylim(low / 8, high * 12)
     axes.set_xlim(0, len(gap) + 1)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.locator_params(axis="x", integer=True)
     axes.minorticks_off()
     axes.set_xlabel("start, sorted by gap", fontsize=10)
     axes.set_ylabel("relative gap to the lower bound", fontsize=10)
@@ -326,7 +327,7 @@ def _sorted_gaps(axes: Axes, gap: Array, good: NDArray[np.bool_], tolerance: flo
 def _iterations(axes: Axes, work: Array, good: NDArray[np.bool_]) -> None:
     edges = np.histogram_bin_edges(work, bins=min(20, max(5, len(work) // 4)))
     axes.hist([work[good], work[~good]], bins=list(edges), stacked=True, color=[GREEN, RED], alpha=0.8, rwidth=0.9)
-    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.locator_params(axis="y", integer=True)
     axes.set_xlabel("iterations, restarts included", fontsize=10)
     axes.set_ylabel("starts", fontsize=10)
     low, middle, high = np.percentile(work, [0, 50, 100])

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from colorsys import hls_to_rgb
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-from matplotlib import colormaps
-from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-from matplotlib.text import Text
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 #: Resolution of the files; a figure 10 inches wide becomes 1200 pixels wide.
 DPI = 120
 INK, MUTED, FAINT, BAND = "#1a1a2e", "#6b7280", "#d5d9e0", "#f3f5f8"
 BLUE, ORANGE, GREEN, RED = "#2563eb", "#ea7317", "#1a8f5a", "#c62828"
 
-Colour = tuple[float, float, float]
+_TABLEAU = (
+    "#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22", "#17becf",
+)  # fmt: skip
 
 #: Whether figures belong to pyplot, which shows them in notebooks and windows.
 _BY_PYPLOT: ContextVar[bool] = ContextVar("by_pyplot", default=False)
@@ -42,6 +42,9 @@ def new_figure(width: float, height: float, layout: Literal["constrained"] | Non
         import matplotlib.pyplot as plt  # chooses a window system, which files do not need
 
         return plt.figure(figsize=(width, height), facecolor="white", layout=layout)
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(width, height), dpi=DPI, facecolor="white", layout=layout)
     FigureCanvasAgg(figure)
     return figure
@@ -65,16 +68,18 @@ def set_title(figure: Figure, text: str) -> None:
     figure.suptitle(text, x=0.012, ha="left", fontsize=13, fontweight="bold", color=INK)
 
 
-def link_colours(count: int) -> list[Colour]:
-    """One colour a link: distinct for up to ten links, a continuous scale beyond."""
-    if count <= 10:
-        palette: Sequence[Colour] = [tuple(c[:3]) for c in colormaps["tab10"](np.arange(count))]
-        return list(palette)
-    return [tuple(c[:3]) for c in colormaps["turbo"](np.linspace(0.05, 0.95, count))]
+def link_colours(count: int) -> list[str]:
+    """One colour a link, as ``#rrggbb``, the same in pictures and pages: the palette of Tableau, beyond it hues."""
+    hues = (hls_to_rgb(k / count, 0.45, 0.65) for k in range(count))
+    return list(_TABLEAU[:count]) if count <= len(_TABLEAU) else [
+        "#" + "".join(f"{round(255 * part):02x}" for part in hue) for hue in hues
+    ]  # fmt: skip
 
 
 def png_bytes(figure: Figure, dpi: float | None = None) -> bytes:
     """Content of the figure's PNG file, at ``dpi`` pixels per inch (default: the figure's own resolution)."""
+    from matplotlib.text import Text
+
     for text in figure.findobj(Text):
         if isinstance(text, Text) and "$" in text.get_text():  # part of a name: no figure of casid contains a formula
             text.set_parse_math(False)

@@ -136,7 +136,7 @@ def test_pictures_hold_the_numbers_and_belong_to_pyplot() -> None:
         checks=Checks(folds=0),
     )
     torques = result.plot_torques()
-    np.testing.assert_allclose(torques[2].lines[0].get_ydata(), result.datasets[0].tau[:, 2])
+    np.testing.assert_allclose(torques[2 * 2].lines[0].get_ydata(), result.datasets[0].tau[:, 2])
     with pytest.raises(casid.CasidError, match="there is no recording 1: there are 1"):
         result.plot_torques(1)
     assert len(result.plot_friction()) == 8 and len(result.plot_base_parameters()) == 1 and result.plot_links()

@@ -20,6 +20,7 @@ from casid.errors import DatasetError
 from casid.inertia import consistency, from_standard, link_slice
 from casid.report._links import middle_posture, semi_axes
 from casid.report._shapes import Shape, shapes_found
+from casid.report._style import link_colours
 from casid.report._tables import html_of
 from casid.version import __version__
 
@@ -208,6 +209,7 @@ def scene(
             for joint in robot.joints
         ],
         "links": [link.name for link in robot.links],
+        "colours": link_colours(len(robot.links)),
         "coordinates": _coordinates(robot),
         "posture": _plain(start),
         "sets": [{"label": label, "bodies": _bodies(robot, values)} for label, values in sets.items()],

@@ -100,7 +100,7 @@
     const side = make("div", { class: "side" }, box);
     const state = { q: scene.posture.slice(), azimuth: -1.1, elevation: 0.3, zoom: 1, set: scene.sets.length - 1,
       hidden: new Set(), outline: false, shapes: true, fit: true };
-    const colour = (k) => `hsl(${(205 + 137.5 * k) % 360} 65% 50%)`;
+    const colour = (k) => scene.colours[k];
     const size = { w: 920, h: 800 };
     svg.setAttribute("viewBox", `0 0 ${size.w} ${size.h}`);
 
