@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from casid import regression as regression
     from casid import report as report
     from casid import simulation as simulation
+    from casid.codegen import compile as compile
     from casid.description import Robot as Robot
     from casid.description import load_robot as load_robot
     from casid.description import robot_names as robot_names
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
 #: Public name -> the package that defines it.
 _NAMES = {
+    "compile": "codegen",
     "CasidError": "errors",
     "CasidWarning": "errors",
     "Parameters": "inertia",

@@ -32,7 +32,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent)]
 
 from benchmarks.measure import PUBLISHED, Measure, Outcome, Verdict, headline, measures, outcome, topics
-from benchmarks.page import publish
+from benchmarks.results import publish
 
 _COLOUR = {Verdict.MET: "green", Verdict.MISSED: "red", Verdict.NOT_MEASURED: "red"}
 _ALL = "all"

@@ -1,6 +1,8 @@
 """C code of CasADi functions: programs, operation counts, sources, compilation and its cache, evaluation."""
 
 # evaluation
+from casid.codegen._function import Function as Function
+from casid.codegen._function import compile as compile
 from casid.codegen._evaluate import accumulate as accumulate
 from casid.codegen._evaluate import bound_batch as bound_batch
 from casid.codegen._evaluate import compiled_call as compiled_call

@@ -62,7 +62,9 @@ def require_compiler() -> list[str]:
     return command
 
 
-def compile_shared(source: str, label: str, key: str | None = None, *, native: bool = True) -> Path:
+def compile_shared(
+    source: str, label: str, key: str | None = None, *, native: bool = True, include: Sequence[Path] = ()
+) -> Path:
     """Shared library of a C source, from the cache if it is there.
 
     Parameters
@@ -75,6 +77,8 @@ def compile_shared(source: str, label: str, key: str | None = None, *, native: b
         What identifies the content instead of the source.
     native
         Use every instruction of this machine's processor; else the library runs on all of its kind.
+    include
+        Folders of headers.
 
     Raises
     ------
@@ -86,7 +90,7 @@ def compile_shared(source: str, label: str, key: str | None = None, *, native: b
 
     def build(path: Path) -> None:
         # from standard input: the same bytes whatever the name of a temporary file
-        arguments = [*command, "-x", "c", "-o", str(path), "-", "-lm"]
+        arguments = [*command, *(f"-I{folder}" for folder in include), "-x", "c", "-o", str(path), "-", "-lm"]
         done = _run(arguments, source, _COMPILE_SECONDS)
         if not done.returncode and path.stat().st_size:
             return
@@ -179,7 +183,7 @@ T = TypeVar("T")
 #: Beginning of the functions' names in C: unlike any that other libraries export.
 PREFIX = "casid_compiled_"
 #: Work (samples times instructions) from which compiling pays by default: about 50 ms of mapped evaluation.
-_WORTH_COMPILING = 2e7
+WORTH_COMPILING = 2e7
 #: Compilers and cache folders that have failed in this process: each causes one warning and is not tried again.
 _UNUSABLE: set[tuple[str, ...]] = set()
 
@@ -202,12 +206,18 @@ class Program:
         Beginning of the library's name.
     content : tuple of str
         What the source depends on beside the functions and the code generator.
+    prefix : str
+        Beginning of the functions' names in C.
+    include : tuple of Path
+        Folders of headers.
     """
 
     functions: Sequence[ca.Function]
     write: Callable[[Sequence[CFunction]], str]
     label: str
     content: tuple[str, ...] = ()
+    prefix: str = PREFIX
+    include: tuple[Path, ...] = ()
 
     def load(self) -> ctypes.CDLL:
         """The library, compiled unless an intact one is in the cache.
@@ -238,7 +248,7 @@ class Program:
         """
         if compiled is not None:
             return self.load() if compiled else None
-        return without_failure(self.load if work >= _WORTH_COMPILING else self._cached)
+        return without_failure(self.load if work >= WORTH_COMPILING else self._cached)
 
     def _cached(self) -> ctypes.CDLL | None:
         path = find_cached(library_name(self.label, self._key))
@@ -246,16 +256,16 @@ class Program:
 
     def _compiled(self) -> Path:
         try:
-            source = self.write([CFunction(function, c_name(function)) for function in self.functions])
+            source = self.write([CFunction(f, f"{self.prefix}{f.name()}") for f in self.functions])
         except ExportError as error:
             raise _NoCode(str(error)) from error
-        return compile_shared(source, self.label, self._key)
+        return compile_shared(source, self.label, self._key, include=self.include)
 
     @functools.cached_property
     def _key(self) -> str:
         """What the library depends on: the functions, further content and the code generator."""
         try:
-            serialized = [function.serialize() for function in self.functions]
+            serialized = [getattr(function, "digest", None) or function.serialize() for function in self.functions]
         except RuntimeError as error:
             names = ", ".join(f"'{function.name()}'" for function in self.functions)
             raise _NoCode(f"no compiled code of {names}: {error}") from error

@@ -253,6 +253,16 @@ def _mapped(function: ca.Function, inputs: list[Array], count: int) -> list[Arra
     return results
 
 
+def mapped(function: ca.Function, inputs: list[Array], head: tuple[int, ...]) -> list[Array]:
+    """CasADi's own evaluation of one sample or of ``head`` samples: inputs of one, or with a first axis of them."""
+    if not head:
+        return [np.array(value.full()) for value in function.call([ca.DM(value) for value in inputs])]
+    flat = [
+        value.reshape(-1, function.numel_in(i)) if value.size else np.zeros((1, 0)) for i, value in enumerate(inputs)
+    ]
+    return _mapped(function, flat, *head)
+
+
 def _batch_program(function: ca.Function) -> Program:
     return Program([function], lambda built: batch_source(list(built), "casid"), "batch")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import keyword
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -334,3 +335,59 @@ def batch_source(functions: list[CFunction], prefix: str) -> str:
     pairs = zip(functions, definitions, strict=True)
     body = "\n".join(f"{block}\n{f.batch_definition}" for f, (block, _) in pairs)
     return text + (_CLEAR_ROWS if "clear_rows(" in body else "") + body
+
+
+def entry_source(function: CFunction, kind: str) -> str:
+    """C function ``casid_entry`` that takes arrays of pointers: of one sample (``call``) or of many (``batch``)."""
+    inputs = [f"in[{i}]" for i in range(len(function.inputs))]
+    outputs = [f"out[{o}]" for o in range(len(function.outputs))]
+    if kind == "call":
+        head, name, given = "const double *const *in, double *const *out", function.name, inputs
+    else:
+        head = "long count, const double *const *in, const long *step, double *const *out"
+        name = f"{function.name}_batch"
+        given = ["count", *(text for i, value in enumerate(inputs) for text in (value, f"step[{i}]"))]
+    unused = "" if inputs else "    (void)in;\n" + ("    (void)step;\n" if kind == "batch" else "")
+    call = f"{name}({', '.join([*given, *outputs])})"
+    return f"\nint casid_entry({head})\n{{\n{unused}    return {call};\n}}\n"
+
+
+def external_source(functions: Sequence[CFunction]) -> str:
+    """C source of functions as `casadi.external` loads them: arrays of structural nonzeros by columns."""
+    text = _SCALAR_HEAD + "\n" + scalar_sincos("casid_sincos") + "\n"
+    return text + "\n".join(_external(f) for f in functions)
+
+
+def _external(f: CFunction) -> str:
+    inputs = [f.function.sparsity_in(i) for i in range(f.function.n_in())]
+    outputs = [f.function.sparsity_out(o) for o in range(f.function.n_out())]
+    emitter = Emitter(
+        f.graph, "casid_sincos", lambda i, k: f"a{i}[{k}]", lambda o, k, value: f"r{o}[{k}] = {value};"
+    )  # fmt: skip
+    spare = [0, *itertools.accumulate(s.nnz() for s in outputs)]
+    lines = [f"static const double none[{max(1, *(s.nnz() for s in inputs), 1)}] = {{0}};", "(void)none;"]
+    for i in range(len(inputs)):
+        lines += [f"const double *a{i} = arg[{i}] ? arg[{i}] : none;", f"(void)a{i};"]
+    for o, s in enumerate(outputs):
+        lines += [f"double *r{o} = res[{o}] ? res[{o}] : w + {spare[o]};", f"(void)r{o};"] if s.nnz() else []
+    lines += [*emitter.statements(), "(void)iw, (void)w, (void)mem;", "return 0;"]
+    text = f"int {f.name}(const double **arg, double **res, long long *iw, double *w, int mem)\n{{\n"
+    text += f"{wrapped(lines)}\n}}\n"
+    for side, arguments, patterns in (("in", f.inputs, inputs), ("out", f.outputs, outputs)):
+        size = len(patterns)
+        names = ", ".join(f'"{a.name}"' for a in arguments) or "0"
+        for k, s in enumerate(patterns):
+            numbers = ", ".join(map(str, [s.size1(), s.size2(), *s.colind(), *s.row()]))
+            text += f"static const long long {f.name}_{side}{k}[] = {{{numbers}}};\n"
+        tables = ", ".join(f"{f.name}_{side}{k}" for k in range(size)) or "0"
+        text += (
+            f"long long {f.name}_n_{side}(void) {{ return {size}; }}\n"
+            f"const char *{f.name}_name_{side}(long long i) {{ static const char *const names[] = {{{names}}}; "
+            f"return i < {size} ? names[i] : 0; }}\n"
+            f"const long long *{f.name}_sparsity_{side}(long long i) {{ static const long long *const all[] = "
+            f"{{{tables}}}; return i < {size} ? all[i] : 0; }}\n"
+        )
+    return text + (
+        f"int {f.name}_work(long long *a, long long *r, long long *iw, long long *w)\n"
+        f"{{ *a = {len(inputs)}; *r = {len(outputs)}; *iw = 0; *w = {spare[-1]}; return 0; }}\n"
+    )

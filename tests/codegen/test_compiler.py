@@ -180,7 +180,7 @@ def recursion() -> float:
 def test_a_broken_compiler_falls_back(
     use: Callable[[], float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(codegen._compiler, "_WORTH_COMPILING", 1.0)  # every call is worth compiling
+    monkeypatch.setattr(codegen._compiler, "WORTH_COMPILING", 1.0)  # every call is worth compiling
     expected = use()
     assert cache_entries()
     broken_compiler(tmp_path, monkeypatch)

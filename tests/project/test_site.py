@@ -10,13 +10,13 @@ import os
 import re
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import public_names
 import pytest
-from benchmarks import page as results
+from benchmarks import results
 from benchmarks.measure import Measure, Outcome, Verdict, measures, topics
-from benchmarks.page import publish
 from benchmarks.users import site
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -109,51 +109,79 @@ def _measure(name: str, reference: str = "") -> Measure:
     return Measure(name, "<= 1", reference, lambda: ("", True), lambda: ("", True), "half")
 
 
+def _page(folder: Path) -> str:
+    return (folder / "results.md").read_text(encoding="utf-8")
+
+
 def test_results_are_kept_row_by_row(tmp_path: Path) -> None:
     one, three, later = _measure("one | two"), _measure("three", "x*"), _measure("later")
-    first = [Outcome(one, "0.5", Verdict.MET, 1.0), Outcome(three, "[7]", Verdict.MISSED, 2.0)]
-    publish("topic", first, {"topic": [three, one, later]}, False, tmp_path)
-    lines = (tmp_path / "results.md").read_text(encoding="utf-8").splitlines()
-    assert "1 of 3 rows met, 1 missed, 1 not measured." in lines  # a row that never ran is on the page
+    first = [Outcome(one, "0.5", Verdict.MET, 1.0), Outcome(three, "[7]" + 200 * "x", Verdict.MISSED, 2.0)]
+    results.publish("topic", first, {"topic": [three, one, later]}, False, tmp_path, "a")
+    assert "1 of 3 rows met, 1 missed, 1 not measured." in _page(tmp_path)  # a row that never ran is on the page
     second = [Outcome(later, "not measured: no *", Verdict.NOT_MEASURED, 0.1)]
-    publish("topic", second, {"topic": [three, later], "other": [one]}, False, tmp_path)
-    lines = (tmp_path / "results.md").read_text(encoding="utf-8").splitlines()
-    assert "0 of 2 rows met, 1 missed, 1 not measured." in lines  # a row that is no longer there is dropped
-    cells = [line for line in lines if line.startswith("| ") and not line.startswith(("| m", "| --"))]
-    assert [re.split(r"(?<!\\) \| ", line.strip("| "))[0] for line in cells] == [r"one \| two", "three", "later"]
-    assert r"\[7\]" in cells[1] and r"no \*" in cells[2] and "never measured" in cells[0]
-    assert f"Measured on {results.machine()}." in lines and results.commit() in cells[1]
+    results.publish("topic", second, {"topic": [three, later], "other": [one]}, False, tmp_path, "a")
+    text = _page(tmp_path)
+    assert "0 of 2 rows met, 1 missed, 1 not measured." in text  # a row that is no longer there is dropped
+    cells = [line for line in text.splitlines() if line.startswith("| ") and not line.startswith(("| m", "| --"))]
+    rows = [re.split(r"(?<!\\) \| ", line.strip("| ")) for line in cells]
+    assert [row[0] for row in rows] == [r"one \| two", "three", "later"]
+    assert rows[1][2].startswith(r"\[7\]") and rows[1][2].endswith("…") and len(rows[1][2]) <= results.CELL + 4
+    assert f"at commit {results.commit()}, on {results.machine()};" in text and "never measured" in cells[0]
+
+
+@pytest.mark.claim("a row that was measured in another state is not measured")
+def test_a_row_of_another_state_is_not_measured(tmp_path: Path) -> None:
+    one, two = _measure("one"), _measure("two")
+    results.publish("topic", [Outcome(one, "0.5", Verdict.MET, 1.0)], {"topic": [one, two]}, False, tmp_path, "a")
+    results.publish("topic", [Outcome(two, "0.6", Verdict.MET, 1.0)], {"topic": [one, two]}, False, tmp_path, "b")
+    assert "1 of 2 rows met, 0 missed, 1 not measured." in _page(tmp_path)
+    assert f"| one | &lt;= 1 | not measured; yes at {results.commit()} |" in _page(tmp_path)
 
 
 def test_a_quick_row_is_marked_and_replaces_no_whole_one(tmp_path: Path) -> None:
     row, catalogue = _measure("row"), {"topic": [_measure("row")]}
-    publish("topic", [Outcome(row, "half", Verdict.MET, 1.0)], catalogue, True, tmp_path)
-    assert "| half |  | yes (quick) |" in (tmp_path / "results.md").read_text(encoding="utf-8")
-    publish("topic", [Outcome(row, "whole", Verdict.MISSED, 1.0)], catalogue, False, tmp_path)
-    publish("topic", [Outcome(row, "half", Verdict.MET, 1.0)], catalogue, True, tmp_path)
-    text = (tmp_path / "results.md").read_text(encoding="utf-8")
-    assert "| whole |  | NO |" in text and "half" not in text
+    for value, verdict, quick in (("half", Verdict.MET, True), ("whole", Verdict.MISSED, False)):
+        results.publish("topic", [Outcome(row, value, verdict, 1.0)], catalogue, quick, tmp_path, "a")
+        assert f"| {value} |  | {'yes (quick)' if quick else 'NO'} |" in _page(tmp_path)
+    results.publish("topic", [Outcome(row, "half", Verdict.MET, 1.0)], catalogue, True, tmp_path, "a")
+    assert "| whole |  | NO |" in _page(tmp_path) and "half" not in _page(tmp_path)
 
 
-def test_the_page_of_results_is_that_of_its_files() -> None:
-    """Where it is not: ``python scripts/benchmarks/page.py``."""
-    text = (DOCS / "results.md").read_text(encoding="utf-8")
-    at = re.search(r"counted from (\w+)\.", text)
-    assert at is not None
-    if not results.age(at[1], "HEAD"):
-        pytest.skip("needs the history of the repository: ages of rows are counted in commits")
-    assert text == results.page(DOCS / "results", {topic: measures(topic) for topic in topics()}, at[1])
-    dated = [line for line in text.splitlines() if re.search(r"\d{4}-\d\d-\d\d", line) and line.startswith("| ")]
-    assert dated and all(re.search(r"commits ago|at an unknown commit", line) for line in dated)
+def test_a_state_is_its_files_names_and_contents(tmp_path: Path) -> None:
+    def state() -> str:
+        return results.digest("*.py", root=tmp_path)
+
+    with pytest.raises(ValueError, match="finds no file"):
+        state()
+    (tmp_path / "a.py").write_text("1")
+    states = [state()]
+    (tmp_path / "a.py").write_text("2")
+    states.append(state())
+    (tmp_path / "a.py").rename(tmp_path / "b.py")
+    states.append(state())
+    assert len(set(states)) == 3
+    (tmp_path / "c.txt").write_text("no part of it")
+    assert state() == states[-1]
 
 
-def test_missed_rows_have_their_reason_and_no_others() -> None:
-    folder = DOCS / "results"
-    for topic, given in results.reasons(folder).items():
-        missed = {row.name for row in results.stored(topic, folder).values() if row.verdict == "NO"}
+def test_what_is_kept_is_not_measured_again_and_time_ends_the_rest(tmp_path: Path) -> None:
+    parts = {name: partial(dict, value=name.upper()) for name in "abc"}
+    for part, value in (("a", "first"), ("a", "kept"), ("z", "of no part")):
+        results.keep("row", "now", {"part": part, "value": value}, tmp_path)
+    assert list(results.measured("row", "now", parts, 0.0, 1, tmp_path)) == ["a"]
+    found = results.measured("row", "now", parts, 60.0, 1, tmp_path)
+    assert [(part, found[part]["value"]) for part in found] == [("a", "kept"), ("b", "B"), ("c", "C")]
+    found = results.measured("row", "changed", parts, 60.0, 1, tmp_path)  # other code: all anew
+    assert [one["value"] for one in found.values()] == ["A", "B", "C"]
+
+
+def test_the_page_of_results_is_that_of_its_file() -> None:
+    """Where it is not: ``python scripts/benchmarks/results.py``."""
+    record = results.stored()
+    assert _page(DOCS) == results.page(record, {topic: measures(topic) for topic in topics()})
+    for topic, given in results.reasons().items():
+        missed = {name for name, row in record["rows"][topic].items() if row["verdict"] == "NO"}
         assert set(given) <= missed, f"{topic}: reasons of rows that are not missed"
-    text = (DOCS / "results.md").read_text(encoding="utf-8")
-    assert "the reason is not known" not in text
 
 
 def test_equations_become_mathml() -> None:

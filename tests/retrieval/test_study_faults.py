@@ -13,7 +13,7 @@ from pathlib import Path
 
 import casadi as ca
 import pytest
-from benchmarks.soundness.fuzz_results import problem
+from benchmarks.soundness.fuzz_kinds import problem
 
 from casid.errors import ProblemError
 from casid.expressions import interruptible
@@ -33,7 +33,7 @@ def ctrl_c_is_heard() -> Iterator[None]:
 STUDY = """
 import sys
 sys.path[:0] = {paths!r}
-from benchmarks.soundness.fuzz_results import problem
+from benchmarks.soundness.fuzz_kinds import problem
 from casid.retrieval import run_study
 run_study(problem(), {file!r}, starts=100000, jobs={jobs})
 """

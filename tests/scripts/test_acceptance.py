@@ -63,54 +63,30 @@ def test_the_headline_counts_the_demanded_rows():
     assert headline(rows) == (text, False)
 
 
+ATTACK = {"bounds": soundness.bounds, "solutions": soundness.statuses, "ends": soundness.ends, "rest": soundness.others}
+COUNTS = dict.fromkeys((f.name for f in fields(claims.Tally)), 0) | {"wall": 1.0, "problems": soundness.PROBLEMS}
+
+
 @pytest.mark.claim("a crashed attack is a missed row of each proof; late problems too")
 def test_a_crashed_or_late_attack_is_a_missed_row(monkeypatch):
-    soundness.attacked.cache_clear()
-    monkeypatch.setattr(soundness, "kept", lambda *_: [])
     done = subprocess.CompletedProcess([], 1, "", "Traceback\nMemoryError")
     monkeypatch.setattr(soundness.subprocess, "run", lambda *_, **__: done)
-    for run in (soundness.bounds, soundness.statuses, soundness.ends, soundness.others):
-        assert outcome(_row(run)).verdict is Verdict.MISSED
-    keys = ("bounds", "points", "ends", "optimal", "feasible", "stopped", "infeasible", "failed", "refused")
-    tally = dict.fromkeys(keys, 0) | {"seconds": 1.0, "wall": 1.0, "findings": []}
-    for problems, late, met in ((soundness.PROBLEMS, 0, True), (soundness.PROBLEMS, 1, False), (5, 0, False)):
-        monkeypatch.setattr(soundness, "attacked", lambda _, p=problems, n=late: {**tally, "problems": p, "late": n})
-        for run in (soundness.bounds, soundness.statuses, soundness.ends, soundness.others):
-            assert (outcome(_row(run)).verdict is Verdict.MET) == met
+    with pytest.raises(RuntimeError, match="the attack itself failed"):
+        soundness._attack(0, 1)
+    for change, met in (({}, True), ({"late": 1}, False), ({"problems": 5}, False)):
+        tally = {**COUNTS, "findings": [], **change}
+        monkeypatch.setattr(soundness, "attacked", lambda _, tally=tally: tally)
+        assert all((outcome(_row(run)).verdict is Verdict.MET) == met for run in ATTACK.values())
 
 
-@pytest.mark.claim(
-    "every finding of the attack makes a row missed; pieces add up, and one of other code does not count"
-)
-def test_findings_and_pieces_of_the_attack(monkeypatch):
-    rows = {
-        "bounds": soundness.bounds,
-        "solutions": soundness.statuses,
-        "ends": soundness.ends,
-        "rest": soundness.others,
-    }
+@pytest.mark.claim("every finding of the attack makes one row missed")
+def test_every_finding_of_the_attack_counts(monkeypatch):
     noted = re.findall(r'_note\(attack, tally, f?"([^"]+)"', Path(claims.__file__).read_text())
     assert len(noted) >= 9
-    counts = dict.fromkeys((f.name for f in fields(claims.Tally)), 0) | {"wall": 1.0}
     for claim in {text.replace("{found.status}", status) for text in noted for status in ("optimal", "feasible")}:
-        findings = [{"seed": 7, "kind": "cone", "claim": claim, "text": "..."}]
-        tally = {**counts, "problems": soundness.PROBLEMS, "findings": findings}
-        monkeypatch.setattr(soundness, "attacked", lambda _, made=tally: made)
-        assert [run()[1] for run in rows.values()].count(False) == 1, claim
-    monkeypatch.undo()
-    asked, stored = [], []
-    one = {**counts, "problems": soundness.PIECE, "seconds": 2.0, "slowest": 3.0, "findings": []}
-    monkeypatch.setattr(soundness, "_attack_part", lambda first, problems, left: asked.append(first) or dict(one))
-    monkeypatch.setattr(soundness, "keep", lambda name, key, piece: stored.append(piece))
-    first = {"part": "seeds from 0", **one, "findings": [{"claim": "crash"}]}
-    monkeypatch.setattr(
-        soundness, "kept", lambda name, key: [first] if key == soundness.digest(*soundness.EXERCISED) else []
-    )
-    soundness.attacked.cache_clear()
-    total = soundness.attacked(soundness.PROBLEMS)
-    soundness.attacked.cache_clear()
-    assert total["problems"] == soundness.PROBLEMS and total["slowest"] == 3.0 and len(total["findings"]) == 1
-    assert asked == list(range(soundness.PIECE, soundness.PROBLEMS, soundness.PIECE)) and len(stored) == len(asked)
+        tally = {**COUNTS, "findings": [{"seed": 7, "kind": "cone", "claim": claim, "text": "..."}]}
+        monkeypatch.setattr(soundness, "attacked", lambda _, tally=tally: tally)
+        assert [run()[1] for run in ATTACK.values()].count(False) == 1, claim
 
 
 def _table(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

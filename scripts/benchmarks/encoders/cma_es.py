@@ -6,13 +6,14 @@ mean square of measured minus simulated positions. Bounds of the source reposito
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from benchmarks.encoders.data import Bench
 from benchmarks.measure import need
-from benchmarks.pieces import digest, keep, kept
+from benchmarks.results import digest, measured
 from casid.drives import FreeRuns
 from casid.drives._runs import Point
 
@@ -37,13 +38,8 @@ EXERCISED = (
 def kept_fit(bench: Bench, seed: int, rollouts: int) -> dict[str, Any]:
     """`fitted`, or what an earlier run of this state of the code has kept of it: a seed is a piece of the row."""
     need("cma", "encoders")
-    part, key = f"{bench.name}, seed {seed}, {rollouts} runs", digest(*EXERCISED)
-    for piece in kept("cma_es", key):
-        if piece["part"] == part:
-            return piece
-    piece = {"part": part, **fitted(bench, seed, rollouts)}
-    keep("cma_es", key, piece)
-    return piece
+    part = f"{bench.name}, seed {seed}, {rollouts} runs"
+    return measured("cma_es", digest(*EXERCISED), {part: partial(fitted, bench, seed, rollouts)}, 1.0, jobs=1)[part]
 
 
 def fitted(bench: Bench, seed: int, rollouts: int, steps: float = 5.0) -> dict[str, Any]:

@@ -18,8 +18,8 @@ import numpy as np
 
 from benchmarks import recordings
 from benchmarks.measure import Measure
-from benchmarks.pieces import digest, measured
 from benchmarks.real.raw_recordings import IDENTIFYING, JUDGED_ON, SET_ON, recording_of
+from benchmarks.results import digest, measured
 from casid.description import Robot
 from casid.errors import CasidError
 from casid.identification import Checks, ModelOptions, identify

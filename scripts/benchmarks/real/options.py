@@ -15,8 +15,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from benchmarks.measure import Measure
-from benchmarks.pieces import digest, measured
 from benchmarks.real.raw_recordings import IDENTIFYING, SET_ON, recording_of
+from benchmarks.results import digest, measured
 from casid.description import Robot
 from casid.errors import CasidError
 from casid.identification import Checks, Choice, ModelOptions, identify

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.measure import Measure, skipped
-from benchmarks.pieces import ROOT, digest, keep, kept
+from benchmarks.results import ROOT, digest, measured
 from benchmarks.soundness.coverage import ROWS as COVERAGE
 from benchmarks.soundness.evaluators import ROWS as EVALUATORS
 from benchmarks.soundness.fuzz import ROWS as FUZZ
@@ -36,41 +36,31 @@ _ENDS = ("interval end passed",)
 
 @functools.cache
 def attacked(problems: int) -> dict[str, Any]:
-    """The attack of `tests.attack`, on every core; the whole one in pieces, of which those that are kept count too."""
-    key, began, whole = digest(*EXERCISED), time.perf_counter(), problems >= PROBLEMS
-    known = {piece["part"]: piece for piece in kept("attack", key) if not piece["late"]} if whole else {}
-    total: dict[str, Any] = {"findings": [], "wall": 0.0}
-    for first in range(0, problems, PIECE):
-        part = f"seeds from {first}"
-        piece = known.get(part)
-        if piece is None:
-            left = SECONDS - (time.perf_counter() - began)
-            if left <= 0:
-                continue
-            piece = {"part": part, **_attack_part(first, min(PIECE, problems - first), left)}
-            if whole and piece["problems"] == PIECE and not piece["late"]:
-                keep("attack", key, piece)
+    """The attack of `tests.attack`, on every core, in pieces."""
+    parts = {
+        f"{min(PIECE, problems - first)} seeds from {first}": functools.partial(
+            _attack, first, min(PIECE, problems - first)
+        )
+        for first in range(0, problems, PIECE)
+    }
+    total: dict[str, Any] = {"findings": [], "wall": 0.0, "problems": 0, "late": 0}
+    for piece in measured("attack", digest(*EXERCISED), parts, SECONDS, jobs=1).values():
         for name, value in piece.items():
-            if name == "slowest":
-                total[name] = max(total.get(name, 0.0), value)
-            elif name != "part":
+            if name not in ("part", "slowest"):
                 total[name] = total.get(name, type(value)()) + value
     return total
 
 
-def _attack_part(first: int, problems: int, seconds: float) -> dict[str, Any]:
+def _attack(first: int, problems: int) -> dict[str, Any]:
     """The attack on some problems, in a process of its own."""
-    command = [
-        sys.executable, "-m", "tests.attack.run", "--first", str(first), "--problems", str(problems), "--jobs",
-        str(os.cpu_count() or 1), "--seconds", str(seconds), "--each", str(EACH), "--json",
-    ]  # fmt: skip
+    words = {"first": first, "problems": problems, "jobs": os.cpu_count() or 1, "seconds": SECONDS, "each": EACH}
+    command = [sys.executable, "-m", "tests.attack.run", *(f"--{k}={v}" for k, v in words.items()), "--json"]
     began = time.perf_counter()
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"the attack itself failed: {done.stderr.strip().splitlines()[-1:]}")
     result: dict[str, Any] = json.loads(done.stdout)
-    result["wall"] = time.perf_counter() - began
-    return result
+    return result | {"wall": time.perf_counter() - began}
 
 
 def found(problems: int, *claims: str) -> tuple[int, str]:
@@ -125,19 +115,18 @@ def claims() -> tuple[str, bool]:
     return f"{text}, in {len(files)} files", done.returncode == 0 and counts.get("passed", 0) > 0
 
 
-def _attack(name: str, reference: str, run: Callable[[int], tuple[str, bool]]) -> Measure:
+def _row(name: str, reference: str, run: Callable[[int], tuple[str, bool]]) -> Measure:
     """A row of the attack; ``--quick`` attacks a few problems of each kind."""
-    return Measure(
-        name, "0", reference, lambda: run(PROBLEMS), lambda: run(FEW), f"{PROBLEMS - FEW} of {PROBLEMS} problems"
-    )
+    left_out = f"{PROBLEMS - FEW} of {PROBLEMS} problems"
+    return Measure(name, "0", reference, lambda: run(PROBLEMS), lambda: run(FEW), left_out)
 
 
 MEASURES = [
     Measure("defects on record, each by its own test", "all right", "pytest -m claim", claims, skipped),
-    _attack("lower bounds above a feasible value, 4,000 problems of 16 kinds", "relative 1e-9", bounds),
-    _attack("'optimal' with a violation above 1e-8", "independent re-check", statuses),
-    _attack("interval ends passed by a feasible point", "relative 1e-9", ends),
-    _attack("other false statements, tracebacks", "infeasible though not, throw=False", others),
+    _row("lower bounds above a feasible value, 4,000 problems of 16 kinds", "relative 1e-9", bounds),
+    _row("'optimal' with a violation above 1e-8", "independent re-check", statuses),
+    _row("interval ends passed by a feasible point", "relative 1e-9", ends),
+    _row("other false statements, tracebacks", "infeasible though not, throw=False", others),
     *EVALUATORS,
     *FUZZ,
     *PUBLIC_FILES,

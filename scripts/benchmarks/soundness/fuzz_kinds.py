@@ -1,123 +1,131 @@
-"""Kinds of files that casid reads: good ones to begin with, how they are spoilt, and what is read from them."""
+"""Kinds of files that casid reads: good ones to begin with, and what is read from them."""
 
 from __future__ import annotations
 
+import contextlib
+import gzip
+import io
+import json
+import pickle
+import sys
 import tempfile
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+import zipfile
+import zlib
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, TypeVar
+from types import ModuleType
+from typing import Any
+from unittest.mock import patch
 
+import casadi as ca
 import numpy as np
 
 from benchmarks.measure import NotMeasured
-from benchmarks.soundness import fuzz_mutators as mutators
-from casid.description import Robot, load_robot
+from casid.cli import app
+from casid.codegen import find_compiler
+from casid.description import Robot, convert, load_robot
+from casid.drives import read_commands
+from casid.dynamics import Model
 from casid.errors import CasidError
+from casid.excitation import fit_capsules
+from casid.export import export_c, load
+from casid.files import json_bytes, read_toml
+from casid.identification import ModelOptions, identify, load_model
+from casid.identification.repair import check_file
+from casid.inertia import read_parameters, to_standard
+from casid.measurement import Dataset, Processing, check_against, read_dataset
+from casid.motion import Fourier, Poses, QuinticSpline, Ramped, Trajectory, read_trajectory, trajectory_text
+from casid.report import report_of
+from casid.retrieval import (
+    Problem,
+    base_parameter_error,
+    link_variables,
+    load_constraints,
+    robot_bounds,
+    run_study,
+    solve,
+)  # fmt: skip
+from casid.testing._synthetic import recorded
 
-Generator = np.random.Generator
-ROBOT = "three_link"
+Numbers = Iterable[Any]
 ROBOTS = Path(__file__).resolve().parents[3] / "robots"
+ARM, SIDECAR = "ur10e", "machine.urdf.casid.toml"
 
 
-T = TypeVar("T")
+@dataclass(frozen=True)
+class Seed:
+    """A good input: its files, the name of the one that is spoilt, and what is read (the folder if empty)."""
+
+    files: Mapping[str, bytes]
+    spoilt: str
+    target: str
+
+    @property
+    def is_text(self) -> bool:
+        """Whether what is spoilt is text."""
+        return b"\0" not in self.files[self.spoilt][:4096] and not self.spoilt.endswith((".gz", ".npz", ".pt"))
 
 
-def pick(items: Sequence[T], rng: Generator) -> T:
-    """One of several things."""
-    return items[int(rng.integers(len(items)))]
-
-
-class Kind(ABC):
+@dataclass(frozen=True)
+class Kind:
     """One kind of file.
 
     Attributes
     ----------
     name : str
-    file : str
-        Name of the spoilt file.
+    seeds : callable
+        Good inputs.
+    read : callable
+        Reads a path and uses what it holds; returns all numbers that come out of it.
+    bombs : tuple of callable
+        Small files that become large ones.
     needs : str
         Package without which it cannot be read.
+    pack : callable, optional
+        A file of these arrays.
+    changes : bool
+        Whether reading may go on writing the file.
     """
 
     name: str
-    file: str
+    seeds: Callable[[], list[Seed]]
+    read: Callable[[Path], Numbers]
+    bombs: tuple[Callable[[], bytes], ...] = ()
     needs: str = "casid"
-    #: One input in so many is a bomb or a very large file.
-    rare = 250
+    pack: Callable[[dict[str, Any]], bytes] | None = None
+    changes: bool = False
 
     def check_available(self) -> None:
         """NotMeasured without the package that it needs."""
         if find_spec(self.needs) is None:
             raise NotMeasured(f"needs the package {self.needs}")
 
-    @cached_property
-    @abstractmethod
-    def seeds(self) -> Sequence[bytes]:
-        """Good files."""
 
-    def spoilt(self, rng: Generator) -> bytes:
-        """A file that may be no good."""
-        bombs = self.bombs()
-        if bombs and rng.integers(self.rare) == 0:
-            return pick(bombs, rng)()
-        return mutators.spoil(pick(self.seeds, rng), (*mutators.BYTES, *mutators.TEXT), rng)
+def files(
+    name: str, contents: Callable[[], Iterable[bytes]], **beside: Callable[[], bytes]
+) -> Callable[[], list[Seed]]:
+    """Seeds of one file each; further files by their names, ``_`` for the dot."""
 
-    def bombs(self) -> Sequence[Callable[[], bytes]]:
-        """Small files that become large ones."""
-        return (mutators.large_text,)
+    @cache
+    def seeds() -> list[Seed]:
+        further = {key.replace("_", "."): make() for key, make in beside.items()}
+        return [Seed({name: content, **further}, name, name) for content in contents()]
 
-    def place(self, content: bytes, folder: Path) -> Path:
-        """Write a file into an empty folder; returns what is to be read."""
-        path = folder / self.file
-        path.write_bytes(content)
-        return path
-
-    def may_change(self) -> bool:
-        """Whether reading may go on writing the file."""
-        return False
-
-    @abstractmethod
-    def read(self, path: Path) -> Iterable[Any]:
-        """Read the file and use it; all numbers that come out of it."""
+    return seeds
 
 
-class Binary(Kind):
-    """A file that is no text."""
-
-    def spoilt(self, rng: Generator) -> bytes:
-        bombs = self.bombs()
-        if bombs and rng.integers(self.rare) == 0:
-            return pick(bombs, rng)()
-        return mutators.spoil(pick(self.seeds, rng), mutators.BYTES, rng)
-
-    def bombs(self) -> Sequence[Callable[[], bytes]]:
-        return ()
+def scratch(write: Callable[[Path], object], name: str = "") -> dict[str, bytes]:
+    """Files that something writes into a folder, or into one file of this name."""
+    with tempfile.TemporaryDirectory() as folder:
+        write(Path(folder) / name)
+        return {path.name: path.read_bytes() for path in Path(folder).rglob("*") if path.is_file()}
 
 
 # ---------------------------------------------------------------------- robots
-
-
-def robot_numbers(robot: Robot) -> list[Any]:
-    numbers: list[Any] = [robot.gravity]
-    numbers += [joint.placement for joint in robot.joints] + [joint.axis for joint in robot.joints]
-    numbers += [link.inertial.standard_parameters() for link in robot.links if link.inertial is not None]
-    numbers += [frame.placement for frame in robot.frames]
-    return numbers + [np.array([*c.start, *c.end, c.radius]) for c in robot.capsules]
-
-
-class RobotToml(Kind):
-    name, file = "robot TOML", "machine.toml"
-
-    @cached_property
-    def seeds(self) -> Sequence[bytes]:
-        return [path.read_bytes() for path in sorted(ROBOTS.glob("*.toml"))]
-
-    def read(self, path: Path) -> Iterable[Any]:
-        return robot_numbers(load_robot(path))
-
 
 URDF = """<?xml version="1.0"?>
 <!-- a robot -->
@@ -137,61 +145,626 @@ LINK = """<link name="link{k}">
   <joint name="joint{k}" type="{type}"><parent link="{parent}"/><child link="link{k}"/>
     <origin xyz="0 0 0.3" rpy="1.5707963267948966 0 0"/><axis xyz="0 0 1"/>
     <limit lower="-2" upper="2" velocity="3" effort="50"/><dynamics damping="0.1" friction="0.2"/></joint>"""
+MJCF = b"""<mujoco model="arm">
+  <compiler angle="radian" autolimits="true"/>
+  <default>
+    <joint damping="0.1" armature="0.02"/>
+    <default class="small"><geom type="capsule" size="0.03" density="800"/><joint frictionloss="0.3"/></default>
+  </default>
+  <asset><material name="grey" rgba="0.5 0.5 0.5 1"/></asset>
+  <worldbody>
+    <geom type="plane" size="1 1 1"/>
+    <body name="base" pos="0 0 0.1">
+      <body name="one" euler="0 0.1 0">
+        <joint name="j1" axis="0 0 1" range="-2 2"/>
+        <inertial pos="0 0 0.1" mass="2" diaginertia="0.02 0.02 0.01" quat="1 0 0.1 0"/>
+        <body name="two" pos="0 0 0.3" childclass="small">
+          <joint name="j2" axis="0 1 0" range="-1 1" stiffness="2"/>
+          <joint name="j3" type="slide" axis="1 0 0" range="0 0.2"/>
+          <geom fromto="0 0 0 0 0 0.3"/>
+          <geom type="box" size="0.02 0.03 0.1" mass="0.4" pos="0.1 0 0"/>
+          <site name="tip" pos="0 0 0.3"/>
+        </body>
+      </body>
+    </body>
+  </worldbody>
+  <actuator><position joint="j1" kp="50" kv="2" forcerange="-20 20"/><motor joint="j2" gear="3"/></actuator>
+</mujoco>
+"""
 
 
-class Urdf(Kind):
-    name, file = "URDF", "machine.urdf"
+def urdf() -> bytes:
+    shapes = ('<box size="0.1 0.1 0.3"/>', '<cylinder radius="0.05" length="0.3"/>', '<sphere radius="0.1"/>')
+    rows = zip(shapes, ("revolute", "prismatic", "continuous"), ("base", "link1", "link2"), strict=True)
+    links = [LINK.format(k=k + 1, shape=shape, type=type, parent=up) for k, (shape, type, up) in enumerate(rows)]
+    return URDF.format(links="\n  ".join(links)).encode()
 
-    @cached_property
-    def seeds(self) -> Sequence[bytes]:
-        shapes = ('<box size="0.1 0.1 0.3"/>', '<cylinder radius="0.05" length="0.3"/>', '<sphere radius="0.1"/>')
-        types, parents = ("revolute", "prismatic", "continuous"), ("base", "link1", "link2")
-        links = [LINK.format(k=k + 1, shape=shapes[k], type=types[k], parent=parents[k]) for k in range(3)]
-        return [URDF.format(links="\n  ".join(links)).encode()]
 
-    @cached_property
-    def robot(self) -> Robot:
-        with tempfile.TemporaryDirectory() as folder:
-            return load_robot(self.place(self.seeds[0], Path(folder)))
+def written(suffix: str, *further: bytes) -> Iterator[bytes]:
+    """A format as casid writes it for shipped robots, and further files."""
+    yield from further
+    for name in ("spatial_2r", "three_link", "panda"):
+        yield scratch(partial(convert, ROBOTS / f"{name}.toml"), f"machine{suffix}")[f"machine{suffix}"]
 
-    def read(self, path: Path) -> Iterable[Any]:
-        from casid.excitation import fit_capsules
-        from casid.identification.repair import check_file
 
-        numbers: list[Any] = []
-        failures: list[CasidError] = []
-        for read in (
-            lambda: robot_numbers(load_robot(path)),
-            lambda: [link.repaired for link in check_file(path).links],
-            lambda: [np.array([*c.start, *c.end, c.radius]) for c in fit_capsules(path, self.robot)],
-        ):
+TOML = files("machine.toml", lambda: [path.read_bytes() for path in sorted(ROBOTS.glob("*.toml"))])
+URDFS = files("machine.urdf", lambda: [urdf()])
+XML = files("machine.xml", lambda: written(".xml", MJCF, MJCF))
+SDF = files("machine.sdf", lambda: written(".sdf"))
+
+
+def any_robot() -> list[Seed]:
+    return [*TOML(), *URDFS() * 4, *XML(), *SDF()]
+
+
+@cache
+def sidecars() -> list[Seed]:
+    """URDF and what it cannot hold, as casid writes them."""
+    source = Path(tempfile.mkdtemp()) / "arm.xml"
+    source.write_bytes(MJCF)
+    robots = (ROBOTS / "panda.toml", ROBOTS / "identified" / "emps.toml", source)
+    pairs = [scratch(partial(convert, robot), "machine.urdf") for robot in robots if robot.exists()]
+    return [Seed(pair, SIDECAR, "machine.urdf") for pair in pairs if SIDECAR in pair]
+
+
+def robot_numbers(robot: Robot) -> list[Any]:
+    numbers: list[Any] = [robot.gravity]
+    numbers += [joint.placement for joint in robot.joints] + [joint.axis for joint in robot.joints]
+    numbers += [link.inertial.standard_parameters() for link in robot.links if link.inertial is not None]
+    numbers += [np.array(list(joint.terms.values())) for joint in robot.joints if joint.terms]
+    numbers += [frame.placement for frame in robot.frames]
+    return numbers + [np.array([*c.start, *c.end, c.radius]) for c in robot.capsules]
+
+
+def checked(path: Path) -> Numbers:
+    return [link.repaired for link in check_file(path).links]
+
+
+def read_robot(path: Path) -> Numbers:
+    return robot_numbers(load_robot(path))
+
+
+def read_robot_and_check(path: Path) -> Numbers:
+    return [*read_robot(path), *checked(path)]
+
+
+def read_urdf(path: Path) -> Numbers:
+    """Three readers of a URDF: what none of them reads is refused."""
+    (good,) = URDFS()
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "good.urdf").write_bytes(good.files["machine.urdf"])
+        robot = load_robot(Path(folder) / "good.urdf")
+    numbers: list[Any] = []
+    errors: list[CasidError] = []
+    readers: tuple[Callable[[], Numbers], ...] = (
+        lambda: read_robot(path),
+        lambda: checked(path),
+        lambda: [np.array([*c.start, *c.end, c.radius]) for c in fit_capsules(path, robot)],
+    )
+    for read in readers:
+        try:
+            numbers += read()
+        except CasidError as error:
+            errors.append(error)
+    if errors and not numbers:
+        raise errors[0]
+    return numbers
+
+
+def read_converted(path: Path) -> Numbers:
+    """Converted: what is written can be read, by MuJoCo too, and has the same mass matrix."""
+    suffix = (".urdf", ".xml", ".sdf", ".toml")[zlib.crc32(path.read_bytes()) % 4]
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / f"written{suffix}"
+        refused = any("MuJoCo refuses" in note for note in convert(path, out).notes)
+        try:
+            before = load_robot(path)
+        except CasidError:  # e.g. no moving joint: a description that is converted all the same
+            return []
+        try:
+            after = load_robot(out)
+        except CasidError as error:
+            raise AssertionError(f"convert wrote a file that casid refuses: {error}") from error
+        if before.n != after.n:
+            raise AssertionError(f"{before.n} joints became {after.n}")
+        bodies = [[link.inertial for link in robot.links] for robot in (before, after)]
+        if all(body is not None for body in (*bodies[0], *bodies[1])):
+            _same_mass_matrix(before, after)
+        heavy = all(body is not None and body.mass > 1e-9 for body in bodies[1])
+        if suffix == ".xml" and not refused and heavy and find_spec("mujoco") is not None:
+            import mujoco
+
             try:
-                numbers += read()
-            except CasidError as error:
-                failures.append(error)
-        if failures and not numbers:
-            raise failures[0]
-        return numbers
+                mujoco.MjModel.from_xml_path(str(out))
+            except ValueError as error:
+                raise AssertionError(f"convert wrote a file that MuJoCo refuses: {error}") from error
+        return robot_numbers(after)
 
 
-class Trajectory(Kind):
-    name, file = "trajectory", "motion.toml"
+def _same_mass_matrix(*robots: Robot) -> None:
+    q, matrices = np.linspace(0.1, 0.5, robots[0].n), []
+    for robot in robots:
+        x = np.concatenate([link.inertial.standard_parameters() for link in robot.links if link.inertial is not None])
+        matrices.append(np.asarray(Model(robot).with_parameters(x).mass_matrix(q)))
+    scale = np.abs(matrices[0]).max()
+    if np.isfinite(scale) and not np.allclose(matrices[0], matrices[1], rtol=1e-6, atol=1e-6 * scale):
+        raise AssertionError("the mass matrix of the written file differs")
 
-    @cached_property
-    def seeds(self) -> Sequence[bytes]:
-        from casid import motion
-        from casid.motion import trajectory_text
 
-        rng = np.random.default_rng(4)
-        fourier, spline = motion.Fourier(0.5, 3), motion.QuinticSpline(10.0, 12, False)
-        bases = (fourier, spline, motion.Ramped(fourier, 0.5), motion.Poses(6))
-        return [
-            trajectory_text(motion.Trajectory(basis, rng.normal(size=(3, basis.size)), ("a", "b", "c"), "arm")).encode()
-            for basis in bases
-        ]
+def motions() -> Iterator[bytes]:
+    rng, fourier = np.random.default_rng(4), Fourier(0.5, 3)
+    for basis in (fourier, QuinticSpline(10.0, 12, False), Ramped(fourier, 0.5), Poses(6)):
+        yield trajectory_text(Trajectory(basis, rng.normal(size=(3, basis.size)), ("a", "b", "c"), "arm")).encode()
 
-    def read(self, path: Path) -> Iterable[Any]:
-        from casid.motion import read_trajectory
 
-        trajectory = read_trajectory(path)
-        return [trajectory.coefficients, *trajectory.motion(trajectory.basis.samples(20))]
+def read_motion(path: Path) -> Numbers:
+    trajectory = read_trajectory(path)
+    return [trajectory.coefficients, *trajectory.motion(trajectory.basis.samples(20))]
+
+
+# ---------------------------------------------------------------------- recordings
+
+
+def recording(samples: int = 300) -> dict[str, Any]:
+    """A smooth motion of three joints."""
+    t = np.arange(samples) * 0.01
+    phase = np.array([0.3, 0.5, 0.8])
+    q = np.sin(np.outer(t, phase) * 2 * np.pi)
+    return {"t": t, "q": q, "dq": np.gradient(q, t, axis=0), "tau": 3.0 * np.cos(np.outer(t, phase)) + q}
+
+
+def packed(save: Callable[..., Any], *data: Any, **named: Any) -> bytes:
+    """What a function writes into a buffer."""
+    buffer = io.BytesIO()
+    save(buffer, *data, **named)
+    return buffer.getvalue()
+
+
+def npz(arrays: dict[str, Any]) -> bytes:
+    return packed(np.savez, **arrays)
+
+
+def mat(arrays: dict[str, Any], compress: bool = True, form: str = "5") -> bytes:
+    from scipy.io import savemat
+
+    return packed(savemat, arrays, do_compression=compress, format=form)
+
+
+def npy(arrays: dict[str, Any]) -> bytes:
+    return packed(np.save, next(iter(arrays.values())))
+
+
+def csv_text(header: Iterable[str], table: Any, delimiter: str = ",") -> bytes:
+    rows = (delimiter.join(f"{x:.7g}" for x in row) for row in table)
+    return "\n".join([delimiter.join(header), *rows]).encode()
+
+
+def csv() -> Iterator[bytes]:
+    joints, signals = ("shoulder", "elbow", "wrist"), ("q", "dq", "tau")
+    table = np.column_stack(list(recording(120).values()))
+    for name in ("{signal}{k}", "/joint_states/{joint}/{signal}", "{signal}_{joint}"):
+        places = [(signal, k, joint) for signal in signals for k, joint in enumerate(joints, 1)]
+        header = ["t", *(name.format(signal=signal, k=k, joint=joint) for signal, k, joint in places)]
+        yield from (csv_text(header, table, delimiter) for delimiter in (",", ";", "\t"))
+
+
+def parquet() -> Iterator[bytes]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    run = recording(120)
+    names = {"observation.state": "q", "action": "q", "observation.effort": "tau"}
+    columns = {"timestamp": pa.array(run["t"]), "episode_index": pa.array(np.zeros(len(run["t"]), int))}
+    columns |= {name: pa.array(run[signal].tolist()) for name, signal in names.items()}
+    for packing in ("none", "snappy"):
+        yield packed(partial(pq.write_table, pa.table(columns)), compression=packing)
+
+
+@dataclass(frozen=True, eq=False)
+class Storage:
+    """The numbers of a tensor, which a PyTorch file has apart from its pickle."""
+
+    array: Any
+
+
+def torch_file(path: Any, entries: dict[str, Any]) -> None:
+    """A file as ``torch.save`` writes it, by stand-ins for the names that it pickles: PyTorch is no dependency."""
+    names = {"f4": "FloatStorage", "f8": "DoubleStorage"}
+    storages = {code: type(name, (), {"__module__": "torch"}) for code, name in names.items()}
+    torch, utils, contents = ModuleType("torch"), ModuleType("torch._utils"), list[bytes]()
+
+    def rebuild(*_: Any) -> None:
+        """Of the tensor, which only PyTorch would make."""
+
+    rebuild.__module__, rebuild.__qualname__ = "torch._utils", "_rebuild_tensor_v2"
+    utils.__dict__["_rebuild_tensor_v2"] = rebuild
+    torch.__dict__.update({kind.__name__: kind for kind in storages.values()})
+
+    class Packer(pickle.Pickler):
+        def persistent_id(self, value: Any) -> Any:
+            if not isinstance(value, Storage):
+                return None
+            contents.append(value.array.tobytes())
+            kind = storages[value.array.dtype.str[1:]]
+            return ("storage", kind, str(len(contents) - 1), "cpu", value.array.size)
+
+        def reducer_override(self, value: Any) -> Any:
+            if not isinstance(value, np.ndarray):
+                return NotImplemented
+            strides = tuple(s // value.itemsize for s in value.strides)
+            return rebuild, (Storage(value), 0, value.shape, strides, False, OrderedDict())
+
+    out = io.BytesIO()
+    with patch.dict(sys.modules, {"torch": torch, "torch._utils": utils}):
+        Packer(out, 2).dump(entries)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("traj/data.pkl", out.getvalue())
+        archive.writestr("traj/byteorder", "little")
+        for k, content in enumerate(contents):
+            archive.writestr(f"traj/data/{k}", content)
+
+
+@cache
+def bags() -> list[Seed]:
+    """An MCAP file, a folder with one, a folder with SQLite: whatever file of it is spoilt."""
+    from rosbags import rosbag2
+    from rosbags.typesys import Stores, get_typestore
+
+    store, kind, run = get_typestore(Stores.LATEST), "sensor_msgs/msg/JointState", recording(120)
+    State, Header, Time = (store.types[name] for name in (kind, "std_msgs/msg/Header", "builtin_interfaces/msg/Time"))
+    plugins, seeds = rosbag2.StoragePlugin, []
+
+    def write(path: Path, plugin: Any, compress: bool) -> None:
+        writer = rosbag2.Writer(path, version=9, storage_plugin=plugin)
+        if compress:
+            writer.set_compression(rosbag2.CompressionMode.STORAGE, rosbag2.CompressionFormat.ZSTD)
+        with writer:
+            connection = writer.add_connection("/joint_states", kind, typestore=store)
+            for k in range(len(run["t"])):
+                stamp = Time(sec=k // 100, nanosec=(k % 100) * 10**7)
+                signals = (run[name][k] for name in ("q", "dq", "tau"))
+                message = State(Header(stamp, ""), ["joint1", "joint2", "joint3"], *signals)
+                writer.write(connection, k * 10**7, store.serialize_cdr(message, kind))
+
+    for plugin, compress in ((plugins.MCAP, False), (plugins.MCAP, True), (plugins.SQLITE3, False)):
+        bag = scratch(partial(write, plugin=plugin, compress=compress), "bag")
+        for name, content in bag.items():
+            alone = name.endswith(".mcap")
+            seeds.append(Seed({name: content}, name, name) if alone else Seed(bag, name, ""))
+    return seeds
+
+
+RECORDINGS = (
+    b"""file = "run.npz"
+rate = 100.0
+[columns]
+tau = "tau"
+""",
+    b"""file = "run.npz"
+time_scale = 1.0
+degrees = false
+gains = [1.0, 1.5, 2.0]
+transmission = [[1.0, 0.0, 0.0], [0.0, 2.0, 0.5], [0.0, 0.0, 1.0]]
+position_offset = [0.1, 0.0, -0.1]
+unwrap = true
+rows = [10, 290]
+between = [0.2, 2.8]
+name = "test"
+columns = { q = "q", tau = "tau" }
+""",
+)
+COMMANDS = b"""file = "run.csv"
+motion = "sine"
+joints = [%s]
+
+[servo]
+kp = { value = 20.0, sd = 2.0 }
+kd = [0.1, 0.2, 0.1]
+delay = "free"
+limit = 30.0
+hold = "zero-order"
+enabled = "on"
+
+[unknown]
+armature = { value = 0.03, sd = 0.02 }
+viscous = "free"
+"""
+
+
+@cache
+def three_link() -> Robot:
+    return load_robot("three_link")
+
+
+def dataset_numbers(data: Dataset) -> list[Any]:
+    return [value for value in (data.t, data.q, data.tau, data.dq, data.ddq) if value is not None]
+
+
+def read_recording(path: Path) -> Numbers:
+    """Read, checked against a robot, and filtered."""
+    data = check_against(read_dataset(path), three_link())
+    return [*dataset_numbers(data), *dataset_numbers(Processing().apply(data))]
+
+
+@cache
+def command_recordings() -> list[Seed]:
+    """A recording of commands and encoders with its TOML: the one or the other is spoilt."""
+    arrays, names = recording(120), [joint.name for joint in three_link().coordinates]
+    header = ["t", *(f"{signal}_{name}" for signal in ("q", "q_des") for name in names), "on"]
+    table = csv_text(header, np.column_stack([arrays["t"], arrays["q"], arrays["q"] + 0.01, np.ones(120)]))
+    both = {"run.csv": table, "run.toml": COMMANDS % ", ".join(f'"{name}"' for name in names).encode()}
+    return [Seed(both, name, "run.toml") for name in both]
+
+
+def read_command_recording(path: Path) -> Numbers:
+    data = read_commands(path, three_link())
+    return [data.t, data.q, data.q_des]
+
+
+# ---------------------------------------------------------------------- results
+
+
+def problem() -> Problem:
+    """The smallest problem: the bodies of a robot from its base parameters."""
+    robot = load_robot("spatial_2r")
+    links, base = link_variables(robot), Model(robot).base
+    error = base_parameter_error(links, base.K, base.values(bodies(robot.n)))
+    return Problem("small", links, error, robot_bounds(links))
+
+
+def bodies(n: int) -> Any:
+    return np.array([0.1, 0, 0, 0.1, 0, 0.1, 0, 0, 0.1, 2.0] * n)
+
+
+@cache
+def arm_model() -> Model:
+    return Model(three_link(), ["viscous", "coulomb"])
+
+
+def named_parameters() -> dict[str, float]:
+    model = arm_model()
+    values = np.asarray(model.parameters(bodies(model.n))).tolist()
+    return dict(zip(model.parameter_names, values, strict=True))
+
+
+def parameter_csv() -> Iterator[bytes]:
+    for separator in (",", ";"):
+        yield "\n".join(
+            separator.join(map(str, row)) for row in [("parameter", "value"), *named_parameters().items()]
+        ).encode()
+
+
+def parameter_json() -> Iterator[bytes]:
+    yield json.dumps({"parameters": named_parameters()}, indent=1).encode()
+    yield json.dumps(list(named_parameters().values())).encode()
+
+
+def parameter_npy() -> Iterator[bytes]:
+    vector = np.array(list(named_parameters().values()))
+    yield from (npy({"x": vector.astype(kind)}) for kind in ("<f8", ">f8"))
+
+
+def read_parameter_file(path: Path) -> Numbers:
+    return [np.asarray(read_parameters(path, arm_model()).values)]
+
+
+def read_solution(path: Path) -> Numbers:
+    return [np.asarray(read_parameters(path, Model(load_robot("spatial_2r"))).values), *checked(path)]
+
+
+def identification() -> Iterator[bytes]:
+    run = recording(600)
+    data = Dataset(run["t"], run["q"], run["tau"])
+    for friction in ("linear", "stribeck"):
+        options = ModelOptions(terms=["viscous", "coulomb"], friction=friction)
+        with contextlib.suppress(TypeError):  # models of friction differ between versions; the linear one is enough
+            yield json_bytes(identify(three_link(), data, model=options).record())
+
+
+def read_identification(path: Path) -> Numbers:
+    model, parameters = load_model(path, three_link())
+    zero = np.zeros(model.n)
+    signal = [zero] if "signal" in model.inverse_dynamics.name_in() else []
+    torques = np.array(ca.DM(model.inverse_dynamics(zero + 0.1, zero + 0.2, zero, parameters, *signal)))
+    return [parameters, torques, *checked(path)]
+
+
+def study(path: Path) -> Numbers:
+    """Read and continued."""
+    return [solution.x for solution in run_study(problem(), path, starts=3, seed=1).solutions]
+
+
+CONSTRAINTS = b'''"""Constraints of a regression."""
+
+from casid.retrieval import sensible_bounds, total_mass
+
+
+def constraints(variables):
+    links = variables.links if hasattr(variables, "links") else variables
+    bounds = sensible_bounds(variables)
+    return (*bounds, total_mass(variables, 0.5, 20.0))
+'''
+
+
+def read_constraints(path: Path) -> Numbers:
+    load_constraints(path)(link_variables(three_link()))
+    return []
+
+
+@cache
+def exported() -> list[Seed]:
+    if find_compiler() is None:
+        raise NotMeasured("needs a C compiler")
+    x, M = ca.SX.sym("x", 3), ca.SX.sym("M", 3, 3)
+    functions = [
+        ca.Function("product", [M, x], [M @ x], ["M", "x"], ["y"]),
+        ca.Function("norm", [x], [ca.sumsqr(x), 2 * x], ["x"], ["square", "double_x"]),
+    ]
+    return [Seed(scratch(lambda folder: export_c(functions, folder, "mine"), "c"), "mine.json", "")]
+
+
+def read_export(path: Path) -> Numbers:
+    numbers: list[Any] = []
+    for function in load(path).values():
+        arrays = [np.ones((rows, columns) if columns > 1 else rows) for rows, columns in function.inputs.values()]
+        found = function(*arrays)
+        numbers += list(found) if isinstance(found, tuple) else [found]
+    return numbers
+
+
+# ---------------------------------------------------------------------- commands
+
+
+def run(*words: str) -> str:
+    """Output of a command.
+
+    Raises
+    ------
+    CasidError
+        With its line of error, where it ends with another exit code than 0.
+    """
+    out, err, code = io.StringIO(), io.StringIO(), None
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            app(list(words), standalone_mode=True)
+        except SystemExit as end:
+            code = end.code
+    if code in (0, None):
+        if "nan" in out.getvalue().replace(",", " ").split():
+            raise AssertionError("'nan' is printed")
+        return out.getvalue()
+    lines = [line for line in err.getvalue().splitlines() if line.startswith("error:")]
+    if not lines and code == 1 and out.getvalue().strip():  # a finding, as `check` reports it
+        raise CasidError(f"{words[0]}: exit code 1 and a table")
+    if not lines and code == 2:
+        raise CasidError(" ".join(err.getvalue().split()) or "exit code 2")
+    if len(lines) != 1:
+        raise AssertionError(f"{words[0]}: exit code {code} with {len(lines)} lines of error")
+    raise CasidError(lines[0])
+
+
+def check_command(path: Path) -> Numbers:
+    run("check", str(path))
+    return []
+
+
+def view_command(path: Path) -> Numbers:
+    with tempfile.TemporaryDirectory() as folder:
+        page = Path(folder) / "page.html"
+        run("view", str(path), "--out", str(page), "--no-browser")
+        if not page.read_text(encoding="utf-8").rstrip().endswith("</html>"):
+            raise AssertionError("half a page is written")
+    return []
+
+
+@cache
+def arm_log(load: float) -> bytes:
+    """A log of an arm whose torques its dynamics explain, with a load."""
+    robot = load_robot(ARM)
+    body = to_standard(load, [0.0, 0.0, 0.1], np.eye(3) * 4e-3 * load)
+    t, q, dq, _, tau, _ = recorded(Model(robot, ["viscous", "coulomb", "offset"]), 200, body, 0.02)
+    header = ["t", *(f"{signal}_{joint.name}" for signal in ("q", "dq", "tau") for joint in robot.coordinates)]
+    return csv_text(header, np.column_stack([t, q, dq, tau]))
+
+
+def load_command(name: str, *words: str) -> Callable[[Path], Numbers]:
+    def read(path: Path) -> Numbers:
+        run(name, ARM, str(path), "--without", str(path.parent / "empty.csv"), *words)
+        return []
+
+    return read
+
+
+class _Half(CasidError):
+    """A file that is not whole; worse than an error of the command."""
+
+    def __init__(self, message: str) -> None:
+        raise AssertionError(f"half a file is written: {message}")
+
+
+def import_command(path: Path) -> Numbers:
+    """The import assistant: a description that can be read, a question (exit code 2) or an error."""
+    description = path.with_suffix(".toml")
+    try:
+        run("import", str(path), ARM, "--out", str(description))
+        return dataset_numbers(read_dataset(description))
+    except CasidError:  # a log that needs a cut, e.g.: what is written for the user to complete is whole
+        if description.exists():
+            read_toml(description, "recording", _Half)
+        raise
+    finally:
+        description.unlink(missing_ok=True)
+
+
+# ---------------------------------------------------------------------- bombs
+
+
+def large_text() -> bytes:
+    """More text than any description has."""
+    return b"# a comment line that says nothing at all, again and again\n" * 600_000
+
+
+def gzip_bomb() -> bytes:
+    """2 GB of zeros, 2 MB packed."""
+    return gzip.compress(bytes(2**26), 6) * 32
+
+
+def zip_bomb() -> bytes:
+    """An npz with an array that unpacks to 1.5 GB."""
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (24 * 2**20, 8)})
+    buffer = io.BytesIO()
+    with (
+        zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
+        archive.open("q.npy", "w") as file,
+    ):
+        for part in (header.getvalue(), *[bytes(2**26)] * 24):
+            file.write(part)
+    return buffer.getvalue()
+
+
+def matlab_bomb() -> bytes:
+    """A MATLAB file whose variable unpacks to 2 GB."""
+    stream = zlib.compressobj(6)
+    header, block = (stream.compress(part) + stream.flush(zlib.Z_FULL_FLUSH) for part in (b"", bytes(2**26)))
+    body = header + 32 * block  # its end does not matter: nobody should get there
+    return b"MATLAB 5.0 MAT-file".ljust(124) + b"\x00\x01IM" + np.array([15, len(body)], "<u4").tobytes() + body
+
+
+TEXT = (large_text,)
+LOADED = {"empty_csv": lambda: arm_log(0.0)}
+KINDS = (
+    Kind("robot TOML", TOML, read_robot, TEXT),
+    Kind("URDF", URDFS, read_urdf, TEXT),
+    Kind("trajectory", files("motion.toml", motions), read_motion, TEXT),
+    Kind("npz", files("run.npz", lambda: [npz(recording()), packed(np.savez_compressed, **recording())]),
+         read_recording, (zip_bomb,), pack=npz),
+    Kind("csv", files("run.csv", csv), read_recording, TEXT),
+    Kind("csv.gz", files("run.csv.gz", lambda: [gzip.compress(text) for text in csv()]), read_recording, (gzip_bomb,)),
+    Kind("mat", files("run.mat", lambda: [mat(recording(), *how) for how in ((True, "5"), (False, "5"), (False, "4"))]),
+         read_recording, (matlab_bomb,), pack=mat),
+    Kind("bag", bags, read_recording, needs="rosbags"),
+    Kind("recording TOML", files("run.toml", lambda: RECORDINGS, run_npz=lambda: npz(recording())),
+         read_recording, TEXT),
+    Kind("solution JSON", files("solution.json", lambda: [json_bytes(report_of(solve(problem())).record())]),
+         read_solution, TEXT),
+    Kind("identification JSON", files("identification.json", identification), read_identification, TEXT),
+    Kind("parameter CSV", files("parameters.csv", parameter_csv), read_parameter_file, TEXT),
+    Kind("parameter JSON", files("parameters.json", parameter_json), read_parameter_file, TEXT),
+    Kind("parameter npy", files("parameters.npy", parameter_npy), read_parameter_file, pack=npy),
+    Kind("study file", files("study.jsonl", lambda: scratch(study, "study.jsonl").values()), study, TEXT, changes=True),
+    Kind("constraint file", files("mine.py", lambda: [CONSTRAINTS]), read_constraints, TEXT),
+    Kind("export JSON", exported, read_export, TEXT),
+    Kind("MJCF", XML, read_robot_and_check, TEXT),
+    Kind("SDF", SDF, read_robot_and_check, TEXT),
+    Kind("sidecar", sidecars, read_robot, TEXT),
+    Kind("convert", any_robot, read_converted, TEXT),
+    Kind("parquet", files("run.parquet", parquet), read_command_recording, needs="pyarrow"),
+    Kind("PyTorch file", files("run.pt", lambda: [packed(torch_file, recording(120))]), read_recording),
+    Kind("command recording", command_recordings, read_command_recording, TEXT),
+    Kind("command check", any_robot, check_command, TEXT),
+    Kind("command view", any_robot, view_command, TEXT),
+    Kind("command payload", files("run.csv", lambda: [arm_log(2.0)], **LOADED), load_command("payload")),
+    Kind("command gains", files("run.csv", lambda: [arm_log(2.0)], **LOADED), load_command("gains", "--mass", "2.0")),
+    Kind("command import", files("run.csv", lambda: [arm_log(2.0)]), import_command),
+)  # fmt: skip

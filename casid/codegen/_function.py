@@ -1,0 +1,415 @@
+"""One function, four faces: in CasADi's graphs, on arrays, in JAX, and as C."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib.machinery
+import importlib.util
+import sys
+import sysconfig
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from casid.arrays import Array
+from casid.codegen._cache import digest
+from casid.codegen._compiler import WORTH_COMPILING, Program, c_name, compile_shared, load_library, without_failure
+from casid.codegen._evaluate import mapped
+from casid.codegen._source import batch_source, entry_source, external_source, scalar_source
+from casid.errors import CasidWarning, DatasetError, ExportError
+
+_CASADI = (ca.SX, ca.MX, ca.DM)
+#: Work (samples times instructions) from which the cache is searched for compiled code: about a millisecond.
+_WORTH_LOOKING = 1e5
+Shape = tuple[int, ...]
+
+
+class Function(ca.Function):
+    """A `casadi.Function` that arrays, JAX and other compiled code call as well.
+
+    Called with SX, MX or DM it is the CasADi function that it was made of. Called with numbers, sequences or arrays it
+    returns arrays: an input of n entries has shape (..., n), a matrix (..., rows, columns), and leading axes are
+    samples, broadcast as numpy does (an input of one entry: (..., 1), or (...) where the last length is not 1).
+    Compiled code runs where it is in the cache or where the work of all calls so far pays for compiling it; until
+    then, and without a compiler, CasADi evaluates the graph. Both agree to rounding.
+
+    Parameters
+    ----------
+    function
+        Any CasADi function.
+    axes
+        Number of axes of each output (one number for all): 0 a number, 1 a vector, 2 a matrix. Default: an output of
+        one column is a vector.
+    defaults
+        Values of inputs that may be left out, by name.
+    doc
+        Its docstring.
+    """
+
+    axes: tuple[int, ...] | None
+    defaults: dict[str, Array]
+    #: What `bridge.c` calls at once, where compiled code is loaded.
+    _compiled: Any = None
+
+    def __init__(
+        self,
+        function: ca.Function,
+        axes: int | Sequence[int] | None = None,
+        defaults: Mapping[str, Array] | None = None,
+        doc: str | None = None,
+    ) -> None:
+        super().__init__(function)
+        if isinstance(function, Function):
+            axes, doc = (function.axes if axes is None else axes), doc or function.__doc__
+            defaults = function.defaults if defaults is None else defaults
+        self.axes = (axes,) * self.n_out() if isinstance(axes, int) else tuple(axes) if axes is not None else None
+        self.defaults = {name: np.ascontiguousarray(value, dtype=float) for name, value in (defaults or {}).items()}
+        self.__doc__ = doc or type(self).__doc__
+        self._addresses: dict[str, int] = {}
+        self._work: dict[str, float] = {}
+        self._partials: dict[int, Function] = {}
+
+    def _state(self) -> dict[str, Any]:
+        """What `__init__` takes beside the function."""
+        return {"axes": self.axes, "defaults": self.defaults, "doc": self.__doc__}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), **self._state()}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        given = dict(state)
+        self.__init__(ca.Function.deserialize(given.pop("serialization")), **given)  # type: ignore[misc]
+
+    def _general(
+        self, *args: Any, out: Any = None, compiled: bool | None = None, threads: int = 1, **named: Any
+    ) -> Any:
+        """Values, or expressions where an input is one; all inputs in order, or all by name.
+
+        Parameters
+        ----------
+        args, named
+            The inputs; by name, the result is a dict of the outputs by name.
+        out
+            Arrays that take the results: one, or a tuple of one an output. They share no memory with inputs.
+        compiled
+            True: compiled code, now. False: CasADi's evaluation.
+        threads
+            Number of threads that share the samples of compiled code.
+
+        Raises
+        ------
+        DatasetError
+            Naming the inputs that are missing, unknown or of another shape.
+        ExportError
+            If compiled code is required and cannot be made.
+        """
+        values = self.ordered(args, named)
+        if any(isinstance(value, _CASADI) for value in values):
+            results = self._expressions(values)
+        else:
+            results = self._arrays(values, out, compiled, threads)
+        if named or not args:
+            return dict(zip(self.name_out(), results, strict=True))
+        return results[0] if len(results) == 1 else tuple(results)
+
+    __call__ = _general  # type: ignore[assignment]
+
+    # ------------------------------------------------------------------ other faces
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """Hash of the function's content, by which compiled code of it is found."""
+        return digest(self.serialize())
+
+    @functools.cached_property
+    def external(self) -> ca.Function:
+        """The compiled function for graphs of MX (Opti, rockit, acados, do-mpc, fatrop).
+
+        Inputs with a default are left out. Its first derivatives, and those of products with multipliers, which IPOPT
+        asks for as Hessians, are compiled with it, from the graph.
+
+        Raises
+        ------
+        ExportError
+            Without a compiler, or for a function without C code.
+        """
+        symbols = [ca.SX.sym(self.name_in(i), self.sparsity_in(i)) for i in range(self.n_in())]
+        free = [s for i, s in enumerate(symbols) if self.name_in(i) not in self.defaults]
+        names = [name for name in self.name_in() if name not in self.defaults]
+        given = [
+            ca.DM(self.defaults[n]) if n in self.defaults else s for n, s in zip(self.name_in(), symbols, strict=True)
+        ]
+        graph = ca.Function(c_name(self), free, self.call(given), names, self.name_out(), {"cse": True})
+        adjoint = graph.reverse(1)
+        family = [graph, graph.jacobian(), adjoint, adjoint.jacobian()]
+        library = Program(family, external_source, "external", prefix="").load()
+        return ca.external(c_name(self), library._name)
+
+    @functools.cached_property
+    def jax(self) -> Callable[..., Any]:
+        """The function inside ``jax.jit``, ``vmap``, ``grad`` and ``jvp``: compiled code with compiled derivatives.
+
+        Raises
+        ------
+        ExportError
+            Without JAX or a compiler.
+        """
+        from casid.codegen._jax import jax_function
+
+        return jax_function(self)
+
+    def partial(self, i: int) -> Function:
+        """Jacobians of the outputs with respect to an input, the entries of matrices row by row."""
+        if i not in self._partials:
+            x = [ca.SX.sym(self.name_in(k), self.size1_in(k) * self.size2_in(k)) for k in range(self.n_in())]
+            shaped = [ca.reshape(v, self.size2_in(k), self.size1_in(k)).T for k, v in enumerate(x)]
+            jacobians = [ca.densify(ca.jacobian(ca.vec(value.T), x[i])) for value in self.call(shaped)]
+            given = [ca.SX.sym(name, *self.size_in(k)) for k, name in enumerate(self.name_in())]
+            jacobians = ca.substitute(jacobians, x, [ca.vec(v.T) for v in given])
+            names = [f"d{name}_d{self.name_in(i)}" for name in self.name_out()]
+            name = f"{self.name()}_in_{self.name_in(i)}"
+            made = ca.Function(name, given, jacobians, self.name_in(), names, {"cse": True})
+            self._partials[i] = Function(made, axes=2)
+        return self._partials[i]
+
+    # ------------------------------------------------------------------ inputs
+
+    def _value(self, name: str, value: Any) -> Any:
+        """An input as numbers or an expression."""
+        return value
+
+    def ordered(self, args: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
+        """All inputs in order, those with a default filled in; DatasetError for missing and unknown ones."""
+        names = self.name_in()
+        if args and named:
+            raise DatasetError(f"{self.name()}: give all inputs in order or all by name; {self._expected()}")
+        given = dict(zip(names, args, strict=False)) if args else named
+        unknown = [f"number {k + 1}" for k in range(len(names), len(args))] or [n for n in named if n not in names]
+        absent = [name for name in names if name not in given and name not in self.defaults]
+        if unknown or absent:
+            wrong = [f"{', '.join(absent)} missing"] if absent else []
+            wrong += [f"no input {', '.join(unknown)}"] if unknown else []
+            raise DatasetError(f"{self.name()}: {' and '.join(wrong)}; {self._expected()}")
+        return [self._value(n, given[n]) if n in given else self.defaults[n] for n in names]
+
+    def _expressions(self, values: list[Any]) -> list[Any]:
+        try:
+            return list(self.call(values))
+        except (RuntimeError, NotImplementedError):
+            for k, value in enumerate(values):
+                rows, columns = self.size_in(k)
+                try:
+                    shape = value.shape if isinstance(value, _CASADI) else ca.DM(value).shape
+                except NotImplementedError:
+                    raise self._no_numbers(k, value) from None
+                fits = shape in ((rows, columns), (1, 1), (columns, rows))
+                if not fits and (shape[0] != rows or shape[1] % columns):
+                    raise self._misshapen(k, shape) from None
+            raise
+
+    def _arrays(self, values: list[Any], out: Any, compiled: bool | None, threads: int) -> list[Any]:
+        parts: list[Array] = []
+        leads: list[Shape] = []
+        for k, value in enumerate(values):
+            try:
+                part = np.asarray(value, dtype=float)
+            except (TypeError, ValueError):
+                raise self._no_numbers(k, value) from None
+            lead = self.lead(k, part.shape)
+            own = self.shape_in(k)
+            parts.append(part.reshape(lead + own) if part.ndim else np.full(own, part))
+            leads.append(lead)
+        try:
+            lead = np.broadcast_shapes(*leads)
+        except ValueError:
+            words = ", ".join(f"{shape} of '{n}'" for n, shape in zip(self.name_in(), leads, strict=True) if shape)
+            raise DatasetError(f"{self.name()}: different numbers of samples: {words}") from None
+        head = (int(np.prod(lead)),) if lead else ()
+        flat = [
+            np.ascontiguousarray(np.broadcast_to(part, lead + part.shape[len(own) :])).reshape(
+                head + part.shape[len(own) :]
+            )
+            if own
+            else np.ascontiguousarray(part)
+            for part, own in zip(parts, leads, strict=True)
+        ]
+        shapes = [lead + self.shape_out(o) for o in range(self.n_out())]
+        places = self._places(out, shapes)
+        rows = [place.reshape(head + shape[len(lead) :]) for place, shape in zip(places, shapes, strict=True)]
+        if self._ready(head, compiled):
+            self._run(flat, rows, head, threads)
+        else:
+            for row, value in zip(rows, mapped(self, flat, head), strict=True):
+                row[...] = value.reshape(row.shape)
+        return places if out is not None else [p if p.shape else float(p) for p in places]
+
+    def _run(self, inputs: list[Array], rows: list[Array], head: Shape, threads: int) -> None:
+        """Compiled code from arrays of one sample, or of ``head`` samples, into others."""
+        batched = [value.ndim > len(self.shape_in(i)) for i, value in enumerate(inputs)]
+
+        def part(first: int, end: int) -> None:
+            given = [value[first:end] if many else value for value, many in zip(inputs, batched, strict=True)]
+            places = tuple(row[first:end] for row in rows) if head else tuple(rows)
+            self._compiled(*given, out=places if len(places) > 1 else places[0])
+
+        count = head[0] if head else 1
+        ends = np.linspace(0, count, max(1, min(threads, count // 2)) + 1).astype(int).tolist()
+        if len(ends) == 2:
+            return part(0, count)
+        with ThreadPoolExecutor(len(ends) - 1) as pool:
+            list(pool.map(part, ends[:-1], ends[1:]))
+        return None
+
+    def lead(self, k: int, shape: Shape) -> Shape:
+        """Leading axes of an array for an input: a number stands for all its entries, a column for a vector.
+
+        Raises
+        ------
+        DatasetError
+            If its last axes are not the input's.
+        """
+        own = self.shape_in(k)
+        if not shape or shape[-len(own) :] == own:
+            return shape[: max(0, len(shape) - len(own))]
+        if self.numel_in(k) == 1:
+            return shape
+        if shape[-2:] == self.size_in(k):
+            return shape[:-2]
+        raise self._misshapen(k, shape)
+
+    def shape_in(self, i: int) -> Shape:
+        """Shape of an input of one sample."""
+        rows, columns = self.size_in(i)
+        return (rows,) if columns == 1 else (rows, columns)
+
+    def shape_out(self, o: int) -> Shape:
+        """Shape of an output of one sample."""
+        rows, columns = self.size_out(o)
+        axes = self.axes[o] if self.axes is not None else 1 if columns == 1 else 2
+        return (rows, columns)[:axes]
+
+    def _places(self, out: Any, shapes: list[Shape]) -> list[Array]:
+        if out is None:
+            return [np.empty(shape) for shape in shapes]
+        places = list(out) if isinstance(out, (tuple, list)) else [out]
+        if [getattr(place, "shape", None) for place in places] != shapes or any(
+            place.dtype != np.float64 or not place.flags.carray for place in places
+        ):
+            raise DatasetError(f"{self.name()}: out: expected contiguous arrays of doubles of shapes {shapes}")
+        return places
+
+    def _expected(self) -> str:
+        inputs = ", ".join(f"{name} {self.shape_in(k)}" for k, name in enumerate(self.name_in()))
+        pi = "; pi: the parameters, e.g. robot.standard_parameters()" if "pi" in self.name_in() else ""
+        return f"expected {inputs}{pi}; leading axes are samples"
+
+    def _no_numbers(self, k: int, value: Any) -> DatasetError:
+        kind = type(value).__name__
+        return DatasetError(f"{self.name()}: {self.name_in(k)} is no array of numbers but {kind}; {self._expected()}")
+
+    def _misshapen(self, k: int, shape: Shape) -> DatasetError:
+        name, rows = self.name_in(k), self.size1_in(k)
+        turned = len(shape) == 2 and self.size2_in(k) == 1 and shape[0] == rows
+        hint = f"; it is transposed, give {name}.T" if turned else ""
+        return DatasetError(f"{self.name()}: {name} has shape {shape}{hint}; {self._expected()}")
+
+    # ------------------------------------------------------------------ compiled code
+
+    def _ready(self, head: Shape, compiled: bool | None) -> bool:
+        """Whether compiled code for one sample, or for so many, is loaded, perhaps now."""
+        kind, write = ("batch", batch_source) if head else ("call", scalar_source)
+        if compiled is False or (kind in self._addresses and not compiled):
+            return compiled is not False and bool(self._addresses[kind])
+        if self._addresses.get(kind):
+            return True
+        before = self._work.get(kind, 0.0)
+        work = self._work[kind] = before + max(1, *head, 1) * self.n_instructions()
+        if not compiled and not any(before < level <= work for level in (_WORTH_LOOKING, WORTH_COMPILING)):
+            return False
+        program = Program([self], lambda built: write(list(built), "casid") + entry_source(built[0], kind), kind)
+        library = program.load_if(compiled, work)
+        if library is not None:
+            self._addresses[kind] = ctypes.cast(library.casid_entry, ctypes.c_void_p).value or 0
+            self._compiled = _made(self, *(self._addresses.get(k, 0) for k in ("call", "batch")))
+        elif work >= WORTH_COMPILING:
+            self._addresses[kind] = 0
+        return library is not None
+
+
+def compile(function: ca.Function, axes: int | Sequence[int] | None = None) -> Function:
+    """One of the user's CasADi functions as a `Function`: call it with arrays, in graphs, in JAX.
+
+    Parameters
+    ----------
+    function
+        ``(x, y, ...) -> (f, ...)``.
+    axes
+        As for `Function`.
+    """
+    return function if isinstance(function, Function) else Function(function, axes)
+
+
+class _Plain:
+    """Calls of compiled code by ctypes, where the bridge cannot be compiled; arguments as `Function._run` gives."""
+
+    def __init__(self, one: int, many: int, n_in: int, shapes: Sequence[Shape], defaults: Sequence[Any]) -> None:
+        pointers, steps = ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_long)
+        self.one = ctypes.CFUNCTYPE(ctypes.c_int, pointers, pointers)(one)
+        self.many = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_long, pointers, steps, pointers)(many)
+        self.axes = [shape[0] for shape in shapes[:n_in]]
+
+    def __call__(self, *inputs: Array, out: Array | tuple[Array, ...]) -> None:
+        places = out if isinstance(out, tuple) else (out,)
+        given, made = ((ctypes.c_void_p * max(1, len(a)))(*(v.ctypes.data for v in a)) for a in (inputs, places))
+        batched = [value.ndim > axes for value, axes in zip(inputs, self.axes, strict=True)]
+        if not any(batched):
+            self.one(given, made)
+            return
+        steps = [value[:1].size if many else 0 for value, many in zip(inputs, batched, strict=True)]
+        self.many(len(places[0]), given, (ctypes.c_long * len(steps))(*steps), made)
+
+
+def _made(function: Function, one: int, many: int) -> Any:
+    """What calls compiled code at these addresses."""
+    bridge, inputs, outputs = _bridge(), range(function.n_in()), range(function.n_out())
+    make = _Plain if bridge is None or len(inputs) + len(outputs) > 64 else bridge.Compiled
+    shapes = [(len(function.shape_in(i)), *function.size_in(i)) for i in inputs]
+    shapes += [(len(function.shape_out(o)), *function.size_out(o)) for o in outputs]
+    return make(one, many, len(inputs), tuple(shapes), tuple(function.defaults.get(n) for n in function.name_in()))
+
+
+@functools.lru_cache(maxsize=1)
+def _bridge() -> ModuleType | None:
+    """The compiled module round compiled functions, or None, with a warning, where it cannot be built."""
+    headers = [Path(sysconfig.get_path("include")), Path(np.get_include())]
+    if not (headers[0] / "Python.h").is_file():
+        warnings.warn(
+            f"there is no {headers[0] / 'Python.h'}: calls of compiled functions cost some microseconds more; "
+            "install the headers of Python (python3-dev)",
+            CasidWarning,
+            stacklevel=6,
+        )
+        return None
+    return without_failure(lambda: _built_bridge(headers))
+
+
+def _built_bridge(headers: list[Path]) -> ModuleType:
+    source = Path(__file__).with_name("bridge.c").read_text(encoding="utf-8")
+    key = digest(source, sys.version, np.__version__)
+    path = compile_shared(source, "bridge", key, include=headers)
+    load_library(path)  # an ExportError in place of what an import raises
+    loader = importlib.machinery.ExtensionFileLoader("casid_bridge", str(path))
+    spec = importlib.util.spec_from_loader("casid_bridge", loader)
+    if spec is None:
+        raise ExportError(f"the compiled module {path} cannot be imported")
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    Function.__call__ = module.call  # type: ignore[method-assign]
+    return module

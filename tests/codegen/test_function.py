@@ -1,0 +1,222 @@
+"""One function, four faces: graphs, arrays, JAX, compiled code for other graphs."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import sysconfig
+import warnings
+from pathlib import Path
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import casid
+from casid.codegen import Function, find_compiler
+from casid.errors import CasidWarning, DatasetError, ExportError
+
+needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
+RNG = np.random.default_rng(8)
+
+
+def made() -> Function:
+    """A vector, a matrix and a number of a vector, a matrix and a number."""
+    x, M, s = ca.SX.sym("x", 3), ca.SX.sym("M", 3, 2), ca.SX.sym("s")
+    outputs = [ca.sin(s) * x + M @ M.T @ x, ca.densify(s * M.T @ ca.diag(x) @ M), ca.sumsqr(x) * s]
+    return Function(ca.Function("made", [x, M, s], outputs, ["x", "M", "s"], ["v", "A", "e"]), axes=(1, 2, 0))
+
+
+def expected(x: np.ndarray, M: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, ...]:
+    v = np.sin(s)[..., None] * x + np.einsum("...ij,...kj,...k->...i", M, M, x)
+    A = s[..., None, None] * np.einsum("...ij,...i,...ik->...jk", M, x, M)
+    return v, A, np.sum(x * x, axis=-1) * s
+
+
+@needs_compiler
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize(
+    "leads",
+    [((), (), ()), ((5,), (5,), (5,)), ((4, 9), (9,), ()), ((3, 1), (), (1, 7)), ((0,), (), ()), ((1,), (), ())],
+)
+def test_leading_axes_are_samples(leads: tuple[tuple[int, ...], ...], compiled: bool) -> None:
+    x, M, s = (RNG.normal(size=(*lead, *own)) for lead, own in zip(leads, ((3,), (3, 2), ()), strict=True))
+    values = made()(x, M, s, compiled=compiled)
+    lead = np.broadcast_shapes(*leads)
+    assert [np.shape(value) for value in values] == [(*lead, 3), (*lead, 2, 2), lead]
+    for value, right in zip(values, expected(x, M, np.asarray(s)), strict=True):
+        np.testing.assert_allclose(value, np.broadcast_to(right, np.shape(value)), rtol=1e-13, atol=1e-13)
+
+
+@needs_compiler
+def test_results_go_where_they_are_asked_for() -> None:
+    function, n = made(), 2051
+    x, M, s = RNG.normal(size=(n, 3)), RNG.normal(size=(n, 3, 2)), RNG.normal(size=n)
+    plain = function(x, M, s, compiled=True)
+    places = tuple(np.full_like(value, np.nan) for value in plain)
+    for options in ({}, {"threads": 3}, {"compiled": False}):
+        for place in places:
+            place[...] = np.nan
+        assert function(x, M, s, out=places, **options)[1] is places[1]
+        for place, value in zip(places, plain, strict=True):
+            np.testing.assert_allclose(place, value, rtol=1e-13, atol=1e-13)
+    with pytest.raises(DatasetError, match=r"made: out: expected contiguous arrays of doubles of shapes \[\(2051, 3\)"):
+        function(x, M, s, out=(places[0][:-1], *places[1:]))
+    with pytest.raises(DatasetError, match="out: expected contiguous"):
+        function(x, M, s, out=tuple(place.astype(np.float32) for place in places))
+
+
+@needs_compiler
+@pytest.mark.claim("the fast way of a call and the way through Python give the same for every kind of argument")
+def test_the_fast_way_gives_the_same() -> None:
+    """Arrays of any layout, type and order; lists and numbers."""
+    function = made()
+    x, M, s = RNG.normal(size=(6, 3)), RNG.normal(size=(6, 3, 2)), 0.4
+    right = function(x, M, s, compiled=True)
+    function(x[0], M[0], s, compiled=True)
+    wide, turned = np.zeros((6, 6)), np.asfortranarray(M)
+    wide[:, ::2] = x
+    for given in ((x, M, s), (wide[:, ::2], turned, np.float64(s)), (x.tolist(), M.tolist(), np.array([s]))):
+        for value, want in zip(function(*given), right, strict=True):
+            np.testing.assert_array_equal(value, want)
+        one = function(given[0][2], given[1][2], given[2])
+        for value, want in zip(one, right, strict=True):
+            np.testing.assert_allclose(value, want[2], rtol=1e-14, atol=1e-14)
+        assert isinstance(one[2], float)
+    whole = function(np.array([1, 2, 3]), np.ones((3, 2), dtype=np.float32), 1)
+    np.testing.assert_allclose(whole[0], np.sin(1) * np.arange(1, 4) + 12, rtol=1e-14)
+    named = function(s=s, M=M, x=x)
+    assert list(named) == ["v", "A", "e"]
+    np.testing.assert_array_equal(named["A"], right[1])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (
+            (np.zeros((4, 2)), np.zeros((3, 2)), 0),
+            r"made: x has shape \(4, 2\); expected x \(3,\), M \(3, 2\), s \(1,\)",
+        ),
+        ((np.zeros((3, 5)), np.zeros((3, 2)), 0), "it is transposed, give x.T"),
+        ((np.zeros((4, 3)), np.zeros((5, 3, 2)), 0), r"different numbers of samples: \(4,\) of 'x', \(5,\) of 'M'"),
+        ((np.zeros(3), np.zeros((3, 2))), "s missing; expected"),
+        ((np.zeros(3), np.zeros((3, 2)), 0, 0), "no input number 4"),
+        (("x", np.zeros((3, 2)), 0), "x is no array of numbers but str"),
+    ],
+)
+def test_wrong_inputs_are_named(arguments: tuple, words: str) -> None:
+    with pytest.raises(DatasetError, match=words):
+        made()(*arguments)
+
+
+@needs_compiler
+def test_it_stays_a_casadi_function() -> None:
+    function = made()
+    x, M, s = RNG.normal(size=3), RNG.normal(size=(3, 2)), 0.3
+    assert isinstance(function(ca.DM(x), M, s)[0], ca.DM)
+    y = ca.MX.sym("y", 3)
+    graph = ca.Function("g", [y], [function(y, M, s)[0]])
+    np.testing.assert_allclose(graph(x).full()[:, 0], function(x, M, s)[0], rtol=1e-14)
+    for again in (pickle.loads(pickle.dumps(function)), copy.copy(function), copy.deepcopy(function)):
+        assert again.digest == function.digest
+        assert again.axes == function.axes
+        np.testing.assert_array_equal(again(x, M, s)[1], function(x, M, s)[1])
+    assert casid.compile(function) is function
+
+
+@needs_compiler
+@pytest.mark.claim("a batch that is called again and again is compiled once its calls together pay for it")
+def test_work_of_all_calls_counts(own_cache: Path) -> None:
+    function = made()
+    x, M = RNG.normal(size=(40_000, 3)), RNG.normal(size=(3, 2))
+    calls = 0
+    while function._compiled is None and calls < 100:
+        first = function(x, M, 0.3)
+        calls += 1
+    assert 1 < calls < 100
+    np.testing.assert_allclose(function(x, M, 0.3)[1], first[1], rtol=1e-13)
+    fresh = made()
+    fresh(x, M, 0.3)
+    assert fresh._compiled is not None  # found in the cache by the first call that takes longer than a search
+
+
+@needs_compiler
+def test_without_headers_of_python(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from casid.codegen import _function
+
+    function, n = made(), 9
+    x, M, s = RNG.normal(size=(n, 3)), RNG.normal(size=(3, 2)), RNG.normal(size=n)
+    right, one = function(x, M, s, compiled=True), function(x[0], M, s[0], compiled=True)
+    _function._bridge.cache_clear()
+    monkeypatch.setattr(sysconfig, "get_path", lambda *_: str(tmp_path))
+    plain = made()
+    with pytest.warns(CasidWarning, match=r"there is no .*Python\.h.*install the headers") as caught:
+        values = plain(x, M, s, compiled=True)
+        single = plain(x[0], M, s[0], compiled=True)
+    assert len(caught) == 1
+    for value, want in zip((*values, *single), (*right, *one), strict=True):
+        np.testing.assert_array_equal(value, want)
+    _function._bridge.cache_clear()
+
+
+@needs_compiler
+def test_external_has_the_derivatives_of_the_graph() -> None:
+    function = Function(made(), axes=(1, 2, 0), defaults={"M": RNG.normal(size=(3, 2))})
+    external = function.external
+    assert external.name_in() == ["x", "s"]
+    x, s = ca.MX.sym("x", 3), ca.MX.sym("s")
+    parts = {}
+    for name, (v, A, e) in {"external": external(x, s), "graph": function(x, function.defaults["M"], s)}.items():
+        cost = ca.sumsqr(v) + ca.sum1(ca.vec(A)) * e
+        outputs = [v, A, e, ca.hessian(cost, x)[0], ca.jacobian(v, s), ca.jacobian(ca.vec(A), x)]
+        parts[name] = ca.Function("f", [x, s], outputs)([0.3, -1.2, 0.8], 0.7)
+    for ours, right in zip(parts["external"], parts["graph"], strict=True):
+        np.testing.assert_allclose(ca.DM(ours).full(), ca.DM(right).full(), rtol=1e-11, atol=1e-11)
+
+
+@needs_compiler
+def test_jax() -> None:
+    jax = pytest.importorskip("jax")
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", False)
+    function = made()
+    x, M, s = RNG.normal(size=(6, 3)), RNG.normal(size=(6, 3, 2)), RNG.normal(size=6)
+    with pytest.raises(DatasetError, match=r"single precision.*jax_enable_x64"):
+        function.jax(x, M, s)
+    jax.config.update("jax_enable_x64", True)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            results = jax.jit(function.jax)(x, M, s)
+            for value, right in zip(results, function(x, M, s), strict=True):
+                np.testing.assert_allclose(value, right, rtol=1e-13, atol=1e-13)
+            by_hand = jax.vmap(jax.vmap(function.jax, (0, None, None)), (None, 0, 0))(x, M, s)
+            for value, right in zip(by_hand, function(x, M[:, None], s[:, None, None]), strict=True):
+                np.testing.assert_allclose(value, right, rtol=1e-13, atol=1e-13)
+            with pytest.raises(DatasetError, match="x has shape"):
+                function.jax(x[:, :2], M, s)
+
+            def own(x: object, M: object, s: object) -> object:
+                v = jax.numpy.sin(s) * x + M @ (M.T @ x)
+                return jax.numpy.sum(v * v) + jax.numpy.sum((M.T * x) @ M) * s * jax.numpy.sum(x * x) * s
+
+            def ours(*given: object) -> object:
+                v, A, e = function.jax(*given)
+                return jax.numpy.sum(v * v) + jax.numpy.sum(A) * e
+
+            for k in range(3):
+                for derive in (jax.grad, jax.hessian):
+                    a, b = (derive(f, argnums=k)(x[0], M[0], s[0]) for f in (own, ours))
+                    np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10)
+    finally:
+        jax.config.update("jax_enable_x64", before)
+
+
+def test_without_compiler_casadi_evaluates(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CASID_CC", "/no/such/compiler")
+    x, M, s = RNG.normal(size=(5, 3)), RNG.normal(size=(3, 2)), RNG.normal(size=5)
+    for value, right in zip(made()(x, M, s), expected(x, M, s), strict=True):
+        np.testing.assert_allclose(value, right, rtol=1e-13, atol=1e-13)
+    for face in (lambda: made()(x, M, s, compiled=True), lambda: made().external):
+        with pytest.raises(ExportError, match=r"no C compiler.*CASID_CC"):
+            face()
