@@ -22,7 +22,7 @@ from casid.identification._consistent_fits import SharePath
 from casid.identification._feasible_fit import Determined, FeasibleFit, determined
 from casid.identification._joint_terms import FoundSpring
 from casid.identification._prediction import HeldOut, Prediction, predict
-from casid.identification.diagnosis._verdict import Verdict
+from casid.identification.diagnosis._findings import Verdict
 from casid.inertia import Parameters, parameter_record, read_parameters
 from casid.measurement import Dataset, Processing
 from casid.regression import Fit

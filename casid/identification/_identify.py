@@ -40,8 +40,9 @@ from casid.identification._joint_terms import (
 )
 from casid.identification._options import Checks, Choice, Constraints, ModelOptions
 from casid.identification._prediction import HeldOut, Part, held_out, parts_of
-from casid.identification.diagnosis._delay import filtered, proven_delay, taken_out
 from casid.identification.diagnosis._findings import Finding
+from casid.identification.diagnosis._hypotheses import proven_delay, taken_out
+from casid.identification.diagnosis._readings import filtered
 from casid.identification.diagnosis._verdict import verdict_on
 from casid.measurement import Dataset, Processing, check_against, prepare, read_log
 from casid.regression import (

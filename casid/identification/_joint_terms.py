@@ -208,7 +208,10 @@ def _better(search: FrictionSearch, plain: Model, fits: ConsistentFits, name: st
         words = (
             f"held-out error {errors[1]:.2f} % with laws chosen joint by joint, {errors[0]:.2f} % with linear friction"
         )
-        if not compared(before.squares, after.squares).better or errors[0] <= LAWS_FALL * errors[1]:
+        if (
+            not compared(before.squares["consistent"], after.squares["consistent"]).better
+            or errors[0] <= LAWS_FALL * errors[1]
+        ):
             return IdentifiedFriction(plain, None, kept, None, f"linear friction is kept ({kind} fit): {words}")
     choice = search.chosen()
     return IdentifiedFriction(choice.model, choice.friction, choice.table, tested, f"friction: {words}", name)

@@ -166,15 +166,15 @@ class HeldOut:
         Stretches of the motion that were kept apart in turn.
     training, tested : mapping of str to Errors
         By ``unconstrained`` and ``consistent``.
-    squares : ndarray, shape (stretches,)
-        Squared error of each stretch with consistent parameters, part by part [(N.m)^2].
+    squares : mapping of str to ndarray, shape (stretches,)
+        Likewise, squared error of each stretch that was held out, part by part [(N.m)^2].
     """
 
     folds: int
     stretches: int
     training: dict[str, Errors]
     tested: dict[str, Errors]
-    squares: Array
+    squares: dict[str, Array]
 
     def record(self) -> dict[str, object]:
         """Plain numbers."""
@@ -206,15 +206,20 @@ def held_out(parts: Sequence[Part], betas: Sequence[Mapping[str, Array]]) -> Hel
     """
     squares: dict[tuple[str, str], Array] = {}
     torques: dict[str, Array] = {}
-    stretches: list[float] = []
     for part, own in zip(parts, betas, strict=True):
         for half, weighted in (("training", part.training), ("tested", part.tested)):
             plain = weighted.plain
             torques[half] = torques.get(half, 0.0) + plain.squared_torques
             for kind, beta in own.items():
                 squares[half, kind] = squares.get((half, kind), 0.0) + plain.squared_errors(beta)
-        stretches += [float(part.data.only([i]).plain.squared_errors(own["consistent"]).sum()) for i in part.apart]
     training, tested = (
         {kind: Errors.of(squares[half, kind], torques[half]) for kind in betas[0]} for half in ("training", "tested")
     )
-    return HeldOut(len(parts), len(stretches), training, tested, np.array(stretches))
+    left = {
+        kind: np.array([
+            float(part.data.only([i]).plain.squared_errors(own[kind]).sum())
+            for part, own in zip(parts, betas, strict=True) for i in part.apart
+        ])
+        for kind in betas[0]
+    }  # fmt: skip
+    return HeldOut(len(parts), sum(len(part.apart) for part in parts), training, tested, left)
