@@ -9,16 +9,9 @@ import pytest
 import casid
 from casid.dynamics import Model
 from casid.errors import DatasetError
-<<<<<<< HEAD
-from casid.identification import Checks, Choice, ModelOptions, feasible_regression, identify
-from casid.identification._feasible_fit import determined
-from casid.regression import compress, irls, residual_torques, wls
-=======
 from casid.identification import Checks, Choice, FeasibleFit, ModelOptions, feasible_regression, identify
 from casid.identification._feasible_fit import active_bounds, determined
-from casid.regression import compress, wls
-from casid.regression._fit import irls, residual_torques
->>>>>>> d3fa3b96abe11a30291fcfcf7c3b90b9a4088de8
+from casid.regression import compress, irls, residual_torques, wls
 from casid.testing import recording
 from casid.testing._synthetic import with_friction
 
