@@ -304,14 +304,14 @@ def test_torques_are_those_of_an_arm_of_this_size(robot, data):
 
 def test_torques_of_a_robot_that_is_described_are_compared_with_its_bodies(robot, data):
     (found,) = [f for f in verdict(robot, signed(data, 0.1), **QUICK).findings if f.kind == "torque scale"]
-    assert found.values["ratio"] == pytest.approx(0.1, rel=0.05) and "gains = 10" in found.remedy
+    assert found.values["ratio"] == pytest.approx(0.1, rel=0.05)
 
 
 def test_a_known_mass_that_the_torques_contradict_is_named(robot, data):
-    known = blind(replace(robot, total_mass=(1.0, 2.0)))
+    known = replace(blind(robot), total_mass=(1.0, 2.0))
     assert "total mass" in causes(verdict(known, data, **QUICK))
     true = float(robot.standard_parameters()[9::10].sum())
-    right = blind(replace(robot, total_mass=(0.9 * true, 1.1 * true)))
+    right = replace(blind(robot), total_mass=(0.9 * true, 1.1 * true))
     assert "total mass" not in causes(verdict(right, data, **QUICK))
 
 
