@@ -22,7 +22,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import stdtr, stdtrit
 
 #: Confidence of every decision and of every interval.
 CONFIDENCE = 0.95
@@ -59,6 +58,8 @@ class Comparison:
     @property
     def probability(self) -> float:
         """Of a gain as large by chance, with the best of so many."""
+        from scipy.special import stdtr  # slow to import
+
         if self.stretches < 2:
             return 1.0
         return min(1.0, self.tried * float(stdtr(self.stretches - 1, -self.gain)))
@@ -66,6 +67,8 @@ class Comparison:
     @property
     def least(self) -> float:
         """Gain from which *after* is surely better, in standard errors."""
+        from scipy.special import stdtrit  # slow to import
+
         if self.stretches < 2:
             return float("inf")
         return float(stdtrit(self.stretches - 1, 1.0 - (1.0 - CONFIDENCE) / 2.0 / self.tried))
