@@ -120,8 +120,9 @@ class ConsistentFits:
         return self.choice.believable and given.prior is None and given.consistency == "full"
 
     def _problem(self, estimate: Fit, bounds: Bounds | None = None) -> RegressionProblem:
-        given = self.constraints
-        limits = {**term_bounds(estimate, *self._largest), **(bounds or {}), **split_bounds(given.bounds)[1]}
+        given, known = self.constraints, estimate.data.model.parameter_names
+        own = {name: ends for name, ends in split_bounds(given.bounds)[1].items() if name in known}
+        limits = {**term_bounds(estimate, *self._largest), **(bounds or {}), **own}
         return RegressionProblem(estimate, given.consistency, given.margin, self._statement, limits, given.prior)
 
     @property

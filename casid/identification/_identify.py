@@ -426,7 +426,11 @@ def choose_model(
     robot, datasets = cleaned.recordings.robot, cleaned.datasets
     options = _decided(cleaned.model, compressed.estimator, checks)
     fits = ConsistentFits(robot, datasets, constraints, choice)
-    friction = identified_friction(robot, datasets, options, split_bounds(constraints.bounds)[1], fits)
+    limits = split_bounds(constraints.bounds)[1]
+    friction = identified_friction(robot, datasets, options, limits, fits)
+    idle = ", ".join(name for name in limits if name not in friction.model.parameter_names)
+    if idle:
+        friction = replace(friction, note=f"{friction.note}; it has no {idle}, whose bound has no effect")
     if friction.model.parameter_names == compressed.observations.model.parameter_names and friction.law is None:
         friction = replace(friction, model=compressed.observations.model)
     made = _chosen(compressed, friction, (), fits, checks)

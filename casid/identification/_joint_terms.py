@@ -128,6 +128,7 @@ def identified_friction(
     DatasetError
         As `choose_friction` and `fit_jointly`.
     """
+    check_bounds(robot, options, bounds)
     if options.friction in (None, "linear"):
         return IdentifiedFriction(plain_model(robot, options))
     model = _frictionless(robot, options)

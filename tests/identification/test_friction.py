@@ -60,6 +60,21 @@ def test_bounds_that_no_term_has_are_refused_first(robot, data, monkeypatch):
         identify(robot, data, model=options, constraints=Constraints(bounds={"fo1": (-1, 1)}))
 
 
+@pytest.mark.claim("a bound of an amplitude that linear friction lacks does not end the comparison with it")
+@pytest.mark.parametrize("kept", [False, True])
+def test_bounds_of_chosen_friction_leave_linear_friction_out(robot, data, kept):
+    given = Constraints(bounds={"fs3": (0.0, 5.0), "m3": (0.0, 20.0)})
+    own = data if kept else stick_slip(robot)
+    result = identify(robot, own, processing=False, model=ModelOptions(springs=False), constraints=given,
+                      checks=Checks(verdict=False))  # fmt: skip
+    assert (result.law is None) == kept
+    assert [
+        note.endswith("it has no fs3, whose bound has no effect") for note in result.notes if "friction" in note
+    ] == [kept]
+    if not kept:
+        assert 4.0 < result.feasible.extras["fs3"] <= 5.0 + 1e-6  # 12 N.m without the bound
+
+
 def stick_slip(robot, seed=0):
     """A recording with friction that falls with speed and grows with the load at the second joint."""
     model = Model(robot, LINEAR)

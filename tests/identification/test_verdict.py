@@ -46,8 +46,14 @@ def test_headlines_say_what_is_wrong_first_and_count_the_rest():
     assert judged.links == f"WRONG: {HEAVY.text}"
     assert judged.line == f"{judged.torques}; links: {judged.links}"
     usual = Verdict((LOOK, OPEN), 1.5, 2.5, 60)
-    clean = "no finding against the model: error 1.50 %, 2.50 % on data that were held out; 60 other readings of the "
-    assert usual.right and usual.torques == f"{clean}recording explain it no better; to be checked: {LOOK.text}"
+    clean = "no finding against the model: error 1.50 %, 2.50 % on held-out parts of the same motion"
+    checked = (
+        "; 60 other readings (gravity, signs, order, zeros, clock) were checked, none explains the recording better"
+    )
+    assert usual.right and usual.torques == f"{clean}{checked}; to be checked: {LOOK.text}"
+    joints = {"j0": 9.9, "j1": 50.2, "j2": float("nan"), "j3": 10.0}
+    assert Verdict((), 1.5, 2.5, 60, joints).torques == f"{clean} (j1 50 %, j3 10 %){checked}"
+    assert Verdict((), 9.0, 11.0, 60, joints).torques.endswith("same motion" + checked)  # no good total
     assert usual.links == OPEN.text
     nothing = Verdict((), 1.5, float("nan"), 7)
     assert nothing.links == "no finding against the links" and "held out" not in nothing.torques

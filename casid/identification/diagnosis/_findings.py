@@ -438,6 +438,8 @@ class Finding(evidence.Finding):
 
 #: Share of the samples from which a defect is more than a trifle [%].
 TOUCHED = 1.0
+#: Error of a joint that the headline names beside a smaller one of all joints together [%].
+NAMED = 10.0
 #: Share of the residual from which a delay makes the result wrong, and one taken out leads its headline.
 MOST_OF_RESIDUAL = 0.3
 
@@ -452,13 +454,17 @@ class Verdict:
     error, held_out : float
         Relative error of the consistent fit on the training and on held-out data [%]; NaN where nothing was held out.
     tried : int
-        Readings of the recording that were tried and do not explain it better.
+        Readings of the recording that were tried.
+    joints : mapping of str to float
+        Error of each joint, held out where anything was [%]; the headline names those of 10 % and more beside a total
+        below.
     """
 
     findings: tuple[Finding, ...]
     error: float
     held_out: float
     tried: int
+    joints: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def right(self) -> bool:
@@ -468,10 +474,15 @@ class Verdict:
     @property
     def torques(self) -> str:
         """Headline about the torques."""
-        apart = "" if self.held_out != self.held_out else f", {self.held_out:.2f} % on data that were held out"
+        apart = (
+            "" if self.held_out != self.held_out else f", {self.held_out:.2f} % on held-out parts of the same motion"
+        )
+        total = self.error if self.held_out != self.held_out else self.held_out
+        large = [f"{name} {error:.0f} %" for name, error in self.joints.items() if total < NAMED <= error]
         clean = (
-            f"no finding against the model: error {self.error:.2f} %{apart}; {self.tried} other readings of the "
-            "recording explain it no better"
+            f"no finding against the model: error {self.error:.2f} %{apart}{' (' * bool(large)}{', '.join(large)}"
+            f"{')' * bool(large)}; {self.tried} other readings (gravity, signs, order, zeros, clock) were checked, none "
+            "explains the recording better"
         )
         return self._headline("torques", clean)
 

@@ -101,7 +101,9 @@ def verdict_on(
         found += _unexplained(fit)
     found += link_findings(robot, datasets, feasible, held_out, fits.choosing)
     held = float("nan") if held_out is None else held_out.tested["consistent"].total
-    return Verdict(tuple(found), feasible.relative_error, held, tried)
+    errors = feasible.relative_errors if held_out is None else held_out.tested["consistent"].joints
+    joints = {joint.name: float(error) for joint, error in zip(robot.coordinates, errors, strict=True)}
+    return Verdict(tuple(found), feasible.relative_error, held, tried, joints)
 
 
 def _unexplained(fit: Fit) -> list[Finding]:
