@@ -474,15 +474,14 @@ class Verdict:
     @property
     def torques(self) -> str:
         """Headline about the torques."""
-        apart = (
-            "" if self.held_out != self.held_out else f", {self.held_out:.2f} % on held-out parts of the same motion"
-        )
-        total = self.error if self.held_out != self.held_out else self.held_out
-        large = [f"{name} {error:.0f} %" for name, error in self.joints.items() if total < NAMED <= error]
+        tested = self.held_out == self.held_out
+        apart = f", {self.held_out:.2f} % on held-out parts of the same motion" if tested else ""
+        total = self.held_out if tested else self.error
+        large = ", ".join(f"{name} {error:.0f} %" for name, error in self.joints.items() if total < NAMED <= error)
+        named = f" ({large})" if large else ""
         clean = (
-            f"no finding against the model: error {self.error:.2f} %{apart}{' (' * bool(large)}{', '.join(large)}"
-            f"{')' * bool(large)}; {self.tried} other readings (gravity, signs, order, zeros, clock) were checked, none "
-            "explains the recording better"
+            f"no finding against the model: error {self.error:.2f} %{apart}{named}; {self.tried} other readings "
+            "(gravity, signs, order, zeros, clock) were checked, none explains the recording better"
         )
         return self._headline("torques", clean)
 
