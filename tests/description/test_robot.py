@@ -16,7 +16,7 @@ from casid.description._robot import STANDARD_GRAVITY
 from casid.dynamics import Model
 from casid.errors import RobotError
 from casid.export import with_payload
-from casid.testing._synthetic import motion
+from casid.testing import motion
 from tests.helpers import run
 
 
