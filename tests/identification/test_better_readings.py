@@ -24,8 +24,7 @@ from casid.identification.diagnosis._trial import (
 from casid.identification.diagnosis._verdict import _friction, _nominal
 from casid.measurement import Processing
 from casid.regression import compress, wls
-from casid.testing import recording
-from casid.testing._synthetic import with_friction
+from casid.testing import recording, with_friction
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,7 @@ from casid.identification._springs import FoundSpring
 from casid.inertia import pseudo_inertia
 from casid.regression import compress, wls
 from casid.retrieval import total_mass
-from casid.testing import recording
-from casid.testing._synthetic import blind, with_friction
+from casid.testing import blind, recording, with_friction
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from casid.identification.diagnosis._better_readings import Reading
 from casid.identification.diagnosis._consistent_readings import _left_by, other_gravity
 from casid.identification.diagnosis._findings import Trial
 from casid.identification.diagnosis._trial import HeldOutErrors
-from casid.testing._synthetic import arm as arm_of
+from casid.testing import arm as arm_of
 
 
 @pytest.mark.claim("gravity the other way is named where consistent bodies prove it or are far lighter")

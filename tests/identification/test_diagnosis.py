@@ -24,9 +24,8 @@ from casid.regression import Delay, compress, wls
 from casid.report import report_of
 from casid.retrieval import mass_bounds
 from casid.retrieval.plausible import DESCRIBED_ARMS, heaviest
-from casid.testing import recording
-from casid.testing._synthetic import arm as arm_of
-from casid.testing._synthetic import blind, with_friction
+from casid.testing import arm as arm_of
+from casid.testing import blind, recording, with_friction
 
 FRICTION = ("viscous", "coulomb", "offset")
 

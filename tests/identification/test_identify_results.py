@@ -14,8 +14,7 @@ from casid.identification._bounds import default_bounds, largest_mass, term_boun
 from casid.identification._feasible_fit import Determined
 from casid.measurement import Processing
 from casid.retrieval import total_mass
-from casid.testing import recording
-from casid.testing._synthetic import blind, with_friction
+from casid.testing import blind, recording, with_friction
 
 FRICTION = ("viscous", "coulomb", "offset")
 

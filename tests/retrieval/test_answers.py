@@ -29,7 +29,7 @@ from casid.retrieval.constraints import PhysicalConsistency
 from casid.retrieval.methods._method import Direct
 from casid.retrieval.study import _study
 from casid.retrieval.study._file import record, revived
-from casid.testing._synthetic import BODY, arm, nearest
+from casid.testing import BODY, arm, nearest
 
 
 def test_an_expression_with_one_foreign_symbol_has_no_value() -> None:

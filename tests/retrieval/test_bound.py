@@ -21,7 +21,7 @@ from casid.retrieval.bound._certificate import Search, lower_bound
 from casid.retrieval.bound._cuts import ComSet, Relaxation, depends_on_com_only
 from casid.retrieval.methods._branching import Branches, Smoothed
 from casid.retrieval.program._starts import nominal_parameters, random_parameters
-from casid.testing._synthetic import BODY, nearest
+from casid.testing import BODY, nearest
 from problems import cookbook
 from problems.spatial_2r import true_parameters
 

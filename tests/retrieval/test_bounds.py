@@ -28,7 +28,7 @@ from casid.retrieval import (
 from casid.retrieval._region import Facts
 from casid.retrieval.constraints._bounds import LinkConstraint
 from casid.retrieval.constraints._constraint import ScalarRow, Setting
-from casid.testing._synthetic import BODY, arm, nearest
+from casid.testing import BODY, arm, nearest
 
 
 @pytest.mark.claim("a constraint's expression, replaced, is what is solved and re-checked")

@@ -8,7 +8,7 @@ import pytest
 
 from casid.retrieval import Constraint, Global, SolveOptions, solve
 from casid.retrieval.methods._branching import Branches, Smoothed, close_gap
-from casid.testing._synthetic import BODY, nearest
+from casid.testing import BODY, nearest
 
 
 def curved():

@@ -10,7 +10,7 @@ from casid.inertia import to_standard
 from casid.retrieval import Constraint, Problem, com_box, mass_bounds
 from casid.retrieval._solver import Relaxed
 from casid.retrieval.methods._branching import _Node, _where_to_split
-from casid.testing._synthetic import BODY, nearest
+from casid.testing import BODY, nearest
 
 
 def far(low: list[float], high: list[float]) -> Problem:

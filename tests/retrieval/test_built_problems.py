@@ -24,7 +24,7 @@ from casid.retrieval import (
 from casid.retrieval._solver import _with_cuts, relaxed_bound
 from casid.retrieval.bound._cuts import Cut
 from casid.retrieval.constraints import PhysicalConsistency, gyration_bound
-from casid.testing._synthetic import BODY, arm, nearest
+from casid.testing import BODY, arm, nearest
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 
 from casid.errors import ProblemError
 from casid.retrieval import Coefficients, LeastSquares, Prior, Problem, least_squares, link_variables
-from casid.testing._synthetic import BODY, arm
+from casid.testing import BODY, arm
 
 
 def test_coefficients_need_neither_deviations_nor_a_choice() -> None:

@@ -11,7 +11,7 @@ from casid.retrieval import Constraint, com_box, inertia_bounds, mass_bounds, so
 from casid.retrieval._rows import split_rows
 from casid.retrieval.bound._certificate import Dual, Search, dual_bound, lower_bound
 from casid.retrieval.bound._cuts import ComSet, Cut, Relaxation, _alternatives, _away_from_hull
-from casid.testing._synthetic import BODY, nearest
+from casid.testing import BODY, nearest
 
 X = ca.SX.sym("x", 10)
 BOX = np.array([[-0.3, 0.5], [-0.4, 0.4], [-0.2, 0.6]])

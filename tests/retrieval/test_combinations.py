@@ -12,7 +12,7 @@ from casid.retrieval import (
 )
 from casid.retrieval._combinations import branches_at, combinations, smoothed
 from casid.retrieval.methods._branching import Branches
-from casid.testing._synthetic import BODY, nearest
+from casid.testing import BODY, nearest
 
 
 @pytest.mark.claim("constant rows of a branch are not dropped")

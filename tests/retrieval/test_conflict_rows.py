@@ -12,7 +12,7 @@ from casid.retrieval._rows import NonlinearRows, split_rows
 from casid.retrieval.bound._cuts import Cut
 from casid.retrieval.program._elastic import _elastic, _read, _with_cuts
 from casid.retrieval.program._nlp import Cone, FeasibleSet
-from casid.testing._synthetic import BODY, nearest
+from casid.testing import BODY, nearest
 
 
 def problem() -> Problem:

@@ -9,7 +9,7 @@ import pytest
 from casid.inertia import to_standard
 from casid.retrieval import Constraint
 from casid.retrieval.bound._cuts import ComSet, Cut, Relaxation, depends_on_com_only
-from casid.testing._synthetic import BODY, nearest
+from casid.testing import BODY, nearest
 
 X = ca.SX.sym("x", 20)
 BOX = np.array([[-0.3, 0.5], [-0.4, 0.4], [-0.2, 0.6]])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from casid.retrieval import Global, solve
 from casid.retrieval.methods._global_search import SimulatedAnnealing
-from casid.testing._synthetic import BODY, nearest
+from casid.testing import BODY, nearest
 
 
 def test_annealing_finds_a_point_that_obeys() -> None:

@@ -8,7 +8,7 @@ import pytest
 from casid.retrieval import SolveOptions, parameter_intervals, solve
 from casid.retrieval.insight import weigh_each_link, what_if
 from casid.retrieval.insight._level_set import LevelSet, with_secants
-from casid.testing._synthetic import BODY, nearest
+from casid.testing import BODY, nearest
 
 
 def test_convex_problems_are_their_own_outer_set() -> None:

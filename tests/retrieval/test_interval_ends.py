@@ -16,7 +16,7 @@ from casid.retrieval.insight import Intervals, ParameterInterval, weigh_each_lin
 from casid.retrieval.insight._explain import ActiveBound
 from casid.retrieval.insight._intervals import _least_ratio
 from casid.retrieval.insight._level_set import LevelSet
-from casid.testing._synthetic import BODY, nearest
+from casid.testing import BODY, nearest
 
 
 class Points:

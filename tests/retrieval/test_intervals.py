@@ -16,7 +16,7 @@ from casid.report._intervals import MeasurementsSection, intervals_figure
 from casid.retrieval import LeastSquares, mass_bounds, parameter_intervals
 from casid.retrieval.insight import Intervals, ParameterInterval, weigh_each_link, what_if
 from casid.retrieval.insight._intervals import indistinguishable
-from casid.testing._synthetic import BODY, nearest
+from casid.testing import BODY, nearest
 
 
 @pytest.fixture(scope="module")

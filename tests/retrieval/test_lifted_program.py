@@ -11,7 +11,7 @@ from casid.retrieval import Constraint, Problem, com_box, least_squares, link_va
 from casid.retrieval._rows import split_rows
 from casid.retrieval.constraints import PhysicalConsistency
 from casid.retrieval.program._nlp import Cone, FeasibleSet, LiftedProgram
-from casid.testing._synthetic import BODY, arm
+from casid.testing import BODY, arm
 
 OTHER = to_standard(0.7, [-0.1, 0.05, 0.02], np.diag([0.01, 0.012, 0.008]))
 NOMINAL = np.concatenate([BODY, OTHER, BODY, [0.3]])

@@ -12,7 +12,7 @@ from casid.errors import BoundWarning
 from casid.retrieval import Constraint, SolveOptions, solve
 from casid.retrieval.insight._level_set import LevelSet
 from casid.retrieval.plausible._tolerance import sensitivity
-from casid.testing._synthetic import BODY, nearest
+from casid.testing import BODY, nearest
 from tests.retrieval.test_tolerance import IMPOSSIBLE
 from tests.retrieval.test_tolerance import problem as coefficients
 

@@ -12,7 +12,7 @@ from casid.description import Inertial, Joint, Link, LinkBounds, Robot
 from casid.inertia import from_standard, to_standard
 from casid.retrieval import Constraint, inertia_bounds, link_variables, mass_bounds
 from casid.retrieval.constraints import robot_bounds, sensible_bounds
-from casid.testing._synthetic import BODY, arm, nearest
+from casid.testing import BODY, arm, nearest
 
 ENTRIES = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)]
 

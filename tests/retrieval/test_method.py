@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from casid.retrieval import solve
 from casid.retrieval.methods._method import Direct, Method, Start
-from casid.testing._synthetic import BODY, nearest
+from casid.testing import BODY, nearest
 
 
 @dataclass(frozen=True)

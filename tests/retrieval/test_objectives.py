@@ -35,7 +35,7 @@ from casid.retrieval import (
     total_mass,
 )
 from casid.retrieval.plausible import believable
-from casid.testing._synthetic import BODY, arm
+from casid.testing import BODY, arm
 
 
 def test_least_squares_objective_is_its_own_scale() -> None:

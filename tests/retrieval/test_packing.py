@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 
 from casid.retrieval import Constraint, Problem, com_in_sphere, link_variables, mass_bounds, soften
-from casid.testing._synthetic import arm
+from casid.testing import arm
 
 
 def test_constraints_keep_their_kinds_and_values():

@@ -11,7 +11,7 @@ from casid.retrieval.constraints import gyration_bound
 from casid.retrieval.methods import _penalty
 from casid.retrieval.methods._method import Start
 from casid.retrieval.methods._penalty import Penalty, _shift_matrix, _slacks, penalised, unshifted
-from casid.testing._synthetic import BODY, nearest
+from casid.testing import BODY, nearest
 
 #: Its largest principal moment exceeds the sum of the others by 0.02.
 IMPOSSIBLE = to_standard(2.0, [0.05, 0.0, 0.1], np.diag([0.02, 0.03, 0.07]))

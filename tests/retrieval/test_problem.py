@@ -16,7 +16,7 @@ from casid.retrieval import (
     soften,
 )
 from casid.retrieval.constraints import PhysicalConsistency
-from casid.testing._synthetic import BODY, nearest
+from casid.testing import BODY, nearest
 
 
 @pytest.mark.claim("edits of a problem lose no link's consistency")

@@ -26,7 +26,7 @@ from casid.retrieval._solution import assess
 from casid.retrieval.methods._global_search import SimulatedAnnealing
 from casid.retrieval.program._nlp import Cone, FeasibleSet, LiftedProgram
 from casid.retrieval.program._starts import nominal_parameters
-from casid.testing._synthetic import BODY, nearest
+from casid.testing import BODY, nearest
 
 
 @pytest.fixture

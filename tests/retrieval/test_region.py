@@ -21,7 +21,7 @@ from casid.retrieval import (
 )
 from casid.retrieval._region import Facts, Quadric, com_quotients, find_quadric, link_regions
 from casid.retrieval.constraints import PhysicalConsistency
-from casid.testing._synthetic import BODY, arm, nearest
+from casid.testing import BODY, arm, nearest
 
 
 @pytest.mark.claim("without consistency and with negative masses a box of the centre of mass is not flipped")

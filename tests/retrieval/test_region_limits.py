@@ -11,7 +11,7 @@ import pytest
 from casid.retrieval import Problem, least_squares, link_variables
 from casid.retrieval._region import Facts, LinkRegion, Quadric, link_regions, region_box
 from casid.retrieval.constraints import PhysicalConsistency
-from casid.testing._synthetic import BODY, arm
+from casid.testing import BODY, arm
 
 FREE = np.tile([-np.inf, np.inf], (3, 1))
 

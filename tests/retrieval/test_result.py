@@ -22,7 +22,7 @@ from casid.retrieval import (
 from casid.retrieval._solution import assess
 from casid.retrieval.constraints import gyration_bound
 from casid.retrieval.program._starts import random_parameters
-from casid.testing._synthetic import BODY, arm, nearest
+from casid.testing import BODY, arm, nearest
 
 
 @pytest.mark.claim("a result's parameters are Parameters; links, extras and standard parameters follow from them")

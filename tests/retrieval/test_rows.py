@@ -11,7 +11,7 @@ from casid.retrieval import (
     total_mass,
 )
 from casid.retrieval._rows import split_rows
-from casid.testing._synthetic import BODY, nearest
+from casid.testing import BODY, nearest
 
 
 @pytest.mark.claim("solver rows hold the label and the quantity that they bound")

@@ -17,7 +17,7 @@ from casid.retrieval.constraints import gyration_bound
 from casid.retrieval.methods._branching import Branches, _Node, _where_to_split, close_gap
 from casid.retrieval.methods._global_search import SimulatedAnnealing, _Energy
 from casid.retrieval.methods._method import Direct, Start
-from casid.testing._synthetic import BODY, nearest
+from casid.testing import BODY, nearest
 
 ORIGIN = to_standard(2.0, [0.0, 0.0, 0.0], np.diag([0.03, 0.04, 0.02]))
 

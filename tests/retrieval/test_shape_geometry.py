@@ -18,7 +18,7 @@ from casid.retrieval.constraints._shapes import (
     com_in_ellipsoid,
     symmetric_link,
 )
-from casid.testing._synthetic import arm
+from casid.testing import arm
 
 START, END = np.array([0.1, -0.2, 0.05]), np.array([0.3, 0.1, 0.65])
 #: Sixty degrees about x.

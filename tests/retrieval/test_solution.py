@@ -14,7 +14,7 @@ from casid.retrieval import (
     solve,
 )
 from casid.retrieval._solution import assess
-from casid.testing._synthetic import BODY, nearest
+from casid.testing import BODY, nearest
 
 
 @pytest.mark.claim("standard parameters are 10 n numbers, extras are apart")

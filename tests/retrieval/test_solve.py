@@ -30,7 +30,7 @@ from casid.retrieval.methods._global_search import SimulatedAnnealing
 from casid.retrieval.methods._method import Direct
 from casid.retrieval.methods._penalty import Penalty
 from casid.retrieval.methods._solve import METHODS
-from casid.testing._synthetic import BODY, nearest
+from casid.testing import BODY, nearest
 
 # ---------------------------------------------------------------------- methods
 

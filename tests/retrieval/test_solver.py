@@ -14,7 +14,7 @@ from casid.retrieval._rows import split_rows
 from casid.retrieval.bound._certificate import lower_bound
 from casid.retrieval.program._starts import nominal_parameters
 from casid.retrieval.study import Study
-from casid.testing._synthetic import BODY, nearest
+from casid.testing import BODY, nearest
 
 #: Certified optimum with J >= 1e-6, found by two solvers of different kind.
 OPTIMUM = 3.8606686e-4

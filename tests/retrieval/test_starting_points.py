@@ -11,7 +11,7 @@ from casid.retrieval._solution import Tolerances
 from casid.retrieval.constraints import PhysicalConsistency
 from casid.retrieval.program._determined import _Determined, balanced_bodies, solve_determined, split
 from casid.retrieval.program._starts import _box, _box_body, nominal_parameters, random_parameters, uniform_parameters
-from casid.testing._synthetic import BODY, arm, nearest
+from casid.testing import BODY, arm, nearest
 
 FREE = [-np.inf, np.inf]
 

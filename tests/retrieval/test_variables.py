@@ -9,7 +9,7 @@ from casid.errors import ProblemError
 from casid.expressions import evaluate
 from casid.inertia import from_standard, pseudo_inertia
 from casid.retrieval import link_variables
-from casid.testing._synthetic import BODY, arm
+from casid.testing import BODY, arm
 
 
 def test_quantities_of_a_link_are_those_of_its_body() -> None:
