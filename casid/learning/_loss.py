@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.arrays import Array
-from casid.codegen import bound_batch, evaluate_batch
+from casid.codegen import Function
 from casid.dynamics import Model, rk4_step
 from casid.errors import DatasetError
 from casid.files import numeric_array
@@ -124,14 +124,15 @@ class AccelerationLoss(Loss):
         pi[columns] = own
         bias = model.inverse_dynamics(q, dq, ca.SX(model.n, 1), pi)
         M = model.mass_matrix(q, pi)
-        self._bias = ca.Function("bias", [q, dq, own], [ca.densify(bias), ca.densify(M)], {"cse": True})
+        bodies = ca.Function("bias", [q, dq, own], [ca.densify(bias), ca.densify(M)], {"cse": True})
+        self._bias = Function(bodies, axes=2)
         Y = model.regressor(q, dq, ddq)[:, columns]
-        self._regressor = ca.Function("Y", [q, dq, ddq], [ca.densify(Y)], {"cse": True})
+        self._regressor = Function(ca.Function("Y", [q, dq, ddq], [ca.densify(Y)], {"cse": True}), axes=2)
 
     def _predict(self, pi: Array, rows: NDArray[np.intp] | slice) -> tuple[Array, Array, Array, Array]:
         d = self.data
         assert d.dq is not None and d.ddq is not None
-        bias, M = evaluate_batch(self._bias, d.q[rows], d.dq[rows], pi)
+        bias, M = self._bias(d.q[rows], d.dq[rows], pi)
         try:
             predicted = np.linalg.solve(M, d.tau[rows][..., None] - bias)[..., 0]
         except np.linalg.LinAlgError:
@@ -141,7 +142,7 @@ class AccelerationLoss(Loss):
     def _jacobian(self, predicted: Array, M: Array, rows: NDArray[np.intp] | slice) -> Array:
         d = self.data
         assert d.dq is not None
-        Y = np.asarray(evaluate_batch(self._regressor, d.q[rows], d.dq[rows], predicted))
+        Y = self._regressor(d.q[rows], d.dq[rows], predicted)
         return np.asarray(-np.linalg.solve(M, Y) / self.scale[:, None])
 
     def value(self, pi: Array) -> float:
@@ -269,7 +270,7 @@ class RolloutLoss(Loss):
         return np.asarray((error[:, :, self.model.n :] ** 2).mean(axis=(0, 1)))
 
 
-def _variational_rate(model: Model, columns: list[int]) -> Callable[..., tuple[Array, ...]]:
+def _variational_rate(model: Model, columns: list[int]) -> Function:
     """``(q, dq, tau, own) -> f, f_x, f_pi`` with f = (dq, FD(q, dq, tau; pi))."""
     n = model.n
     q, dq, tau, ddq = (ca.SX.sym(name, n) for name in ("q", "dq", "tau", "ddq"))
@@ -286,4 +287,4 @@ def _variational_rate(model: Model, columns: list[int]) -> Callable[..., tuple[A
     fx = ca.vertcat(ca.horzcat(ca.SX(n, n), ca.SX.eye(n)), slopes[:, : 2 * n])
     fpi = ca.vertcat(ca.SX(n, len(columns)), slopes[:, 2 * n :])
     outputs = [ca.densify(part) for part in (f, fx, fpi)]
-    return bound_batch(ca.Function("variational_rate", [q, dq, tau, own], outputs, {"cse": True}))
+    return Function(ca.Function("variational_rate", [q, dq, tau, own], outputs, {"cse": True}), axes=2)

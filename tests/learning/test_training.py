@@ -44,7 +44,6 @@ def test_bad_input(loss_of, model, data):
 
 _KILLED = """
     import sys, numpy as np, casid
-    from casid.codegen import evaluate_batch
     from casid.dynamics import Model
     from casid.learning import Adam, Chart, TorqueLoss, train
     from casid.measurement import Dataset
@@ -52,7 +51,7 @@ _KILLED = """
     t = np.arange(0, 10, 0.02); w = np.array([1.3, 2.1])
     q, dq, ddq = np.sin(np.outer(t, w)), w * np.cos(np.outer(t, w)), -w**2 * np.sin(np.outer(t, w))
     link = casid.inertia.to_standard(2.0, [-0.5, 0.02, 0.1], np.diag([0.01, 0.05, 0.05]))
-    tau = evaluate_batch(model.inverse_dynamics, q, dq, ddq, np.tile(link, 2))[..., 0]
+    tau = model.inverse_dynamics(q, dq, ddq, np.tile(link, 2))
     run = train(TorqueLoss(model, Dataset(t, q, tau, dq, ddq)), Chart(model, "tri"), Adam(batch=32), seed=5,
                 epochs=int(sys.argv[2]), checkpoint=sys.argv[1] or None)
     print(run.epochs[-1].number, repr(run.epochs[-1].loss), run.step.theta.tobytes().hex())

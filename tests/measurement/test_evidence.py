@@ -44,7 +44,7 @@ def test_dynamics_tell_positions_velocities_and_torques(order: tuple[int, ...]) 
     t = np.arange(801) * float(t[1])
     body = [0.3, 0.01, 0.02, 0.3, 0.01, 0.2, 0.1, 0.05, 0.1, 2.0, 0.2, 0.01, 0.01, 0.2, 0.01, 0.1, 0.2, 0.05, 0.1, 1.5]
     inverse = Model(robot).inverse_dynamics
-    tau = np.array([inverse(*row, body).full().ravel() for row in zip(q, dq, ddq, strict=True)])
+    tau = np.array([inverse(*row, body) for row in zip(q, dq, ddq, strict=True)])
     parts = [q, dq, tau]
     table = [t, *(column for k in order for column in parts[k].T)]
     place = {k: [1 + 2 * order.index(k), 2 + 2 * order.index(k)] for k in range(3)}

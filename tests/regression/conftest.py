@@ -33,5 +33,5 @@ def noisy(model, truth):
 
 def stacked(model, data):
     """The plain stacked system, sample by sample."""
-    W = np.vstack([model.base_regressor(*row).full() for row in zip(data.q, data.dq, data.ddq, strict=True)])
+    W = np.vstack([model.base_regressor(*row) for row in zip(data.q, data.dq, data.ddq, strict=True)])
     return W, data.tau.ravel()

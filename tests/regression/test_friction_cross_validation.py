@@ -46,12 +46,12 @@ class Problem:
         for count, part in ((260, 1), (170, 2)):
             data = recording(self.model, rng.uniform(0.5, 1.0, 20), samples=count, seed=seed + part)
             v = data.dq
-            load = np.array([self.model.inverse_dynamics(*x, NOMINAL).full().ravel() for x in self._states(data)])
+            load = np.array([self.model.inverse_dynamics(*x, NOMINAL) for x in self._states(data)])
             rubbing = np.column_stack([2 * np.tanh(v[:, 0] / 0.25), np.sign(v[:, 1]) * (1 + 0.3 * np.abs(load[:, 1]))])
             tau = data.tau + 0.8 * v + rubbing + [noise, 2 * noise] * rng.normal(size=v.shape)
             mask = rng.random(v.shape) > 0.2
             self.recordings.append(replace(data, tau=tau, mask=mask))
-            self.W.append(np.array([self.model.base_regressor(*x).full() for x in self._states(data)]))
+            self.W.append(np.array([self.model.base_regressor(*x) for x in self._states(data)]))
             self.loads.append(load)
 
     def _states(self, data: Any) -> Any:

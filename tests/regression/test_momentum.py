@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import casid
-from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement import Dataset
@@ -29,7 +28,7 @@ def case(request):
     dq = sum(a[k] * w[k] * np.cos(np.outer(t, w[k])) for k in range(4))
     ddq = sum(-a[k] * w[k] ** 2 * np.sin(np.outer(t, w[k])) for k in range(4))
     pi = rng.uniform(0.1, 1.0, len(model.parameter_names))
-    tau = np.asarray(evaluate_batch(model.inverse_dynamics, q, dq, ddq, pi))[..., 0]
+    tau = model.inverse_dynamics(q, dq, ddq, pi)
     return model, pi, Dataset(t, q, tau, dq), ddq
 
 
@@ -37,7 +36,7 @@ def test_momentum_and_newton_euler_agree(case):
     """``d/dt (Y_p beta) - Y_E beta`` by differences along the motion equals the torque, away from sign changes."""
     model, pi, data, _ = case
     beta = model.base.values(pi)
-    Yp, YE = (np.asarray(v) for v in evaluate_batch(momentum_regressor(model), data.q, data.dq))
+    Yp, YE = (np.asarray(v) for v in momentum_regressor(model)(data.q, data.dq))
     p = Yp @ beta
     torque = (p[2:] - p[:-2]) / (data.t[2:] - data.t[:-2])[:, None] - (YE @ beta)[1:-1]
     quiet = np.abs(data.dq).min(axis=1)[1:-1] > 0.05

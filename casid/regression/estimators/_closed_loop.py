@@ -12,7 +12,7 @@ from scipy.linalg.lapack import dtbtrs
 from scipy.optimize import least_squares
 
 from casid.arrays import Array
-from casid.codegen import accumulate, evaluate_batch
+from casid.codegen import Function, accumulate
 from casid.control import Controller
 from casid.dynamics import BaseParameters, Model, inverse_dynamics_derivatives, regroup, rk4_step
 from casid.errors import DatasetError, SolveError
@@ -70,16 +70,16 @@ class SlopeFunctions:
 
     Attributes
     ----------
-    control : casadi.Function
+    control : Function
         ``(x, r) -> tau, dtau/dx, dmemory/dx`` of one control step.
-    forward, derivatives, regressor : casadi.Function
+    forward, derivatives, regressor : Function
         ``(q, dq, tau, beta) -> ddq``; ``(q, dq, ddq, beta) -> dtau/dq, dtau/d(dq), M``; ``(q, dq, ddq) -> Y``.
     """
 
-    control: ca.Function
-    forward: ca.Function
-    derivatives: ca.Function
-    regressor: ca.Function
+    control: Function
+    forward: Function
+    derivatives: Function
+    regressor: Function
 
     @classmethod
     def of(cls, loop: ClosedLoop) -> SlopeFunctions:
@@ -88,22 +88,22 @@ class SlopeFunctions:
         return cls(_control(loop), base.forward_dynamics, inverse_dynamics_derivatives(base), loop.model.base_regressor)
 
 
-def _control(loop: ClosedLoop) -> ca.Function:
+def _control(loop: ClosedLoop) -> Function:
     n, remembered = loop.model.n, loop.controller.states
     x, r = ca.SX.sym("x", (2 + remembered) * n), ca.SX.sym("r", 3 * n)
     memory = ca.reshape(x[2 * n :], n, remembered)
     tau, memory = loop.controller.joint_step(r, x[:n], x[n : 2 * n], memory)
     new = ca.densify(ca.jacobian(ca.vec(memory), x))
-    return ca.Function("control", [x, r], [ca.densify(tau), ca.densify(ca.jacobian(tau, x)), new], {"cse": True})
+    outputs = [ca.densify(tau), ca.densify(ca.jacobian(tau, x)), new]
+    return Function(ca.Function("control", [x, r], outputs, {"cse": True}), axes=(1, 2, 2))
 
 
 def _chained(loop: ClosedLoop, states: Array, references: Array, beta: Array) -> Array:
     """``[dF/dx, dF/dbeta]`` of the control steps from these states, shape (steps, states, states + rank)."""
     use = loop.slope_functions
     n, (count, size) = loop.model.n, states.shape
-    samples = 4 * loop.substeps * len(loop.reference)
-    torque, slope, remembered = evaluate_batch(use.control, states, references)
-    tau, wide = torque[:, :, 0], size + len(beta)
+    tau, slope, remembered = use.control(states, references)
+    wide = size + len(beta)
     h = loop.period / loop.substeps
     driven = np.zeros((count, n, wide))
     driven[:, :, :size] = slope
@@ -115,10 +115,10 @@ def _chained(loop: ClosedLoop, states: Array, references: Array, beta: Array) ->
     def rate(motion: Array, tau: Array) -> Array:
         """Velocities and accelerations, and their derivatives."""
         q, dq = (np.ascontiguousarray(motion[:, part, 0]) for part in (slice(None, n), slice(n, None)))
-        ddq = np.asarray(evaluate_batch(use.forward, q, dq, tau, beta, samples=samples))[:, :, 0]
-        by_q, by_dq, M = evaluate_batch(use.derivatives, q, dq, ddq, beta, samples=samples)
+        ddq = use.forward(q, dq, tau, beta)
+        by_q, by_dq, M = use.derivatives(q, dq, ddq, beta)
         right = driven - by_q @ motion[:, :n, 1:] - by_dq @ motion[:, n:, 1:]
-        right[:, :, size:] -= np.asarray(evaluate_batch(use.regressor, q, dq, ddq, samples=samples))
+        right[:, :, size:] -= use.regressor(q, dq, ddq)
         accelerations = np.concatenate([ddq[:, :, None], np.linalg.solve(M, right)], axis=2)
         return np.concatenate([motion[:, n:], accelerations], axis=1)
 

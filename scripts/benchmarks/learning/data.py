@@ -8,7 +8,6 @@ import numpy as np
 from baselines.contract import Motion
 
 import casid
-from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.measurement import Dataset
 
@@ -34,7 +33,7 @@ def sines(speed: float = 1.0, amplitude: float = AMPLITUDE, duration: float = DU
     a = amplitude * np.minimum(np.abs(limits.lower), np.abs(limits.upper))
     phase = np.outer(t, w)
     q, dq, ddq = a * np.sin(phase), a * w * np.cos(phase), -a * w**2 * np.sin(phase)
-    tau = np.asarray(evaluate_batch(model.inverse_dynamics, q, dq, ddq, model.robot.standard_parameters()))[..., 0]
+    tau = model.inverse_dynamics(q, dq, ddq, model.robot.standard_parameters())
     if noise:
         tau = tau + noise * np.random.default_rng(7).normal(size=tau.shape)
     return Motion(q, dq, ddq, tau)
@@ -47,7 +46,7 @@ def one_sine(samples: int = 10_000, amplitude: float = 0.7, frequency: float = 0
     t = np.linspace(0.0, 39.0, samples)
     q, dq, ddq = (np.outer(x, one) for x in (np.sin(w * t), w * np.cos(w * t), -(w**2) * np.sin(w * t)))
     q, dq, ddq = amplitude * q, amplitude * dq, amplitude * ddq
-    tau = np.asarray(evaluate_batch(model.inverse_dynamics, q, dq, ddq, model.robot.standard_parameters()))[..., 0]
+    tau = model.inverse_dynamics(q, dq, ddq, model.robot.standard_parameters())
     return Motion(q, dq, ddq, tau)
 
 

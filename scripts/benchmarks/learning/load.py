@@ -15,7 +15,6 @@ from scipy.signal import lfilter
 import casid
 from benchmarks.measure import Measure, data_folder
 from benchmarks.recordings import FRICTION, GRAVITY, UR_GAINS
-from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.dynamics.terms import GEAR_FRICTION, friction_dictionary
 from casid.inertia import pseudo_inertia, to_standard
@@ -191,7 +190,7 @@ def _one(case: _Case, seed: int) -> _Run:
     model = Model(casid.load_robot(case.robot))
     pi = model.robot.standard_parameters()
     t, q, dq, ddq = _sines(model, seed, case.samples)
-    tau = np.asarray(evaluate_batch(model.inverse_dynamics, q, dq, ddq, pi))[..., 0]
+    tau = model.inverse_dynamics(q, dq, ddq, pi)
     mass = 0.0
     for start in case.starts:
         mass = rng.uniform(*case.masses)
@@ -199,7 +198,7 @@ def _one(case: _Case, seed: int) -> _Run:
         loaded = pi.copy()
         loaded[-10:] += to_standard(mass, rng.uniform(-case.offset, case.offset, 3), inertia)
         after = slice(start, None)
-        tau[after] = np.asarray(evaluate_batch(model.inverse_dynamics, q[after], dq[after], ddq[after], loaded))[..., 0]
+        tau[after] = model.inverse_dynamics(q[after], dq[after], ddq[after], loaded)
     white, a = rng.normal(size=tau.shape), case.correlation
     tau += _NOISE * np.asarray(lfilter([np.sqrt(1 - a**2)], [1, -a], white, axis=0))
     online = OnlineLoad(model, pi, np.full(model.n, 1 / _NOISE), _BODY)

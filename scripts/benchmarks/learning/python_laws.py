@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.arrays import Array
-from casid.codegen import bound_batch
+from casid.codegen import Function
 from casid.errors import DatasetError
 from casid.simulation import Plant, Stops
 from casid.simulation._plant import Sampling
@@ -111,8 +111,8 @@ def _failures(after: Array, tau: Array, definite: NDArray[np.bool_], stops: Stop
 
 def _advance(plant: Plant, integrator: FixedStep, period: float) -> _Advance:
     """See `_Advance`."""
-    rate = bound_batch(plant.rate)
-    points = [bound_batch(function) for function in integrator.points(plant.size, plant.n)]
+    rate = Function(plant.rate)
+    points = [Function(function) for function in integrator.points(plant.size, plant.n)]
     steps = integrator.steps(period)
     h = np.array([period / steps])
 
@@ -124,9 +124,9 @@ def _advance(plant: Plant, integrator: FixedStep, period: float) -> _Advance:
                 here = x
                 for point in points:
                     dx, pivots = rate(here, u)
-                    definite &= (pivots[..., 0] > 0).all(axis=1)
-                    slopes.append(dx[..., 0])
-                    here = point(x, *slopes, h)[0][..., 0]
+                    definite &= (pivots > 0).all(axis=1)
+                    slopes.append(dx)
+                    here = point(x, *slopes, h)
                 x = here
         return x, definite
 

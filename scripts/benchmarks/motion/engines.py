@@ -16,7 +16,7 @@ from benchmarks.measure import Measure, need
 from benchmarks.motion.drake_dart import Dart, Drake
 from benchmarks.motion.replay import STEP, replay
 from casid.arrays import Array
-from casid.codegen import compiled_call, evaluate_batch
+from casid.codegen import Function
 from casid.control import ComputedTorque
 from casid.description import Inertial, Robot, write_robot
 from casid.dynamics import Model
@@ -52,16 +52,16 @@ def agreement(kind: type[Engine], bar: float) -> Result:
         lower, upper = np.clip(robot.limits.lower, -np.pi, np.pi), np.clip(robot.limits.upper, -np.pi, np.pi)
         q = lower + (upper - lower) * rng.uniform(0.02, 0.98, (STATES, robot.n))  # inside: engines keep joint limits
         dq, tau = rng.uniform(-2, 2, q.shape), rng.uniform(-20, 20, q.shape)
-        M = evaluate_batch(model.mass_matrix, q)
-        bias = evaluate_batch(model.inverse_dynamics, q, dq, np.zeros_like(q))
-        ddq = evaluate_batch(model.forward_dynamics, q, dq, tau)
+        M = model.mass_matrix(q)
+        bias = model.inverse_dynamics(q, dq, np.zeros_like(q))
+        ddq = model.forward_dynamics(q, dq, tau)
         errors = np.zeros(3)
         with running(robot, kind) as engine:
             for i in range(STATES):  # one state a call: engines take no more
                 pairs = (
-                    (engine.mass_matrix(q[i]), np.asarray(M)[i]),
-                    (engine.bias(q[i], dq[i]), np.asarray(bias)[i].ravel()),
-                    (engine.acceleration(q[i], dq[i], tau[i]), np.asarray(ddq)[i].ravel()),
+                    (engine.mass_matrix(q[i]), M[i]),
+                    (engine.bias(q[i], dq[i]), bias[i]),
+                    (engine.acceleration(q[i], dq[i], tau[i]), ddq[i]),
                 )
                 errors = np.maximum(errors, [np.abs(a - b).max() / np.abs(b).max() for a, b in pairs])
         parts.append(f"{name} {errors[0]:.0e} {errors[1]:.0e} {errors[2]:.0e}")
@@ -88,13 +88,13 @@ def signals(controller: ComputedTorque, done: Simulation) -> Array:
 def same_steps() -> Result:
     need("mujoco")
     plant, controller, done = closed_loop()
-    law, rows = compiled_call(controller.stacked), signals(controller, done)
+    law, rows = Function(controller.stacked), signals(controller, done)
     worst = 0.0
     with running(plant.model.robot, MuJoCo) as engine:
         q, dq = done.q[0], done.dq[0]
         engine.start(q, dq, STEP)
         for k in range(len(done) - 1):
-            tau = law(done.t[k : k + 1], rows[k], q, dq)[0].copy()
+            tau = law(done.t[k], rows[k], q, dq)
             q, dq = engine.step(tau)
             worst = max(worst, float(np.abs(q - done.q[k + 1]).max()))
     return f"{worst:.1e} rad after 10,000 steps", worst <= 1e-6 and done.end.finished

@@ -10,7 +10,7 @@ import numpy as np
 import casid
 from benchmarks import recordings
 from casid.arrays import Array
-from casid.codegen import compiled_call, evaluate_batch
+from casid.codegen import Function
 from casid.control import ComputedTorque
 from casid.dynamics import Model
 from casid.identification import ModelOptions
@@ -89,7 +89,7 @@ def replay(kind: type[MuJoCo] | type[Bullet], held_out: bool = False) -> Replay:
     links, inertial = Plant(model, pi).links
     robot = replace(model.robot.with_parameters(inertial), gravity=np.array(recordings.GRAVITY))
     controller = ComputedTorque(links, inertial, np.full(7, 2500.0), np.full(7, 100.0))
-    law, rows = compiled_call(controller.stacked), controller.rows(motion.at(motion.t))
+    law, rows = Function(controller.stacked), controller.rows(motion.at(motion.t))
     q, dq = motion.q[0], motion.dq[0]
     positions, torques = np.zeros_like(motion.q), np.zeros_like(motion.q)
     with running(robot, kind) as engine:
@@ -97,19 +97,19 @@ def replay(kind: type[MuJoCo] | type[Bullet], held_out: bool = False) -> Replay:
         engine.start(q, dq, STEP)
         for k in range(len(motion.t)):  # engines take one step a call
             positions[k] = q
-            torques[k] = law(motion.t[k : k + 1], rows[k], q, dq)[0]
+            torques[k] = law(motion.t[k], rows[k], q, dq)
             q, dq = engine.step(torques[k])
-    friction = evaluate_batch(model.with_parameters(pi).friction, motion.dq)
+    friction = model.with_parameters(pi).friction(motion.dq)
     bodies = Model(robot, gravity=recordings.GRAVITY).with_parameters(inertial)
-    exact = evaluate_batch(bodies.inverse_dynamics, motion.q, motion.dq, motion.ddq)
+    exact = bodies.inverse_dynamics(motion.q, motion.dq, motion.ddq)
     place = model.frame_placement("flange")
-    ours, theirs = (np.asarray(evaluate_batch(place, values)) for values in (positions, motion.q))
+    ours, theirs = (place(values) for values in (positions, motion.q))
     cosine = (np.einsum("nij,nij->n", ours[:, :3, :3], theirs[:, :3, :3]) - 1) / 2
     return Replay(
         motion.t,
         measured,
-        torques + np.asarray(friction)[:, :, 0],
+        torques + friction,
         np.linalg.norm(ours[:, :3, 3] - theirs[:, :3, 3], axis=1),
         np.degrees(np.arccos(np.clip(cosine, -1, 1))),
-        torques - np.asarray(exact)[:, :, 0],
+        torques - exact,
     )

@@ -12,7 +12,6 @@ import numpy as np
 
 import casid
 from benchmarks.measure import Measure
-from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.measurement import Dataset, Processing
 from casid.regression import compress, wls
@@ -32,7 +31,7 @@ def clean(model: Model, seed: int) -> tuple[Dataset, Array]:
     bodies = np.tile(BODY, model.n)
     truth = model.parameters(bodies, np.tile([2.0, 3.0, 0.5], model.n))
     t, q, dq, ddq = motion(model.n, SAMPLES, seed)
-    tau = np.asarray(evaluate_batch(model.inverse_dynamics, q, dq, ddq, truth))[:, :, 0]
+    tau = model.inverse_dynamics(q, dq, ddq, truth)
     tau = tau + 0.01 * tau.std(axis=0) * rng.normal(size=tau.shape)
     return Dataset(t, q + 1e-6 * rng.normal(size=q.shape), tau, name=model.robot.name), truth
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from benchmarks import published
 
-from casid.codegen import evaluate_batch
 from papers import wam_cases as thesis
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status
 from papers.methods.wam import FUNDAMENTAL, HARMONICS, PERIODS, TRAJECTORIES, recorded, trajectory
@@ -21,7 +20,7 @@ def condition(name: str, step: float = 0.01) -> float:
     """Condition number of the base regressor along the reference."""
     model = thesis.model()
     motion = trajectory(name).motion(np.arange(0.0, thesis.PERIOD, step))
-    W = np.asarray(evaluate_batch(model.base_regressor, *motion))
+    W = model.base_regressor(*motion)
     return float(np.linalg.cond(W.reshape(-1, model.base.rank)))
 
 
