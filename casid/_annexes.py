@@ -42,6 +42,8 @@ class Annex:
         Module that registers the reports of the room's results (`casid.report.report_of`).
     formats : mapping of str to str
         What ``casid export`` writes beside folders of C code, by the name of the option: ``module:function``.
+    files : str
+        Module whose ``FORMATS`` are further kinds of files of recordings (``accepts`` and ``read``).
     recordings : str
         Module of a kind of recordings that ``identify``, ``excite`` and ``import`` take: functions ``from_commands``,
         ``identify_commands``, ``excite_commands`` and ``reader``, see `casid.drives._cli`.
@@ -51,6 +53,7 @@ class Annex:
     commands: Mapping[str, Command] = field(default_factory=dict)
     reports: str = ""
     formats: Mapping[str, str] = field(default_factory=dict)
+    files: str = ""
     recordings: str = ""
 
 
@@ -75,7 +78,7 @@ ANNEXES = (
     Annex("ros2", formats={"ros2": "casid.ros2:export_ros2"}),
     Annex("fmu", formats={"fmu": "casid.fmu:export_fmu"}),
     Annex("drives", reports="casid.drives._report", recordings="casid.drives._cli"),
-    Annex("learning"),
+    Annex("learning", files="casid.learning._files"),
     Annex("teaching"),
     Annex("testing"),
 )
@@ -96,6 +99,11 @@ def commands() -> dict[str, Command]:
 def writer(format: str) -> Any:
     """Function that writes a format beside C code."""
     return loaded(next(annex.formats[format] for annex in ANNEXES if format in annex.formats))
+
+
+def files() -> list[Any]:
+    """Further kinds of files of recordings."""
+    return [form for annex in ANNEXES if annex.files for form in loaded(annex.files).FORMATS]
 
 
 def recordings() -> list[Any]:

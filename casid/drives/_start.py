@@ -39,6 +39,9 @@ _GRID = 13
 _DETERMINED = 5.0
 #: So many samples of the filtered equation's error tell as much as one.
 _CORRELATED = 20.0
+#: A torque limit is looked for from this share of the torque that the largest error asks for: one without effect has no
+#: derivative.
+REACHED = 0.7
 #: Values where nothing is known, by kind.
 _TYPICAL = {quantity.kind: quantity.typical for quantity in QUANTITIES.values()}
 
@@ -131,9 +134,19 @@ def convex_start(runs: FreeRuns, cutoff: float) -> ConvexStart:
             theta[place[kind, k]] = 1 / value if kind == "kp" else value if kind == "bias" else value / compliance
         if ("delay", k) in place:
             theta[place["delay", k]] = delays[k, chosen[k]]
+        if ("limit", k) in place and p[place["limit", k]].unknown.value is None:
+            gain = theta[place["kp", k]] if ("kp", k) in place else runs.known[k, KINDS.index("kp")]
+            theta[place["limit", k]] = REACHED * gain * largest_errors(runs)[k]
     total = sum(cost for _, cost, _, _ in solved) / max(sum(j.count for j in joints), 1)
     gap = max((gap for _, _, gap, _ in solved), default=0.0)
     return ConvexStart(np.clip(theta, lower, upper), gap, float(np.sqrt(total)), cutoff, loose)
+
+
+def largest_errors(runs: FreeRuns) -> Array:
+    """Largest distance of encoders from commands, times the gain setting [rad], shape (n,)."""
+    return np.asarray(
+        np.max([np.abs(data.on() * (data.q_des - data.q)).max(axis=0) for data in runs.recordings], axis=0)
+    )
 
 
 def _stretches(runs: FreeRuns, data: CommandRecording, cutoff: float, delays: Array) -> Sequence[_Stretch]:

@@ -28,18 +28,18 @@ from casid.measurement._checks import without_locked as without_locked
 
 # isort: split
 # logs of any layout
-from casid.measurement._log import read_log as read_log
-from casid.measurement._proposal import Answers as Answers
-from casid.measurement._proposal import Proposal as Proposal
-from casid.measurement._proposal import Question as Question
+from casid.measurement._readers import read_log as read_log
+from casid.measurement._proposing import Answers as Answers
+from casid.measurement._proposing import Proposal as Proposal
+from casid.measurement._proposing import Question as Question
 from casid.measurement._proposing import propose as propose
-from casid.measurement._log import command_settings as command_settings
+from casid.measurement._readers import command_settings as command_settings
 
 # isort: split
 # parts of a reader
 from casid.measurement._columns import Columns as Columns
 from casid.measurement._columns import choose_signals as choose_signals
-from casid.measurement._columns import factors as factors
+from casid.measurement._names import factors as factors
 from casid.measurement._formats import is_recording as is_recording
 from casid.measurement._formats import read_columns as read_columns
 from casid.measurement._readers import read_description as read_description

@@ -1,87 +1,26 @@
-"""Which columns of a table are which signal of which joint, from the names that recorders give them; their units.
-
-Understood are numbers (``q1 q_2 q[0] q(3)``), joint names (``q_shoulder``, ``shoulder.position``) and the paths that
-PlotJuggler and ROS tools write (``/joint_states/shoulder/position``, ``/joint_states/effort[0]``).
-"""
+"""Columns of a file gathered to signals: by names alone (strict), and as candidates for a robot's joints."""
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 
 import numpy as np
-from numpy.typing import NDArray
 
 from casid.arrays import Array
+from casid.description import Robot
 from casid.errors import DatasetError
 from casid.files import listed, near, numeric_array, shown
+from casid.measurement._names import SYNONYMS, UNITS, Meaning, meaning, time_unit
 from casid.measurement._text import MOST_MISSING, Cells, TextLayout, clock_seconds
-
-_DEG, _RPM = math.pi / 180.0, 2.0 * math.pi / 60.0
-#: Signal -> unit -> factor to SI.
-UNITS: Mapping[str, Mapping[str, float]] = {
-    "t": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0},
-    "q": {"rad": 1.0, "deg": _DEG, "mrad": 1e-3, "rev": 2 * math.pi, "m": 1.0, "mm": 1e-3},
-    "dq": {"rad/s": 1.0, "deg/s": _DEG, "mrad/s": 1e-3, "rpm": _RPM, "rev/s": 2 * math.pi, "m/s": 1.0, "mm/s": 1e-3},
-    "ddq": {"rad/s^2": 1.0, "deg/s^2": _DEG, "m/s^2": 1.0, "mm/s^2": 1e-3},
-    "tau": {"N.m": 1.0, "mN.m": 1e-3, "kN.m": 1e3, "N": 1.0, "kN": 1e3},
-}
-
-
-def factors(units: object, signal: str, n: int, where: str) -> NDArray[np.float64]:
-    """Factor to SI of each column of a signal, shape (n,).
-
-    Parameters
-    ----------
-    units
-        One unit for all columns, or one a column.
-    signal
-        ``t``, ``q``, ``dq``, ``ddq`` or ``tau``; others have the units of ``q``.
-    n
-        Number of columns.
-    where
-        Name of the file, for messages.
-
-    Raises
-    ------
-    DatasetError
-        If a unit is not known, or their number is not that of the columns.
-    """
-    known = UNITS.get(signal, UNITS["q"])
-    given = [units] * n if isinstance(units, str) else list(units) if isinstance(units, Sequence) else [units]
-    for unit in given:
-        if unit not in known:
-            raise DatasetError(f"{where}: unit of {signal} is {shown(unit)}; known are {listed(known)}")
-    if len(given) != n:
-        raise DatasetError(f"{where}: {len(given)} units of {signal} for {n} columns")
-    return np.array([known[str(unit)] for unit in given])
-
 
 #: What `columns` may say of a signal: the name of an array, or the names or numbers (from 1) of its columns.
 Names = Mapping[str, str | Sequence[str | int]]
+#: What was found of a log: what, the guess, and why.
+Evidence = tuple[tuple[str, str, str], ...]
 
-#: Signals of a recording, and the words under which they are looked for, in this order.
-SYNONYMS: Mapping[str, tuple[str, ...]] = {
-    "t": ("t", "time", "timestamp", "t_s", "time_s", "__time", "stamp", "seconds"),
-    "q": (
-        "q", "position", "positions", "pos", "qpos", "joint_position", "joint_positions", "dof_pos",
-        "present_position", "actual_position", "measured_position", "observation.state",
-    ),
-    "dq": ("dq", "qd", "velocity", "velocities", "vel", "qvel", "joint_velocity", "joint_velocities", "dof_vel"),
-    "ddq": ("ddq", "qdd", "acceleration", "accelerations", "acc", "qacc"),
-    "q_des": (
-        "q_des", "q_cmd", "q_goal", "q_target", "q_ref", "goal_position", "target_position", "commanded_position",
-        "desired_position", "command", "commands", "action", "des_dof_pos",
-    ),
-    "tau": ("tau", "torque", "torques", "effort", "efforts", "tau_sensor", "tau_joint", "tau_j", "joint_torque"),
-}  # fmt: skip
-#: Time columns that name another unit -> factor to seconds.
-SCALED_TIMES: Mapping[str, float] = {
-    "t_ms": 1e-3, "time_ms": 1e-3, "timestamp_ms": 1e-3, "t_us": 1e-6, "time_us": 1e-6, "timestamp_us": 1e-6,
-    "t_ns": 1e-9, "time_ns": 1e-9, "timestamp_ns": 1e-9,
-}  # fmt: skip
 #: Signals that have one column a joint.
 _BY_JOINT = ("q", "dq", "ddq", "q_des", "tau")
 #: Words that stand in the place of a joint's name and are none: ``torque_enable`` is no torque.
@@ -122,21 +61,26 @@ class Columns:
     cells: Cells = ()
     notes: tuple[str, ...] = ()
     layout: TextLayout | None = None
-    evidence: tuple[tuple[str, str, str], ...] = ()
+    evidence: Evidence = ()
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns of a text table, or of the arrays."""
+        return [name for name, _ in self.cells] or list(self.arrays)
 
     def gathered(self, where: str) -> Columns:
-        """With the numeric columns of a text table gathered by signal.
+        """With the numeric columns of a text table gathered by signal: by numbers, then by joint names.
 
         Raises
         ------
         DatasetError
-            As `group_columns`.
+            If two columns have one name, or mean the same signal of the same joint.
         """
-        numeric = [(name, value) for name, value in self.cells if value.dtype.kind == "f"]
+        numeric = tuple((name, value) for name, value in self.cells if value.dtype.kind == "f")
         if not numeric:
             return self
-        made = group_columns([name for name, _ in numeric], np.column_stack([value for _, value in numeric]), where)
-        return replace(self, arrays=made.arrays, joints=made.joints, numbers=made.numbers)
+        arrays, joints, numbers = _gathered(numeric, where)
+        return replace(self, arrays=arrays, joints=joints, numbers=numbers)
 
     def finite(self) -> Columns:
         """A text table without the rows in which a number is missing of a column that has nearly all."""
@@ -146,14 +90,14 @@ class Columns:
         return self if rows.all() else replace(self, cells=tuple((name, value[rows]) for name, value in self.cells))
 
 
-def group_columns(header: Sequence[str], table: Array, where: str) -> Columns:
-    """Columns of a table as one array a signal: by their numbers, and where that finds no signal, by joint names.
+# ---------------------------------------------------------------------- by names alone
 
-    Raises
-    ------
-    DatasetError
-        If two columns have one name, or mean the same signal of the same joint.
-    """
+
+def _gathered(
+    cells: Cells, where: str
+) -> tuple[dict[str, Array], dict[str, tuple[str, ...]], dict[str, tuple[int, ...]]]:
+    """Arrays, names of joints, and numbers of columns, by signal."""
+    header, table = [name for name, _ in cells], np.column_stack([value for _, value in cells])
     groups: dict[str, dict[int, int]] = {}
     for column, word in enumerate(header):
         label, number = _numbered(word)
@@ -165,19 +109,19 @@ def group_columns(header: Sequence[str], table: Array, where: str) -> Columns:
     numbers: dict[str, tuple[int, ...]] = {}
     for label, group in groups.items():
         order = sorted(group)
-        single = order == [_NO_NUMBER]
-        arrays[label] = table[:, group[_NO_NUMBER]] if single else table[:, [group[number] for number in order]]
+        arrays[label] = table[:, group[_NO_NUMBER] if order == [_NO_NUMBER] else [group[k] for k in order]]
         if _NO_NUMBER not in order:
             numbers[label] = tuple(order)
     joints: dict[str, tuple[str, ...]] = {}
     for signal in _BY_JOINT:
         if _present(arrays, signal) is None and (found := _by_joint(header, signal, where)):
-            arrays[signal] = table[:, list(found.values())]
-            if all(name.isascii() and name.isdigit() and len(name) < 7 for name in found):
-                names = sorted(found, key=int)
-                arrays[signal], numbers[signal] = table[:, [found[name] for name in names]], tuple(map(int, names))
+            by_number = all(name.isascii() and name.isdigit() and len(name) < 7 for name in found)
+            names = sorted(found, key=int) if by_number else list(found)
+            arrays[signal] = table[:, [found[name] for name in names]]
+            if by_number:
+                numbers[signal] = tuple(map(int, names))
             else:
-                joints[signal] = tuple(found)
+                joints[signal] = tuple(names)
     for signal in _BY_JOINT if joints else ():  # 'tau_joint1', 'tau_joint_a': joints 'joint1', 'joint_a' as others are
         name = _present(arrays, signal)
         if name is None or not (name in numbers or name in joints):
@@ -188,7 +132,7 @@ def group_columns(header: Sequence[str], table: Array, where: str) -> Columns:
                 arrays[name], joints[name] = table[:, list(found.values())], tuple(found)
                 numbers.pop(name, None)
                 break
-    return Columns(arrays, joints, numbers)
+    return arrays, joints, numbers
 
 
 def _by_joint(header: Sequence[str], signal: str, where: str, known: Collection[str] = ()) -> dict[str, int]:
@@ -199,14 +143,13 @@ def _by_joint(header: Sequence[str], signal: str, where: str, known: Collection[
     found: dict[str, int] = {}
     for column, word in enumerate(header):
         joint = _joint_of(word, signal, known)
-        if joint is None:
-            continue
         if joint in found:
             raise DatasetError(
                 f"{where}: columns {shown(header[found[joint]])} and {shown(word)} both look like {signal} of joint "
                 f"{shown(joint)}; leave one out of the file"
             )
-        found[joint] = column
+        if joint is not None:
+            found[joint] = column
     return found
 
 
@@ -228,16 +171,16 @@ def _joint_of(word: str, signal: str, known: Collection[str] = ()) -> str | None
     for k in reversed(range(len(tokens)) if len(tokens) > 1 else ()):
         if tokens[k].lower() in SYNONYMS[signal]:
             return (tokens[k + 1 :] or tokens[:k])[-1]
-    if len(tokens) == 1:
-        own = max((len(w) for w in SYNONYMS[signal] if word.lower().startswith(f"{w}_")), default=0)
-        longer = [w for others in SYNONYMS.values() for w in others if len(w) > own]
-        if any(word.lower() == w or word.lower().startswith(f"{w}_") for w in longer):
-            return None  # 'q_des_shoulder' is no joint 'des_shoulder'
-        read = [word[len(synonym) + 1 :] for synonym in sorted(SYNONYMS[signal], key=len, reverse=True)
-                if word.lower().startswith(f"{synonym}_") and len(word) > len(synonym) + 1]  # fmt: skip
-        read = [joint for joint in read if joint.lower() not in _NO_JOINT]
-        return next((joint for joint in read if joint in known), read[0] if read else None)
-    return None
+    if len(tokens) != 1:
+        return None
+    own = [w for w in SYNONYMS[signal] if word.lower().startswith(f"{w}_") and len(word) > len(w) + 1]
+    longest = max(map(len, own), default=0)
+    longer = [w for others in SYNONYMS.values() for w in others if len(w) > longest]
+    if any(word.lower() == w or word.lower().startswith(f"{w}_") for w in longer):
+        return None  # 'q_des_shoulder' is no joint 'des_shoulder'
+    read = [word[len(w) + 1 :] for w in sorted(own, key=len, reverse=True)]
+    read = [joint for joint in read if joint.lower() not in _NO_JOINT]
+    return next((joint for joint in read if joint in known), read[0] if read else None)
 
 
 def choose_signals(
@@ -276,6 +219,8 @@ def choose_signals(
         _check_complete(columns.numbers.get(name, ()), name, where)
         value = numeric_array(arrays[name], f"{where}: {name}", DatasetError)
         found[key] = value[:, None] if value.ndim == 1 and key != "t" else value
+        if key == "t" and "t" not in names:
+            found[key] = value * UNITS["t"].get(time_unit(name), 1.0)
         theirs = columns.joints.get(name, ())
         if joints and theirs and set(joints) != set(theirs):
             raise DatasetError(f"{where}: {name} is of joints {listed(theirs)}, others are of {listed(joints)}")
@@ -288,24 +233,16 @@ def choose_signals(
                 f"{where}: some signals are of joints {listed(joints)}, '{counted}' is numbered: name all columns "
                 "alike, by joint or by number"
             )
-    _check_needed(found, needed, columns, where)
-    if "t" in found and names.get("t") is None:
-        found["t"] = found["t"] * SCALED_TIMES.get(str(_present(arrays, "t")).lower(), 1.0)
-    if "tau" in needed and found["tau"].shape != found["q"].shape:
-        raise DatasetError(f"{where}: torques {found['tau'].shape} and positions {found['q'].shape} differ in shape")
-    return found, joints
-
-
-def _check_needed(found: Mapping[str, Array], needed: Sequence[str], columns: Columns, where: str) -> None:
-    """Refuse a file without a signal that is needed."""
-    meanings = {"q": "joint positions", "tau": "torques", "q_des": "commanded positions"}
-    for key, meaning in meanings.items():
+    for key, what in (("q", "joint positions"), ("tau", "torques"), ("q_des", "commanded positions")):
         if key in needed and key not in found:
             option = " or --tau NAME" if key == "tau" else ""
             raise DatasetError(
-                f'{where}: no {meaning}: it has {listed(columns.arrays)}; name the column: columns = {{ {key} = "NAME" '
+                f'{where}: no {what}: it has {listed(arrays)}; name the column: columns = {{ {key} = "NAME" '
                 f"}} in a TOML for the recording{option}{''.join(f'; {note}' for note in columns.notes)}"
             )
+    if "tau" in needed and found["tau"].shape != found["q"].shape:
+        raise DatasetError(f"{where}: torques {found['tau'].shape} and positions {found['q'].shape} differ in shape")
+    return found, joints
 
 
 def _listed_columns(columns: Columns, names: Sequence[str | int], key: str, where: str) -> Array:
@@ -329,33 +266,211 @@ def _listed_columns(columns: Columns, names: Sequence[str | int], key: str, wher
 
 
 def torque_notes(arrays: Mapping[str, Array], names: Names, where: str) -> tuple[str, ...]:
-    """Which of several torque columns is used, where the user named none.
-
-    Parameters
-    ----------
-    names
-        Names of arrays that the user gives, by signal.
-    """
+    """Which of several torque columns is used, where the user (``names``, by signal) named none."""
     used = _present(arrays, "tau")
     if "tau" in names or used is None:
         return ()
     alike = [name for name, values in arrays.items() if name != used and values.shape == arrays[used].shape]
     others = [name for name in alike if _TORQUE.search(name.lower())]
-    if not others:
-        return ()
-    return (f"{where}: torques are {shown(used)}; there are also {listed(others)} (--tau names another)",)
+    words = f"{where}: torques are {shown(used)}; there are also {listed(others)} (--tau names another)"
+    return (words,) if others else ()
 
 
 def _present(arrays: Mapping[str, Array], signal: str) -> str | None:
     """Name of the array that holds a signal; exact words come before unusual ones."""
-    candidates = (*SYNONYMS[signal], *(SCALED_TIMES if signal == "t" else ()))
     folded = {name.lower(): name for name in reversed(list(arrays))}
-    return next((folded[name] for name in candidates if name in folded), None)
+    timed = (name for name in arrays if signal == "t" and time_unit(name))
+    return next((folded[name] for name in SYNONYMS[signal] if name in folded), next(timed, None))
 
 
 def _check_complete(numbers: Sequence[int], name: str, where: str) -> None:
-    if not numbers:
-        return
-    missing = [k for k in range(min(numbers[0], 1), numbers[-1]) if k not in numbers]
+    missing = [k for k in range(min(numbers[0], 1), numbers[-1]) if k not in numbers] if numbers else []
     if missing:
         raise DatasetError(f"{where}: it has {name}{numbers[-1]} but no {name}{missing[0]}")
+
+
+# ---------------------------------------------------------------------- candidates for a robot's joints
+
+#: No signal in any unit is larger.
+LARGEST = 1e20
+#: A column stands still that moves by less than this part of another group's; a motor turns up to some 300 times more.
+_STILL = 1e-3
+#: The last number of a label.
+_NUMBER = re.compile(r"(\d+)(?=\D*$)")
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """One signal of several joints.
+
+    Attributes
+    ----------
+    meaning : Meaning
+        What the names state, without the joint.
+    names : str or tuple of (str or int)
+        As `columns` of a recording's TOML takes them: an array, or the columns in the order of the joints.
+    labels : tuple of str
+        What the names state of the joints.
+    values : ndarray, shape (N, k)
+    ordered : bool
+        Whether names or numbers of the joints give the order of the columns.
+    """
+
+    meaning: Meaning
+    names: str | tuple[str | int, ...]
+    labels: tuple[str, ...]
+    values: Array
+    ordered: bool = True
+
+    @classmethod
+    def of(
+        cls, table: Columns, columns: Sequence[int], meaning: Meaning, labels: Sequence[str], ordered: bool
+    ) -> Group:
+        """Columns of a text table by their indices; those whose names are not unique by their numbers."""
+        names = [name for name, _ in table.cells]
+        called = tuple(names[k] if names.count(names[k]) == 1 else k + 1 for k in columns)
+        return cls(meaning, called, tuple(labels), np.column_stack([table.cells[k][1] for k in columns]), ordered)
+
+    @property
+    def each(self) -> tuple[str | int, ...]:
+        """Name of the array, or of each of its columns."""
+        return (self.names,) if isinstance(self.names, str) else self.names
+
+    def column(self, k: int) -> str:
+        """Name of the column of a joint, or of the array."""
+        return str(self.each[k if len(self.each) > 1 else 0])
+
+    def check_measured(self, where: str) -> None:
+        """DatasetError for a value that no sensor measures: a mark of a missing one, or a damaged file."""
+        wild = np.argwhere(np.abs(self.values) > LARGEST)
+        if len(wild):
+            sample, column = wild[0]
+            raise DatasetError(
+                f"{where}: sample {sample + 1} of {self}, joint {column + 1}, is {self.values[sample, column]:g}, "
+                "which no sensor measures; remove such lines, or name other columns"
+            )
+
+    def __str__(self) -> str:
+        return f"{self.each[0]} ... {self.each[-1]}" if len(self.each) > 1 else str(self.each[0])
+
+
+def signal_groups(table: Columns, robot: Robot) -> list[Group]:
+    """Groups of columns that state the same signal, each in the order of the robot's joints."""
+    joints = [joint.name for joint in robot.coordinates if meaning(joint.name).label != _letters(joint.name)]
+    gathered: dict[tuple[str, str, bool, str, str], list[tuple[str, int]]] = {}
+    for k, (name, value) in enumerate(table.cells):
+        if value.dtype.kind != "f":
+            continue
+        of_name = _meaning_of(name, joints)
+        label = of_name.label
+        prefix = _NUMBER.sub("", label) if _NUMBER.search(label) and joint_of(label, robot) is None else ""
+        key = (of_name.signal, of_name.role, of_name.motor, of_name.unit, prefix)
+        gathered.setdefault(key, []).append((label, k))
+    found = []
+    for (signal, role, motor, unit, _), members in gathered.items():
+        order, ordered = _order([label for label, _ in members], robot)
+        labels, columns = zip(*(members[k] for k in order), strict=True)
+        found.append(Group.of(table, columns, Meaning(signal, role, motor, "", unit), labels, ordered))
+    for name, array in () if table.cells else table.arrays.items():
+        if array.dtype.kind in "fiu" and array.ndim in (1, 2):
+            values = np.asarray(array, dtype=float).reshape(len(array), -1)
+            numbers = tuple(str(k) for k in range(values.shape[1])) if array.ndim == 2 else ("",)
+            of_name = meaning(name) if array.ndim == 1 else replace(meaning(name), label="")
+            found.append(Group(of_name, name, table.joints.get(name, numbers), values))
+    return found
+
+
+def _meaning_of(name: str, joints: Sequence[str]) -> Meaning:
+    """What a name states, one of these joints' own names apart: ``wrist_angle_current`` is of 'wrist_angle'."""
+    for joint in sorted(joints, key=len, reverse=True):
+        match = re.search(rf"(?<![^\W_]){re.escape(joint)}(?![^\W_])", name, re.IGNORECASE)
+        if match is not None:
+            rest = meaning(" ".join((name[: match.start()], name[match.end() :])))
+            if rest.signal or rest.role:
+                return replace(rest, label=_letters(joint))
+    return meaning(name)
+
+
+def chosen_group(table: Columns, pattern: str, n: int, where: str) -> Group:
+    """The columns that a user names: ``Strom_*`` (in the order of the file), ``2-7``, or names with bars between.
+
+    Raises
+    ------
+    DatasetError
+        If they are not as many as the robot's joints.
+    """
+    if not table.cells and pattern in table.arrays:
+        array = np.asarray(table.arrays[pattern], dtype=float)
+        return Group(replace(meaning(pattern), label=""), pattern, ("",) * n, array.reshape(len(array), -1))
+    names = [name for name, _ in table.cells]
+    span = re.fullmatch(r"(\d+)-(\d+)", pattern)
+    if span:
+        picked = [k for k in range(int(span[1]) - 1, int(span[2])) if 0 <= k < len(names)]
+    elif "|" in pattern:
+        picked = [names.index(part.strip()) for part in pattern.split("|") if part.strip() in names]
+    else:
+        plain = pattern.replace("[", "[[]")
+        picked = [k for k, name in enumerate(names) if fnmatchcase(name, plain) or name == pattern]
+    if len(picked) != n or any(table.cells[k][1].dtype.kind != "f" for k in picked):
+        raise DatasetError(
+            f"{where}: {shown(pattern)} names {len(picked)} columns of numbers, {n} are needed; there are "
+            f"{listed(table.names)}"
+        )
+    each = [meaning(names[k]) for k in picked]
+    unit = each[0].unit if len({one.unit for one in each}) == 1 else ""
+    return Group.of(table, picked, replace(each[0], label="", unit=unit), [one.label for one in each], True)
+
+
+def best(groups: Iterable[Group], signals: Sequence[str], n: int) -> list[Group]:
+    """Groups of n columns that come first: measured before unsaid before commanded, the joint's before the motor's.
+
+    A group with a column that stands still where another group's moves does not come before that one.
+    """
+
+    def rank(group: Group) -> tuple[bool, int, bool]:
+        return group.meaning.role == "commanded", signals.index(group.meaning.signal), group.meaning.motor
+
+    fitting = [group for group in groups if group.meaning.signal in signals and group.values.shape[1] == n]
+    first = min(map(rank, fitting), default=None)
+    tied = [group for group in fitting if rank(group) == first]
+    found = [group for group in tied if group.meaning.role == "measured"] or tied
+    rivals = [group for group in fitting if group not in found and group.meaning.role != "commanded"]
+    return found + [group for group in rivals if len(found) == 1 and _moves_where_still(group, found[0])]
+
+
+def _moves_where_still(group: Group, other: Group) -> bool:
+    stroke, still = np.ptp(group.values, axis=0), np.ptp(other.values, axis=0)
+    return group.meaning.signal == other.meaning.signal and bool(np.any(still < _STILL * stroke))
+
+
+def _order(labels: Sequence[str], robot: Robot) -> tuple[list[int], bool]:
+    """Indices of columns in the order of the robot's joints, and whether their labels give it.
+
+    Columns of other joints (locked ones) are left out where every joint of the robot is named.
+    """
+    joints = [joint_of(label, robot) for label in labels]
+    known = [k for k, joint in enumerate(joints) if joint is not None]
+    if len({joints[k] for k in known}) == len(known) and len(known) in (len(labels), robot.n):
+        return sorted(known, key=lambda k: joints[k] or 0), True
+    values = [int(match[1]) for label in labels if (match := _NUMBER.search(label))]
+    if len(set(values)) == len(labels):
+        contiguous = sorted(values) in (list(range(len(labels))), list(range(1, len(labels) + 1)))
+        return sorted(range(len(labels)), key=values.__getitem__), contiguous
+    return list(range(len(labels))), len(labels) == 1
+
+
+def joint_of(label: str, robot: Robot) -> int | None:
+    """Index of the joint that a label names: the same letters and digits, or one the end or beginning of the other."""
+    plain, names = _letters(label), [_letters(joint.name) for joint in robot.coordinates]
+    exact = [k for k, name in enumerate(names) if name == plain]
+    part = [
+        k for k, name in enumerate(names)
+        if len(plain) > 2 and (name.startswith(plain) or name.endswith(plain) or plain.endswith(name))
+    ]  # fmt: skip
+    fitting = exact or part
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def _letters(name: str) -> str:
+    """Letters and digits alone, lower-case."""
+    return re.sub(r"[\W_]", "", name.lower())

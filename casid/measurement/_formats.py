@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
+import numpy as np
+
+from casid import _annexes
+from casid.arrays import Array
 from casid.errors import DatasetError
-from casid.files import data_limit, gunzip, matlab_arrays, npz_arrays, read_bytes
+from casid.files import (
+    data_limit,
+    gunzip,
+    listed,
+    matlab_arrays,
+    npz_arrays,
+    read_bytes,
+    reason,
+    shown,
+    too_large,
+)
 from casid.measurement._columns import Columns
-from casid.measurement._layout import find_layout
-from casid.measurement._learning_files import LeRobot, TorchFile
-from casid.measurement._rosbag import read_joint_states
-from casid.measurement._text import TextLayout, read_cells
+from casid.measurement._text import TextLayout, find_layout, read_cells
 
 _WHAT = "recording"
 
@@ -71,33 +83,68 @@ class Text:
     def read(self, path: Path, topic: str | None, layout: TextLayout | None = None) -> Columns:
         """Columns by name, in the layout that is given or found."""
         content = text_content(path)
-        found: tuple[tuple[str, str, str], ...] = ()
-        if layout is None:
-            layout, found = find_layout(content, path.name)
+        layout, found = find_layout(content, path.name) if layout is None else (layout, ())
         cells, notes = read_cells(content, layout, path.name)
         return Columns({}, cells=cells, notes=notes, layout=layout, evidence=found)
 
 
+class OfAnnexes:
+    """What annexes read; they are loaded where no format before this one fits."""
+
+    name = ".pt, .parquet or a LeRobot folder"
+
+    def accepts(self, path: Path) -> bool:
+        """As one of the formats."""
+        return path.suffix not in Bag.suffixes and any(form.accepts(path) for form in _annexes.files())
+
+    def read(self, path: Path, topic: str | None) -> Columns:
+        """By the first format that accepts it."""
+        form: RecordingFormat = next(form for form in _annexes.files() if form.accepts(path))
+        return form.read(path, topic)
+
+
 class Bag:
-    """rosbag2 folders and files, MCAP."""
+    """``sensor_msgs/JointState`` of rosbag2 folders and files and MCAP, through the package ``rosbags``."""
 
     name = ".mcap, .db3 or a rosbag2 folder"
+    suffixes = (".mcap", ".db3")
 
     def accepts(self, path: Path) -> bool:
         """By the ending; every folder counts as a bag."""
         try:
-            return path.is_dir() or path.suffix in (".mcap", ".db3")
+            return path.is_dir() or path.suffix in self.suffixes
         except OSError:  # a name too long for the file system: the reader of files reports it
             return False
 
     def read(self, path: Path, topic: str | None) -> Columns:
-        """Joint states of one topic."""
-        arrays, joints = read_joint_states(path, topic)
+        """Signals of one topic: the given or the only one, or ``/joint_states``; joints in alphabetical order."""
+        if path.is_dir() and not (path / "metadata.yaml").is_file():
+            hint = f"; name a file in it, {path / 'recording.npz'}" if (path / "recording.npz").is_file() else ""
+            raise DatasetError(f"cannot read recording '{path}': a folder without metadata.yaml is no rosbag2{hint}")
+        if not path.exists():
+            raise DatasetError(f"cannot read recording '{path}': no such file or directory")
+        try:
+            import rosbags.highlevel  # noqa: F401
+        except ImportError:
+            raise DatasetError(
+                f"'{path.name}': reading bags needs the package rosbags: pip install casid[rosbag]"
+            ) from None
+        try:
+            messages = _messages(path, topic)
+        except DatasetError:
+            raise
+        except (MemoryError, OverflowError):  # asked for in one piece
+            raise DatasetError(
+                f"cannot read recording '{path}': it is damaged: a length in it is beyond the file"
+            ) from None
+        except Exception as error:  # rosbags raises its own tree, differing between versions
+            raise DatasetError(f"cannot read recording '{path}': {reason(error)}") from None
+        arrays, joints = _stacked(messages, path.name)
         return Columns(arrays, {name: joints for name in arrays if name != "t"})
 
 
 #: Formats in the order in which they are tried.
-FORMATS: tuple[RecordingFormat, ...] = (Npz(), Text(), Mat(), TorchFile(), LeRobot(), Bag())
+FORMATS: tuple[RecordingFormat, ...] = (Npz(), Text(), Mat(), OfAnnexes(), Bag())
 
 
 def is_recording(path: Path) -> bool:
@@ -134,3 +181,81 @@ def text_content(path: Path) -> bytes:
     """Bytes of a text table, unpacked."""
     content = read_bytes(path, _WHAT, DatasetError, data_limit())
     return gunzip(content, str(path), _WHAT, DatasetError) if path.suffix == ".gz" else content
+
+
+# ---------------------------------------------------------------------- joint states of bags
+
+_TYPE = "sensor_msgs/msg/JointState"
+#: The topic on which robots publish their state, the default.
+_USUAL = "/joint_states"
+
+
+def _messages(path: Path, topic: str | None) -> list[tuple[int, Any]]:
+    """Times of recording [ns] and joint states of one topic; the bytes of all together stay below the limit."""
+    from rosbags.highlevel import AnyReader
+    from rosbags.typesys import Stores, get_typestore
+
+    files = [file for file in (path.iterdir() if path.is_dir() else [path]) if file.is_file()]
+    _check_size(sum(file.stat().st_size for file in files), path)
+    with AnyReader([path], default_typestore=get_typestore(Stores.LATEST)) as reader:
+        counts: dict[str, int] = {}
+        for one in reader.connections:
+            if one.msgtype == _TYPE:
+                counts[one.topic] = counts.get(one.topic, 0) + one.msgcount
+        chosen = _topic(counts, topic, path.name)
+        messages, size = [], 0
+        for connection, stamp, raw in reader.messages([one for one in reader.connections if one.topic == chosen]):
+            size += len(raw)
+            _check_size(size, path)
+            messages.append((stamp, reader.deserialize(raw, connection.msgtype)))
+    if not messages:
+        raise DatasetError(f"'{path.name}': topic '{chosen}' has no messages")
+    return messages
+
+
+def _check_size(size: int, path: Path) -> None:
+    """Refuse a bag whose files, or what they unpack to, are beyond the limit of recordings."""
+    if size > data_limit():
+        raise DatasetError(f"cannot read recording '{path}': {too_large(data_limit())}")
+
+
+def _topic(counts: Mapping[str, int], wanted: str | None, where: str) -> str:
+    known = listed(sorted(counts))
+    if wanted is not None:
+        if wanted not in counts:
+            raise DatasetError(f"'{where}': no joint states on topic {shown(wanted)}; there are: {known}")
+        return wanted
+    filled = [topic for topic, count in counts.items() if count] or list(counts)
+    if len(filled) == 1:
+        return filled[0]
+    if _USUAL in filled:
+        return _USUAL
+    raise DatasetError(f"'{where}': name the topic of the joint states (topic); topics of that type: {known}")
+
+
+def _stacked(messages: Sequence[tuple[int, Any]], where: str) -> tuple[dict[str, Array], tuple[str, ...]]:
+    """Arrays t, q, dq, tau of all messages, those that each of them has, and the names of the joints."""
+    names = sorted(messages[0][1].name)
+    if not names or len(set(names)) != len(names):
+        raise DatasetError(f"'{where}': message 0 must name each joint once, it names: {listed(names)}")
+    rows: dict[str, list[list[float]]] = {"position": [], "velocity": [], "effort": []}
+    stamps = []
+    for k, (logged, message) in enumerate(messages):
+        if sorted(message.name) != names:
+            raise DatasetError(f"'{where}': message {k} names other joints than the first: {listed(message.name)}")
+        order = [list(message.name).index(name) for name in names]
+        stamp = message.header.stamp
+        stamps.append((stamp.sec * 10**9 + stamp.nanosec, logged))
+        for field, values in rows.items():
+            given = getattr(message, field)
+            if len(given) not in (0, len(names)):
+                raise DatasetError(f"'{where}': message {k} has {len(given)} values of {field} for {len(names)} joints")
+            if len(given):
+                values.append([float(given[i]) for i in order])
+    source = 0 if any(stamp for stamp, _ in stamps) else 1  # drivers that do not stamp: the time of recording
+    first = stamps[0][source]
+    arrays: dict[str, Array] = {"t": np.array([1e-9 * float(stamp[source] - first) for stamp in stamps])}
+    for field, key in (("position", "q"), ("velocity", "dq"), ("effort", "tau")):
+        if len(rows[field]) == len(messages):
+            arrays[key] = np.array(rows[field])
+    return arrays, tuple(names)

@@ -1,8 +1,9 @@
-"""Recordings from files: npz, csv (also .gz), mat, rosbag2, MCAP, or a TOML about one of these."""
+"""Recordings from files: as their names or a TOML state (strict), or as the robot's dynamics leave nothing open."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.arrays import Array
+from casid.description import Robot
 from casid.errors import DatasetError
 from casid.files import Table, finite_number, near, numeric_array, read_toml, shown
-from casid.measurement._columns import Names, choose_signals, factors, torque_notes
+from casid.measurement._columns import Names, choose_signals, torque_notes
 from casid.measurement._dataset import Dataset
 from casid.measurement._formats import read_columns
+from casid.measurement._names import factors
+from casid.measurement._proposing import Answers, propose
 from casid.measurement._text import MOST_MISSING, TextLayout
 
 #: Option -> how it is taken from the table.
@@ -22,22 +26,26 @@ _OPTIONS: dict[str, Callable[[Table, str], Any]] = {
     "columns": lambda table, key: _names_of(table, key),
     "units": lambda table, key: _names_of(table, key),
     "text": lambda table, key: dict(table.data[key]) if isinstance(table.data[key], dict) else table.table(key, ()),
-    "rate": lambda table, key: table.number(key),
-    "time_scale": lambda table, key: table.number(key),
-    "degrees": lambda table, key: table.flag(key),
-    "gains": lambda table, key: table.numbers(key),
-    "transmission": lambda table, key: _square(table, key),
-    "position_offset": lambda table, key: table.numbers(key),
-    "unwrap": lambda table, key: table.flag(key),
+    "rate": Table.number,
+    "time_scale": Table.number,
+    "degrees": Table.flag,
+    "gains": Table.numbers,
+    "transmission": lambda table, key: table.array(key, (_count(table.data[key]),) * 2).tolist(),
+    "position_offset": Table.numbers,
+    "unwrap": Table.flag,
     "rows": lambda table, key: _pair(table, key),
     "between": lambda table, key: table.array(key, (2,), entries="first, last").tolist(),
-    "topic": lambda table, key: table.text(key),
-    "name": lambda table, key: table.text(key),
+    "topic": Table.text,
+    "name": Table.text,
 }
 
 
 #: Tables and keys of a recording's TOML that others read: options of the run, servos, what is unknown, bodies.
 ABOUT = ("options", "servo", "unknown", "links", "joints", "motion")
+#: Signals of the motion, in the units of the positions.
+_MOTION = ("q", "dq", "ddq")
+#: A clock of whole numbers whose steps are at least so long counts milliseconds, not seconds [s].
+_SLOWEST_CLOCK = 1.0
 
 
 def read_description(path: Path) -> tuple[Path, dict[str, Any]]:
@@ -72,15 +80,8 @@ def _pair(table: Table, key: str) -> tuple[int, int]:
     return int(first), int(last)
 
 
-def _square(table: Table, key: str) -> list[list[float]]:
-    value = table.data[key]
-    count = len(value) if isinstance(value, list) else 1
-    rows: list[list[float]] = table.array(key, (count, count)).tolist()
-    return rows
-
-
-#: A clock of whole numbers whose steps are at least so long counts milliseconds, not seconds [s].
-_SLOWEST_CLOCK = 1.0
+def _count(value: Any) -> int:
+    return len(value) if isinstance(value, list) else 1
 
 
 def read_dataset(
@@ -146,7 +147,7 @@ def read_dataset(
     DatasetError
         If the file cannot be read, a column is missing or misspelt, holds other than real numbers, time seems to be in
         milliseconds, or the content is not a recording. Fewer than `MOST_MISSING` of the samples may hold numbers that
-        are not finite: they are left out, which `Dataset.notes` states.
+        are not finite: they are left out, which `Dataset.notes` state.
     """
     path = Path(path)
     if path.suffix == ".toml":
@@ -154,48 +155,61 @@ def read_dataset(
         if columns is not None:
             options["columns"] = {**options.get("columns", {}), **columns}
         return read_dataset(file, **options, rate_without_time=rate_without_time)
-    columns = _names(columns)
-    layout = None if text is None else TextLayout.of(text, path.name)
-    named = [key for key, value in columns.items() if not isinstance(value, str)]
-    table = read_columns(path, topic, layout)
-    table = table if {"q", "tau"} <= set(named) else table.gathered(path.name)
-    found, joints = choose_signals(table, columns, path.name)
+    where, columns = path.name, _checked_names(columns)
+    table = read_columns(path, topic, None if text is None else TextLayout.of(text, where))
+    if any(isinstance(columns.get(key, ""), str) for key in ("q", "tau")):
+        table = table.gathered(where)
+    found, joints = choose_signals(table, columns, where)
     found.pop("q_des", None)
     n = found["q"].shape[1] if found["q"].ndim == 2 else 0
     if units is not None:
         if "t" in units and time_scale is None:
-            time_scale = float(factors(units["t"], "t", 1, path.name)[0])
-        found.update(_in_si(found, units, degrees, path.name))
-    found["t"] = time_of(found, rate_without_time if rate is None else rate, time_scale, path.name)
-    steps = [f"read {path.name}: " + ", ".join(f"{k} {np.shape(v)}" for k, v in found.items())]
+            time_scale = float(factors(units["t"], "t", 1, where)[0])
+        found.update(_in_si(found, units, degrees, where))
+    found["t"] = time_of(found, rate_without_time if rate is None else rate, time_scale, where)
+    steps = [f"read {where}: " + ", ".join(f"{k} {np.shape(v)}" for k, v in found.items())]
     steps += [] if units is None else [f"units: {', '.join(f'{k} {v}' for k, v in units.items())}"]
-    notes = (*torque_notes(table.arrays, columns, path.name), *table.notes)
     if rows is not None:
-        found = _cut(found, rows, steps, path.name)
-    found, missing = _finite(found, path.name)
-    notes = (*notes, *missing)
+        first, end = rows
+        if first >= len(found["q"]):
+            raise DatasetError(f"{where}: rows {first} to {end - 1} are beyond its {len(found['q'])} samples")
+        end = min(end, len(found["q"]))
+        steps.append(f"kept rows {first} to {end - 1}")
+        found = {key: value[first:end] for key, value in found.items()}
+    found, missing = _finite(found, where)
+    if degrees is not True and degrees is not False:
+        raise DatasetError(f"{where}: degrees must be True or False, got {shown(degrees)}")
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused as not finite
-        if _flag(degrees, path.name):
+        if degrees:
             found.update({key: np.deg2rad(found[key]) for key in _MOTION if key in found})
             steps.append("degrees to radians")
         if gains is not None:
-            found["tau"] = found["tau"] * _vector(gains, n, f"{path.name}: gains")
+            found["tau"] = found["tau"] * _vector(gains, n, f"{where}: gains")
             steps.append("torque = gain * signal")
         if transmission is not None:
-            _to_joint_side(found, transmission, path.name)
+            found.update(_at_joints(found, transmission, where))
             steps.append("motor side to joint side: q = R^-1 q_m, tau = R' tau_m")
         if position_offset is not None:
-            found["q"] = found["q"] + _vector(position_offset, n, f"{path.name}: position_offset")
+            found["q"] = found["q"] + _vector(position_offset, n, f"{where}: position_offset")
         if unwrap:
             found["q"] = np.unwrap(found["q"], axis=0)
             steps.append("positions unwrapped")
     signals: dict[str, Any] = dict(found)
-    name = name or path.name.split(".")[0]
+    notes = (*torque_notes(table.arrays, columns, where), *table.notes, *missing)
+    name = name or where.split(".")[0]
     try:
         dataset = Dataset(**signals, joints=joints, name=name, steps=tuple(steps), notes=notes)
     except DatasetError as error:
-        raise DatasetError(f"{path.name}: {error.message.removeprefix(f'{name}: ')}") from None
+        raise DatasetError(f"{where}: {error.message.removeprefix(f'{name}: ')}") from None
     return dataset if between is None else dataset.between(*between)
+
+
+def _checked_names(columns: Names | None) -> Names:
+    values = columns.values() if isinstance(columns, Mapping) else () if columns is None else [None]
+    entries = [one for value in values for one in (value if isinstance(value, (list, tuple)) else (value,))]
+    if not all(isinstance(entry, str) or type(entry) is int for entry in entries):
+        raise DatasetError(f"columns must map signals to names of arrays, or to lists of columns, got {shown(columns)}")
+    return columns or {}
 
 
 def _in_si(found: Mapping[str, Array], units: Mapping[str, Any], degrees: bool, where: str) -> dict[str, Array]:
@@ -208,55 +222,21 @@ def _in_si(found: Mapping[str, Array], units: Mapping[str, Any], degrees: bool, 
     return {key: found[key] * factors(units[key], key, found[key].shape[1], where) for key in units if key != "t"}
 
 
-def _cut(found: dict[str, Array], rows: Sequence[int], steps: list[str], where: str) -> dict[str, Array]:
-    first, end = rows
-    if first >= len(found["q"]):
-        raise DatasetError(f"{where}: rows {first} to {end - 1} are beyond its {len(found['q'])} samples")
-    end = min(end, len(found["q"]))
-    steps.append(f"kept rows {first} to {end - 1}")
-    return {key: value[first:end] for key, value in found.items()}
-
-
 def _finite(found: dict[str, Array], where: str) -> tuple[dict[str, Array], tuple[str, ...]]:
     """The samples whose numbers are all finite, and a note about the others; too many of them are left for `Dataset`.
 
     What is left out is a gap for all that follows: short ones are interpolated, long ones are masked and named.
     """
     count = len(found["t"])
-    columns = {key: value.reshape(count, -1) for key, value in found.items() if len(value) == count}
-    off = {key: ~np.isfinite(value) for key, value in columns.items()}
+    off = {key: ~np.isfinite(value.reshape(count, -1)) for key, value in found.items() if len(value) == count}
     rows = np.any([flags.any(axis=1) for flags in off.values()], axis=0)
-    if not rows.any() or rows.mean() >= MOST_MISSING or len(columns) < len(found):
+    if not rows.any() or rows.mean() >= MOST_MISSING or len(off) < len(found):
         return found, ()
-    of = [
-        f"{key} of joint {k + 1}" if key != "t" else "time"
-        for key, flags in off.items()
-        for k in np.flatnonzero(flags.any(axis=0))
-    ]
+    pairs = [(key, k + 1) for key, flags in off.items() for k in np.flatnonzero(flags.any(axis=0))]
+    of = ", ".join(f"{key} of joint {joint}" if key != "t" else "time" for key, joint in pairs)
     first = int(np.argmax(rows))
-    note = f"{where}: {int(rows.sum())} samples, the first {first}, hold no finite number ({', '.join(of)}): left out"
+    note = f"{where}: {int(rows.sum())} samples, the first {first}, hold no finite number ({of}): left out"
     return {key: value[~rows] for key, value in found.items()}, (note,)
-
-
-def _flag(degrees: bool, where: str) -> bool:
-    if degrees is not True and degrees is not False:
-        raise DatasetError(f"{where}: degrees must be True or False, got {shown(degrees)}")
-    return degrees
-
-
-#: Signals of the motion, in the units of the positions.
-_MOTION = ("q", "dq", "ddq")
-
-
-def _names(columns: Names | None) -> Names:
-    if columns is None:
-        return {}
-    entries = [
-        entry for value in columns.values() for entry in (value if isinstance(value, (list, tuple)) else (value,))
-    ] if isinstance(columns, Mapping) else [None]  # fmt: skip
-    if not all(isinstance(entry, str) or type(entry) is int for entry in entries):
-        raise DatasetError(f"columns must map signals to names of arrays, or to lists of columns, got {shown(columns)}")
-    return columns
 
 
 def time_of(found: Mapping[str, Array], rate: float | None, scale: float | None, where: str) -> Array:
@@ -289,18 +269,17 @@ def time_of(found: Mapping[str, Array], rate: float | None, scale: float | None,
     return t
 
 
-def _to_joint_side(found: dict[str, Array], transmission: ArrayLike, where: str) -> None:
+def _at_joints(found: Mapping[str, Array], transmission: ArrayLike, where: str) -> dict[str, Array]:
+    """Signals of the motors' side at the joints."""
     n = found["q"].shape[1]
     R = numeric_array(transmission, f"{where}: transmission", DatasetError, finite=True)
     if R.shape != (n, n):
         raise DatasetError(f"{where}: transmission must be {n} x {n}, got {R.shape}")
     try:
-        for key in _MOTION:
-            if key in found:
-                found[key] = np.linalg.solve(R, found[key].T).T
+        made = {key: np.linalg.solve(R, found[key].T).T for key in _MOTION if key in found}
     except np.linalg.LinAlgError:
         raise DatasetError(f"{where}: the transmission is singular: motors do not determine the joints") from None
-    found["tau"] = found["tau"] @ R
+    return {**made, "tau": found["tau"] @ R}
 
 
 def _vector(value: ArrayLike, n: int, what: str) -> Array:
@@ -308,3 +287,75 @@ def _vector(value: ArrayLike, n: int, what: str) -> Array:
     if vector.shape != (n,) or not np.isfinite(vector).all():
         raise DatasetError(f"{what}: expected {n} finite numbers, got {shown(value)}")
     return vector
+
+
+# ---------------------------------------------------------------------- what the robot's dynamics leave open: nothing
+
+#: What a note repeats of a proposal.
+_NOTED = ("positions", "torques", "time", "angles", "unit of torques")
+
+
+def read_log(path: str | Path, robot: Robot, **options: Any) -> Dataset:
+    """A recording as `read_dataset` reads it, or else as `propose` finds it to be read without a question.
+
+    Parameters
+    ----------
+    path
+        The file.
+    robot
+        Its joints, limits and dynamics are the measure of what is found.
+    options
+        Of `read_dataset`. Where they name columns, nothing is looked for.
+
+    Returns
+    -------
+    Dataset
+        Its notes state what was found.
+
+    Raises
+    ------
+    DatasetError
+        Why the file cannot be read as it is, with what is open where that is all that is missing.
+    """
+    path, options = Path(path), {name: value for name, value in options.items() if value is not None}
+    try:
+        return read_dataset(path, **options)
+    except DatasetError as error:
+        if path.suffix == ".toml" or not path.exists() or "columns" in options:
+            raise
+        reason = str(error)
+    try:
+        found = propose(path, robot, Answers(rate=options.get("rate_without_time")))
+    except DatasetError:
+        raise DatasetError(reason) from None
+    found.check_closed()
+    data = read_dataset(path, **{**found.settings, **options})
+    guesses = "; ".join(f"{what}: {guess}" for what, guess, _ in found.evidence if what in _NOTED)
+    note = f"{path.name} is read as its names and the robot's dynamics say ({guesses}); `casid import` writes it down"
+    return replace(data, notes=(*data.notes, note))
+
+
+def command_settings(path: str | Path, robot: Robot) -> dict[str, Any] | None:
+    """How a log without torques whose names are not understood is read, as `read_commands` takes it.
+
+    Returns
+    -------
+    dict or None
+        None where it is no such log, or no table at all.
+
+    Raises
+    ------
+    DatasetError
+        If it is one and something is left open.
+    """
+    path = Path(path)
+    if path.suffix == ".toml" or not path.exists():
+        return None
+    try:
+        found = propose(path, robot)
+    except DatasetError:
+        return None
+    if "q_des" not in found.settings.get("columns", {}):
+        return None
+    found.check_closed()
+    return dict(found.settings)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from casid.description import load_robot
+from casid.description import Inertial, Joint, Link, Robot, load_robot
 from casid.drives import Servo
 from casid.testing import broadband_commands, commanded_motion
 
@@ -24,10 +24,10 @@ def arm(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def arm_file(tmp_path_factory):
-    path = tmp_path_factory.mktemp("arm_file") / "arm.urdf"
-    path.write_text(URDF)
-    return path
+def axis():
+    """A car on rails along x without a mass of its own."""
+    car = Link("car", Inertial(1e-6, np.zeros(3), 1e-9 * np.eye(3)))
+    return Robot("axis", (Joint("x", "prismatic", -1, car, axis=np.array([1.0, 0.0, 0.0])),))
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Recordings of commands and encoders: read in the robot's order and in SI, cut at gaps, commands held in between."""
+"""Recordings of commands and encoders, and their servos: read in the robot's order and in SI, cut at gaps."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from casid.description import load_robot
-from casid.drives import CommandRecording, held_commands, read_commands
-from casid.drives._recording import has_commands_only
+from casid.drives import FREE, CommandRecording, Servo, Unknown, held_commands, read_commands
+from casid.drives._servo import servo_from
 from casid.errors import DatasetError
 
 T = np.arange(60) * 0.02
@@ -39,7 +39,7 @@ def test_columns_come_in_the_robots_order_and_in_radians(tmp_path: Path) -> None
     np.testing.assert_allclose(data.q, Q, atol=1e-12)
     np.testing.assert_allclose(data.q_des, U, atol=1e-12)
     np.testing.assert_array_equal(data.on()[:, 0], 2.0 * (T > 0.5))
-    assert data.motion == "swing" and has_commands_only(path)
+    assert data.motion == "swing"
     with pytest.raises(DatasetError, match="no column of joint 'joint1'"):
         read_commands(log(tmp_path, "t,q1,q_des1", T, Q[:, 0], U[:, 0], toml='joints = ["joint2"]\n'), robot)
     with pytest.raises(DatasetError, match="1 encoders for the 2 joints"):
@@ -62,12 +62,6 @@ def test_a_gain_that_changes_is_refused(tmp_path: Path) -> None:
     path = log(tmp_path, "t,q1,q2,q_des1,q_des2,p", T, Q, U, 1.0 + (T > 0.5), toml='[servo]\ngain = "p"\n')
     with pytest.raises(DatasetError, match="gain 'p' changes"):
         read_commands(path, load_robot("spatial_2r"))
-
-
-def test_torques_decide_how_a_table_is_identified(tmp_path: Path) -> None:
-    assert has_commands_only(log(tmp_path, "t,q1,q_des1", T, Q[:, 0], U[:, 0]))
-    assert not has_commands_only(log(tmp_path, "t,q1,q_des1,tau1", T, Q[:, 0], U[:, 0], Q[:, 0]))
-    assert not has_commands_only(log(tmp_path, "t,q1,tau1", T, Q[:, 0], Q[:, 0]))
 
 
 def test_pieces_end_at_gaps_and_are_no_longer_than_asked() -> None:
@@ -95,3 +89,38 @@ def test_joints_that_are_no_list_of_names_are_refused(tmp_path, given):
     path = log(tmp_path, "t,q1,q2,q_des1,q_des2", T, Q, U, toml=f"joints = {given}\n[servo]\n")
     with pytest.raises(DatasetError, match="joints: expected a list of names"):
         read_commands(path, load_robot("spatial_2r"))
+
+
+def test_values_of_servos_are_known_free_or_with_a_prior() -> None:
+    made = servo_from(
+        {"servo": {"kp": 20.0, "kd": {"value": 1.5, "sd": 0.1}, "enabled": "on"},
+         "unknown": {"armature": ["free", 0.01]}, "links": "scaled"}, "a.toml",
+    )  # fmt: skip
+    assert made.kp == 20.0 and made.kd == Unknown(1.5, 0.1) and made.links == "scaled"
+    assert made.of("armature", 2) == [FREE, 0.01]
+    servo_from({"servo": {"kp": {"value": 1.0, "upper": float("inf")}}}, "log")
+
+
+@pytest.mark.claim("numbers of a servo's table are finite, or named")
+@pytest.mark.parametrize(
+    ("tables", "message"),
+    [
+        ({"servo": {"kpp": 1.0}}, "a.toml.*kpp.*kp"),
+        ({"servo": {"kp": "stiff"}}, "a.toml.*kp.*free"),
+        ({"servo": {"kp": {"value": 1.0, "sd": -1.0}}}, "deviation"),
+        ({"servo": {"kp": 1.0}, "unknown": {"kp": 1.0}}, "leave one out"),
+        ({"links": "rubber"}, "nominal"),
+        *(({"servo": {"kp": value}}, r"a.toml: \[servo\] kp")
+          for number in (10**400, float("nan"), True) for value in (number, {"value": number})),
+    ],
+)  # fmt: skip
+def test_mistakes_about_servos_name_file_and_key(tables, message) -> None:
+    with pytest.raises(DatasetError, match=message):
+        servo_from(tables, "a.toml")
+
+
+def test_impossible_known_values_are_refused() -> None:
+    with pytest.raises(DatasetError, match="kp of joint 2"):
+        Servo(kp=[1.0, -2.0]).of("kp", 2)
+    with pytest.raises(DatasetError, match="3 values for 2"):
+        Servo(kp=[1.0, 2.0, 3.0]).of("kp", 2)

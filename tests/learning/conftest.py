@@ -11,8 +11,7 @@ import pytest
 import casid
 from casid.control import PD
 from casid.dynamics import Model
-from casid.learning import TorqueLoss
-from casid.learning._parametrisations import PARAMETRISATIONS
+from casid.learning import TorqueLoss, parametrisation
 from casid.measurement import Dataset
 from casid.motion import Sine
 from casid.simulation import Plant, simulate
@@ -53,7 +52,7 @@ def data(model) -> Dataset:
 
 
 def loss_of(model, data, name):
-    return TorqueLoss(model, data, symmetric=PARAMETRISATIONS[name].symmetric)
+    return TorqueLoss(model, data, symmetric=parametrisation(name).symmetric)
 
 
 @pytest.fixture(name="loss_of")

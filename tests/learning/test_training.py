@@ -1,27 +1,123 @@
-"""Training: resumed, refused, killed."""
+"""Training: coordinates and their gradients, held ones, starts, optimisers, checkpoints, the certified limit."""
 
 from __future__ import annotations
-
-import os
-import signal
-import subprocess
-import sys
-import textwrap
-import time
 
 import numpy as np
 import pytest
 
-from casid.errors import DatasetError
+from casid.errors import DatasetError, ProblemError
 from casid.learning import (
+    AccelerationLoss,
     Adam,
     Chart,
     GaussNewton,
+    NaturalGradient,
     TorqueLoss,
+    certified_limit,
     parametrisation,
     train,
 )
 from casid.measurement import Dataset
+
+NAMES = ("nostr", "symm", "spd", "tri", "cov", "log-cholesky", "spectral")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_gradients_against_finite_differences(loss_of, model, data, name):
+    chart, loss = Chart(model, name), loss_of(model, data, name)
+    theta = chart.random(np.random.default_rng(1))
+    rows = np.arange(0, len(data), 7)
+    slope = chart.pullback(theta, loss.gradient(chart.parameters(theta), rows)[1])
+    h = 1e-6
+    for i in range(chart.size):
+        step = np.eye(chart.size)[i] * h
+        up = loss.gradient(chart.parameters(theta + step), rows)[0]
+        down = loss.gradient(chart.parameters(theta - step), rows)[0]
+        assert slope[i] == pytest.approx((up - down) / (2 * h), rel=1e-4, abs=1e-6 * (1 + abs(slope).max()))
+
+
+@pytest.mark.parametrize("optimiser", [Adam(batch=64), GaussNewton(), NaturalGradient()], ids=lambda o: o.name)
+def test_held_coordinates_stay_and_the_others_learn(loss_of, model, data, optimiser):
+    chart, loss = Chart(model, "cov", held=(1, 2, 3)), loss_of(model, data, "cov")
+    start = chart.random(np.random.default_rng(5))
+    held = np.concatenate([np.arange(k * 10 + 1, k * 10 + 4) for k in range(chart.n)])
+    run = train(loss, chart, optimiser, epochs=10, start=start)
+    assert np.array_equal(run.step.theta[held], start[held])
+    assert run.epochs[-1].loss < 0.9 * run.epochs[0].loss
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_parametrisation_starts_where_it_says(loss_of, model, data, name):
+    chart, loss = Chart(model, name), loss_of(model, data, name)
+    theta = chart.draw(np.random.default_rng(4))
+    assert theta.shape == (chart.size,) and np.array_equal(theta, chart.draw(np.random.default_rng(4)))
+    run = train(loss, chart, Adam(rate=3e-2, batch=32), epochs=30, start=theta)
+    assert run.epochs[-1].loss < 0.2 * run.epochs[0].loss
+    if chart.links.triangle:
+        assert run.epochs[-1].inconsistent == 0
+
+
+def test_a_checkpoint_of_other_data_start_or_held_coordinates_is_refused(loss_of, model, data, tmp_path):
+    chart, loss, file = Chart(model, "cov"), loss_of(model, data, "cov"), tmp_path / "state.npz"
+    train(loss, chart, GaussNewton(), epochs=2, checkpoint=file)
+    other = TorqueLoss(model, Dataset(data.t, data.q, 1.01 * data.tau, data.dq, data.ddq), scale=loss.scale)
+    held, start = Chart(model, "cov", held=(1,)), chart.random(np.random.default_rng(7))
+    for again in (
+        (other, chart, None),
+        (loss, held, None),
+        (loss, chart, start),
+        (AccelerationLoss(model, data), chart, None),
+    ):
+        with pytest.raises(ProblemError, match="belongs to another training"):
+            train(*again[:2], GaussNewton(), epochs=4, start=again[2], checkpoint=file)
+    assert train(loss, chart, GaussNewton(), epochs=4, checkpoint=file).epochs[-1].number == 4
+
+
+def test_the_limit_bounds_every_parametrisation_from_below(loss_of, model, data):
+    for name in NAMES:
+        chart, loss = Chart(model, name), loss_of(model, data, name)
+        limit = certified_limit(loss, chart.links)
+        rng = np.random.default_rng(5)
+        for _ in range(20):
+            assert loss.value(chart.parameters(chart.random(rng))) >= limit.lower_bound
+        run = train(loss, chart, GaussNewton(steps=30), epochs=10, seed=5)
+        assert run.epochs[-1].loss >= limit.lower_bound * (1 - 1e-9)
+
+
+def test_held_coordinates_that_are_none_are_refused(model):
+    with pytest.raises(DatasetError, match="'cov' has coordinates 0 to 9"):
+        Chart(model, "cov", held=(1, 10))
+
+
+@pytest.mark.parametrize("optimiser", [Adam(batch=64), GaussNewton()], ids=lambda o: o.name)
+def test_optimisers_decrease_the_loss_and_resume_bitwise(loss_of, model, data, optimiser, tmp_path):
+    chart, loss = Chart(model, "cov"), loss_of(model, data, "cov")
+    whole = train(loss, chart, optimiser, epochs=8, seed=3)
+    assert whole.epochs[-1].loss < 0.5 * whole.epochs[0].loss
+    file = tmp_path / "state.npz"
+    train(loss, chart, optimiser, epochs=3, seed=3, checkpoint=file)
+    resumed = train(loss, chart, optimiser, epochs=8, seed=3, checkpoint=file)
+    assert np.array_equal(resumed.step.theta, whole.step.theta)
+    assert [e.loss for e in resumed.epochs] == [e.loss for e in whole.epochs]
+    with pytest.raises(ProblemError, match="belongs to another training"):
+        train(loss, chart, optimiser, epochs=8, seed=4, checkpoint=file)
+    file.write_bytes(file.read_bytes()[:100])
+    with pytest.raises(ProblemError, match="training checkpoint"):
+        train(loss, chart, optimiser, epochs=8, seed=3, checkpoint=file)
+
+
+def test_a_training_that_stalled_stays_where_it_is_when_resumed(loss_of, model, data, tmp_path):
+    chart, loss = Chart(model, "symm"), loss_of(model, data, "symm")
+    runs = [train(loss, chart, GaussNewton(steps=50), epochs=50, checkpoint=tmp_path / "state.npz") for _ in range(2)]
+    assert "stalled" in runs[0].step.memory
+    assert [e.number for e in runs[1].epochs] == [e.number for e in runs[0].epochs]
+
+
+@pytest.mark.parametrize("redraw", [False, True])
+def test_adam_redraws_its_batches_or_not(loss_of, model, data, redraw):
+    chart, loss = Chart(model, "cov"), loss_of(model, data, "cov")
+    run = train(loss, chart, Adam(batch=64, redraw=redraw), epochs=10, seed=3)
+    assert run.epochs[-1].loss < 0.5 * run.epochs[0].loss
 
 
 def test_bad_input(loss_of, model, data):
@@ -40,47 +136,6 @@ def test_bad_input(loss_of, model, data):
         chart.inverse(np.full(20, -1.0), [0.1, 0.1])
     with pytest.raises(DatasetError, match="diverged in epoch 1"):
         train(loss, chart, Adam(rate=1e200), epochs=2)
-
-
-_KILLED = """
-    import sys, numpy as np, casid
-    from casid.dynamics import Model
-    from casid.learning import Adam, Chart, TorqueLoss, train
-    from casid.measurement import Dataset
-    model = Model(casid.load_robot("spatial_2r"))
-    t = np.arange(0, 10, 0.02); w = np.array([1.3, 2.1])
-    q, dq, ddq = np.sin(np.outer(t, w)), w * np.cos(np.outer(t, w)), -w**2 * np.sin(np.outer(t, w))
-    link = casid.inertia.to_standard(2.0, [-0.5, 0.02, 0.1], np.diag([0.01, 0.05, 0.05]))
-    tau = model.inverse_dynamics(q, dq, ddq, np.tile(link, 2))
-    run = train(TorqueLoss(model, Dataset(t, q, tau, dq, ddq)), Chart(model, "tri"), Adam(batch=32), seed=5,
-                epochs=int(sys.argv[2]), checkpoint=sys.argv[1] or None)
-    print(run.epochs[-1].number, repr(run.epochs[-1].loss), run.step.theta.tobytes().hex())
-"""
-
-
-@pytest.mark.slow
-def test_a_training_that_was_killed_resumes_to_the_same_numbers(tmp_path):
-    file = tmp_path / "state.npz"
-
-    def start(checkpoint, epochs):
-        command = [sys.executable, "-c", textwrap.dedent(_KILLED), str(checkpoint), str(epochs)]
-        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ)
-
-    process = start(file, 1_000_000)
-    deadline = time.monotonic() + 120
-    while not file.is_file() and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.02)
-    time.sleep(0.3)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    assert file.is_file()
-    with np.load(file) as state:
-        reached = len(state["history"]) - 1
-    assert reached >= 1
-    resumed, whole = start(file, reached + 5), start("", reached + 5)
-    one, other = resumed.communicate()[0], whole.communicate()[0]
-    assert resumed.returncode == whole.returncode == 0
-    assert one == other and one.startswith(f"{reached + 5} ")
 
 
 @pytest.mark.claim("a function of a user that returns another shape is refused where it is taken")

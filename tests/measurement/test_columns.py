@@ -10,7 +10,8 @@ import pytest
 from casid import load_robot
 from casid.errors import DatasetError
 from casid.measurement import check_against, factors, read_dataset
-from casid.measurement._columns import UNITS, torque_notes
+from casid.measurement._columns import torque_notes
+from casid.measurement._names import UNITS
 from tests.measurement.conftest import TAU, Q, T, csv
 
 

@@ -91,7 +91,7 @@ def test_a_large_recording_says_how_to_allow_it(tmp_path: Path, monkeypatch: pyt
 
 
 def test_each_path_belongs_to_one_format() -> None:
-    order = {"a.npz": 0, "a.csv": 1, "a.csv.gz": 1, "a.mat": 2, "a.pt": 3, "a.parquet": 4, "a.mcap": 5}
+    order = {"a.npz": 0, "a.csv": 1, "a.csv.gz": 1, "a.mat": 2, "a.pt": 3, "a.parquet": 3, "a.mcap": 4}
     for name, expected in order.items():
         accepted = [k for k, form in enumerate(FORMATS) if form.accepts(Path(name))]
         assert accepted[:1] == [expected], name

@@ -11,8 +11,8 @@ from casid.description import Robot, load_robot
 from casid.errors import DatasetError
 from casid.measurement import Answers, Dataset, propose, read_dataset
 from casid.measurement._evidence import _basis
-from casid.measurement._layout import find_layout
 from casid.measurement._names import Meaning, meaning
+from casid.measurement._text import find_layout
 from tests.measurement.conftest import german_log
 
 

@@ -10,7 +10,7 @@ import pytest
 from casid.description import Robot, load_robot
 from casid.errors import DatasetError
 from casid.measurement import Columns
-from casid.measurement._names import best, chosen_group, signal_groups
+from casid.measurement._columns import best, chosen_group, signal_groups
 
 ROWS = np.arange(5.0)
 

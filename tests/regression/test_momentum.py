@@ -153,7 +153,7 @@ def test_equations_are_the_integrals_test_function_by_test_function(every):
         for centre in range(6, len(data) - 6, step):
             around = range(centre - 6, centre + 7)
             parts = [function(data.q[i], data.dq[i]) for i in around]
-            rows = sum(-s * Yp.full() - w * YE.full() for s, w, (Yp, YE) in zip(slope, h, parts, strict=True))
+            rows = sum(-s * Yp - w * YE for s, w, (Yp, YE) in zip(slope, h, parts, strict=True))
             for k in range(3):
                 if data.mask[around, k].all():
                     row = np.concatenate([rows[k], [h @ data.tau[around, k], h @ data.tau_raw[around, k]]])

@@ -1,9 +1,8 @@
-"""Simulations: identified again, refused, from the command line and the page."""
+"""Closed loops: in Python and in C, many at once, sensors, early ends, recordings, what is refused."""
 
 from __future__ import annotations
 
-import json
-import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,50 +11,106 @@ from typer.testing import CliRunner
 
 import casid
 from casid.cli import app
-from casid.control import PD, Passive
+from casid.control import PD, ComputedTorque, Passive
 from casid.dynamics import Model
-from casid.errors import DatasetError, ProblemError, RobotError
-from casid.motion import Fourier, Hold, Samples, Sine, Trajectory, trajectory_text
-from casid.simulation import (
-    ExactCoulomb,
-    Plant,
-    Sensor,
-    SmoothCoulomb,
-    record,
-    simulate,
-    simulate_many,
-)
-from casid.simulation._plant import Sampling
-from casid.simulation.integrators import Cvodes, DormandPrince, Idas, RungeKutta4
+from casid.errors import CasidWarning, DatasetError, ProblemError, RobotError
+from casid.motion import Hold, Samples, Sine
+from casid.simulation import ExactCoulomb, Plant, Sensor, SmoothCoulomb, Stops, simulate, simulate_many
+from casid.simulation.integrators import Cvodes, DormandPrince, Idas, Integrator, RungeKutta4
+from problems.spatial_2r import true_parameters
 
-POSTURE = np.array([0.0, -0.4, 0.1, -2.0, 0.1, 1.7, 0.6])
+
+@pytest.mark.parametrize(("delay", "sensor"), [(0.0, None), (2e-3, Sensor(1e-4, 1e-3, 0.1, seed=3)), (5e-4, None)])
+def test_compiled_loop_is_the_loop_in_python(
+    panda: tuple[Plant, ComputedTorque, Sine], delay: float, sensor: Sensor | None
+) -> None:
+    options = {"integrator": RungeKutta4(5e-4), "rate": 500.0, "delay": delay, "sensor": sensor}
+    one, other = (simulate(*panda, 0.2, compiled=compiled, **options) for compiled in (True, False))  # type: ignore[arg-type]
+    for name in ("q", "dq", "tau", "command", "work", "dissipated"):
+        assert np.abs(getattr(one, name) - getattr(other, name)).max() < 1e-10, name
+    if delay == 2e-3:  # one period: the command of a sample acts at the next
+        assert np.array_equal(one.tau[1:], one.command[:-1])
+        assert (one.tau[0] == 0).all()
+
+
+def test_steps_too_long_for_the_friction_are_warned_of() -> None:
+    robot = casid.load_robot("panda")
+    plant = Plant.of(robot, SmoothCoulomb(1e-3), coulomb=[0.5, 0.5, 0.4, 0.4, 0.1, 0.1, 0.05])
+    with pytest.warns(CasidWarning, match=r"joint 3 is too steep for steps of 0.001 s"):
+        simulate(plant, Passive(7), Hold(np.zeros(7)), 0.01, integrator=RungeKutta4())
+
+
+def test_sensor_errors_reach_the_controller_and_repeat_with_the_seed(panda: tuple[Plant, ComputedTorque, Sine]) -> None:
+    plant, controller, reference = panda
+    noisy, again, other = (
+        simulate(plant, controller, reference, 0.1, sensor=Sensor(position=1e-3, seed=seed)) for seed in (1, 1, 2)
+    )
+    clean = simulate(plant, controller, reference, 0.1)
+    assert np.array_equal(noisy.tau, again.tau)
+    assert np.abs(noisy.tau - other.tau).max() > 0.1
+    assert np.abs(noisy.command - clean.command).max() > 0.1
+    assert np.array_equal(noisy.dataset().q, noisy.q + noisy.state_errors[:, :7])
 
 
 @pytest.mark.slow
-def test_simulate_identify_validate_from_the_command_line(tmp_path: Path) -> None:
-    a, b = 0.8 * np.random.default_rng(2).standard_normal((2, 7, 3))
-    trajectory = Trajectory(Fourier(2 * np.pi / 4, 3), np.column_stack([a, b, POSTURE]))
-    (tmp_path / "motion.toml").write_text(trajectory_text(trajectory))
-    command = ["simulate", "panda", "--term-values", "viscous=0.5,coulomb=0.2,offset=0", "--control-rate", "250"]
-    for name, extra in {"one": ["--trajectory", str(tmp_path / "motion.toml")], "two": ["--duration", "2"]}.items():
-        done = CliRunner().invoke(app, [*command, *extra, "--noise", "1e-5,1e-3,0.02", "--out", str(tmp_path / name)])
-        assert done.exit_code == 0, done.output
-    written = {path.name for path in (tmp_path / "one").iterdir()}
-    assert written == {"recording.npz", "simulation.json", "motion.png", "energy.png", "animation.gif"}
-    data = casid.read_dataset(tmp_path / "one" / "recording.npz")
-    assert data.n == 7 and len(data) == 1001
-    record = json.loads((tmp_path / "one" / "simulation.json").read_text())
-    assert record["end"]["reason"] == "finished"
-    done = CliRunner().invoke(
-        app, ["identify", "panda", str(tmp_path / "one" / "recording.npz"), "--velocity", "measured", "--trim", "0.1",
-              "--every", "2", "--cutoff", "20", "--out", str(tmp_path / "result")],
-    )  # fmt: skip
-    assert done.exit_code == 0, done.output
-    done = CliRunner().invoke(
-        app, ["validate", "panda", str(tmp_path / "result" / "identification.json"),
-              str(tmp_path / "two" / "recording.npz"), "--velocity", "measured", "--cutoff", "20"],
-    )  # fmt: skip
-    assert done.exit_code == 0, done.output
+def test_rollouts_are_single_simulations(panda: tuple[Plant, ComputedTorque, Sine]) -> None:
+    plant, controller, reference = panda
+    rng = np.random.default_rng(1)
+    q0 = reference.at(0).q + 0.1 * rng.standard_normal((11, 7))  # neither one block nor two
+    parameters = plant.parameters * rng.uniform(0.9, 1.1, (11, 1))
+    many = simulate_many(
+        plant, controller, reference, 0.1, q0=q0, parameters=parameters, every=10, threads=2, rate=1000.0
+    )
+    assert len(many) == 11
+    assert many.finished.all()
+    for i in (0, 7, 10):
+        alone = simulate(replace(plant, parameters=parameters[i]), controller, reference, 0.1, q0=q0[i])
+        assert np.abs(many.q[i] - alone.q[::10]).max() < 1e-12
+        assert np.abs(many.tau[i] - alone.tau[::10]).max() < 1e-9
+
+
+def test_rollouts_that_end_early_do_so_alone(panda: tuple[Plant, ComputedTorque, Sine]) -> None:
+    plant, controller, reference = panda
+    dq0 = np.zeros((9, 7))
+    dq0[4, 3] = 50.0
+    many = simulate_many(plant, controller, reference, 0.1, dq0=dq0, stops=Stops(speed=40.0))
+    assert many.finished.tolist() == [True] * 4 + [False] + [True] * 4
+    assert "diverged" in str(many.ends[4])
+    assert np.isfinite(many.q[:4]).all()
+    assert np.isnan(many.q[4, -1]).all()
+
+
+def test_recording_of_a_run_that_ended_at_once_is_refused() -> None:
+    robot = casid.load_robot("spatial_2r")
+    plant = Plant(Model(robot), -true_parameters())
+    done = simulate(plant, Passive(2), Hold(np.zeros(2)), 1.0)
+    with pytest.raises(DatasetError, match=r"no recording.*positive definiteness"):
+        done.dataset()
+
+
+def test_unstable_gains_end_with_time_and_reason_and_keep_what_there_is() -> None:
+    robot = casid.load_robot("panda")
+    plant = Plant.of(robot)
+    done = simulate(plant, PD(np.full(7, 5e4), np.full(7, 500.0)), Sine.within(robot), 5.0)  # type: ignore[call-arg]
+    assert not done.end.finished
+    assert 0.0 < done.end.time < 5.0
+    assert "stopped at" in str(done.end) and ("diverged" in str(done.end) or "not finite" in str(done.end))
+    assert len(done) >= 1
+    assert np.isfinite(done.q).all()
+    assert np.isfinite(done.tau).all()
+
+
+@pytest.mark.parametrize("integrator", [RungeKutta4(), DormandPrince(), Cvodes(), Idas()])
+def test_a_plant_without_a_positive_definite_mass_matrix_is_named(integrator: Integrator) -> None:
+    """m0 + m1 cos(q) changes its sign on the way of a two-link arm with a negative inertia."""
+    robot = casid.load_robot("spatial_2r")
+    pi = true_parameters()
+    pi[10:20] *= -0.02
+    plant = Plant(Model(robot), pi)
+    done = simulate(plant, Passive(2), Hold(np.zeros(2)), 1.0, integrator=integrator)
+    assert "lost positive definiteness" in str(done.end)
+    assert "pivot of joint 'joint" in str(done.end)
+    assert done.end.time < 0.1
 
 
 def test_a_simulation_that_ends_early_says_so_on_the_command_line(
@@ -70,30 +125,6 @@ def test_a_simulation_that_ends_early_says_so_on_the_command_line(
     assert (tmp_path / "out" / "simulation.json").is_file()
     wrong = CliRunner().invoke(app, ["simulate", "panda", "--term-values", "viscous=much"])
     assert wrong.exit_code == 2 and "NAME=NUMBER" in wrong.output
-
-
-@pytest.mark.slow
-def test_identification_finds_the_simulated_robot() -> None:
-    robot = casid.load_robot("panda")
-    plant = Plant.of(
-        robot,
-        SmoothCoulomb(0.01),
-        viscous=[0.6, 0.6, 0.5, 0.5, 0.2, 0.2, 0.1],
-        coulomb=[0.5, 0.5, 0.4, 0.4, 0.1, 0.1, 0.05],
-        offset=0.0,
-        rotor=0.0,
-    )
-    reference = Sine.within(robot, amplitude=1.5, frequency=0.3)
-    data = record(plant, reference, sensor=Sensor(torque=0.02, seed=5), integrator=RungeKutta4(2e-4), duration=8.0)
-    assert len(data) == 8001
-    result = casid.identify(robot, data, processing=casid.Processing(cutoff=20.0, velocity="measured"))
-    truth = plant.model.named(plant.parameters)
-    own = Model(robot, ("rotor",))
-    found, exact = (own.base.values([x[name] for name in own.parameter_names]) for x in (result.parameters, truth))
-    assert np.abs(found - exact).max() < 0.02
-    friction = [name for name in result.parameters if name.startswith(("fv", "fc", "fo"))]
-    assert len(friction) == 21 and max(abs(result.parameters[name] - truth[name]) for name in friction) < 0.1
-    assert result.feasible.relative_error < 1.0
 
 
 def test_what_cannot_be_simulated_is_refused_with_the_reason() -> None:
@@ -115,7 +146,7 @@ def test_what_cannot_be_simulated_is_refused_with_the_reason() -> None:
     with pytest.raises(ProblemError, match=r"delay"):
         simulate(plant, Passive(7), hold, 0.1, delay=3e-4, integrator=RungeKutta4(1e-3))
     with pytest.raises(ProblemError, match=r"duration"):
-        Sampling(0.0)
+        simulate(plant, Passive(7), hold, 0.0)
     with pytest.raises(DatasetError, match=r"controller has 3 joints"):
         simulate(plant, Passive(3), hold, 0.1)
     with pytest.raises(DatasetError, match=r"initial positions"):
@@ -126,16 +157,3 @@ def test_what_cannot_be_simulated_is_refused_with_the_reason() -> None:
         Samples(np.zeros(2), np.zeros((2, 7)), np.zeros((2, 7)), np.zeros((2, 7)))
     with pytest.raises(DatasetError, match=r"different numbers of rollouts"):
         simulate_many(plant, Passive(7), hold, 0.1, 3, q0=np.zeros((4, 7)))
-
-
-@pytest.mark.slow
-def test_the_page_about_simulation_runs_as_printed(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    page = (Path(__file__).parents[2] / "docs" / "simulation.md").read_text(encoding="utf-8")
-    names: dict[str, object] = {}
-    for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
-        exec(block, names)
-    assert "finished at 2 s" in capsys.readouterr().out
-    assert (tmp_path / "panda_control" / "panda.h").is_file()

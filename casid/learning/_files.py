@@ -1,4 +1,7 @@
-"""Recordings as robot learning keeps them: PyTorch files (``.pt``, without PyTorch) and LeRobot datasets (parquet)."""
+"""Recordings as robot learning keeps them: PyTorch files (``.pt``, without PyTorch) and LeRobot datasets (parquet).
+
+`casid.measurement` reads them by the entry ``files`` of the annex.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from numpy.typing import NDArray
 
 from casid.errors import DatasetError
 from casid.files import data_limit, listed, read_bytes, read_json, reason, shown, too_large, unzip
-from casid.measurement._columns import Columns
+from casid.measurement import Columns
 
 _WHAT = "recording"
 #: Storages of PyTorch -> type of their numbers.
@@ -209,3 +212,6 @@ def _texts(value: Any) -> tuple[str, ...]:
     if isinstance(value, (list, tuple)) and all(isinstance(one, str) for one in value):
         return tuple(value)
     return ()
+
+
+FORMATS = (TorchFile(), LeRobot())

@@ -1,0 +1,111 @@
+"""Findings about recordings of commands and about their fit, each where it belongs and nowhere else."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from casid.drives import CommandRecording, Servo, SimulationOptions, identify_from_commands
+from casid.testing import broadband_commands, commanded_motion
+
+TRUE = Servo(kp=[12.0, 9.0], armature=0.03, viscous=0.3, coulomb=0.1, bias=0.0, delay=0.01)
+T = np.arange(600) * 0.02
+QUICK = SimulationOptions(threads=1, folds=0, terms=())
+
+
+def motion(arm, **changes):
+    commands = broadband_commands(T, [0.2, -0.3], 0.7)
+    return commanded_motion(arm, replace(TRUE, **changes), T, commands, noise=5e-4, quantum=1.5e-3)
+
+
+def findings(arm, data, servo=None):
+    found = identify_from_commands(arm, [data], servo, QUICK)
+    wrong = [f.kind for f in found.findings if f.wrong]
+    assert not found.findings or (wrong or [found.findings[0].kind])[0] in found.headline
+    return found.findings
+
+
+def kinds(found):
+    return [(f.kind, f.joint) for f in found]
+
+
+@pytest.mark.parametrize(
+    ("changes", "servo", "expected"),
+    [
+        ({}, None, []),
+        ({"bias": [0.0, 0.2]}, None, [("zero", "elbow")]),
+        ({"delay": 0.08}, None, [("delay", "")]),
+    ],
+)
+def test_the_fit_is_judged(arm, changes, servo, expected):
+    assert kinds(findings(arm, motion(arm, **changes), servo)) == expected
+
+
+@pytest.mark.claim("24: a gain that is given wrongly is named, with the error of the gain that was tried")
+@pytest.mark.parametrize(
+    ("changes", "servo", "expected"),
+    [({}, Servo(kp=[5.0, 4.0]), "gain"), ({"limit": [1.5, 0.6]}, None, "saturation")],
+)
+def test_what_explains_a_misfit_is_named(arm, changes, servo, expected):
+    one = next(f for f in findings(arm, motion(arm, **changes), servo) if f.kind == expected)
+    before, after = (float(x.split()[0]) for x in one.remedy.removeprefix("tried: ").split(" -> "))
+    assert one.wrong and after < 0.6 * before
+
+
+def edited(data, name, rows, joint, value):
+    made = np.array(getattr(data, name))
+    made[rows, joint] = value(made[rows, joint])
+    return replace(data, **{name: made})
+
+
+@pytest.mark.parametrize(
+    ("edit", "expected", "words"),
+    [
+        (
+            ("q", slice(300, None), 0, lambda x: x + 0.1),
+            ("slip", "shoulder"),
+            "after 7 s the joint stands 0.098 rad off",
+        ),
+        (("q_des", slice(200, 400), 1, lambda x: x[0]), ("missing commands", "elbow"), "for 2.5 s"),
+        (("q", slice(200, 350), 0, lambda x: x[0]), ("stall", "shoulder"), "0.35 rad from the model"),
+    ],
+)
+def test_what_went_wrong_in_a_stretch_is_named_with_its_amount(arm, edit, expected, words):
+    (one,) = (f for f in findings(arm, edited(motion(arm), *edit)) if (f.kind, f.joint) == expected)
+    assert words in one.text
+
+
+def test_lost_cycles_are_counted(arm):
+    data, kept = motion(arm), np.delete(np.arange(600), [100, 200, 201, 300, 400])
+    (one,) = findings(arm, CommandRecording(data.t[kept], data.q[kept], data.q_des[kept]))
+    assert "4 steps of the clock miss 5 cycles" in one.text
+
+
+@pytest.mark.claim("a joint whose encoder flickers by one step does not move")
+def test_joints_that_stand_are_named_and_do_not_make_it_wrong(arm):
+    data = edited(motion(arm), "q", slice(None), 1, lambda x: 0.1 + 1.5e-3 * (np.arange(len(x)) % 2))
+    one = findings(arm, data)[0]
+    assert (one.kind, one.joint, one.wrong) == ("standstill", "elbow", False) and "assumed" in one.remedy
+
+
+def test_reversed_and_exchanged_joints_are_found(arm):
+    data = motion(arm)
+    for commands, kind in (
+        (data.q_des * [1, -1], ("sign", "elbow")),
+        (data.q_des[:, ::-1], ("joint order", "shoulder, elbow")),
+    ):
+        first = findings(arm, replace(data, q_des=commands))[0]
+        assert (first.kind, first.joint) == kind and first.wrong and "tried" in first.remedy
+    pushed = replace(data, q_des=0 * data.q_des, torque=12.0 * (data.q_des[:, ::-1] - data.q))
+    assert not {"sign", "joint order"} & {f.kind for f in findings(arm, pushed)}  # commands are not followed
+
+
+@pytest.mark.claim("a reversed joint is named where other motion hides half of its correlation")
+def test_a_reversed_joint_is_found_beside_motion_of_another_origin(arm):
+    data = motion(arm)
+    pushed = np.cumsum(np.random.default_rng(0).normal(size=len(data)))
+    pushed *= 0.8 * np.std(data.q_des[:, 1]) / np.std(pushed)
+    reversed_ = replace(data, q_des=data.q_des * [1, -1], q=data.q + np.outer(pushed, [0.0, 1.0]))
+    change = [np.diff(column[::12]) for column in (reversed_.q[:, 1], reversed_.q_des[:, 1])]
+    assert -0.9 < np.corrcoef(*change)[0, 1] < -0.55
+    assert ("sign", "elbow") in kinds(findings(arm, reversed_))
