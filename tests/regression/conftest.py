@@ -1,6 +1,5 @@
 """A Panda with linear friction, and synthetic recordings of it."""
 
-import numpy as np
 import pytest
 
 import casid

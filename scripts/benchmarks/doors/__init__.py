@@ -67,8 +67,8 @@ def one_state() -> Rows:
         function(*state, compiled=True)
         ours, other = [], []
         for _ in range(25):  # in turn: both see the same machine
-            ours.append(seconds(lambda f=function, s=state: f(*s), 2000, 1))
-            other.append(seconds(lambda f=theirs, s=state: f(peer, data, *s), 2000, 1))
+            ours.append(seconds(functools.partial(function, *state), 2000, 1))
+            other.append(seconds(functools.partial(theirs, peer, data, *state), 2000, 1))
         ratios[name] = min(ours) / min(other), 1e9 * min(ours)
     text = ", ".join(f"{name} {ratio:.2f} ({ns:.0f} ns)" for name, (ratio, ns) in ratios.items())
     return text, max(ratio for ratio, _ in ratios.values()) <= 0.25
@@ -95,7 +95,7 @@ def batch_beside_block() -> Rows:
             continue
         function, count = functions()[name]
         out = np.asarray(function(*motion[:count], compiled=True))
-        took = seconds(lambda f=function, o=out, c=count: f(*motion[:c], out=o), 3)
+        took = seconds(functools.partial(function, *motion[:count], out=out), 3)
         ratios[name] = 1e9 * took / SAMPLES / times[block].median
     return ", ".join(f"{n} {r:.2f}" for n, r in ratios.items()), max(ratios.values()) <= 1.3
 
@@ -137,9 +137,9 @@ def in_a_program() -> tuple[float, float, float]:
         point = np.concatenate(motion[:, :KNOTS].transpose(0, 2, 1))
         buffer, run = jacobians.buffer()
         held = [np.asfortranarray(point), *(np.zeros(jacobians.nnz_out(o)) for o in range(jacobians.n_out()))]
-        buffer.set_arg(0, memoryview(held[0]))
+        buffer.set_arg(0, memoryview(held[0]))  # type: ignore[call-arg, arg-type]
         for o, place in enumerate(held[1:]):
-            buffer.set_res(o, memoryview(place))
+            buffer.set_res(o, memoryview(place))  # type: ignore[call-arg, arg-type]
         run()
         times.append(seconds(run, 20))
         values.append(np.concatenate(held[1:]))
