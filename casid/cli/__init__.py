@@ -13,6 +13,7 @@ from casid.cli import (
     _code,
     _doctor,
     _excitation,
+    _feasible,
     _problems,
     _recordings,
     _robots,
@@ -68,6 +69,7 @@ _PANELS = {
         _problems.study,
         _recordings.compare,
         _recordings.reverse_engineer,
+        _feasible.feasible,
     ),
     "Installation": (_doctor.doctor, _code.cache),
 }

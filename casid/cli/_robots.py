@@ -54,12 +54,12 @@ def robots(
 
 
 @o.grouped
-def base(robot: RobotArgument, options: o.RobotOptions) -> None:
-    """Print the base parameters of a robot: rank and groupings."""
+def base(robot: RobotArgument, options: o.RobotOptions, terms: TermsOption = "") -> None:
+    """Print the base parameters of a robot, with its joint terms if given: rank and groupings."""
     from casid.dynamics import Model
     from casid.report import base_table
 
-    model = Model(options.robot(robot))
+    model = Model(options.robot(robot), comma_list(terms))
     console().print(base_table(model.robot.name, model.base))
 
 

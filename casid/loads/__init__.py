@@ -10,3 +10,6 @@ from casid.loads._gains import gains as gains
 
 # Intervals from equations of a load
 from casid.loads._equations import load_intervals as load_intervals
+
+# between rooms
+from casid.loads._equations import Resting as Resting

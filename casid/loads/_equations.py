@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri, stdtrit
 
 from casid.arrays import Array
@@ -14,7 +15,7 @@ from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.inertia import STANDARD_NAMES
 from casid.measurement import Dataset
-from casid.regression import Resting, filtered_blocks, lengths, motion
+from casid.regression import filtered_blocks, lengths, motion
 
 #: Singular values below this share of the largest count as zero: their directions are not determined.
 DETERMINED = 1e-7
@@ -103,6 +104,34 @@ def _ratio(
         return -np.inf, np.inf
     ends = sorted(((-B - np.sqrt(root)) / (2 * A), (-B + np.sqrt(root)) / (2 * A)))
     return float(ends[0]), float(ends[1])
+
+
+@dataclass(frozen=True, eq=False)
+class Resting:
+    """Which joints rest at each sample, and their friction: arrays of shape (N, n).
+
+    Attributes
+    ----------
+    mask : ndarray of bool
+    shift : ndarray
+        Middle of the friction's band less the friction of the model [N.m]; zero in motion.
+    band : ndarray
+        Half the band [N.m]; zero in motion.
+    """
+
+    mask: NDArray[np.bool_]
+    shift: Array
+    band: Array
+
+    @classmethod
+    def of(cls, friction: Callable[[Array], Array], dq: Array, speed: Array) -> Resting:
+        """From the joint terms' torque as a function of the velocities, shapes (N, n)."""
+        mask = np.abs(dq) < speed
+        if not mask.any():
+            return cls(mask, np.zeros(dq.shape), np.zeros(dq.shape))
+        up, down = (friction(np.where(mask, sign * speed, dq)) for sign in (1.0, -1.0))
+        shift = np.where(mask, (up + down) / 2.0 - friction(dq), 0.0)
+        return cls(mask, shift, np.where(mask, np.abs(up - down) / 2.0, 0.0))
 
 
 #: Rows and targets of what is known of the robot's base parameters (`casid.regression.Fit.information`).

@@ -9,6 +9,12 @@ from casid.online._change import ChangeDetector as ChangeDetector
 from casid.online._online_load import OnlineLoad as OnlineLoad
 from casid.online._online_load import TorqueErrors as TorqueErrors
 
+# What recordings of the robot alone determine
+from casid.online._known_robot import Shrunk as Shrunk
+from casid.online._known_robot import StateNoise as StateNoise
+from casid.online._known_robot import shrunk as shrunk
+from casid.online._known_robot import state_noise as state_noise
+
 # Adaptive control: the parameters are estimated in the loop
 from casid.online._adaptive import NaturalAdaptation as NaturalAdaptation
 from casid.online._adaptive import SlotineLi as SlotineLi

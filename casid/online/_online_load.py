@@ -17,6 +17,7 @@ from casid.inertia import from_standard
 from casid.inertia.entropic import Entropic, Plausible, entropic_estimate
 from casid.loads import load_intervals
 from casid.online._change import ChangeDetector, RecentSamples, Sample
+from casid.online._known_robot import StateNoise
 from casid.online._samples import (
     Information,
     StateWeights,
@@ -32,7 +33,6 @@ from casid.online._samples import (
     regressor_rows,
     weighted,
 )
-from casid.regression import StateNoise
 from casid.retrieval import chi_square
 
 #: The load with which residuals are computed is estimated anew when the information has grown by this share.
@@ -57,7 +57,7 @@ class TorqueErrors:
         that is not modelled. Samples that repeat each other then count less, and changes of the torque more than its
         level, which slow errors affect.
     state : StateNoise, optional
-        Deviation of the residual at rest and where torques change quickly, as `casid.regression.shrunk` measures it.
+        Deviation of the residual at rest and where torques change quickly, as `shrunk` measures it.
         The friction of a resting joint is then an unknown within its band, which lasts as long as the rest: nearly all
         that is learnt about the load, and all about the noise, comes from joints that move.
     """

@@ -25,7 +25,8 @@ from casid.codegen import Function
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.files import numeric_array
-from casid.regression import Resting, StateNoise, torque_rate
+from casid.loads import Resting
+from casid.online._known_robot import StateNoise, torque_rate
 
 #: Largest number in measurements and weighted equations: beyond it, sums of squares of squares are not finite.
 LARGEST = 1e60

@@ -7,9 +7,12 @@ from casid.regression._momentum import compress_momentum as compress_momentum
 
 # Least squares; every estimator in `casid.regression.estimators`
 from casid.regression._fit import Fit as Fit
+from casid.regression._fit import ols as ols
 from casid.regression._fit import wls as wls
+from casid.regression._fit import irls as irls
+from casid.regression._fit import predicted_torques as predicted_torques
+from casid.regression._fit import residual_torques as residual_torques
 from casid.regression._fit import essential as essential
-from casid.regression._empirical_bayes import shrunk as shrunk
 
 # Friction laws and delays from data
 from casid.regression.friction._choice import choose_friction as choose_friction
@@ -31,13 +34,12 @@ from casid.regression._fit import unexcited_reasons as unexcited_reasons
 from casid.regression._reverse_engineering import Estimate as Estimate
 from casid.regression._reverse_engineering import Numbers as Numbers
 from casid.regression._reverse_engineering import reverse_engineer_with_torques as reverse_engineer_with_torques
+from casid.regression._rollout import VariationalDynamics as VariationalDynamics
 from casid.regression._rows import filtered_blocks as filtered_blocks
 from casid.regression._rows import inputs as inputs
 from casid.regression._rows import lengths as lengths
 from casid.regression._rows import motion as motion
+from casid.regression._rows import observation_blocks as observation_blocks
 from casid.regression._rows import one_thread as one_thread
 from casid.regression._rows import torques as torques
-from casid.regression._state_noise import Resting as Resting
-from casid.regression._state_noise import StateNoise as StateNoise
-from casid.regression._state_noise import torque_rate as torque_rate
 from casid.regression._statistics import MeasurementNoise as MeasurementNoise

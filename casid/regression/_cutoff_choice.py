@@ -16,9 +16,9 @@ below. The bands are weighted with the joints' weights of the fit below (WLS).
 
 **Motion.** Columns of the regressor are not linear in the motion: the sign of a velocity that is filtered as hard as
 the torques jumps at the wrong moment. With the torques' filter settled, every way to smooth the motion predicts the
-same torques, so that held-out errors can be compared: the cut-off of the positions is doubled from the torques' one
-while parts of the motion are predicted better from the others, for differences of the positions and for velocities as
-measured.
+same torques, so that held-out errors can be compared (`casid.evidence.compared`): the cut-off of the positions is
+doubled from the torques' one while parts of the motion are predicted better from the others, for differences of the
+positions and for velocities as measured; what is surely better than the best before it is taken.
 
 Each recording is compared with its own fit: a noisy one has no say in the band of a quiet one. Only where the lowest
 band that a recording can fit by itself is not balanced, lower ones are asked about with the fit of all recordings.
@@ -200,24 +200,24 @@ def _unbalanced(model: Model, below: tuple[Dataset, Array, Fit], high: Dataset, 
 def _smoothing(
     model: Model, data: Dataset, processing: Processing, cutoff: float
 ) -> tuple[float, Literal["auto", "differentiate", "measured"]]:
-    """Cut-off of the positions [Hz], and the source of the velocity, with the least held-out error."""
+    """Cut-off of the positions [Hz], and the source of the velocity, whose held-out errors are surely less."""
     sources: list[Literal["auto", "differentiate", "measured"]] = [processing.velocity]
     if processing.velocity == "auto" and data.dq is not None:
         sources = ["differentiate", "measured"]
-    best, weights = np.inf, None
-    motion, velocity = cutoff, sources[0]
+    best: Array | None = None
+    weights, motion, velocity = None, cutoff, sources[0]
     for source in sources:
         last = np.inf
         for candidate in _doubled(cutoff, HIGHEST_MOTION / data.period):
             settings = replace(processing, velocity=source)
             made = compress(model, _processed(data, settings, candidate, cutoff, 4.0 * cutoff))
             weights = wls(made).weights if weights is None else weights
-            error = float((weights**2 * held_out_squares(made, PARTS, weights)).sum())
-            if error < best:
-                best, motion, velocity = error, candidate, source
-            if not error < last:
+            errors = held_out_squares(made, PARTS, weights) @ weights**2
+            if best is None or errors.sum() < best.sum():
+                best, motion, velocity = errors, candidate, source
+            if not errors.sum() < last:
                 break
-            last = error
+            last = float(errors.sum())
     return motion, velocity
 
 

@@ -9,7 +9,11 @@ from casid.testing._synthetic import random_robot as random_robot
 from casid.testing._peers import inverse_dynamics as inverse_dynamics
 
 # recordings of known parameters
+from casid.testing._synthetic import motion as motion
+from casid.testing._synthetic import plausible as plausible
+from casid.testing._synthetic import recorded as recorded
 from casid.testing._synthetic import recording as recording
+from casid.testing._synthetic import with_friction as with_friction
 
 # recordings of commands and encoders, of known servos
 from casid.testing._synthetic import broadband_commands as broadband_commands

@@ -117,6 +117,7 @@ def recording(model: Model, parameters: np.ndarray, samples: int = 600, seed: in
 def recorded(
     model: Model, count: int = 800, load: np.ndarray | None = None, noise: float = 0.05, seed: int = 0
 ) -> tuple[np.ndarray, ...]:
+    """``t, q, dq, ddq, tau`` of a random motion with white noise, and the parameters: nominal ones, and a load's."""
     t, q, dq, ddq = motion(model.n, count, seed, periodic=False)
     pi = model.parameters(model.robot.standard_parameters(), np.tile([0.5, 0.4, 0.1], model.n))
     if load is not None:
@@ -126,6 +127,7 @@ def recorded(
 
 
 def plausible(model: Model) -> Plausible:
+    """A body of 3 kg for every link, and sizes of linear friction: what an estimator on line begins with."""
     body = to_standard(3.0, [0.0, 0.0, 0.05], np.diag([0.03, 0.03, 0.02]))
     return Plausible(np.tile(body, (model.n, 1)), np.full(2 * model.n, 0.3), np.full(model.n, 0.5))
 

@@ -15,8 +15,7 @@ from casid.dynamics import Model
 from casid.identification import FeasibleFit, feasible_regression
 from casid.inertia import to_standard
 from casid.measurement import Dataset
-from casid.regression import CompressedData, Estimate, Fit, compress, fit_friction, reverse_engineer, wls
-from casid.regression._fit import ols
+from casid.regression import CompressedData, Estimate, Fit, compress, fit_friction, ols, reverse_engineer, wls
 
 #: The paper's acceleration of gravity: only with it do M and g give the printed coefficients.
 GRAVITY = (0.0, 0.0, -9.80665)

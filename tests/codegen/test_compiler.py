@@ -34,8 +34,7 @@ from casid.description import Inertial, Joint, Link, Robot
 from casid.errors import CasidWarning, ExportError
 from casid.measurement import Dataset
 from casid.motion import Hold
-from casid.regression import torques
-from casid.regression._rows import observation_blocks
+from casid.regression import observation_blocks, torques
 from casid.simulation import Plant, simulate
 
 needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")

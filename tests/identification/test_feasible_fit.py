@@ -10,8 +10,7 @@ from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.identification import Checks, Choice, ModelOptions, feasible_regression, identify
 from casid.identification._feasible_fit import determined
-from casid.regression import compress, wls
-from casid.regression._fit import irls, residual_torques
+from casid.regression import compress, irls, residual_torques, wls
 from casid.testing import recording
 from casid.testing._synthetic import with_friction
 

@@ -12,8 +12,7 @@ from casid.errors import DatasetError
 from casid.identification import ModelOptions, identify
 from casid.measurement import Dataset, FullRate, Processing, prepare
 from casid.measurement._low_pass import LowPass
-from casid.regression import compress, torques, wls
-from casid.regression._fit import irls, predicted_torques, residual_torques
+from casid.regression import compress, irls, predicted_torques, residual_torques, torques, wls
 from casid.testing._synthetic import motion
 from tests.measurement.conftest import sine
 

@@ -4,7 +4,7 @@ import pytest
 
 import casid
 from casid.dynamics import Model
-from casid.testing._synthetic import with_friction
+from casid.testing import with_friction
 
 
 @pytest.fixture(scope="session")

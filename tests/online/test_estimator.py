@@ -16,10 +16,10 @@ from casid.errors import DatasetError
 from casid.inertia import pseudo_inertia, to_standard
 from casid.inertia.entropic import entropic_estimate
 from casid.measurement import Dataset
-from casid.online import Online, OnlineLoad, TorqueErrors, entropic_fit
+from casid.online import Online, OnlineLoad, StateNoise, TorqueErrors, entropic_fit
 from casid.online._samples import Information, StateWeights
-from casid.regression import StateNoise, compress, wls
-from casid.testing._synthetic import plausible, recorded
+from casid.regression import compress, wls
+from casid.testing import plausible, recorded
 
 BODY = to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3))
 

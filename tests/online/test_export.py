@@ -17,9 +17,10 @@ from casid.dynamics import Model
 from casid.dynamics.terms import GEAR_FRICTION
 from casid.errors import ExportError
 from casid.inertia import pseudo_inertia, to_standard, write_parameters
-from casid.online import Online, OnlineLoad, TorqueErrors, export_online
-from casid.regression import StateNoise
-from casid.testing._synthetic import TERMS, plausible, recorded
+from casid.online import Online, OnlineLoad, StateNoise, TorqueErrors, export_online
+from casid.testing import plausible, recorded
+
+TERMS = ("viscous", "coulomb", "offset")
 
 
 @pytest.fixture(scope="module")

@@ -11,10 +11,9 @@ from scipy.signal import lfilter
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.inertia import to_standard
-from casid.online import OnlineLoad, TorqueErrors
+from casid.online import OnlineLoad, StateNoise, TorqueErrors
 from casid.online._online_load import Whitening
-from casid.regression import StateNoise
-from casid.testing._synthetic import recorded
+from casid.testing import recorded
 
 BODY = to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3))
 

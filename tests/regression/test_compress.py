@@ -8,8 +8,7 @@ import pytest
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement import Dataset, Processing
-from casid.regression import compress, wls
-from casid.regression._fit import ols, predicted_torques, residual_torques
+from casid.regression import compress, ols, predicted_torques, residual_torques, wls
 from casid.testing import recording
 from tests.regression.conftest import stacked
 

@@ -12,11 +12,12 @@ import pytest
 from casid import load_robot
 from casid.dynamics import Model
 from casid.errors import DatasetError
+from casid.inertia import to_standard
 from casid.measurement import Dataset, Processing
-from casid.regression import _cutoff_choice, choose_processing, compress, held_out_squares, processing_of_each, wls
-from casid.regression._cutoff_choice import CANDIDATES, _lowest, _middle, _processed, _smoothing, _thinned, _unbalanced
+from casid.regression import choose_processing, compress, held_out_squares, processing_of_each, wls
+from casid.regression._cutoff_choice import CANDIDATES, _lowest, _smoothing, _unbalanced
+from casid.testing import motion
 from casid.testing import recording as exact_recording
-from casid.testing._synthetic import BODY, motion
 from tests.regression.conftest import stacked
 
 
@@ -26,7 +27,10 @@ def model() -> Model:
 
 
 def truth_of(model: Model) -> np.ndarray:
-    return model.parameters(np.tile(BODY, model.n), np.tile([1.0, 2.0, 0.3], model.n))
+    return model.parameters(
+        np.tile(to_standard(2.0, [0.05, -0.02, 0.1], np.diag([0.03, 0.04, 0.02])), model.n),
+        np.tile([1.0, 2.0, 0.3], model.n),
+    )
 
 
 def recording(model: Model, noise: float) -> Dataset:
@@ -81,33 +85,6 @@ def test_the_lowest_band_determines_the_parameters_and_holds_five_periods(model:
     assert _lowest(model, [replace(short, mask=np.zeros(short.q.shape, dtype=bool))]) == pytest.approx(
         3 * rank / (2 * t)
     )
-
-
-def test_long_recordings_are_looked_at_in_their_middle() -> None:
-    t = 40.0 + np.arange(0.0, 300.05, 0.1)
-    data = Dataset(t, np.sin(t)[:, None], np.cos(t)[:, None])
-    found = _middle(data)
-    assert found.t[0] == pytest.approx(130.0, abs=0.05) and found.t[-1] == pytest.approx(249.9, abs=0.05)
-    exact = data.rows(slice(0, 1201), "")
-    assert _middle(exact) is exact and _middle(data.rows(slice(0, 50), "")).t[-1] == pytest.approx(44.9)
-
-
-@pytest.mark.parametrize(("rate", "block"), [(200.0, 1), (600.0, 2), (1100.0, 4)])
-def test_samples_beyond_250_a_second_are_averaged(rate: float, block: int) -> None:
-    rng = np.random.default_rng(2)
-    t = np.arange(203) / rate
-    q, tau, dq = np.cumsum(rng.normal(size=(3, 203, 2)), axis=1)
-    data = Dataset(t, q, tau, dq, mask=rng.random((203, 2)) > 0.1)
-    found, count = _thinned(data), 203 // block
-
-    def means(values):
-        return np.array([values[i * block : (i + 1) * block].mean(axis=0) for i in range(count)])
-
-    assert len(found) == count
-    for name in ("t", "q", "tau", "dq"):
-        np.testing.assert_allclose(getattr(found, name), means(getattr(data, name)), atol=1e-12)
-    np.testing.assert_array_equal(found.mask, means(data.mask) == 1.0)
-    assert found.ddq is None and _thinned(replace(data, mask=None)).mask is None
 
 
 @pytest.mark.parametrize("masked", [False, True])
@@ -230,62 +207,8 @@ def test_a_given_cutoff_stays(model: Model) -> None:
     assert choose_processing(model, [recording(model, 1.0)], settings) == (settings,)
 
 
-def test_candidates_ascend_by_about_a_half() -> None:
-    ratio = np.array(CANDIDATES[1:]) / CANDIDATES[:-1]
-    assert ratio.min() > 1.3 and ratio.max() < 1.6
-
-
-def test_samples_of_all_cutoffs_are_those_of_the_highest(model: Model) -> None:
-    """Two and a half a second for each hertz of the highest candidate, whatever is kept otherwise."""
-    data = recording(model, 1.0).between(0.0, 4.0)
-    for top, every in ((10.0, 19), (50.0, 3), (100.0, 1)):
-        made = _processed(data, Processing(every=7, slowest=0.5, between=(1.0, 2.0)), 5.0, 5.0, top)
-        assert every == max(1, int(1.0 / data.period / (2.5 * top)))
-        assert made.full is not None and made.full.every == every
-        assert made.t[-1] - made.t[0] > 3.0 and made.mask is None
-        assert made.full.low_pass.cutoff == 5.0
-
-
 def test_a_source_of_the_velocity_that_is_asked_for_is_taken(model: Model) -> None:
     data = recording(model, 1.0).between(0.0, 6.0)
     given = replace(data, dq=np.gradient(data.q, data.t, axis=0))
     assert _smoothing(model, given, Processing(velocity="differentiate"), 8.0)[1] == "differentiate"
     assert _smoothing(model, data, Processing(), 8.0)[1] == "auto"
-
-
-def test_all_candidates_are_compared_at_samples_of_the_highest(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two and a half of its periods' worth a second, whatever the cut-off."""
-    counts: list[int] = []
-    fitted = _cutoff_choice.compress
-    monkeypatch.setattr(
-        _cutoff_choice, "compress", lambda m, d, **given: (counts.append(len(d)), fitted(m, d, **given))[1]
-    )
-    data = _thinned(recording(model, 0.01))
-    chosen = _cutoff_choice._climbed(model, data, Processing(trim=0.0), (1.0, 2.0, 8.0), ())
-    assert chosen == 8.0 and len(counts) == 3 and len(set(counts)) == 1
-    every = int(1 / data.period / (2.5 * 8.0))
-    assert counts[0] == pytest.approx(len(data) / every, rel=0.02)
-
-
-@pytest.mark.parametrize(
-    ("others", "climbed", "asked"),
-    [(True, 4.5, [[3.0, 4.5]]), (True, 3.0, [[3.0, 4.5], [1.5, 2.0, 3.0, 4.5]]), (False, 3.0, [[3.0, 4.5]])],
-)
-def test_the_other_recordings_help_where_the_lowest_own_candidate_is_taken(
-    model: Model, monkeypatch: pytest.MonkeyPatch, others: bool, climbed: float, asked: list[list[float]]
-) -> None:
-    """Alone from 3 Hz on, with the others from 1.5; up to a fifth of the rate."""
-    data = recording(model, 0.01).between(0.0, 2.0)
-    ladders: list[tuple[list[float], int]] = []
-
-    def climb(model: Model, data: Dataset, processing: Processing, ladder: list[float], rest: list[Dataset]) -> float:
-        ladders.append((list(ladder), len(rest)))
-        return climbed if len(ladders) == 1 else 2.0
-
-    monkeypatch.setattr(_cutoff_choice, "HIGHEST", 5.0 * data.period)
-    monkeypatch.setattr(_cutoff_choice, "_lowest", lambda model, every: 3.0 if len(every) == 1 else 1.5)
-    monkeypatch.setattr(_cutoff_choice, "_climbed", climb)
-    monkeypatch.setattr(_cutoff_choice, "_smoothing", lambda model, data, processing, cutoff: (9.0, "auto"))
-    found = _cutoff_choice._of_one(model, data, Processing(), [data, data] if others else [])
-    assert ladders == [(ladder, 2 * (k > 0)) for k, ladder in enumerate(asked)]
-    assert found.cutoff == 9.0 and found.torque_cutoff == (climbed if len(asked) == 1 else 2.0)

@@ -11,9 +11,8 @@ from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.identification import Checks, Choice, Constraints, identify
 from casid.measurement import Dataset, Processing
-from casid.regression import compress, estimate_delay, wls
-from casid.regression._rows import observation_blocks
-from casid.testing._synthetic import motion
+from casid.regression import compress, estimate_delay, observation_blocks, wls
+from casid.testing import motion
 
 FRICTION = ("viscous", "coulomb", "offset")
 

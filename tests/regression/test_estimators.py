@@ -9,15 +9,13 @@ import pytest
 import casid
 from casid.control import PD, CascadedDrive
 from casid.description import Joint, Link, Robot
-from casid.description._placement import modified_dh
 from casid.description.joint_parameters import JointParameter
 from casid.dynamics import Model
 from casid.dynamics.terms import JointTerm, friction_terms
 from casid.errors import DatasetError, SolveError
 from casid.identification import Checks, Choice, Constraints, ModelOptions, feasible_regression, identify
 from casid.measurement import Dataset, Processing
-from casid.regression import MeasurementNoise, compress, quadratic, unexcited_reasons, wls
-from casid.regression._fit import ols
+from casid.regression import MeasurementNoise, compress, ols, quadratic, unexcited_reasons, wls
 from casid.regression.estimators import (
     IRLS,
     OLS,
@@ -29,16 +27,10 @@ from casid.regression.estimators import (
     OutputError,
     estimator,
 )
-from casid.regression.estimators._catalogue import ESTIMATORS
-from casid.regression.estimators._closed_loop import _LastMotion, loop_sensitivities
-from casid.testing import recording
-from casid.testing._synthetic import motion
+from casid.testing import motion, recording
 from problems.spatial_2r import true_parameters
 
 FRICTION = ("viscous", "coulomb", "offset")
-
-
-# ---------------------------------------------------------------------- delay
 
 
 # ---------------------------------------------------------------------- what data leave open
@@ -79,7 +71,7 @@ def test_least_squares_estimators_are_the_functions():
 
 
 def axis():
-    place = modified_dh(0.0, 0.0, 0.0, 0.0)
+    place = np.eye(4)
     robot = Robot("axis", (Joint("axis", "prismatic", -1, Link("carriage"), place, np.array([0.0, 0.0, 1.0])),))
     return Model(robot, friction_terms("smooth", [[1e-3]]), gravity=(0.0, 0.0, 0.0))
 
@@ -177,9 +169,9 @@ def test_sensitivities_of_several_joints_under_control_are_derivatives(controlle
         step[k] = 1e-4
         numeric = (loop.simulate(beta + step).q - loop.simulate(beta - step).q) / 2e-4
         np.testing.assert_allclose(J[:, :, k], numeric, atol=1e-5 * np.abs(numeric).max())
-    np.testing.assert_array_equal(loop_sensitivities(loop, loop._states(beta)[:1], beta), np.zeros((1, 2, len(beta))))
-    two = loop_sensitivities(loop, loop._states(beta)[:2], beta)
-    np.testing.assert_allclose(two, J[:2], atol=1e-12)
+    for steps in (1, 2):
+        short = replace(loop, **{x: getattr(loop, x)[:steps] for x in ("reference", "velocity", "acceleration")})
+        np.testing.assert_allclose(short.positions(beta)[1], J[:steps], atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -191,32 +183,6 @@ def test_sensitivities_of_several_joints_under_control_are_derivatives(controlle
 def test_a_loop_has_numbers_for_every_step(loop, change, message):
     with pytest.raises(DatasetError, match=message):
         replace(loop, **change)
-
-
-def test_a_motion_is_simulated_once_for_its_parameters(loop):
-    """Positions are those of the slopes where these were asked for; another motion is another one."""
-    calls = []
-
-    class Counting(ClosedLoop):
-        def simulate(self, beta):
-            calls.append("motion")
-            return super().simulate(beta)
-
-        def positions(self, beta):
-            calls.append("slopes")
-            return super().positions(beta)
-
-    counted = Counting(*(getattr(loop, name) for name in ("model", "controller", "reference", "velocity",
-                                                           "acceleration", "period")))  # fmt: skip
-    motions, other = _LastMotion(counted), TRUTH * [1.01, 1.0, 1.0, 1.0]
-    first = motions.simulated(TRUTH)
-    assert motions.simulated(TRUTH) is first and calls == ["motion"]
-    q, _ = motions.positions(TRUTH)
-    np.testing.assert_array_equal(q, first)
-    assert motions.simulated(TRUTH) is q and motions.positions(TRUTH)[0] is q and calls == ["motion", "slopes"]
-    assert not np.array_equal(motions.simulated(other), first) and calls[2:] == ["motion"]
-    motions.positions(other)
-    assert calls[2:] == ["motion", "slopes"]
 
 
 @pytest.mark.parametrize(
@@ -344,7 +310,7 @@ def test_identify_takes_any_estimator(loop):
 
 
 @pytest.mark.claim("house g: every estimator can be fitted again to a part of the data")
-@pytest.mark.parametrize("name", sorted(ESTIMATORS))
+@pytest.mark.parametrize("name", ["WLS", "OLS", "IRLS", "ML"])
 def test_estimators_by_name_refit_on_a_part(name):
     robot = casid.load_robot("spatial_2r")
     model = Model(robot, FRICTION)
@@ -379,5 +345,5 @@ def test_output_error_and_instruments_refit_on_a_part(loop):
 
 
 def test_a_motion_that_diverges_has_no_slopes(loop):
-    with pytest.raises(SolveError, match="the simulated motion diverges with these parameters"):
+    with pytest.raises(SolveError, match=r"the simulated motion diverges at t = .* with these parameters"):
         loop.positions([1e-6, 203.0, 20.0, -3.0])

@@ -11,10 +11,7 @@ import casid
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement import Dataset
-from casid.regression import compress_momentum, wls
-from casid.regression._fit import ols
-from casid.regression._momentum import modulating_function, momentum_regressor, overlap
-from casid.testing import recording
+from casid.regression import compress, compress_momentum, ols, wls
 
 
 @pytest.fixture(scope="module", params=["kuka_iiwa", "tx40"])
@@ -32,17 +29,6 @@ def case(request):
     return model, pi, Dataset(t, q, tau, dq), ddq
 
 
-def test_momentum_and_newton_euler_agree(case):
-    """``d/dt (Y_p beta) - Y_E beta`` by differences along the motion equals the torque, away from sign changes."""
-    model, pi, data, _ = case
-    beta = model.base.values(pi)
-    Yp, YE = (np.asarray(v) for v in momentum_regressor(model)(data.q, data.dq))
-    p = Yp @ beta
-    torque = (p[2:] - p[:-2]) / (data.t[2:] - data.t[:-2])[:, None] - (YE @ beta)[1:-1]
-    quiet = np.abs(data.dq).min(axis=1)[1:-1] > 0.05
-    assert np.allclose(torque[quiet], data.tau[1:-1][quiet], atol=2e-4 * np.abs(data.tau).max())
-
-
 def test_the_parameters_come_back_without_accelerations(case):
     model, pi, data, _ = case
     fit = ols(compress_momentum(model, data, width=0.1))
@@ -53,8 +39,6 @@ def test_the_parameters_come_back_without_accelerations(case):
 
 
 def test_noise_in_velocity_harms_it_less_than_differentiated_accelerations(case):
-    from casid.regression import compress
-
     model, pi, data, _ = case
     rng = np.random.default_rng(3)
     noisy = replace(data, dq=data.dq + 1e-3 * rng.normal(size=data.dq.shape))
@@ -110,76 +94,6 @@ def test_bad_input(case):
             compress_momentum(model, data, every=wrong)
 
 
-def test_a_test_function_is_a_squared_hann_window_of_unit_integral():
-    half, period = 6, 0.01
-    h, slope = modulating_function(half, period)
-    width = (half + 1) * period
-    t = period * np.arange(-half, half + 1)
-
-    def window(t):
-        return ((1 + np.cos(np.pi * t / width)) / 2) ** 2
-
-    total = window(t).sum()
-    np.testing.assert_allclose(h, window(t) / total, rtol=1e-12)
-    assert window(width) < 1e-30 and h.sum() == pytest.approx(1.0)
-    np.testing.assert_allclose(slope, (window(t + 1e-6) - window(t - 1e-6)) / 2e-6 / total, atol=1e-6)
-
-
-@pytest.mark.parametrize("step", [1, 3, 20])
-def test_the_overlap_is_the_sum_of_the_correlations(step):
-    h = np.random.default_rng(0).uniform(size=13)
-    shifted = [h[: -k * step] @ h[k * step :] if k * step < 13 else 0.0 for k in range(1, 14)]
-    assert overlap(h, step) == pytest.approx(1 + 2 * sum(shifted) / (h @ h))
-
-
-@pytest.mark.parametrize("every", [None, 1, 7])
-def test_equations_are_the_integrals_test_function_by_test_function(every):
-    """Two recordings of a planar arm, with masked torques and raw ones, integrated one centre after the other."""
-    model = Model("three_link", ("viscous", "coulomb", "offset", "rotor"))
-    rng, rank, period = np.random.default_rng(1), model.base.rank, 0.01
-    recordings = []
-    for count in (180, 130):
-        t = period * np.arange(count)
-        q = np.sin(np.outer(t, [1.0, 2.0, 3.0]) + rng.normal(size=3))
-        tau, raw = rng.normal(size=(2, count, 3))
-        mask = rng.random((count, 3)) > 0.02
-        recordings.append(Dataset(t, q, tau, np.gradient(q, t, axis=0), tau_raw=raw, mask=mask))
-    found = compress_momentum(model, recordings, width=0.12, every=every)
-    function = momentum_regressor(model)
-    h, slope = modulating_function(6, period)
-    step = 3 if every is None else every
-    totals, counts = np.zeros((3, rank + 2, rank + 2)), np.zeros(3)
-    for data in recordings:
-        for centre in range(6, len(data) - 6, step):
-            around = range(centre - 6, centre + 7)
-            parts = [function(data.q[i], data.dq[i]) for i in around]
-            rows = sum(-s * Yp - w * YE for s, w, (Yp, YE) in zip(slope, h, parts, strict=True))
-            for k in range(3):
-                if data.mask[around, k].all():
-                    row = np.concatenate([rows[k], [h @ data.tau[around, k], h @ data.tau_raw[around, k]]])
-                    totals[k] += np.outer(row, row)
-                    counts[k] += 1
-    np.testing.assert_array_equal(found.counts, counts)
-    for R, total in zip(found.factors, totals, strict=True):
-        np.testing.assert_allclose(R.T @ R, total, atol=1e-8 * np.abs(total).max())
-    np.testing.assert_allclose(found.correlation, overlap(h, step))
-    alone = compress_momentum(model, recordings[0], width=0.12, every=every)
-    assert alone.counts.sum() < found.counts.sum() and len(alone.datasets) == 1
-
-
-def test_a_long_recording_is_taken_in_parts(monkeypatch):
-    model = Model("three_link", ("viscous",))
-    t = 0.01 * np.arange(400)
-    q = np.sin(np.outer(t, [1.0, 2.0, 3.0]))
-    data = Dataset(t, q, np.cos(q), np.gradient(q, t, axis=0))
-    whole = compress_momentum(model, data)
-    monkeypatch.setattr("casid.regression._momentum._BLOCK", 64)
-    parts = compress_momentum(model, data)
-    np.testing.assert_array_equal(parts.counts, whole.counts)
-    for one, other in zip(parts.factors, whole.factors, strict=True):
-        np.testing.assert_allclose(one.T @ one, other.T @ other, atol=1e-9)
-
-
 @pytest.mark.parametrize(("late", "refused"), [(0.9e-4, False), (1.2e-4, True)])
 def test_steps_may_differ_by_a_hundredth(late, refused):
     model = Model("three_link", ("viscous",))
@@ -201,12 +115,17 @@ def test_steps_may_differ_by_a_hundredth(late, refused):
         compress_momentum(model, even, width=0.02)
 
 
-@pytest.mark.parametrize("every", [3, 40])
-def test_equations_count_by_how_far_their_functions_overlap(every):
-    arm = Model("spatial_2r")
-    data = recording(arm, np.ones(20), samples=300)
-    made = compress_momentum(arm, data, width=0.2, every=every)
-    half = round(0.2 / data.period / 2)
-    h, _ = modulating_function(half, data.period)
-    np.testing.assert_allclose(made.correlation, overlap(h, every))
-    np.testing.assert_array_equal(made.counts, [-(-(300 - 2 * half) // every)] * 2)
+def test_recordings_compress_as_their_parts(monkeypatch):
+    """Two recordings, one without some torques, in blocks of any size: their equations one after the other."""
+    model = Model("three_link", ("viscous", "rotor"))
+    t = 0.01 * np.arange(400)
+    q = np.sin(np.outer(t, [1.0, 2.0, 3.0]))
+    data = Dataset(t, q, np.cos(q), np.gradient(q, t, axis=0))
+    masked = replace(data, mask=np.random.default_rng(0).random(q.shape) > 0.02)
+    parts = [compress_momentum(model, one, every=7) for one in (data, masked)]
+    monkeypatch.setattr("casid.regression._momentum._BLOCK", 64)
+    both = compress_momentum(model, [data, masked], every=7)
+    np.testing.assert_array_equal(both.counts, sum(part.counts for part in parts))
+    for k, R in enumerate(both.factors):
+        squares = sum(part.factors[k].T @ part.factors[k] for part in parts)
+        np.testing.assert_allclose(R.T @ R, squares, atol=1e-9 * np.abs(squares).max())

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 import casid
-from casid.dynamics import Model, regroup
+from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.regression import compress, reverse_engineer, reverse_engineer_with_torques, wls
-from casid.regression._reverse_engineering import FRICTION, ordinary_least_squares, solved
 from casid.testing import recording
 from tests.regression.conftest import stacked
 
@@ -22,48 +21,6 @@ def test_exact_numbers_of_a_controller_give_the_exact_base_parameters():
     g = np.array([model.gravity(q, truth) for q in poses])
     found = reverse_engineer(model, poses, M, g)
     np.testing.assert_allclose(found.values, model.base.values(truth), atol=1e-8)
-
-
-def test_statistics_are_those_of_all_rows():
-    """Sousa (2014), eq. 4.27-4.29 and 4.37, by the normal equations."""
-    rng = np.random.default_rng(3)
-    W, y = rng.normal(size=(40, 3)) * [1.0, 5.0, 0.1], rng.normal(size=40)
-    base = regroup(W, list("abc"))
-    found = ordinary_least_squares(W, y, base)
-    normal = np.linalg.inv(W.T @ W)
-    beta = normal @ W.T @ y
-    e = y - W @ beta
-    sd = np.sqrt(e @ e / 37 * np.diag(normal))
-    np.testing.assert_allclose(found.values, beta, rtol=1e-10)
-    np.testing.assert_allclose(found.sd, sd, rtol=1e-10)
-    assert found.relative_error == pytest.approx(100 * np.linalg.norm(e) / np.linalg.norm(y), rel=1e-10)
-    assert found.condition_number == pytest.approx(np.linalg.cond(W), rel=1e-9)
-    assert (found.samples, found.rank) == (40, 3)
-    percent = 100 * sd / np.abs(beta)
-    np.testing.assert_allclose(found.relative_sd, percent, rtol=1e-10)
-    middle = np.sort(percent)[1]
-    assert found.reliable(middle * (1 + 1e-9)).sum() == 2 and found.reliable(middle * (1 - 1e-9)).sum() == 1
-    np.testing.assert_array_equal(found.reliable(), percent <= 30.0)
-    exact = replace(found, values=np.array([0.0, 1.0, -1.0]), covariance=np.diag([0.0, 0.301, 0.299]) ** 2)
-    assert exact.relative_sd[0] == np.inf and exact.reliable().tolist() == [False, False, True]
-    # a triangular factor and the squares that it leaves stand for all rows
-    Q, R = np.linalg.qr(W)
-    values, short, _, error, *_ = solved(R, Q.T @ y, 40, float(y @ y - np.sum((Q.T @ y) ** 2)))
-    np.testing.assert_allclose(values, beta, rtol=1e-9)
-    np.testing.assert_allclose(short, found.covariance, rtol=1e-9)
-    assert error == pytest.approx(found.relative_error, rel=1e-9)
-
-
-def test_measurements_that_do_not_fit_are_refused():
-    W = np.random.default_rng(4).normal(size=(4, 3))
-    base = regroup(W, list("abc"))
-    assert ordinary_least_squares(W, np.ones(4), base).samples == 4
-    with pytest.raises(DatasetError, match="3 equations are too few for 3 unknowns"):
-        ordinary_least_squares(W[:3], np.ones(3), base)
-    with pytest.raises(DatasetError, match=r"expected shape \(4,\), got \(5,\)"):
-        ordinary_least_squares(W, np.ones(5), base)
-    with pytest.raises(DatasetError, match="entry 2 is not a finite number"):
-        ordinary_least_squares(W, [1.0, 1.0, np.nan, 1.0], base)
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +65,7 @@ def test_gravity_torques_and_measured_ones_are_one_weighted_problem(numbers, noi
     """Rows of the measured torques by their joints' residuals, of gravity by its own fit's, at least a millionth."""
     model, truth, q, _, g = numbers
     g = g + noise * np.random.default_rng(6).normal(size=g.shape)
-    full = Model(model.robot, FRICTION)
+    full = Model(model.robot, ("viscous", "coulomb", "offset"))
     pi = full.parameters(truth, [0.4, 0.7, 0.1, 0.2, 0.5, -0.3])
     data = recording(full, pi, samples=300, noise=0.2)
     found = reverse_engineer_with_torques(model, q, g, data)
@@ -131,3 +88,26 @@ def test_gravity_torques_and_measured_ones_are_one_weighted_problem(numbers, noi
     np.testing.assert_allclose(found.sd, sd[places], rtol=1e-4)
     assert found.samples == 660
     assert found.relative_error == pytest.approx(100 * np.linalg.norm(e) / np.linalg.norm(b), rel=1e-3)
+
+
+def test_statistics_are_those_of_all_rows(numbers):
+    """Sousa (2014), eq. 4.27-4.29 and 4.37, by the normal equations of ``[vech M; g]`` of all poses."""
+    model, _, q, M, g = numbers
+    rng = np.random.default_rng(3)
+    M = M + 0.05 * (noise := rng.normal(size=M.shape)) + 0.05 * noise.transpose(0, 2, 1)
+    g = g + 0.1 * rng.normal(size=g.shape)
+    found = reverse_engineer(model, q, M, g)
+    rows = np.concatenate([model.static_regressor(row) for row in q])
+    W, y = rows[:, list(found.base.independent)], np.hstack([M[:, [0, 1, 1], [0, 0, 1]], g]).ravel()
+    normal = np.linalg.inv(W.T @ W)
+    e = y - W @ (beta := normal @ W.T @ y)
+    sd = np.sqrt(e @ e / (len(y) - len(beta)) * np.diag(normal))
+    np.testing.assert_allclose(found.values, beta, rtol=1e-8)
+    np.testing.assert_allclose(found.sd, sd, rtol=1e-8)
+    np.testing.assert_allclose(found.relative_sd, 100 * sd / np.abs(beta), rtol=1e-8)
+    np.testing.assert_array_equal(found.reliable(2.0), found.relative_sd <= 2.0)
+    assert found.relative_error == pytest.approx(100 * np.linalg.norm(e) / np.linalg.norm(y), rel=1e-10)
+    assert found.condition_number == pytest.approx(np.linalg.cond(W), rel=1e-9)
+    assert (found.samples, found.rank) == (150, model.base.rank)
+    exact = replace(found, values=0.0 * beta)
+    assert np.isinf(exact.relative_sd).all() and not exact.reliable().any()

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,8 +12,7 @@ import pytest
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement import Dataset, Processing
-from casid.regression import filtered_blocks, one_thread, torques
-from casid.regression._rows import CHUNK, SegmentedFactors, _Factor, counted, joined, observation_blocks, pattern
+from casid.regression import compress, filtered_blocks, observation_blocks, one_thread, torques
 from casid.testing import recording
 
 
@@ -24,7 +20,6 @@ def test_blocks_are_the_regressor_sample_by_sample(model, truth):
     data = recording(model, truth, samples=50)
     W = np.concatenate([block for _, block in observation_blocks(model, data)])
     np.testing.assert_allclose(W @ model.base.values(truth), torques(model, truth, data), atol=1e-9)
-    assert not W[:, ~pattern(model.base_regressor)].any()
 
 
 def test_recordings_that_do_not_fit_are_refused(model):
@@ -32,23 +27,6 @@ def test_recordings_that_do_not_fit_are_refused(model):
         next(observation_blocks(model, Dataset(np.arange(20.0), np.zeros((20, 2)), np.zeros((20, 2)))))
     with pytest.raises(DatasetError, match="no velocities or accelerations"):
         next(observation_blocks(Model("spatial_2r"), Dataset(np.arange(20.0), np.zeros((20, 2)), np.zeros((20, 2)))))
-
-
-def test_blocks_of_any_size_give_the_factor_of_all_rows():
-    rng = np.random.default_rng(1)
-    rows, tau = rng.normal(size=(500, 3)), rng.normal(size=500)
-    factors = SegmentedFactors([np.arange(5)], 5)
-    factors.begin(500, 4)
-    for first in range(0, 500, 70):
-        block = rows[first : first + 70]
-        for where, inside in factors.segments_of(first, len(block)):
-            factors.add(0, block[inside], np.arange(3), tau[where], tau[where], None)
-    segments = factors.finish()
-    R = joined([segment.factors[0] for segment in segments])
-    whole = np.column_stack([rows, tau, tau])
-    np.testing.assert_allclose(R.T @ R, whole.T @ whole, atol=1e-10)
-    assert counted([segment.counts for segment in segments], 1).tolist() == [500]
-    assert [segment.spans for segment in segments] == [((0, a, a + 125),) for a in range(0, 500, 125)]
 
 
 def test_one_thread_inside_and_the_number_of_before_afterwards() -> None:
@@ -64,75 +42,10 @@ def test_one_thread_inside_and_the_number_of_before_afterwards() -> None:
         assert threads() == before and max(before) > 1
 
 
-def test_the_limit_is_asked_of_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-
-    @contextmanager
-    def limits(count: int, user_api: str) -> Iterator[None]:
-        asked.append((count, user_api))
-        yield
-        asked.append(("ended", ""))
-
-    monkeypatch.setitem(sys.modules, "threadpoolctl", SimpleNamespace(threadpool_limits=limits))
-    with one_thread():
-        assert asked == [(1, "blas")]
-    assert len(asked) == 2
-
-
 def test_without_the_package_nothing_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "threadpoolctl", None)
     with one_thread() as held:
         assert held is None
-
-
-@pytest.mark.parametrize(("samples", "asked", "made"), [(500, 4, 4), (45, 12, 4), (50, 12, 5), (9, 12, 1), (10, 3, 1)])
-def test_segments_have_ten_samples_at_least(samples, asked, made):
-    factors = SegmentedFactors([np.arange(3)], 3)
-    values = np.arange(1.0, samples + 1)
-    for _ in range(2):
-        factors.begin(samples, asked)
-        for where, inside in factors.segments_of(0, samples):
-            factors.add(0, values[inside, None], np.arange(1), values[where], values[where], None)
-    segments = factors.finish()
-    edges = np.linspace(0, samples, made + 1).astype(int)
-    spans = [((r, int(a), int(b)),) for r in range(2) for a, b in pairwise(edges)]
-    assert [s.spans for s in segments] == spans
-    for s in segments:
-        _, a, b = s.spans[0]
-        assert s.counts.tolist() == [b - a]
-        np.testing.assert_allclose(s.factors[0].T @ s.factors[0], np.full((3, 3), values[a:b] @ values[a:b]))
-
-
-def test_of_too_many_segments_neighbours_are_joined():
-    """Thirty recordings of a segment each: at the 25th and again later two become one, and no row is lost."""
-    rng = np.random.default_rng(2)
-    factors, rows = SegmentedFactors([np.arange(4)], 4), rng.normal(size=(30, 11, 4))
-    for block in rows:
-        factors.begin(11, 1)
-        for where, inside in factors.segments_of(0, 11):
-            factors.add(0, block[inside, :2], np.arange(2), block[where, 2], block[where, 3], None)
-    segments = factors.finish()
-    assert len(segments) == 18  # 25 -> 13, and five more
-    assert [span[0] for s in segments for span in s.spans] == list(range(30))
-    assert [s.counts[0] for s in segments] == [22] * 12 + [11] * 6
-    for s in segments:
-        own = rows[[span[0] for span in s.spans]].reshape(-1, 4)
-        np.testing.assert_allclose(s.factors[0].T @ s.factors[0], own.T @ own, atol=1e-10)
-
-
-def test_a_factor_takes_any_number_of_rows():
-    """More than a block of rows at once and again, fewer rows than columns, and weights of the rows."""
-    rng = np.random.default_rng(3)
-    for counts in ([CHUNK + 5, 3, CHUNK], [CHUNK, CHUNK], [2], [CHUNK + 4]):
-        factor, seen = _Factor(4), []
-        for count in counts:
-            rows, share = rng.normal(size=(count, 4)), rng.uniform(size=count)
-            assert factor.add(rows[:, :2], np.arange(2), rows[:, 2], rows[:, 3], share) == count
-            seen.append(rows * share[:, None])
-        R, whole = factor.take(), np.vstack(seen)
-        np.testing.assert_allclose(R.T @ R, whole.T @ whole, atol=1e-9)
-        assert not np.tril(R, -1).any()
-        assert not factor.take().any()  # a new one has begun
 
 
 def test_blocks_through_the_filter_are_the_whole_through_it():
@@ -163,3 +76,31 @@ def test_blocks_through_the_filter_are_the_whole_through_it():
 def _backwards(data: Dataset) -> Dataset:
     full = data.full.rows(slice(None, None, -1))
     return replace(data, q=data.q[::-1], dq=data.dq[::-1], ddq=data.ddq[::-1], full=full)
+
+
+@pytest.mark.parametrize(("samples", "made"), [(500, 12), (45, 4), (50, 5)])
+def test_segments_have_ten_samples_at_least_and_their_factors_are_those_of_the_rows(samples, made):
+    """Of more than a block of rows, or fewer, each joint's squares and spans."""
+    arm = Model("three_link")
+    data = recording(arm, np.ones(30), samples=samples, noise=0.1)
+    edges = np.linspace(0, samples, made + 1).astype(int)
+    segments = compress(arm, [data, data]).segments
+    assert [s.spans for s in segments] == [((r, int(a), int(b)),) for r in range(2) for a, b in pairwise(edges)]
+    W = np.concatenate([block for _, block in observation_blocks(arm, data)])
+    for s, (a, b) in zip(segments, pairwise(edges), strict=False):
+        assert s.counts.tolist() == [b - a] * 3
+        for k, R in enumerate(s.factors):
+            rows = np.column_stack([W[a:b, k], data.tau[a:b, k], data.tau[a:b, k]])
+            np.testing.assert_allclose(R.T @ R, rows.T @ rows, atol=1e-8 * np.abs(rows.T @ rows).max())
+
+
+def test_of_too_many_segments_neighbours_are_joined():
+    """Thirty recordings of a segment each: at the 25th and again later two become one, and no row is lost."""
+    arm = Model("three_link")
+    data = recording(arm, np.ones(30), samples=330, noise=0.1)
+    parts = [data.rows(slice(11 * k, 11 * k + 11), f"{k}") for k in range(30)]
+    made = compress(arm, parts)
+    assert [s.counts[0] for s in made.segments] == [22] * 12 + [11] * 6
+    assert [span[0] for s in made.segments for span in s.spans] == list(range(30))
+    squares = compress(arm, data).squared_errors(np.ones(arm.base.rank))
+    np.testing.assert_allclose(made.squared_errors(np.ones(arm.base.rank)), squares, rtol=1e-9)

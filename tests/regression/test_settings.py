@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from casid.dynamics import Model
-from casid.dynamics.terms import JointFriction, friction_model
-from casid.regression import Estimate, compress, wls
-from casid.regression._cutoff_choice import CANDIDATES
-from casid.regression._fit import irls
-from casid.regression.friction._dictionary import Dictionary
+from casid.regression import Estimate, compress, irls, wls
 from casid.testing import recording
 from problems.spatial_2r import true_parameters
 
@@ -53,13 +48,3 @@ def test_values_within_thirty_percent_are_reliable(recorded):
     made = Estimate(base, values, np.diag(sd**2), 1.0, 0.0, 10)
     np.testing.assert_array_equal(made.reliable(), np.arange(base.rank) % 2 == 1)
     np.testing.assert_array_equal(made.reliable(15.0), np.zeros(base.rank, dtype=bool))
-
-
-def test_cutoffs_that_are_tried_climb_by_about_a_half():
-    assert all(1.3 < above / below < 1.57 for below, above in pairwise(CANDIDATES))
-
-
-def test_signs_of_friction_are_checked_up_to_the_largest_speed():
-    law = Dictionary(0, [JointFriction(friction_model("linear"))])
-    assert law.signs(2.0, 0.0, limit=2.1)[0][:, 0].max() == pytest.approx(2.1)
-    assert law.signs(2.0, 0.0)[0][:, 0].max() == pytest.approx(3.0)

@@ -14,10 +14,8 @@ from casid.dynamics.terms import friction_terms
 from casid.errors import DatasetError
 from casid.measurement import Dataset, Processing
 from casid.regression import MeasurementNoise, wls
-from casid.regression.estimators import ClosedLoop, InstrumentalVariables, MaximumLikelihood, Observations, OutputError
-from casid.regression.estimators import _closed_loop as closed_loop
-from casid.testing import recording
-from casid.testing._synthetic import motion
+from casid.regression.estimators import ClosedLoop, InstrumentalVariables, MaximumLikelihood, Observations
+from casid.testing import motion, recording
 from problems.spatial_2r import true_parameters
 
 
@@ -79,32 +77,3 @@ def test_a_single_number_that_is_missing_is_refused(loop, name):
     value[7, 1] = np.nan
     with pytest.raises(DatasetError, match=f"{name}: expected finite numbers"):
         replace(loop, **{name: value})
-
-
-def test_noise_of_positions_says_what_they_determine(loop, monkeypatch):
-    """What the best small change of the parameters leaves, over the control error, a tenth of it as a mean."""
-    links = np.tile([0.2, 0.0, 0.0, 0.3, 0.0, 0.3, 0.5, 0.1, 0.0, 2.0], 2)
-    beta = loop.model.base.values(loop.model.parameters(links, [1.0, 2.0, 0.1] * 2))
-    q, J = loop.positions(beta)
-    noise = np.random.default_rng(0).normal(size=q.shape)
-    asked: list[float] = []
-    regroup = closed_loop.regroup
-    monkeypatch.setattr(
-        closed_loop, "regroup", lambda R, names, tolerance: (asked.append(tolerance), regroup(R, names, tolerance))[1]
-    )
-    flat = J.reshape(-1, J.shape[2])
-    basis = np.linalg.svd(flat / np.linalg.norm(flat, axis=0), full_matrices=False)
-    basis = basis[0][:, basis[1] > 1e-10 * basis[1][0]]
-    for spread in (1e-4, 3e-3, 0.0):
-        measured = q + spread * noise + 0.01 * J[:, :, 0]
-        data = Observations(loop.model, Dataset(1e-3 * np.arange(len(q)), q, 0 * q, 0 * q, 0 * q))
-        OutputError(loop, measured)._excited(data, beta, measured, closed_loop._LastMotion(loop))
-        left = spread * (noise.ravel() - basis @ (basis.T @ noise.ravel()))
-        error = np.linalg.norm(measured - loop.reference)
-        expected = np.linalg.norm(left) / error / np.sqrt(noise.size) / 10.0
-        assert asked[-1] == pytest.approx(max(expected, 1e-6), rel=1e-4)
-    assert asked[0] > 1e-6 and asked[1] > 20 * asked[0] and asked[2] == 1e-6
-    held = loop.reference + 0.0  # where the reference is met exactly the positions' own unit is taken
-    OutputError(loop, held)._excited(data, beta, held, closed_loop._LastMotion(loop))
-    e = (held - q).ravel()
-    assert asked[-1] == pytest.approx(np.linalg.norm(e - basis @ (basis.T @ e)) / np.sqrt(e.size) / 10.0, rel=1e-4)

@@ -111,7 +111,7 @@ def friction_model(name: str | FrictionLaw) -> FrictionLaw:
 def friction_dictionary(
     harmonics: int = 6, signed: int = 3, speeds: Sequence[float] = (0.01, 0.03, 0.1, 0.3, 1.0)
 ) -> list[JointTerm]:
-    """General terms for what a friction law leaves out: many columns, meant for `casid.regression.shrunk`.
+    """General terms for what a friction law leaves out: many columns, meant for `casid.online.shrunk`.
 
     Torques that depend on the position within a turn (cogging, harmonic drives, cables), friction that does, and
     friction around standstill, of no particular law:

@@ -132,7 +132,7 @@ class JointTerm:
     shapes : callable, optional
         From the index of a joint's coordinate to those numbers by symbol, ``{"stribeck.width": 0.02, ...}``.
     prior : str, optional
-        Label of the terms whose parameters share one zero-mean prior in `casid.regression.shrunk`.
+        Label of the terms whose parameters share one zero-mean prior in `casid.online.shrunk`.
     """
 
     name: str

@@ -7,4 +7,5 @@ from casid.identification.repair._feasibility import nearest_feasible as nearest
 from casid.identification.repair._repair import repair as repair
 
 # between rooms
+from casid.identification.repair._feasibility import Feasibility as Feasibility
 from casid.identification.repair._check import FileCheck as FileCheck

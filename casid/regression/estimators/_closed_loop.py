@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import casadi as ca
 import numpy as np
@@ -14,119 +14,17 @@ from scipy.optimize import least_squares
 from casid.arrays import Array
 from casid.codegen import Function, accumulate
 from casid.control import Controller
-from casid.dynamics import BaseParameters, Model, inverse_dynamics_derivatives, regroup, rk4_step
+from casid.dynamics import BaseParameters, Model, regroup, rk4_step
 from casid.errors import DatasetError, SolveError
 from casid.evidence import Batches
 from casid.measurement import Dataset
 from casid.regression._fit import BEYOND, EXCITATION_TOLERANCE, Fit, joint_weights, wls
+from casid.regression._rollout import VariationalDynamics
 from casid.regression._rows import lengths
 from casid.regression.estimators._estimator import Estimator, Observations
 
 #: Control steps whose derivatives are held at a time.
 CHUNK = 2048
-
-
-def loop_sensitivities(loop: ClosedLoop, states: Array, beta: Array) -> Array:
-    """``dq/dbeta`` at every control step, shape (N, n, rank).
-
-    One control step takes the state x to ``F(x, beta)``. With ``A_k = dF/dx``, ``B_k = dF/dbeta`` along the motion the
-    sensitivities ``S_k = dx_k/dbeta`` solve the banded linear system ``S_{k+1} = A_k S_k + B_k``, ``S_0 = 0``. A and B
-    follow by the chain rule through the stages of the integrator from
-
-        d ddq = M^-1 (d tau - dtau/dq dq - dtau/d(dq) d(dq) - Y dbeta),
-
-    with M, the partial derivatives and the regressor Y evaluated for all stages of all steps in one batch.
-
-    Parameters
-    ----------
-    loop
-    states : ndarray, shape (N, states)
-        ``[q; dq; memory]`` at every control step.
-    beta : ndarray, shape (rank,)
-    """
-    n, size, rank = loop.model.n, states.shape[1], len(beta)
-    steps = len(states) - 1
-    if steps < 1:
-        return np.zeros((len(states), n, rank))
-    A, B = np.empty((steps, size, size)), np.empty((rank, steps, size))
-    for first in range(0, steps, CHUNK):
-        part = slice(first, min(first + CHUNK, steps))
-        F = _chained(loop, states[part], loop.references[part], beta)
-        A[part], B[:, part] = F[:, :, :size], F[:, :, size:].transpose(2, 0, 1)
-    band = np.zeros((2 * size, steps * size), order="F")
-    band[0] = 1.0
-    for row in range(size):
-        for column in range(size):
-            band[size + row - column, column : (steps - 1) * size : size] = -A[1:, row, column]
-    S, _ = dtbtrs(band, B.reshape(rank, steps * size).T, uplo="L", diag="U", overwrite_b=True)
-    out = np.zeros((len(states), n, rank))
-    out[1:] = S.T.reshape(rank, steps, size)[:, :, :n].transpose(1, 2, 0)
-    return out
-
-
-@dataclass(frozen=True, eq=False)
-class SlopeFunctions:
-    """What the derivatives of a closed loop are made of.
-
-    Attributes
-    ----------
-    control : Function
-        ``(x, r) -> tau, dtau/dx, dmemory/dx`` of one control step.
-    forward, derivatives, regressor : Function
-        ``(q, dq, tau, beta) -> ddq``; ``(q, dq, ddq, beta) -> dtau/dq, dtau/d(dq), M``; ``(q, dq, ddq) -> Y``.
-    """
-
-    control: Function
-    forward: Function
-    derivatives: Function
-    regressor: Function
-
-    @classmethod
-    def of(cls, loop: ClosedLoop) -> SlopeFunctions:
-        """Those of a loop."""
-        base = loop.model.with_base_parameters()
-        return cls(_control(loop), base.forward_dynamics, inverse_dynamics_derivatives(base), loop.model.base_regressor)
-
-
-def _control(loop: ClosedLoop) -> Function:
-    n, remembered = loop.model.n, loop.controller.states
-    x, r = ca.SX.sym("x", (2 + remembered) * n), ca.SX.sym("r", 3 * n)
-    memory = ca.reshape(x[2 * n :], n, remembered)
-    tau, memory = loop.controller.joint_step(r, x[:n], x[n : 2 * n], memory)
-    new = ca.densify(ca.jacobian(ca.vec(memory), x))
-    outputs = [ca.densify(tau), ca.densify(ca.jacobian(tau, x)), new]
-    return Function(ca.Function("control", [x, r], outputs, {"cse": True}), axes=(1, 2, 2))
-
-
-def _chained(loop: ClosedLoop, states: Array, references: Array, beta: Array) -> Array:
-    """``[dF/dx, dF/dbeta]`` of the control steps from these states, shape (steps, states, states + rank)."""
-    use = loop.slope_functions
-    n, (count, size) = loop.model.n, states.shape
-    tau, slope, remembered = use.control(states, references)
-    wide = size + len(beta)
-    h = loop.period / loop.substeps
-    driven = np.zeros((count, n, wide))
-    driven[:, :, :size] = slope
-    # motion [q; dq] in the first column, its derivatives in the others
-    motion = np.zeros((count, 2 * n, 1 + wide))
-    motion[:, :, 0] = states[:, : 2 * n]
-    motion[:, :, 1 : 1 + 2 * n] = np.eye(2 * n)
-
-    def rate(motion: Array, tau: Array) -> Array:
-        """Velocities and accelerations, and their derivatives."""
-        q, dq = (np.ascontiguousarray(motion[:, part, 0]) for part in (slice(None, n), slice(n, None)))
-        ddq = use.forward(q, dq, tau, beta)
-        by_q, by_dq, M = use.derivatives(q, dq, ddq, beta)
-        right = driven - by_q @ motion[:, :n, 1:] - by_dq @ motion[:, n:, 1:]
-        right[:, :, size:] -= use.regressor(q, dq, ddq)
-        accelerations = np.concatenate([ddq[:, :, None], np.linalg.solve(M, right)], axis=2)
-        return np.concatenate([motion[:, n:], accelerations], axis=1)
-
-    for _ in range(loop.substeps):
-        motion = rk4_step(rate, motion, tau, h)
-    kept = np.zeros((count, size - 2 * n, wide))
-    kept[:, :, :size] = remembered
-    return np.concatenate([motion[:, :, 1:], kept], axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,17 +87,18 @@ class ClosedLoop:
         now = ca.vertcat(q, dq, base.forward_dynamics(q, dq, tau, beta), tau)
         return ca.Function("step", [x, r, beta], [ca.vertcat(motion, ca.vec(memory)), now], {"cse": True})
 
-    def _motion(self, beta: Array) -> tuple[Array, Array]:
-        """State after every control step, and ``[q; dq; ddq; tau]`` at it: shapes (N, states) and (N, 4 n)."""
-        return accumulate(self._step, self._start, self.references, beta)
-
-    @cached_property
-    def _start(self) -> Array:
-        """State before the first control step."""
+    def _motion(self, beta: ArrayLike) -> tuple[Array, Array]:
+        """``[q; dq; memory]`` and ``[q; dq; ddq; tau]`` at every control step, shapes (N, states) and (N, 4 n)."""
         place = ca.SX.sym("q", self.model.n)
         remembered = ca.Function("memory", [place], [ca.densify(ca.vec(self.controller.initial(place)))])
-        start = ca.DM(self.reference[0])
-        return np.asarray(ca.vertcat(start, ca.DM(self.velocity[0]), remembered(start)).full().ravel())
+        memory = remembered(ca.DM(self.reference[0])).full().ravel()
+        start = np.concatenate([self.reference[0], self.velocity[0], memory])
+        after, values = accumulate(self._step, start, self._references, np.asarray(beta, dtype=float))
+        finite = np.isfinite(np.hstack([values, after])).all(axis=1)
+        if not finite.all():
+            when = self.period * int(np.argmin(finite))
+            raise SolveError(f"the simulated motion diverges at t = {when:.4g} s with these parameters")
+        return np.vstack([start, after[:-1]]), values
 
     def simulate(self, beta: ArrayLike) -> Dataset:
         """The motion with these base parameters: exact t, q, dq, ddq, tau at every control step.
@@ -209,71 +108,74 @@ class ClosedLoop:
         SolveError
             If the simulation diverges.
         """
-        n = self.model.n
-        values = np.hstack(self._motion(np.asarray(beta, dtype=float))[::-1])
-        if not np.isfinite(values).all():
-            raise SolveError(
-                f"the simulated motion diverges at t = {self._diverged(values):.4g} s with these parameters"
-            )
-        t = np.asarray(self.period * np.arange(len(values)), dtype=float)
-        q, dq, ddq, tau = (values[:, k * n : (k + 1) * n] for k in range(4))
-        return Dataset(t, q, tau, dq, ddq, name="simulated")
+        _, values = self._motion(beta)
+        q, dq, ddq, tau = np.split(values, 4, axis=1)
+        return Dataset(self.period * np.arange(len(values), dtype=np.float64), q, tau, dq, ddq, name="simulated")
 
     def positions(self, beta: ArrayLike) -> tuple[Array, Array]:
         """Simulated positions, shape (N, n), and their derivatives in the base parameters, shape (N, n, rank).
 
-        The derivatives of the integrated motion itself, to rounding (`loop_sensitivities`).
+        The derivatives are those of the integrated motion itself, to rounding. One control step takes the state x to
+        ``F(x, beta)``. With ``A_k = dF/dx``, ``B_k = dF/dbeta`` along the motion the sensitivities ``S_k = dx_k/dbeta``
+        solve the banded linear system ``S_{k+1} = A_k S_k + B_k``, ``S_0 = 0``.
+
+        Raises
+        ------
+        SolveError
+            If the simulation or its derivatives diverge.
         """
-        states = self._states(np.asarray(beta, dtype=float))
-        if not np.isfinite(states).all():
-            raise SolveError("the simulated motion diverges with these parameters")
-        slopes = loop_sensitivities(self, states, np.asarray(beta, dtype=float))
+        beta = np.asarray(beta, dtype=float)
+        states, _ = self._motion(beta)
+        (count, size), rank, n = states.shape, len(beta), self.model.n
+        slopes = np.zeros((count, n, rank))
+        if count > 1:
+            parts = [slice(first, min(first + CHUNK, count - 1)) for first in range(0, count - 1, CHUNK)]
+            F = np.concatenate([self._chained(states[part], self._references[part], beta) for part in parts])
+            band = np.zeros((2 * size, (count - 1) * size), order="F")
+            band[0] = 1.0
+            for row in range(size):
+                for column in range(size):
+                    band[size + row - column, column : (count - 2) * size : size] = -F[1:, row, column]
+            B = F[:, :, size:].reshape(-1, rank)
+            S, _ = dtbtrs(band, B, uplo="L", diag="U")
+            slopes[1:] = S.reshape(count - 1, size, rank)[:, :n]
         if not np.isfinite(slopes).all():
             raise SolveError("the derivatives of the simulated motion diverge with these parameters")
-        return states[:, : self.model.n], slopes
+        return states[:, :n], slopes
 
-    def _states(self, beta: Array) -> Array:
-        """``[q; dq; memory]`` at every control step, shape (N, states)."""
-        after, _ = self._motion(beta)
-        return np.vstack([self._start, after[:-1]])
-
-    @property
-    def references(self) -> Array:
-        """Position, velocity and acceleration asked for, side by side, shape (N, 3 n)."""
-        return np.hstack([self.reference, self.velocity, self.acceleration])
+    def _chained(self, states: Array, references: Array, beta: Array) -> Array:
+        """``[dF/dx, dF/dbeta]`` of the control steps from these states, shape (steps, states, states + rank)."""
+        n, (count, size) = self.model.n, states.shape
+        torque, slope, remembered = self._control(states, references)
+        wide = size + len(beta)
+        driven = np.zeros((count, n, wide))
+        driven[:, :, :size] = slope
+        motion = np.zeros((count, 2 * n, 1 + wide))
+        motion[:, :, 0] = states[:, : 2 * n]
+        motion[:, :, 1 : 1 + 2 * n] = np.eye(2 * n)
+        for _ in range(self.substeps):
+            motion = self._dynamics.step(motion, torque, beta, self.period / self.substeps, driven)
+        kept = np.zeros((count, size - 2 * n, wide))
+        kept[:, :, :size] = remembered
+        return np.concatenate([motion[:, :, 1:], kept], axis=1)
 
     @cached_property
-    def slope_functions(self) -> SlopeFunctions:
-        """What `loop_sensitivities` evaluates."""
-        return SlopeFunctions.of(self)
+    def _dynamics(self) -> VariationalDynamics:
+        return VariationalDynamics.of(self.model, base=True)
 
-    def _diverged(self, values: Array) -> float:
-        return self.period * int(np.argmax(~np.isfinite(values).all(axis=1)))
+    @cached_property
+    def _control(self) -> Function:
+        """``(x, r) -> tau, dtau/dx, dmemory/dx`` of one control step."""
+        n, remembered = self.model.n, self.controller.states
+        x, r = ca.SX.sym("x", (2 + remembered) * n), ca.SX.sym("r", 3 * n)
+        tau, memory = self.controller.joint_step(r, x[:n], x[n : 2 * n], ca.reshape(x[2 * n :], n, remembered))
+        slopes = [ca.densify(ca.jacobian(made, x)) for made in (tau, ca.vec(memory))]
+        return Function(ca.Function("control", [x, r], [ca.densify(tau), *slopes], {"cse": True}), axes=(1, 2, 2))
 
-
-class _LastMotion:
-    """Simulated motions, the last of which need not be simulated again."""
-
-    def __init__(self, loop: ClosedLoop) -> None:
-        self._loop = loop
-        self._motion: dict[bytes, Array] = {}
-        self._slopes: dict[bytes, tuple[Array, Array]] = {}
-
-    def simulated(self, beta: Array) -> Array:
-        """Positions."""
-        key = beta.tobytes()
-        if key in self._slopes:
-            return self._slopes[key][0]
-        if key not in self._motion:
-            self._motion = {key: self._loop.simulate(beta).q}
-        return self._motion[key]
-
-    def positions(self, beta: Array) -> tuple[Array, Array]:
-        """Positions and their derivatives, see `ClosedLoop.positions`."""
-        key = beta.tobytes()
-        if key not in self._slopes:
-            self._slopes = {key: self._loop.positions(beta)}
-        return self._slopes[key]
+    @property
+    def _references(self) -> Array:
+        """Position, velocity and acceleration asked for, side by side, shape (N, 3 n)."""
+        return np.hstack([self.reference, self.velocity, self.acceleration])
 
 
 @dataclass(frozen=True)
@@ -319,23 +221,22 @@ class OutputError(Estimator):
             )
         rows = self._rows(data)
         start, weights = self._begin(data)
-        motions = _LastMotion(self.loop)
-        excited = self._excited(data, start, measured, motions)
+        moved = lru_cache(maxsize=1)(lambda key: self.loop.positions(np.frombuffer(key)))  # asked for twice at a point
+        excited = self._excited(data, measured, *moved(start.tobytes()))
         columns = list(excited.independent)
         first = (excited.K @ start)[: len(columns)]
         scale = np.where(first == 0.0, 1.0, np.abs(first))
         full = np.zeros(len(start))
 
-        def whole(x: Array) -> Array:
+        def at(x: Array) -> tuple[Array, Array]:
             full[columns] = x * scale
-            return full
+            return moved(full.tobytes())
 
         def residual(x: Array) -> Array:
-            return np.asarray((motions.simulated(whole(x)) - measured)[rows].ravel())
+            return np.asarray((at(x)[0] - measured)[rows].ravel())
 
         def slope(x: Array) -> Array:
-            J = motions.positions(whole(x))[1][rows][:, :, columns]
-            return np.asarray(J.reshape(-1, len(columns)) * scale)
+            return np.asarray(at(x)[1][rows][:, :, columns].reshape(-1, len(columns)) * scale)
 
         found = least_squares(
             residual, first / scale, jac=slope, x_scale="jac", max_nfev=self.iterations, xtol=1e-7, ftol=1e-9, gtol=None
@@ -377,9 +278,8 @@ class OutputError(Estimator):
             raise DatasetError(f"start: expected {data.model.base.rank} finite numbers, got shape {start.shape}")
         return start, np.asarray(joint_weights(data.compressed, start))
 
-    def _excited(self, data: Observations, start: Array, measured: Array, motions: _LastMotion) -> BaseParameters:
+    def _excited(self, data: Observations, measured: Array, q: Array, J: Array) -> BaseParameters:
         """Combinations that the positions determine: their uncertainty moves positions less than the control error."""
-        q, J = motions.positions(start)
         rows = J.reshape(-1, J.shape[2])
         R = np.asarray(np.linalg.qr(rows, mode="r"))
         # what the best small change of the parameters leaves is noise

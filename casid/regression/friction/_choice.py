@@ -23,35 +23,12 @@ from casid.regression._fit import Fit, wls
 from casid.regression._rows import observation_blocks
 from casid.regression.friction._cross_validation import STRETCHES, Candidate, CandidateFits
 
-#: Friction laws tried at every joint by default.
-CANDIDATES = (
-    "linear",
-    "deadband",
-    "smooth",
-    "asymmetric",
-    "polynomial",
-    "sigmoid+offset",
-    "stribeck",
-    "linear+load",
-    "smooth+load",
-    "asymmetric+load",
-    "polynomial+load",
-    "stribeck+load",
-    "stribeck+loadstribeck",
-    "linear+spring",
-    "stribeck+spring",
-    "stribeck+load+spring",
-    "dahl",
-    "dahl+spring",
-    "loadeddahl",
-    "maxwell",
-    "lugre",
-    "loadedlugre",
-    "loadedlugre+spring",
-)
 #: Static laws without springs whose amplitudes are all positive: viscous and Coulomb friction and an offset are always
 #: among them, and no other tool gets a negative damping.
 STATIC = ("linear", "deadband", "smooth", "stribeck", "linear+load", "smooth+load", "stribeck+load")
+#: Friction laws tried at every joint by default: those that some recording of a real robot has chosen by more than
+#: another of them would give.
+CANDIDATES = (*STATIC, "polynomial", "stribeck+loadstribeck", "dahl", "lugre")
 #: Most samples that the choice looks at.
 MOST_SAMPLES = 6_000
 #: Factors by which the shapes of the chosen laws are then changed, one comparison after the other.
@@ -98,8 +75,8 @@ def choose_friction(
 ) -> FrictionChoice:
     """Choose the friction law of each joint by blocked cross-validation.
 
-    The held-out error of each law at its best shape decides. A law with more parameters must lower it: at least 2 % of
-    the mean square, more than a standard error over the folds, and the bound of Schwarz's criterion. Laws whose
+    The held-out error of each law at its best shape decides. A law with more parameters must surely lower it
+    (`casid.evidence.compared`). Laws whose
     amplitudes contradict physics (friction that drives, that a load makes smaller, a negative Stribeck amplitude) are
     not taken; every law keeps an offset, its own or that of the sum. The load of load-dependent laws is the torque of
     the links as fitted, iterated.

@@ -1,4 +1,9 @@
-"""Cross-validation of friction laws on Gram matrices of their columns."""
+"""Cross-validation of friction laws on Gram matrices of their columns.
+
+A law with more parameters is taken where it predicts the stretches that were held out surely better
+(`casid.evidence.compared`), by the logarithms of their errors: normal errors whose size differs from stretch to stretch
+have that as their log-likelihood.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
-from scipy.stats import sem
 
 from casid.arrays import Array
 from casid.dynamics import Model
 from casid.dynamics.terms import JointFriction
+from casid.evidence import compared
 from casid.measurement import Dataset
 from casid.regression._rows import lengths
 from casid.regression.friction._dictionary import Dictionary, friction_columns, loads_of
@@ -21,8 +26,6 @@ from casid.regression.friction._dictionary import Dictionary, friction_columns, 
 STRETCHES, FOLDS = 12, 6
 #: Torque against the signs of physics that is tolerated, as a share of the largest torque of a candidate.
 AGAINST = 0.01
-#: A more complex law must lower the held-out mean square by this share, and by so many standard errors over the folds.
-LEAST_GAIN, STANDARD_ERRORS = 0.02, 1.0
 #: Ridge on equilibrated columns: what the data do not determine stays small.
 RIDGE = 1e-9
 #: Sweeps over the joints.
@@ -92,7 +95,6 @@ class CandidateFits:
         self._grams = [np.zeros((STRETCHES, size, size)) for size in sizes]
         self._columns: list[list[Array]] = []
         self._counts = np.zeros((STRETCHES, model.n))
-        self._independent = np.zeros(model.n)
         most = np.zeros((2, model.n))  # speeds and loads
         for data, W in zip(recordings, regressors, strict=True):
             loads = loads_of(model, nominal, data)
@@ -116,8 +118,6 @@ class CandidateFits:
 
     def _add(self, data: Dataset, W: Array, columns: Sequence[Array]) -> None:
         """Gram matrices and counts of one recording."""
-        kept = np.full(self._model.n, len(data)) if data.mask is None else data.mask.sum(axis=0)
-        self._independent += kept / (1.0 if data.full is None else data.full.correlation)
         stretch = np.minimum(np.arange(len(data)) * STRETCHES // max(len(data), 1), STRETCHES - 1)
         for k in range(self._model.n):
             X = np.hstack([W[:, k], columns[k], data.tau[:, [k]]])
@@ -205,7 +205,9 @@ class CandidateFits:
 
     def _best(self, k: int, others: Sequence[Array], folds: Sequence[_Fold]) -> tuple[int, list[Candidate]]:
         held, trained, lawful = self._errors(k, others, folds)
-        counts = np.array([self._counts[fold.test, k].sum() for fold in folds])
+        counts = np.where([any(s in fold.test for fold in folds) for s in range(STRETCHES)], self._counts[:, k], 0.0)
+        active = counts > 0
+        losses = np.log(np.maximum(held[:, active] / counts[active], 1e-300)) / 2.0
         mean = held.sum(axis=1) / max(counts.sum(), 1.0)
         best: dict[str, int] = {}
         for i, option in enumerate(self._options[k]):
@@ -214,14 +216,8 @@ class CandidateFits:
                 best[name] = i
         ranked = sorted(best.values(), key=lambda i: (self._options[k][i].law.complexity, mean[i]))
         winner = next((i for i in ranked if lawful[i]), next((i for i in ranked if self._plain(k, i)), ranked[0]))
-        active = counts > 0
-        per_fold = held[:, active] / counts[active]
-        for i in ranked:
-            if not lawful[i] or ranked.index(i) <= ranked.index(winner):
-                continue
-            gain = per_fold[winner] - per_fold[i]
-            earned = mean[i] < (1 - LEAST_GAIN) * mean[winner] and gain.mean() > STANDARD_ERRORS * sem(gain)
-            if earned and self._informative(k, winner, i, trained):
+        for i in ranked[ranked.index(winner) + 1 :]:
+            if lawful[i] and compared(losses[winner], losses[i]).better:
                 winner = i
         left = (len(folds) - 1) * counts.sum()
         table = [
@@ -230,7 +226,7 @@ class CandidateFits:
                 option.law.name,
                 {s.name: float(x) for s, x in zip(option.law.shape, option.theta, strict=True)},
                 float(np.sqrt(max(mean[i], 0.0))),
-                float(np.sqrt(max(trained[i].sum() / max(left, 1.0), 0.0))),
+                float(np.sqrt(max(trained[i] / max(left, 1.0), 0.0))),
                 option.law.complexity,
                 i == winner,
                 lawful[i],
@@ -243,28 +239,18 @@ class CandidateFits:
         """Whether a candidate is viscous and Coulomb friction with an offset: what remains where no law is lawful."""
         return [a.symbol for a in self._options[k][i].law.amplitudes] == ["fv", "fc", "fo"]
 
-    def _informative(self, k: int, old: int, new: int, trained: Array) -> bool:
-        """Whether a law explains more than its further parameters explain by chance (Schwarz's criterion).
-
-        Samples count as many as are independent; on short recordings cross-validation alone accepts too complex laws.
-        """
-        laws = [self._options[k][i].law for i in (old, new)]
-        further = laws[1].complexity - laws[0].complexity
-        before, after = (max(float(trained[i].sum()), np.finfo(float).tiny) for i in (old, new))
-        count = max(float(self._independent[k]), 2.0)
-        return bool(count * np.log(before / after) > further * np.log(count))
-
     def _errors(self, k: int, others: Sequence[Array], folds: Sequence[_Fold]) -> tuple[Array, Array, list[bool]]:
-        """Squared errors of every candidate at joint k, (candidates, folds), and which obey the signs of physics.
+        """Squared errors of every candidate at joint k, and which of them obey the signs of physics.
 
-        Errors on what was left out, and on what was fitted. The signs are those of the mean amplitudes over the folds.
+        Errors of each stretch, shape (candidates, `STRETCHES`), predicted from the folds without it; of what was
+        fitted, shape (candidates,). The signs are those of the mean amplitudes over the folds.
         """
         rank, w = self._rank, self.weights[k] ** 2
         count, size = len(self._options[k]), self._dictionaries[k].size
-        held, trained = np.zeros((count, len(folds))), np.zeros((count, len(folds)))
+        held, trained = np.zeros((count, STRETCHES)), np.zeros(count)
         amplitudes = [np.zeros(len(places)) for places in self._dictionaries[k].places]
         for f, fold in enumerate(folds):
-            test, train = (self._grams[k][part].sum(axis=0) for part in (fold.test, fold.train))
+            train = self._grams[k][fold.train].sum(axis=0)
             A = _ridged(w * train[:rank, :rank] + others[f][:rank, :rank])
             right = w * train[:rank, rank:]
             right[:, -1] += others[f][:rank, -1]
@@ -273,7 +259,8 @@ class CandidateFits:
             lift = np.zeros((rank + size + 1, size + 1))
             lift[:rank] = -solved
             lift[rank:] = np.eye(size + 1)
-            tested, fitted = lift.T @ test @ lift, lift.T @ train @ lift
+            tested = {s: lift.T @ self._grams[k][s] @ lift for s in fold.test}
+            fitted = lift.T @ train @ lift
             inner = w * train[rank:, rank:] - right.T @ solved  # Schur complement, over the equations of all joints
             for indices, at in self._alike[k]:  # candidates with as many columns at once
                 D = _ridged(inner[at[:, :, None], at[:, None, :]])
@@ -281,8 +268,9 @@ class CandidateFits:
                 x = np.concatenate([a, np.full((len(a), 1), -1.0)], axis=1)
                 whole = np.concatenate([at, np.full((len(at), 1), size)], axis=1)
                 pick = (whole[:, :, None], whole[:, None, :])
-                held[indices, f] = np.einsum("ci,cij,cj->c", x, tested[pick], x)
-                trained[indices, f] = np.einsum("ci,cij,cj->c", x, fitted[pick], x)
+                for s, left in tested.items():
+                    held[indices, s] = np.einsum("ci,cij,cj->c", x, left[pick], x)
+                trained[indices] += np.einsum("ci,cij,cj->c", x, fitted[pick], x)
                 for i, row in zip(indices, a, strict=True):
                     amplitudes[i] += row
         return held, trained, [_lawful(P @ a) for P, a in zip(self._signs[k], amplitudes, strict=True)]

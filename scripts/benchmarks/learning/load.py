@@ -19,9 +19,7 @@ from casid.dynamics import Model
 from casid.dynamics.terms import GEAR_FRICTION, friction_dictionary
 from casid.inertia import pseudo_inertia, to_standard
 from casid.measurement import Dataset, Processing, read_dataset
-from casid.online import OnlineLoad, TorqueErrors
-from casid.regression import shrunk
-from casid.regression._empirical_bayes import Shrunk
+from casid.online import OnlineLoad, Shrunk, TorqueErrors, shrunk
 
 
 def arrays(data: Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

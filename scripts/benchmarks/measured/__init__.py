@@ -21,8 +21,7 @@ from casid.identification import RegressionProblem, feasible_regression
 from casid.identification.repair import feasibility_test, nearest_feasible
 from casid.identification.repair._feasibility import Feasibility
 from casid.measurement import Dataset
-from casid.regression import Fit, compress, wls
-from casid.regression._fit import ols
+from casid.regression import Fit, compress, ols, wls
 from casid.regression.friction import fit_jointly
 from casid.retrieval import Constraint, LinkVariables, com_box, mass_bounds, total_mass
 from casid.retrieval.constraints import ConsistencyKind, gyration_bound

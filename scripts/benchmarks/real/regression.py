@@ -17,8 +17,7 @@ from casid.description._placement import modified_dh
 from casid.dynamics import Model
 from casid.dynamics.terms import friction_terms
 from casid.measurement import Dataset, Processing, read_dataset
-from casid.regression import choose_friction, compress, estimate_delay, torques, wls
-from casid.regression._fit import ols
+from casid.regression import choose_friction, compress, estimate_delay, ols, torques, wls
 from casid.regression.estimators import (
     OLS,
     ClosedLoop,

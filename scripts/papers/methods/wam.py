@@ -33,8 +33,7 @@ from casid.identification.repair import feasibility_test
 from casid.identification.repair._feasibility import Feasibility
 from casid.measurement import Dataset, Processing
 from casid.motion import Follow, Fourier, Trajectory
-from casid.regression import CompressedData, Fit, compress, wls
-from casid.regression._fit import ols
+from casid.regression import CompressedData, Fit, compress, ols, wls
 from casid.retrieval import Constraints, LinkVariables, com_box, total_mass
 from casid.simulation import Plant, SmoothCoulomb, simulate
 from papers import wam_cases as thesis

@@ -8,8 +8,7 @@ import numpy as np
 from benchmarks import published
 from matplotlib.figure import Figure
 
-from casid.regression import CompressedData
-from casid.regression._fit import predicted_torques
+from casid.regression import CompressedData, predicted_torques
 from papers import wam_cases as thesis
 from papers.item import Check, Comparison, Item, Outcome, Setting, Status, differs
 from papers.methods.wam import PERIODS, RIPPLES, TRAJECTORIES, disturbed, processed
