@@ -34,8 +34,7 @@ from benchmarks.measure import NotMeasured
 from benchmarks.picture import small_png
 from papers.catalogue import PAPERS, Paper, paper_of
 from papers.item import Item, Setting
-from papers.overview import NAME, overview
-from papers.page import Done, counts, page, same, section_of, sections, slug
+from papers.page import NAME, Done, counts, overview, page, same, section_of, sections, slug
 
 from casid.errors import CasidError
 from casid.files import prepare_directory, write_files
@@ -84,7 +83,7 @@ def reproduce(console: Console, paper: Paper, options: argparse.Namespace) -> bo
         _show(console, one)
         if one.outcome is not None:
             write_files(pictures, {f"{n}.png": small_png(f, DPI) for n, f in one.outcome.pictures.items()})
-        left = [Done(i, None, "" if i.run is None else NOT_YET) for i in paper.items if i.name not in done]
+        left = [Done(i, None, "" if i.function is None else NOT_YET) for i in paper.items if i.name not in done]
         every = {d.item.name: d for d in (*done.values(), *left)}
         old = text.read_text(encoding="utf-8") if text.exists() else ""
         whole = page(paper, [every[i.name] for i in paper.items], options.quick, old, [d.item for d in left])
@@ -121,7 +120,7 @@ def compare(console: Console, paper: Paper, folder: Path) -> int:
 
 def compute(item: Item, setting: Setting) -> Done:
     """Run an item; what it lacks, or what fails, is reported in its place."""
-    if item.run is None:
+    if item.function is None:
         return Done(item, None)
     began = time.perf_counter()
     try:

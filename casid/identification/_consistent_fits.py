@@ -107,9 +107,7 @@ class ConsistentFits:
         problem = self._problem(estimate, bounds)
         rotors = expected_rotors(estimate.data.model, self._largest[0])
         bodies = self._bodies(estimate)
-        program = DivergenceProgram(
-            problem.problem, bodies.parameters, bodies.scaled, problem.problem.objective.size, rotors
-        )
+        program = DivergenceProgram(problem.problem, bodies.parameters, bodies.scaled, rotors)
         return Priced(problem, program, price)
 
     def fitted(

@@ -46,6 +46,16 @@ from casid.inertia._divergence import log_det_function as log_det_function
 from casid.inertia._divergence import lower_triangle as lower_triangle
 from casid.inertia._divergence import symmetric as symmetric
 from casid.inertia._divergence import to_svec as to_svec
+from casid.inertia._interior_point import DEARER as DEARER
+from casid.inertia._interior_point import EXACT as EXACT
+from casid.inertia._interior_point import MET as MET
+from casid.inertia._interior_point import NEAR as NEAR
+from casid.inertia._interior_point import ROUGH as ROUGH
+from casid.inertia._interior_point import Climb as Climb
+from casid.inertia._interior_point import InteriorPoint as InteriorPoint
+from casid.inertia._interior_point import Measure as Measure
+from casid.inertia._interior_point import Point as Point
+from casid.inertia._interior_point import Scaling as Scaling
 from casid.inertia._parameter_files import parameter_csv as parameter_csv
 from casid.inertia._parameter_files import parameter_record as parameter_record
 from casid.inertia._parameter_vector import link_slice as link_slice

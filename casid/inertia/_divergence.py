@@ -115,7 +115,7 @@ class Divergence:
 def divergence_root(matrices: Array, basis: Array = PSEUDO_INERTIA_MAP) -> Array:
     """Matrix A, shape (..., 16, 10), with Hessian ``A'A``: column i is ``vec(T^-1 E_i T^-T)`` with ``J = T T'``."""
     inverse = np.linalg.inv(np.linalg.cholesky(matrices))
-    return _congruent(np.asarray(np.swapaxes(inverse, -2, -1), dtype=float), basis)
+    return congruent(np.asarray(np.swapaxes(inverse, -2, -1), dtype=float), basis)
 
 
 def divergence_hessian(matrices: Array, basis: Array = PSEUDO_INERTIA_MAP) -> Array:
@@ -132,11 +132,11 @@ def inverse_hessian(matrices: Array) -> Array:
 
     Nothing is inverted, so that bodies with nearly no extent are no difficulty.
     """
-    root = _congruent(np.asarray(np.linalg.cholesky(matrices), dtype=float), ORTHONORMAL_MAP)
+    root = congruent(np.asarray(np.linalg.cholesky(matrices), dtype=float), ORTHONORMAL_MAP)
     return np.asarray(np.swapaxes(root, -2, -1) @ root)
 
 
-def _congruent(F: Array, basis: Array) -> Array:
+def congruent(F: Array, basis: Array) -> Array:
     """Columns ``vec(F' E_i F)``, shape (..., 16, columns); their Gram matrix is ``tr(E_i S E_j S)``, ``S = F F'``."""
     directions = basis.T.reshape(-1, 4, 4)
     turned = np.swapaxes(F, -2, -1)[..., None, :, :] @ directions @ F[..., None, :, :]
@@ -144,10 +144,7 @@ def _congruent(F: Array, basis: Array) -> Array:
 
 
 def log_det_function() -> ca.Function:
-    """CasADi function of a lower triangle y, shape (10,): log det, its gradient, and the Hessian of -log det.
-
-    Through the pivots of the matrix: NaN where it is not positive definite.
-    """
+    """CasADi function log det of a lower triangle y, shape (10,); NaN where the matrix is not positive definite."""
     y = ca.SX.sym("y", 10)
     a = ca.SX(4, 4)
     for k, (i, j) in enumerate(LOWER):
@@ -157,5 +154,4 @@ def log_det_function() -> ca.Function:
         logarithms += ca.log(a[i, i])
         if i < 3:
             a[i + 1 :, i + 1 :] = a[i + 1 :, i + 1 :] - a[i + 1 :, i] @ a[i, i + 1 :] / a[i, i]
-    hessian, gradient = ca.hessian(logarithms, y)
-    return ca.Function("block", [y], [logarithms, ca.densify(gradient), ca.densify(-hessian)])
+    return ca.Function("log_det", [y], [logarithms])

@@ -183,16 +183,6 @@ def from_pinocchio(parameters: ArrayLike) -> Vector:
     return np.asarray(parameters, dtype=float)[..., np.argsort(_PINOCCHIO)]
 
 
-def to_khalil(parameters: ArrayLike) -> Vector:
-    """Khalil and Dombre's ``XX XY XZ YY YZ ZZ MX MY MZ M``: the same order and meaning as casid's."""
-    return np.array(parameters, dtype=float)
-
-
-def from_khalil(parameters: ArrayLike) -> Vector:
-    """Inverse of `to_khalil`."""
-    return np.array(parameters, dtype=float)
-
-
 def spatial_inertia(parameters: ArrayLike) -> Vector:
     """The 6x6 matrix ``[[L, S(l)'], [S(l), m 1]]`` whose positive definiteness is ``semi`` consistency."""
     parameters = np.asarray(parameters, dtype=float)

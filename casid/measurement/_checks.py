@@ -29,8 +29,8 @@ def defects(recording: Dataset, robot: Robot | None = None) -> tuple[Defect, ...
     robot
         With it, torques whose sign contradicts its dynamics are found too; its joints are the columns.
     """
-    data, found = repaired(recording) if is_motion(recording) else (recording, ())
-    return (*found, *(() if robot is None else _reversed(data, robot)))
+    found = repaired(recording)[1] if is_motion(recording) else ()
+    return (*found, *(() if robot is None else _reversed(recording, robot)))
 
 
 def _reversed(data: Dataset, robot: Robot) -> tuple[Defect, ...]:
@@ -66,7 +66,7 @@ def check_against(dataset: Dataset, robot: Robot) -> Dataset:
     check_angles(dataset.q, robot, dataset.name)
     names = tuple(joint.name for joint in robot.coordinates)
     dataset = replace(dataset, joints=dataset.joints or names)
-    found = _reversed(repaired(dataset)[0] if is_motion(dataset) else dataset, robot)
+    found = _reversed(dataset, robot)
     against = [f"'{names[one.joint]}'" for one in found if one.joint is not None]
     why = "contradicts the others', or its friction and inertia are negative: its sign seems reversed"
     notes = [f"{dataset.name}: the torque of joint {', '.join(against)} {why}"] if against else []

@@ -187,10 +187,8 @@ class Dataset:
             if mask.shape != (len(t), n):
                 raise DatasetError(f"{self.name}: mask has shape {mask.shape}; expected {(len(t), n)}")
             _freeze(self, "mask", mask)
-        object.__setattr__(self, "steps", tuple(self.steps))
-        object.__setattr__(self, "notes", tuple(self.notes))
-        object.__setattr__(self, "joints", tuple(self.joints))
-        object.__setattr__(self, "defects", tuple(self.defects))
+        for name in ("steps", "notes", "joints", "defects"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
         if self.joints and len(self.joints) != n:
             raise DatasetError(f"{self.name}: {len(self.joints)} joint names for {n} joints")
 
@@ -246,20 +244,14 @@ class Dataset:
         names = ", ".join(str(k + 1) for k in joints)
         return replace(self, mask=mask, steps=(*self.steps, f"torques of joints {names} only"))
 
-    def moving(self, speed: float, margin: float = 0.0) -> Dataset:
-        """Drop the torques of a joint while it is slower than ``speed`` [rad/s], and ``margin`` seconds around.
+    def moving(self, speed: float) -> Dataset:
+        """Drop the torques of a joint while it is slower than ``speed`` [rad/s].
 
         Friction at rest is not determined by the velocity; near-zero samples bias Coulomb friction.
         """
         if self.dq is None:
-            raise DatasetError(
-                f"{self.name}: velocities are needed to tell motion from rest; process the recording first"
-            )
+            raise DatasetError(f"{self.name}: motion and rest differ by velocities; process the recording first")
         slow = np.abs(self.dq) < speed
-        reach = round(margin / self.period) if margin and self.period else 0
-        for _ in range(reach):
-            slow[1:] |= slow[:-1]
-            slow[:-1] |= slow[1:]
         mask = ~slow if self.mask is None else self.mask & ~slow
         return replace(self, mask=mask, steps=(*self.steps, f"dropped torques of joints slower than {speed:g} rad/s"))
 

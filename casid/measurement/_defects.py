@@ -42,9 +42,9 @@ EQUAL = 1e-9
 STILL_SHARE, STILL_SD, STILL_TIME = 5e-4, 6.0, 0.5
 #: A joint that moves less in the whole recording does not move [rad or m].
 STILL = 1e-3
-#: Measured velocities are the differences of the positions to this factor: any two units, and any two usual sampling
-#: rates, differ by more.
-VELOCITY = 1.1
+#: Measured velocities are the differences of the positions to this factor (any two units, and any two usual sampling
+#: rates, differ by more), with this correlation at least (half of their variance is noise at 0.7).
+VELOCITY, CORRELATED = 1.1, 0.8
 #: Largest share of a joint's samples that spikes and repeats may take away, and that standstill may.
 MOST_SPOILED, MOST_STILL = 0.1, 0.5
 #: A joint that moves less than this share of the one that moves most does not show the motion.
@@ -298,13 +298,18 @@ def _velocities(data: Dataset, moves: Flags) -> Iterator[Defect]:
     if data.dq is None or not moves.any():
         return
     factor, _ = velocity_factors(data.t, data.q, data.dq)
-    off = moves & ~((factor > 1.0 / VELOCITY) & (factor < VELOCITY))
+    off = moves & ~same_velocity(factor)
     every = np.ones(len(data.t), dtype=bool)
     if off[moves].all():
         yield from _of("velocity", None, data.t, every, factor=float(np.median(factor[moves])))
     else:
         for k in np.flatnonzero(off):
             yield from _of("velocity", int(k), data.t, every, factor=float(factor[k]))
+
+
+def same_velocity(factor: Array | float) -> Flags:
+    """Whether factors to the differences of the positions are one."""
+    return np.asarray(np.abs(np.log(np.maximum(factor, 1e-12))) < np.log(VELOCITY))
 
 
 def velocity_factors(t: Array, q: Array, dq: Array) -> tuple[Array, Array]:

@@ -15,7 +15,7 @@ from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement._dataset import Dataset
-from casid.measurement._defects import velocity_factors
+from casid.measurement._defects import CORRELATED, same_velocity, velocity_factors
 from casid.measurement._processing import Processing, prepare
 from casid.measurement._text import clock_seconds
 
@@ -148,11 +148,8 @@ def _basis(columns: Array) -> Array:
 
 def speed_of(robot: Robot, t: Array, q: Array) -> float:
     """Largest speed of a joint as a share of its limit, single steps aside."""
-    steps = np.maximum(np.diff(t), 1e-12)[:, None]
     stride = max(1, len(t) // 2000)
-    dq = np.abs(q[stride:] - q[:-stride]) / (t[stride:] - t[:-stride] + 1e-12)[:, None] if stride > 1 else (
-        np.abs(np.diff(q, axis=0)) / steps
-    )  # fmt: skip
+    dq = np.abs(q[stride:] - q[:-stride]) / np.maximum(t[stride:] - t[:-stride], 1e-12)[:, None]
     limits = np.where(np.isfinite(robot.limits.velocity), robot.limits.velocity, USUAL_LIMIT)
     return float((np.quantile(dq, 0.995, axis=0) / np.where(limits > 0, limits, USUAL_LIMIT)).max())
 
@@ -218,7 +215,7 @@ def blocks(robot: Robot, t: Array, columns: Sequence[int], table: Sequence[Array
 
 def _derivative(t: Array, q: Array, dq: Array) -> bool:
     factor, correlation = velocity_factors(t, q, dq)
-    return bool(0.9 < np.nanmedian(factor) < 1.1 and np.nanmin(correlation) > 0.8)
+    return bool(same_velocity(np.nanmedian(factor)) and np.nanmin(correlation) > CORRELATED)
 
 
 def clock_of(cells: Any, where: str) -> Array | None:

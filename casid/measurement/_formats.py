@@ -147,11 +147,6 @@ class Bag:
 FORMATS: tuple[RecordingFormat, ...] = (Npz(), Text(), Mat(), OfAnnexes(), Bag())
 
 
-def is_recording(path: Path) -> bool:
-    """Whether a path looks like a recording of a known format."""
-    return any(one.accepts(path) for one in FORMATS)
-
-
 def read_columns(path: Path, topic: str | None = None, layout: TextLayout | None = None) -> Columns:
     """Arrays of a recording of any format, or columns of a text table.
 

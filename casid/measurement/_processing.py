@@ -171,33 +171,29 @@ class Processing:
         data = uniform(data, self.rate)
         frequency = 1.0 / data.period
         data = advanced(data, self.delay)
-        chosen = self.cutoff == "auto"
         settings = self._resolved(data, frequency)
-        made = settings._filtered(data, frequency, chosen, self.velocity == "auto")
+        made = settings._filtered(data, frequency, self)
         if self.defects:
             made = settings._without(made, found, frequency)
         return settings._selected(made, frequency)
 
     def _resolved(self, data: Dataset, frequency: float) -> Processing:
-        """The settings with a number for the cut-off and the trim, and a source for the velocity."""
+        """The settings with numbers for the cut-offs and the trim, and a source for the velocity."""
         cutoff = choose_cutoff(data.q, frequency) if self.cutoff == "auto" else self.cutoff
-        span = float(data.t[-1] - data.t[0])
-        trim = min(LONGEST_TRIM, MOST_TRIMMED * span) if self.trim == "auto" else self.trim
+        torque_cutoff = cutoff if self.torque_cutoff == "same" else self.torque_cutoff
+        trim = min(LONGEST_TRIM, MOST_TRIMMED * float(data.t[-1] - data.t[0])) if self.trim == "auto" else self.trim
         velocity = self.velocity
         if velocity == "auto":
             velocity = "measured" if measured_is_better(data, cutoff, frequency) else "differentiate"
-        return replace(self, cutoff=cutoff, trim=trim, velocity=velocity)
+        return replace(self, cutoff=cutoff, torque_cutoff=torque_cutoff, trim=trim, velocity=velocity)
 
-    def _torque_cutoff(self) -> float | None:
-        """Cut-off of the torques' filter [Hz]."""
-        assert self.cutoff != "auto"
-        return self.cutoff if self.torque_cutoff == "same" else self.torque_cutoff
-
-    def _filter(self, cutoff: float | None, data: Dataset, frequency: float) -> LowPass | None:
+    def _filter(
+        self, cutoff: float | Literal["auto", "same"] | None, data: Dataset, frequency: float
+    ) -> LowPass | None:
         """The filter of a cut-off for a recording."""
         if cutoff is None:
             return None
-        assert self.trim != "auto"
+        assert not isinstance(cutoff, str) and self.trim != "auto"
         try:
             made = LowPass(cutoff, self.order, frequency, round(self.trim * frequency))
         except DatasetError as error:
@@ -208,44 +204,44 @@ class Processing:
             )
         return made
 
-    def _filtered(self, data: Dataset, frequency: float, chosen: bool, compared: bool) -> Dataset:
+    def _filtered(self, data: Dataset, frequency: float, asked: Processing) -> Dataset:
         """The whole recording filtered and differentiated."""
-        assert self.cutoff != "auto"
-        torque_cutoff = self._torque_cutoff()
 
-        def smooth(values: Array, cutoff: float | None) -> Array:
+        def smooth(values: Array, cutoff: float | Literal["auto", "same"] | None) -> Array:
             low_pass = self._filter(cutoff, data, frequency)
             return values if low_pass is None else low_pass(values)
 
+        def measured(values: Array | None, what: str) -> Array:
+            if values is None:
+                raise DatasetError(f"{data.name}: it has no measured {what}; use {what}='differentiate'")
+            return smooth(values, self.cutoff)
+
         q_filtered = smooth(data.q, self.cutoff)
         if self.velocity == "measured":
-            if data.dq is None:
-                raise DatasetError(f"{data.name}: it has no measured velocity; use velocity='differentiate'")
-            dq = smooth(data.dq, self.cutoff)
+            dq = measured(data.dq, "velocity")
         else:
             dq = np.gradient(q_filtered, data.t, axis=0)
         if self.acceleration == "measured":
-            if data.ddq is None:
-                raise DatasetError(f"{data.name}: it has no measured acceleration; use acceleration='differentiate'")
-            ddq = smooth(data.ddq, self.cutoff)
+            ddq = measured(data.ddq, "acceleration")
         else:
             ddq = smooth(np.gradient(dq, data.t, axis=0), self.acceleration_cutoff)
         q = q_filtered if self.filter_position else data.q
-        low_pass = self._filter(torque_cutoff, data, frequency) if self.filter_columns else None
+        low_pass = self._filter(self.torque_cutoff, data, frequency) if self.filter_columns else None
+        compared = asked.velocity == "auto" and data.dq is not None
         return replace(
             data,
             q=q,
             dq=dq,
             ddq=ddq,
-            tau=smooth(data.tau, torque_cutoff),
+            tau=smooth(data.tau, self.torque_cutoff),
             tau_raw=data.tau,
             full=None if low_pass is None else FullRate(q, dq, ddq, data.tau, low_pass, np.arange(len(data))),
-            steps=(*data.steps, *self._sentences(self.cutoff, torque_cutoff, chosen, compared and data.dq is not None)),
+            steps=(*data.steps, *self._sentences(asked.cutoff == "auto", compared)),
         )
 
     def _without(self, data: Dataset, found: tuple[Defect, ...], frequency: float) -> Dataset:
         """The filtered recording without the torques within the filter's reach of its defects."""
-        cutoffs = [one for one in (self.cutoff, self._torque_cutoff()) if isinstance(one, float | int)]
+        cutoffs = [one for one in (self.cutoff, self.torque_cutoff) if isinstance(one, float | int)]
         low_pass = self._filter(min(cutoffs), data, frequency) if cutoffs else None
         reach = (2 if low_pass is None else low_pass.reach) / frequency
         shortest = SHORTEST / min(cutoffs) if cutoffs else 0.0
@@ -254,58 +250,50 @@ class Processing:
         return _with_defects(replace(data, mask=None if mask.all() else mask), defects, reach)
 
     def _selected(self, data: Dataset, frequency: float) -> Dataset:
-        """The samples that are kept."""
+        """The samples that are kept: without both ends, where filters settle, and not more than the filter passes."""
+        assert self.trim != "auto" and self.torque_cutoff != "same"
         if self.trim:
-            data = self._trimmed(data, frequency)
-        every = self._every(frequency, self._torque_cutoff())
+            span = data.t[-1] - data.t[0]
+            if 2 * self.trim >= span:
+                words = f"lasts {span:.3g} s, trimming {self.trim:g} s at both ends leaves nothing"
+                raise DatasetError(f"{data.name}: {words}")
+            first, last = data.t[0] + self.trim, data.t[-1] - self.trim
+            count = round(self.trim * frequency)
+            inside = slice(count, len(data) - count) if regular(data.t) else (data.t >= first) & (data.t <= last)
+            data = data.rows(inside, f"trimmed {self.trim:g} s from both ends")
+        band = self.torque_cutoff
+        enough = 1 if band is None else max(1, int(frequency / (SAMPLES_PER_PERIOD * band)))
+        every = enough if self.every == "auto" else self.every
         if every > 1:
             data = data.rows(slice(None, None, every), f"kept every {every}th sample")
         if self.between is not None:
             data = data.between(*self.between)
         return data.moving(self.slowest) if self.slowest else data
 
-    def _trimmed(self, data: Dataset, frequency: float) -> Dataset:
-        """The data without both ends, where filters settle."""
-        assert self.trim != "auto"
-        span = data.t[-1] - data.t[0]
-        if 2 * self.trim >= span:
-            raise DatasetError(f"{data.name}: lasts {span:.3g} s, trimming {self.trim:g} s at both ends leaves nothing")
-        first, last = data.t[0] + self.trim, data.t[-1] - self.trim
-        count = round(self.trim * frequency)
-        inside = slice(count, len(data) - count) if regular(data.t) else (data.t >= first) & (data.t <= last)
-        return data.rows(inside, f"trimmed {self.trim:g} s from both ends")
+    def _sentences(self, chosen: bool, compared: bool) -> list[str]:
+        """What was done, in words; whether the cut-off was chosen, and whether velocities were compared."""
 
-    def _every(self, frequency: float, torque_cutoff: float | None) -> int:
-        """Samples from one that is kept to the next."""
-        if self.every != "auto":
-            return self.every
-        return 1 if torque_cutoff is None else max(1, int(frequency / (SAMPLES_PER_PERIOD * torque_cutoff)))
+        def filtered(cutoff: float | str | None) -> str:
+            return f"Butterworth order {self.order}, zero phase, {cutoff:g} Hz" if cutoff else "not filtered"
 
-    def _sentences(self, cutoff: float | None, torque_cutoff: float | None, chosen: bool, compared: bool) -> list[str]:
-        kind = f"Butterworth order {self.order}, zero phase"
-        motion = [
-            name
-            for name, used in (
-                ("position", self.filter_position or self.velocity == "differentiate"),
-                ("velocity", self.velocity == "measured"),
-                ("acceleration", self.acceleration == "measured"),
-            )
-            if used
-        ]
+        motion = {
+            "position": self.filter_position or self.velocity == "differentiate",
+            "velocity": self.velocity == "measured",
+            "acceleration": self.acceleration == "measured",
+        }
+        with_columns = (
+            ", and the columns of the regressor with it" if self.torque_cutoff and self.filter_columns else ""
+        )
+        reason = f" ({self.cutoff_reason})" if self.cutoff_reason else ""
+        again = f", filtered again at {self.acceleration_cutoff:g} Hz" if self.acceleration_cutoff else ""
+        dq = "as measured" if motion["velocity"] else "central differences of the filtered position"
+        ddq = "as measured" if motion["acceleration"] else "central differences of the velocity"
         return [
-            f"{' and '.join(motion)}: "
-            + (f"{kind}, {cutoff:g} Hz" if cutoff else "not filtered")
-            + (" (chosen from the spectra)" if chosen else ""),
-            "torque: "
-            + (f"{kind}, {torque_cutoff:g} Hz" if torque_cutoff else "not filtered")
-            + (f" ({self.cutoff_reason})" if self.cutoff_reason else "")
-            + (", and the columns of the regressor with it" if torque_cutoff and self.filter_columns else ""),
-            "velocity: "
-            + ("as measured" if self.velocity == "measured" else "central differences of the filtered position")
-            + (f"; {_COMPARED[self.velocity]}" if compared else ""),
-            "acceleration: "
-            + ("as measured" if self.acceleration == "measured" else "central differences of the velocity")
-            + (f", filtered again at {self.acceleration_cutoff:g} Hz" if self.acceleration_cutoff else ""),
+            f"{' and '.join(name for name, used in motion.items() if used)}: {filtered(self.cutoff)}"
+            + " (chosen from the spectra)" * chosen,
+            f"torque: {filtered(self.torque_cutoff)}{reason}{with_columns}",
+            f"velocity: {dq}" + (f"; {_COMPARED[self.velocity]}" if compared else ""),
+            f"acceleration: {ddq}{again}",
         ]
 
 

@@ -16,7 +16,7 @@ from casid.description import Robot
 from casid.errors import DatasetError
 from casid.files import listed, shown
 from casid.measurement._columns import LARGEST, Evidence, Group, best, chosen_group, joint_of, signal_groups
-from casid.measurement._defects import velocity_factors
+from casid.measurement._defects import CORRELATED, same_velocity, velocity_factors
 from casid.measurement._evidence import (
     FASTEST,
     LEAST_SPEED,
@@ -42,9 +42,8 @@ DOUBTFUL = 0.5
 FOLLOWS = 0.5
 #: Torques over the robot's limits outside of which their unit is another: thousandths are, small motions are not.
 LEAST_TORQUE, MOST_TORQUE = 0.002, 3.0
-#: Measured velocities are the differences of the positions to this logarithm of the factor, alike at all joints to
-#: `EVEN`, with this correlation at least; any two units differ by more.
-SAME, EVEN, CORRELATED = 0.1, 0.2, 0.8
+#: Largest relative difference of the factors of velocities between joints; of a factor from one, where units are tried.
+EVEN = 0.2
 
 
 @dataclass(frozen=True)
@@ -502,10 +501,10 @@ class _Reading:
         middle = float(np.nanmedian(factor)) if np.isfinite(factor).any() else np.nan
         off = {unit: abs(np.log(max(middle, 1e-12) / size)) for unit, size in UNITS["dq"].items()}
         stated = dq.meaning.unit
-        unit = stated if stated and off[stated] < SAME else min(off, key=lambda one: off[one])
+        unit = stated if stated and same_velocity(middle / UNITS["dq"][stated]) else min(off, key=lambda one: off[one])
         even = np.nanmax(np.abs(factor / middle - 1), initial=0.0) < EVEN
         least = np.nanmin(correlation, initial=1.0)
-        if off[unit] < SAME and even and least > CORRELATED:
+        if same_velocity(middle / UNITS["dq"][unit]) and even and least > CORRELATED:
             self.units["dq"] = unit
             why = f"differences of the positions: factor {middle:.4g}, correlation {least:.3f}"
             self._say("velocities", unit, why)

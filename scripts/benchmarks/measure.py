@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 from casid.testing._peers import NotMeasured as NotMeasured
 from casid.testing._peers import need as need
@@ -117,6 +118,12 @@ def measures(topic: str) -> Sequence[Measure]:
     """The rows of a topic, in their order."""
     rows: Sequence[Measure] = importlib.import_module(f"benchmarks.{topic}").MEASURES
     return rows
+
+
+def rows_of(*modules: ModuleType) -> list[Measure]:
+    """The rows of modules, in their order: every list whose name ends in ``ROWS``."""
+    lists = [value for module in modules for name, value in vars(module).items() if name.endswith("ROWS")]
+    return [row for rows in lists for row in rows if isinstance(row, Measure)]
 
 
 def data_folder() -> Path:

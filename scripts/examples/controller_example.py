@@ -16,7 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks.compiled.controller import build_controller, run_controller
+from benchmarks.compiled import build_controller, run_controller
 
 import casid
 

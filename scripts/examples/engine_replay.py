@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import published
 from benchmarks.measure import NotMeasured
-from benchmarks.motion.replay import ENGINES, Replay, replay
+from benchmarks.motion.engines import ENGINES, Replay, replay
 
 from casid.files import prepare_directory, write_files
 from casid.report import BLUE, INK, MUTED, ORANGE, new_figure, set_title, tidy

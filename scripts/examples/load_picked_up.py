@@ -15,7 +15,7 @@ import numpy as np
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1])]
 
-from benchmarks.learning.load import load_estimator, recordings
+from benchmarks.learning.online import load_estimator, recordings
 from benchmarks.picture import write_picture
 
 from casid.report import BLUE, INK, MUTED, new_figure, set_title, tidy

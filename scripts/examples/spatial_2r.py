@@ -15,14 +15,7 @@ from pathlib import Path
 import numpy as np
 from casid.problems.spatial_2r import true_parameters
 from matplotlib.figure import Figure
-from papers.two_links import (
-    Motion,
-    outside_shapes,
-    relaxed_retrieval,
-    torques,
-    validation_motion,
-    wrenches,
-)
+from papers.two_links import Motion, outside_shapes, relaxed_retrieval, torques, validation_motion, wrenches
 from rich.console import Console
 from rich.table import Table
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from benchmarks.encoders import data
+from benchmarks.encoders import measured as data
 
 from casid.drives import identified_robot, identify_from_commands
 from libraries.entry import Entry, Found

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 from benchmarks import published, recordings
-from benchmarks.encoders.data import one_joint
+from benchmarks.encoders.measured import one_joint
 
 import casid
 from casid.arrays import Array

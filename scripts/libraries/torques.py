@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from benchmarks.real.bodies import _kinova, _kr300, _ur10
+from benchmarks.real.robots import _kinova, _kr300, _ur10
 
 from casid.description import Robot
 from casid.identification import Checks, Identification, identify

@@ -1,55 +1,73 @@
-"""The documents and their items, in the documents' order."""
+"""The documents and their items, in the documents' order, and what their sections state beside them."""
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass
+from pathlib import Path
 
-from papers.gaz2019 import ITEMS as GAZ
-from papers.gaz2019_supplement import ITEMS as SUPPLEMENT
-from papers.item import Item
-from papers.sousa2014 import ITEMS as SOUSA
-from papers.sutanto2020 import ITEMS as SUTANTO
+from casid.errors import DatasetError
+from casid.files import read_toml
+from papers.item import FUNCTIONS, Item, Status
+
+#: What a drawing has in place of a computation.
+_DRAWING = "a drawing or photograph: it holds no numbers to compute"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of a section: where it stands, what it says, and the items that compute it, by document and name."""
+
+    name: str
+    title: str
+    by: tuple[tuple[str, str], ...]
+
+    def items(self) -> tuple[tuple[str, Item], ...]:
+        """The items, each with its document's key; KeyError for one that is not listed."""
+        return tuple((key, paper_of(key).item(name)) for key, name in self.by)
+
+    def status(self) -> Status:
+        """The least that its items reach."""
+        return max((item.status for _, item in self.items()), key=list(Status).index)
 
 
 @dataclass(frozen=True, eq=False)
 class Paper:
-    """A document: its key on the command line, its short title, its citation, its items."""
+    """A document: its key on the command line, its short title, its citation, its items and statements."""
 
     key: str
     title: str
     citation: str
     items: tuple[Item, ...]
+    claims: tuple[Claim, ...]
+
+    def item(self, name: str) -> Item:
+        """By its name; KeyError if there is none."""
+        for item in self.items:
+            if item.name == name:
+                return item
+        raise KeyError(f"{self.key}: no item '{name}'")
 
 
-PAPERS = (
-    Paper(
-        "gaz2019",
-        "Gaz et al. (2019): the Panda, feasible parameters by penalties",
-        "C. Gaz, M. Cognetti, A. Oliva, P. Robuffo Giordano, A. De Luca, Dynamic identification of the Franka Emika "
-        "Panda robot with retrieval of feasible parameters using penalty-based optimization, IEEE RA-L 4(4), 2019",
-        GAZ,
-    ),
-    Paper(
-        "gaz2019_supplement",
-        "Gaz et al. (2019): supplementary material",
-        "The same authors, supplementary material of the paper (revised version of October 2019)",
-        SUPPLEMENT,
-    ),
-    Paper(
-        "sousa2014",
-        "Sousa (2014): thesis on physical feasibility",
-        "C. D. Sousa, Dynamic model identification of robot manipulators: solving the physical feasibility problem, "
-        "PhD thesis, University of Coimbra, 2014",
-        SOUSA,
-    ),
-    Paper(
-        "sutanto2020",
-        "Sutanto et al. (2020): physical constraints in learning",
-        "G. Sutanto, A. S. Wang, Y. Lin, M. Mukadam, G. S. Sukhatme, A. Rai, F. Meier, Encoding physical constraints "
-        "in differentiable Newton-Euler algorithm, L4DC 2020",
-        SUTANTO,
-    ),
-)
+def _paper(path: Path) -> Paper:
+    table = read_toml(path, "papers", DatasetError)
+    for module in table["modules"]:
+        importlib.import_module(f"papers.{module}")
+    key, items = path.stem, []
+    for name, entry in table["items"].items():
+        status = Status(entry.get("status", "impossible"))
+        function = FUNCTIONS.get((key, name))
+        if (function is None) != (status is Status.IMPOSSIBLE):
+            raise ValueError(f"{path.name}: '{name}' is {status.value} and has {'no' * (function is None)} function")
+        how = table.get("shared", {}).get(entry.get("how", ""), entry.get("how", _DRAWING))
+        words, claims = (tuple(entry.get(what, ())) for what in ("words", "claims"))
+        repeatable = entry.get("repeatable", False)
+        items.append(Item(name, entry["title"], status, how, repeatable, words, claims, function))
+    statements = []
+    for name, title, by in table["statements"]:
+        pairs = (text.rpartition(": ") for text in by.split("; "))
+        statements.append(Claim(name, title, tuple((other or key, item) for other, _, item in pairs)))
+    return Paper(key, table["title"], table["citation"], tuple(items), tuple(statements))
 
 
 def paper_of(key: str) -> Paper:
@@ -58,3 +76,6 @@ def paper_of(key: str) -> Paper:
         if paper.key == key:
             return paper
     raise KeyError(f"no document '{key}'; there are {', '.join(paper.key for paper in PAPERS)}")
+
+
+PAPERS = tuple(_paper(path) for path in sorted(Path(__file__).parent.glob("*.toml")))

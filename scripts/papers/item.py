@@ -1,9 +1,14 @@
-"""An item of a document, and what comes out when it is computed anew."""
+"""Documents and their items: what an item is stands in ``DOCUMENT.toml``, what it gives is one function.
+
+A function is registered by its item's name and returns numbers: tables, the numbers that the file's ``words`` have in
+their braces, and whether each of its ``claims`` holds. A claim that begins with ``~`` is recorded not to hold here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+import string
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from matplotlib.figure import Figure
@@ -22,27 +27,14 @@ class Status(Enum):
 
 @dataclass(frozen=True)
 class Setting:
-    """How much to compute.
-
-    Attributes
-    ----------
-    quick : bool
-        Few runs and samples: does it work?
-    """
+    """How much to compute; quick: few runs and samples, does it work?"""
 
     quick: bool = False
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Published numbers beside computed ones.
-
-    Attributes
-    ----------
-    title : str
-    columns : tuple of str
-    rows : tuple of tuple of str
-    """
+    """A table: published numbers beside computed ones."""
 
     title: str
     columns: tuple[str, ...]
@@ -54,18 +46,14 @@ class Comparison:
         return cls(title, tuple(columns), tuple(tuple(cell(value) for value in row) for row in rows))
 
 
+def one_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> tuple[Comparison]:
+    """One such table, for items that have no other."""
+    return (Comparison.of(title, columns, rows),)
+
+
 @dataclass(frozen=True)
 class Check:
-    """A statement of the document, or about its numbers, that the computation can contradict.
-
-    Attributes
-    ----------
-    claim : str
-    holds : bool
-        Here.
-    expected : bool
-        The recorded verdict: a full run that finds another one fails.
-    """
+    """A statement that the computation can contradict, whether it holds here, and the recorded verdict."""
 
     claim: str
     holds: bool
@@ -89,18 +77,43 @@ class Outcome:
     Attributes
     ----------
     comparisons : tuple of Comparison
+    numbers : tuple
+        What stands in the braces of the item's words.
+    stated : tuple
+        What stands in the braces of its claims.
+    holds : tuple of bool
+        Whether each claim holds.
     pictures : mapping of str to Figure
         By file name without its suffix.
-    words : tuple of str
-        What the reader should know about the difference.
-    checks : tuple of Check
-        An item that is reproduced has at least one.
+    words, checks : tuple
+        Paragraphs and statements that depend on the computation, behind those of the file.
     """
 
     comparisons: tuple[Comparison, ...] = ()
+    numbers: tuple[object, ...] = ()
+    stated: tuple[object, ...] = ()
+    holds: tuple[bool, ...] = ()
     pictures: Mapping[str, Figure] = field(default_factory=dict)
     words: tuple[str, ...] = ()
     checks: tuple[Check, ...] = ()
+
+
+Function = Callable[[Setting], Outcome]
+#: By document and item.
+FUNCTIONS: dict[tuple[str, str], Function] = {}
+
+
+def items_of(paper: str) -> Callable[[str], Callable[[Function], Function]]:
+    """The decorator by which a document's functions say which item they compute."""
+
+    def item(name: str) -> Callable[[Function], Function]:
+        def register(function: Function) -> Function:
+            FUNCTIONS[paper, name] = function
+            return function
+
+        return register
+
+    return item
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,35 +122,53 @@ class Item:
 
     Attributes
     ----------
-    name : str
-        As the document calls it: ``Table III``.
-    title : str
-        What it shows.
+    name, title : str
+        As the document calls it (``Table III``), and what it shows.
     status : Status
     how : str
         What is computed from what; the stand-in data; or why it cannot be.
-    run : callable or None
-        Computes it; None where that is impossible.
     repeatable : bool
         Its full form takes seconds and gives the same numbers on every machine: a test compares its section of the
         page with a fresh run.
+    words, claims : tuple of str
+        Paragraphs and statements, with braces for numbers.
+    function : callable or None
+        Computes it; None where that is impossible.
     """
 
     name: str
     title: str
     status: Status
     how: str
-    run: Callable[[Setting], Outcome] | None = None
     repeatable: bool = False
+    words: tuple[str, ...] = ()
+    claims: tuple[str, ...] = ()
+    function: Function | None = None
 
-    def __post_init__(self) -> None:
-        if (self.run is None) != (self.status is Status.IMPOSSIBLE):
-            raise ValueError(f"{self.name}: an item that is not impossible has something to run")
+    def run(self, setting: Setting) -> Outcome:
+        """Compute it; words and statements are filled in."""
+        assert self.function is not None, self.name
+        found = self.function(setting)
+        texts = filled(self.claims, found.stated)
+        checks = [
+            Check(text.removeprefix("~ "), bool(holds), not text.startswith("~ "))
+            for text, holds in zip(texts, found.holds, strict=True)
+        ]
+        words = (*filled(self.words, found.numbers), *found.words)
+        return replace(found, words=words, checks=(*checks, *found.checks))
 
 
-def drawing(name: str, title: str) -> Item:
-    """A photograph, sketch or block diagram."""
-    return Item(name, title, Status.IMPOSSIBLE, "a drawing or photograph: it holds no numbers to compute")
+def filled(texts: Sequence[str], values: Sequence[object]) -> Iterator[str]:
+    """Texts with the values, in order, in their braces; ValueError where there are too many or too few."""
+    left = list(values)
+    for text in texts:
+        count = sum(name is not None for _, name, _, _ in string.Formatter().parse(text))
+        if count > len(left):
+            raise ValueError(f"too few numbers for: {text}")
+        yield text.format(*left[:count])
+        del left[:count]
+    if left:
+        raise ValueError(f"{len(left)} numbers too many behind: {texts[-1:]}")
 
 
 def below(value: float, tolerance: float) -> str:

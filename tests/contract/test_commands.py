@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from benchmarks.users.first_commands import PAGES, SHORTER, commands, run, shorter
+from benchmarks.users.first_hour import PAGES, SHORTER, commands, run, shorter
 
 
 @pytest.mark.slow

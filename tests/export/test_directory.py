@@ -9,7 +9,7 @@ from pathlib import Path
 import casadi as ca
 import numpy as np
 import pytest
-from benchmarks.compiled.controller import build_controller, run_controller
+from benchmarks.compiled import build_controller, run_controller
 
 from casid.control import PD
 from casid.description import Robot

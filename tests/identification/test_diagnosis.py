@@ -23,8 +23,7 @@ from casid.identification.diagnosis._verdict import _strength, judge
 from casid.regression import Delay, compress, wls
 from casid.report import report_of
 from casid.retrieval import mass_bounds
-from casid.retrieval.plausible import heaviest
-from casid.retrieval.plausible._bodies import DESCRIBED_ARMS
+from casid.retrieval.plausible import DESCRIBED_ARMS, heaviest
 from casid.testing import recording
 from casid.testing._synthetic import arm as arm_of
 from casid.testing._synthetic import blind, with_friction

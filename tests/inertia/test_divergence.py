@@ -21,7 +21,7 @@ from casid.inertia import (
     to_standard,
     to_svec,
 )
-from casid.inertia._divergence import ORTHONORMAL_MAP, inverse_hessian, log_det
+from casid.inertia._divergence import ORTHONORMAL_MAP, inverse_hessian
 
 BODIES = np.stack(
     [
@@ -62,12 +62,8 @@ def test_the_inverse_hessian_and_the_function_of_casadi_agree():
     J = pseudo_inertia(BODIES)
     product = divergence_hessian(J, ORTHONORMAL_MAP) @ inverse_hessian(J)
     assert product == pytest.approx(np.tile(np.eye(10), (2, 1, 1)), abs=1e-8)
-    block = log_det_function()
-    value, gradient, hessian = (np.array(out) for out in block(lower_triangle(J[0])))
-    assert value.item() == pytest.approx(float(log_det(J[0])), rel=1e-12)
-    flat = -Divergence(J[0]).gradient(J[0], TRIANGLE_MAP) + TRIANGLE_MAP.T @ np.linalg.inv(J[0]).ravel()
-    assert gradient.ravel() == pytest.approx(flat, rel=1e-8)
-    assert hessian == pytest.approx(divergence_hessian(J[0], TRIANGLE_MAP), rel=1e-8, abs=1e-9)
+    value = float(log_det_function()(lower_triangle(J[0])))
+    assert value == pytest.approx(np.linalg.slogdet(J[0])[1], rel=1e-12)
 
 
 @pytest.mark.claim("a matrix with two negative eigenvalues has an infinite divergence, though its determinant is > 0")

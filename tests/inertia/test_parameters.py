@@ -6,7 +6,7 @@ import pytest
 from casid import inertia
 from casid.errors import DatasetError
 from casid.inertia import PSEUDO_INERTIA_MAP, tensor_entries
-from casid.inertia._parameters import from_khalil, spatial_inertia, to_khalil
+from casid.inertia._parameters import spatial_inertia
 from casid.testing._peers import standard_parameters
 from casid.testing._synthetic import random_placement
 
@@ -69,7 +69,6 @@ def test_conventions_round_trip_and_order():
     m, mcx, _, _, xx, xy, yy, xz, yz, zz = inertia.to_pinocchio(pi)
     assert (xx, xy, xz, yy, yz, zz, mcx, m) == (0, 1, 2, 3, 4, 5, 6, 9)
     np.testing.assert_array_equal(inertia.from_pinocchio(inertia.to_pinocchio(pi)), pi)
-    np.testing.assert_array_equal(from_khalil(to_khalil(pi)), pi)
 
 
 def test_pinocchio_agrees_on_the_order(body):

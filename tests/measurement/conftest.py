@@ -10,6 +10,7 @@ import pytest
 from casid.description import Robot, load_robot
 from casid.dynamics import Model
 from casid.measurement import Dataset
+from casid.testing._synthetic import arm as arm_of  # noqa: F401
 from casid.testing._synthetic import motion
 
 T, Q, DQ, _ = motion(3, 40, 1)

@@ -14,9 +14,8 @@ from casid.description import load_description
 from casid.dynamics import Model
 from casid.errors import DatasetError, RobotError
 from casid.measurement import Dataset, check_against, without_locked
-from casid.testing._synthetic import motion
 from tests.helpers import run
-from tests.measurement.conftest import TAU, Q, T
+from tests.measurement.conftest import TAU, Q, T, motion
 
 # ---------------------------------------------------------------------- does it fit the robot
 
@@ -26,12 +25,14 @@ def panda():
     return casid.load_robot("panda")
 
 
-def test_joint_count_and_degrees(panda):
+def test_joint_count_degrees_and_standstill(panda):
     t, q, *_ = motion(7, 200, 0)
     with pytest.raises(DatasetError, match="has 6 joints, robot 'panda' has 7"):
         check_against(Dataset(t, q[:, :6], q[:, :6]), panda)
     with pytest.raises(DatasetError, match="these look like degrees"):
         check_against(Dataset(t, np.rad2deg(q), q), panda)
+    with pytest.raises(DatasetError, match="no joint moves"):
+        check_against(Dataset(t, np.ones_like(q), q), panda)
 
 
 def test_reversed_torques_are_noted(arm):

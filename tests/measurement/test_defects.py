@@ -11,8 +11,7 @@ import casid
 from casid.dynamics import Model
 from casid.identification import Checks, ModelOptions, identify
 from casid.measurement import Dataset, Processing, check_against, defects, prepare, time_gaps
-from casid.testing._synthetic import arm as arm_of
-from casid.testing._synthetic import motion
+from tests.measurement.conftest import arm_of, motion
 
 RATE = 500.0
 
@@ -64,9 +63,11 @@ def test_a_gap_is_left_out_with_the_filters_reach() -> None:
 def test_defects_are_listed_with_their_samples(arm: tuple[casid.Robot, Dataset]) -> None:
     robot, data = arm
     assert defects(data, robot) == ()
-    tau = data.tau * [1.0, -1.0]
-    tau[300, 0] += 40.0
-    spike, reversed_ = defects(replace(data, tau=tau), robot)
+    tau = np.array(data.tau)
+    tau[300, 0] += 4.0
+    (spike,) = defects(replace(data, tau=tau))
+    tau[:, 1] *= -1.0
+    _, reversed_ = defects(replace(data, tau=tau), robot)
     assert (spike.kind, spike.joint, reversed_.kind, reversed_.joint) == ("spike", 0, "reversed", 1)
     assert np.flatnonzero(spike.mask(data.t)).tolist() == [300] and reversed_.mask(data.t).all()
     assert np.flatnonzero(spike.mask(data.t, 0.025)).tolist() == [298, 299, 300, 301, 302]
@@ -85,7 +86,7 @@ def test_a_step_of_the_clock_has_lost_what_it_rounds_to() -> None:
 def test_a_spike_is_interpolated_and_named() -> None:
     data = moving()
     tau = np.array(data.tau)
-    tau[3000, 1] += 50.0
+    tau[3000, 1] += 3.0
     made = processed(replace(data, tau=tau))
     assert [(one.kind, one.joint, one.samples) for one in made.defects] == [("spike", 1, 1)]
     np.testing.assert_allclose(made.tau, processed(data).tau, atol=0.02)

@@ -1,7 +1,7 @@
 """Rows of the acceptance table on real recordings; skipped without the data folder."""
 
 import pytest
-from benchmarks import measured
+from benchmarks import measured as measured
 from benchmarks.measure import NotMeasured
 
 QUICK = (

@@ -17,7 +17,7 @@ import public_names
 import pytest
 from benchmarks import results
 from benchmarks.measure import Measure, Outcome, Verdict, measures, topics
-from benchmarks.users import site
+from benchmarks.users import pages as site
 
 DOCS = Path(__file__).parents[2] / "docs"
 CONFIG = DOCS / "site" / "mkdocs.yml"

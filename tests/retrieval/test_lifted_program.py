@@ -6,12 +6,10 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from casid.inertia import lower_triangle, to_standard
+from casid.inertia import to_standard
 from casid.retrieval import Constraint, Problem, com_box, least_squares, link_variables, mass_bounds, soften
 from casid.retrieval._rows import split_rows
 from casid.retrieval.constraints import PhysicalConsistency
-from casid.retrieval.plausible._measure import Measure, coordinates
-from casid.retrieval.plausible._program import BallProgram
 from casid.retrieval.program._nlp import Cone, FeasibleSet, LiftedProgram
 from casid.testing._synthetic import BODY, arm
 
@@ -116,65 +114,3 @@ def test_unknowns_that_may_not_be_negative(problem: Problem) -> None:
         lower = lifted(problem, barrier)._program[2]["lbx"]
         assert np.isinf(lower[:31]).all() and (lower[-2:] == 0).all()
         assert (lower[31:51] == 0).sum() == (8 if barrier else 0)
-
-
-@pytest.mark.parametrize("curved", [False, True])
-def test_derivatives_of_the_program_in_a_ball_are_those_of_its_functions(problem: Problem, curved: bool) -> None:
-    if not curved:
-        problem = problem.without("curved", "bent", "light")
-    linear, nonlinear = split_rows(problem)
-    bodies = np.concatenate([BODY, OTHER, BODY])
-    basis, origin = coordinates(problem, bodies, np.array([1e-6, 1e-6, 0.0]))
-    measure = Measure(np.array([True, False, True]), np.array([0.0 if curved else 0.3]),
-                      np.array([0.4 if curved else 0.0]))  # fmt: skip
-    program = BallProgram(problem, linear, nonlinear, basis, origin, measure, 50.0)
-    rng = np.random.default_rng(8)
-    one = np.asarray(lower_triangle(np.eye(4)))
-    y = np.concatenate([1.3 * one, 0.8 * one, one, [0.2]]) + 0.05 * rng.normal(size=31)
-    w = program.start(y) + np.concatenate([np.zeros(31), [0.1], 0.1 * np.ones(2 if curved else 0)])
-    check(program._nlp["nlp"], program._nlp, w, np.array([0.6]), 1)
-    f = ca.Function("f", [program._nlp["nlp"]["x"], program._nlp["nlp"]["p"]], [program._nlp["nlp"]["f"]])
-    x = basis @ y + origin
-    squares = float(np.sum((problem.objective.matrix @ x - problem.objective.target) ** 2))
-    room = 50.0 - problem.objective.constant
-    slacks = w[32:]
-    inside = (squares + (np.array([0.4, 2.0]) @ slacks if curved else 0.0)) / room
-    plain = np.concatenate([one, one, one, [0.0], np.zeros(len(w) - 31)])
-    assert float(f(plain, 0.0)) == pytest.approx(measure.value(plain[:31], 0.0), abs=1e-4)  # D but for a small constant
-    value = measure.value(y, w[31]) - measure.value(plain[:31], 0.0) + float(f(plain, 0.0))
-    assert float(f(w, 0.0)) == pytest.approx(value, rel=1e-9)
-    assert float(f(w, 0.6)) == pytest.approx(value + 0.6 * inside, rel=1e-9)
-
-
-def test_rows_of_the_ball_are_the_problems_in_units_of_their_steepest_entry(problem: Problem) -> None:
-    linear, nonlinear = split_rows(problem)
-    basis, origin = coordinates(problem, np.concatenate([BODY, OTHER, BODY]), np.zeros(3))
-    measure = Measure(np.zeros(3, dtype=bool), np.zeros(1), np.zeros(1))
-    program = BallProgram(problem, linear, nonlinear, basis, origin, measure, 50.0)
-    one = np.asarray(lower_triangle(np.eye(4)))
-    y = np.concatenate([1.3 * one, 0.8 * one, one, [0.2]])
-    nlp, w = program._nlp["nlp"], np.append(program.start(y), [])
-    w[32:] = [0.1, 0.2]
-    rows = np.array(ca.Function("g", [nlp["x"], nlp["p"]], [nlp["g"]])(w, 0.0)).ravel()[1:]
-    x = basis @ y + origin
-    values = np.concatenate([linear.matrix @ x, nonlinear.values(problem.variables.x, x)])
-    scales = np.append(np.abs(linear.matrix @ basis).max(axis=1), np.ones(nonlinear.size))
-    soft = [k for k, row in enumerate((*linear.rows, *nonlinear.rows)) if row.weight is not None]
-    slack = np.zeros(len(values))
-    slack[soft] = [0.1, 0.2]
-    np.testing.assert_allclose(rows, np.append((values - slack) / scales, ((values + slack) / scales)[soft]))
-    lower = np.concatenate([linear.lower, nonlinear.lower]) / scales
-    upper = np.concatenate([linear.upper, nonlinear.upper]) / scales
-    second, lower[soft] = lower[soft].copy(), -np.inf
-    np.testing.assert_allclose(program._low, np.append(lower, second))
-    np.testing.assert_allclose(program._high, np.append(upper, [np.inf, np.inf]))
-
-
-def test_the_scale_of_a_start_is_that_of_its_traces(problem: Problem) -> None:
-    linear, nonlinear = split_rows(problem)
-    one = np.asarray(lower_triangle(np.eye(4)))
-    y = np.concatenate([2.0 * one, 5.0 * one, 4.0 * one, [0.2]])
-    for scaled, sigma in (([True, False, True], np.log(3.0)), ([False] * 3, 0.0)):
-        measure = Measure(np.array(scaled), np.zeros(1), np.zeros(1))
-        program = BallProgram(problem, linear, nonlinear, np.eye(31), np.zeros(31), measure, 50.0)
-        assert program.start(y)[31] == pytest.approx(sigma)

@@ -5,19 +5,14 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 
-import casadi as ca
 import numpy as np
 import pytest
 
 from casid.errors import BoundWarning
 from casid.retrieval import Constraint, SolveOptions, solve
 from casid.retrieval.insight._level_set import LevelSet
-from casid.retrieval.plausible import DivergenceProgram
-from casid.retrieval.plausible._program import _rotors
 from casid.retrieval.plausible._tolerance import sensitivity
 from casid.testing._synthetic import BODY, nearest
-from tests.retrieval.test_most_plausible import BODIES, NONE
-from tests.retrieval.test_most_plausible import problem as small_problem
 from tests.retrieval.test_tolerance import IMPOSSIBLE
 from tests.retrieval.test_tolerance import problem as coefficients
 
@@ -31,22 +26,6 @@ def test_the_fit_of_a_body_on_the_boundary_follows_its_coefficients() -> None:
     moved = replace(stated, objective=replace(stated.objective, target=stated.objective.target + shift))
     change = stated.objective.matrix @ (np.array(solve(moved, options=exact).x) - fitted.x)
     assert np.linalg.norm(change - S @ shift) <= 0.02 * np.linalg.norm(change)
-
-
-def test_a_price_of_zero_proves_what_it_can() -> None:
-    stated = small_problem()
-    program = DivergenceProgram(stated, BODIES, NONE, stated.objective.constant + 0.5)
-    x = np.array(solve(stated).x)
-    bound = program.lower_bound(x, 1.0, 0.0, np.zeros(len(program.linear.rows)))
-    assert np.isfinite(bound) and bound <= program.divergence(x, 1.0)
-
-
-def test_unknowns_that_are_no_rotors_cost_nothing() -> None:
-    u = ca.MX.sym("u", 2)
-    value, slope, curvature = ca.Function("rotors", [u], list(_rotors(u, np.array([0.0, 0.3]))))([5.0, 0.3])
-    assert float(value) == pytest.approx(0.0, abs=1e-15)
-    np.testing.assert_allclose(np.array(slope).ravel(), 0.0, atol=1e-15)
-    assert np.array(curvature).ravel()[0] == 0.0 < np.array(curvature).ravel()[1]
 
 
 @pytest.mark.claim("a bound within a search region is not called wrong by a point outside it")

@@ -8,13 +8,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from casid.inertia import lower_triangle, symmetric, to_standard
+from casid.inertia import pseudo_inertia, to_standard
 from casid.retrieval import Constraint, Problem, com_box, least_squares, link_variables, mass_bounds, solve, total_mass
-from casid.retrieval.plausible import DivergenceProgram, _most_plausible
-from casid.retrieval.plausible._measure import MostPlausible
-from casid.retrieval.plausible._most_plausible import ENOUGH
-from casid.retrieval.plausible._newton import Climb
-from casid.retrieval.plausible._program import BallOutcome
+from casid.retrieval.plausible import DivergenceProgram
 from casid.testing._synthetic import arm
 
 TRUE = np.concatenate(
@@ -39,11 +35,11 @@ def problem(*more) -> Problem:
     return Problem("small", v, least_squares(v, matrix, target), own)
 
 
-def program(stated: Problem, scaled=NONE, limit: float = 0.5, **given) -> DivergenceProgram:
-    return DivergenceProgram(stated, BODIES, scaled, stated.objective.constant + limit, **given)
+def program(stated: Problem, scaled=NONE, **given) -> DivergenceProgram:
+    return DivergenceProgram(stated, BODIES, np.asarray(scaled), **given)
 
 
-def feasible(stated: Problem, made: MostPlausible, limit: float) -> list[np.ndarray]:
+def feasible(stated: Problem, made, limit: float) -> list[np.ndarray]:
     """Points near the answer that obey everything."""
     rng, found, centre = np.random.default_rng(3), [], best()
     for _ in range(600):
@@ -63,14 +59,13 @@ def best() -> np.ndarray:
 @pytest.mark.parametrize("rotors", [None, {"fv1": 0.6}])
 def test_the_answer_is_proven_and_the_proof_holds(rotors) -> None:
     stated = problem()
-    made = program(stated, rotors=rotors).path([stated.objective.constant + 0.5], best())[0]
-    assert made is not None and abs(made.gap) <= 1e-7 and made.scale == 1.0
+    found = program(stated, rotors=rotors)
+    made = found.solve(stated.objective.constant + 0.5, best())
+    assert abs(made.gap) <= 1e-7 and made.scale == 1.0
     assert stated.hard_violation(stated.violations(made.parameters)) <= 1e-9
     assert stated.objective(made.parameters) == pytest.approx(made.limit)
-    acting = {row.label for row, value in zip(program(stated).linear.rows, made.multipliers, strict=True)
-              if abs(value) > 1e-4}  # fmt: skip
+    acting = {row.label for row, value in zip(found.linear.rows, made.multipliers, strict=True) if abs(value) > 1e-4}
     assert acting >= {"moment", "total mass"}
-    found = program(stated, rotors=rotors)
     values = [found.divergence(x, 1.0) for x in feasible(stated, made, made.limit)]
     assert len(values) > 20 and min(values) >= made.lower_bound
     rng = np.random.default_rng(4)
@@ -78,37 +73,49 @@ def test_the_answer_is_proven_and_the_proof_holds(rotors) -> None:
         wrong = made.multipliers * (1 + noise * rng.normal(size=len(made.multipliers))) + noise * rng.normal()
         bound = found.lower_bound(made.parameters, 1.0, made.price * (1 + noise), wrong, made.limit)
         assert bound <= made.lower_bound + 1e-6
-        assert bound <= found.lower_bound(made.parameters, 1.0, made.price, made.multipliers, made.limit) + 1e-6
-    without = found.lower_bound(made.parameters, 1.0, 1e-9, np.zeros(len(made.multipliers)), made.limit)
-    assert without < made.lower_bound
+    for price in (1e-9, 0.0):
+        without = found.lower_bound(made.parameters, 1.0, price, np.zeros(len(made.multipliers)), made.limit)
+        assert np.isfinite(without) and without < made.lower_bound
 
 
 @pytest.mark.parametrize("scaled", [[True, True], [True, False], [False, False]])
-def test_newton_and_ipopt_agree_whether_the_scale_is_known_or_not(scaled) -> None:
+def test_the_interior_point_and_ipopt_agree_whether_the_scale_is_known_or_not(scaled) -> None:
+    stated = problem()
+    limit, made = stated.objective.constant + 0.5, program(stated, scaled)
+    found = made._by_ipopt(limit, [best()], None)
+    assert found.gap <= 1e-6 and stated.objective(found.parameters) <= limit * (1 + 1e-7)
+    again = made.solve(limit, best())
+    assert again.divergence == pytest.approx(found.divergence, rel=1e-4)
+    np.testing.assert_allclose(again.parameters, found.parameters, atol=2e-4)
+    if any(scaled):
+        assert found.scale != 1.0
+        for factor in (0.99, 1.01):
+            assert made.divergence(found.parameters, factor * found.scale) > found.divergence
+
+
+def test_rows_that_are_no_linear_inequalities_are_kept() -> None:
+    """An equation, a soft row, a nonlinear row that acts, one that does not."""
     stated = problem()
     limit = stated.objective.constant + 0.5
-    found = program(stated, np.array(scaled))._by_ipopt(best(), None)
-    assert found.gap <= 10 * ENOUGH and stated.objective(found.parameters) <= limit * (1 + 1e-7)
-    if not any(scaled):
-        made = program(stated).path([limit], best())[0]
-        assert made is not None and made.divergence == pytest.approx(found.divergence, rel=1e-4)
-        np.testing.assert_allclose(made.parameters, found.parameters, atol=2e-4)
-        assert program(stated).path([limit * 2], best())[0].divergence < made.divergence
-    else:
-        assert found.scale != 1.0 and program(stated, np.array(scaled)).path([limit], best()) == [None]
-        for factor in (0.99, 1.01):
-            assert program(stated, np.array(scaled)).divergence(found.parameters, factor * found.scale) > (
-                found.divergence
-            )
-
-
-def test_a_row_about_zero_is_no_equation() -> None:
-    stated = problem()
-    assert program(stated)._newton() is not None
-    equal = stated.with_constraints(Constraint("equal", stated.variables[0].first_moment[0], 0.3, 0.3))
-    assert program(equal)._newton() is None
-    soft = stated.with_constraints(Constraint("soft", stated.variables[0].mass, 0.3, 0.9, weight=1.0))
-    assert program(soft)._newton() is None
+    plain = program(stated).solve(limit, best())
+    mass = float(plain.parameters[9])
+    asleep = program(problem(lambda v: Constraint("asleep", v[0].mass ** 2, upper=4.0 * mass**2))).solve(limit, best())
+    np.testing.assert_allclose(asleep.parameters, plain.parameters, atol=1e-9)
+    assert asleep.gap <= 1e-7
+    bound = 0.9 * float(np.sum(plain.parameters[16:18] ** 2))
+    for more in (
+        lambda v: Constraint("equal", v[0].first_moment[1], 0.01, 0.01),
+        lambda v: Constraint("soft", v[0].mass, 0.3, 0.98 * mass, weight=0.5),
+        lambda v: Constraint("curved", v[1].first_moment[0] ** 2 + v[1].first_moment[1] ** 2, upper=bound),
+    ):
+        other = problem(more)
+        made = program(other).solve(limit, np.array(solve(other).x))
+        assert other.hard_violation(other.violations(made.parameters)) <= 1e-7
+        assert other.objective(made.parameters) + other.penalty(made.parameters) <= limit + 1e-7
+        assert made.divergence > plain.divergence - 1e-7
+        assert program(other).priced(0.7) is None
+        if other.constraints[-1].label != "curved":
+            assert made.gap <= 1e-6
 
 
 def test_unknowns_that_are_left_out_are_zero() -> None:
@@ -119,77 +126,55 @@ def test_unknowns_that_are_left_out_are_zero() -> None:
     v = link_variables(arm(2), {"fv1": (0.45, 5.0)})
     own = (mass_bounds(v[0], 2.9, 8.0), com_box(v[0], -0.3, 0.3), total_mass(v, 0.0, 4.2))
     smaller = Problem("small", v, replace(stated.objective, matrix=stated.objective.matrix[:, :21]), own)
-    expected = DivergenceProgram(smaller, BODIES, NONE, 1.0).priced(0.7)
-    np.testing.assert_allclose(found[:21], expected, atol=1e-6)
+    np.testing.assert_allclose(found[:21], program(smaller).priced(0.7), atol=1e-6)
     again = program(stated).priced(0.7, near=program(stated).priced(0.5))
     np.testing.assert_allclose(again, program(stated).priced(0.7), atol=1e-6)
 
 
-def test_prices_begin_with_the_least_sum_of_squares_that_is_asked_for(monkeypatch) -> None:
-    stated, rooms = problem(), []
-
-    class Seen(Climb):
-        def __init__(self, newton, least, room, first, met) -> None:
-            rooms.append(room)
-            super().__init__(newton, least, room, first, met)
-
-    monkeypatch.setattr(_most_plausible, "Climb", Seen)
-    constant = stated.objective.constant
-    path = program(stated).path([constant + 0.3, constant + 4.0, constant + 1.0], best())
-    assert rooms == [pytest.approx(0.3)]
-    values = [step.divergence for step in path]
-    assert values[0] > values[2] > values[1]
-
-
-def canned(gap: float) -> MostPlausible:
-    return MostPlausible(np.zeros(22), 1.0, 1.0, 1.0 - gap, 1.0, 1.0, np.zeros(0), 1, "")
-
-
-@pytest.mark.parametrize(
-    ("gaps", "calls"),
-    [
-        ([1e-8], 1),  # enough at once
-        ([1e-4, 1e-8], 2),  # a second solve from the end of the first
-        ([5e-7, 5e-7], 2),  # a second solve gains nothing, but ten times the gap ends the search
-        ([None, 1e-8], 2),  # no point of the set: the next start
-        ([1e-4, 1e-4, 1e-8], 3),
-    ],
-)
-def test_ipopt_is_started_until_the_gap_is_closed(gaps, calls: int, monkeypatch) -> None:
-    made, left, starts = program(problem()), list(gaps), []
-
-    class Stub:
-        def start(self, y):
-            return y
-
-        def within(self, w):
-            starts.append(w)
-            return BallOutcome(np.zeros(23), 1.0, 1.0, np.zeros(0), 1, "")
-
-    made.__dict__["_program"] = Stub()
-    monkeypatch.setattr(made, "_explained", lambda: np.ones(22))
-    monkeypatch.setattr(made, "_judged", lambda outcome, iterations: (
-        lambda gap: None if gap is None else canned(gap))(left.pop(0)))  # fmt: skip
-    found = made._by_ipopt(np.concatenate([BODIES, [1.0, 0.0]]), None)
-    assert len(starts) == calls and found.gap == pytest.approx(min(gap for gap in gaps if gap is not None), rel=1e-3)
-
-
-def test_bodies_are_lifted_off_the_boundary_by_a_share_of_their_largest_eigenvalue() -> None:
-    made = program(problem())
-    turn = np.linalg.qr(np.random.default_rng(0).normal(size=(4, 4)))[0]
-    flat = np.asarray(lower_triangle(turn @ np.diag([-1.0, 0.0, 3.0, 40.0]) @ turn.T))
-    none = np.zeros(10)
-    lifted = made._inside(np.concatenate([flat, none, [0.3, -0.2]]), 1e-2)
-    np.testing.assert_allclose(np.linalg.eigvalsh(symmetric(lifted[:10])), [0.4, 0.4, 3.0, 40.0])
-    np.testing.assert_allclose(np.linalg.eigvalsh(symmetric(lifted[10:20])), np.full(4, 1e-8))
-    np.testing.assert_array_equal(lifted[20:], [0.3, -0.2])
-
-
-def test_the_multiplier_of_the_ball_is_the_price_of_the_data() -> None:
+def test_a_path_has_every_limit_in_its_order_and_the_price_of_the_data() -> None:
     """The decrease of D by the limit; nothing where the plausible bodies explain the data."""
-    stated, limit = problem(), 2.0
-    found = [program(stated, limit=limit * factor)._by_ipopt(best(), None) for factor in (0.99, 1.0, 1.01)]
-    slope = (found[0].divergence - found[2].divergence) / (0.02 * limit)
-    assert found[1].price == pytest.approx(slope, rel=1e-2)
-    free = program(stated, limit=60.0)._by_ipopt(best(), None)
-    assert free.price < 1e-6 and free.gap <= 10 * ENOUGH
+    stated = problem()
+    constant, made = stated.objective.constant, program(stated)
+    path = made.path([constant + room for room in (0.3, 4.0, 1.0, 1.98, 2.0, 2.02, 60.0)], best())
+    values = [step.divergence for step in path]
+    assert values[0] > values[2] > values[1] and all(step.gap <= 1e-6 for step in path)
+    slope = (values[3] - values[5]) / 0.04
+    assert path[4].price == pytest.approx(slope, rel=1e-2) and path[6].price < 1e-6
+    assert made._by_ipopt(constant + 2.0, [best()], None).price == pytest.approx(slope, rel=1e-2)
+
+
+@pytest.mark.parametrize("pull", [40.0, -40.0])
+def test_the_proof_counts_a_pulled_unknown_at_its_bound(pull: float) -> None:
+    """Its bound lies far within what the divergence allows: a wider one lowers the proof by the slope."""
+    rng = np.random.default_rng(0)
+    matrix = np.column_stack([rng.normal(size=(30, 10)), np.full(30, 3.0)])
+    x, price, bounds = np.append(to_standard(20.0, [0.0, 0.0, 0.1], 0.002 * np.eye(3)), 0.5), 1e-3, []
+    for low, high in ((-1.0, 5.0), (-2.0, 6.0)):
+        v = link_variables(arm(), {"fv1": (low, high)})
+        stated = Problem("pulled", v, least_squares(v, matrix, matrix @ x + pull))
+        made = DivergenceProgram(stated, BODIES[:10], NONE[:1])
+        bounds.append(made.lower_bound(x, 1.0, price, np.zeros(len(made.linear.rows)), 1.0))
+    y = np.linalg.solve(made.basis, x - made.origin)
+    slope = price * stated.objective.gradient(x)[10] + made.measure.gradient(y)[10] / made.basis[10, 10]
+    assert np.sign(slope) == -np.sign(pull) and abs(slope) > 1.0
+    assert bounds[0] - bounds[1] == pytest.approx(abs(slope), rel=1e-6)
+
+
+def test_plausible_bodies_are_one_in_their_coordinates() -> None:
+    small = to_standard(1e-3, [0.0, 0.01, 0.0], 1e-8 * np.diag([2.0, 3.0, 4.0]))
+    v = link_variables(arm(2), {"fv1": (-9.0, 9.0), "fv2": (-9.0, 9.0)})
+    matrix = np.random.default_rng(3).normal(size=(30, 22))
+    matrix[:, 21] = 0.0  # an unknown that the data do not see
+    stated = Problem("two", v, least_squares(v, matrix, np.ones(30)), margin=1e-8)
+    bodies = np.concatenate([BODIES[:10], small])
+    made = DivergenceProgram(stated, bodies, NONE)
+    x = made.basis @ made.measure.references + made.origin
+    np.testing.assert_allclose(x[:10], bodies[:10], rtol=1e-9, atol=1e-15)
+    # A body whose smallest eigenvalue is hardly above the margin counts as one beyond it.
+    margins = [cone.margin for cone in stated.cones]
+    expected = pseudo_inertia(small) + margins[1] * np.eye(4)
+    np.testing.assert_allclose(pseudo_inertia(x[10:20]), expected, rtol=1e-6, atol=1e-14)
+    # A unit of an unknown beyond the links moves the torque as much as an entry of a link's does in the median.
+    lengths = np.linalg.norm(matrix @ made.basis, axis=0)
+    assert lengths[20] == pytest.approx(np.median(lengths[:20]))
+    assert made.basis[21, 21] == pytest.approx(np.median(lengths[:20])) and not made.basis[20:, :20].any()

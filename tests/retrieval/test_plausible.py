@@ -18,7 +18,6 @@ from casid.inertia import Divergence, consistency, pseudo_inertia, to_standard
 from casid.measurement import Processing
 from casid.regression import compress, wls
 from casid.retrieval import LeastSquares, Problem, link_variables, solve, total_mass
-from casid.retrieval._rows import split_rows
 from casid.retrieval.plausible import (
     DivergenceProgram,
     PlausibleBodies,
@@ -30,12 +29,9 @@ from casid.retrieval.plausible import (
     robot_bodies,
 )
 from casid.retrieval.plausible._bodies import skeleton_boxes, trustworthy, within_the_arm
-from casid.retrieval.plausible._choice import HEAVY
-from casid.retrieval.plausible._measure import Measure
-from casid.retrieval.plausible._program import BallProgram
 from casid.retrieval.plausible._tolerance import sensitivity
 from casid.testing import recording
-from casid.testing._synthetic import BODY, blind, nearest, with_friction
+from casid.testing._synthetic import blind, with_friction
 from problems import panda_retrieval, spatial_2r
 from problems.spatial_2r import true_parameters
 
@@ -91,7 +87,7 @@ def test_needles_become_bodies_at_the_same_fit(best, chosen, robot):
 
 def test_no_feasible_point_is_more_plausible_than_the_bound(problem, best, chosen):
     choice = chosen.believable
-    program = DivergenceProgram(problem.problem, choice.bodies.parameters, choice.bodies.scaled, choice.limit)
+    program = DivergenceProgram(problem.problem, choice.bodies.parameters, choice.bodies.scaled)
     rng = np.random.default_rng(5)
     lowest = choice.choice.lower_bound
     x, start = choice.x, best.solution.x
@@ -107,7 +103,7 @@ def test_no_feasible_point_is_more_plausible_than_the_bound(problem, best, chose
     assert tried > 20
     for noise in (0.0, 1e-3, 1.0, 1e3):  # the bound holds whatever the multipliers
         wrong = choice.choice.multipliers + noise * rng.normal(size=len(choice.choice.multipliers))
-        bound = program.lower_bound(x, choice.scale, choice.choice.price * (1 + noise), wrong)
+        bound = program.lower_bound(x, choice.scale, choice.choice.price * (1 + noise), wrong, choice.limit)
         assert bound <= choice.divergence * (1 + 1e-9)
 
 
@@ -134,7 +130,7 @@ def test_a_small_problem_agrees_with_another_solver():
             links.append(from_pseudo_inertia(T @ T.T + made.problem.cones[k].margin * np.eye(4)))
         return np.concatenate(links)
 
-    program = DivergenceProgram(made.problem, bodies.parameters, bodies.scaled, choice.limit)
+    program = DivergenceProgram(made.problem, bodies.parameters, bodies.scaled)
     start = []
     for k in range(2):
         factor = np.linalg.cholesky(pseudo_inertia(choice.x[10 * k : 10 * k + 10]) * 1.02)
@@ -242,26 +238,6 @@ def test_path_of_shares_is_proven_at_every_step(problem, best, robot):
     np.testing.assert_allclose(again.values, path[1].values, atol=1e-5)
 
 
-def test_rotors_have_a_plausibility_of_their_own(problem):
-    measure = Measure(np.zeros(0, dtype=bool), np.zeros(2), np.array([0.5, 0.0]))
-    values = [measure.value(np.array([u, 3.0]), 0.0) for u in (0.0, 0.5, 5.0)]
-    assert values[1] == pytest.approx(0.0, abs=1e-12) and 0 < values[0] < 1 and values[2] > 1  # 0: behind the gear
-    step, at, along = 1e-6, np.array([0.3, 3.0]), np.array([1e-6, 0.0])
-    slope = (measure.value(at + along, 0.0) - measure.value(at - along, 0.0)) / (2 * step)
-    assert measure.gradient(at, 0.0)[0][0] == pytest.approx(slope, rel=1e-6)
-    curve = (measure.gradient(at + along, 0.0)[0][0] - measure.gradient(at - along, 0.0)[0][0]) / (2 * step)
-    assert measure.hessian(at, 0.0, np.zeros((0, 4, 4)))[0][0, 0] == pytest.approx(curve, rel=1e-5)
-
-
-def test_the_program_within_a_ball_keeps_the_rows():
-    stated = nearest(BODY)
-    linear, nonlinear = split_rows(stated)
-    size = stated.variables.size
-    measure = Measure(np.array([False]), np.zeros(0), np.zeros(0))
-    program = BallProgram(stated, linear, nonlinear, np.eye(size), np.zeros(size), measure, 1.0)
-    assert program is not None
-
-
 @pytest.fixture(scope="module")
 def published():
     return casid.solve(panda_retrieval.build())
@@ -313,9 +289,7 @@ def test_described_bodies_are_shortened_to_the_arm():
 
 
 @pytest.mark.claim("a best fit that the solver leaves without proof is proven by Newton's method")
-@pytest.mark.parametrize("heavy", [HEAVY, (1e12, 1e3)])  # of bodies that are too heavy, rounding leaves no proof
-def test_a_best_fit_without_proof_is_polished(best, heavy, monkeypatch):
-    monkeypatch.setattr("casid.retrieval.plausible._choice.HEAVY", heavy)
+def test_a_best_fit_without_proof_is_polished(best):
     solution = best.solution
     loose = replace(solution, x=solution.x, lower_bound=solution.objective * (1 - 1e-4))
     assert not loose.certified

@@ -10,8 +10,15 @@ import pytest
 
 from casid.description import Frame, Inertial, Joint, Link, LinkBounds, Robot
 from casid.inertia import from_standard
-from casid.retrieval.plausible import nominal_bodies, plausible_bodies, robot_bodies
-from casid.retrieval.plausible._bodies import DESCRIBED_ARMS, skeleton_boxes, trustworthy, within_the_arm
+from casid.retrieval.plausible import (
+    DESCRIBED_ARMS,
+    heaviest,
+    nominal_bodies,
+    plausible_bodies,
+    priors,
+    robot_bodies,
+)
+from casid.retrieval.plausible._bodies import skeleton_boxes, trustworthy, within_the_arm
 
 G = 9.81
 
@@ -145,7 +152,7 @@ def test_boxes_beside_described_links_weigh_as_these_do() -> None:
     np.testing.assert_allclose(made.parameters[9::10], [factor * boxes[0], 2.0, 0.5])
 
 
-def test_torques_tell_the_mass_of_all_links() -> None:
+def test_torques_imply_the_mass_of_all_links() -> None:
     made = plausible_bodies(robot(), torques=[3.0, -40.0, 5.0])
     assert made.parameters[9::10].sum() == pytest.approx(3.2 * 40.0 / (G * 1.0), rel=1e-3) and made.weighed
     assert not plausible_bodies(robot(), torques=[0.0, 0.0, 0.0]).weighed
@@ -178,3 +185,20 @@ def test_numbers_without_a_size_hardly_differ_between_arms() -> None:
 def test_weighing_leaves_described_links() -> None:
     made = replace(plausible_bodies(described(None)), weighed=False).weighing(7.0)
     np.testing.assert_allclose(made.parameters[9::10], [7.0, 2.0, 0.5])
+
+
+@pytest.mark.parametrize("arm", DESCRIBED_ARMS, ids=lambda arm: arm.name)
+def test_no_described_arm_exceeds_the_limit_of_its_reach(arm) -> None:
+    """By a factor of two; areal mass and m g reach / tau both limit it."""
+    held = arm.torque / 3.0 if math.isfinite(arm.torque) else math.inf
+    assert arm.mass <= heaviest(arm.reach, held) / 2.0 * (1 + 1e-12)
+    assert heaviest(1.0, 1e9) == pytest.approx(4.0 * heaviest(0.5, 1e9))
+    assert heaviest(1.0, 1.0) == pytest.approx(0.5 * heaviest(0.5, 1.0)) == pytest.approx(0.5 * heaviest(1.0, 2.0))
+
+
+def test_every_prior_has_its_data_and_what_it_moves() -> None:
+    table = dict(priors())
+    assert len(table) >= 15 and all(entry.data and entry.moves for entry in table.values())
+    assert table["TERMS"] == pytest.approx(0.1)
+    set_on = np.log([3.82, 4.47, 2.30, 3.48, 2.34])  # m g reach / tau of the arms that its data name
+    assert table["TORQUE_MASS"] == pytest.approx(float(np.exp(set_on.mean())), rel=0.02)

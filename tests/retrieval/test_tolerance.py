@@ -15,15 +15,11 @@ from casid.retrieval._solution import assess
 from casid.retrieval.plausible import (
     FEASIBLE,
     Believable,
-    DivergenceProgram,
     PlausibleBodies,
-    _choice,
     believable,
-    believable_path,
     coefficient_tolerance,
     polished,
 )
-from casid.retrieval.plausible._choice import _allowed
 from casid.retrieval.plausible._tolerance import Tolerance, _inside, _rows, sensitivity
 from casid.testing._synthetic import BODY, arm, nearest
 
@@ -133,12 +129,6 @@ def test_a_fit_that_can_miss_nothing_has_no_ratio_to_raise() -> None:
 # ---------------------------------------------------------------------- the choice within a tolerance
 
 
-def test_what_a_share_allows() -> None:
-    stated = nearest(BODY)
-    assert _allowed(stated, 4.0, 0.5) == pytest.approx(9.0)
-    assert _allowed(stated, 0.0, 0.5) == pytest.approx(1e-12 * stated.objective.size)
-
-
 @pytest.fixture(scope="module")
 def chosen() -> Believable:
     stated = nearest(IMPOSSIBLE)
@@ -154,18 +144,7 @@ def test_a_choice_is_certified_up_to_the_violation_that_is_allowed(chosen) -> No
     assert not replace(chosen, choice=replace(chosen.choice, lower_bound=bound)).certified
 
 
-def test_a_path_leaves_out_what_it_could_not_prove(chosen, monkeypatch) -> None:
-    stated, best, bodies = chosen.problem, solve(chosen.problem), chosen.bodies
-    calls = []
-    monkeypatch.setattr(DivergenceProgram, "path", lambda self, limits, start, met: [chosen.choice, None])
-    monkeypatch.setattr(DivergenceProgram, "solve", lambda self, start: calls.append(self.limit) or chosen.choice)
-    assert len(believable_path(stated, best, (0.1, 0.05), bodies)) == 1 and not calls
-    monkeypatch.setattr(DivergenceProgram, "path", lambda self, limits, start, met: [None, None])
-    assert len(believable_path(stated, best, (0.1, 0.05), bodies)) == 2
-    assert calls == [_allowed(stated, best.total, share) for share in (0.1, 0.05)]
-
-
-def test_what_is_certified_or_not_fully_consistent_is_not_polished(chosen, monkeypatch) -> None:
+def test_what_is_certified_failed_or_not_fully_consistent_is_not_polished(chosen) -> None:
     best = solve(chosen.problem)
     assert best.certified and polished(best, chosen.bodies) is best
     loose = replace(best, lower_bound=0.5 * best.objective)
@@ -173,7 +152,5 @@ def test_what_is_certified_or_not_fully_consistent_is_not_polished(chosen, monke
     assert not semi.certified and polished(semi, chosen.bodies) is semi
     made = polished(loose, chosen.bodies)
     assert made.certified and made.lower_bound > loose.lower_bound
-    heavy = []
-    monkeypatch.setattr(_choice, "_sharper", lambda solution, bodies: heavy.append(bodies[9]) or solution)
-    polished(loose, chosen.bodies)
-    assert heavy == [pytest.approx(4000.0), pytest.approx(4.0)]
+    failed = assess(chosen.problem, -BODY, converged=False)
+    assert not failed.usable and polished(failed, chosen.bodies) is failed

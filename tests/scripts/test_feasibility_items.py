@@ -11,19 +11,15 @@ from casid.errors import CasidError
 pytest.importorskip("clarabel", reason="needs the extra test")
 
 from benchmarks.measure import NotMeasured, data_folder
-from papers.catalogue import PAPERS
-from papers.claims import CLAIMS, Claim
-from papers.gaz2019.penalties import constant
+from papers.catalogue import PAPERS, Claim
+from papers.gaz2019 import constant
 from papers.item import Status
-from papers.methods.lmi import lmi
-from papers.methods.penalised_retrieval import PenalisedRetrieval
-from papers.methods.random_data import random_regression
-from papers.methods.yoshida_khalil import BETA_T1, BETA_T2
-from papers.methods.yoshida_recursion import Recursion, least_lyy, most_left, walk
-from papers.overview import overview, tally
-from papers.sousa2014.formulations import ols_by_sdp
-from papers.sousa2014.planar_arm import by_lmi, closed_form, planar_arm
-from papers.sousa2014.prior_term import with_prior
+from papers.methods.feasible_set import lmi
+from papers.methods.penalties import PenalisedRetrieval
+from papers.methods.regression import random_regression
+from papers.methods.yoshida import BETA_T1, BETA_T2, Recursion, least_lyy, most_left, walk
+from papers.page import overview, tally
+from papers.sousa2014_theory import by_lmi, closed_form, ols_by_sdp, planar_arm, with_prior
 
 
 @pytest.fixture(scope="module")
@@ -96,20 +92,20 @@ def test_the_planar_arm_by_hand_and_by_the_inequality(first, feasible):
 def test_every_statement_is_computed_by_listed_items():
     items, claims = tally()
     assert items.total() + claims.total() >= 110 and claims[Status.IMPOSSIBLE] == 0
-    assert claims.total() == sum(len(CLAIMS[paper.key]) for paper in PAPERS)
+    assert claims.total() == sum(len(paper.claims) for paper in PAPERS)
     text = overview({})
     for paper in PAPERS:
-        names = [claim.name for claim in CLAIMS[paper.key]]
+        names = [claim.name for claim in paper.claims]
         assert len(names) == len(set(names)) and all(f"| {name} |" in text for name in names)
     with pytest.raises(KeyError, match="no item 'Table X'"):
-        Claim("Sec. 1", "nothing", ("Table X",)).items("gaz2019")
+        Claim("Sec. 1", "nothing", (("gaz2019", "Table X"),)).items()
 
 
 @pytest.fixture(scope="module")
 def wam():
     try:
         data_folder()
-        from papers.sousa2014 import infeasible_terms
+        from papers import sousa2014_code as infeasible_terms
     except (NotMeasured, CasidError) as reason:
         pytest.skip(str(reason))
     return infeasible_terms

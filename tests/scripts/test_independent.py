@@ -216,20 +216,6 @@ def test_at_rest_the_infeasible_mass_matrix_is_indefinite():
     assert np.linalg.eigvalsh(wam_mass_matrices("beta_star_e_WLS", zero)[0])[0] > 0
 
 
-def test_distance_of_beta_prime_and_the_least_that_signs_prove():
-    rows = table("wam_table_4_9_feasible_estimates")
-    d = np.array([float(row["beta_prime_WLS"]) - float(row["beta_WLS"]) for row in rows])
-    assert round(float(d @ d), 4) == 0.0077
-    alone = [float(r["beta_WLS"]) for r in rows if r["first_term"] in ("Fcj2", "Iam4", "Fcj5")]
-    assert len(alone) == 3 and 0.9 * float(d @ d) < float(np.sum(np.minimum(alone, 0) ** 2)) < float(d @ d)
-
-
-def test_printed_correction_of_the_three_link_example_is_at_the_printed_distance():
-    rows = table("yoshida_table_6_1_three_link")
-    d = np.array([float(row["beta_prime_t2"]) - float(row["beta_t2"]) for row in rows])
-    assert float(np.linalg.norm(d)) == pytest.approx(1.65e-3, abs=0.5e-5)
-
-
 def test_last_frame_of_the_arm_stretched_out():
     R, o, *_ = frames(wam_rows(), np.zeros((1, 7)), True)[-1]
     np.testing.assert_allclose(o[0], [0, 0, 0.55 + 0.3 + 0.06], atol=1e-12)
@@ -241,3 +227,114 @@ def test_volumes_of_the_boxes_around_the_links():
     cylinder = (0.3**2 * 1.5) / (np.pi * 0.15**2 * 1.5)
     second = 0.16**2 * 0.8 / (np.pi * (0.08**2 * 0.6 + 0.2 / 3 * (0.08**2 + 0.08 * 0.02 + 0.02**2)))
     assert round(cylinder, 2) == 1.27 and round(second, 2) == 1.48
+
+
+# ---------------------------------------------------------------------- what feasibility and its proofs rest on
+@pytest.mark.parametrize(("term", "expected"), [("gravity", 12), ("Coriolis", 37), ("mass matrix", 39)])
+def test_how_many_parameters_each_term_shows(term, expected):
+    rng = np.random.default_rng(5)
+    q, dq, ddq = rng.uniform(-np.pi, np.pi, (80, 7)), rng.normal(size=(80, 7)), rng.normal(size=(80, 7))
+    still = np.zeros_like(q)
+    states = {
+        "gravity": (still, still, 9.80665), "Coriolis": (dq, still, 0.0), "mass matrix": (still, ddq, 0.0),
+    }  # fmt: skip
+    speed, acceleration, gravity = states[term]
+    Y = regressor(wam_rows(), q, speed, acceleration, True, gravity).reshape(-1, 70)
+    assert np.linalg.matrix_rank(Y, tol=1e-9 * np.linalg.norm(Y, 2)) == expected
+
+
+BETA_T = {
+    "Lyy1": 6.4, "Lxx2": -5.48, "Lxy2": 0.072, "Lxz2": -0.087, "Lyz2": 0.051, "Lzz2": 5.6, "lx2": 6.5, "ly2": -0.00075,
+    "Lxx3": -0.72, "Lxy3": -0.0098, "Lxz3": -0.0098, "Lyz3": -0.00045, "Lzz3": 0.72, "lx3": 0.95, "ly3": 0.015,
+}  # fmt: skip
+
+
+def least(ixx: float, ixy: float, ixz: float, iyy: float, iyz: float, izz: float) -> float:
+    """Least t with ``I + t diag(1, 1, 0) >= 0``, by bisection on eigenvalues."""
+    inertia = np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
+    low, high = -100.0, 100.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        positive = np.linalg.eigvalsh(inertia + middle * np.diag([1.0, 1.0, 0.0]))[0] >= 0
+        low, high = (low, middle) if positive else (middle, high)
+    return high
+
+
+def taken(m3: float, z3: float) -> float:
+    """What links 2 and 3 take from ``Lyy1 + Lyy2 + Lyy3 + m3``: the second link's mass without end."""
+    x3, y3 = BETA_T["lx3"], BETA_T["ly3"]
+    lyy3 = least(
+        BETA_T["Lxx3"] - (y3**2 + z3**2) / m3, BETA_T["Lxy3"] + x3 * y3 / m3, BETA_T["Lxz3"] + x3 * z3 / m3,
+        -(x3**2 + z3**2) / m3, BETA_T["Lyz3"] + y3 * z3 / m3, BETA_T["Lzz3"] - (x3**2 + y3**2) / m3,
+    )  # fmt: skip
+    lyy2 = least(BETA_T["Lxx2"] + m3, BETA_T["Lxy2"], BETA_T["Lxz2"] + z3, 0.0, BETA_T["Lyz2"], BETA_T["Lzz2"] - m3)
+    return lyy2 + lyy3 + m3
+
+
+def test_what_the_regions_of_the_three_link_robot_leave_for_its_first_link():
+    best = taken(1.37125651, 0.01497396)
+    assert best == pytest.approx(6.4 - 0.197143, abs=2e-6) and best > 6.2  # beta_t1 feasible, beta_t2 not
+    rng = np.random.default_rng(1)
+    others = [taken(1.37125651 * np.exp(s), 0.01497396 + d) for s, d in 0.02 * rng.normal(size=(60, 2)) if s > -0.08]
+    assert min(others) >= best - 1e-5
+    assert (BETA_T["lx3"] ** 2 + BETA_T["ly3"] ** 2) / BETA_T["Lzz3"] == pytest.approx(1.2538, abs=1e-4)
+
+
+def test_the_planar_arm_by_hand_is_a_scan_over_the_free_mass():
+    rng, a, agree = np.random.default_rng(6), 0.5, 0
+    for _ in range(300):
+        first, own, x, y = rng.normal(size=4) * np.array([0.5, 0.3, 0.3, 0.3])
+        masses = np.logspace(-4, 5, 4000)
+        scanned = bool(((own * masses > x**2 + y**2) & (first - a**2 * masses > 0)).any())
+        closed = own > 0 and first > a**2 * (x**2 + y**2) / own
+        agree += scanned == closed
+    assert agree >= 298  # the scan has gaps of 0.5 %
+
+
+def test_printed_and_real_parameters_of_the_2r_robot_have_the_same_coefficients():
+    def coefficients(column: str) -> np.ndarray:
+        p = {row["parameter"]: float(row[column]) for row in table("spatial_2R_table_VII_parameters")}
+        L = {}
+        for k in (1, 2):
+            m, c = p[f"m{k}"], np.array([p[f"c{k}{a}"] for a in "xyz"])
+            inertia = np.array([[p[f"I{k}{min(a, b)}{max(a, b)}"] for a in "xyz"] for b in "xyz"])
+            L[k] = inertia + m * ((c @ c) * np.eye(3) - np.outer(c, c))
+        m, cx, cy, cz = (p[name] for name in ("m2", "c2x", "c2y", "c2z"))
+        return np.array([
+            L[1][1, 1] + L[2][1, 1] - 0.64 * m, L[2][0, 0] - L[2][1, 1] + 0.64 * m, L[2][0, 1],
+            L[2][0, 2] - 0.8 * cz * m, L[2][1, 2], L[2][2, 2] - 0.64 * m, 0.8 * m + cx * m, cy * m,
+        ])  # fmt: skip
+
+    real, found = coefficients("p_real"), coefficients("p_hat")
+    assert np.abs(real - found).max() <= 1e-3 and real[5] == pytest.approx(-1.85, abs=1e-9)
+
+
+def test_the_recording_follows_the_printed_series():
+    data = np.load(DATA / "panda" / "trajectory_1.npz")
+    q, t, w = data["q"], data["t"] - data["t"][0], 0.15 * np.pi
+    rows = table("panda_table_II_trajectory")
+
+    def series(joint: int, at: np.ndarray) -> np.ndarray:
+        column = {row["parameter"]: float(row[f"joint_{joint + 1}"]) for row in rows}
+        parts = [column[f"a_{i}"] / (i * w) * np.sin(i * w * at) - column[f"b_{i}"] / (i * w) * np.cos(i * w * at)
+                 for i in range(1, 6)]  # fmt: skip
+        return np.sum(parts, axis=0) + column["q_0"]
+
+    inside = (t > 1.0) & (t < 20.0)
+    tried = np.array([
+        [1e3 * np.sqrt(np.mean((q[inside, k] - series(k, t[inside] - d)) ** 2)) for k in range(7)]
+        for d in np.arange(0.514, 0.521, 0.0005)
+    ])  # fmt: skip
+    rms = tried[np.argmin((tried**2).sum(axis=1))]
+    np.testing.assert_allclose(rms, [1.015, 1.632, 0.4771, 1.364, 0.7709, 0.3932, 1.402], rtol=0.02)
+
+
+def test_printed_delta_has_point_masses_from_the_third_link_on():
+    for k, ten in enumerate(standard("delta").reshape(7, 10)):
+        m, c = ten[9], ten[6:9] / ten[9]
+        L = np.array([[ten[0], ten[1], ten[2]], [ten[1], ten[3], ten[4]], [ten[2], ten[4], ten[5]]])
+        least_moment = float(np.linalg.eigvalsh(L - m * ((c @ c) * np.eye(3) - np.outer(c, c)))[0])
+        if k >= 2:
+            assert least_moment == pytest.approx(2.0e-6, abs=5e-8)
+    Y = regressor(panda_rows(), *np.random.default_rng(2).normal(size=(3, 60, 7)), False, 9.8)
+    assert len(leading(Y.reshape(-1, 70))) == 43

@@ -47,7 +47,7 @@ def test_a_quick_table_without_a_measured_row_fails():
 
 def test_the_published_code_moves_all_joints_by_one_sine():
     """Its samples: the same position for every joint, velocities and accelerations its derivatives."""
-    from benchmarks.learning.data import one_sine
+    from benchmarks.learning.epochs import one_sine
 
     motion = one_sine(2000)
     assert np.ptp(motion.q, axis=1).max() < 1e-15
@@ -59,7 +59,7 @@ def test_the_published_code_moves_all_joints_by_one_sine():
 
 def test_the_order_of_the_ladder_is_judged_target_by_target():
     """Not reached counts as slower than reached; two that are not reached are not ordered."""
-    from benchmarks.learning.order import GRID, RUNGS, ordered, spans, stretches
+    from benchmarks.learning.epochs import GRID, RUNGS, ordered, spans, stretches
 
     inf = float("inf")
     epochs = np.array([[9, 9, inf, inf], [5, 2, 5, inf], [1, 3, 1, 1], [1, 1, 1, 1], [2, 1, 1, 1]])
@@ -71,8 +71,7 @@ def test_the_order_of_the_ladder_is_judged_target_by_target():
 
 
 def test_the_published_experiment_knows_the_centre_of_mass():
-    from benchmarks.learning.data import iiwa
-    from benchmarks.learning.order import COM, READINGS, _start
+    from benchmarks.learning.epochs import COM, READINGS, _start, iiwa
 
     from casid.learning import Chart
 
@@ -87,7 +86,7 @@ def test_networks_of_one_structure_share_their_programs():
     pytest.importorskip("jax", reason="needs the extra learning")
     pytest.importorskip("optax", reason="needs the extra learning")
     from baselines import delan, network
-    from benchmarks.learning.data import sines
+    from benchmarks.learning.epochs import sines
 
     motion = sines(duration=4.0)
     one, two = delan.DeLaN(hidden=(8,), epochs=2), delan.DeLaN(hidden=(8,), epochs=2)

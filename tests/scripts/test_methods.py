@@ -8,18 +8,32 @@ from casid.inertia._parameters import spatial_inertia
 
 pytest.importorskip("clarabel", reason="needs the extra test")
 
-from papers.methods.cones import ORDER, cone_map, smat, svec
-from papers.methods.feasibility_test import FeasibleSet, closest_feasible, feasibility_test
-from papers.methods.least_squares import ols, wls
-from papers.methods.library import casid_answer
-from papers.methods.lmi import lmi, lmi_epigraph
-from papers.methods.mata import mata_ipopt, mata_sqp, prior
-from papers.methods.mata_eigenvalues import EigenvalueStep, mata_eigenvalues
-from papers.methods.model_reduction import model_reduction, reductions
-from papers.methods.point_masses import grid, mass_map, point_masses
-from papers.methods.random_data import random_link, random_regression
-from papers.methods.regression import answer
-from papers.methods.yoshida_khalil import BETA_T2, three_link_verdicts
+from papers.methods.comparison import casid_answer
+from papers.methods.earlier import (
+    EigenvalueStep,
+    grid,
+    mass_map,
+    mata_eigenvalues,
+    mata_ipopt,
+    mata_sqp,
+    model_reduction,
+    point_masses,
+    prior,
+    reductions,
+)
+from papers.methods.feasible_set import (
+    ORDER,
+    FeasibleSet,
+    closest_feasible,
+    cone_map,
+    feasibility_test,
+    lmi,
+    lmi_epigraph,
+    smat,
+    svec,
+)
+from papers.methods.regression import answer, ols, random_link, random_regression, wls
+from papers.methods.yoshida import BETA_T2, three_link_verdicts
 from scipy.optimize import nnls
 
 

@@ -10,10 +10,9 @@ from casid.retrieval import Constraint, Problem, soften
 
 pytest.importorskip("clarabel", reason="needs the extra test")
 
-from papers.methods.library import problem as regression_problem
-from papers.methods.random_data import random_regression
-from papers.methods.sdpa import solve_sdpa
-from papers.methods.sdpa_files import parse_sdpa, read_sdpa, semidefinite_program, write_sdpa
+from papers.methods.comparison import problem as regression_problem
+from papers.methods.regression import random_regression
+from papers.methods.sdpa import parse_sdpa, read_sdpa, semidefinite_program, solve_sdpa, write_sdpa
 
 
 @pytest.fixture(scope="module")

@@ -17,18 +17,14 @@ from casid.retrieval.program._starts import uniform_parameters
 pytest.importorskip("clarabel", reason="needs the extra test")
 
 import reproduce
-from benchmarks import published
-from benchmarks.seeds import panda as seeds_panda
+from benchmarks import published, seeds
 from papers.catalogue import PAPERS, paper_of
 from papers.item import Check, Outcome, Setting, Status, differs
-from papers.methods.lmi import lmi
-from papers.methods.penalised_retrieval import PenalisedRetrieval
-from papers.methods.point_masses import PriorMasses, grid, mass_map, regression_by_masses
-from papers.methods.random_data import random_regression
-from papers.methods.sylvester import minors
-from papers.methods.ting import parameters_of, theta_of, ting
-from papers.overview import overview
-from papers.page import CHANGED, FAILS, HOLDS, Done, counts, page, same, section_of, sections, slug
+from papers.methods.earlier import PriorMasses, grid, mass_map, parameters_of, regression_by_masses, theta_of, ting
+from papers.methods.feasible_set import lmi, minors
+from papers.methods.penalties import PenalisedRetrieval
+from papers.methods.regression import random_regression
+from papers.page import CHANGED, FAILS, HOLDS, Done, counts, overview, page, same, section_of, sections, slug
 from reproduce import compute
 
 CHEAP = [
@@ -43,7 +39,7 @@ CHEAP = [
 def test_no_item_is_missing_and_each_says_how():
     for paper in PAPERS:
         names = [item.name for item in paper.items]
-        assert set(names) >= seeds_panda.EXPECTED[paper.key] and len(names) == len(set(names))
+        assert set(names) >= seeds.EXPECTED[paper.key] and len(names) == len(set(names))
         for item in paper.items:
             assert len(item.how) > 15
             if item.status is Status.IN_KIND:
@@ -168,7 +164,7 @@ def wam():
 
 
 def test_the_example_robot_is_that_of_the_thesis():
-    from papers.sousa2014.example_robot import PRINTED, deviations, robot
+    from papers.sousa2014_code import PRINTED, deviations, robot
 
     assert max(deviations()) < 1e-12
     assert set(casid.Model(robot(), ("viscous", "coulomb")).base.expressions) == set(PRINTED)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from benchmarks.measure import NotMeasured
-from benchmarks.real import simulated_robots
+from benchmarks.real import simulated_robots as simulated_robots
 
 from casid.description import load_robot
 

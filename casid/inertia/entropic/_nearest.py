@@ -1,9 +1,9 @@
-"""Consistent bodies nearest to given ones in log-det divergence, under linear equations, by Newton's method.
+"""Consistent bodies nearest to given ones in log-det divergence, under linear equations.
 
     minimise  sum_k tr(R_k^-1 J_k) - log det(R_k^-1 J_k)   subject to   A x = b
 
-The congruence ``J = T' Z T`` with ``R = T' T`` makes every R the identity, so that the Hessian at the references is the
-identity too, whatever the units. Newton steps from an infeasible start (Boyd and Vandenberghe 2004, Sec. 10.3).
+The congruence ``J = F Y F'`` with ``R = F F'`` makes every R the identity, whatever the units; the program is that of
+`casid.inertia.InteriorPoint` without rows, the equations its squares at an infinite price.
 """
 
 from __future__ import annotations
@@ -13,30 +13,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from casid.arrays import Array
-from casid.inertia._divergence import (
-    ORTHONORMAL_MAP,
-    SVEC_WEIGHTS,
-    Divergence,
-    congruence,
-    divergence_hessian,
-    from_svec,
-    inverse_hessian,
-    to_svec,
-)
+from casid.inertia._divergence import SVEC_WEIGHTS, congruence, symmetric
+from casid.inertia._interior_point import NEAR, ROUGH, InteriorPoint, Measure
 from casid.inertia._parameter_vector import link_slice
 from casid.inertia._parameters import consistency, pseudo_inertia
 
-#: Newton steps; relative residual of the equations that counts as reached.
-STEPS, REACHED = 200, 1e-12
 #: Weight of the divergence at which the softened equations stop; bodies together up to this many times as large as
 #: those found are covered by the bound of the distance.
 LEAST, LARGE = 1e-17, 10.0
-#: Smallest eigenvalue of a body's pseudo-inertia, relative to its reference, that iterations may reach.
-_SMALLEST = 1e-12
 #: Singular values of the scaled equations below this share of the largest count as zero.
 RANK = 1e-10
-#: Divergence from ``Z = 1``.
-_FROM_ONE = Divergence(np.eye(4))
 
 
 def nearest_bodies(A: Array, b: Array, given: Array, references: Array, free: Sequence[int]) -> Array | None:
@@ -56,33 +42,24 @@ def nearest_bodies(A: Array, b: Array, given: Array, references: Array, free: Se
     Returns
     -------
     ndarray, shape (bodies, 10), or None
-        ``None``: no consistent bodies satisfy the equations (as far as Newton's method can determine).
+        ``None``: no consistent bodies satisfy the equations (as far as the interior point can determine).
     """
     free = list(free)
-    maps = [_standard_of(references[k]) for k in free]
-    held = given.copy()
-    held[free] = 0.0
-    right = b - A @ held.ravel()
-    scaled = np.hstack([A[:, link_slice(k)] @ M for k, M in zip(free, maps, strict=True)])
-    rows = _independent(scaled, right)
+    maps = [congruence(np.linalg.cholesky(pseudo_inertia(references[k]))) for k in free]
+    result = given.copy()
+    result[free] = 0.0
+    right = b - A @ result.ravel()
+    rows = _independent(np.hstack([A[:, link_slice(k)] @ C for k, C in zip(free, maps, strict=True)]), right)
     if rows is None:
         return None
-    Q, r = rows
-    z = _newton(Q, r, len(free))
-    if z is None:
+    program = InteriorPoint(Measure(np.zeros(len(free), dtype=bool)), *rows)
+    found = program.solve(program.start(), np.inf)
+    if not found.solved:
         return None
-    result = given.copy()
-    for k, M, zk in zip(free, maps, z, strict=True):
-        result[k] = M @ zk
-    result = _polished(A, b, result, free)
-    if all(consistency(result[k]).full for k in free):
-        return result
-    return None
-
-
-def _standard_of(reference: Array) -> Array:
-    """Matrix M, shape (10, 10), with ``x = M z``: z are orthonormal coordinates of Z with ``J = T' Z T``, R = T' T."""
-    return congruence(np.linalg.cholesky(pseudo_inertia(reference))) / SVEC_WEIGHTS
+    for k, C, y in zip(free, maps, found.y.reshape(-1, 10), strict=True):
+        result[k] = C @ y
+    result = _with_equations(A, b, result, free)
+    return result if all(consistency(result[k]).full for k in free) else None
 
 
 def _independent(scaled: Array, right: Array) -> tuple[Array, Array] | None:
@@ -98,51 +75,6 @@ def _independent(scaled: Array, right: Array) -> tuple[Array, Array] | None:
     if np.abs(left * scale).max() > 1e-10 * max(float(np.abs(right).max()), float(size.max()), 1e-300):
         return None
     return Vt[keep], projected[keep] / s[keep]
-
-
-def _newton(Q: Array, r: Array, count: int) -> Array | None:
-    """Minimise ``sum tr Z - log det Z`` subject to ``Q z = r`` from Z = 1; shape (count, 10)."""
-    z = _start(count)
-    dual = np.zeros(len(r))
-    tolerance = REACHED * max(float(np.abs(r).max(initial=0.0)), 1.0)
-    for _ in range(STEPS):
-        Z = from_svec(z)
-        gradient = _FROM_ONE.gradient(Z, ORTHONORMAL_MAP)
-        H, H_inverse = divergence_hessian(Z, ORTHONORMAL_MAP), inverse_hessian(Z)
-        primal = (Q @ z.ravel()) - r
-        blocks = Q.reshape(len(r), count, 10)
-        QH = np.einsum("rki,kij->rkj", blocks, H_inverse).reshape(len(r), 10 * count)
-        new_dual = np.linalg.lstsq(QH @ Q.T, primal - QH @ gradient.ravel(), rcond=1e-14)[0]
-        step = -np.einsum("kij,kj->ki", H_inverse, gradient + (Q.T @ new_dual).reshape(count, 10))
-        before = _residual(gradient, Q, dual, primal)
-        decrement = float(np.einsum("ki,kij,kj->", step, H, step))
-        if np.abs(primal).max(initial=0.0) <= tolerance and decrement < 1e-16:
-            return z
-        t = _largest_step(Z, step)
-        while t > 1e-10:
-            trial = z + t * step
-            values = from_svec(trial)
-            trial_gradient = _FROM_ONE.gradient(values, ORTHONORMAL_MAP)
-            trial_dual = dual + t * (new_dual - dual)
-            if _residual(trial_gradient, Q, trial_dual, Q @ trial.ravel() - r) <= (1 - 0.1 * t) * before:
-                break
-            t *= 0.5
-        else:
-            return z if np.abs(primal).max(initial=0.0) <= tolerance else None
-        z, dual = trial, trial_dual
-    return z if np.abs(Q @ z.ravel() - r).max(initial=0.0) <= tolerance else None
-
-
-def _residual(gradient: Array, Q: Array, dual: Array, primal: Array) -> float:
-    return float(np.hypot(np.linalg.norm(gradient.ravel() + Q.T @ dual), np.linalg.norm(primal)))
-
-
-def _largest_step(Z: Array, step: Array) -> float:
-    """Longest step of at most 1 that keeps all matrices positive definite, with room to spare."""
-    root = np.linalg.inv(np.linalg.cholesky(Z))
-    change = np.einsum("kab,kbc,kdc->kad", root, from_svec(step), root)
-    least = float(np.linalg.eigvalsh(change).min())
-    return 1.0 if least > -0.9 else -0.9 / least
 
 
 def nearest_right_side(A: Array, b: Array, references: Array) -> tuple[Array, float]:
@@ -161,75 +93,37 @@ def nearest_right_side(A: Array, b: Array, references: Array) -> tuple[Array, fl
     bound : float
         No consistent bodies of that size come nearer.
     """
-    count = len(references)
-    maps = [_standard_of(ten) for ten in references]
-    S = np.hstack([A[:, link_slice(k)] @ M for k, M in enumerate(maps)])
+    maps = [congruence(np.linalg.cholesky(pseudo_inertia(ten))) for ten in references]
+    S = np.hstack([A[:, link_slice(k)] @ C for k, C in enumerate(maps)])
     size = float(np.linalg.norm(S, 2))
     U, s, Vt = np.linalg.svd(S / size, full_matrices=False)
     keep = s > 1e-14
     rows, right = s[keep, None] * Vt[keep], U[:, keep].T @ b / size
     lost = float(np.linalg.norm(b / size - U[:, keep] @ right))
-    z, epsilon = _start(count), 1.0
+    program = InteriorPoint(Measure(np.zeros(len(maps), dtype=bool)), rows, right)
+    point, epsilon = program.start(), 1.0
     duals: list[tuple[float, float]] = []
     while True:
-        z, exact = _soft(rows, right, z, epsilon)
-        left = right - rows @ z.ravel()
+        made = program.solve(program.solve(point, 0.5 / epsilon, NEAR), 0.5 / epsilon, ROUGH)
+        if not made.solved:
+            break  # as near to bodies without extent as numbers allow
+        point = made
+        left = right - rows @ point.y
         # l'A x' = <adjoint, J'> <= (largest eigenvalue) tr R^-1 J': in exact arithmetic at most eps
-        adjoint = from_svec(rows.T @ left)
+        adjoint = symmetric((rows.T @ left).reshape(-1, 10) / SVEC_WEIGHTS**2)
         excess = max(float(np.linalg.eigvalsh(adjoint).max()), 0.0)
         duals.append((float(left @ right - left @ left / 2), excess))
-        room = LARGE * max(float((_start(count) * z).sum()), 4.0 * count)
+        room = LARGE * max(float(np.trace(program.measure.matrices(point.y), axis1=1, axis2=2).sum()), 4.0 * len(maps))
         reached = left @ left <= 1e-24 * (right @ right) or epsilon * room <= 1e-6 * (left @ left)
-        if reached or not exact or epsilon <= LEAST:
+        if reached or epsilon <= LEAST:
             break
         epsilon *= 0.1
     bound = max(value - excess * room for value, excess in duals)
-    result = np.array([M @ zk for M, zk in zip(maps, z, strict=True)])
+    result = np.array([C @ y for C, y in zip(maps, point.y.reshape(-1, 10), strict=True)])
     return result, size * float(np.sqrt(2 * max(bound, 0.0) + lost**2))
 
 
-def _start(count: int) -> Array:
-    return np.tile(to_svec(np.eye(4)), (count, 1))
-
-
-def _soft(Q: Array, r: Array, z: Array, epsilon: float) -> tuple[Array, bool]:
-    """Minimise ``sum tr Z - log det Z + |Q z - r|^2 / (2 epsilon)`` from a start inside, shape (count, 10).
-
-    The second value is false where rounding leaves no direction of descent: a smaller epsilon leads nowhere then.
-    """
-    count, trace = len(z), _start(len(z))
-    blocks = Q.reshape(len(r), count, 10)
-
-    def rise(z: Array, step: Array) -> float:
-        """Change of the objective along a step, without the cancellation of two large values."""
-        root = np.linalg.inv(np.linalg.cholesky(from_svec(z)))
-        change = np.einsum("kab,kbc,kdc->kad", root, from_svec(step), root)
-        along, off = Q @ step.ravel(), Q @ z.ravel() - r
-        spread = float(np.log1p(np.linalg.eigvalsh(change)).sum())
-        return float((trace * step).sum() - spread + along @ (off + along / 2) / epsilon)
-
-    for _ in range(STEPS):
-        Z = from_svec(z)
-        gradient, H_inverse = _FROM_ONE.gradient(Z, ORTHONORMAL_MAP), inverse_hessian(Z)
-        off = Q @ z.ravel() - r
-        QH = np.einsum("rki,kij->rkj", blocks, H_inverse).reshape(len(r), 10 * count)
-        dual = np.linalg.solve(QH @ Q.T + epsilon * np.eye(len(r)), off - QH @ gradient.ravel())
-        step = -np.einsum("kij,kj->ki", H_inverse, gradient + (Q.T @ dual).reshape(count, 10))
-        full = gradient.ravel() + Q.T @ (off / epsilon)
-        decrease = -float(full @ step.ravel())
-        if decrease < 1e-12:
-            return z, decrease > -1e-6
-        t = _largest_step(Z, step)
-        while t > 1e-8 and not rise(z, t * step) <= -1e-4 * t * decrease:
-            t *= 0.5
-        trial = from_svec(z + t * step)
-        if t <= 1e-8 or np.linalg.eigvalsh(trial).min() < _SMALLEST:
-            return z, False  # as near to bodies without extent as numbers allow
-        z = z + t * step
-    return z, True
-
-
-def _polished(A: Array, b: Array, x: Array, free: list[int]) -> Array:
+def _with_equations(A: Array, b: Array, x: Array, free: list[int]) -> Array:
     """The equations satisfied to rounding: one projection, scaled by the bodies' sizes."""
     if not len(b):
         return x

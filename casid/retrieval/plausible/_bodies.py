@@ -15,18 +15,15 @@ The source of each link's body is the first of these that is available:
 Where along its axis a joint sits is not a matter of kinematics: an offset along the axis of a joint is a tube that the
 two links share, half of it each; an offset across it belongs to the parent. The thickness is a share of the robot's
 reach. Arms are hollow and every joint has a motor, so that mass grows less than volume: with its cube root. And arms
-taper: a link that carries less of the reach has lighter motors. These four numbers were set once, on five arms whose
-inertial values are known (`scripts/acceptance.py real` measures them), and checked on four others; the errors hardly
-depend on them. An ellipsoid, not the box itself: real links are thick where their motors are, not at their ends, and
-the boxes' moments of inertia were 1.3 times theirs in the median.
+taper: a link that carries less of the reach has lighter motors (P8). The numbers, what they were set on and what they
+move stand in one table, `casid.retrieval.plausible._priors`. An ellipsoid, not the box itself: real links are thick
+where their motors are, not at their ends, and the boxes' moments of inertia were 1.3 times theirs in the median.
 
 The common factor of the boxes' masses is not known from the kinematics. Where torques were measured it follows them
 (`casid.identification._bounds`); it is else estimated with the parameters
 (`casid.retrieval.plausible.believable`). Where only the largest torque is known, the mass of all moving links is 3.2
-times what the largest torque of gravity holds at the length of the arm, ``m = 3.2 tau / (g reach)``. Of the described
-arms UR5, UR10, Z1, xArm7 and Talos, on which this number was set, it is 3.82, 4.47, 2.30, 3.48, 2.34; of those that
-nothing was set on, UR3 4.99, Kinova 2.62, Panda 4.25, iiwa 4.05, Bravo 4.36, AR5 3.24. The torque limits of their
-descriptions tell less (0.23 to 6.9).
+times what that torque supports at the length of the arm, ``m = 3.2 tau / (g reach)`` (docs/plausible.md, P10). The
+torque limits of descriptions are a worse guide (0.23 to 6.9).
 
 Of published arms (`DescribedArm`) two numbers without a size in them hardly differ from a desktop arm to a foundry
 robot:
@@ -39,7 +36,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -47,46 +43,22 @@ from numpy.typing import ArrayLike, NDArray
 from casid.arrays import Array
 from casid.description import STANDARD_G, Robot
 from casid.inertia import consistency, from_standard, to_standard
-
-
-class DescribedArm(NamedTuple):
-    """Published numbers of an arm.
-
-    Attributes
-    ----------
-    name : str
-    reach, mass : float
-        [m], and with base and without controller [kg].
-    torque : float
-        Largest torque that a joint is rated for [N.m]; NaN where the maker gives none.
-    source : str
-    """
-
-    name: str
-    reach: float
-    mass: float
-    torque: float
-    source: str
-
-
-_NONE = float("nan")
-#: Arms whose makers publish reach and mass; torques of the makers' robot descriptions (URDF ``effort``).
-DESCRIBED_ARMS = (
-    DescribedArm("UR3e", 0.50, 11.2, 54.0, "Universal Robots data sheet; ur_description"),
-    DescribedArm("UR5e", 0.85, 20.6, 150.0, "Universal Robots data sheet; ur_description"),
-    DescribedArm("UR10e", 1.30, 33.5, 330.0, "Universal Robots data sheet; ur_description"),
-    DescribedArm("Panda", 0.855, 18.0, 87.0, "Franka Emika data sheet; franka_description"),
-    DescribedArm("LBR iiwa 7 R800", 0.80, 23.9, 176.0, "KUKA data sheet"),
-    DescribedArm("LBR iiwa 14 R820", 0.82, 29.9, 320.0, "KUKA data sheet"),
-    DescribedArm("xArm 7", 0.70, 13.7, 50.0, "UFACTORY data sheet; xarm_description"),
-    DescribedArm("KR 6 R900", 0.901, 52.0, _NONE, "KUKA data sheet"),
-    DescribedArm("IRB 120", 0.58, 25.0, _NONE, "ABB data sheet"),
-    DescribedArm("IRB 6700-200/2.60", 2.60, 1250.0, _NONE, "ABB data sheet"),
+from casid.retrieval.plausible._priors import (
+    DESCRIBED_ARMS,
+    GROWTH,
+    HEAVIEST,
+    LEAST,
+    LIGHTER,
+    LIGHTEST,
+    LONGEST,
+    MARGIN,
+    REACH,
+    SMALLEST_EDGE,
+    THICKNESS,
+    TORQUE_MASS,
+    TYPICAL_MASS,
+    UNUSED,
 )
-#: Beyond the lightest and the heaviest of these by this factor no arm of its reach is expected.
-MARGIN = 2.0
-#: Largest share of a joint's rated torque that a recording is expected to leave unused, as a factor.
-UNUSED = 3.0
 
 
 def heaviest(reach: float, torque: float) -> float:
@@ -102,25 +74,6 @@ def heaviest(reach: float, torque: float) -> float:
     areal = max(arm.mass / arm.reach**2 for arm in DESCRIBED_ARMS)
     held = max(STANDARD_G * arm.mass * arm.reach / arm.torque for arm in DESCRIBED_ARMS if arm.torque == arm.torque)
     return MARGIN * min(areal * reach**2, UNUSED * held * torque / (STANDARD_G * reach))
-
-
-#: Mass of a cubic box of 0.1 m before the common factor [kg], and the power of the volume that masses grow with.
-TYPICAL_MASS, GROWTH = 1.0, 1.0 / 3.0
-#: Densities, as ellipsoids of uniform density, that real links have [kg/m^3]: foam and tungsten lie outside.
-REAL_DENSITY = (30.0, 20000.0)
-#: Thickness of the boxes around the skeleton as a share of the reach.
-THICKNESS = 0.08
-#: Power of the share of the reach that lies beyond a joint with which its link's mass falls, and the least such share.
-LIGHTER, LEAST = 0.4, 0.1
-#: Largest extent of a given body from the centre of its box, in half diagonals of the box.
-REACH = 3.0
-#: Longest semi-axis of a given body, as an ellipsoid of uniform density, in half diagonals of its box: 0.85 (Kinova),
-#: 1.03 (UR3) and 1.5 (AR5) in the makers' CAD.
-LONGEST = 1.5
-#: Mass of all moving links over the mass that the largest torque holds at the arm's length.
-HELD = 3.2
-#: Smallest edge of a box [m].
-SMALLEST_EDGE = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,12 +153,12 @@ def _weighed(robot: Robot, bodies: PlausibleBodies, torques: ArrayLike | None) -
 
 
 def held_mass(robot: Robot, torques: ArrayLike) -> float:
-    """Mass of the moving links of which the largest torques tell, ``3.2 tau / (g reach)`` [kg]; 0 where none do."""
+    """Mass of the moving links that the largest torques imply, ``3.2 tau / (g reach)`` [kg]; 0 without a torque."""
     revolute = np.array([joint.type == "revolute" for joint in robot.coordinates])
     if not revolute.any() or not robot.reach:
         return 0.0
     strongest = float(np.abs(np.asarray(torques, dtype=float))[revolute].max())
-    return HELD * strongest / (STANDARD_G * robot.reach)
+    return TORQUE_MASS * strongest / (STANDARD_G * robot.reach)
 
 
 def skeleton_boxes(robot: Robot) -> Array:
@@ -348,7 +301,7 @@ def _unreal(ten: Array, box: Array) -> str:
     semi = np.sqrt(5.0 * second / mass)
     density = mass / (4.0 / 3.0 * np.pi * float(np.prod(semi)))
     diagonal = float(np.linalg.norm(box[:, 1] - box[:, 0])) / 2
-    if not REAL_DENSITY[0] <= density <= REAL_DENSITY[1]:
+    if not LIGHTEST <= density <= HEAVIEST:
         return f"its density would be {density:.3g} kg/m^3"
     if float(semi[-1]) > REACH * diagonal:
         return f"it would be {2 * float(semi[-1]):.2f} m long"

@@ -18,16 +18,13 @@ import numpy as np
 
 from casid.arrays import Array
 from casid.errors import ProblemError
-from casid.inertia import Full, Parameters
+from casid.inertia import MET, Full, Parameters
 from casid.retrieval._objectives import chi_square
 from casid.retrieval._problem import Problem
-from casid.retrieval._rows import NonlinearRows, split_rows
 from casid.retrieval._solution import ParameterResult, Solution
 from casid.retrieval.bound._certificate import lower_bound
 from casid.retrieval.plausible._bodies import PlausibleBodies, plausible_bodies
-from casid.retrieval.plausible._measure import MostPlausible
-from casid.retrieval.plausible._most_plausible import DivergenceProgram
-from casid.retrieval.plausible._newton import MET
+from casid.retrieval.plausible._program import DivergenceProgram, MostPlausible
 
 #: Largest relative increase of the residual's norm that the choice may use.
 LARGEST_SHARE = 0.005
@@ -153,7 +150,7 @@ def believable(
     ProblemError
         If a link's consistency is not full, the solution is not feasible, or share or tolerance is not positive.
     SolveError
-        If IPOPT finds no answer.
+        If no answer is found.
 
     References
     ----------
@@ -175,9 +172,8 @@ def believable(
             raise ProblemError(f"tolerance: expected a positive number, got {tolerance}")
         limit = best + max(tolerance, EXACT * problem.objective.size)
     chosen = bodies or plausible_bodies(problem.variables.robot)
-    program = DivergenceProgram(problem, chosen.parameters, chosen.scaled, limit, rotors)
-    found = program.solve(np.array(solution.x), near)
-    return _made(problem, best, chosen, found, began)
+    program = DivergenceProgram(problem, chosen.parameters, chosen.scaled, rotors)
+    return _made(problem, best, chosen, program.solve(limit, np.array(solution.x), near), began)
 
 
 def believable_path(
@@ -189,7 +185,7 @@ def believable_path(
     *,
     rough: bool = False,
 ) -> tuple[Believable, ...]:
-    """The choices for several shares, largest first, each from the one before; those without a proof are left out.
+    """The choices for several shares, largest first, each from the one before.
 
     Parameters
     ----------
@@ -211,13 +207,9 @@ def believable_path(
     ordered = sorted({check_share(share) for share in shares}, reverse=True)
     limits = [_allowed(problem, best, share) for share in ordered]
 
-    def program_of(limit: float) -> DivergenceProgram:
-        return DivergenceProgram(problem, chosen.parameters, chosen.scaled, limit, rotors)
-
-    path = program_of(limits[0]).path(limits, np.array(solution.x), 0.02 if rough else MET)
-    if all(found is None for found in path):  # rows that Newton's method does not take
-        path = [program_of(limit).solve(np.array(solution.x)) for limit in limits]
-    return tuple(_made(problem, best, chosen, found, began) for found in path if found is not None)
+    program = DivergenceProgram(problem, chosen.parameters, chosen.scaled, rotors)
+    path = program.path(limits, np.array(solution.x), 0.02 if rough else MET)
+    return tuple(_made(problem, best, chosen, found, began) for found in path)
 
 
 def _allowed(problem: Problem, best: float, share: float) -> float:
@@ -299,12 +291,11 @@ def polished(solution: Solution, bodies: PlausibleBodies | None = None) -> Solut
 def _sharper(solution: Solution, bodies: Array) -> Solution:
     """The solution along the path of prices from these bodies, standard parameters of shape (10 n,)."""
     problem = solution.problem
-    known = DivergenceProgram(problem, bodies, np.zeros(len(problem.cones), dtype=bool), solution.total)
-    known.nonlinear = NonlinearRows.none()
-    linear, _ = split_rows(problem)
+    program = DivergenceProgram(problem, bodies, np.zeros(len(problem.cones), dtype=bool))
+    linear = program.linear
     inequalities = 4 * len(problem.cones) + 2 * len(linear.rows) + 1
     prices = [inequalities / (gap * max(solution.total, 1e-300)) for gap in GAPS]
-    for x, multipliers in known.duals(prices):
+    for x, multipliers in program.duals(prices):
         bound = lower_bound(problem, x, linear, multipliers).lower_bound
         better = problem.objective(x) + problem.penalty(x) < solution.total
         feasible = problem.met(problem.violations(x), solution.tolerances.feasibility)

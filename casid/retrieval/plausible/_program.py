@@ -1,313 +1,462 @@
-"""The nonlinear program of `DivergenceProgram` in IPOPT's form, with exact derivatives.
+r"""The convex program of the most plausible parameters among those that explain the data, with a proof of optimality.
 
-Unknowns ``w = (y, sigma, v)``: preconditioned parameters, the logarithm of the bodies' scale, violations of soft rows::
+With D of docs/plausible.md (P1, P2), the divergence of the links' ``M_k = J_k(x) - margin 1`` from plausible bodies and
+the joint terms' parts, the program (P3) is
 
-    minimise  D(y, sigma) + price ball(w)                                                          (`Measure`)
-    subject to  ball(w) = (||R y - r||^2 + weights' v) / room <= 1,   the rows
+    minimise    D(x, s)
+    subject to  ||R x - r||^2 + constant + weights' v(x) <= F,  the hard rows, the bounds of the terms.
 
-``log det`` goes through the pivots of M and is NaN outside the cone, where IPOPT's line search does not go. Hessians
-are exact: a constant Gram matrix for the ball, a 10 x 10 block a link.
+D is convex in x and grows without bound at the boundary of the cone, so that ``J_k >= margin 1`` needs no constraint.
+With the scale s of the bodies unknown the program is solved for x and s at once: ``min_s D`` is the logarithm of a
+linear function over a concave one, hence quasi-convex, and its stationary point the global one.
+
+**Solvers.** `casid.inertia.InteriorPoint` along the path of prices (P4), where the scale is known and the rows that act
+are linear and hard; a nonlinear row is left out first, and the answer taken if it obeys the row: it is then the optimum
+with the row too. Otherwise IPOPT, from the interior point's answer.
+
+**Proof of a solution** (P5). D (the sum over the terms included) and the sum of squares q are convex, so that with any
+``lambda >= 0`` and any multipliers of the rows every feasible z has
+
+    D(z) >= D(x) + lambda (q(x) - F) - g'x + min_z (g - A'(l - u))'z + l'lo - u'hi,     g = grad D(x) + lambda grad q(x)
+
+(weights of soft rows enter as ``lambda w``). The last minimum is over what the gradient leaves: link by link over all M
+with ``D_k <= D(x)``, whose trace is bounded by D itself, and over the terms, which D bounds too.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import casadi as ca
 import numpy as np
+from numpy.typing import NDArray
 
 from casid.arrays import Array
+from casid.errors import SolveError
 from casid.expressions import interruptible
-from casid.inertia import DIAGONAL, link_slice, log_det_function
+from casid.inertia import (
+    DEARER,
+    DIAGONAL,
+    EXACT,
+    MET,
+    ROUGH,
+    SVEC_WEIGHTS,
+    Climb,
+    InteriorPoint,
+    Measure,
+    Point,
+    congruence,
+    from_pseudo_inertia,
+    link_slice,
+    log_det_function,
+    lower_triangle,
+    pseudo_inertia,
+    symmetric,
+)
+from casid.retrieval._objectives import LeastSquares
 from casid.retrieval._problem import Problem
-from casid.retrieval._rows import LinearRows, NonlinearRows
-from casid.retrieval.plausible._measure import NO_ROTOR, ROTOR, Measure
+from casid.retrieval._rows import split_rows
+from casid.retrieval.plausible._priors import NO_ROTOR, ROTOR, TERMS
 
-_OPTIONS: dict[str, Any] = {
+#: Gap at which IPOPT's solve is not repeated; ten times this gap ends the search for other starts.
+ENOUGH = 1e-7
+#: Least eigenvalue of a link's matrix, as a share of its largest, where IPOPT begins.
+LIFT = 1e-3
+#: Prices on the way to a given one, each `DEARER` times the one before.
+CLIMB = 6
+_IPOPT: dict[str, Any] = {
     "print_level": 0, "sb": "yes", "constr_viol_tol": 1e-10, "bound_relax_factor": 0.0, "mumps_permuting_scaling": 0,
-    "mumps_scaling": 0, "nlp_scaling_method": "none", "fast_step_computation": "yes",
+    "mumps_scaling": 0, "nlp_scaling_method": "none", "fast_step_computation": "yes", "tol": 1e-9, "dual_inf_tol": 1e-7,
+    "compl_inf_tol": 1e-9, "mu_target": 1e-10, "max_iter": 150, "mu_strategy": "adaptive", "acceptable_tol": 1e-8,
+    "acceptable_iter": 5,
 }  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
-class BallOutcome:
-    """Result of one call of IPOPT.
+class MostPlausible:
+    """Solution of the program.
 
     Attributes
     ----------
-    w : ndarray
-    ball : float
-        Sum of squares over the ball's size.
+    parameters : ndarray, shape (N,)
+        Standard parameters, then the extras.
+    scale : float
+        s.
+    divergence, lower_bound : float
+        D at the solution, and the proven smallest value of any feasible set (relative to bodies of that scale).
+    limit : float
+        F, of objective plus penalty, that the proof is for.
     price : float
-        Multiplier of the ball, in units of 1 / objective, >= 0.
+        lambda: decrease of D for each unit by which the allowed sum of squares is raised.
     multipliers : ndarray
         Multipliers of the linear rows, > 0 at an upper bound.
     iterations : int
     status : str
     """
 
-    w: Array
-    ball: float
+    parameters: Array
+    scale: float
+    divergence: float
+    lower_bound: float
+    limit: float
     price: float
     multipliers: Array
     iterations: int
     status: str
 
-
-@dataclass(frozen=True, eq=False)
-class _Ball:
-    """``||matrix y - offset||^2 + weights' v <= 1``."""
-
-    matrix: Array
-    offset: Array
-    weights: Array
+    @property
+    def gap(self) -> float:
+        """``(D - lower bound) / max(D, 1)``."""
+        return float((self.divergence - self.lower_bound) / max(self.divergence, 1.0))
 
 
-@dataclass(frozen=True, eq=False)
-class _ScalarRows:
-    """Linear rows ``slope y + shift`` and nonlinear rows of ``x = basis y + origin``, shape (rows,)."""
-
-    symbols: ca.SX
-    nonlinear: NonlinearRows
-    basis: Array
-    origin: Array
-    slope: Array
-    shift: Array
-
-    def at(self, y: ca.MX) -> tuple[ca.MX, ca.MX, ca.MX]:
-        """X, the rows' values and their Jacobian in y."""
-        x = ca.DM(self.basis) @ y + ca.DM(self.origin)
-        A = ca.sparsify(ca.DM(self.slope))
-        values, slopes = A @ y + ca.DM(self.shift), ca.MX(A)
-        if self.nonlinear.size:
-            value = ca.Function("g", [self.symbols], [self.nonlinear.expression])
-            slope = ca.Function("dg", [self.symbols], [ca.jacobian(self.nonlinear.expression, self.symbols)])
-            values, slopes = ca.vertcat(values, value(x)), ca.vertcat(slopes, slope(x) @ ca.DM(self.basis))
-        return x, values, slopes
-
-    def curvature(self, x: ca.MX, multipliers: ca.MX) -> ca.MX:
-        """Hessian in y of the nonlinear rows times multipliers."""
-        lam = ca.SX.sym("lam", self.nonlinear.size)
-        jacobian = ca.jacobian(self.nonlinear.expression, self.symbols)
-        curve = ca.Function("ddg", [self.symbols, lam], [ca.jacobian(jacobian.T @ lam, self.symbols)])
-        B = ca.DM(self.basis)
-        return B.T @ curve(x, multipliers) @ B
-
-
-@dataclass(frozen=True, eq=False)
-class _DivergenceGraph:
-    """The divergence with the joint terms' share, and its derivatives by y and sigma."""
-
-    value: ca.MX
-    by_y: ca.MX
-    by_sigma: ca.MX
-    by_yy: ca.MX
-    by_y_sigma: ca.MX
-    by_sigma_sigma: ca.MX
-
-
-def _divergence(y: ca.MX, sigma: ca.MX, measure: Measure) -> _DivergenceGraph:
-    """The measure as a graph (`Measure`)."""
-    scaled, links, size = measure.scaled, measure.links, y.shape[0]
-    block = log_det_function()
-    parts = [block(y[link_slice(k)]) for k in range(links)]
-    unit = np.zeros(10)
-    unit[list(DIAGONAL)] = 1.0
-    shrink = [ca.exp(-sigma) if k else ca.MX(1.0) for k in scaled]
-    traces = [ca.dot(ca.DM(unit), y[link_slice(k)]) for k in range(links)]
-    t, free, u = ca.DM(measure.terms), 4 * float(scaled.sum()), y[10 * links :]
-    value = sum((a * b - p[0] for a, b, p in zip(shrink, traces, parts, strict=True)), ca.MX(0))
-    value += free * sigma - 4 * links + ca.dot(t, u**2)
-    rotor, slope, curve = _rotors(u, measure.rotors)
-    by_terms, by_terms_twice = 2 * t * u + slope, ca.MX(2 * t) + curve
-    by_y = ca.vertcat(*[a * ca.DM(unit) - p[1] for a, p in zip(shrink, parts, strict=True)], by_terms)
-    mixed = [-a * ca.DM(unit) if k else ca.MX(10, 1) for a, k in zip(shrink, scaled, strict=True)]
-    inner = sum((a * b for a, b, k in zip(shrink, traces, scaled, strict=True) if k), ca.MX(0))
-    return _DivergenceGraph(
-        value + rotor,
-        by_y,
-        free - inner,
-        ca.diagcat(*[p[2] for p in parts], ca.diag(by_terms_twice)),
-        ca.vertcat(*mixed, ca.MX(size - 10 * links, 1)),
-        inner,
-    )
-
-
-def _rotors(u: ca.MX, expected: Array) -> tuple[ca.MX, ca.MX, ca.MX]:
-    """Value, slope and curvature of the rotors' part of the measure."""
-    which = ca.DM((expected > 0).astype(float))
-    a = ca.DM(np.where(expected > 0, expected, 1.0))
-    share = (which * u / a + NO_ROTOR + (1 - which)) / (1.0 + NO_ROTOR)  # 1 where none is expected
-    value = ROTOR * ca.sum1(share - ca.log(share) - 1.0)
-    rate = which / (a * (1.0 + NO_ROTOR))
-    return value, ROTOR * rate * (1 - 1 / share), ROTOR * (rate / share) ** 2
-
-
-class BallProgram:
-    """The program of one problem in coordinates ``x = basis y + origin``.
+class DivergenceProgram:
+    """The program of one problem; all links fully consistent.
 
     Parameters
     ----------
-    problem, linear, nonlinear
-        The problem and its scalar rows.
-    basis, origin
-        Coordinates.
-    measure
-        D.
-    limit
-        Largest objective plus penalty.
+    problem
+    bodies
+        Standard parameters of the plausible bodies, shape (10 n,).
+    scaled
+        Bodies that share the unknown scale, shape (n,).
+    rotors
+        Rotor inertias that are expected, by the name of their unknown [kg.m^2].
     """
 
     def __init__(
-        self,
-        problem: Problem,
-        linear: LinearRows,
-        nonlinear: NonlinearRows,
-        basis: Array,
-        origin: Array,
-        measure: Measure,
-        limit: float,
+        self, problem: Problem, bodies: Array, scaled: NDArray[np.bool_], rotors: Mapping[str, float] | None = None
     ) -> None:
-        self._size, self._scaled, self._linear = problem.variables.size, measure.scaled, len(linear.rows)
-        rows = [*linear.rows, *nonlinear.rows]
-        weights = np.array([row.weight or 0.0 for row in rows])
-        self._soft = np.flatnonzero(weights)
-        self._room = max(limit - problem.objective.constant, 1e-300)
-        ball = _Ball(
-            problem.objective.matrix @ basis / np.sqrt(self._room),
-            (problem.objective.target - problem.objective.matrix @ origin) / np.sqrt(self._room),
-            weights[self._soft] / self._room,
-        )
-        slope = linear.matrix @ basis
-        scales = np.maximum(np.abs(slope).max(axis=1, initial=0.0), 1e-12)
-        self._scales = np.concatenate([scales, np.ones(nonlinear.size)])
-        low = np.concatenate([linear.lower, nonlinear.lower]) / self._scales
-        high = np.concatenate([linear.upper, nonlinear.upper]) / self._scales
-        second = low[self._soft]
-        low[self._soft] = -np.inf
-        self._low, self._high = np.concatenate([low, second]), np.concatenate([high, np.full(len(second), np.inf)])
-        scalar = _ScalarRows(
-            problem.variables.x, nonlinear, basis, origin, slope / scales[:, None], linear.matrix @ origin / scales
-        )
-        self._nlp = self._functions(ball, scalar, measure)
-        self._priced: ca.Function | None = None
-
-    def _functions(self, ball: _Ball, scalar: _ScalarRows, measure: Measure) -> dict[str, Any]:
-        """The program and the functions of its gradient, Jacobian and Hessian."""
-        y, sigma, price = ca.MX.sym("y", self._size), ca.MX.sym("s"), ca.MX.sym("p")
-        v = ca.MX.sym("v", len(self._soft))
-        w, lam_f = ca.vertcat(y, sigma, v), ca.MX.sym("lam_f")
-        D = _divergence(y, sigma, measure)
-        M, gram = ca.DM(ball.matrix), ca.DM(2.0 * ball.matrix.T @ ball.matrix)
-        residual = M @ y - ca.DM(ball.offset)
-        wv = ca.DM(ball.weights)
-        inside = ca.sumsqr(residual) + ca.dot(wv, v)
-        inside_y = 2 * (M.T @ residual)
-        gradient = ca.vertcat(ca.densify(D.by_y + price * inside_y), D.by_sigma, price * wv)
-        x, values, slopes = scalar.at(y)
-        g, jacobian = self._constraints(values, slopes, v, (inside, inside_y, wv))
-        lam_g = ca.MX.sym("lam_g", g.shape[0])
-        H = lam_f * D.by_yy
-        H = H + (lam_f * price + lam_g[0]) * gram
-        if scalar.nonlinear.size:
-            H = H + scalar.curvature(x, self._row_multipliers(lam_g, values.shape[0])[self._linear :])
-        corner = lam_f * D.by_y_sigma
-        hessian = ca.diagcat(
-            ca.vertcat(ca.horzcat(H, corner), ca.horzcat(corner.T, lam_f * D.by_sigma_sigma)),
-            ca.DM(len(self._soft), len(self._soft)),
-        )
-        names, f = ["x", "p"], D.value + price * inside
-        return {
-            "nlp": {"x": w, "p": price, "f": f, "g": g},
-            "grad_f": ca.Function("grad_f", [w, price], [f, gradient], names, ["f", "grad_f_x"]),
-            "jac_g": ca.Function("jac_g", [w, price], [g, jacobian], names, ["g", "jac_g_x"]),
-            "hess_lag": ca.Function(
-                "hess_lag", [w, price, lam_f, lam_g], [ca.triu(hessian)], [*names, "lam_f", "lam_g"],
-                ["triu_hess_gamma_x_x"],
-            ),
-        }  # fmt: skip
-
-    def _constraints(
-        self, values: ca.MX, slopes: ca.MX, v: ca.MX, ball: tuple[ca.MX, ca.MX, ca.DM]
-    ) -> tuple[ca.MX, ca.MX]:
-        """The ball, the rows less their violations, the lower sides of soft rows; and the Jacobian of all."""
-        inside, inside_y, wv = ball
-        pick = np.zeros((values.shape[0], len(self._soft)))
-        pick[self._soft, np.arange(len(self._soft))] = 1.0 / self._scales[self._soft]
-        pick_dm, soft = ca.sparsify(ca.DM(pick)), self._soft.tolist()
-        again = (values + pick_dm @ v)[soft] if soft else ca.MX(0, 1)
-        zero = ca.DM(values.shape[0], 1)
-        rows = [ca.horzcat(inside_y.T, ca.DM(1, 1), wv.T), ca.horzcat(slopes, zero, -pick_dm)]
-        if soft:
-            rows.append(ca.horzcat(slopes[soft, :], ca.DM(len(soft), 1), pick_dm[soft, :]))
-        return ca.vertcat(inside, values - pick_dm @ v, again), ca.vertcat(*rows)
-
-    def _row_multipliers(self, lam_g: ca.MX, rows: int) -> ca.MX:
-        """Multipliers of the rows: those of both sides of soft rows added."""
-        total = lam_g[1 : 1 + rows]
-        if len(self._soft):
-            spread = ca.DM(rows, len(self._soft))
-            for position, row in enumerate(self._soft.tolist()):
-                spread[row, position] = 1.0
-            total = total + spread @ lam_g[1 + rows :]
-        return total
+        self.problem, self.scaled = problem, np.asarray(scaled, dtype=bool)
+        self.linear, self.nonlinear = split_rows(problem)
+        self._links, self._standard = len(problem.cones), 10 * len(problem.cones)
+        self.basis, self.origin = _coordinates(problem, bodies)
+        own = slice(self._standard, None)
+        columns = np.linalg.norm(problem.objective.matrix[:, own] @ self.basis[own, own], axis=0)
+        size = float(np.linalg.norm(problem.objective.target)) or 1.0
+        shares = np.where(columns > 0, columns, 1.0) / size  # of the torque, for one unit of a term's y
+        known = np.array([(rotors or {}).get(name, 0.0) for name in problem.variables.extras])
+        expected = known / np.diag(self.basis)[own]
+        terms = np.where(expected > 0, 0.0, TERMS * shares**2)
+        self.measure = Measure(self.scaled, terms, expected, ROTOR, NO_ROTOR)
+        low, high = self.linear.lower, self.linear.upper
+        hard = np.array([row.weight is None for row in self.linear.rows], dtype=bool)
+        equation = high - low <= 1e-9 * (1.0 + np.abs(low))
+        self._sides = hard & ~equation & np.isfinite(low), hard & ~equation & np.isfinite(high)
+        self._plain = bool((hard & ~equation).all()) and not self.scaled.any()
 
     # ------------------------------------------------------------------ solve
 
-    def start(self, y: Array) -> Array:
-        """W at a point y; the scale suits the traces."""
-        traces = np.array([y[10 * k + np.array(DIAGONAL)].sum() for k in range(len(self._scaled))])
-        sigma = float(np.log(max(traces[self._scaled].mean() / 4.0, 1e-9))) if self._scaled.any() else 0.0
+    def solve(self, limit: float, start: Array, near: Array | None = None) -> MostPlausible:
+        """The most plausible parameters whose objective plus penalty is at most a limit; the bodies' scale with them.
+
+        Parameters
+        ----------
+        limit
+            F.
+        start
+            The best fit, shape (N,).
+        near
+            A point near the answer, shape (N,), where IPOPT begins.
+
+        Raises
+        ------
+        SolveError
+            If no point that explains the data is found.
+        """
+        return self.path([limit], start, near=near)[0]
+
+    def path(
+        self, limits: Sequence[float], start: Array, met: float = MET, near: Array | None = None
+    ) -> list[MostPlausible]:
+        """The most plausible parameters for each of several limits of the objective, each with its proof.
+
+        The largest limit is well conditioned and comes first; every other one starts from the one before it. The
+        proof is for the sum of squares that was reached (``MostPlausible.limit``), which differs from the limit by
+        about 0.002 % of the allowed increase at most.
+
+        Parameters
+        ----------
+        limits
+            Of objective plus penalty, in any order.
+        start
+            The best fit, shape (N,).
+        met
+            Relative error to which the allowed increase is met.
+        near
+            As of `solve`.
+
+        Returns
+        -------
+        list of MostPlausible
+            In the order of the limits.
+
+        Raises
+        ------
+        SolveError
+            If for one of them no point that explains the data is found.
+        """
+        found: dict[int, MostPlausible] = {}
+        constant, program = self.problem.objective.constant, self._interior_point()
+        least = program.residual(self._coordinates_of(start))
+        climb = Climb(program, program.start(), least, min(limits) - constant, met)
+        for k in sorted(range(len(limits)), key=lambda k: -limits[k]):
+            point = climb.to(limits[k] - constant)
+            made = None if point is None else self._relaxed(program, point, climb.price, limits[k])
+            if made is None or not self._plain or made.gap > 10 * ENOUGH or not self._obeyed(made.parameters):
+                made = self._by_ipopt(limits[k], [near, None if made is None else made.parameters, start], made)
+            found[k] = made
+        return [found[k] for k in range(len(limits))]
+
+    def priced(
+        self,
+        price: float,
+        near: Array | None = None,
+        left_out: Sequence[str] = (),
+        objective: LeastSquares | None = None,
+    ) -> Array | None:
+        """Parameters of least ``D + price q``, shape (N,), some of the joint terms' unknowns zero; no proof.
+
+        Parameters
+        ----------
+        price
+            Of the sum of squares, as `MostPlausible.price`.
+        near
+            A point near the answer, within the cone, shape (N,); default: the path from the plausible bodies.
+        left_out
+            Names of unknowns that are zero; their bounds must allow it.
+        objective
+            In place of the problem's.
+
+        Returns
+        -------
+        ndarray or None
+            ``None`` where a row is no linear inequality, the bodies' scale is unknown, or no answer is found.
+        """
+        if not self._plain or self.nonlinear.size:
+            return None
+        kept = np.array([name not in left_out for name in self.problem.variables.names])
+        program = self._interior_point(kept, objective)
+        point = program.start(None if near is None else self._coordinates_of(near)[kept])
+        for step in range(CLIMB if near is None else 0, 0, -1):
+            point = program.solve(point, price * DEARER**-step, ROUGH)
+        point = program.solve(point, price)
+        if not point.solved:
+            return None if near is None else self.priced(price, None, left_out, objective)
+        y = np.zeros(len(kept))
+        y[kept] = point.y
+        return self.basis @ y + self.origin
+
+    def duals(self, prices: Sequence[float]) -> Iterator[tuple[Array, Array]]:
+        """Parameters of least ``D + price q`` for growing prices, and multipliers of the linear rows in units of q.
+
+        Multipliers are > 0 at an upper bound; the numbers need not be exact, they serve for a bound. Rows that are no
+        linear inequalities are left out.
+        """
+        program = self._interior_point()
+        point = program.start()
+        for price in prices:
+            point = program.solve(point, price, ROUGH if price < prices[-1] else EXACT)
+            yield self.basis @ point.y + self.origin, self._multipliers(program, point) / price
+
+    # ------------------------------------------------------------------ by the interior point
+
+    def _interior_point(
+        self, kept: NDArray[np.bool_] | None = None, objective: LeastSquares | None = None
+    ) -> InteriorPoint:
+        """Of the linear inequalities, for all unknowns or for those that are kept, the others zero."""
+        A, shift = self.linear.matrix @ self.basis, self.linear.matrix @ self.origin
+        lower, upper = self._sides
+        rows = np.vstack([A[lower], -A[upper]])
+        least = np.concatenate([(self.linear.lower - shift)[lower], (shift - self.linear.upper)[upper]])
+        squares, measure = objective or self.problem.objective, replace(self.measure, scaled=np.zeros_like(self.scaled))
+        matrix, target = squares.matrix @ self.basis, squares.target - squares.matrix @ self.origin
+        if kept is not None:
+            touched = np.abs(rows[:, kept]).max(axis=1, initial=0.0) > 0
+            rows, least, matrix = rows[touched][:, kept], least[touched], matrix[:, kept]
+            extras = kept[self._standard :]
+            measure = replace(measure, terms=measure.terms[extras], sizes=measure.sizes[extras])
+        return InteriorPoint(measure, matrix, target, rows, least)
+
+    def _multipliers(self, program: InteriorPoint, point: Point) -> Array:
+        """Multipliers of the linear rows, > 0 at an upper bound."""
+        both, (lower, upper) = program.row_multipliers(point), self._sides
+        multipliers = np.zeros(len(lower))
+        multipliers[lower] -= both[: int(lower.sum())]
+        multipliers[upper] += both[int(lower.sum()) :]
+        return multipliers
+
+    def _relaxed(self, program: InteriorPoint, point: Point, price: float, limit: float) -> MostPlausible:
+        """The answer without the rows that are no linear inequalities, with its proof."""
+        x = self.basis @ point.y + self.origin
+        reached = self.problem.objective(x)
+        free = reached <= limit and price * (limit - reached) <= 1e-9  # the data do not pull at all
+        asked = limit if free else reached
+        return self._proven(x, 1.0, asked, price, self._multipliers(program, point), point.steps, "Solve_Succeeded")
+
+    def _obeyed(self, x: Array) -> bool:
+        """Whether x obeys the nonlinear rows, none of them soft."""
+        values = self.nonlinear.values(self.problem.variables.x, x)
+        hard = all(row.weight is None for row in self.nonlinear.rows)
+        return hard and bool((values >= self.nonlinear.lower).all() and (values <= self.nonlinear.upper).all())
+
+    def _coordinates_of(self, x: Array) -> Array:
+        return np.asarray(np.linalg.solve(self.basis, x - self.origin), dtype=float)
+
+    # ------------------------------------------------------------------ by IPOPT
+
+    def _by_ipopt(self, limit: float, starts: Sequence[Array | None], known: MostPlausible | None) -> MostPlausible:
+        """Solve by IPOPT from each start in turn, until the gap is closed; better than what is known."""
+        best = known if known is not None and self._plain and self._obeyed(known.parameters) else None
+        room, status = max(limit - self.problem.objective.constant, 1e-300), "no start"
+        for x in starts:
+            if x is None:
+                continue
+            w = self._start(x)
+            for _ in range(2):  # a second solve from the end point: the gap may still be large at the first
+                w, made, status = self._run(w, room, limit)
+                if made is not None and (best is None or made.gap < best.gap):
+                    best = made
+                if made is None or made.gap <= ENOUGH:
+                    break
+            if best is not None and best.gap <= 10 * ENOUGH:
+                break
+        if best is None:
+            raise SolveError(f"problem '{self.problem.name}': no plausible parameters found ({status})", None)
+        return best
+
+    def _start(self, x: Array) -> Array:
+        """IPOPT's unknowns ``w = (y, sigma, v)`` at x, every link a little inside the cone, the scale that suits."""
+        y = self._coordinates_of(x)
+        for k in range(self._links):
+            values, vectors = np.linalg.eigh(symmetric(y[link_slice(k)]))
+            values = np.maximum(values, LIFT * max(float(values[-1]), 1e-6))
+            y[link_slice(k)] = lower_triangle(vectors @ np.diag(values) @ vectors.T)
+        traces = np.trace(self.measure.matrices(y)[self.scaled], axis1=1, axis2=2)
+        sigma = float(np.log(traces.mean() / 4.0)) if self.scaled.any() else 0.0
         return np.concatenate([y, [sigma], np.zeros(len(self._soft))])
 
-    def priced(self, w: Array, price: float) -> BallOutcome:
-        """Minimise D + price ball, without the ball as a constraint."""
-        if self._priced is None:
-            self._priced = self._solver({"tol": 1e-3, "mu_strategy": "adaptive", "max_iter": 60, "mu_target": 1e-4})
-        return self._run(self._priced, w, price, np.inf)
+    @cached_property
+    def _soft(self) -> NDArray[np.intp]:
+        """Soft rows, whose violations v are unknowns too."""
+        return np.flatnonzero([row.weight is not None for row in (*self.linear.rows, *self.nonlinear.rows)])
 
-    def within(self, w: Array) -> BallOutcome:
-        """Minimise D within the ball."""
-        options = {
-            "tol": 1e-9, "dual_inf_tol": 1e-7, "compl_inf_tol": 1e-9, "mu_target": 1e-10, "max_iter": 150,
-            "mu_strategy": "adaptive", "acceptable_tol": 1e-8, "acceptable_iter": 5,
-        }  # fmt: skip
-        return self._run(self._solver(options), w, 0.0, 1.0)
+    @cached_property
+    def _nlp(self) -> tuple[ca.Function, Array, Array, Array]:
+        """IPOPT's solver, bounds of its rows, and their units; the room of the sum of squares is its parameter.
 
-    def _solver(self, options: dict[str, Any]) -> ca.Function:
-        quiet: dict[str, Any] = {
+        The rows are the sum of squares with the price of the violations, over the room; all rows less their violations;
+        the lower sides of soft rows. ``log det`` goes through the pivots of M and is NaN outside the cone, where
+        IPOPT's line search does not go.
+        """
+        y, sigma, room = ca.MX.sym("y", len(self.origin)), ca.MX.sym("s"), ca.MX.sym("room")
+        v, links, objective = ca.MX.sym("v", len(self._soft)), self._links, self.problem.objective
+        log_det, u, D = log_det_function(), y[self._standard :], self.measure
+        shrink = [ca.exp(-sigma) if scaled else ca.MX(1.0) for scaled in self.scaled]
+        blocks = [y[link_slice(k)] for k in range(links)]
+        traces = [a * ca.sum1(block[list(DIAGONAL)]) for a, block in zip(shrink, blocks, strict=True)]
+        value = sum(traces, 4.0 * float(self.scaled.sum()) * sigma - 4.0 * links + ca.dot(ca.DM(D.terms), u**2))
+        value -= sum((log_det(block) for block in blocks), ca.MX(0))
+        share = (ca.DM(D.rates) * u + ca.DM(D.sizes == 0) + D.offset) / (1.0 + D.offset)
+        value += D.weight * ca.sum1(share - ca.log(share) - 1.0)
+        rows = (*self.linear.rows, *self.nonlinear.rows)
+        weights, pick = np.array([row.weight or 0.0 for row in rows]), np.zeros((len(rows), len(self._soft)))
+        residual = ca.DM(objective.matrix @ self.basis) @ y - ca.DM(objective.target - objective.matrix @ self.origin)
+        inside = (ca.sumsqr(residual) + ca.dot(ca.DM(weights[self._soft]), v)) / room
+        slope = self.linear.matrix @ self.basis
+        units = np.concatenate(
+            [np.maximum(np.abs(slope).max(axis=1, initial=0.0), 1e-12), np.ones(self.nonlinear.size)]
+        )
+        curved = ca.Function("rows", [self.problem.variables.x], [self.nonlinear.expression])
+        values = ca.vertcat(
+            ca.sparsify(ca.DM(slope)) @ y + ca.DM(self.linear.matrix @ self.origin),
+            curved(ca.DM(self.basis) @ y + ca.DM(self.origin)),
+        ) / ca.DM(units)
+        pick[self._soft, np.arange(len(self._soft))] = 1.0 / units[self._soft]
+        violations = ca.sparsify(ca.DM(pick)) @ v
+        low = np.concatenate([self.linear.lower, self.nonlinear.lower]) / units
+        high = np.concatenate([self.linear.upper, self.nonlinear.upper]) / units
+        second, soft = low[self._soft], self._soft.tolist()
+        low[self._soft] = -np.inf
+        g = ca.vertcat(inside, values - violations, (values + violations)[soft] if soft else ca.MX(0, 1))
+        options: dict[str, Any] = {
             "print_time": False,
             "show_eval_warnings": False,
             "calc_lam_p": False,
-            "calc_multipliers": False,
+            "ipopt": _IPOPT,
         }
-        given = {key: value for key, value in self._nlp.items() if key != "nlp"}
-        return ca.nlpsol("plausible", "ipopt", self._nlp["nlp"], {**quiet, **given, "ipopt": {**_OPTIONS, **options}})
+        nlp: dict[str, Any] = {"x": ca.vertcat(y, sigma, v), "p": room, "f": value, "g": g}
+        above = np.concatenate([[1.0], high, np.full(len(second), np.inf)])
+        return ca.nlpsol("plausible", "ipopt", nlp, options), np.concatenate([[-np.inf], low, second]), above, units
 
-    def _run(self, solver: ca.Function, w: Array, price: float, radius: float) -> BallOutcome:
-        free, slacks = 30.0 if self._scaled.any() else 0.0, len(self._soft)
-        inf = np.full(self._size, np.inf)
+    def _run(self, w: Array, room: float, limit: float) -> tuple[Array, MostPlausible | None, str]:
+        """IPOPT's end point, the answer with its proof (None where it does not explain the data), and the status."""
+        solver, low, high, units = self._nlp
+        free = np.concatenate([np.full(len(self.origin), np.inf), [30.0 if self.scaled.any() else 0.0]])
+        bounds = np.concatenate([-free, np.zeros(len(self._soft))]), np.append(free, np.full(len(self._soft), np.inf))
         with interruptible():
-            result = solver(
-                x0=w,
-                p=price,
-                lbx=np.concatenate([-inf, [-free], np.zeros(slacks)]),
-                ubx=np.concatenate([inf, [free], np.full(slacks, np.inf)]),
-                lbg=np.concatenate([[-np.inf], self._low]),
-                ubg=np.concatenate([[radius], self._high]),
-            )
-        stats = solver.stats()
-        found, lam = (np.array(result[name], dtype=float).ravel() for name in ("x", "lam_g"))
-        lam = np.nan_to_num(lam)
-        rows = len(self._scales)
+            result = solver(x0=w, p=room, lbx=bounds[0], ubx=bounds[1], lbg=low, ubg=high)
+        found, lam, g = (np.nan_to_num(np.array(result[name], dtype=float).ravel()) for name in ("x", "lam_g", "g"))
+        stats, rows = solver.stats(), len(units)
+        x, scale = self.basis @ found[: len(self.origin)] + self.origin, float(np.exp(found[len(self.origin)]))
         multipliers = lam[1 : 1 + rows].copy()
         multipliers[self._soft] += lam[1 + rows :]
-        return BallOutcome(
-            found,
-            float(result["g"][0]),
-            max(float(lam[0]), 0.0) / self._room,
-            (multipliers / self._scales)[: self._linear],
-            int(stats["iter_count"]),
-            str(stats["return_status"]),
-        )
+        multipliers = (multipliers / units)[: len(self.linear.rows)]
+        status, price = str(stats["return_status"]), max(float(lam[0]), 0.0) / room
+        if not np.isfinite(self.divergence(x, scale)) or g[0] > 1.0 + 1e-8:
+            return found, None, status
+        return found, self._proven(x, scale, limit, price, multipliers, int(stats["iter_count"]), status), status
+
+    # ------------------------------------------------------------------ proof
+
+    def divergence(self, x: Array, scale: float) -> float:
+        """D at x; infinite outside the cone."""
+        return max(self.measure.value(self._coordinates_of(x), float(np.log(scale))), 0.0)
+
+    def _proven(
+        self, x: Array, scale: float, limit: float, price: float, multipliers: Array, iterations: int, status: str
+    ) -> MostPlausible:
+        bound = self.lower_bound(x, scale, price, multipliers, limit)
+        value = self.divergence(x, scale)
+        return MostPlausible(x, scale, value, bound, limit, price, multipliers, iterations, status)
+
+    def lower_bound(self, x: Array, scale: float, price: float, multipliers: Array, limit: float) -> float:
+        """Proven smallest D of any set with at most ``limit``, see the module; valid for any multipliers."""
+        objective, sigma, here = self.problem.objective, float(np.log(scale)), self.divergence(x, scale)
+        weights = np.array([np.inf if row.weight is None else price * row.weight for row in self.linear.rows])
+        low, high = self.linear.lower, self.linear.upper
+        at_low = np.where(np.isfinite(low), np.clip(-multipliers, 0.0, weights), 0.0)
+        at_high = np.where(np.isfinite(high), np.clip(multipliers, 0.0, weights), 0.0)
+        y = self._coordinates_of(x)
+        gradient = price * self.basis.T @ objective.gradient(x) + self.measure.gradient(y, sigma)
+        bound = here + price * (objective(x) - limit) - float(gradient @ y)
+        left = gradient - self.basis.T @ self.linear.matrix.T @ (at_low - at_high)
+        shift = self.linear.matrix @ self.origin  # rows in y: A C y within [lo - A x0, hi - A x0]
+        bound += float(at_low @ np.where(np.isfinite(low), low - shift, 0.0))
+        bound -= float(at_high @ np.where(np.isfinite(high), high - shift, 0.0))
+        traces, least, most = self.measure.reach(here, sigma)
+        duals = symmetric(left[: self._standard].reshape(-1, 10) / SVEC_WEIGHTS**2)  # <dual, M(y)> = left'y
+        bound += float(np.minimum(np.linalg.eigvalsh(duals)[:, 0], 0.0) @ traces)
+        units, rest = np.diag(self.basis)[self._standard :], left[self._standard :]
+        given = np.array(list(self.problem.variables.extras.values())).reshape(-1, 2) / units[:, None]
+        ends = np.stack([rest * np.maximum(least, given[:, 0]), rest * np.minimum(most, given[:, 1])])
+        return bound + float(ends.min(axis=0).sum())
+
+
+def _coordinates(problem: Problem, bodies: Array) -> tuple[Array, Array]:
+    """``x = C y + x0``: a link's y is the lower triangle of M in the coordinates in which its plausible body is 1."""
+    size, lengths = problem.variables.size, np.linalg.norm(problem.objective.matrix, axis=0)
+    basis, origin, links = np.zeros((size, size)), np.zeros(size), 10 * len(problem.cones)
+    for k, cone in enumerate(problem.cones):
+        link, margin = link_slice(k), cone.margin * np.eye(4)
+        body = pseudo_inertia(bodies[link])
+        beyond = body - margin if float(np.linalg.eigvalsh(body)[0]) > 2 * cone.margin else body
+        basis[link, link] = congruence(np.linalg.cholesky(beyond))
+        origin[link] = from_pseudo_inertia(margin)
+    typical = float(np.median(np.linalg.norm(problem.objective.matrix @ basis[:, :links], axis=0))) or 1.0
+    for k in range(links, size):
+        basis[k, k] = typical / (lengths[k] or 1.0)
+    return basis, origin

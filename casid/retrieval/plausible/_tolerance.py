@@ -29,10 +29,9 @@ import numpy as np
 
 from casid.arrays import Array
 from casid.errors import ProblemError
-from casid.inertia import STANDARD_MAP, SVEC_WEIGHTS, congruence, link_slice, pseudo_inertia
+from casid.inertia import STANDARD_MAP, SVEC_WEIGHTS, Scaling, congruence, link_slice, pseudo_inertia
 from casid.retrieval._rows import split_rows
 from casid.retrieval._solution import Solution
-from casid.retrieval.plausible._newton import scaling
 
 #: Products of eigenvalues of a matrix on the boundary of its cone and of its multiplier, over those of the largest.
 BOUNDARY = 1e-12
@@ -111,7 +110,7 @@ def sensitivity(solution: Solution) -> Array:
         link = link_slice(k)
         J = pseudo_inertia(x[link]) - entry.margin * np.eye(4)
         Z = (STANDARD_MAP.T @ left[link]).reshape(4, 4)
-        W = scaling(*(matrix[None] for matrix in _inside(J, (Z + Z.T) / 2)))[0]
+        W = Scaling.between(*(matrix[None] for matrix in _inside(J, (Z + Z.T) / 2))).W[0]
         basis[link, link] = congruence(np.linalg.cholesky(W))
         curvature[link] = SVEC_WEIGHTS**2
     curvature[standard:] = 1e-12 * max(float(np.abs(M).max()) ** 2, 1e-300)

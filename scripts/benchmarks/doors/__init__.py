@@ -15,7 +15,7 @@ import casadi as ca
 import numpy as np
 
 import casid
-from benchmarks.compiled.dynamics_race import race
+from benchmarks.compiled import race
 from benchmarks.measure import Measure, NotMeasured, need
 from casid.codegen import Function, find_compiler
 from casid.dynamics import Model, inverse_dynamics_derivatives

@@ -1,21 +1,32 @@
-"""Rows in simulation, where the truth is known: intervals, what is named as open, gain settings, scales."""
+"""Encoders alone, simulated: known truth, designed motions, faults injected."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 import casid
-from benchmarks.encoders.data import go2, so101
+from benchmarks.encoders.measured import go2, one_joint, so101
+from casid.arrays import Array
 from casid.description import Robot
 from casid.drives import (
     CommandIdentification,
     CommandRecording,
+    FreeRuns,
     Servo,
     SimulationOptions,
+    design_commands,
+    held_commands,
     identify_from_commands,
 )
+from casid.drives._design import command_information, relative_deviations, units_of
+from casid.drives._servo import QUANTITIES
+from casid.errors import DatasetError
+from casid.excitation import MotionLimits
+from casid.inertia import Parameters
 from casid.testing import broadband_commands, commanded_motion
 
 #: Options of the small problems here.
@@ -75,7 +86,7 @@ def solved(truth: Truth, seed: int) -> tuple[Servo, CommandIdentification]:
 
 def coverage(count: int) -> tuple[str, bool]:
     """Share of intervals that hold the truth; parameters far off that are not named."""
-    texts, inside, unnamed = [], [], 0
+    texts, shares, unnamed = [], [], 0
     for truth in truths():
         hits, opened = [], 0
         for seed in range(count):
@@ -87,12 +98,10 @@ def coverage(count: int) -> tuple[str, bool]:
                     unnamed += abs(e.value - true) > 0.5 * abs(true) and abs(e.value - true) > 3 * e.sd
                 else:
                     opened += 1
-        inside += hits
-        texts.append(f"{truth.name} {100 * np.mean(hits):.1f} % of {len(hits)} ({opened} named as open)")
-    share = 100 * float(np.mean(inside))
-    return f"{share:.1f} % of {len(inside)}: {'; '.join(texts)}; {unnamed} wrong and not named", (
-        92 <= share <= 98 and unnamed == 0
-    )
+        shares.append(100 * float(np.mean(hits)))
+        texts.append(f"{truth.name} {shares[-1]:.1f} % of {len(hits)} ({opened} named as open)")
+    met = all(92 <= share <= 98 for share in shares) and unnamed == 0
+    return f"{'; '.join(texts)}; {unnamed} wrong and not named", met
 
 
 def gains() -> tuple[str, bool]:
@@ -125,3 +134,302 @@ def gains() -> tuple[str, bool]:
     words = f"gain settings: {sum(agree)} of {len(agree)} agree; scale refused: {refused}"
     text = f"{words}, {sum(held)} of {len(held)} ratios hold"
     return text, bool(all(agree) and refused and all(held))
+
+
+#: A pendulum of 0.3 kg at 0.1 m, its servo, and the recordings' rate [Hz].
+SERVO = Servo(kp=8.0, armature=0.008, viscous=0.15, coulomb=0.05, bias=0.004, delay=0.008)
+RATE = 100.0
+ROBOT = one_joint("pendulum", "revolute", 0.3, "0 0 -0.1", "0 1 0")
+SEEDS = (0, 1, 2, 3)
+_DEGREE = float(np.pi / 180)
+#: Name -> what is injected, tolerance of the parameter that is judged.
+EFFECTS: Mapping[str, tuple[Mapping[str, float], str, float]] = {
+    "underdamped joint": ({"viscous": 0.02, "coulomb": 0.01}, "viscous", 0.1),
+    "backlash 0.5 deg": ({"backlash": 0.5 * _DEGREE}, "backlash", 0.05),
+    "backlash 1 deg": ({"backlash": _DEGREE}, "backlash", 0.05),
+    "backlash 3 deg": ({"backlash": 3 * _DEGREE}, "backlash", 0.05),
+    "stiffness": ({"stiffness": 15.0, "joint_damping": 0.02}, "stiffness", 0.05),
+    "LuGre": ({"coulomb": 0.15, "bristle_stiffness": 12.0, "bristle_damping": 0.05}, "bristle_stiffness", 0.1),
+    "warm-up": ({"warm_up": 0.6, "warm_time": 25.0}, "warm_up", 0.1),
+}
+#: Terms by the attribute that says whether they were taken.
+_TAKEN = ("load_friction", "warm_up", "stiffness", "backlash", "bristle_stiffness")
+
+
+def recordings(servo: Servo, seed: int, count: int = 6, seconds: float = 12.0) -> list[CommandRecording]:
+    """Motions about the hanging posture, in which gravity changes its sign; one session, one clock."""
+    t = np.arange(int(seconds * RATE)) / RATE
+    return [
+        commanded_motion(
+            ROBOT, servo, t + k * seconds, broadband_commands(t, [0.0], 0.8, seed=100 * seed + k, highest=2.5),
+            noise=2e-4, quantum=1.5e-3, step=5e-4, seed=100 * seed + k, name=f"motion {k}",
+        )
+        for k in range(count)
+    ]  # fmt: skip
+
+
+def brushed(servo: Servo, seed: int, count: int = 6, seconds: float = 12.0) -> list[CommandRecording]:
+    """The same motions with LuGre's equations by a Runge-Kutta integrator of its own, none of the estimator's code."""
+    names = ("kp", "armature", "viscous", "coulomb", "bias", "delay", "bristle_stiffness", "bristle_damping")
+    table = FreeRuns(ROBOT, servo, recordings(SERVO, seed, 1, 1.0)).table(np.zeros(0))[0]
+    known = {name: float(table[list(QUANTITIES).index(name)]) for name in names}
+    samples, inner = int(seconds * RATE), 40
+    h, t = 1 / (RATE * inner), np.arange(samples) / RATE
+    commands = [broadband_commands(t, [0.0], 0.8, seed=100 * seed + k, highest=2.5)[:, 0] for k in range(count)]
+    edges = np.arange(2 * inner * (samples - 1) + 1) * h / 2 - known["delay"]
+    held = np.column_stack([held_commands(t, u, edges + 1e-9)[0] for u in commands])
+    inertia, weight = 0.3 * 0.1**2 + known["armature"], 0.3 * 0.1 * 9.80665
+    s0, s1, fc = known["bristle_stiffness"], known["bristle_damping"], known["coulomb"]
+
+    def slope(x: np.ndarray, u: np.ndarray) -> np.ndarray:
+        q, v, w = x
+        rate = v - np.abs(v) * w / fc
+        pull = known["kp"] * (u + known["bias"] - q) - weight * np.sin(q) - known["viscous"] * v
+        return np.array([v, (pull - w - s1 * rate) / inertia, s0 * rate])
+
+    q = np.array([u[0] for u in commands])
+    x = np.array([q, 0 * q, np.clip(known["kp"] * known["bias"] - weight * np.sin(q), -0.99 * fc, 0.99 * fc)])
+    shown = [x[0]]
+    for k in range(inner * (samples - 1)):
+        first, middle, last = held[2 * k : 2 * k + 3]
+        a = slope(x, first)
+        b = slope(x + h / 2 * a, middle)
+        c = slope(x + h / 2 * b, middle)
+        x = x + h / 6 * (a + 2 * b + 2 * c + slope(x + h * c, last))
+        if (k + 1) % inner == 0:
+            shown.append(x[0])
+    made = []
+    for k, (u, y) in enumerate(zip(commands, np.array(shown).T, strict=True)):
+        y = y + 2e-4 * np.random.default_rng(100 * seed + k).standard_normal(len(y))
+        q = np.round(y[:, None] / 1.5e-3) * 1.5e-3
+        made.append(CommandRecording(t + k * seconds, q, u[:, None], name=f"motion {k}"))
+    return made
+
+
+def injected(seeds: Sequence[int] = SEEDS) -> tuple[str, bool]:
+    """Each effect from the default's options: the worst value found, and terms that were taken without being there."""
+    texts, right = list[str](), True
+    for name, (changes, judged, tolerance) in EFFECTS.items():
+        given: dict[str, Any] = dict(changes)
+        errors, alias = [], set[str]()
+        for seed in seeds:
+            record = brushed if name == "LuGre" else recordings
+            found = identify_from_commands(ROBOT, record(replace(SERVO, **given), seed))
+            if any(f.wrong for f in found.findings):
+                alias.add(next(f.kind for f in found.findings if f.wrong))
+            taken = {a for a in _TAKEN if any(e.attribute == a for e in found.estimates)}
+            alias |= taken - set(changes)
+            value = float(found.table[judged][0])
+            errors.append(abs(value / changes[judged] - 1.0) if np.isfinite(value) else np.inf)
+        worst = f"{100 * max(errors):.1f} %" if np.isfinite(max(errors)) else "not found"
+        wrong = f", alias {', '.join(sorted(alias))}" if alias else ""
+        right &= max(errors) <= tolerance and not alias
+        texts.append(f"{name} {worst}{wrong}")
+    return f"worst of {len(seeds)} seeds: {'; '.join(texts)}", right
+
+
+def played_intervals(count: int) -> tuple[str, bool]:
+    """Share of intervals that hold the truth where the joint has play, and the farthest values found."""
+    texts, shares = [], list[float]()
+    for degrees in (1, 3):
+        servo, hits, far = replace(SERVO, backlash=degrees * _DEGREE), list[bool](), 0.0
+        for seed in range(count):
+            for e in identify_from_commands(ROBOT, recordings(servo, seed)).estimates:
+                true = float(getattr(servo, e.attribute))
+                far = max(far, abs(e.value / true - 1.0)) if true else far
+                if e.determined:
+                    hits.append(e.low <= true <= e.high)
+        shares.append(100 * float(np.mean(hits)))
+        texts.append(f"{degrees} deg {shares[-1]:.1f} % of {len(hits)}, values within {100 * far:.1f} %")
+    return "; ".join(texts), all(92 <= share <= 98 for share in shares)
+
+
+def _speeds(data: CommandRecording, signal: str) -> Array:
+    """Absolute rates of commands or encoders [rad/s]."""
+    return np.asarray(np.abs(np.diff(getattr(data, signal), axis=0)) / np.diff(data.t)[:, None])
+
+
+def designed(iterations: int) -> tuple[str, bool]:
+    """Worst relative interval of designed commands over that of the best recording of the SO-101, at 20 s each.
+
+    The commands keep the range and the largest rates of all its recorded commands, of which some jump; the simulated
+    joints keep that range and the encoders' largest speeds.
+    """
+    bench = so101()
+    runs = FreeRuns(bench.robot, bench.servo, bench.train, threads=1)
+    theta = identify_from_commands(bench.robot, bench.train, bench.servo, OPTIONS).theta
+    units, recorded = units_of(runs, theta), {}
+    for data in (*bench.train, *bench.test):
+        count = int(20.0 / data.period)
+        if len(data) >= count:
+            t, u = np.asarray(data.t[:count]), np.asarray(data.q_des[:count])
+            F, _ = command_information(runs, theta, t - t[0], u)
+            recorded[data.name] = float(relative_deviations(F, units).max())
+    everything = [*bench.train, *bench.test]
+    u = np.concatenate([np.asarray(data.q_des) for data in everything])
+    free, names = np.full((2, bench.robot.n), np.inf), tuple(joint.name for joint in bench.robot.coordinates)
+    limits, commands = (
+        MotionLimits(names, np.vstack([u.min(axis=0), -top, -free]), np.vstack([u.max(axis=0), top, free]))
+        for top in (np.concatenate([_speeds(data, signal) for data in everything]).max(axis=0)
+                    for signal in ("q", "q_des"))
+    )  # fmt: skip
+    made = design_commands(runs, theta, limits, commands, duration=20.0, iterations=iterations)
+    t = np.arange(0.0, 20.0, runs.period)
+    q = command_information(runs, theta, t, made.trajectory.derivative(t, 0))[1]
+    speed = float((np.abs(np.gradient(q, t, axis=0)).max(axis=0) / limits.upper[1]).max())
+    best = min(recorded, key=lambda name: recorded[name])
+    middle = float(np.median(list(recorded.values())))
+    text = (f"{made.value / recorded[best]:.2f} x the best of {len(recorded)} recordings ({best}), "
+            f"{made.value / middle:.2f} x the median: {100 * made.value:.2g} % ({made.worst}), "
+            f"{100 * recorded[best]:.2g} %, {100 * middle:.2g} %; {made.evaluations} motions tried; joints at most "
+        f"{speed:.2f} x as fast as recorded")  # fmt: skip
+    return text, made.value <= 0.5 * recorded[best]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A robot as it is described, its servos as they are, one motion, and a joint to spoil."""
+
+    truth: Truth
+    servo: Servo
+    data: CommandRecording
+    joint: int
+
+    def again(self, robot: Robot | None = None, **changes: Any) -> CommandRecording:
+        """The motion with another robot or other servos."""
+        servo = replace(self.servo, **changes)
+        made = robot or self.truth.robot
+        return commanded_motion(made, servo, self.data.t, self.data.q_des, noise=2e-4, quantum=1.5e-3, name="motion")
+
+    def changed(self, q: Array | None = None, q_des: Array | None = None) -> CommandRecording:
+        """The recording with other columns."""
+        return replace(self.data, q=self.data.q if q is None else q, q_des=self.data.q_des if q_des is None else q_des)
+
+
+def _limited(case: Case) -> CommandRecording:
+    """Torque limits at half of the largest torque of each joint."""
+    kp = np.array(case.servo.of("kp", case.truth.robot.n), dtype=float)
+    top = 0.5 * kp * np.abs(case.data.q_des - case.data.q).max(axis=0)
+    return case.again(limit=top.tolist())
+
+
+def _stalled(case: Case) -> CommandRecording:
+    q = np.array(case.data.q)
+    first = len(q) // 3
+    count = len(q) // 3
+    q[first : first + count, case.joint] = q[first, case.joint]
+    return case.changed(q)
+
+
+def _stepped(case: Case, size: float, share: float) -> CommandRecording:
+    q = np.array(case.data.q)
+    q[int(share * len(q)) :, case.joint] += size
+    return case.changed(q)
+
+
+def _missing(case: Case) -> CommandRecording:
+    u = np.array(case.data.q_des)
+    first = len(u) // 3
+    u[first : 2 * first] = u[first]
+    return case.changed(q_des=u)
+
+
+def _lost(case: Case) -> CommandRecording:
+    rng = np.random.default_rng(1)
+    kept = rng.random(len(case.data)) > 0.03
+    kept[[0, -1]] = True
+    return CommandRecording(case.data.t[kept], case.data.q[kept], case.data.q_des[kept], name="motion")
+
+
+def _loaded(case: Case) -> CommandRecording:
+    """A last body (of the branch's end) three times as heavy as described."""
+    robot = case.truth.robot
+    bodies = robot.standard_parameters().reshape(-1, 10).copy()
+    bodies[robot.n - 1] *= 5.0 if case.truth.name == "UR-like" else 3.0
+    made = Parameters.of_links(bodies.ravel(), tuple(link.name for link in robot.links), {})
+    return case.again(robot.with_parameters(made))
+
+
+def _swapped(case: Case) -> CommandRecording:
+    order = list(range(case.data.n))
+    a, b = case.joint, (case.joint + 1) % case.data.n
+    order[a], order[b] = order[b], order[a]
+    return case.changed(q_des=np.array(case.data.q_des)[:, order])
+
+
+def _reversed(case: Case) -> CommandRecording:
+    sign = np.ones(case.data.n)
+    sign[case.joint] = -1.0
+    return case.changed(q_des=case.data.q_des * sign)
+
+
+def _standing(case: Case) -> CommandRecording:
+    q = np.array(case.data.q)
+    q[:, case.joint] = q[0, case.joint]
+    return case.changed(q)
+
+
+def _late(case: Case) -> CommandRecording:
+    u = np.array(case.data.q_des)
+    return case.changed(q_des=np.vstack([u[4:], np.repeat(u[-1:], 4, axis=0)]))
+
+
+#: Kind of fault -> how it is injected, and the kinds of finding that name it.
+FAULTS: Mapping[str, tuple[Callable[[Case], CommandRecording], tuple[str, ...]]] = {
+    "gain given wrongly": (lambda case: case.data, ("gain",)),
+    "saturation": (_limited, ("saturation",)),
+    "stall": (_stalled, ("stall",)),
+    "slip": (lambda case: _stepped(case, 0.1, 0.5), ("slip",)),
+    "wrong zero": (lambda case: _stepped(case, 0.2, 0.0), ("zero",)),
+    "wrong sign": (_reversed, ("sign",)),
+    "swapped joints": (_swapped, ("joint order",)),
+    "delay of four cycles": (_late, ("delay",)),
+    "load": (_loaded, ("load",)),
+    "missing commands": (_missing, ("missing commands",)),
+    "lost cycles": (_lost, ("lost cycles",)),
+    "never moves": (_standing, ("standstill",)),
+}
+
+
+def _case(truth: Truth, seed: int, seconds: float = 10.0) -> Case:
+    servo, _ = drawn(truth, seed, 1.5)
+    t = np.arange(int(seconds * truth.rate)) / truth.rate
+    u = broadband_commands(t, truth.middle, 0.4, seed=seed)
+    data = commanded_motion(truth.robot, servo, t, u, noise=2e-4, quantum=1.5e-3, seed=seed, name="motion")
+    return Case(truth, servo, data, 1)
+
+
+def _headline(case: Case, data: CommandRecording, gain: float | None) -> tuple[str, tuple[str, ...]]:
+    """Headline and the kinds it names; an error's text counts as a headline."""
+    if gain is not None:
+        given = Servo(kp=(gain * np.array(case.servo.of("kp", case.truth.robot.n), dtype=float)).tolist())
+    else:
+        given = Servo(kp=case.servo.kp) if case.truth.known else Servo()
+    try:
+        found = identify_from_commands(case.truth.robot, [data], given, OPTIONS)
+    except DatasetError as error:
+        return error.message, ()
+    return found.headline, tuple(f.kind for f in found.findings if f.kind in found.headline)
+
+
+def faults(robots: int, clean: int) -> tuple[str, bool]:
+    """Faults that the headline names, and clean pieces with a finding in it; ``clean`` pieces a robot."""
+    named, false, missed, count, pieces = 0, 0, [], 0, 0
+    for truth in truths()[:robots]:
+        case = _case(truth, 5)
+        for kind, (inject, accepted) in FAULTS.items():
+            _, kinds = _headline(case, inject(case), 0.4 if kind.startswith("gain") else None)
+            hit = any(k in accepted for k in kinds)
+            named += hit
+            count += 1
+            if not hit:
+                missed.append(f"{truth.name} {kind} ({', '.join(kinds) or 'nothing'})")
+        for seed in range(clean):
+            fresh = _case(truth, 100 + seed)
+            kinds = _headline(fresh, fresh.data, None)[1]
+            pieces += 1
+            if kinds:
+                false += 1
+                missed.append(f"{truth.name} clean {seed}: {', '.join(kinds)}")
+    text = f"{named} of {count} named ({100 * named / count:.0f} %), {false} false of {pieces} clean pieces"
+    return f"{text}{'; missed: ' + '; '.join(missed) if missed else ''}", named >= 0.9 * count and not false

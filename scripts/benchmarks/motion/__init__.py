@@ -1,9 +1,6 @@
-"""The identified robot moves: files, engines, free fall, control, speed; the rows of this folder."""
+"""The identified robot moves: files, engines, free fall, control, speed."""
 
-from __future__ import annotations
+from benchmarks.measure import rows_of
+from benchmarks.motion import engines, formats, thesis
 
-import importlib
-
-_PARTS = ("engines", "formats", "thesis")
-
-MEASURES = [row for part in _PARTS for row in importlib.import_module(f"benchmarks.motion.{part}").ROWS]
+MEASURES = rows_of(engines, formats, thesis)

@@ -1,26 +1,28 @@
-"""Rows about physics engines that run identified robots from the files written for them."""
+"""Motions in physics engines: MuJoCo, Bullet, Drake, DART, and a recorded motion replayed."""
 
 from __future__ import annotations
 
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import casid
+from benchmarks import recordings
 from benchmarks.measure import Measure, need
-from benchmarks.motion.drake_dart import Dart, Drake
-from benchmarks.motion.replay import STEP, replay
 from casid.arrays import Array
 from casid.codegen import Function
 from casid.control import ComputedTorque
 from casid.description import Inertial, Robot, write_robot
 from casid.dynamics import Model
-from casid.motion import Sine
+from casid.identification import ModelOptions
+from casid.measurement import Processing
+from casid.motion import Samples, Sine
 from casid.simulation import Plant, Simulation, Stops, simulate
 from casid.simulation._loop import CompiledLoop, Loop
 from casid.simulation._plant import Sampling
@@ -158,7 +160,7 @@ def replayed(kind: type[MuJoCo] | type[Bullet]) -> Result:
     return text, float(np.abs(done.mean_error).max()) <= 0.05 and position < 5e-3 and angle < 1.2
 
 
-ROWS = [
+ENGINES_ROWS = [
     Measure(
         f"M, bias, acceleration, {STATES} states, MuJoCo: {', '.join(ROBOTS)}", "1e-9", "-",
         lambda: agreement(MuJoCo, 1e-9),
@@ -177,3 +179,188 @@ ROWS = [
     ),
     Measure("compiled rollout, Panda, computed torque, RK4 1 ms, one core", ">= 5 x MuJoCo's rollout", "MuJoCo", speed),
 ]  # fmt: skip
+
+
+class Drake(Engine):
+    """A robot's URDF in Drake's MultibodyPlant, continuous time."""
+
+    name, module, extra = "Drake", "pydrake", "engines"
+
+    def __init__(self, path: Path, robot: Robot) -> None:
+        plants, parsing = need("pydrake.multibody.plant", "engines"), need("pydrake.multibody.parsing", "engines")
+        self.plant: Any = plants.MultibodyPlant(time_step=0.0)
+        (model,) = parsing.Parser(self.plant).AddModels(str(path))
+        base = next(frame.name for frame in robot.frames if frame.joint < 0)
+        self.plant.WeldFrames(self.plant.world_frame(), self.plant.GetFrameByName(base, model))
+        self.plant.mutable_gravity_field().set_gravity_vector(robot.gravity)
+        self.plant.Finalize()
+        self.context = self.plant.CreateDefaultContext()
+        joints = [self.plant.GetJointByName(joint.name, model) for joint in robot.joints]
+        self.places = [joint.position_start() for joint in joints]
+        self.order = [joint.velocity_start() for joint in joints]
+
+    def _at(self, q: Array, dq: Array) -> None:
+        positions, velocities = np.empty(len(q)), np.empty(len(q))
+        positions[self.places], velocities[self.order] = q, dq
+        self.plant.SetPositions(self.context, positions)
+        self.plant.SetVelocities(self.context, velocities)
+
+    def mass_matrix(self, q: Array) -> Array:
+        """M (n x n)."""
+        self._at(q, 0 * q)
+        return np.asarray(self.plant.CalcMassMatrix(self.context)[np.ix_(self.order, self.order)])
+
+    def bias(self, q: Array, dq: Array) -> Array:
+        """``c + g`` (n)."""
+        self._at(q, dq)
+        held = self.plant.CalcBiasTerm(self.context) - self.plant.CalcGravityGeneralizedForces(self.context)
+        return np.asarray(held[self.order])
+
+    def acceleration(self, q: Array, dq: Array, tau: Array) -> Array:
+        """Accelerations (n) under torques."""
+        self._at(q, dq)
+        forces = np.empty(len(tau))
+        forces[self.order] = tau
+        self.plant.get_applied_generalized_force_input_port().FixValue(self.context, forces)
+        rates = self.plant.EvalTimeDerivatives(self.context).CopyToVector()[self.plant.num_positions() :]
+        return np.asarray(rates[self.order])
+
+
+class Dart(Engine):
+    """A robot's URDF in DART, the base fixed."""
+
+    name, module, extra = "DART", "dartpy", ""
+
+    def __init__(self, path: Path, robot: Robot) -> None:
+        dart: Any = need("dartpy", self.extra)
+        loader = dart.utils.DartLoader()
+        options = dart.utils.DartLoaderOptions()
+        options.mDefaultRootJointType = dart.utils.DartLoaderRootJointType.FIXED
+        loader.setOptions(options)
+        self.body = loader.parseSkeleton(str(path.resolve()))
+        self.body.setGravity(robot.gravity)
+        self.order = [self.body.getDof(joint.name).getIndexInSkeleton() for joint in robot.joints]
+        for k in range(self.body.getNumBodyNodes()):  # links without inertial values count as 1 kg otherwise
+            node = self.body.getBodyNode(k)
+            if node.getName() in {frame.name for frame in robot.frames}:
+                node.setInertia(dart.dynamics.Inertia(1e-300, np.zeros(3), 1e-300 * np.eye(3)))
+
+    def _at(self, q: Array, dq: Array) -> None:
+        positions, velocities = np.empty(len(q)), np.empty(len(q))
+        positions[self.order], velocities[self.order] = q, dq
+        self.body.setPositions(positions)
+        self.body.setVelocities(velocities)
+
+    def mass_matrix(self, q: Array) -> Array:
+        """M (n x n)."""
+        self._at(q, 0 * q)
+        return np.asarray(self.body.getMassMatrix()[np.ix_(self.order, self.order)])
+
+    def bias(self, q: Array, dq: Array) -> Array:
+        """``c + g`` (n)."""
+        self._at(q, dq)
+        return np.asarray(self.body.getCoriolisAndGravityForces()[self.order])
+
+    def acceleration(self, q: Array, dq: Array, tau: Array) -> Array:
+        """Accelerations (n) under torques."""
+        self._at(q, dq)
+        forces = np.empty(len(tau))
+        forces[self.order] = tau
+        self.body.setForces(forces)
+        self.body.computeForwardDynamics()
+        return np.asarray(self.body.getAccelerations()[self.order])
+
+
+#: Step of the engines [s], and rate of the controller.
+STEP = 1e-3
+#: Engines that are stepped through the motion.
+ENGINES: tuple[type[MuJoCo] | type[Bullet], ...] = (MuJoCo, Bullet)
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """A recording, replayed; N samples.
+
+    Attributes
+    ----------
+    t : ndarray, shape (N,)
+        [s]
+    measured, replayed : ndarray, shape (N, 7)
+        Torques of the machine, and those at the engine's joints plus the identified friction [N.m].
+    distance, angle : ndarray, shape (N,)
+        Between the flange in the engine and that of the measured joint positions [m], [deg].
+    of_engine : ndarray, shape (N, 7)
+        Torques at the engine's joints less those of the same bodies by inverse dynamics [N.m]: the engine's own error.
+    """
+
+    t: Array
+    measured: Array
+    replayed: Array
+    distance: Array
+    angle: Array
+    of_engine: Array
+
+    @property
+    def error(self) -> Array:
+        """Torque errors (N, 7) as the paper defines them: measured minus simulated."""
+        return np.asarray(self.measured - self.replayed)
+
+    @property
+    def mean_error(self) -> Array:
+        """Of each joint [N.m]."""
+        return np.asarray(self.error.mean(axis=0))
+
+
+@cache
+def identified(held_out: bool = False) -> tuple[Model, Array, Samples, Array]:
+    """The Panda identified from trajectory_1, the motion to replay, and the measured torques at its samples.
+
+    ``held_out``: identified from the first half, the second half is the motion.
+    """
+    data = later = recordings.panda_raw()
+    if held_out:
+        middle = float(data.t[0] + data.t[-1]) / 2
+        data, later = data.between(float(data.t[0]), middle), data.between(middle)
+    robot = casid.load_robot("panda")
+    settings = Processing(rate=1000.0, cutoff=5.0, trim=0.5, every=1)
+    options = ModelOptions(terms=recordings.FRICTION, gravity=recordings.GRAVITY)
+    result = casid.identify(robot, data, processing=replace(settings, every=10), model=options)
+    model = Model(robot, recordings.FRICTION, recordings.GRAVITY)
+    pi = model.parameters(result.parameters)
+    motion = settings.apply(later)
+    assert motion.dq is not None
+    assert motion.ddq is not None
+    return model, pi, Samples(motion.t - motion.t[0], motion.q, motion.dq, motion.ddq), np.asarray(motion.tau)
+
+
+@cache
+def replay(kind: type[MuJoCo] | type[Bullet], held_out: bool = False) -> Replay:
+    """Computed torque with the identified links follows the measured motion in an engine; see `identified`."""
+    model, pi, motion, measured = identified(held_out)
+    links, inertial = Plant(model, pi).links
+    robot = replace(model.robot.with_parameters(inertial), gravity=np.array(recordings.GRAVITY))
+    controller = ComputedTorque(links, inertial, np.full(7, 2500.0), np.full(7, 100.0))
+    law, rows = Function(controller.stacked), controller.rows(motion.at(motion.t))
+    q, dq = motion.q[0], motion.dq[0]
+    positions, torques = np.zeros_like(motion.q), np.zeros_like(motion.q)
+    with running(robot, kind) as engine:
+        assert isinstance(engine, kind)
+        engine.start(q, dq, STEP)
+        for k in range(len(motion.t)):  # engines take one step a call
+            positions[k] = q
+            torques[k] = law(motion.t[k], rows[k], q, dq)
+            q, dq = engine.step(torques[k])
+    friction = model.with_parameters(pi).friction(motion.dq)
+    bodies = Model(robot, gravity=recordings.GRAVITY).with_parameters(inertial)
+    exact = bodies.inverse_dynamics(motion.q, motion.dq, motion.ddq)
+    place = model.frame_placement("flange")
+    ours, theirs = (place(values) for values in (positions, motion.q))
+    cosine = (np.einsum("nij,nij->n", ours[:, :3, :3], theirs[:, :3, :3]) - 1) / 2
+    return Replay(
+        motion.t,
+        measured,
+        torques + friction,
+        np.linalg.norm(ours[:, :3, 3] - theirs[:, :3, 3], axis=1),
+        np.degrees(np.arccos(np.clip(cosine, -1, 1))),
+        torques - exact,
+    )

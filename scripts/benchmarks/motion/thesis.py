@@ -40,7 +40,7 @@ def control() -> Result:
     amplitude = np.degrees(np.std(thesis.trajectory_b().motion(np.linspace(0, thesis.PERIOD, 500)).q, axis=0))
     parts, good = [f"plant {thesis.MACHINE}; rms of the motion {_list(amplitude)} deg"], True
     for law in thesis.LAWS:
-        for name in thesis.SETS if law.startswith("computed") else ("beta*",):
+        for name in thesis.SETS:
             done = thesis.track(name, law)
             if done.end.finished:
                 errors = thesis.rms_degrees(done)

@@ -1,22 +1,16 @@
 """The reading of graphs against CasADi's own evaluation: a row of the table ``soundness``.
 
 Random graphs over every scalar operation, inlined and opaque calls included, are evaluated by CasADi's Function, by
-the walk in numpy's arithmetic and by interval arithmetic, at points of all sizes. By hand:
-``python scripts/benchmarks/soundness/evaluators.py [--graphs N] [--points N] [--first SEED]``.
+the walk in numpy's arithmetic and by interval arithmetic, at points of all sizes.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import casadi as ca
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.measure import Measure
 from casid.expressions import NumpyFunction, as_function, enclose, rebuild
@@ -145,14 +139,3 @@ ROWS = [
         "calls gave 0", evaluated, lambda: evaluated(100), f"{GRAPHS - 100} of {GRAPHS} graphs",
     ),
 ]  # fmt: skip
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--graphs", type=int, default=GRAPHS)
-    parser.add_argument("--points", type=int, default=POINTS)
-    parser.add_argument("--first", type=int, default=0)
-    options = parser.parse_args()
-    value, met = evaluated(options.graphs, options.points, options.first)
-    print(value)
-    sys.exit(0 if met else 1)

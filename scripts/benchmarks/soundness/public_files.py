@@ -22,7 +22,7 @@ import numpy as np
 from graded_models import candidates
 
 from benchmarks.measure import Measure, NotMeasured, need
-from benchmarks.motion.robot_files import apart, nominal, own_torques, pinocchio_torques, torques_in_mujoco, urdf_files
+from benchmarks.motion.formats import apart, nominal, own_torques, pinocchio_torques, torques_in_mujoco, urdf_files
 from casid.control import Passive
 from casid.description import Robot, load_description, load_robot
 from casid.dynamics import Model

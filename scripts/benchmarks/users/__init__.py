@@ -1,11 +1,14 @@
-"""Where users work: site, pages, packages, controllers, installation; the rows of this folder."""
+"""Where users work: the first hour, pages, controllers, installation."""
 
-from __future__ import annotations
+from benchmarks.measure import rows_of
+from benchmarks.users import (
+    controllers,
+    first_hour,
+    first_problems,
+    first_shapes,
+    first_written_robots,
+    pages,
+    side_by_side,
+)
 
-import importlib
-from pathlib import Path
-
-_PARTS = ("conda", "front", "interrupts", "logs", "observer", "packages", "pages", "side_by_side", "site")
-_FIRST = sorted(path.stem for path in Path(__file__).parent.glob("first_*.py"))  # what a user meets in the first hour
-
-MEASURES = [row for part in (*_FIRST, *_PARTS) for row in importlib.import_module(f"benchmarks.users.{part}").ROWS]
+MEASURES = rows_of(first_hour, first_problems, first_shapes, first_written_robots, controllers, pages, side_by_side)

@@ -162,12 +162,7 @@ def _constraint(size: int, compiled: bool, bound: bool) -> int:
     links = link_variables(robot)
     objective: Any = ca.sumsqr(links.x)
     if bound:
-        Problem(
-            "p",
-            links,
-            objective,
-            [Constraint("own", _column(size, 1.0) * links.links[0].mass, np.zeros(3), 1.0)],
-        )
+        Problem("p", links, objective, [Constraint("own", _column(size, 1.0) * links.links[0].mass, np.zeros(3), 1.0)])
         return 3
     objective = ca.repmat(objective, size, 1)
     Problem("p", links, objective)

@@ -9,13 +9,13 @@ from textwrap import fill
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from papers.methods.comparison import Size
+from papers.methods.earlier import ReductionPath
+from papers.methods.regression import Answer
 
 from casid.arrays import Array
 from casid.report import BLUE, INK, MUTED, ORANGE, new_figure, set_title, tidy
 from casid.report._style import FAINT, GREEN, RED
-from papers.methods.reduction_study import ReductionPath
-from papers.methods.regression import Answer
-from papers.methods.study import Size
 
 _STYLES: dict[str, tuple[str, str, str]] = {  # colour, marker, line
     "OLS": (MUTED, "", ":"),

@@ -1,11 +1,8 @@
-"""A constrained regression that every method solves, and what a method answers.
-
-``min ||W x - tau||^2`` over the standard parameters x of n links, each link physically consistent. W enters through its
-R factor only: ``||W x - tau||^2 = ||R x - r||^2 + constant``.
-"""
+"""Constrained regression: data as matrices, an answer and its judgement, random data, least squares."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -13,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from casid.arrays import Array
-from casid.inertia import pseudo_inertia
+from casid.inertia import pseudo_inertia, to_standard
 from casid.inertia._parameters import spatial_inertia
 
 Kind = Literal["full", "semi"]
@@ -168,3 +165,66 @@ def answer(
         data.error_above_ols(x),
         data.eigenvalue(x),
     )
+
+
+#: Measurement points and rows each gives, as in the thesis.
+POINTS, OUTPUTS = 1000, 10
+#: Standard deviation of the noise as a share of that of the torque.
+NOISE = 0.1
+MARGIN = 1e-6
+
+
+def random_link(rng: np.random.Generator) -> tuple[Array, Array]:
+    """Standard parameters of a random uniform box, shape (10,), and the box that encloses it, shape (3, 2)."""
+    mass = rng.uniform(0.5, 5.0)
+    edges = rng.uniform(0.05, 0.4, 3)
+    edges[rng.integers(3)] /= 3.0
+    com = rng.uniform(-0.2, 0.2, 3)
+    axis = rng.standard_normal(3)
+    rotation = _rotation(axis / np.linalg.norm(axis), rng.uniform(0.0, 0.3))
+    spread = rotation @ np.diag(edges**2 / 12.0) @ rotation.T * mass
+    half = np.abs(rotation) @ edges / 2.0
+    return to_standard(mass, com, np.trace(spread) * np.eye(3) - spread), np.column_stack([com - half, com + half])
+
+
+def random_regression(
+    links: int, seed: int = 0, points: int = POINTS, kind: Kind = "full", margin: float = MARGIN
+) -> Regression:
+    """Random data about ``links`` links; the same seed and number of links always give the same data."""
+    rng = np.random.default_rng([seed, links])
+    bodies = [random_link(rng) for _ in range(links)]
+    truth = np.concatenate([parameters for parameters, _ in bodies])
+    W = rng.standard_normal((points * OUTPUTS, 10 * links))
+    torque = W @ truth
+    tau = torque + NOISE * torque.std() * rng.standard_normal(torque.size)
+    return Regression(W, tau, OUTPUTS, np.stack([box for _, box in bodies]), kind, margin, truth)
+
+
+def _rotation(axis: Array, angle: float) -> Array:
+    """Rodrigues's formula."""
+    x, y, z = axis
+    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    return np.asarray(np.eye(3) + np.sin(angle) * cross + (1.0 - np.cos(angle)) * cross @ cross)
+
+
+def ols(data: Regression) -> Answer:
+    """``R x = r``: the smallest sum of squares there is; no claim of feasibility."""
+    start = time.process_time()
+    x: Array = np.asarray(np.linalg.solve(data.R, data.r), dtype=float)
+    return answer("OLS", data, x, solve_time=time.process_time() - start, status="closed form")
+
+
+def wls(data: Regression) -> Answer:
+    """Each output weighted by the inverse of its residual's standard deviation under ordinary least squares.
+
+    Sousa 2014, eq. 4.35. It minimises another sum of squares, so on the common one it never betters ordinary least
+    squares.
+    """
+    start = time.process_time()
+    residual = data.tau - data.W @ np.linalg.solve(data.R, data.r)
+    deviation = residual.reshape(-1, data.outputs).std(axis=0)
+    weight = np.tile(1.0 / deviation, data.tau.size // data.outputs)
+    stacked = np.column_stack([data.W * weight[:, None], data.tau * weight])
+    factor = np.asarray(np.linalg.qr(stacked, mode="r"))
+    x = np.linalg.solve(factor[:-1, :-1], factor[:-1, -1])
+    return answer("WLS", data, x, solve_time=time.process_time() - start, status="closed form")

@@ -1,20 +1,4 @@
-"""The Barrett WAM end to end, simulated: the ground for Ch. 4 and 6 of Sousa (2014), whose logs are not public.
-
-**The machine** has the 76 base parameters beta*e that the thesis ends with (Table 4.9), friction and coupled rotors
-included. It follows trajectories A and B (Tables 4.4, 4.5), three periods of 12.5 s at 1 kHz, under the thesis's
-control
-(eq. 4.16, 4.18, gains of Table 4.3, CAD values of the links). C and D are not printed: their stand-ins take the motion
-of
-the odd joints from A and of the even ones from B, and the reverse.
-
-**Measured** are positions of the resolution of the motors' encoders, and the commanded torque with what no model
-explains: for each joint a ripple of its position (cogging, cables), the same on all trajectories, and white noise. Its
-size is that of Table 4.7 (what weighted least squares left there). The seed draws the ripple's shape and the noise. The
-disturbance is added to the recorded torque and does not act on the motion.
-
-**Processing** is the thesis's: third-order Butterworth filter at 4.8 Hz forth and back on positions, central
-differences.
-"""
+"""The simulated identification of the WAM."""
 
 from __future__ import annotations
 
@@ -24,6 +8,9 @@ from functools import cache, cached_property
 import casadi as ca
 import numpy as np
 from benchmarks import published
+from papers import wam_cases as thesis
+from papers.methods.feasible_set import FeasibleSet
+from papers.methods.regression import Kind
 
 from casid.arrays import Array
 from casid.control._free_motion import ModelBased, feedback
@@ -36,9 +23,6 @@ from casid.motion import Follow, Fourier, Trajectory
 from casid.regression import CompressedData, Fit, compress, ols, wls
 from casid.retrieval import Constraints, LinkVariables, com_box, total_mass
 from casid.simulation import Plant, SmoothCoulomb, simulate
-from papers import wam_cases as thesis
-from papers.methods.feasibility_test import FeasibleSet
-from papers.methods.regression import Kind
 
 TRAJECTORIES = ("A", "B", "C", "D")
 #: Fundamental frequency [rad/s], harmonics and periods (eq. 4.21, 4.22, Sec. 4.3.3).
@@ -236,3 +220,54 @@ def wam_data(
         for name in trajectories
     }
     return WamData(sets)
+
+
+def random_poses(n: int, count: int, seed: int = 0) -> Array:
+    """Uniform joint positions over a full turn, shape (n, count) [rad]."""
+    return np.random.default_rng(seed).uniform(-np.pi, np.pi, (n, count))
+
+
+def mass_matrices(model: Model, parameters: Array, q: Array) -> Array:
+    """Mass matrices of the links at poses q of shape (n, count), shape (count, n, n)."""
+    n, count = q.shape
+    stacked = np.array(model.mass_matrix.map(count)(q, parameters))
+    return np.asarray(stacked.reshape(n, count, n).transpose(1, 0, 2))
+
+
+def ratios(infeasible: Array, feasible: Array, weights: Array) -> Array:
+    """Percentage of positive definite matrices ``(1 - w) infeasible + w feasible`` for every weight w."""
+    percent = []
+    for weight in weights:
+        smallest = np.linalg.eigvalsh((1.0 - weight) * infeasible + weight * feasible)[:, 0]
+        percent.append(100.0 * float(np.mean(smallest > 0.0)))
+    return np.array(percent)
+
+
+def wam_mass_matrices(beta: Array, q: Array) -> Array:
+    """Mass matrices of the WAM from its 76 base parameters, rotors included, shape (count, 7, 7).
+
+    The leading parameters carry all of a base parameter: torques and mass matrix are the same. Rotor inertias behind
+    the differentials, ``tau = T tau_m`` and ``dq_m = T' dq`` (eq. 4.4, 4.5), add ``T diag(Ia) T'``.
+    """
+    model = thesis.model()
+    pi = np.zeros(len(model.parameter_names))
+    pi[list(model.base.independent)] = beta
+    rotors = np.zeros(7)
+    for column, (term, joint) in model.term_columns.items():
+        if term.name == "motor_rotor":
+            rotors[joint] = pi[column]
+    T = np.asarray(model.robot.transmission, dtype=float)
+    links = mass_matrices(Model(model.robot), pi[np.ravel(model.link_columns)], q)
+    return np.asarray(links + T @ np.diag(rotors) @ T.T)
+
+
+def published_ends() -> tuple[Array, Array]:
+    """beta_WLS and beta* of Table 4.9."""
+    rows = published.table("wam_table_4_9_feasible_estimates")
+    return published.column(rows, "beta_WLS"), published.column(rows, "beta_star_WLS")
+
+
+def pd_curve(infeasible: Array, feasible: Array, weights: Array, poses: int) -> Array:
+    """One curve of Fig. 6.1, from 76 base parameters at both ends."""
+    q = random_poses(7, poses)
+    return ratios(wam_mass_matrices(infeasible, q), wam_mass_matrices(feasible, q), weights)

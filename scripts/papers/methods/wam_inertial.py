@@ -1,18 +1,18 @@
-"""The WAM with inertial parameters alone: the comparison with point masses of Sousa (2014, Table 6.2)."""
+"""Table 6.2: the WAM with inertial parameters alone, by WLS, LMI-SDP and point masses."""
 
 from __future__ import annotations
 
 from functools import cache
 
 import numpy as np
+from papers import wam_cases as thesis
+from papers.methods.earlier import PriorMasses, grid, mass_map, regression_by_masses
+from papers.methods.wam import TRAJECTORIES, disturbed, processed
 
 from casid.arrays import Array
 from casid.dynamics import Model
 from casid.identification import feasible_regression
 from casid.regression import CompressedData, compress, wls
-from papers import wam_cases as thesis
-from papers.methods.point_masses import PriorMasses, grid, mass_map, regression_by_masses
-from papers.methods.wam import TRAJECTORIES, disturbed, processed
 
 #: Weight of the prior term: G_p^2 over the mean squared effect of a point mass on the weighted torques.
 PULL = 1e-3

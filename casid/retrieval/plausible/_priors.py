@@ -1,0 +1,117 @@
+"""The numbers behind plausible bodies that no law gives: one table, each with its data, its spread, and what it moves.
+
+Set on arms at hand. Where the data of an entry allow it, its spread is that of its estimate with one robot left out in
+turn (`scripts/acceptance.py real` measures the bodies that follow). A number that has no data says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+_NONE = float("nan")
+
+
+class DescribedArm(NamedTuple):
+    """Published numbers of an arm.
+
+    Attributes
+    ----------
+    name : str
+    reach, mass : float
+        [m], and with base and without controller [kg].
+    torque : float
+        Largest torque that a joint is rated for [N.m]; NaN where the maker gives none.
+    source : str
+    """
+
+    name: str
+    reach: float
+    mass: float
+    torque: float
+    source: str
+
+
+#: Arms whose makers publish reach and mass; torques of the makers' robot descriptions (URDF ``effort``).
+DESCRIBED_ARMS = (
+    DescribedArm("UR3e", 0.50, 11.2, 54.0, "Universal Robots data sheet; ur_description"),
+    DescribedArm("UR5e", 0.85, 20.6, 150.0, "Universal Robots data sheet; ur_description"),
+    DescribedArm("UR10e", 1.30, 33.5, 330.0, "Universal Robots data sheet; ur_description"),
+    DescribedArm("Panda", 0.855, 18.0, 87.0, "Franka Emika data sheet; franka_description"),
+    DescribedArm("LBR iiwa 7 R800", 0.80, 23.9, 176.0, "KUKA data sheet"),
+    DescribedArm("LBR iiwa 14 R820", 0.82, 29.9, 320.0, "KUKA data sheet"),
+    DescribedArm("xArm 7", 0.70, 13.7, 50.0, "UFACTORY data sheet; xarm_description"),
+    DescribedArm("KR 6 R900", 0.901, 52.0, _NONE, "KUKA data sheet"),
+    DescribedArm("IRB 120", 0.58, 25.0, _NONE, "ABB data sheet"),
+    DescribedArm("IRB 6700-200/2.60", 2.60, 1250.0, _NONE, "ABB data sheet"),
+)
+
+
+class PriorNumber(float):
+    """A number of the table: a float with its reasons.
+
+    Attributes
+    ----------
+    data : str
+        What it was set on.
+    spread : str
+        Of its data, one robot left out where that is known.
+    moves : str
+        What depends on it.
+    """
+
+    data: str
+    spread: str
+    moves: str
+
+    def __new__(cls, value: float, data: str, spread: str, moves: str) -> PriorNumber:
+        """The float, with its reasons."""
+        made = super().__new__(cls, value)
+        made.data, made.spread, made.moves = data, spread, moves
+        return made
+
+
+_FIVE = "five described arms"
+_CHECKED = "checked on four other arms; errors of the bodies hardly depend on it"
+_BOXES = "bodies of links without inertial values"
+_TRUST = "which inertial values of a description are used"
+
+#: Beyond the lightest and the heaviest of the described arms by this factor no arm of its reach is expected.
+MARGIN = PriorNumber(2.0, "no data: a margin", "tenfold between the arms' areal masses m / reach^2", "`heaviest`")
+#: Largest share of a joint's rated torque that a recording is expected to leave unused, as a factor.
+UNUSED = PriorNumber(3.0, "no data: a motion that identifies links uses a third of the rated torque", "", "`heaviest`")
+#: Mass of a cubic box of 0.1 m before the common factor [kg], and the power of the volume that masses grow with.
+TYPICAL_MASS = PriorNumber(1.0, "none needed: the common factor follows", "", "nothing but the factor's unit")
+GROWTH = PriorNumber(1.0 / 3.0, f"{_FIVE}: hollow, and a motor at every joint", _CHECKED, _BOXES)
+#: Densities, as ellipsoids of uniform density, that real links have [kg/m^3].
+LIGHTEST = PriorNumber(30.0, "foam", "", _TRUST)
+HEAVIEST = PriorNumber(20000.0, "tungsten", "", _TRUST)
+#: Thickness of the boxes around the skeleton as a share of the reach.
+THICKNESS = PriorNumber(0.08, _FIVE, _CHECKED, _BOXES)
+#: Power of the share of the reach that lies beyond a joint with which its link's mass falls, and the least such share.
+LIGHTER = PriorNumber(0.4, f"{_FIVE}: a link that carries less of the reach has lighter motors", _CHECKED, _BOXES)
+LEAST = PriorNumber(0.1, _FIVE, _CHECKED, _BOXES)
+#: Largest extent of a given body from the centre of its box, in half diagonals of the box.
+REACH = PriorNumber(3.0, "placeholders and slips of units in descriptions, far beyond", "", _TRUST)
+#: Longest semi-axis of a given body, as an ellipsoid of uniform density, in half diagonals of its box.
+LONGEST = PriorNumber(1.5, "makers' CAD of Kinova 0.85, UR3 1.03, AR5 1.5", "0.85 to 1.5", "bodies of a description")
+#: Mass of all moving links over the mass that the largest torque supports at the arm's length, ``m g reach / tau``.
+TORQUE_MASS = PriorNumber(
+    3.2,
+    "UR5 3.82, UR10 4.47, Z1 2.30, xArm7 3.48, Talos 2.34: geometric mean 3.17",
+    "2.91 to 3.43 with one of the five left out; six other arms 2.62 to 4.99 (UR3 4.99, Kinova 2.62, Panda 4.25, iiwa "
+    "4.05, Bravo 4.36, AR5 3.24), geometric mean 3.83",
+    "masses of all links where nothing else gives their common factor",
+)
+#: Smallest edge of a box [m].
+SMALLEST_EDGE = PriorNumber(0.01, "no data: a box has a volume", "", _BOXES)
+#: Weight kappa of the joint terms' shares of the torque (P2).
+TERMS = PriorNumber(0.1, "not fitted", "unknown", "joint terms that the motion does not separate; masses a little")
+#: Weight omega of a rotor inertia, and the share delta of the expected one below which all are alike (P2).
+ROTOR = PriorNumber(0.2, "not fitted", "unknown", "rotor inertias against the links' own; masses of geared arms")
+NO_ROTOR = PriorNumber(0.01, "not fitted", "unknown", "drives whose torque is measured behind the gear")
+
+
+def priors() -> Iterator[tuple[str, PriorNumber]]:
+    """All entries by their names."""
+    return ((name, value) for name, value in globals().items() if isinstance(value, PriorNumber))

@@ -1,0 +1,583 @@
+"""Items of the supplementary material about the Panda."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import clarabel
+import numpy as np
+from benchmarks import published, recordings
+from benchmarks.measured import table_viii
+from benchmarks.motion.engines import ENGINES, Replay, replay
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.optimize import minimize_scalar
+
+from casid.arrays import Array
+from casid.control import ComputedTorque
+from casid.errors import SolveError
+from casid.identification import FeasibleFit, RegressionProblem, feasible_regression
+from casid.identification.repair import feasibility_test
+from casid.identification.repair._feasibility import Feasibility
+from casid.inertia import from_standard, pseudo_inertia
+from casid.measurement import Dataset
+from casid.motion import Fourier, Trajectory
+from casid.simulation import Plant, simulate
+from papers import panda
+from papers.gaz2019 import printed_shapes, sinusoids
+from papers.item import Comparison, Outcome, Setting, items_of, one_table
+from papers.methods.feasible_set import cone_map, settings, svec
+from papers.pictures import bars_figure, joints_figure
+
+item = items_of("gaz2019_supplement")
+
+
+@item("Table I")
+def table_i(setting: Setting) -> Outcome:
+    """Phi of every joint, fitted to the residual torques of pi_RE."""
+    here, printed = panda.validations()["pi_RE"].shapes, printed_shapes()
+    rows = [
+        [f"phi_{i + 1}", unit, where, *(float(values[k, i]) for k in panda.SEVEN)]
+        for i, unit in enumerate(("N m", "s/rad", "rad/s"))
+        for where, values in (("printed", printed), ("here", here))
+    ]
+    return Outcome(one_table("Friction parameters", ("", "unit", "", *panda.JOINTS), rows))
+
+
+#: The command begins with a ramp: how far the printed motion may be shifted to meet the recorded one [s].
+SHIFTS = (0.0, 2.0)
+#: What a position controller may leave [rad].
+TRACKING = 5e-3
+
+
+def trajectory() -> Trajectory:
+    """The printed motion, fundamental 0.15 pi rad/s, five harmonics."""
+    rows = published.table("panda_table_II_trajectory")
+    table = np.array([[float(row[f"joint_{k}"]) for row in rows] for k in range(1, 8)])
+    return Trajectory(Fourier(0.15 * np.pi, 5), table, robot="panda")
+
+
+@item("Table II")
+def table_ii(setting: Setting) -> Outcome:
+    """The printed motion beside the recorded one."""
+    raw = recordings.panda_raw()
+    kept = (raw.t > 1.0) & (raw.t < 20.0)
+    coarse = np.arange(*SHIFTS, 0.1)
+    near = float(coarse[np.argmin([_error(raw, kept, shift).max() for shift in coarse])])
+    shift = float(minimize_scalar(lambda s: (_error(raw, kept, s) ** 2).sum(), (near - 0.1, near, near + 0.1)).x)
+    planned, error = trajectory().motion(raw.t[kept] - shift).q, _error(raw, kept, shift)
+    rows = [["rms of recorded minus printed [mrad]", *(1e3 * error).tolist()]]
+    return Outcome(
+        one_table("Exciting motion", ("", *panda.JOINTS), rows),
+        pictures={
+            "table_ii_motion": joints_figure(
+                raw.t[kept][::20], {"recorded": raw.q[kept][::20], "Table II": planned[::20]}, "Exciting motion", "rad"
+            )
+        },
+        numbers=(shift,),
+        stated=(1000.0 * TRACKING,),
+        holds=(error.max() <= TRACKING,),
+    )
+
+
+def _error(raw: Dataset, kept: NDArray[np.bool_], shift: float) -> NDArray[np.float64]:
+    """Root mean square deviation of each joint from the printed series [rad]."""
+    planned = trajectory().motion(raw.t[kept] - shift).q
+    return np.asarray(np.sqrt(np.mean((planned - raw.q[kept]) ** 2, axis=0)))
+
+
+#: Printed values of pi(p_hat) that do not follow from Tables VIII and IX.
+ERRATA = {17, 21, 25, 39}
+COLUMNS = (
+    "coefficient", "pi_RE", "here", "sd [%]", "here", "pi(p_hat)", "from Tables VIII, IX", "casid",
+    "pi_CLS", "here", "sd [%]", "here", "pi_OSI", "casid, one step",
+)  # fmt: skip
+
+
+def table() -> list[list[object]]:
+    """All 64 rows, printed and computed."""
+    rows = published.table("panda_table_III_dynamic_coefficients")
+    estimate, found = panda.coefficients(), panda.classical()
+    forms, places = panda.forms()
+    names = panda.friction_model().base
+    of_hat, of_casid = forms @ panda.printed_parameters("p_hat"), forms @ panda.retrieved().standard_parameters
+    result: list[list[object]] = []
+    for k, row in enumerate(rows):
+        if row["kind"] == "inertial":
+            column = names.row(estimate.base.names[places[k]])
+            own: list[object] = [
+                row["pi_RE"], float(estimate.values[places[k]]), row["sd_RE_percent"],
+                float(estimate.relative_sd[places[k]]),
+                row["pi_of_p_hat"] + (" (erratum)" if k + 1 in ERRATA else ""), float(of_hat[k]), float(of_casid[k]),
+            ]  # fmt: skip
+        else:
+            column, own = names.row(row["expression_exact"]), list[object]([""] * 7)
+        classical = [
+            row["pi_CLS"], float(found.ordinary.beta[column]), row["sd_CLS_percent"],
+            float(found.ordinary.relative_sd[column]), row["pi_OSI"], float(found.one_step.beta[column]),
+        ]  # fmt: skip
+        result.append([row["expression_as_printed"], *own, *classical])
+    return result
+
+
+def deviations() -> tuple[float, int]:
+    """Largest deviation of pi_RE from the printed digits, in units of the 4th decimal, and coefficients compared."""
+    rows, estimate = published.table("panda_table_III_dynamic_coefficients")[:43], panda.coefficients()
+    places, worst = panda.forms()[1], 0.0
+    for k, row in enumerate(rows):
+        digits = 9 if "e" in row["pi_RE"] else len(row["pi_RE"].split(".")[1])
+        worst = max(worst, abs(estimate.values[places[k]] - float(row["pi_RE"])) / max(10.0**-digits, 1e-4))
+    return worst, len(rows)
+
+
+def reliable() -> tuple[int, int]:
+    """Coefficients with a printed, and with a computed, standard deviation of at most 30 %."""
+    rows = published.table("panda_table_III_dynamic_coefficients")[:43]
+    return sum(float(row["sd_RE_percent"]) <= 30 for row in rows), int(panda.coefficients().reliable().sum())
+
+
+#: Samples in which a joint is slower than this are left out [rad/s]: sign(dq) jumps there, as the document warns.
+SLOWEST = (0.0, 0.05, 0.1, 0.12, 0.15, 0.2)
+
+
+def of_p_hat() -> tuple[int, int]:
+    """Printed pi(p_hat) that follow from Tables VIII and IX within a unit of the 4th decimal, and all given."""
+    rows = published.table("panda_table_III_dynamic_coefficients")[:43]
+    values = panda.forms()[0] @ panda.printed_parameters("p_hat")
+    given = [k for k, row in enumerate(rows) if row["pi_of_p_hat"]]
+    return sum(abs(values[k] - float(rows[k]["pi_of_p_hat"])) <= 1.05e-4 for k in given), len(given)
+
+
+def condition_numbers() -> dict[str, float]:
+    """Of the observation matrix, by the filter and the samples that the document does not name."""
+    found = {
+        f"{cutoff:g} Hz{'' if trim else ', ramps kept'}": panda.classical(cutoff, trim, every=5).condition()
+        for cutoff, trim in ((1.0, 0.5), (5.0, 0.5), (5.0, 0.0), (20.0, 0.5))
+    }
+    model, data = panda.friction_model(), recordings.panda(every=5)
+    assert data.dq is not None and data.ddq is not None
+    Y = model.base_regressor(data.q, data.dq, data.ddq)
+    for slowest in SLOWEST[1:]:
+        kept = (np.abs(data.dq) > slowest).all(axis=1)
+        found[f"5 Hz, all joints faster than {slowest:g} rad/s"] = float(
+            np.linalg.cond(Y[kept].reshape(-1, model.base.rank))
+        )
+    return found
+
+
+@item("Table III")
+def table_iii(setting: Setting) -> Outcome:
+    """The whole table, and what the document says about it."""
+    estimate, found = panda.coefficients(), panda.classical(every=10) if setting.quick else panda.classical()
+    printed, computed = reliable()
+    worst, _ = deviations()
+    follow, given = of_p_hat()
+    readings = condition_numbers()
+    nearest = min(readings, key=lambda name: abs(readings[name] / 121.88 - 1))
+    friction, names = panda.friction_model().base, estimate.base.names
+    inertial = [friction.row(names[place]) for place in panda.forms()[1]]
+    apart = float(np.abs(found.one_step.beta - found.one_step_weighted.beta)[inertial].max())
+    rows: list[list[object]] = [
+        ["reverse engineering: condition number", 48.9, estimate.condition_number],
+        ["reverse engineering: relative error [%]", 0.0315, estimate.relative_error],
+        ["reverse engineering: coefficients with sd <= 30 %", printed, computed],
+        ["classical: condition number", 121.88, found.condition()],
+        ["classical: condition number, joints weighted", None, found.condition(found.weighted.weights)],
+        ["classical: relative error [%]", 1.41, found.ordinary.relative_error],
+        ["classical: relative error of the printed pi_CLS on this recording [%]", 1.41, printed_error("pi_CLS")],
+        ["one step: relative error [%]", None, found.one_step.relative_error],
+        ["one step, joints weighted: relative error [%]", None, found.one_step_weighted.relative_error],
+        ["one step: largest change of a coefficient by the weights", None, apart],
+        ["one step: relative error of the printed pi_OSI [%]", None, printed_error("pi_OSI")],
+    ]
+    return Outcome(
+        (
+            Comparison.of("About the table", ("", "printed", "here"), rows),
+            Comparison.of(
+                "Condition number of the classical regressor by what the document leaves open",
+                ("filter and samples", "here", "over the printed 121.88"),
+                [[name, value, f"{value / 121.88 - 1:+.1%}"] for name, value in readings.items()],
+            ),
+            Comparison.of("Coefficients", COLUMNS, table()),
+        ),
+        numbers=(found.condition(), nearest, readings[nearest]),
+        stated=(worst, follow, given),
+        holds=(
+            worst <= 1,
+            computed == 41,
+            abs(estimate.relative_error - 0.0315) <= 0.001,
+            follow == given,
+            abs(found.condition() / 121.88 - 1) <= 0.01,
+            abs(printed_error("pi_CLS") - 1.41) <= 0.02,
+        ),
+    )
+
+
+def printed_error(column: str) -> float:
+    """Relative error of a printed column on the recording [%]."""
+    rows, base = published.table("panda_table_III_dynamic_coefficients"), panda.friction_model().base
+    beta, places = np.zeros(base.rank), panda.forms()[1]
+    names = panda.coefficients().base.names
+    for k, row in enumerate(rows):
+        name = names[places[k]] if row["kind"] == "inertial" else row["expression_exact"]
+        beta[base.row(name)] = float(row[column])
+    return panda.classical().data.relative_errors(beta)[0]
+
+
+#: The thesis's epsilon: the printed delta has all its smallest moments at twice this.
+MARGIN = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Anew:
+    """The semidefinite program's answer: unknowns x (links first), its objective, the certified one of the same."""
+
+    x: Array
+    objective: float
+    certified: FeasibleFit
+
+    @property
+    def links(self) -> Array:
+        """Standard parameters, shape (70,)."""
+        return self.x[:70]
+
+
+@cache
+def anew() -> Anew:
+    """Regression of all samples with one LMI a link, the bounds of Table VIII and friction that is not negative."""
+    fit = panda.classical().ordinary
+    built = RegressionProblem(fit, constraints=table_viii, margin=MARGIN)
+    objective, linear = built.problem.objective, built.linear
+    A, b = list[Array](), list[float]()
+    for form, low, high in zip(linear.matrix, linear.lower, linear.upper, strict=True):
+        for sign, bound in ((-1.0, -low), (1.0, high)):
+            if np.isfinite(bound):
+                A.append(sign * form)
+                b.append(bound)
+    cones = [clarabel.NonnegativeConeT(len(A))]
+    for k in range(7):
+        block = np.zeros((10, objective.matrix.shape[1]))
+        block[:, 10 * k : 10 * k + 10] = -cone_map("full")
+        A += list(block)
+        b += (-MARGIN * svec(np.eye(4))).tolist()
+        cones.append(clarabel.PSDTriangleConeT(4))
+    P = sparse.csc_matrix(np.triu(2 * objective.matrix.T @ objective.matrix))
+    q, rows = -2 * objective.matrix.T @ objective.target, sparse.csc_matrix(np.array(A))
+    x = np.array(clarabel.DefaultSolver(P, q, rows, np.array(b), cones, settings(1e-10)).solve().x)
+    certified = feasible_regression(fit, constraints=table_viii, margin=MARGIN)
+    return Anew(x, float(objective(x)), certified)
+
+
+def smallest(parameters: Array) -> list[tuple[float, float]]:
+    """Smallest principal moment about the centre of mass and of the pseudo-inertia, of every link."""
+    return [
+        (float(np.linalg.eigvalsh(from_standard(ten)[2])[0]), float(np.linalg.eigvalsh(pseudo_inertia(ten))[0]))
+        for ten in parameters.reshape(7, 10)
+    ]
+
+
+def apart(parameters: Array, column: str) -> float:
+    """Squared distance of coefficients from a column of Table III, over the 41 reliable ones."""
+    rows = published.table("panda_table_III_dynamic_coefficients")[:43]
+    values = panda.forms()[0] @ parameters
+    return float(
+        sum((values[k] - float(row[column])) ** 2 for k, row in enumerate(rows) if float(row["sd_RE_percent"]) <= 30)
+    )
+
+
+@item("Sec. III")
+def sec_iii(setting: Setting) -> Outcome:
+    """Printed delta beside the one found here."""
+    found, base = anew(), panda.model().base
+    sets = {"delta, printed": panda.printed_parameters("delta"), "delta, here": found.links}
+    validated = {name: panda.validated(base.values(x)) for name, x in sets.items()}
+    moments = {name: smallest(x) for name, x in sets.items()}
+    rows: list[list[object]] = [
+        *(["squared distance from " + column, *(apart(x, column) for x in sets.values())]
+          for column in ("pi_OSI", "pi_CLS", "pi_RE")),
+        ["error on the recorded motion, friction refitted [%]", *(one.relative_error for one in validated.values())],
+        ["total mass [kg]", *(float(x[9::10].sum()) for x in sets.values())],
+    ]  # fmt: skip
+    for k in range(1, 7):
+        rows.append([f"mass of link {k + 1} [kg]", *(float(x[10 * k + 9]) for x in sets.values())])
+    for k in range(1, 7):
+        least = (f"{one[k][0]:.1e}" for one in moments.values())
+        rows.append([f"smallest moment of link {k + 1} [kg m^2]", *least])
+    difference = found.objective / found.certified.solution.objective - 1
+    own = min(value for _, value in moments["delta, here"])
+    return Outcome(
+        one_table("delta, printed and anew", ("", *sets), rows),
+        numbers=(MARGIN, difference, found.certified.gap, found.certified.relative_error),
+        holds=(
+            own >= 0.5 * MARGIN,
+            abs(difference) <= 1e-6,
+            all(apart(x, "pi_OSI") < min(apart(x, "pi_CLS"), apart(x, "pi_RE")) for x in sets.values()),
+            all(abs(one[k][0] - 2 * MARGIN) <= 5e-8 for one in moments.values() for k in range(2, 7)),
+            validated["delta, here"].relative_error <= validated["delta, printed"].relative_error + 0.02,
+        ),
+    )
+
+
+PARTS = 10
+COMPARED = ("p_hat", "delta")
+
+
+def _better(first: np.ndarray, second: np.ndarray) -> list[str]:
+    """Which of `COMPARED` has the lower number at each joint."""
+    return [COMPARED[int(b < a)] for a, b in zip(first, second, strict=True)]
+
+
+@item("Fig. 1")
+def fig_1(setting: Setting) -> Outcome:
+    """Torques of both printed sets."""
+    data, sets = panda.recording(), panda.validations()
+    shown = {"measured": data.tau} | {name: sets[name].rigid + sets[name].friction for name in COMPARED}
+    errors = {f"error of {name}": data.tau - shown[name] for name in COMPARED}
+    return Outcome(pictures={"fig_1": joints_figure(data.t, shown, "Torques of p_hat and delta", "N m", errors)})
+
+
+@item("Fig. 2")
+def fig_2(setting: Setting) -> Outcome:
+    """Positions of the parts."""
+    data = panda.recording()
+    return Outcome(pictures={"fig_2": joints_figure(data.t, {"q": data.q}, "Joint positions of the parts", "rad")})
+
+
+@item("Fig. 3")
+def fig_3(setting: Setting) -> Outcome:
+    """Torques of the parts."""
+    data = panda.recording()
+    return Outcome(pictures={"fig_3": joints_figure(data.t, {"torque": data.tau}, "Joint torques of the parts", "N m")})
+
+
+@item("Table IV")
+def table_iv(setting: Setting) -> Outcome:
+    """Mean square errors, and their spread over the parts."""
+    printed = {row["parameter_set"]: row for row in published.table("panda_table_IV_mse")}
+    rows: list[list[object]] = []
+    sets = panda.validations()
+    better = _better(*(np.array([float(printed[n][f"joint_{k}_Nm2"]) for k in range(1, 8)]) for n in COMPARED))
+    own = _better(*(sets[name].mse for name in COMPARED))
+    same = sum(a == b for a, b in zip(better, own, strict=True))
+    ratio = np.median([float(printed[n][f"joint_{k + 1}_Nm2"]) / sets[n].mse[k] for n in COMPARED for k in range(7)])
+    for name, found in sets.items():
+        if name in printed:
+            rows.append([f"{name}, printed", *(float(printed[name][f"joint_{k}_Nm2"]) for k in range(1, 8))])
+        rows.append([f"{name}, here", *found.mse.tolist()])
+        parts = np.array([np.mean(part**2, axis=0) for part in np.array_split(found.residual, PARTS)])
+        rows.append([f"{name}, largest part", *parts.max(axis=0).tolist()])
+    rows += [["lower error, printed", *better], ["lower error, here", *own]]
+    return Outcome(one_table("Mean square error [(N m)^2]", ("set", *panda.JOINTS), rows), numbers=(ratio, same))
+
+
+#: Of the feedback [rad/s], critically damped: V-REP's own position control is not documented.
+BANDWIDTH = 40.0
+
+
+@cache
+def engine_torques(every: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Instants, measured torques, MuJoCo's torques: (N,), (N, 7), (N, 7)."""
+    from casid.testing import MuJoCo, running
+
+    data = panda.recording()
+    assert data.dq is not None and data.ddq is not None
+    robot = panda.model().robot.with_parameters(panda.printed_parameters("p_hat"))
+    states = zip(data.q[::every], data.dq[::every], data.ddq[::every], strict=True)
+    with running(robot, MuJoCo) as engine:
+        torque = np.array([engine.inverse_dynamics(*state) for state in states])
+    return data.t[::every], data.tau[::every], torque
+
+
+def _every(setting: Setting) -> int:
+    return 100 if setting.quick else 10
+
+
+@cache
+def replays() -> dict[str, Replay]:
+    """Both engines, stepped through the second half of the motion with the robot identified from the first."""
+    return {kind.name: replay(kind, held_out=True) for kind in ENGINES}
+
+
+@item("Table V")
+def table_v(setting: Setting) -> Outcome:
+    """Mean torque errors."""
+    _, measured, simulated = engine_torques(_every(setting))
+    rows: list[list[object]] = [
+        [row["engine"] + ", printed", *(float(row[f"joint_{k}_Nm"]) for k in range(1, 8))]
+        for row in published.table("panda_table_V_engine_torque_errors")
+    ]
+    rows += [[f"{name}, closed loop, held out", *done.mean_error.tolist()] for name, done in replays().items()]
+    rows.append(["MuJoCo, inverse dynamics of p_hat", *(measured - simulated).mean(axis=0).tolist()])
+    own = [[name, *one.of_engine.mean(axis=0).tolist()] for name, one in replays().items()]
+    largest = max(float(np.abs(one.of_engine.mean(axis=0)).max()) for one in replays().values())
+    distance = max(float(one.distance.mean()) for one in replays().values())
+    vanishing = min(float(np.abs(one.mean_error).max()) for one in replays().values())
+    return Outcome(
+        (
+            Comparison.of("Mean torque errors, measured minus simulated [N m]", ("", *panda.JOINTS), rows),
+            Comparison.of(
+                "Of the engine alone: less the inverse dynamics of the same bodies", ("", *panda.JOINTS), own
+            ),
+        ),
+        stated=(largest, 1000.0 * distance),
+        holds=(largest <= 0.005, distance <= 3e-5, vanishing > 0.01),
+    )
+
+
+@item("Fig. 5")
+def fig_5(setting: Setting) -> Outcome:
+    """Torques over time."""
+    done = replays()
+    first = next(iter(done.values()))
+    shown = slice(None, None, _every(setting))
+    series = {"measured": first.measured[shown]} | {name: one.replayed[shown] for name, one in done.items()}
+    figure = joints_figure(first.t[shown], series, "Measured and replayed torques, held-out half", "N m")
+    return Outcome(pictures={"fig_5": figure})
+
+
+@item("Fig. 6")
+def fig_6(setting: Setting) -> Outcome:
+    """Mean and standard deviation of the errors."""
+    bars = {
+        f"{name}, {what}": np.asarray(getattr(one.error, key)(axis=0))
+        for name, one in replays().items() for what, key in (("mean", "mean"), ("standard deviation", "std"))
+    }  # fmt: skip
+    return Outcome(pictures={"fig_6": bars_figure(panda.JOINTS, bars, "Torque errors of the replay", "N m")})
+
+
+@item("Fig. 7")
+def fig_7(setting: Setting) -> Outcome:
+    """Pose of the flange while a simulated drive follows the sinusoids of Table I."""
+    pi = panda.retrieved().standard_parameters
+    plant, motion = Plant(panda.model(), pi), sinusoids()
+    model, every = panda.model(), 50
+    gains = np.full(7, BANDWIDTH**2), np.full(7, 2 * BANDWIDTH)
+    control = ComputedTorque(model, panda.printed_parameters("p_hat"), *gains)
+    done = simulate(plant, control, motion, 1.0 if setting.quick else motion.duration)
+    if not done.end.finished:
+        raise SolveError(f"the simulated arm did not follow the sinusoids: {done.end}")
+    pairs = [
+        [np.array(model.forward_kinematics.call([q])[-1]) for q in (there, here)]
+        for there, here in zip(done.q_ref[::every], done.q[::every], strict=True)
+    ]
+    position = [1e3 * float(np.linalg.norm(a[:3, 3] - b[:3, 3])) for a, b in pairs]
+    turn = [float(np.degrees(np.arccos(np.clip((np.trace(a[:3, :3].T @ b[:3, :3]) - 1) / 2, -1, 1)))) for a, b in pairs]
+    rows: list[list[object]] = [
+        ["printed: all engines (V-REP)", "below 15", "below 3", "", ""],
+        ["printed: ODE", "below 5", "below 1.2", "", ""],
+        ["printed: Bullet 2.78, the worst", "", "", "91.3", "3.14"],
+        *(
+            [
+                f"{name}, replay of the recorded motion",
+                *(float(f(x)) for f in (np.mean, np.max) for x in (1e3 * one.distance, one.angle)),
+            ]
+            for name, one in replays().items()
+        ),
+        ["casid's simulator, computed torque", *(float(f(x)) for f in (np.mean, np.max) for x in (position, turn))],
+    ]
+    columns = ("", "mean position [mm]", "mean orientation [deg]", "largest [mm]", "largest [deg]")
+    figure = joints_figure(
+        done.t[::every], {"position [mm]": np.array(position)[:, None], "orientation [deg]": np.array(turn)[:, None]},
+        "Pose error of the last link's frame on the sinusoids", "mm, deg", columns=1, label="error",
+    )  # fmt: skip
+    return Outcome(one_table("Pose error", columns, rows), pictures={"fig_7": figure}, numbers=(BANDWIDTH, done.t[-1]))
+
+
+def eigenvalues(parameters: np.ndarray) -> np.ndarray:
+    """Smallest eigenvalue of the inertia about the centre of mass, and of the pseudo-inertia, of every link: (7, 2)."""
+    return np.array(
+        [
+            [np.linalg.eigvalsh(from_standard(ten)[2])[0], np.linalg.eigvalsh(pseudo_inertia(ten))[0]]
+            for ten in parameters.reshape(7, 10)
+        ]
+    )
+
+
+def misfit(parameters: np.ndarray) -> float:
+    """``|pi(p) - pi_RE|^2`` over the 41 reliable coefficients."""
+    return panda.retrieved().problem.objective(parameters)
+
+
+def squared_distances(column: str) -> dict[str, float]:
+    """Of the coefficients of p_hat or delta from each column of Table III, over the 41 reliable ones."""
+    rows = published.table("panda_table_III_dynamic_coefficients")[:43]
+    reliable = [k for k, row in enumerate(rows) if float(row["sd_RE_percent"]) <= 30]
+    values = panda.forms()[0] @ panda.printed_parameters(column)
+    return {
+        name: float(sum((values[k] - float(rows[k][name])) ** 2 for k in reliable))
+        for name in ("pi_RE", "pi_CLS", "pi_OSI")
+    }
+
+
+def delta_verdict() -> Feasibility:
+    """Whether any consistent parameters have the coefficients of delta."""
+    model = panda.model()
+    return feasibility_test(model, model.base.values(panda.printed_parameters("delta")))
+
+
+@item("Table VIII")
+def table_viii_item(setting: Setting) -> Outcome:
+    """Printed sets beside the certified one."""
+    sets = {
+        "p_hat": panda.printed_parameters("p_hat"),
+        "delta": panda.printed_parameters("delta"),
+        "casid": panda.retrieved().standard_parameters,
+    }
+    rows: list[list[object]] = [["|pi(p) - pi_RE|^2", *(misfit(x) for x in sets.values())]]
+    rows.append(["its root", *(float(np.sqrt(misfit(x))) for x in sets.values())])
+    rows.append(["total mass [kg]", *(float(x[9::10].sum()) for x in sets.values())])
+    for k in range(7):
+        rows.append([f"link {k + 1}: smallest moment [kg m^2]", *(float(eigenvalues(x)[k, 0]) for x in sets.values())])
+    for k in range(7):
+        rows.append([f"link {k + 1}: of pseudo-inertia", *(float(eigenvalues(x)[k, 1]) for x in sets.values())])
+    names = [row["parameter"] for row in published.table("panda_table_VIII_masses_coms")]
+    mass, com = panda.retrieved().standard_parameters[9::10], [link.com for link in panda.retrieved().link_parameters]
+    table: list[list[object]] = []
+    for row in published.table("panda_table_VIII_masses_coms"):
+        k = int(row["parameter"][1]) - 1
+        own = float(mass[k]) if row["parameter"][0] == "m" else float(com[k]["xyz".index(row["parameter"][2])])
+        table.append([row["parameter"], row["lower"], row["upper"], row["p_hat"], row["delta"], own])
+    assert len(table) == len(names)
+    verdict, squared = delta_verdict(), squared_distances("delta")
+    times = squared["pi_RE"] / squared_distances("p_hat")["pi_RE"]
+    return Outcome(
+        (
+            Comparison.of("Consistency and fit", ("", *sets), rows),
+            Comparison.of("Table VIII", ("parameter", "LB", "UB", "p_hat", "delta", "casid"), table),
+        ),
+        numbers=(
+            eigenvalues(sets["delta"])[1, 0],
+            verdict.verdict,
+            verdict.proven_distance,
+            squared["pi_RE"],
+            times,
+            squared["pi_CLS"],
+            squared["pi_OSI"],
+        ),
+        holds=(
+            bool((eigenvalues(sets["p_hat"]) > 0).all()),
+            bool((eigenvalues(sets["delta"]) > 0).all()),
+            verdict.verdict != "infeasible",
+            bool((eigenvalues(sets["casid"]) > 0).all()) and misfit(sets["casid"]) < misfit(sets["p_hat"]),
+            all(
+                float(str(low)) - 1e-6 <= float(str(own)) <= float(str(high)) + 1e-6 for _, low, high, *_, own in table
+            ),
+        ),
+    )
+
+
+@item("Table IX")
+def table_ix(setting: Setting) -> Outcome:
+    """All inertias."""
+    found = panda.retrieved().link_parameters
+    rows: list[list[object]] = []
+    within = printed = True
+    for row in published.table("panda_table_IX_inertias"):
+        name, low, high = row["parameter"], float(row["lower"]), float(row["upper"])
+        own = float(found[int(name[1]) - 1].inertia_com["xyz".index(name[2]), "xyz".index(name[3])])
+        rows.append([name, row["lower"], row["upper"], row["p_hat"], row["delta"], own])
+        within &= low - 1e-6 <= own <= high + 1e-6
+        printed &= all(low <= float(row[key]) <= high for key in ("p_hat", "delta"))
+    columns = ("parameter", "LB", "UB", "p_hat", "delta", "casid")
+    return Outcome(one_table("Inertias about the centres of mass [kg m^2]", columns, rows), holds=(printed, within))

@@ -1,1 +1,0 @@
-"""Methods of feasible identification from the literature, each a real implementation, beside this library's."""

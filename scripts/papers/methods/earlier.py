@@ -1,0 +1,703 @@
+"""Methods of earlier authors: Mata, Ting, point masses, essential parameters, model reduction."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+from typing import Any, Protocol
+
+import casadi as ca
+import clarabel
+import numpy as np
+from papers.methods.feasible_set import closest_feasible, feasibility_test, settings, stack
+from papers.methods.regression import Answer, Kind, Regression, answer
+from papers.methods.wam import WamData
+from scipy import sparse
+from scipy.optimize import least_squares, minimize, nnls
+
+from casid.arrays import Array
+from casid.inertia import from_pseudo_inertia, from_standard, link_slice, to_standard
+from casid.inertia._parameters import spatial_inertia
+from casid.regression import essential
+
+#: The i-th leading minor of a matrix of order one must be at least this to the power i.
+STRICTNESS = 1e-3
+
+
+@cache
+def _link(kind: Kind) -> tuple[ca.Function, ca.Function]:
+    """``(x, margin, scale) -> g >= 0`` of one link, shapes (10), (), () -> (4): step one and step two."""
+    x, margin, scale = ca.SX.sym("x", 10), ca.SX.sym("margin"), ca.SX.sym("scale")
+    inertia = ca.vertcat(ca.horzcat(x[0], x[1], x[2]), ca.horzcat(x[1], x[3], x[4]), ca.horzcat(x[2], x[4], x[5]))
+    mass, moment = x[9] - margin, x[6:9]
+    if kind == "full":  # J - margin 1 > 0: Schur complement of the mass, times the mass
+        sigma = ca.trace(inertia) / 2 * ca.SX.eye(3) - inertia
+        matrix = mass * (sigma - margin * ca.SX.eye(3)) - moment @ moment.T
+    else:  # D - margin 1 > 0, S'S = l'l 1 - l l'
+        matrix = mass * (inertia - margin * ca.SX.eye(3)) - (ca.dot(moment, moment) * ca.SX.eye(3) - moment @ moment.T)
+    matrix /= scale
+    first = ca.vertcat(mass, ca.diag(matrix)) - STRICTNESS**2
+    minors = ca.vertcat(matrix[0, 0], ca.det(matrix[:2, :2]), ca.det(matrix))
+    second = ca.vertcat(mass, minors) - ca.DM([STRICTNESS**2, STRICTNESS, STRICTNESS**2, STRICTNESS**3])
+    inputs = [x, margin, scale]
+    return ca.Function("first", inputs, [first]), ca.Function("second", inputs, [second])
+
+
+class Program(Protocol):
+    """What a sequential quadratic program needs: values and first derivatives."""
+
+    size: int
+
+    def objective(self, x: np.ndarray) -> float:
+        """To be minimised."""
+
+    def gradient(self, x: np.ndarray) -> np.ndarray:
+        """Shape (size,)."""
+
+    def constraints(self, x: np.ndarray) -> np.ndarray:
+        """Each >= 0."""
+
+    def jacobian(self, x: np.ndarray) -> np.ndarray:
+        """Of the constraints."""
+
+
+class Step:
+    """Objective ``|R x - r|^2 / scale`` and constraints of all links, with first and second derivatives."""
+
+    def __init__(self, data: Regression, step: int) -> None:
+        n = data.links
+        self.size, self.count = 10 * n, 4 * n
+        self.scale = max(float(data.r @ data.r) / 100.0, 1e-12)
+        self.R, self.r = data.R, data.r
+        self.gram = data.R.T @ data.R * (2.0 / self.scale)
+        link = _link(data.kind)[step]
+        y, multipliers, x = ca.SX.sym("y", 10), ca.SX.sym("l", 4), ca.MX.sym("x", self.size)
+        # the matrices are of the order of m^2 a^2: a typical link's mass and half size from ordinary least squares
+        links = np.linalg.solve(data.R, data.r).reshape(-1, 10)
+        scale = float(np.median(np.abs(links[:, 9])) * np.median(np.abs(links[:, [0, 3, 5]]))) / 3.0
+        g = link(y, data.margin, scale)
+        hessian, _ = ca.hessian(ca.dot(multipliers, g), y)
+        self._g = ca.Function("g", [y], [g]).map(n)
+        self._jacobian = ca.Function("j", [y], [ca.densify(ca.jacobian(g, y))]).map(n)
+        self._hessian = ca.Function("h", [y, multipliers], [ca.densify(hessian)]).map(n)
+        self.x, self.columns = x, ca.reshape(x, 10, n)
+
+    def objective(self, x: np.ndarray) -> float:
+        """``|R x - r|^2`` over its scale."""
+        return float(np.sum((self.R @ x - self.r) ** 2)) / self.scale
+
+    def gradient(self, x: np.ndarray) -> np.ndarray:
+        """Of the objective."""
+        return np.asarray(self.R.T @ (self.R @ x - self.r) * (2.0 / self.scale))
+
+    def constraints(self, x: np.ndarray) -> np.ndarray:
+        """Mass and diagonals, or minors, of all links."""
+        return np.array(self._g(x.reshape(-1, 10).T)).ravel(order="F")
+
+    def jacobian(self, x: np.ndarray) -> np.ndarray:
+        """Of the constraints."""
+        blocks = np.array(self._jacobian(x.reshape(-1, 10).T))  # 4 x 10 n
+        full = np.zeros((self.count, self.size))
+        for k in range(self.size // 10):
+            full[4 * k : 4 * k + 4, link_slice(k)] = blocks[:, link_slice(k)]
+        return full
+
+    def nlp(self) -> tuple[dict[str, ca.MX], ca.Function]:
+        """CasADi's problem, and ``hess_lag``: constant objective block and one 10x10 block a link."""
+        residual = ca.DM(self.R) @ self.x - ca.DM(self.r)
+        f = ca.sumsqr(residual) / self.scale
+        weight, multipliers = ca.MX.sym("lam_f"), ca.MX.sym("lam_g", self.count)
+        blocks = ca.horzsplit(self._hessian(self.columns, ca.reshape(multipliers, 4, -1)), 10)
+        hessian = ca.triu(weight * ca.DM(self.gram) + ca.diagcat(*blocks))
+        return {"x": self.x, "f": f, "g": ca.vec(self._g(self.columns))}, ca.Function(
+            "hess_lag",
+            [self.x, ca.MX.sym("p", 0, 1), weight, multipliers],
+            [hessian],
+            ["x", "p", "lam_f", "lam_g"],
+            ["triu_hess_gamma_x_x"],
+        )
+
+
+def prior(data: Regression) -> np.ndarray:
+    """A feasible initial guess, as from drawings: uniform bodies half as large as each link's box, shape (10 n,).
+
+    The mass is that of ordinary least squares where it is positive, else 1 kg.
+    """
+    masses = np.linalg.solve(data.R, data.r)[9::10]
+    bodies = []
+    for mass, box in zip(np.where(masses > 0, masses, 1.0), data.boxes, strict=True):
+        spread = np.diag((box[:, 1] - box[:, 0]) ** 2) / 4.0 / 12.0 * mass
+        bodies.append(to_standard(mass, box.mean(axis=1), np.trace(spread) * np.eye(3) - spread))
+    return np.concatenate(bodies)
+
+
+def mata_sqp(data: Regression, iterations: int = 100, seconds: float = 60.0) -> Answer:
+    """Sequential quadratic programming (SLSQP) with analytic gradients.
+
+    Parameters
+    ----------
+    data
+        The regression.
+    iterations
+        Limit of each of the two steps; the thesis varied it up to 300 without gain.
+    seconds
+        Time limit of both steps together.
+    """
+    start = time.process_time()
+    return sequential("Mata (SQP)", data, [Step(data, 0), Step(data, 1)], start, iterations, seconds)
+
+
+def sequential(
+    method: str, data: Regression, steps: Sequence[Program], start: float, iterations: int, seconds: float
+) -> Answer:
+    """SLSQP on one program after another, each from where the one before ended; the first from `prior`."""
+    x = prior(data)
+    built = time.process_time()
+    total, message, solved = 0, "", False
+    for step in steps:
+        guard = _Guard(step, built + seconds)
+        constraint: Any = {"type": "ineq", "fun": step.constraints, "jac": step.jacobian}
+        try:
+            result = minimize(
+                guard.objective,
+                x,
+                jac=step.gradient,
+                method="SLSQP",
+                constraints=[constraint],
+                options={"maxiter": iterations, "ftol": 1e-12},
+            )
+        except _OutOfTime:
+            x, message, solved = guard.last, f"stopped after {seconds:g} s", False
+            break
+        x, message, solved = result.x, str(result.message), bool(result.success)
+        total += int(result.nit)
+    done = time.process_time()
+    return answer(
+        method,
+        data,
+        x,
+        solved=solved,
+        status=message,
+        iterations=total,
+        build_time=built - start,
+        solve_time=done - built,
+    )
+
+
+def mata_ipopt(data: Regression, iterations: int = 300, seconds: float = 60.0) -> Answer:
+    """IPOPT with exact first and second derivatives on all the minors at once, from the feasible `prior`.
+
+    An interior-point method that starts inside can stay inside: the first step, which leads out, is skipped.
+    Limits as in `mata_sqp`.
+    """
+    start = time.process_time()
+    step = Step(data, 1)
+    problem, hessian = step.nlp()
+    solver = ca.nlpsol(
+        "mata",
+        "ipopt",
+        problem,
+        {
+            "hess_lag": hessian,
+            "print_time": False,
+            "error_on_fail": False,
+            "ipopt": {
+                "print_level": 0,
+                "sb": "yes",
+                "max_iter": iterations,
+                "tol": 1e-10,
+                "max_cpu_time": seconds,
+                "bound_relax_factor": 0.0,
+            },
+        },
+    )
+    guess = prior(data)
+    built = time.process_time()
+    result = solver(x0=guess, lbg=0.0, ubg=np.inf)
+    done = time.process_time()
+    stats = solver.stats()
+    return answer(
+        "Mata (IPOPT)",
+        data,
+        np.array(result["x"]).ravel(),
+        solved=bool(stats["success"]),
+        status=str(stats["return_status"]),
+        iterations=int(stats["iter_count"]),
+        build_time=built - start,
+        solve_time=done - built,
+    )
+
+
+class _OutOfTime(Exception):
+    pass
+
+
+class _Guard:
+    """The objective, remembering its last argument and ending when the time is over."""
+
+    def __init__(self, step: Program, deadline: float) -> None:
+        self.step, self.deadline, self.last = step, deadline, np.zeros(step.size)
+
+    def objective(self, x: np.ndarray) -> float:
+        self.last = x.copy()
+        if time.process_time() > self.deadline:
+            raise _OutOfTime
+        return self.step.objective(x)
+
+
+#: Smallest mass [kg]: the matrix divides by it.
+LEAST_MASS = 1e-3
+
+
+@cache
+def central(kind: Kind) -> ca.Function:
+    """``x, margin -> A, dA/dx`` of one link, shapes (10), () -> (3, 3), (9, 10): the matrix with eigenvalues > 0."""
+    x, margin = ca.SX.sym("x", 10), ca.SX.sym("margin")
+    L = ca.vertcat(ca.horzcat(x[0], x[1], x[2]), ca.horzcat(x[1], x[3], x[4]), ca.horzcat(x[2], x[4], x[5]))
+    mass, moment = x[9], x[6:9]
+    matrix = L - (ca.dot(moment, moment) * ca.SX.eye(3) - moment @ moment.T) / mass
+    if kind == "full":
+        matrix = ca.trace(matrix) / 2 * ca.SX.eye(3) - matrix
+    matrix -= margin * ca.SX.eye(3)
+    return ca.Function("central", [x, margin], [matrix, ca.densify(ca.jacobian(ca.vec(matrix), x))])
+
+
+class EigenvalueStep(Step):
+    """The objective of `methods.mata`; mass and eigenvalues of every link as constraints."""
+
+    def __init__(self, data: Regression) -> None:
+        super().__init__(data, 1)
+        self.margin, self.links = data.margin, data.links
+        self._matrix = central(data.kind).map(data.links)
+        self._unit = float(np.median(np.abs(np.linalg.solve(data.R, data.r).reshape(-1, 10)[:, [0, 3, 5]]))) or 1.0
+
+    def _evaluated(self, x: Array) -> tuple[Array, Array, Array]:
+        """Masses (n,), matrices (n, 3, 3) and their derivatives (n, 3, 3, 10)."""
+        links = x.reshape(-1, 10).copy()
+        links[:, 9] = np.maximum(links[:, 9], LEAST_MASS)  # SLSQP looks where its own constraints do not hold
+        A, dA = self._matrix(links.T, self.margin)
+        matrices = np.array(A).reshape(3, self.links, 3).transpose(1, 0, 2)
+        slopes = np.array(dA).reshape(3, 3, self.links, 10).transpose(2, 1, 0, 3)
+        return x[9::10], matrices / self._unit, slopes / self._unit
+
+    def constraints(self, x: Array) -> Array:
+        """``m - least mass`` and three eigenvalues a link, shape (4 n,)."""
+        mass, matrices, _ = self._evaluated(x)
+        return np.column_stack([mass - LEAST_MASS, np.linalg.eigvalsh(matrices)]).ravel()
+
+    def jacobian(self, x: Array) -> Array:
+        """Shape (4 n, 10 n)."""
+        _, matrices, slopes = self._evaluated(x)
+        vectors = np.linalg.eigh(matrices)[1]
+        rows = np.einsum("kie,kijp,kje->kep", vectors, slopes, vectors)
+        full = np.zeros((4 * self.links, self.size))
+        for k in range(self.links):
+            full[4 * k, 10 * k + 9] = 1.0
+            full[4 * k + 1 : 4 * k + 4, link_slice(k)] = rows[k]
+        return full
+
+
+def mata_eigenvalues(data: Regression, iterations: int = 300, seconds: float = 60.0) -> Answer:
+    """Sequential quadratic programming (SLSQP) on the eigenvalues, from the feasible `methods.mata.prior`.
+
+    Parameters
+    ----------
+    data
+        The regression.
+    iterations
+        Limit.
+    seconds
+        Time limit.
+    """
+    start = time.process_time()
+    return sequential("Mata (eigenvalues)", data, [EigenvalueStep(data)], start, iterations, seconds)
+
+
+_LOWER = ((0, 0), (1, 0), (2, 0), (1, 1), (2, 1), (2, 2))
+
+
+@cache
+def body() -> ca.Function:
+    """``theta -> x, dx/dtheta`` of one link, shapes (10) -> (10), (10, 10)."""
+    theta = ca.SX.sym("theta", 10)
+    mass, com = theta[0] ** 2, theta[1:4]
+    factor = ca.SX(3, 3)
+    for k, (i, j) in enumerate(_LOWER):
+        factor[i, j] = theta[4 + k]
+    inertia = factor @ factor.T + mass * (ca.dot(com, com) * ca.SX.eye(3) - com @ com.T)
+    six = [inertia[0, 0], inertia[0, 1], inertia[0, 2], inertia[1, 1], inertia[1, 2], inertia[2, 2]]
+    x = ca.vertcat(*six, mass * com, mass)
+    return ca.Function("body", [theta], [x, ca.densify(ca.jacobian(x, theta))])
+
+
+def theta_of(parameters: Array) -> Array:
+    """Theta of feasible bodies, shape (10 n,)."""
+    parts = []
+    for ten in parameters.reshape(-1, 10):
+        mass, com, inertia = from_standard(ten)
+        factor = np.linalg.cholesky(inertia)
+        parts.append([np.sqrt(mass), *com, *(factor[i, j] for i, j in _LOWER)])
+    return np.ravel(parts)
+
+
+def parameters_of(theta: Array) -> tuple[Array, Array]:
+    """Standard parameters (10 n,), and the links' Jacobians (n, 10, 10)."""
+    n = len(theta) // 10
+    x, jacobian = body().map(n)(theta.reshape(n, 10).T)
+    return np.array(x).ravel(order="F"), np.array(jacobian).reshape(10, n, 10).transpose(1, 0, 2)
+
+
+def ting(data: Regression, evaluations: int = 200) -> Answer:
+    """Levenberg-Marquardt from the feasible guess of `methods.mata.prior`; at most so many evaluations."""
+    start = time.process_time()
+    guess = theta_of(prior(data))
+    scale = max(float(np.linalg.norm(data.r)), 1e-12)
+
+    def residual(theta: Array) -> Array:
+        return np.asarray((data.R @ parameters_of(theta)[0] - data.r) / scale)
+
+    def jacobian(theta: Array) -> Array:
+        blocks = parameters_of(theta)[1]
+        made = np.zeros((len(data.r), len(theta)))
+        for k, block in enumerate(blocks):
+            made[:, link_slice(k)] = data.R[:, link_slice(k)] @ block
+        return made / scale
+
+    built = time.process_time()
+    found = least_squares(
+        residual, guess, jac=jacobian, method="lm", xtol=1e-14, ftol=1e-14, gtol=1e-14, max_nfev=evaluations
+    )
+    done = time.process_time()
+    return answer(
+        "Ting (theta)",
+        data,
+        parameters_of(np.asarray(found.x))[0],
+        solved=bool(found.success),
+        status=str(found.message),
+        iterations=int(found.nfev),
+        build_time=built - start,
+        solve_time=done - built,
+    )
+
+
+def grid(box: Array, per_edge: int = 3) -> Array:
+    """Points of the regular grid on a box of shape (3, 2): shape (per_edge^3, 3) [m]."""
+    return np.array(list(product(*[np.linspace(lower, upper, per_edge) for lower, upper in box])))
+
+
+def mass_map(points: Array) -> Array:
+    """Matrix A, shape (10, points): standard parameters of unit point masses."""
+    return np.stack([to_standard(1.0, point, np.zeros((3, 3))) for point in points], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class PriorMasses:
+    """The second term of eq. 2.76.
+
+    Attributes
+    ----------
+    masses : ndarray, shape (points,)
+        p_hat [kg].
+    weight : float
+        G_p, the same for all points.
+    """
+
+    masses: Array
+    weight: float
+
+    @classmethod
+    def of_bodies(cls, bodies: Array, maps: Sequence[Array], weight: float) -> PriorMasses:
+        """Masses whose bodies are nearest to given standard parameters, shape (10 n,): what a CAD model gives."""
+        return cls(
+            np.concatenate([nnls(A, ten)[0] for A, ten in zip(maps, bodies.reshape(-1, 10), strict=True)]), weight
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class MassesFound:
+    """Standard parameters ``A p + offset``, the solver's status, its iterations and times [s]."""
+
+    x: Array
+    status: str
+    iterations: int
+    build_time: float
+    solve_time: float
+
+
+def regression_by_masses(
+    R: Array,
+    r: Array,
+    maps: Sequence[Array],
+    offset: Array,
+    prior: PriorMasses | None = None,
+    tolerance: float | None = None,
+) -> MassesFound:
+    """Solve the quadratic program by Clarabel.
+
+    Parameters
+    ----------
+    R, r
+        ``||R delta - r||^2``, shapes (m, 10 n) and (m,).
+    maps
+        A of every link, see `mass_map`.
+    offset
+        Standard parameters added to ``A p``, shape (10 n,).
+    prior
+        See `PriorMasses`.
+    """
+    start = time.process_time()
+    rows, size = R.shape
+    lengths = np.concatenate([np.linalg.norm(block, axis=0) for block in maps])
+    A = np.zeros((size, len(lengths)))
+    column = 0
+    for k, block in enumerate(maps):
+        A[link_slice(k), column : column + block.shape[1]] = block
+        column += block.shape[1]
+    A /= lengths  # unknowns p times the length of their column, x = A p + offset, t = R x - r
+    count = len(lengths)
+    pull = np.zeros(count) if prior is None else (prior.weight / lengths) ** 2
+    aim = np.zeros(count) if prior is None else prior.masses * lengths
+    P = sparse.block_diag([sparse.diags(pull), sparse.csc_matrix((size, size)), sparse.identity(rows)], format="csc")
+    identity = sparse.identity(size)
+    constraints = stack(
+        [
+            [sparse.csc_matrix(A), -identity, None],
+            [None, sparse.csc_matrix(R), -sparse.identity(rows)],
+            [-sparse.identity(count), None, None],
+        ]
+    )
+    solver = clarabel.DefaultSolver(
+        P,
+        np.concatenate([-pull * aim, np.zeros(size + rows)]),
+        constraints,
+        np.concatenate([-offset, r, np.zeros(count)]),
+        [clarabel.ZeroConeT(size + rows), clarabel.NonnegativeConeT(count)],
+        settings(tolerance),
+    )
+    built = time.process_time()
+    result = solver.solve()
+    done = time.process_time()
+    masses = np.maximum(np.array(result.x)[:count], 0.0)  # the solver meets bounds to its tolerance; these are exact
+    return MassesFound(A @ masses + offset, str(result.status), int(result.iterations), built - start, done - built)
+
+
+def point_masses(data: Regression, per_edge: int = 3, tolerance: float | None = None) -> Answer:
+    """``min ||R (A p + offset) - r||^2`` subject to ``p >= 0``, without a prior."""
+    start = time.process_time()
+    maps = [mass_map(grid(box, per_edge)) for box in data.boxes]
+    offset = np.tile(data.margin * from_pseudo_inertia(np.eye(4)), data.links)
+    mapped = time.process_time() - start
+    found = regression_by_masses(data.R, data.r, maps, offset, tolerance=tolerance)
+    return answer(
+        f"Point masses ({per_edge}^3)",
+        data,
+        found.x,
+        solved=found.status in ("Solved", "AlmostSolved"),
+        status=found.status,
+        iterations=found.iterations,
+        build_time=mapped + found.build_time,
+        solve_time=found.solve_time,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class EssentialFit:
+    """Standard parameters near CAD values that have the essential base parameters.
+
+    Attributes
+    ----------
+    parameters : ndarray, shape (N,)
+    kept : int
+        Essential base parameters.
+    error : float
+        Relative error of the weighted data [%].
+    eigenvalue : float
+        Smallest of all links' spatial inertias, and of parameters that must not be negative.
+    """
+
+    parameters: Array
+    kept: int
+    error: float
+    eigenvalue: float
+
+    @property
+    def feasible(self) -> bool:
+        """Whether these very parameters are feasible; others with the same base parameters may be."""
+        return self.eigenvalue >= 0
+
+
+def essential_fit(data: WamData) -> EssentialFit:
+    """Of the simulated arm; CAD values of links from its robot file, none of friction and rotors."""
+    model, base = data.model, data.base
+    fit, removed = essential(data.weighted)
+    kept = [k for k, name in enumerate(base.names) if name not in removed]
+    cad = np.zeros(len(model.parameter_names))
+    cad[np.ravel(model.link_columns)] = model.robot.standard_parameters()
+    K = base.K[kept]
+    parameters = cad + np.linalg.pinv(K) @ (fit.beta[kept] - K @ cad)
+    allowed = data.feasible_set("semi")
+    smallest = min(float(np.linalg.eigvalsh(spatial_inertia(parameters[i : i + 10]))[0]) for i in allowed.links)
+    smallest = min(smallest, float(parameters[list(allowed.nonnegative)].min()))
+    beta = np.zeros(base.rank)
+    beta[kept] = fit.beta[kept]
+    return EssentialFit(parameters, len(kept), data.relative_error(beta, weighted=True), smallest)
+
+
+@dataclass(frozen=True, eq=False)
+class Reduction:
+    """One step of the reduction.
+
+    Attributes
+    ----------
+    removed : int
+        Base parameters taken out so far.
+    values : ndarray, shape (b,)
+        Estimate, zero where taken out.
+    residual : float
+        Sum of squares ``||W beta - tau||^2`` beyond the part that no parameters can explain.
+    last_removed : int or None
+        Index of the base parameter that this step took out.
+    """
+
+    removed: int
+    values: Array
+    residual: float
+    last_removed: int | None
+
+
+def reductions(R: Array, r: Array, constant: float, rows: int) -> Iterator[Reduction]:
+    """Estimates of ever smaller models, from all base parameters to none.
+
+    Parameters
+    ----------
+    R, r, constant
+        ``||W beta - tau||^2 = ||R beta - r||^2 + constant``, R of shape (b, b).
+    rows
+        Rows of W: the degrees of freedom of the residual variance.
+
+    Notes
+    -----
+    With ``G`` the inverse Gram matrix of the kept columns, least squares without parameter j has
+    ``beta - G[:, j] beta_j / G_jj`` and inverse Gram matrix ``G - G[:, j] G[j, :] / G_jj``; its residual grows by
+    ``beta_j^2 / G_jj``. A step thus costs ``O(b^2)``; relative standard deviations follow from the diagonal of G.
+    """
+    inverse = np.linalg.inv(R)
+    gram_inverse = inverse @ inverse.T
+    beta = inverse @ r
+    kept = np.ones(len(r), dtype=bool)
+    residual, last = 0.0, None
+    for removed in range(len(r) + 1):
+        yield Reduction(removed, beta.copy(), residual, last)
+        if removed == len(r):
+            return
+        variance = (residual + constant) / (rows - (len(r) - removed))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            relative = np.where(kept, np.sqrt(variance * np.maximum(gram_inverse.diagonal(), 0.0)) / np.abs(beta), -1.0)
+        last = int(np.argmax(relative))
+        pivot, column = gram_inverse[last, last], gram_inverse[:, last].copy()
+        residual += float(beta[last] ** 2 / pivot)
+        beta = beta - column * (beta[last] / pivot)
+        gram_inverse = gram_inverse - np.outer(column, column) / pivot
+        kept[last] = False
+        beta[~kept] = 0.0
+
+
+def model_reduction(data: Regression, feasible: Callable[[Array], bool] | None = None) -> Answer:
+    """Reduce until feasible; the answer is unsolved if no level of reduction is, but for the empty model.
+
+    Parameters
+    ----------
+    data
+        Its columns must be independent (random regressors are): standard parameters are then base parameters.
+    feasible
+        Test of an estimate; default: all eigenvalues >= 0 (an absent parameter is exactly zero, so the boundary
+        belongs to the feasible set of this method).
+    """
+    start = time.process_time()
+    test = feasible or (lambda x: data.eigenvalue(x) >= 0.0)
+    chosen = None
+    for step in reductions(data.R, data.r, data.constant, len(data.tau)):
+        chosen = step
+        if test(step.values):
+            break
+    assert chosen is not None
+    solved = bool(chosen.values.any())
+    status = (
+        f"feasible with {chosen.removed} of {len(data.r)} parameters removed"
+        if solved
+        else "no reduced model is feasible"
+    )
+    return answer(
+        "Model reduction",
+        data,
+        chosen.values,
+        solved=solved,
+        status=status,
+        iterations=chosen.removed,
+        solve_time=time.process_time() - start,
+    )
+
+
+@dataclass(frozen=True)
+class ReductionPath:
+    """Along the reduction: removed parameters, relative error of the weighted data [%], distance to the feasible set.
+
+    ``feasible_at`` is the number of removed parameters at which the estimate becomes feasible; the path stops a few
+    steps later. ``weighted`` and ``feasible`` are the errors of the full model's infeasible and feasible estimates.
+    """
+
+    removed: list[int]
+    error: list[float]
+    distance: list[float]
+    feasible_at: int | None
+    weighted: float
+    feasible: float
+
+    @property
+    def reduced(self) -> float | None:
+        """Error of the first reduced model that is feasible."""
+        return None if self.feasible_at is None else self.error[self.removed.index(self.feasible_at)]
+
+
+def reduction_path(
+    data: WamData, kind: Kind = "semi", beyond: int = 4, distances: bool = True, at_zero: bool = False
+) -> ReductionPath:
+    """Remove base parameters until the estimate is feasible, and ``beyond`` more.
+
+    What left the model says nothing any more: an estimate is feasible if bodies exist that have the remaining base
+    parameters, whatever the removed ones are. Distances are between the remaining ones. Read literally, "excluded"
+    parameters are zero (``at_zero``): an inertia that left beside a first moment that stayed then forbids every body.
+
+    Parameters
+    ----------
+    distances
+        Whether to compute the distance of every estimate; else it is NaN where that is infeasible.
+    at_zero
+        Whether removed parameters are zero in the test of feasibility; else they are open.
+    """
+    base, allowed = data.base, data.feasible_set(kind)
+    R, r, constant = data.triangle[:-1, :-1], data.triangle[:-1, -1], float(data.triangle[-1, -1] ** 2)
+    removed, error, distance = [], [], []
+    feasible_at = None
+    kept = np.ones(base.rank, dtype=bool)
+    for step in reductions(R, r, constant, data.rows):
+        if step.last_removed is not None:
+            kept[step.last_removed] = False
+        if not kept.any():
+            break
+        asked = np.ones_like(kept) if at_zero else kept
+        K, values = base.K[asked], step.values[asked]
+        possible = feasibility_test(K, values, allowed, tolerance=1e-7).feasible
+        removed.append(step.removed)
+        error.append(data.relative_error(step.values, weighted=True))
+        away = closest_feasible(K, values, allowed)[1] if distances and not possible else float("nan")
+        distance.append(0.0 if possible else away)
+        if possible and feasible_at is None:
+            feasible_at = step.removed
+        if feasible_at is not None and step.removed >= feasible_at + beyond:
+            break
+    best = data.relative_error(data.feasible.beta, weighted=True)
+    return ReductionPath(removed, error, distance, feasible_at, error[0], best)
