@@ -55,6 +55,7 @@ class VariationalDynamics:
         Returns
         -------
         ndarray, shape (N, 2 n, 1 + s)
+            NaN where the mass matrix is singular.
         """
         n = tau.shape[1]
 
@@ -66,7 +67,10 @@ class VariationalDynamics:
             by_q, by_dq, M = self.derivatives(q, dq, ddq, p)
             right = driven - by_q @ motion[:, :n, 1:] - by_dq @ motion[:, n:, 1:]
             right[:, :, -len(p) :] -= self.regressor(q, dq, ddq)
-            accelerations = np.concatenate([ddq[:, :, None], np.linalg.solve(M, right)], axis=2)
-            return np.concatenate([motion[:, n:], accelerations], axis=1)
+            try:
+                slopes = np.linalg.solve(M, right)
+            except np.linalg.LinAlgError:  # parameters that are no bodies'
+                slopes = np.full(right.shape, np.nan)
+            return np.concatenate([motion[:, n:], np.concatenate([ddq[:, :, None], slopes], axis=2)], axis=1)
 
         return rk4_step(rate, motion, tau, h)
