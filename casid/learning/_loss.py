@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.arrays import Array
+from casid.codegen import Function
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.files import numeric_array
@@ -226,7 +227,6 @@ class RolloutLoss(Loss):
         y = np.concatenate([self._states[first][..., None], np.zeros((len(first), 2 * n, width))], axis=2)
         errors = np.empty((len(first), self.window, 2 * n))
         slopes = np.empty((len(first), self.window, 2 * n, width))
-        samples = 4 * self.window * len(first)
         with np.errstate(all="ignore"):
             for k in range(self.window):
                 y = self._dynamics.step(y, self.data.tau[first + k], whole, self.step)
