@@ -18,9 +18,9 @@ from casid.excitation import (
     Observation,
     weak_parameters,
 )
-from casid.excitation.information._criteria import CRITERIA, criterion
+from casid.excitation.information import CRITERIA, criterion
 from casid.excitation.information._observation import Mapped, smooth_signs
-from casid.excitation.optimisation._starts import Objective, Stage
+from casid.excitation.optimisation import Objective, Stage
 from casid.motion import Fourier, Motion
 
 QUICK = (Stage(0.2, 2.0, 25), Stage(0.05, 8.0, 25))

@@ -22,9 +22,9 @@ from casid.excitation import (
     certify_limits,
     workspace_box,
 )
+from casid.excitation.optimisation import Progress, Stage
 from casid.excitation.optimisation._nlp import Nlp
-from casid.excitation.optimisation._result import Progress, requests
-from casid.excitation.optimisation._starts import Stage
+from casid.excitation.optimisation._result import requests
 from casid.motion import Fourier, Motion, Poses, QuinticSpline, Ramped, Trajectory
 
 QUICK = (Stage(0.2, 2.0, 25), Stage(0.05, 8.0, 25))

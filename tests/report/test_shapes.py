@@ -9,7 +9,8 @@ import pytest
 
 import casid
 from casid.errors import RobotError
-from casid.report._shapes import shapes, shapes_found
+from casid.report import shapes
+from casid.report._shapes import shapes_found
 
 trimesh = pytest.importorskip("trimesh", reason="needs the extra meshes")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import matplotlib.pyplot as plt
 import pytest
 
-from casid.report import new_figure
-from casid.report._style import link_colours, png_bytes, with_pyplot
+from casid.report import new_figure, png_bytes
+from casid.report._style import link_colours, with_pyplot
 
 
 def test_figures_belong_to_pyplot_only_inside_the_context() -> None:
