@@ -52,7 +52,7 @@ def test_a_law_without_a_model_is_written(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_a_manifest_is_refused(tmp_path):
-    with pytest.raises(ExportError, match="manifest|json"):
+    with pytest.raises(ExportError, match=r"manifest|json"):
         load(tmp_path)
     (tmp_path / "a.json").write_text("[1]", encoding="utf-8")
     with pytest.raises(ExportError, match="no manifest"):
