@@ -54,7 +54,7 @@ def view(file: str | Path, robot: str | Path | Robot | None = None, packages: Se
     file
         A shipped robot's name; a robot's file; ``solution.json``, ``identification.json``, ``simulation.json``,
         ``excitation.json`` or the folder that holds one; a ``trajectory.toml``; parameters (CSV, JSON); a recording;
-        ``report.html``.
+        ``report.html``, shown as it was written.
     robot
         Whose parameters or motion the file holds; default: the one that the file names.
     packages
