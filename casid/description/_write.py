@@ -219,10 +219,9 @@ def _check_loads(description: Description) -> None:
     if not any(joint.type in MOVING_TYPES for joint in description.joints):
         check_unique(description.joints, description.frames, description.base.name, description.where)
         return
-    odd = [joint.name for joint in description.joints if joint.type not in ("fixed", *MOVING_TYPES)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        description.robot(lock=odd)
+        description.unlocked()
 
 
 def write_robot(robot: Robot, path: str | Path) -> Written:
@@ -240,7 +239,7 @@ def write_robot(robot: Robot, path: str | Path) -> Written:
     """
     if robot.origin is None:
         return write_description(description_of(robot), path)
-    description = robot.origin.description
+    description = robot.origin
     stated = STANDARD_GRAVITY if description.gravity is None else description.gravity
     anew = False
     if not np.array_equal(robot.gravity, stated):
