@@ -225,7 +225,7 @@ class Facts:
         self.totals: list[tuple[tuple[int, ...], float, float]] = []
 
     def second_moment(self, link: int) -> float:
-        """``tr(Sigma)`` of the largest mass, a uniform box in the range of its centre, or of its extent; else infinite."""
+        """``tr(Sigma)`` of the largest mass, a uniform box in its range of centres, or of its extent; else infinite."""
         heaviest = float(self.mass[link, 1])
         for links, _, upper in self.totals:
             if link in links:
