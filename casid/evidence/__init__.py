@@ -4,6 +4,7 @@
 from casid.evidence._comparison import CONFIDENCE as CONFIDENCE
 from casid.evidence._comparison import Comparison as Comparison
 from casid.evidence._comparison import compared as compared
+from casid.evidence._comparison import jackknife as jackknife
 
 # Noise
 from casid.evidence._noise import robust_sd as robust_sd

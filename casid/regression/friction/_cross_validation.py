@@ -1,8 +1,8 @@
 """Cross-validation of friction laws on Gram matrices of their columns.
 
-A law with more parameters is taken where it predicts the stretches that were held out surely better
-(`casid.evidence.compared`), by the logarithms of their errors: normal errors whose size differs from stretch to stretch
-have that as their log-likelihood.
+Of the laws that obey physics the one of least held-out error is taken where it is surely better than the simplest
+(`casid.evidence.compared`), by the logarithms of the stretches' errors: of normal errors whose size differs from
+stretch to stretch these are the log-likelihoods.
 """
 
 from __future__ import annotations
@@ -216,9 +216,9 @@ class CandidateFits:
                 best[name] = i
         ranked = sorted(best.values(), key=lambda i: (self._options[k][i].law.complexity, mean[i]))
         winner = next((i for i in ranked if lawful[i]), next((i for i in ranked if self._plain(k, i)), ranked[0]))
-        for i in ranked[ranked.index(winner) + 1 :]:
-            if lawful[i] and compared(losses[winner], losses[i]).better:
-                winner = i
+        least = min((i for i in ranked if lawful[i]), key=lambda i: losses[i].mean(), default=winner)
+        if compared(losses[winner], losses[least]).better:
+            winner = least
         left = (len(folds) - 1) * counts.sum()
         table = [
             Candidate(
