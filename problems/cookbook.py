@@ -145,4 +145,4 @@ def build(recipe: str = "cylinder") -> Problem:
         raise ProblemError(f"unknown recipe '{recipe}'; there are {', '.join(recipes)}")
     base = load_problem("panda_retrieval")
     extra = recipes[recipe](base.variables)
-    return replace(base.with_constraints(extra), name=f"cookbook: {recipe}")
+    return replace(base.add(extra), name=f"cookbook: {recipe}")

@@ -22,7 +22,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtri, stdtr, stdtrit
 
 from casid.arrays import Array
 
@@ -61,6 +60,8 @@ class Comparison:
     @property
     def probability(self) -> float:
         """Of a gain as large by chance, with the best of so many."""
+        from scipy.special import stdtr  # slow to import
+
         if self.stretches < 2:
             return 1.0
         return min(1.0, self.tried * float(stdtr(self.stretches - 1, -self.gain)))
@@ -68,6 +69,8 @@ class Comparison:
     @property
     def least(self) -> float:
         """Gain from which *after* is surely better, in standard errors."""
+        from scipy.special import stdtrit  # slow to import
+
         if self.stretches < 2:
             return float("inf")
         return float(stdtrit(self.stretches - 1, 1.0 - (1.0 - CONFIDENCE) / 2.0 / self.tried))
@@ -113,6 +116,8 @@ def jackknife(left_out: ArrayLike) -> Array:
     ndarray, shape () or (parameters,)
         Zero for fewer than two stretches.
     """
+    from scipy.special import ndtri, stdtrit  # slow to import
+
     values = np.asarray(left_out, dtype=float)
     rest, probability = len(values) - 1, 1.0 - (1.0 - CONFIDENCE) / 2.0
     if rest < 1:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtri
 
 from casid.arrays import Array
 from casid.evidence._comparison import CONFIDENCE
@@ -87,6 +86,8 @@ class ResidualNoise:
         At least ``(1 + rho) / (1 - rho)`` of an autoregression with the correlation rho of neighbours: what is fitted
         follows errors that are longer than the blocks.
         """
+        from scipy.special import chdtri  # slow to import
+
         sizes = 2.0 ** np.arange(LEVELS)
         known = self._blocks >= ENOUGH
         if not known.any() or self._squares[0] <= 0.0:

@@ -20,14 +20,13 @@ from types import MappingProxyType
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import null_space
 
 from casid.arrays import Array
 from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import ProblemError
+from casid.identification._bounds import suggested_bodies
 from casid.identification._feasible_fit import FeasibleFit, active_bounds
-from casid.identification._shaped_bodies import suggested_bodies
 from casid.inertia import from_pseudo_inertia, pseudo_inertia, standard_size
 from casid.regression import Fit, quadratic
 from casid.retrieval import (
@@ -177,7 +176,11 @@ class RegressionProblem:
         options: SolveOptions | None = None,
     ) -> None:
         began = perf_counter()
-        self._fit, self._prior, self._options = fit, prior, options or SolveOptions(initial_gradient=100.0, ipopt=QUICK)
+        self._fit, self._prior, self._options = (
+            fit,
+            prior,
+            options or SolveOptions(initial_gradient=100.0, nlpsol={"ipopt": QUICK}),
+        )
         model = fit.data.model
         statement = constraints if isinstance(constraints, Statement) else Statement(model.robot, constraints)
         R, rho, rest = quadratic(fit)
@@ -383,4 +386,6 @@ def _thickened(parameters: Array, margins: list[float]) -> Array:
 
 def complement(matrix: Array) -> Array:
     """Orthonormal basis of what the columns of a matrix cannot reach."""
+    from scipy.linalg import null_space  # slow to import
+
     return np.asarray(null_space(matrix.T, rcond=1e-10)) if matrix.shape[1] else np.eye(matrix.shape[0])

@@ -19,10 +19,9 @@ from typing import Any
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
-from scipy.signal import oaconvolve
 
 from casid.arrays import Array
-from casid.codegen import evaluate_batch
+from casid.codegen import Function
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement import Dataset
@@ -35,7 +34,7 @@ _BLOCK = 8192
 _JITTER = 0.01
 
 
-def momentum_regressor(model: Model) -> ca.Function:
+def momentum_regressor(model: Model) -> Function:
     """``(q, dq) -> (Y_p, Y_E)``: columns of the base parameters, of momentum and of ``dK/dq - dV/dq - terms``.
 
     Raises
@@ -67,7 +66,8 @@ def momentum_regressor(model: Model) -> ca.Function:
         YE[:, columns] = -ca.substitute(terms, ddq, ca.SX.zeros(n))
     independent = list(model.base.independent)
     outputs = [ca.densify(Yp[:, independent]), ca.densify(YE[:, independent])]
-    return ca.Function("momentum_regressor", [q, dq], outputs, ["q", "dq"], ["Yp", "YE"], {"cse": True})
+    made = ca.Function("momentum_regressor", [q, dq], outputs, ["q", "dq"], ["Yp", "YE"], {"cse": True})
+    return Function(made, axes=2)
 
 
 def modulating_function(half: int, period: float) -> tuple[Array, Array]:
@@ -117,6 +117,8 @@ def compress_momentum(
         If a recording has no velocities, no uniform rate, is shorter than a test function, or fits not the model; if
         ``width`` or ``every`` is no such number.
     """
+    from scipy.signal import oaconvolve  # slow to import
+
     datasets = (datasets,) if isinstance(datasets, Dataset) else tuple(datasets)
     if not isinstance(width, int | float) or not 0.0 < width < np.inf:
         raise DatasetError(f"width: expected a positive finite number of seconds, got {width!r}")
@@ -140,7 +142,7 @@ def compress_momentum(
         for first in range(0, len(centres), max(1, _BLOCK // step)):
             some = centres[first : first + max(1, _BLOCK // step)]
             part = slice(some[0] - half, some[-1] + half + 1)
-            rows = _filtered(evaluate_batch(function, data.q[part], data.dq[part]), h, slope)[::step]
+            rows = _filtered(function(data.q[part], data.dq[part]), h, slope)[::step]
             for where, inside in factors.segments_of(first, len(some)):
                 for k, columns in enumerate(acts):
                     keep = kept[where, k]
@@ -159,6 +161,8 @@ def compress_momentum(
 
 def _filtered(columns: Any, h: Array, slope: Array) -> Array:
     """Columns ``-int h' Y_p dt - int h Y_E dt`` of the test functions at every sample that they fit around."""
+    from scipy.signal import oaconvolve  # slow to import
+
     Yp, YE = (np.asarray(v) for v in columns)
     # convolution flips h: int h(s) f(t + s) ds is the convolution with h(-s), and h' is odd
     rows = oaconvolve(Yp, slope[:, None, None], mode="valid", axes=0)

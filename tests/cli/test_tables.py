@@ -79,8 +79,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     coefficients = np.hstack([swing, [[0], [0], [0], [-1.5], [0], [2], [0]]])
     gravity = Model(robot).gravity
     poses = np.random.default_rng(1).uniform(-2, 2, (60, 2))
-    mass = np.array([Model(robot).mass_matrix(q, robot.standard_parameters()).full() for q in poses])
-    torques = np.array([gravity(q, robot.standard_parameters()).full().ravel() for q in poses])
+    mass = np.array([Model(robot).mass_matrix(q, robot.standard_parameters()) for q in poses])
+    torques = np.array([gravity(q, robot.standard_parameters()) for q in poses])
     np.savez(made / "samples.npz", q=poses, M=mass, g=torques)
     (made / "log.csv").write_bytes(_log(model, values))
     (made / "motion.toml").write_text(trajectory_text(Trajectory(Fourier(1.0, 4), coefficients)))

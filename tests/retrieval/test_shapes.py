@@ -28,7 +28,7 @@ from casid.retrieval import (
     link_variables,
     symmetric_link,
 )
-from casid.testing._synthetic import arm
+from casid.testing import arm
 from problems import cookbook
 
 
@@ -101,8 +101,8 @@ def test_recipes_hold_geometrically():
 def test_either_takes_the_better_option(panda):
     links = panda.variables
     options = [com_in_sphere(links[3], [0.03, 0, 0], 0.03), com_in_sphere(links[3], [-0.1, 0, 0], 0.03)]
-    best = min(casid.solve(panda.with_constraints(option)).objective for option in options)
-    problem = panda.with_constraints(either("bolt", *options))
+    best = min(casid.solve(panda.add(option)).objective for option in options)
+    problem = panda.add(either("bolt", *options))
     solution = casid.solve(problem, method="branches")
     assert solution.certified
     assert solution.objective == pytest.approx(best, rel=1e-6)

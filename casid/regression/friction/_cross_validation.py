@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
 
 from casid.arrays import Array
 from casid.dynamics import Model
@@ -155,6 +154,8 @@ class CandidateFits:
         return np.asarray(self.weights[k] ** 2 * (G[np.ix_(keep, keep)] - cross.T @ np.linalg.solve(inner, cross)))
 
     def _scaled_fit(self, chosen: Sequence[int]) -> Array:
+        from scipy.linalg import cho_factor, cho_solve  # slow to import
+
         reduced = np.sum([self._reduced(k, i, range(STRETCHES)) for k, i in enumerate(chosen)], axis=0)
         A = _ridged(reduced[:-1, :-1])
         return np.asarray(cho_solve(cho_factor(A), reduced[:-1, -1]))
@@ -245,6 +246,8 @@ class CandidateFits:
         Errors of each stretch, shape (candidates, `STRETCHES`), predicted from the folds without it; of what was
         fitted, shape (candidates,). The signs are those of the mean amplitudes over the folds.
         """
+        from scipy.linalg import cho_factor, cho_solve  # slow to import
+
         rank, w = self._rank, self.weights[k] ** 2
         count, size = len(self._options[k]), self._dictionaries[k].size
         held, trained = np.zeros((count, STRETCHES)), np.zeros(count)
