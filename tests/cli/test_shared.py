@@ -26,7 +26,7 @@ from casid.retrieval import Constraint
 
 def build():
     problem = given()
-    return problem.with_constraints(Constraint("far", problem.variables["link2"].com[0], lower=5.0))
+    return problem.add(Constraint("far", problem.variables["link2"].com[0], lower=5.0))
 """
 
 
