@@ -364,8 +364,10 @@ class Problem(Displayed):
         function, low, high, weights, labels = self._soft_rows
         value = function(np.asarray(x, dtype=float))
         found = dict.fromkeys(labels, 0.0)
+        shared = {c.label for c in self.constraints if c.shared}
         for label, price in zip(labels, weights * np.maximum(np.maximum(low - value, value - high), 0.0), strict=True):
-            found[label] += float("inf") if np.isnan(price) else float(price)
+            amount = float("inf") if np.isnan(price) else float(price)
+            found[label] = max(found[label], amount) if label in shared else found[label] + amount
         return found
 
     def penalty(self, x: NDArray[np.float64]) -> float:

@@ -42,6 +42,8 @@ class Row:
         Label of the constraint, or name of the extra.
     quantity : str
         Physical quantity that is bounded (`Constraint.quantity`), empty where it is not known.
+    group : int or None
+        Soft rows of one group share a slack.
     """
 
     constraint: int
@@ -53,6 +55,7 @@ class Row:
     relaxed: bool = False
     label: str = ""
     quantity: str = ""
+    group: int | None = None
 
     def unit_size(self, x: Array) -> float:
         """What a unit of the bound is in the row, at x: 1, or the mass by which it was multiplied."""
@@ -130,6 +133,7 @@ def split_rows(problem: Problem) -> tuple[LinearRows, NonlinearRows]:
                 row.mass_of,
                 label=constraint.label,
                 quantity=constraint.quantity,
+                group=index if constraint.shared and not constraint.hard else None,
             )
             (linear if row.linear else curved).append((row, source))
     standard = problem.variables.standard_size

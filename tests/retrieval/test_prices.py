@@ -16,9 +16,15 @@ from casid.retrieval import (
     InfeasibleError,
     Problem,
     com_box,
+    com_in_cone,
+    com_in_cylinder,
+    com_in_ellipsoid,
+    com_in_hull,
+    com_in_sphere,
     least_squares,
     link_variables,
     sensible_bounds,
+    soften,
 )
 
 TOY = Robot("toy", (Joint("joint1", "revolute", -1, Link("link1")),))
@@ -59,3 +65,66 @@ def test_tiny_bodies_of_known_extent_are_feasible(seed) -> None:
     problem = Problem("tiny", variables, least_squares(variables, np.diag(1 / scale), truth / scale), known)
     found = casid.solve(problem)
     assert problem.met(problem.violations(truth), 1e-8) and found.objective <= 1e-6
+
+
+CORNERS = np.array([[x, y, z] for x in (-0.09, 0.0) for y in (0.0, 0.1) for z in (-0.04, 0.04)])
+#: Each shape, and the distance of a point outside its farthest face, by geometry [m].
+SHAPES = {
+    "sphere": (lambda k: com_in_sphere(k, [0.0, 0.0, 0.0], 0.03), lambda c: np.linalg.norm(c) - 0.03),
+    "cylinder": (
+        lambda k: com_in_cylinder(k, [0, 0, -0.05], [0, 0, 0.05], 0.03),
+        lambda c: max(np.hypot(c[0], c[1]) - 0.03, abs(c[2]) - 0.05),
+    ),
+    "cone": (
+        lambda k: com_in_cone(k, [0.2, 0, 0], [0.1, 0, 0], 0.05, 0.0),
+        lambda c: max((np.hypot(c[1], c[2]) - 0.5 * (c[0] - 0.1)) / np.sqrt(1.25), c[0] - 0.2, 0.1 - c[0]),
+    ),
+    "ellipsoid": (
+        lambda k: com_in_ellipsoid(k, [0, 0, 0], [0.08, 0.05, 0.05]),
+        lambda c: 0.05 * (np.linalg.norm(c / [0.08, 0.05, 0.05]) - 1.0),
+    ),
+    "hull": (
+        lambda k: com_in_hull(k, CORNERS),
+        lambda c: np.max([CORNERS.min(axis=0) - c, c - CORNERS.max(axis=0)]),
+    ),
+}
+
+
+@pytest.mark.claim("a soft shape prices one distance, once, and is certified")
+@pytest.mark.parametrize("weight", [1e-5, 1e-3])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_soft_shapes_are_convex_and_price_one_distance(panda, shape, weight) -> None:
+    build, outside = SHAPES[shape]
+    soft = soften(build(panda.variables[3]), weight)
+    solution = casid.solve(replace(panda, constraints=(*panda.constraints, *soft)))
+    body = solution.link_parameters[3]
+    distance = max(float(outside(body.com)), 0.0)
+    assert len(soft) == 1 and soft[0].unit_of(0) == "m"
+    assert solution.violations[soft[0].label] == pytest.approx(distance, abs=1e-6)
+    assert solution.penalty == pytest.approx(weight * body.mass * distance, rel=1e-3, abs=1e-6 * weight * body.mass)
+    assert solution.certified and solution.gap <= 1e-7
+
+
+@pytest.mark.claim("a soft cone has one nappe")
+def test_a_soft_cone_has_no_second_nappe(panda) -> None:
+    (soft,) = soften(com_in_cone(panda.variables[3], [0.2, 0, 0], [0.1, 0, 0], 0.05, 0.0), 0.01)
+    x = np.array(casid.solve(panda).x)
+    x[36:39] = x[39] * np.array([-0.15, 0.033, 0.05])  # 25 cm beyond the tip, within the mirrored cone
+    problem = replace(panda, constraints=(*panda.constraints, soft))
+    assert problem.violations(x)[soft.label] == pytest.approx(0.25, rel=1e-3)
+    assert problem.penalty(x) == pytest.approx(0.01 * x[39] * 0.25, rel=1e-3)
+
+
+@pytest.mark.claim("the bound of soft shapes is below the value of every point")
+def test_the_bound_of_several_soft_shapes_is_sound(panda) -> None:
+    rng = np.random.default_rng(0)
+    soft = [one for k, name in zip((1, 2, 3, 3, 5), SHAPES, strict=True)
+            for one in soften(SHAPES[name][0](panda.variables[k]), 10 ** rng.uniform(-5, -2))]  # fmt: skip
+    problem = replace(panda, constraints=(*panda.constraints, *soft))
+    found = casid.solve(problem)
+    assert found.certified
+    for other in (casid.solve(panda), casid.solve(replace(panda, constraints=problem.constraints[:-2]))):
+        for share in (0.0, 0.5, 0.9):
+            x = (1 - share) * other.x + share * found.x
+            assert problem.met(problem.violations(x), 1e-8)
+            assert found.lower_bound <= problem.objective(x) + problem.penalty(x)

@@ -45,7 +45,7 @@ from casid.arrays import Array
 from casid.inertia import Limits, link_slice
 from casid.retrieval._problem import Problem
 from casid.retrieval._region import LinkRegion
-from casid.retrieval._rows import LinearRows, NonlinearRows
+from casid.retrieval._rows import LinearRows, NonlinearRows, Row
 from casid.retrieval.bound._cuts import Relaxation
 
 #: Corrections of the residual: the second takes what the first left by rounding.
@@ -134,6 +134,8 @@ class Dual:
     matrix, lower, upper, multipliers : ndarray
     weights : ndarray
         Price of a unit of violation; infinite where the row is hard.
+    groups : ndarray of int
+        Soft rows of one group share a slack: ``sum of u_i + l_i <= w``; -1 for a row on its own.
     """
 
     matrix: Array
@@ -141,25 +143,27 @@ class Dual:
     upper: Array
     multipliers: Array
     weights: Array
+    groups: Array
 
     @classmethod
     def of(cls, rows: LinearRows, multipliers: Array) -> Dual:
         """Linear rows, hard and soft, with the solver's multipliers."""
         weights = np.array([np.inf if row.weight is None else row.weight for row in rows.rows])
-        return cls(rows.matrix, rows.lower, rows.upper, multipliers, weights)
+        return cls(rows.matrix, rows.lower, rows.upper, multipliers, weights, _groups(rows.rows))
 
     @classmethod
     def relaxed(cls, relaxation: Relaxation, nonlinear: NonlinearRows, multipliers: Array, x: Array) -> Dual:
-        """Cuts that stand for the hard nonlinear rows with a multiplier, made near x."""
+        """Cuts that stand for the nonlinear rows with a multiplier, made near x: hard, or soft and convex."""
         cuts = [
-            found
+            (row, *found)
             for row, multiplier in zip(nonlinear.rows, multipliers, strict=True)
-            if row.weight is None and (found := relaxation.row_cut(row, float(multiplier), x)) is not None
+            if (found := relaxation.row_cut(row, float(multiplier), x)) is not None
         ]
-        count = len(cuts)
-        forms = np.array([cut.form for cut, _ in cuts]).reshape(count, len(x))
-        low, amounts = np.array([cut.low for cut, _ in cuts]), np.array([-amount for _, amount in cuts])
-        return cls(forms, low, np.full(count, np.inf), amounts, np.full(count, np.inf))
+        rows, count = [row for row, *_ in cuts], len(cuts)
+        forms = np.array([cut.form for _, cut, _ in cuts]).reshape(count, len(x))
+        low, amounts = np.array([cut.low for _, cut, _ in cuts]), np.array([-amount for *_, amount in cuts])
+        weights = np.array([np.inf if row.weight is None else row.weight for row in rows])
+        return cls(forms, low, np.full(count, np.inf), amounts, weights, _groups(rows))
 
     def joined(self, extra: Dual) -> Dual:
         """With further rows."""
@@ -169,6 +173,7 @@ class Dual:
             np.concatenate([self.upper, extra.upper]),
             np.concatenate([self.multipliers, extra.multipliers]),
             np.concatenate([self.weights, extra.weights]),
+            np.concatenate([self.groups, extra.groups]),
         )
 
     def missed(self, x: Array) -> float:
@@ -187,10 +192,20 @@ class Dual:
     def sides(self) -> tuple[Array, Array]:
         """Multipliers ``l`` and ``u`` >= 0 of lower and upper bounds: admissible, whatever was given."""
         given = np.nan_to_num(self.multipliers, nan=0.0, posinf=0.0, neginf=0.0)
+        share = np.ones(len(given))
+        for group in {*self.groups[self.groups >= 0].tolist()}:
+            of = self.groups == group
+            total = float(np.abs(given[of]).sum())
+            share[of] = min(1.0, float(self.weights[of][0]) / total) if total else 1.0
+        given = given * share
         return (
             np.where(np.isfinite(self.lower), np.clip(-given, 0.0, self.weights), 0.0),
             np.where(np.isfinite(self.upper), np.clip(given, 0.0, self.weights), 0.0),
         )
+
+
+def _groups(rows: Sequence[Row]) -> Array:
+    return np.array([-1 if row.group is None else row.group for row in rows], dtype=int)
 
 
 def lower_bound(

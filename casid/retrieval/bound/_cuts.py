@@ -218,7 +218,7 @@ class Relaxation:
         """Labels of constraints that are not known to be convex, and of soft ones that are not linear."""
         labels = [self.problem.constraints[s.constraint].label for s in self.open_sides]
         soft = [c for index, _ in self._curved if not (c := self.problem.constraints[index]).hard]
-        return tuple(dict.fromkeys([*labels, *(c.label for c in soft if not c.kept_in_relaxation)]))
+        return tuple(dict.fromkeys([*labels, *(c.label for c in soft if not (c.kept_in_relaxation or c.shared))]))
 
     @cached_property
     def open_sides(self) -> tuple[Side, ...]:
@@ -245,6 +245,9 @@ class Relaxation:
         """The cut that stands for a solver row, and its multiplier >= 0; None if the row has none."""
         if not np.isfinite(multiplier) or multiplier == 0.0:
             return None
+        if row.weight is not None:
+            slope = self.problem.constraints[row.constraint].tangent(row.entry, self.problem.variables.x, x)
+            return None if slope is None else (Cut(-slope, 0.0, row.constraint, row.entry, -1.0), max(multiplier, 0.0))
         sign = -1.0 if multiplier > 0 else 1.0
         side = self._by_row.get((row.constraint, row.entry, sign))
         cuts = [] if side is None else self.side_cuts(side, x)

@@ -138,6 +138,10 @@ class Constraint:
     step: ClassVar[float] = 1.0
     #: A bound that Algorithm 1 of Gaz et al. (2019) keeps hard (Tables VIII and IX there).
     hard_in_algorithm_1: ClassVar[bool] = False
+    #: Soft rows that are convex (`tangent`) and share one slack: the largest of them is priced, not their sum.
+    shared: ClassVar[bool] = False
+    #: Left out where a shape is softened: the shape's distance counts it.
+    part_of_shape: ClassVar[bool] = False
     #: Kept in the program of the convex relaxation although not convex: seldom active, relaxed in the certificate.
     kept_in_relaxation: ClassVar[bool] = False
 
@@ -210,9 +214,13 @@ class Constraint:
             return f"{self.label} {self.entries[entry]}"
         return self.label if self.size == 1 else f"{self.label}[{entry}]"
 
+    def unit_of(self, entry: int) -> str:
+        """Unit of an entry of the expression, empty where it is not known."""
+        return self.unit
+
     def bound_text(self, entry: int, side: Side) -> str:
         """A bound in words: ``link3 mass <= 4 kg``."""
-        name, unit = self.entry_name(entry), f" {self.unit}" if self.unit else ""
+        name, unit = self.entry_name(entry), f" {self.unit_of(entry)}".rstrip()
         lower, upper = self.lower[entry], self.upper[entry]
         if side == "lower" or (side == "both" and np.isinf(upper)):
             return f"{name} >= {lower:.6g}{unit}"
@@ -255,6 +263,10 @@ class Constraint:
     def quadric(self, entry: int, setting: Setting) -> Quadric | None:
         """The quadratic form of one link's parameters that an entry is, times a power of the link's mass, if it is."""
         return find_quadric(self.expression[entry], setting.x, len(setting.positive_mass))
+
+    def tangent(self, entry: int, x: ca.SX, point: Array) -> Array | None:
+        """Slope of a soft row that is convex and homogeneous in x, shape (N,): it is nowhere above it; else None."""
+        return None
 
     def add_facts(self, facts: Facts) -> None:
         """Add what the constraint, if hard, implies for the links' regions."""
@@ -359,11 +371,13 @@ def flattened(given: Any, where: str) -> Iterator[Any]:
 def soften(constraint: Constraint | Iterable[Constraint], weight: float) -> Any:
     """The same constraint, or all of several, soft: a unit of violation costs ``weight`` (exact l1 penalty).
 
-    The unit is that of the expression, except for a centre of mass (kg.m: the violation of ``l - m lower >= 0``) and
+    The unit is that of the expression, except for a centre of mass, in a box or a shape (kg.m: mass times the distance
+    outside, ``l - m lower >= 0`` of a box; a shape's distance counts once, the convex cone about it is kept convex) and
     for bounds of an inertia (kg^2.m^2: that of ``m (I - lower) >= 0``), whose solver forms are softened.
     """
-    soft = tuple(one.soften(weight) for one in flattened(constraint, "soften"))
-    return soft[0] if isinstance(constraint, Constraint | ca.SX | ca.MX) else soft
+    if isinstance(constraint, Constraint | ca.SX | ca.MX):
+        return next(flattened(constraint, "soften")).soften(weight)
+    return tuple(one.soften(weight) for one in flattened(constraint, "soften") if not one.part_of_shape)
 
 
 def domain_rows(expression: ca.SX, entry: int, x: ca.SX) -> Iterator[ScalarRow]:

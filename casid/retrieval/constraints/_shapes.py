@@ -2,11 +2,15 @@
 
 Each shape of a centre of mass comes with the box around it, which is redundant, but scales the solver and bounds the
 certificate's region. All constraints but `either` describe convex sets.
+
+Softened, a shape is one constraint: the distance outside [m], of the farthest of its faces; it is priced times the
+link's mass, ``m d(l/m)``, which is convex in the unknowns while the distance alone is not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Literal
 
@@ -16,9 +20,90 @@ from numpy.typing import ArrayLike
 
 from casid.arrays import Array
 from casid.errors import ProblemError
+from casid.expressions import affine_rows
 from casid.retrieval._variables import LinkView
-from casid.retrieval.constraints._bounds import com_box
-from casid.retrieval.constraints._constraint import Constraint, Constraints, flattened
+from casid.retrieval.constraints._bounds import ComBox
+from casid.retrieval.constraints._constraint import (
+    Constraint,
+    Constraints,
+    ScalarRow,
+    Setting,
+    flattened,
+)
+
+#: Curvature radius of a soft shape at its axis, where a norm has no slope, as a share of its size.
+_ROUND = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Known(Constraint):
+    """A constraint whose entries have known units: one for all, or one each."""
+
+    units: Sequence[str] = ()
+
+    def unit_of(self, entry: int) -> str:
+        """See `Constraint.unit_of`."""
+        return self.units[entry % len(self.units)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Height(Known):
+    part_of_shape = True
+
+
+@dataclass(frozen=True, eq=False)
+class _Box(ComBox):
+    part_of_shape = True
+
+
+@dataclass(frozen=True, eq=False)
+class Shape(Known):
+    """A set of centres of mass: hard as it is stated; soft by the distance outside, ``outside / m <= 0`` [m].
+
+    Attributes
+    ----------
+    outside : SX, shape (K, 1)
+        Mass times the distance outside each face [kg.m]: convex and homogeneous in the first moment and the mass.
+    link : LinkView
+    """
+
+    outside: ca.SX = field(kw_only=True)
+    link: LinkView = field(kw_only=True)
+    shared = True
+
+    def soften(self, weight: float) -> Shape:
+        """See `Constraint.soften`."""
+        if not self.hard:
+            return replace(self, weight=weight)
+        return replace(
+            self, expression=self.outside / self.link.mass, lower=-np.inf, upper=0.0, weight=weight, units=("m",)
+        )
+
+    def moved(self, x: ca.SX, to: ca.SX, links: Sequence[LinkView]) -> Constraint:
+        """See `Constraint.moved`."""
+        if self.hard:
+            return super().moved(x, to, links)
+        expression, outside = ca.substitute([self.expression, self.outside], [x], [to])
+        return replace(self, expression=expression, outside=outside, link=links[self.link.index])
+
+    def rows(self, setting: Setting) -> Iterable[ScalarRow]:
+        if self.hard:
+            yield from super().rows(setting)
+            return
+        for entry, form in enumerate(affine_rows(self.outside, setting.x)):
+            row, at = self.outside[entry], self.link.index
+            yield ScalarRow(row, -np.inf, 0.0, form is not None, entry, "upper", at)
+
+    def tangent(self, entry: int, x: ca.SX, point: Array) -> Array:
+        """See `Constraint.tangent`."""
+        slope = ca.Function("slope", [x], [ca.jacobian(self.outside[entry], x)])(point)
+        return np.array(ca.densify(slope)).reshape(-1)
+
+
+def _norm(vector: ca.SX, mass: ca.SX, size: float) -> ca.SX:
+    """Length of a vector [kg.m], less at most ``_ROUND size m``: smooth where it vanishes, and convex."""
+    least = _ROUND * size * mass
+    return ca.sqrt(ca.sumsqr(vector) + least**2) - least
 
 
 def com_in_cylinder(link: LinkView, start: ArrayLike, end: ArrayLike, radius: float) -> tuple[Constraint, ...]:
@@ -53,14 +138,19 @@ def com_in_cone(
     along = ca.dot(ca.DM(unit), away)
     across = away - along * ca.DM(unit)
     radius = radii[0] + (radii[1] - radii[0]) / height * along
+    slope = (radii[1] - radii[0]) / height
+    low, high = _heights(link, unit, first, height)
+    aside = link.first_moment - ca.DM(first) * link.mass
+    side = _norm(aside - low * ca.DM(unit), link.mass, max(radii)) - radii[0] * link.mass - slope * low
+    outside = ca.vertcat(side / np.hypot(1.0, slope), -low, -high)
     spread = np.sqrt(np.maximum(1 - unit**2, 0.0))
     ends = np.stack(
         [first - radii[0] * spread, first + radii[0] * spread, last - radii[1] * spread, last + radii[1] * spread]
     )
     return (
-        Constraint(label, radius**2 - ca.sumsqr(across), lower=0.0),
+        Shape(label, radius**2 - ca.sumsqr(across), lower=0.0, units=("m^2",), outside=outside, link=link),
         # linear in the unknowns: 0 <= m s <= m h
-        Constraint(f"{label}: height", ca.vertcat(*_heights(link, unit, first, height)), lower=0.0),
+        _Height(f"{label}: height", ca.vertcat(low, high), lower=0.0, units=("kg.m",)),
         _box(link, label, ends.min(axis=0), ends.max(axis=0)),
     )
 
@@ -69,8 +159,10 @@ def com_in_sphere(link: LinkView, centre: ArrayLike, radius: float) -> tuple[Con
     """Inside the sphere [m]."""
     label = f"{link.name} com in sphere"
     middle, size = _point(centre, label, "centre"), _positive(radius, label, "radius")
+    outside = _norm(link.first_moment - ca.DM(middle) * link.mass, link.mass, size) - size * link.mass
+    inside = size**2 - ca.sumsqr(link.com - ca.DM(middle))
     return (
-        Constraint(label, size**2 - ca.sumsqr(link.com - ca.DM(middle)), lower=0.0),
+        Shape(label, inside, lower=0.0, units=("m^2",), outside=outside, link=link),
         _box(link, label, middle - size, middle + size),
     )
 
@@ -78,13 +170,18 @@ def com_in_sphere(link: LinkView, centre: ArrayLike, radius: float) -> tuple[Con
 def com_in_ellipsoid(
     link: LinkView, centre: ArrayLike, semi_axes: ArrayLike, rotation: ArrayLike | None = None
 ) -> tuple[Constraint, ...]:
-    """Inside the ellipsoid with these semi-axes [m], along the columns of ``rotation`` (default: the link's axes)."""
+    """Inside the ellipsoid with these semi-axes [m], along the columns of ``rotation`` (default: the link's axes).
+
+    Softened, the distance outside is the share by which it exceeds the ellipsoid, times the smallest semi-axis.
+    """
     label = f"{link.name} com in ellipsoid"
     middle, axes, turn = ellipsoid(label, centre, semi_axes, rotation)
     along = ca.DM(turn.T) @ (link.com - ca.DM(middle))
+    moment = ca.DM(turn.T) @ (link.first_moment - ca.DM(middle) * link.mass) / ca.DM(axes)
+    outside = float(axes.min()) * (_norm(moment, link.mass, 1.0) - link.mass)
     reach = np.sqrt(((turn * axes) ** 2).sum(axis=1))
     return (
-        Constraint(label, 1.0 - ca.sumsqr(along / ca.DM(axes)), lower=0.0),
+        Shape(label, 1.0 - ca.sumsqr(along / ca.DM(axes)), lower=0.0, units=("",), outside=outside, link=link),
         _box(link, label, middle - reach, middle + reach),
     )
 
@@ -109,7 +206,7 @@ def com_in_hull(link: LinkView, points: ArrayLike) -> tuple[Constraint, ...]:
     planes = np.unique(hull.equations.round(12), axis=0)
     rows = -(ca.DM(planes[:, :3]) @ link.first_moment + ca.DM(planes[:, 3]) * link.mass)
     return (
-        Constraint(label, rows, lower=0.0),
+        Shape(label, rows, lower=0.0, units=("kg.m",), outside=-rows, link=link),
         _box(link, label, vertices.min(axis=0), vertices.max(axis=0)),
     )
 
@@ -172,7 +269,7 @@ def _heights(link: LinkView, unit: Array, first: Array, height: float) -> tuple[
 
 
 def _box(link: LinkView, label: str, low: Array, high: Array) -> Constraint:
-    return com_box(link, low, high, label=f"{label}: box")
+    return _Box(f"{label}: box", low, high, links=(link,))
 
 
 def _point(value: ArrayLike, label: str, what: str) -> Array:
@@ -204,7 +301,8 @@ def symmetric_link(link: LinkView, plane: Literal["xy", "xz", "yz"], offset: flo
     normal = next(axis for axis in range(3) if _AXES[axis] not in plane)
     rows = [link.first_moment[normal] - offset * link.mass]
     rows += [link.inertia[normal, a] + offset * link.first_moment[a] for a in range(3) if a != normal]
-    return Constraint(f"{link.name} symmetric about {plane}", ca.vertcat(*rows), 0.0, 0.0)
+    units = ("kg.m", "kg.m^2", "kg.m^2")
+    return Known(f"{link.name} symmetric about {plane}", ca.vertcat(*rows), 0.0, 0.0, units=units)
 
 
 def axisymmetric_link(link: LinkView, axis: Literal["x", "y", "z"]) -> Constraint:
@@ -215,14 +313,17 @@ def axisymmetric_link(link: LinkView, axis: Literal["x", "y", "z"]) -> Constrain
     a, b = (k + 1) % 3, (k + 2) % 3
     inertia, moment = link.inertia, link.first_moment
     rows = [moment[a], moment[b], inertia[0, 1], inertia[0, 2], inertia[1, 2], inertia[a, a] - inertia[b, b]]
-    return Constraint(f"{link.name} of revolution about {axis}", ca.vertcat(*rows), 0.0, 0.0)
+    units = ("kg.m",) * 2 + ("kg.m^2",) * 4
+    return Known(f"{link.name} of revolution about {axis}", ca.vertcat(*rows), 0.0, 0.0, units=units)
 
 
 def equal_links(first: LinkView, second: LinkView) -> Constraint:
     """Two links are the same part: all ten parameters, each in its own link frame, are equal."""
     if first.index == second.index:
         raise ProblemError(f"equal links: '{first.name}' was given twice")
-    return Constraint(f"{first.name} equals {second.name}", first.parameters - second.parameters, 0.0, 0.0)
+    units = ("kg.m^2",) * 6 + ("kg.m",) * 3 + ("kg",)
+    rows = first.parameters - second.parameters
+    return Known(f"{first.name} equals {second.name}", rows, 0.0, 0.0, units=units)
 
 
 def body_in_ellipsoid(

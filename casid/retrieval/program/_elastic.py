@@ -197,7 +197,7 @@ def _read(
             missed = _missed(problem, row, x) if row.relaxed else float(excess / row.unit_size(x))
             amount = max(missed, relaxation.get(text, 0.0))
             relaxation[text] = amount
-            unit = problem.constraints[row.constraint].unit if row.constraint >= 0 else ""
+            unit = problem.constraints[row.constraint].unit_of(row.entry) if row.constraint >= 0 else ""
             raised = row.side == "upper" or (row.side == "both" and above)
             advice[text] = f"{'raise' if raised else 'lower'} the bound of {text} by {amount:.3g}{unit and ' ' + unit}"
     if not relaxation:

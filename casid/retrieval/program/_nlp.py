@@ -154,11 +154,15 @@ class LiftedProgram:
         size, factors = len(nominal), standard_size(len(cones))
         self._basis, self._origin = _coordinates(cones, nominal)
         self._factor_slices = [slice(size + at.start, size + at.stop) for at in map(link_slice, range(len(cones)))]
-        soft = [(i, r.weight) for i, r in enumerate((*linear.rows, *nonlinear.rows)) if r.weight is not None]
-        self._soft = tuple(i for i, _ in soft)
+        soft = {i: r for i, r in enumerate(within.rows) if r.weight is not None}
+        self._soft = tuple(soft)
+        groups = {i if r.group is None else ("group", r.group): r.weight for i, r in soft.items()}
+        places = {key: column for column, key in enumerate(groups)}
         self._labels = tuple(row.label for row in within.rows)
-        self.weights = np.array([w for _, w in soft])
-        self._dimensions = (size, factors, len(soft))
+        #: Slack of each soft row.
+        self._slack = [places[i if r.group is None else ("group", r.group)] for i, r in soft.items()]
+        self.weights = np.array([*groups.values()])
+        self._dimensions = (size, factors, len(groups))
         self._scale_rows()
 
     def _scale_rows(self) -> None:
@@ -203,7 +207,9 @@ class LiftedProgram:
         low = np.concatenate([self.linear.lower, self.nonlinear.lower])[soft]
         high = np.concatenate([self.linear.upper, self.nonlinear.upper])[soft]
         lacks = np.maximum(np.maximum(low - values, values - high), 0.0)
-        return np.where(np.isfinite(lacks), lacks, 0.0)
+        found = np.zeros(len(self.weights))
+        np.maximum.at(found, self._slack, np.where(np.isfinite(lacks), lacks, 0.0))
+        return found
 
     def parameters(self, w: Array) -> Array:
         """Standard parameters at w, rebuilt from the factors so that the cones hold up to rounding."""
@@ -296,7 +302,7 @@ class LiftedProgram:
     def _row_part(self, y: ca.MX, s: ca.MX) -> Part:
         """The constraints: ``lower <= g - s <= upper``, ``g + s >= lower`` for the lower side of soft rows."""
         linear, scales, soft = self.linear, self._scales, list(self._soft)
-        split, slacks = len(linear.rows), len(soft)
+        split, slacks = len(linear.rows), len(self.weights)
         lam = ca.SX.sym("lam", self.nonlinear.size)
         scaled = self.nonlinear.expression / ca.DM(scales[split:]) if self.nonlinear.size else ca.SX(0, 1)
         slope = ca.jacobian(scaled, self._x)
@@ -308,7 +314,7 @@ class LiftedProgram:
         g = ca.vertcat(steep @ y + ca.DM(linear.matrix @ self._origin / scales[:split]), value(full))
         dg = ca.vertcat(steep, steepness(full) @ basis)
         pick = ca.DM(len(scales), slacks)
-        for column, row in enumerate(soft):
+        for column, row in zip(self._slack, soft, strict=True):
             pick[row, column] = 1.0 / scales[row]
         none = ca.DM(len(scales), self._dimensions[1])
         found, jacobian = g - pick @ s, ca.horzcat(dg, none, -pick)
@@ -321,7 +327,7 @@ class LiftedProgram:
                 return ca.MX(len(self.nominal), len(self.nominal))
             of_rows = multipliers[: len(scales)]
             if soft:
-                of_rows = of_rows + ca.sparsify(pick > 0) @ multipliers[len(scales) :]
+                of_rows[soft] += multipliers[len(scales) :]
             return basis.T @ curvature(full, of_rows[split:]) @ basis
 
         return found, jacobian, hessian
@@ -341,7 +347,7 @@ class LiftedProgram:
         squares = ca.DM(len(places), t.shape[0])
         for row, position in enumerate(places):
             squares[row, link_slice(position)] = 1.0 / self._region
-        before, behind = ca.DM(len(places), len(self.nominal)), ca.DM(len(places), len(self._soft))
+        before, behind = ca.DM(len(places), len(self.nominal)), ca.DM(len(places), len(self.weights))
 
         def hessian(multipliers: ca.MX) -> ca.MX:
             return ca.diag(2 * (squares.T @ multipliers)) if places else ca.MX(*[t.shape[0]] * 2)
@@ -366,7 +372,7 @@ class LiftedProgram:
         select = ca.sparsify(select)
         value = select @ y - ca.vertcat(*products) if self.cones else ca.MX(0, 1)
         away = ca.diagcat(*slopes) if self.cones else ca.MX(0, 0)
-        return value, ca.horzcat(select, -away, ca.DM(t.shape[0], len(self._soft))), hessian
+        return value, ca.horzcat(select, -away, ca.DM(t.shape[0], len(self.weights))), hessian
 
     def _lower_bounds(self) -> Array:
         """Of the unknowns: the factors' diagonals (with a barrier) and the slacks are not negative."""
@@ -441,7 +447,7 @@ class LiftedProgram:
 
     def objective_value(self, w: Array) -> float:
         """Sum of squares plus soft penalty at w."""
-        slacks = w[len(w) - len(self._soft) :]
+        slacks = w[len(w) - len(self.weights) :]
         return self.objective(self.parameters(w)) + float(self.weights @ slacks)
 
 
