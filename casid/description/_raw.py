@@ -82,6 +82,11 @@ class RawJoint:
     locked: bool = False
 
     @property
+    def written_type(self) -> str:
+        """Type in XML formats, which call a revolute joint without position limits ``continuous``."""
+        return "continuous" if self.type == "revolute" and not self.limits.finite(LIMITS[:2]) else self.type
+
+    @property
     def rest(self) -> Array:
         """Link frame in the parent link's frame at position 0."""
         return self.placement @ self.link_placement + 0.0

@@ -28,25 +28,18 @@ def triangles(
     body: ElementTree.Element, where: str, folder: Path | None, packages: Sequence[Path], link: str
 ) -> Surface:
     """Vertices, in the link frame, and faces of a ``visual`` or ``collision`` element; see `hull_points` for errors."""
-    shape, placement = _geometry(body, where, link)
+    shape, sizes, placement = _geometry(body, where, link)
     trimesh: Any = trimesh_package("drawing links")
     if shape.tag == "mesh":
-        mesh = _mesh(shape, where, folder, packages, link)
-        vertices, faces = np.array(mesh.vertices, dtype=float), np.array(mesh.faces, dtype=np.intp)
-        vertices = vertices * np.array(_numbers(shape, "scale", "1 1 1"))
+        made = _mesh(shape, where, folder, packages, link)
+    elif shape.tag == "box":
+        made = trimesh.creation.box(sizes)
+    elif shape.tag == "cylinder":
+        made = trimesh.creation.cylinder(*sizes, sections=24)
     else:
-        made = {
-            "box": lambda: trimesh.creation.box(_numbers(shape, "size", "0 0 0")),
-            "cylinder": lambda: trimesh.creation.cylinder(
-                _numbers(shape, "radius", "0")[0], _numbers(shape, "length", "0")[0], sections=24
-            ),
-            "sphere": lambda: trimesh.creation.icosphere(2, _numbers(shape, "radius", "0")[0]),
-        }
-        if shape.tag not in made:
-            raise _unknown(shape, where, link)
-        mesh = made[shape.tag]()
-        vertices, faces = np.array(mesh.vertices, dtype=float), np.array(mesh.faces, dtype=np.intp)
-    return _placed(vertices, placement, where, link), faces
+        made = trimesh.creation.icosphere(2, *sizes)
+    vertices = np.array(made.vertices, dtype=float) * (sizes if shape.tag == "mesh" else 1.0)
+    return _placed(vertices, placement, where, link), np.array(made.faces, dtype=np.intp)
 
 
 def hull_points(
@@ -59,40 +52,42 @@ def hull_points(
     RobotError
         If a mesh cannot be found or read, a number is missing, or the package trimesh is.
     """
-    shape, placement = _geometry(body, where, link)
+    shape, sizes, placement = _geometry(body, where, link)
     if shape.tag == "mesh":
-        vertices = np.array(_mesh(shape, where, folder, packages, link).vertices, dtype=float)
-        cloud = vertices * np.array(_numbers(shape, "scale", "1 1 1"))
+        cloud = np.array(_mesh(shape, where, folder, packages, link).vertices, dtype=float) * sizes
     elif shape.tag == "box":
-        half = 0.5 * np.array(_numbers(shape, "size", "0 0 0"))
-        cloud = half * np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, -1).T
+        cloud = 0.5 * np.array(sizes) * np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, -1).T
     elif shape.tag == "cylinder":
-        radius, length = _numbers(shape, "radius", "0")[0], _numbers(shape, "length", "0")[0]
+        radius, length = sizes
         angle = np.arange(48) * 2 * np.pi / 48
         outer = radius / np.cos(np.pi / 48)  # the polygon holds the circle
         ring = np.stack([outer * np.cos(angle), outer * np.sin(angle), np.zeros(48)], axis=1)
         top = np.array([0.0, 0.0, length / 2])
         cloud = np.vstack([ring + top, ring - top])
-    elif shape.tag == "sphere":
-        radius = _numbers(shape, "radius", "0")[0]
-        directions = np.random.default_rng(0).standard_normal((400, 3))
-        cloud = radius * directions / np.linalg.norm(directions, axis=1, keepdims=True)
     else:
-        raise _unknown(shape, where, link)
+        directions = np.random.default_rng(0).standard_normal((400, 3))
+        cloud = sizes[0] * directions / np.linalg.norm(directions, axis=1, keepdims=True)
     return _placed(cloud, placement, where, link)
 
 
-def _geometry(body: ElementTree.Element, where: str, link: str) -> tuple[ElementTree.Element, Array]:
+#: Sizes of each geometry: attribute -> default.
+_SIZES = {
+    "mesh": {"scale": "1 1 1"}, "box": {"size": "0 0 0"}, "cylinder": {"radius": "0", "length": "0"},
+    "sphere": {"radius": "0"},
+}  # fmt: skip
+
+
+def _geometry(body: ElementTree.Element, where: str, link: str) -> tuple[ElementTree.Element, list[float], Array]:
+    """The shape, its sizes [m] and its placement in the link frame."""
     origin, geometry = body.find("origin"), body.find("geometry")
     placement = xyz_rpy(_numbers(origin, "xyz", "0 0 0"), _numbers(origin, "rpy", "0 0 0"))
     shape = None if geometry is None else next(iter(geometry), None)
     if shape is None:
         raise RobotError(f"{where}: link '{link}': <{body.tag}> has no geometry")
-    return shape, placement
-
-
-def _unknown(shape: ElementTree.Element, where: str, link: str) -> RobotError:
-    return RobotError(f"{where}: link '{link}': geometry <{shape.tag}> is not mesh, box, cylinder or sphere")
+    if shape.tag not in _SIZES:
+        raise RobotError(f"{where}: link '{link}': geometry <{shape.tag}> is not mesh, box, cylinder or sphere")
+    sizes = [number for key, default in _SIZES[shape.tag].items() for number in _numbers(shape, key, default)]
+    return shape, sizes, placement
 
 
 def _placed(cloud: Array, placement: Array, where: str, link: str) -> Array:

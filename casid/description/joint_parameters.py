@@ -137,15 +137,10 @@ SIGNED_COSINE = _friction(
 )
 STANDSTILL = _friction("ht", _TORQUE, "friction around standstill: ht<i> tanh(dq / v_i)", dry=True, family=True)
 
-_ALL = (
-    VISCOUS, COULOMB, OFFSET, MOTOR_VISCOUS, MOTOR_COULOMB, MOTOR_OFFSET, ROTOR, MOTOR_ROTOR, COULOMB_POSITIVE,
-    COULOMB_NEGATIVE, SQRT_VISCOUS, CUBIC_VISCOUS, LOAD, SPRING, SPRING_SINE, SPRING_COSINE, DRIVE_GAIN, GEAR,
-    VISCOUS_POSITIVE, VISCOUS_NEGATIVE, STRIBECK, SIGMOID, LOAD_STRIBECK, BRISTLE, BRISTLE_DAMPING, MAXWELL_A,
-    MAXWELL_B, MAXWELL_C, POSITION_SINE, POSITION_COSINE, SIGNED_SINE, SIGNED_COSINE, STANDSTILL,
-)  # fmt: skip
-
 #: Every joint parameter by its symbol, in the order in which terms follow a link's ten parameters.
-JOINT_PARAMETERS: dict[str, JointParameter] = {parameter.symbol: parameter for parameter in _ALL}
+JOINT_PARAMETERS: dict[str, JointParameter] = {
+    entry.symbol: entry for entry in tuple(globals().values()) if isinstance(entry, JointParameter)
+}
 
 _LEVEL = ("reach", "ratio", "speed")
 #: What a torque is not linear in, by group: names of the shapes of each friction law in the order of the law's theta,

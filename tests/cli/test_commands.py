@@ -8,9 +8,9 @@ import sys
 import numpy as np
 import pytest
 
+from casid._annexes import recordings
 from casid.description import load_robot
 from casid.drives import Servo, read_commands
-from casid.drives._cli import from_commands
 from casid.errors import DatasetError
 from casid.testing import broadband_commands, commanded_motion
 from tests.helpers import run
@@ -20,6 +20,8 @@ URDF = """<robot name="arm"><link name="base"/>
 <inertia ixx="3e-4" ixy="0" ixz="0" iyy="1.5e-3" iyz="0" izz="1.5e-3"/></inertial></link>
 <joint name="shoulder" type="revolute"><parent link="base"/><child link="upper"/><axis xyz="0 1 0"/>
 <limit lower="-3" upper="3" effort="10" velocity="10"/></joint></robot>"""
+
+(COMMANDED,) = recordings()
 
 
 @pytest.fixture(scope="module")
@@ -81,12 +83,12 @@ def test_recordings_of_both_kinds_are_refused(folder):
     mixed = np.column_stack([table["t"], table["q_shoulder"], table["q_shoulder"]])
     np.savetxt(folder / "torque.csv", mixed, delimiter=",", header="t,q1,tau1", comments="")
     both, robot = [folder / "log.csv", folder / "torque.csv"], load_robot(folder / "arm.urdf")
-    assert from_commands(robot, both[:1]) == {both[0]: None}
-    assert from_commands(robot, both[1:]) is None and from_commands(robot, []) is None
+    assert COMMANDED.from_commands(robot, both[:1]) == {both[0]: None}
+    assert COMMANDED.from_commands(robot, both[1:]) is None and COMMANDED.from_commands(robot, []) is None
     with pytest.raises(DatasetError, match=r"log.csv has commands and no torques, torque.csv has torques"):
-        from_commands(robot, both)
+        COMMANDED.from_commands(robot, both)
     with pytest.raises(DatasetError, match=r"torque.csv"):
-        from_commands(robot, both[::-1])
+        COMMANDED.from_commands(robot, both[::-1])
 
 
 def test_a_log_of_an_odd_layout_is_identified(folder):
@@ -96,12 +98,12 @@ def test_a_log_of_an_odd_layout_is_identified(folder):
             for a, b, c in zip(t, q, u, strict=True))]  # fmt: skip
     (folder / "odd.csv").write_text("\n".join(rows))
     robot = load_robot(folder / "arm.urdf")
-    settings = from_commands(robot, [folder / "odd.csv"])[folder / "odd.csv"]
+    settings = COMMANDED.from_commands(robot, [folder / "odd.csv"])[folder / "odd.csv"]
     data = read_commands(folder / "odd.csv", robot, settings)
     assert data.q[:, 0] == pytest.approx(q, abs=1e-7) and data.q_des[:, 0] == pytest.approx(u, abs=1e-7)
     degrees = np.column_stack([t, np.degrees(q), np.degrees(u)])
     np.savetxt(folder / "plain.csv", degrees, delimiter=",", header="t,q_shoulder,q_des_shoulder", comments="")
-    assert from_commands(robot, [folder / "plain.csv"])[folder / "plain.csv"]["units"]["q"] == "deg"
+    assert COMMANDED.from_commands(robot, [folder / "plain.csv"])[folder / "plain.csv"]["units"]["q"] == "deg"
 
 
 def test_servos_described_differently_are_refused(folder, monkeypatch):

@@ -15,24 +15,12 @@ from casid.cli import app
 from tests.helpers import run
 
 
-def test_version() -> None:
-    assert run("--version") == f"casid {casid.__version__}\n"
-
-
 def test_robots_lists_every_shipped_robot() -> None:
     text = run("robots")
     for name in casid.robot_names():
         robot = casid.load_robot(name)
         types = "".join("P" if joint.type == "prismatic" else "R" for joint in robot.joints)
         assert any(line.split()[:3] == [name, str(robot.n), types] for line in text.splitlines())
-
-
-def test_base_prints_rank_and_groupings() -> None:
-    base = casid.Model(casid.load_robot("spatial_2r")).base
-    text = run("base", "spatial_2r")
-    assert "8 base parameters of 20" in text
-    for expression in base.expressions:
-        assert expression in text
 
 
 def test_base_takes_a_file(tmp_path: Path) -> None:

@@ -1,23 +1,4 @@
-"""A Panda, a cache folder of each test's own, and the mark of tests that compile."""
+"""A Panda, and a cache folder of each test's own."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
-import pytest
-
-import casid
-from casid.codegen import find_compiler
-from casid.description import Robot
-
-needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CASID_CACHE", str(tmp_path / "cache"))
-
-
-@pytest.fixture(scope="module")
-def panda() -> Robot:
-    return casid.load_robot("panda")
+from tests.export.conftest import own_cache as own_cache
+from tests.export.conftest import panda as panda

@@ -8,23 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from casid.description import Inertial
+import casid
 from casid.errors import DatasetError
-from casid.inertia import LinkParameters, to_standard
-from casid.report import links_figure
-from casid.report._links import _ellipsoid, link_placements, links_table, middle_posture
+from casid.report import links_figure, report_of
 from casid.report.viewer import Page
+from casid.testing import BODY, nearest
 from tests.report.helpers import arm, read_png, text_of
-
-
-def test_links_table_shows_mass_centre_and_principal_moments() -> None:
-    bodies = [(link.name, link.inertial) for link in arm().links]
-    links = [LinkParameters(name, to_standard(body.mass, body.com, body.inertia_com)) for name, body in bodies]
-    text = text_of(links_table(links))
-    assert "mass [kg]" in text and "centre of mass [m]" in text
-    assert "+0.0000  +0.0000  +0.1500" in text
-    assert "4.00e-03  1.00e-02  1.00e-02" in text
-    assert re.search(r"total\s+6\.0000", text)
 
 
 def test_links_picture_shows_each_mass(tmp_path: Path) -> None:
@@ -36,26 +25,24 @@ def test_links_picture_shows_each_mass(tmp_path: Path) -> None:
         links_figure(robot, np.zeros(20))
 
 
-def test_ellipsoid_is_the_uniform_body() -> None:
-    """A solid ellipsoid of semi-axes a has moments m/5 (a_j^2 + a_k^2); its picture must have those semi-axes."""
-    semi_axes, mass = np.array([0.1, 0.2, 0.4]), 3.0
-    inertia = np.diag(mass / 5 * (np.sum(semi_axes**2) - semi_axes**2))
-    parameters = Inertial(mass, [0.3, -0.2, 0.1], inertia).standard_parameters()
-    centre, _, surface = _ellipsoid(parameters, np.eye(4))
-    assert np.allclose(centre, [0.3, -0.2, 0.1])
-    offset = surface - centre[:, None, None]
-    assert np.allclose(np.sum((offset / semi_axes[:, None, None]) ** 2, axis=0), 1.0)
-
-
-def test_posture_is_the_middle_of_the_limits_and_placements_follow_the_tree() -> None:
-    robot = arm(3)
-    assert middle_posture(robot).tolist() == [0.5, 0.5, 0.0]
-    heights = [T[2, 3] for T in link_placements(robot, np.zeros(3))]
-    assert np.allclose(heights, [0.3, 0.6, 0.9])
-
-
 @pytest.mark.parametrize("count", [1, 10, 30])
 def test_every_link_has_a_colour_of_its_own(count: int) -> None:
     page = Page("arm")
     page.robot(arm(count))
     assert len(set(page.robots["robot1"]["colours"])) == count
+
+
+def test_the_table_shows_mass_centre_and_principal_moments() -> None:
+    solution = casid.solve(nearest(BODY))
+    text = text_of(report_of(solution).tables()[0])
+    (link,) = solution.link_parameters
+    assert "mass [kg]" in text and "centre of mass [m]" in text
+    assert "  ".join(f"{x:+.4f}" for x in link.com) in text
+    assert "  ".join(f"{x:.2e}" for x in link.principal_moments) in text
+    assert re.search(rf"total\s+{link.mass:.4f}", text)
+
+
+def test_posture_is_the_middle_of_the_limits() -> None:
+    page = Page("arm")
+    page.robot(arm(3))
+    assert page.robots["robot1"]["posture"] == [0.5, 0.5, 0.0]

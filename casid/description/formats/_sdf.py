@@ -325,9 +325,7 @@ def _link_lines(link: Link, joint: RawJoint | None) -> list[str]:
 
 
 def _joint_lines(joint: RawJoint, base: str) -> list[str]:
-    limits = joint.limits
-    bounded = math.isfinite(limits.lower) or math.isfinite(limits.upper)
-    kind = "continuous" if joint.type == "revolute" and not bounded else joint.type
+    kind = joint.written_type
     frame = "__model__" if joint.parent == base == _WORLD else joint.parent
     lines = [
         "    " + tag("joint", {"name": joint.name, "type": kind}, empty=False),
@@ -338,7 +336,7 @@ def _joint_lines(joint: RawJoint, base: str) -> list[str]:
     if joint.type != "fixed":
         lines += ["      <axis>", f"        <xyz>{numbers(joint.axis)}</xyz>"]
         keys = ("effort", "velocity") if kind == "continuous" else ("lower", "upper", "effort", "velocity")
-        finite = limits.finite(keys)
+        finite = joint.limits.finite(keys)
         if finite:
             lines += _block("limit", {key: number(value) for key, value in finite.items()}, "        ")
         terms = {key: number(joint.terms[symbol]) for key, symbol in _DYNAMICS if joint.terms.get(symbol)}

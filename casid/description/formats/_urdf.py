@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -230,9 +229,7 @@ def _dynamics(terms: Mapping[str, float]) -> dict[str, str]:
 
 
 def _joint_lines(joint: RawJoint) -> list[str]:
-    placement, limits = joint.placement, joint.limits
-    bounded = math.isfinite(limits.lower) or math.isfinite(limits.upper)
-    kind = "continuous" if joint.type == "revolute" and not bounded else joint.type
+    placement, limits, kind = joint.placement, joint.limits, joint.written_type
     lines = ["  " + tag("joint", {"name": joint.name, "type": kind}, empty=False)]
     origin = {"xyz": numbers(placement[:3, 3]), "rpy": numbers(rpy_of(placement[:3, :3]))}
     lines.append("    " + tag("origin", origin))
@@ -254,9 +251,8 @@ def _limit_line(limits: JointLimits, kind: str) -> list[str]:
     """A joint that moves needs ``effort`` and ``velocity`` wherever it has a limit at all, and a slider always does."""
     if kind not in ("revolute", "prismatic", "continuous"):
         return []
-    given = limits if kind != "continuous" else replace(limits, lower=-math.inf, upper=math.inf)
-    if kind == "continuous" and not (math.isfinite(given.velocity) or math.isfinite(given.effort)):
-        return []
     keys = ("effort", "velocity") if kind == "continuous" else ("lower", "upper", "effort", "velocity")
-    values = {key: float(np.clip(getattr(given, key), -INFINITE, INFINITE)) for key in keys}
+    if kind == "continuous" and not limits.finite(keys):
+        return []
+    values = {key: float(np.clip(getattr(limits, key), -INFINITE, INFINITE)) for key in keys}
     return ["    " + tag("limit", {key: number(value) for key, value in values.items()})]
