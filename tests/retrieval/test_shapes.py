@@ -46,7 +46,7 @@ def test_convex_recipes_are_certified(recipe, free):
     solution = casid.solve(casid.load_problem("cookbook", recipe=recipe))
     assert solution.certified
     assert solution.max_violation <= 1e-8
-    assert solution.total >= free.lower_bound
+    assert solution.total >= 1.0005 * free.lower_bound  # it shows an effect
 
 
 @pytest.mark.parametrize("recipe", list(cookbook.NONCONVEX))
@@ -81,7 +81,7 @@ def test_recipes_hold_geometrically():
     assert np.linalg.norm(com(solutions["sphere"], 3)) <= 0.05 + 1e-9
     assert np.linalg.norm(com(solutions["ellipsoid"], 3) / [0.08, 0.05, 0.05]) <= 1 + 1e-9
     assert abs(com(solutions["symmetric"], 3)[2]) <= 1e-9
-    first = solutions["revolution"].link_parameters[0]
+    first = solutions["revolution"].link_parameters[6]
     assert np.abs(first.com[:2]).max() <= 1e-9
     assert first.inertia_com[0, 0] == pytest.approx(first.inertia_com[1, 1], abs=1e-9)
     x = solutions["equal"].standard_parameters.reshape(7, 10)
