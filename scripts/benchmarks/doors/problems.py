@@ -60,7 +60,7 @@ def forms() -> tuple[str, bool]:
 def programs() -> tuple[str, bool]:
     problem = casid.load_problem("panda_retrieval")
     expected = casid.solve(problem, options=SolveOptions(target_gap=1e-11)).objective
-    quiet = {"print_level": 0, "sb": "yes", "tol": 1e-12, "bound_relax_factor": 0.0}
+    quiet: dict[str, Any] = {"print_level": 0, "sb": "yes", "tol": 1e-12, "bound_relax_factor": 0.0}
     program = problem.nlp()
     solver = ca.nlpsol("own", "ipopt", {key: program[key] for key in "xfg"}, {"print_time": False, "ipopt": quiet})
     found = solver(**{key: program[key] for key in ("x0", "lbx", "ubx", "lbg", "ubg")})
