@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from casid.retrieval import Solution as Solution
     from casid.retrieval.methods import solve as solve
     from casid.retrieval.study import multistart as multistart
+    from casid.retrieval.study import study as study
 
 #: Public name -> the package that defines it.
 _NAMES = {
@@ -63,6 +64,7 @@ _NAMES = {
     "multistart": "retrieval",
     "problem_names": "retrieval",
     "solve": "retrieval",
+    "study": "retrieval.study",
 }
 #: Rooms that are attributes of `casid` without an import of their own.
 _ROOMS = (

@@ -133,11 +133,12 @@ def study(
     """Solve a problem from many starts; results stream to a file, and a killed study continues where it stopped."""
     from casid import retrieval
     from casid.retrieval.methods import method_of
+    from casid.retrieval.study import study as run
 
     chosen, loaded = method_of(method), retrieval.load_problem(problem)
     keeping(f"the starts solved so far are kept in {file}; the same command goes on from there")
     with starts_bar(f"{loaded.name}: {starts} starts", starts) as advance:
-        found = retrieval.run_study(loaded, file, starts, seed, chosen, cluster or jobs, progress=advance)
+        found = run(loaded, file, starts, seed, chosen, cluster or jobs, progress=advance)
     best = found.best
     typer.echo(
         f"{len(found.results)} starts, {found.certified} certified, {found.solved} solved now in {found.time:.1f} s; "

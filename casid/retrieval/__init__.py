@@ -40,7 +40,6 @@ from casid.retrieval._solver import SolveOptions as SolveOptions
 from casid.retrieval.methods._global_search import Global as Global
 from casid.retrieval._solution import InfeasibleError as InfeasibleError
 from casid.retrieval.study._study import multistart as multistart
-from casid.retrieval.study._study import run_study as run_study
 
 # Active bounds and ranges of the parameters
 from casid.retrieval.insight._explain import explain as explain

@@ -70,6 +70,8 @@ class Problem(Displayed):
         Label of the soft constraint for the part of an objective that is no sum of squares; empty: there is none.
     stated : SX or None
         The objective as it was stated, where that was an expression.
+    templates : mapping
+        Expressions with parameters, by the constraint's label, "" for the objective: made here from what is given.
 
     Raises
     ------
@@ -89,6 +91,7 @@ class Problem(Displayed):
     source: str = ""
     objective_label: str = ""
     stated: ca.SX | None = None
+    templates: Mapping[str, Any] = field(default_factory=dict)
     cones: tuple[PhysicalConsistency, ...] = field(default=(), init=False)
     #: What its solver solves, for other solvers: stated where that is known (`casid.retrieval._programs`).
     nlp: ClassVar[Callable[[Problem], dict[str, Any]]]
@@ -106,6 +109,12 @@ class Problem(Displayed):
         if isinstance(stated, ObjectiveSum):
             stated = stated.expression(self.variables.x)
         stated = in_unknowns(stated, f"problem '{self.name}': the objective")
+        written = {c.label: c.expression for c in constraints} | {"": stated}
+        settled = {key: self.variables.settled(e) for key, e in written.items() if isinstance(e, ca.SX)}
+        changed = {key: written[key] for key, e in settled.items() if e is not written[key]}
+        vars(self).update(templates={**{k: e for k, e in self.templates.items() if k in written}, **changed})
+        constraints = [c.with_expression(settled[c.label]) if c.label in changed else c for c in constraints]
+        stated = settled.get("", stated)
         if isinstance(stated, ca.SX):  # in place of what was minimised before
             constraints = [c for c in constraints if c.label != self.objective_label]
             vars(self).update(objective_label="", stated=stated)
@@ -184,6 +193,26 @@ class Problem(Displayed):
     def add(self, *more: Constraints) -> Problem:
         """The same problem with further constraints, or relations (``links[6].mass <= 1``); all else stays as it is."""
         return replace(self, constraints=(*self.constraints, *more))
+
+    def with_parameters(self, **values: float) -> Problem:
+        """The same problem with further parameters and their values: numbers that are varied, see `at`."""
+        return replace(self, variables=self.variables.with_parameters(values))
+
+    def at(self, **values: float) -> Problem:
+        """The same problem with other values of its parameters (`with_parameters`, `casid.retrieval.link_variables`).
+
+        Raises
+        ------
+        ProblemError
+            For a name that is none of its parameters.
+        """
+        for name in values:
+            self.variables.parameter(name)
+        variables = self.variables.with_parameters(values)
+        own = [c.with_expression(self.templates.get(c.label, c.expression)) if c.label in self.templates else c
+               for c in self.constraints if c.label != self.objective_label]  # fmt: skip
+        objective = self.templates.get("", self.objective if self.stated is None else self.stated)
+        return replace(self, variables=variables, constraints=tuple(own), objective=objective, stated=None)
 
     def without(self, *labels: str) -> Problem:
         """The same problem without some of its constraints.
@@ -376,18 +405,18 @@ class Problem(Displayed):
 
     # ------------------------------------------------------------------ pickling
 
-    def __getstate__(self) -> tuple[tuple[str, ...], str, bytes]:
-        """Names of the unknowns, all expressions as one function of them, and the fields with the place of each."""
+    def __getstate__(self) -> tuple[tuple[str, ...], tuple[str, ...], str, bytes]:
+        """Names of the unknowns and parameters, all expressions as one function of them, and the fields with places."""
         buffer = io.BytesIO()
         writer = _Writer(buffer)
         writer.dump({f.name: getattr(self, f.name) for f in fields(self)})
-        function = ca.Function("expressions", [self.variables.x], writer.expressions)
-        return self.variables.names, str(function.serialize()), buffer.getvalue()
+        function = ca.Function("expressions", [self.variables.x, self.variables.p], writer.expressions)
+        return self.variables.names, tuple(self.variables.parameters), str(function.serialize()), buffer.getvalue()
 
-    def __setstate__(self, state: tuple[tuple[str, ...], str, bytes]) -> None:
-        names, function, content = state
-        x = ca.vertcat(*[ca.SX.sym(name) for name in names])
-        vars(self).update(_Reader(io.BytesIO(content), ca.Function.deserialize(function).call([x])).load())
+    def __setstate__(self, state: tuple[tuple[str, ...], tuple[str, ...], str, bytes]) -> None:
+        *names, function, content = state
+        symbols = [ca.vertcat(ca.SX(0, 1), *[ca.SX.sym(name) for name in some]) for some in names]
+        vars(self).update(_Reader(io.BytesIO(content), ca.Function.deserialize(function).call(symbols)).load())
 
 
 class _Writer(pickle.Pickler):

@@ -286,6 +286,63 @@ class Solution(ParameterResult, Displayed):
         values = evaluate(expression, self.problem.variables.x, self.x)
         return float(values[0]) if values.size == 1 else values.reshape(expression.shape, order="F")
 
+    def derivative(self, of: str, side: Literal["lower", "upper"] | None = None) -> Any:
+        """Derivative of the optimum (objective plus penalty), by the envelope theorem at the certified point.
+
+        ``df*/dp = dL/dp`` with ``L = f + multipliers' rows``: CasADi's derivative of the expressions in p.
+
+        Parameters
+        ----------
+        of
+            Name of a parameter of the problem, or label of a constraint.
+        side
+            Bound of that constraint.
+
+        Returns
+        -------
+        float, or ndarray with one entry of the constraint each
+
+        Raises
+        ------
+        ProblemError
+            If the solution is not certified, or neither a parameter nor a constraint has that name.
+        """
+        problem, variables = self.problem, self.problem.variables
+        if not self.certified:
+            raise ProblemError(f"problem '{problem.name}': only a certified optimum has derivatives; {self.status}")
+        if side is not None:
+            return self._bound_slopes(of)[side]
+        symbol, total = variables.parameter(of), 0.0
+        for label, expression in problem.templates.items():
+            slope = variables.settled(ca.jacobian(ca.densify(ca.vec(expression)), symbol))
+            at = np.asarray(evaluate(ca.densify(slope), variables.x, self.x)).reshape(-1)
+            # both bounds moved alike are the expression moved the other way
+            weights = -sum(self._bound_slopes(label).values()) if label else np.ones(1)
+            total += float(weights @ at)
+        return total
+
+    def _bound_slopes(self, label: str) -> dict[str, Array]:
+        """Derivatives of the Lagrangian in the bounds of a constraint: its rows are affine in them."""
+        problem, x = self.problem, self.problem.variables.x
+        own = next((c for c in problem.constraints if c.label == label), None)
+        if own is None:
+            raise ProblemError(f"problem '{problem.name}' has no constraint '{label}'")
+        rows = sorted(own.rows(problem.setting), key=lambda row: not row.linear)
+        lam, found = self.multipliers[label], {}
+        for side, outward in (("lower", -1e-3), ("upper", 1e-3)):
+            given = getattr(own, side)
+            step = outward * np.where(np.isfinite(given), np.maximum(np.abs(given), 1.0), 1.0)
+            moved = replace(own, **{side: given + step})
+            others = sorted(moved.rows(problem.setting), key=lambda row: not row.linear)
+            slopes = np.zeros(own.size)
+            for k, (row, other) in enumerate(zip(rows, others, strict=True)):
+                change = evaluate(ca.densify(other.expression - row.expression), x, self.x)[0]
+                ends = (row.upper, other.upper) if lam[k] > 0 else (row.lower, other.lower)
+                bound = ends[1] - ends[0] if np.isfinite(ends).all() else 0.0
+                slopes[row.entry] += lam[k] * (change - bound) / step[row.entry]
+            found[side] = slopes
+        return found
+
     def __getitem__(self, name: str) -> float:
         """Value of an unknown by its name, e.g. ``m7`` or ``fv1``.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
@@ -97,23 +97,32 @@ class LinkVariables:
     links : tuple of LinkView
     extras : mapping of str to (float, float)
         Further scalar unknowns (friction, rotor inertia) and their bounds, infinite where free.
+    parameters : mapping of str to float
+        Values of numbers that are no unknowns: data, bounds, lengths that change from one solve to the next
+        (`Problem.at`) and that the optimum can be differentiated in (`Solution.derivative`).
+    p : SX, shape (P, 1)
+        Their symbols.
     """
 
     robot: Robot
     x: ca.SX
     links: tuple[LinkView, ...]
     extras: Mapping[str, tuple[float, float]]
+    parameters: Mapping[str, float] = field(default_factory=dict)
+    p: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
 
     def over(self, x: Any) -> LinkVariables:
         """The same quantities of other expressions in place of the unknowns, shape (N, 1): SX, MX or numbers."""
         views = tuple(replace(link, parameters=x[link_slice(link.index)]) for link in self.links)
-        return LinkVariables(self.robot, x, views, self.extras)
+        return replace(self, x=x, links=views)
 
     @cached_property
     def mx(self) -> LinkVariables:
         """The same quantities of MX symbols; what is written in them is accepted wherever an SX expression is."""
-        view = self.over(ca.MX.sym("x", self.size))
-        _STAND_FOR[view.x.__hash__()] = self
+        symbols = ca.MX.sym("x", self.size + self.p.numel())
+        view = self.over(symbols[: self.size])
+        vars(view).update(p=symbols[self.size :])
+        _STAND_FOR[symbols.__hash__()] = self
         vars(view).update(unknowns=self)  # kept as long as the view is
         return view
 
@@ -169,6 +178,29 @@ class LinkVariables:
                 "its own link_variables"
             )
 
+    def with_parameters(self, values: Mapping[str, float]) -> LinkVariables:
+        """The same unknowns, with further parameters, or other values of those there are."""
+        parameters = {**self.parameters, **values}
+        for name, value in parameters.items():
+            if name in self.names or not np.isfinite(value):
+                raise ProblemError(f"parameter '{name}' = {value}: its name is an unknown's, or it is not finite")
+        more = [ca.SX.sym(name) for name in list(parameters)[len(self.parameters) :]]
+        return replace(self, parameters=parameters, p=ca.vertcat(self.p, *more))
+
+    def parameter(self, name: str) -> ca.SX:
+        """The symbol of the parameter of that name, to be written into objectives and constraints."""
+        if name not in self.parameters:
+            raise UnknownVariableError(
+                f"there is no parameter '{name}'; there are {', '.join(self.parameters) or 'none'}"
+            )
+        return self.p[list(self.parameters).index(name)]
+
+    def settled(self, expression: ca.SX) -> ca.SX:
+        """The expression with the parameters' values in place of their symbols."""
+        if not self.parameters or not ca.depends_on(expression, self.p):
+            return expression
+        return ca.substitute(expression, self.p, ca.SX(ca.DM([float(v) for v in self.parameters.values()])))
+
     def extra(self, name: str) -> ca.SX:
         """The scalar unknown of that name, e.g. ``fv1``."""
         if name not in self.extras:
@@ -178,7 +210,11 @@ class LinkVariables:
         return self.x[self.standard_size + list(self.extras).index(name)]
 
 
-def link_variables(robot: Robot, extras: Mapping[str, tuple[float, float]] | None = None) -> LinkVariables:
+def link_variables(
+    robot: Robot,
+    extras: Mapping[str, tuple[float, float]] | None = None,
+    parameters: Mapping[str, float] | None = None,
+) -> LinkVariables:
     """Unknowns of a problem about a robot.
 
     Parameters
@@ -188,11 +224,13 @@ def link_variables(robot: Robot, extras: Mapping[str, tuple[float, float]] | Non
     extras
         Further scalar unknowns with bounds, e.g. ``{"fv1": (0, inf), "fc1": (0, inf), "fo1": (-inf, inf)}``; they
         follow the standard parameters.
+    parameters
+        Names and values of data, bounds and lengths that are to be varied: ``links.parameter("r1")``.
 
     Raises
     ------
     ProblemError
-        If an extra's name is taken, or its bounds cross or are NaN.
+        If an extra's or parameter's name is taken, a parameter is not finite, or its bounds cross or are NaN.
     """
     extras = dict(extras or {})
     names = standard_names(len(robot.joints))
@@ -203,7 +241,7 @@ def link_variables(robot: Robot, extras: Mapping[str, tuple[float, float]] | Non
             raise ProblemError(f"extra unknown '{name}': bounds [{lower}, {upper}] cross or are NaN")
     x = ca.vertcat(*[ca.SX.sym(name) for name in (*names, *extras)])
     links = tuple(LinkView(link.name, k, x[link_slice(k)], link.bounds) for k, link in enumerate(robot.links))
-    return LinkVariables(robot, x, links, extras)
+    return LinkVariables(robot, x, links, extras).with_parameters(parameters or {})
 
 
 def in_unknowns(expression: Any, what: str) -> Any:
@@ -228,4 +266,4 @@ def in_unknowns(expression: Any, what: str) -> Any:
         )
     if not symbols:
         return ca.SX(ca.evalf(expression))
-    return ca.Function("of_x", symbols, [expression]).call([known[0].x])[0]
+    return ca.Function("of_x", symbols, [expression]).call([ca.vertcat(known[0].x, known[0].p)])[0]

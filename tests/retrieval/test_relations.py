@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import pickle
+from dataclasses import replace
 
 import casadi as ca
 import numpy as np
 import pytest
 
+import casid
 from casid.errors import ProblemError
 from casid.retrieval import Constraint, SolveOptions, either, link_variables, load_problem, soften, solve
 
@@ -103,8 +106,6 @@ def test_a_relation_means_its_bounds(panda, links) -> None:
 
 
 def test_mx_objectives_and_values_are_those_of_sx(panda, links) -> None:
-    from dataclasses import replace
-
     for other in (links, links.mx):
         heavy = solve(replace(panda, objective=panda.objective - 1e-4 * other[6].mass))
         assert heavy.certified
@@ -168,3 +169,83 @@ def test_an_open_gap_is_left_with_what_to_try_next(panda, links) -> None:
     parts = [either(f"{k}", links[k].com[0] >= 0.01, links[k].com[0] <= -0.01) for k in range(1, 7)]
     found = solve(panda.add(parts), method=Auto(seconds=2.0), throw=False)
     assert found.certified or "next:" in found.tried
+
+
+# ---------------------------------------------------------------------- parameters
+
+
+@pytest.fixture(scope="module")
+def lengths(panda):
+    """A problem with a datum, a bound and a length as parameters, each of which matters."""
+    data = panda.coefficients
+    problem = panda.with_parameters(datum=float(data.values[0]), bound=-0.03, length=0.3, mass=18.0)
+    links = problem.variables
+    values = [links.parameter("datum"), *data.values[1:]]
+    misses = ca.DM(data.forms) @ links.x[: data.forms.shape[1]] - ca.vertcat(*values)
+    torque = links.parameter("length") * links[3].first_moment[0] + links[4].first_moment[1]
+    total = sum(link.mass for link in links)
+    return replace(problem, objective=ca.sumsqr(misses) + 0.05 * (torque - 0.02) ** 2).add(
+        links[5].com[2] <= links.parameter("bound"), total <= links.parameter("mass")
+    )
+
+
+@pytest.mark.parametrize(("name", "step"), [("datum", 1e-5), ("bound", 1e-4), ("length", 1e-4)])
+def test_derivatives_of_the_optimum_are_finite_differences(lengths, name, step) -> None:
+    found, value = solve(lengths), lengths.variables.parameters[name]
+    assert found.certified
+    fine = SolveOptions(target_gap=1e-10)
+
+    def slope(h: float) -> float:
+        ends = [solve(lengths.at(**{name: value + s * h}), options=fine).objective for s in (1, -1)]
+        return (ends[0] - ends[1]) / (2 * h)
+
+    expected = slope(step)
+    assert found.derivative(name) == pytest.approx(expected, rel=2e-5)
+
+
+def test_derivatives_in_bounds_are_those_of_parameters(lengths) -> None:
+    found = solve(lengths)
+    (label,) = (label for label in lengths.templates if "lz6" in label)
+    assert found.derivative(label, "upper") == pytest.approx(found.derivative("bound"), rel=1e-9)
+    assert abs(found.derivative("mass")) < 1e-9  # not active
+    links = lengths.variables
+    fixed = solve(lengths.without(label).add(Constraint("fixed", links[5].com[2], upper=-0.03)))
+    assert fixed.objective == pytest.approx(found.objective, rel=1e-7)
+    assert fixed.derivative("fixed", "upper") == pytest.approx(found.derivative("bound"), rel=1e-4)
+    for wrong in ("nothing", "m1"):
+        with pytest.raises(ProblemError, match="parameter"):
+            found.derivative(wrong)
+    with pytest.raises(ProblemError, match="no constraint"):
+        found.derivative("nothing", "upper")
+
+
+def test_a_problem_at_other_values_is_the_problem_with_these_numbers(lengths) -> None:
+    moved = lengths.at(bound=-0.04, length=0.1)
+    assert moved.at(bound=-0.03, length=0.3).value(solve(lengths).x) == pytest.approx(solve(lengths).objective)
+    again = pickle.loads(pickle.dumps(moved))
+    assert solve(again.at(length=0.2)).objective == pytest.approx(solve(moved.at(length=0.2)).objective, rel=1e-7)
+    view = lengths.variables.mx
+    other = lengths.add(Constraint("view", view[0].mass >= view.parameter("mass") - 17))
+    assert solve(other)["m1"] >= 1 - 1e-8 and solve(other.at(mass=18.5))["m1"] >= 1.5 - 1e-8
+    with pytest.raises(ProblemError, match="no parameter 'width'"):
+        lengths.at(width=1.0)
+
+
+def test_a_study_over_parameters_goes_on_where_it_stopped(lengths, tmp_path) -> None:
+    file, over = tmp_path / "study.jsonl", {"bound": [-0.05, -0.03], "margin": [1e-6, 1e-5]}
+    whole = casid.study(lengths, over=over)
+    first = casid.study(lengths, file, over=over)
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join(lines[:3]))
+    rest = casid.study(lengths, file, over=over)
+    assert (first.solved, rest.solved, whole.certified) == (4, 2, 4)
+    for one, other in zip(whole.results, rest.results, strict=True):
+        np.testing.assert_array_equal(one.solution.x, other.solution.x)
+    rows = whole.table if isinstance(whole.table, list) else json.loads(whole.table.to_json(orient="records"))
+    assert {(row["bound"], row["margin"]) for row in rows} == {(b, m) for b in over["bound"] for m in over["margin"]}
+    assert rows[0]["objective"] == pytest.approx(solve(lengths.at(bound=-0.05)).objective, rel=1e-6)
+    assert whole.plot_over("margin").get_xlabel() == "margin"
+    with pytest.raises(ProblemError, match="not over"):
+        whole.plot_over("length")
+    with pytest.raises(ProblemError, match="no parameter 'width'"):
+        casid.study(lengths, over={"width": [1.0]})

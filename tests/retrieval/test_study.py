@@ -21,7 +21,7 @@ from benchmarks.soundness.fuzz_kinds import problem as fuzzed
 import casid
 from casid.errors import ProblemError
 from casid.expressions import interruptible
-from casid.retrieval import SolveOptions, run_study
+from casid.retrieval import SolveOptions
 from casid.retrieval.study._study import fingerprint
 
 
@@ -33,7 +33,7 @@ def problem(panda):
 @pytest.fixture(scope="module")
 def whole(problem, tmp_path_factory):
     file = tmp_path_factory.mktemp("study") / "whole.jsonl"
-    return run_study(problem, file, starts=6, seed=1), file
+    return casid.study(problem, file, starts=6, seed=1), file
 
 
 def same(a, b):
@@ -59,20 +59,17 @@ def test_interrupted_file_is_continued(problem, whole, tmp_path):
     lines = file.read_bytes().splitlines(keepends=True)
     cut = tmp_path / "cut.jsonl"
     cut.write_bytes(b"".join(lines[:4]) + lines[4][:37])  # killed while it wrote the fourth result
-    resumed = run_study(problem, cut, starts=6, seed=1)
+    resumed = casid.study(problem, cut, starts=6, seed=1)
     assert resumed.solved == 3
     assert same(study, resumed)
     assert sorted(json.loads(line)["start"] for line in cut.read_text().splitlines()[1:]) == list(range(6))
-    longer = run_study(problem, cut, starts=7, seed=1)
+    longer = casid.study(problem, cut, starts=7, seed=1)
     assert longer.solved == 1 and same(study, resumed)
 
 
 def test_killed_process_loses_nothing(problem, whole, tmp_path):
     file = tmp_path / "killed.jsonl"
-    code = (
-        "import casid, sys; from casid.retrieval import run_study; "
-        "run_study(casid.load_problem('panda_retrieval'), sys.argv[1], starts=400, seed=1)"
-    )
+    code = "import casid, sys; casid.study(casid.load_problem('panda_retrieval'), sys.argv[1], starts=400, seed=1)"
     process = subprocess.Popen([sys.executable, "-c", code, str(file)])
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and not (file.exists() and file.read_bytes().count(b"\n") >= 3):
@@ -81,7 +78,7 @@ def test_killed_process_loses_nothing(problem, whole, tmp_path):
     process.wait()
     done = file.read_bytes().count(b"\n") - 1
     assert 2 <= done < 400
-    resumed = run_study(problem, file, starts=max(6, done), seed=1)
+    resumed = casid.study(problem, file, starts=max(6, done), seed=1)
     assert resumed.solved == max(0, 6 - done)
     assert all(
         np.array_equal(a.solution.x, b.solution.x) for a, b in zip(whole[0].results, resumed.results, strict=False)
@@ -90,7 +87,7 @@ def test_killed_process_loses_nothing(problem, whole, tmp_path):
 
 def test_processes_give_the_same(problem, whole, tmp_path):
     pytest.importorskip("joblib", reason="needs the extra study")
-    study = run_study(problem, tmp_path / "p.jsonl", starts=6, seed=1, jobs=2)
+    study = casid.study(problem, tmp_path / "p.jsonl", starts=6, seed=1, jobs=2)
     assert same(whole[0], study)
 
 
@@ -100,7 +97,7 @@ def test_local_dask_cluster_gives_the_same(problem, whole, tmp_path):
     with distributed.LocalCluster(
         n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
     ) as cluster:
-        study = run_study(problem, tmp_path / "d.jsonl", starts=6, seed=1, jobs=cluster.scheduler_address)
+        study = casid.study(problem, tmp_path / "d.jsonl", starts=6, seed=1, jobs=cluster.scheduler_address)
     assert same(whole[0], study)
 
 
@@ -108,7 +105,7 @@ def test_cluster_that_is_not_there(problem, tmp_path, monkeypatch):
     monkeypatch.setattr("casid.retrieval.study._study.CONNECT_SECONDS", 0.5)
     pytest.importorskip("distributed", reason="needs the extra cluster")
     with pytest.raises(ProblemError, match="no Dask scheduler answers at"):
-        run_study(problem, tmp_path / "n.jsonl", starts=1, jobs="tcp://127.0.0.1:9")
+        casid.study(problem, tmp_path / "n.jsonl", starts=1, jobs="tcp://127.0.0.1:9")
     assert not (tmp_path / "n.jsonl").exists()
 
 
@@ -116,7 +113,7 @@ def test_cluster_that_is_not_there(problem, tmp_path, monkeypatch):
 def test_sweep_and_penalty(tmp_path):
     problems = {shapes: casid.load_problem("spatial_2r", shapes=shapes) for shapes in ("box", "exact")}
     seen = []
-    study = run_study(problems, tmp_path / "s.jsonl", starts=1, method="penalty", progress=lambda *a: seen.append(a))
+    study = casid.study(problems, tmp_path / "s.jsonl", starts=1, method="penalty", progress=lambda *a: seen.append(a))
     assert [r.problem for r in study.results] == ["box", "exact"]
     assert study.certified == 2
     assert seen == [(1, 2), (2, 2)]
@@ -136,10 +133,10 @@ def test_foreign_and_damaged_files_stay_untouched(problem, whole, tmp_path):
     ):
         file.write_text(text)
         with pytest.raises(ProblemError, match=message):
-            run_study(**{"problems": problem, "file": file, "starts": 6, "seed": 1, **arguments})
+            casid.study(**{"problems": problem, "file": file, "starts": 6, "seed": 1, **arguments})
         assert file.read_text() == text
     with pytest.raises(ProblemError, match="at least one"):
-        run_study(problem, tmp_path / "z.jsonl", starts=0)
+        casid.study(problem, tmp_path / "z.jsonl", starts=0)
 
 
 def test_fingerprint_sees_every_change(problem):
@@ -169,8 +166,8 @@ STUDY = """
 import sys
 sys.path[:0] = {paths!r}
 from benchmarks.soundness.fuzz_kinds import problem
-from casid.retrieval import run_study
-run_study(problem(), {file!r}, starts=100000, jobs={jobs})
+import casid
+casid.study(problem(), {file!r}, starts=100000, jobs={jobs})
 """
 
 
@@ -227,9 +224,9 @@ def test_an_interrupted_start_is_not_stored(tmp_path: Path) -> None:
     assert process.wait(60) != 0
     content = file.read_bytes()
     stored = content[: content.rfind(b"\n") + 1].count(b"\n") - 1
-    study = run_study(fuzzed(), file, starts=stored)
+    study = casid.study(fuzzed(), file, starts=stored)
     assert study.solved == 0
-    again = run_study(fuzzed(), tmp_path / "again.jsonl", starts=stored)
+    again = casid.study(fuzzed(), tmp_path / "again.jsonl", starts=stored)
     for one, other in zip(study.solutions, again.solutions, strict=True):
         assert one.status == other.status
         assert one.objective == pytest.approx(other.objective, rel=1e-9, abs=1e-15)
@@ -257,14 +254,14 @@ def test_workers_end_with_a_killed_study(tmp_path: Path) -> None:
 def test_an_empty_file_is_a_new_study(tmp_path: Path) -> None:
     file = tmp_path / "study.jsonl"
     file.write_bytes(b"")
-    assert run_study(fuzzed(), file, starts=1).solved == 1
+    assert casid.study(fuzzed(), file, starts=1).solved == 1
     whole = file.read_bytes()
     file.write_bytes(whole[:20])
-    assert run_study(fuzzed(), file, starts=1).solved == 1
+    assert casid.study(fuzzed(), file, starts=1).solved == 1
     assert file.read_bytes().count(b"\n") == 2
     file.write_bytes(b"my notes, without an end of line")
     with pytest.raises(ProblemError, match="not a study file"):
-        run_study(fuzzed(), file, starts=1)
+        casid.study(fuzzed(), file, starts=1)
     assert file.read_bytes() == b"my notes, without an end of line"
 
 
@@ -273,10 +270,10 @@ def test_an_empty_file_is_a_new_study(tmp_path: Path) -> None:
 @unix
 def test_a_disk_that_is_full_or_read_only(tmp_path: Path) -> None:
     with pytest.raises(ProblemError, match=r"not a regular file|cannot be written"):
-        run_study(fuzzed(), "/dev/full", starts=1)
+        casid.study(fuzzed(), "/dev/full", starts=1)
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(ProblemError, match=r"cannot be (read|written)"):
-        run_study(fuzzed(), tmp_path / "file" / "study.jsonl", starts=1)
+        casid.study(fuzzed(), tmp_path / "file" / "study.jsonl", starts=1)
     limited = STUDY.format(paths=[str(Path(__file__).parents[2] / "scripts")], file=str(tmp_path / "s.jsonl"), jobs=1)
     limits = "import resource, signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
     limits += "resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))\n"
@@ -284,5 +281,5 @@ def test_a_disk_that_is_full_or_read_only(tmp_path: Path) -> None:
     assert "ProblemError" in done.stderr
     assert "cannot be written: file too large" in done.stderr
     assert "make room and start again" in done.stderr
-    study = run_study(fuzzed(), tmp_path / "s.jsonl", starts=1)
+    study = casid.study(fuzzed(), tmp_path / "s.jsonl", starts=1)
     assert study.solved == 0

@@ -10,10 +10,12 @@ from __future__ import annotations
 import hashlib
 import os
 import pickle
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, lru_cache
+from importlib import import_module
+from itertools import product
 from operator import index
 from pathlib import Path
 from threading import Thread
@@ -165,12 +167,53 @@ class Study(Displayed):
         Wall-clock time of this run, building included [s].
     seed : int
         Of all starts.
+    points : mapping
+        Of a study over parameters: the values of each problem, by its name.
     """
 
     results: tuple[StudyResult, ...]
     solved: int
     time: float
     seed: int
+    points: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    @property
+    def table(self) -> Any:
+        """A row each start: values, status, objective, bound, gap; a DataFrame where pandas is, else dicts."""
+        names = ("status", "certified", "objective", "penalty", "lower_bound", "gap")
+        rows = [
+            {**self.points.get(r.problem, {"problem": r.problem}), "start": r.start}
+            | {name: getattr(r.solution, name) for name in names}
+            for r in self.results
+        ]
+        try:
+            return import_module("pandas").DataFrame(rows)
+        except ImportError:
+            return rows
+
+    def plot_over(self, parameter: str) -> Axes:
+        """Draw the optimum and its lower bound over a parameter; points without a certificate are crossed.
+
+        Raises
+        ------
+        ProblemError
+            If the study is not over that parameter.
+        """
+        from matplotlib.figure import Figure
+
+        if not all(parameter in self.points.get(r.problem, {}) for r in self.results):
+            raise ProblemError(f"the study is not over '{parameter}'")
+        own = [(self.points[r.problem][parameter], r.solution) for r in self.results if r.solution.usable]
+        axes = Figure(layout="constrained").subplots()
+        for words, marker, quantity in (("optimum", "o", "total"), ("lower bound", "_", "lower_bound")):
+            axes.plot([at for at, _ in own], [getattr(s, quantity) for _, s in own], marker, label=words)
+        rest = [(at, s.total) for at, s in own if not s.certified]
+        if rest:
+            axes.plot(*zip(*rest, strict=True), "x", label="not certified")
+        axes.set_xlabel(parameter)
+        axes.set_ylabel("objective plus penalty")
+        axes.legend(frameon=False)
+        return axes
 
     def __repr__(self) -> str:
         return f"<Study: {len(self.results)} starts, {self.certified} certified; best: {self.best!r}>"
@@ -270,26 +313,27 @@ def multistart(
     return study
 
 
-def run_study(
+def study(
     problems: Problem | Mapping[str, Problem],
-    file: str | Path,
-    starts: int = 100,
+    file: str | Path | None = None,
+    starts: int | None = None,
     seed: int = 0,
     method: Method | str = "direct",
     jobs: int | str = 1,
     options: SolveOptions | None = None,
     progress: Callable[[int, int], object] | None = None,
+    over: Mapping[str, Iterable[float]] | None = None,
 ) -> Study:
-    """Solve every problem from many random starts; continue where an earlier run of the same study stopped.
+    """Solve every problem from random starts; continue where an earlier run of the same study stopped.
 
     Parameters
     ----------
     problems
         One problem, or several by name (a sweep).
     file
-        JSON-lines file of the results; made if it does not exist.
+        JSON-lines file of the results, made if it does not exist; None: nothing is kept.
     starts, seed
-        Number of starts of each problem, and the seed of all of them.
+        Number of starts of each problem (default: 100, one a point of ``over``), and the seed of all of them.
     method, options
         As in `solve`.
     jobs
@@ -297,26 +341,36 @@ def run_study(
         (``tcp://host:8786``).
     progress
         Called with the number of results and the total as each one comes in.
+    over
+        Values of parameters of one problem (`Problem.at`), and of its ``margin``: every combination is a problem, in
+        `Study.table`.
 
     Raises
     ------
     ProblemError
         If the file belongs to another study or is damaged (it is left untouched), if it is in use, if joblib or Dask
-        is missing, or if the cluster does not answer.
+        is missing, if the cluster does not answer, or if ``over`` names what is no parameter.
     """
     began = perf_counter()
     named = {problems.name: problems} if isinstance(problems, Problem) else dict(problems)
+    points: dict[str, dict[str, float]] = {}
+    if over is not None:
+        if not isinstance(problems, Problem):
+            raise ProblemError("a study over parameters is of one problem")
+        points, named = _grid(problems, over)
+    starts = starts if starts is not None else 1 if points else 100
     if not named or starts < 1 or jobs == 0:
         raise ProblemError(f"a study needs at least one problem, start and job; got {len(named)}, {starts}, {jobs}")
     for problem in named.values():
         check_dead_branches(problem)
-    chosen, given, path = method_of(method), options or SolveOptions(), Path(file)
-    header = _header(named, seed, chosen, given)
-    done = {key: r for key, r in _read(path, header).items() if key[0] in named and key[1] < starts}
+    chosen, given = method_of(method), options or SolveOptions()
+    header = _header(named, seed, chosen, given) if file is not None else {}
+    stored_before = {} if file is None else _read(Path(file), header)
+    done = {key: r for key, r in stored_before.items() if key[0] in named and key[1] < starts}
     seeds = list(enumerate(start_seeds(starts, seed)))
     tasks = [(name, number, one) for name in named for number, one in seeds if (name, number) not in done]
     solutions = {key: _revived(named[key[0]], stored, given.tolerances) for key, stored in done.items()}
-    with connected(jobs if isinstance(jobs, str) else None), _appending(path, header) as append:
+    with connected(jobs if isinstance(jobs, str) else None), _appending(file, header) as append:
         for stored, solution in _solved(named, tasks, chosen, given, jobs):
             append(stored)
             solutions[(stored["problem"], stored["start"])] = solution
@@ -324,7 +378,22 @@ def run_study(
                 progress(len(solutions), len(named) * starts)
     keys = [(name, number) for name in named for number, _ in seeds if (name, number) in solutions]
     results = tuple(StudyResult(name, number, solutions[(name, number)]) for name, number in keys)
-    return Study(results, len(tasks), perf_counter() - began, seed)
+    return Study(results, len(tasks), perf_counter() - began, seed, points)
+
+
+def _grid(
+    problem: Problem, over: Mapping[str, Iterable[float]]
+) -> tuple[dict[str, dict[str, float]], dict[str, Problem]]:
+    """Every combination of values by its name, and its problem."""
+    points, named = {}, {}
+    for values in product(*over.values()):
+        settings = dict(zip(over, map(float, values), strict=True))
+        name = ", ".join(f"{key}={value!r}" for key, value in settings.items())
+        free = "margin" not in problem.variables.parameters
+        own = problem.at(**{key: value for key, value in settings.items() if key != "margin" or not free})
+        named[name] = replace(own, margin=settings["margin"]) if free and "margin" in settings else own
+        points[name] = settings
+    return points, named
 
 
 def _header(named: Mapping[str, Problem], seed: int, method: Method, options: SolveOptions) -> dict[str, Any]:
@@ -455,6 +524,8 @@ def _checked(content: Any) -> dict[str, Any]:
     }
 
 
-def _appending(path: Path, header: Mapping[str, Any]) -> AbstractContextManager[Callable[[Mapping[str, Any]], None]]:
+def _appending(
+    file: str | Path | None, header: Mapping[str, Any]
+) -> AbstractContextManager[Callable[[Mapping[str, Any]], object]]:
     """A function that appends a record to a study's file, which no other process may open meanwhile."""
-    return journal(path, header, "study file", ProblemError)
+    return nullcontext(len) if file is None else journal(Path(file), header, "study file", ProblemError)

@@ -20,7 +20,7 @@ import casid
 from benchmarks import published
 from benchmarks.measure import Measure, need
 from casid.inertia import from_standard, pseudo_inertia
-from casid.retrieval import Global, parameter_intervals, run_study
+from casid.retrieval import Global, parameter_intervals
 from casid.retrieval.methods import Penalty
 from casid.retrieval.study._study import start_seeds
 
@@ -204,8 +204,7 @@ def intervals() -> tuple[str, bool]:
 
 _STUDY = (
     "import sys, casid\n"
-    "from casid.retrieval import run_study\n"
-    "run_study(casid.load_problem('panda_retrieval'), sys.argv[1], starts=int(sys.argv[2]), seed=4)\n"
+    "casid.study(casid.load_problem('panda_retrieval'), sys.argv[1], starts=int(sys.argv[2]), seed=4)\n"
 )
 
 
@@ -213,7 +212,7 @@ def killed_study(starts: int = 1000) -> tuple[str, bool]:
     """A study run in a process of its own, killed at a random moment and resumed, beside an uninterrupted one."""
     problem = casid.load_problem("panda_retrieval")
     with tempfile.TemporaryDirectory() as folder:
-        whole = run_study(problem, Path(folder) / "whole.jsonl", starts=starts, seed=4)
+        whole = casid.study(problem, Path(folder) / "whole.jsonl", starts=starts, seed=4)
         file = Path(folder) / "killed.jsonl"
         process = subprocess.Popen([sys.executable, "-c", _STUDY, str(file), str(starts)])
         while process.poll() is None and not (file.exists() and file.read_bytes().count(b"\n") > 1):
@@ -222,7 +221,7 @@ def killed_study(starts: int = 1000) -> tuple[str, bool]:
         process.send_signal(signal.SIGKILL)
         process.wait()
         before = [json.loads(line)["start"] for line in file.read_bytes().split(b"\n")[1:-1]]
-        resumed = run_study(problem, file, starts=starts, seed=4)
+        resumed = casid.study(problem, file, starts=starts, seed=4)
         after = [json.loads(line)["start"] for line in file.read_text().splitlines()[1:]]
     same = all(
         a.start == b.start

@@ -16,6 +16,7 @@ import numpy as np
 
 import casid
 from benchmarks.compiled import race
+from benchmarks.doors.problems import PROBLEM_MEASURES
 from benchmarks.measure import Measure, NotMeasured, need
 from casid.codegen import Function, find_compiler
 from casid.dynamics import Model, inverse_dynamics_derivatives
@@ -244,4 +245,5 @@ MEASURES = (
     Measure("JAX: jit of 4,096; derivatives in q, dq, ddq, pi", "<= 60 ns a state; 1e-12", "none", jax_face),
     Measure("derivatives of inverse dynamics in C", "<= 0.12 x Pinocchio C++", "0.15-0.17", derivatives_in_c),
     Measure("ways to call a function", "1", "6", ways_to_call),
+    *PROBLEM_MEASURES,
 )  # fmt: skip

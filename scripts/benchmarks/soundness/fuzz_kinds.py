@@ -24,6 +24,7 @@ from unittest.mock import patch
 import casadi as ca
 import numpy as np
 
+import casid
 from benchmarks.measure import NotMeasured
 from casid.cli import app
 from casid.codegen import find_compiler
@@ -46,7 +47,6 @@ from casid.retrieval import (
     link_variables,
     load_constraints,
     robot_bounds,
-    run_study,
     solve,
 )  # fmt: skip
 from casid.testing import recorded
@@ -571,7 +571,7 @@ def read_identification(path: Path) -> Numbers:
 
 def study(path: Path) -> Numbers:
     """Read and continued."""
-    return [solution.x for solution in run_study(problem(), path, starts=3, seed=1).solutions]
+    return [solution.x for solution in casid.study(problem(), path, starts=3, seed=1).solutions]
 
 
 CONSTRAINTS = b'''"""Constraints of a regression."""

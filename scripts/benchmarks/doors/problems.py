@@ -1,0 +1,179 @@
+"""Custom problems: relations, programs, derivatives of the optimum, studies, the certificate by default."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from casid.problems import cookbook
+
+import casid
+from benchmarks.measure import Measure
+from casid.errors import ProblemError
+from casid.retrieval import Constraint, Problem, SolveOptions, either, soften
+
+_TABLE = ca.interpolant("table", "linear", [[0.0, 1.0, 5.0]], [0.0, 2.0, 3.0])
+#: What a CasADi user writes for one link -> number of bounded entries; 0: refused by name.
+_FORMS: tuple[tuple[Callable[[Any], Any], int], ...] = (
+    (lambda k: k.mass <= 3, 1),
+    (lambda k: 0.1 <= k.mass, 1),
+    (lambda k: k.mass < 3, 1),
+    (lambda k: k.mass == 1, 1),
+    (lambda k: k.com <= 0.1, 3),
+    (lambda k: np.array([-1.0, -1, -1]) <= k.com, 3),
+    (lambda k: k.com >= ca.DM([-1, -1, -1]), 3),
+    (lambda k: ca.logic_and(0.1 <= k.mass, k.mass <= 3), 1),
+    (lambda k: ca.vertcat(k.mass <= 3, k.com[2] >= 0), 2),
+    (lambda k: ca.norm_2(k.com) <= 0.2, 1),
+    (lambda k: k.com[0] <= 2 * k.com[1], 1),
+    (lambda k: _TABLE(k.mass) <= 3, 1),
+    (lambda k: k.mass <= ca.if_else(k.com[2] > 0, 1, 2), 1),
+    (lambda k: Constraint("named", k.mass <= 3), 1),
+    (lambda k: soften(k.mass <= 3, 1.0), 1),
+    (lambda k: either("either", k.mass <= 1, k.mass >= 2), 1),
+    (lambda k: k.mass != 1, 0),
+    (lambda k: ca.logic_or(k.mass <= 1, k.mass >= 2), 0),
+    (lambda k: ca.logic_not(k.mass <= 1), 0),
+    (lambda k: 2 * (k.mass <= 1), 0),
+)
+
+
+def forms() -> tuple[str, bool]:
+    problem, right = casid.load_problem("panda_retrieval"), 0
+    links = problem.variables
+    for link in (links[6], links.mx[6]):
+        for write, entries in _FORMS:
+            try:
+                added = problem.add(write(link)).constraints[len(problem.constraints) :]
+                right += sum(c.size for c in added) == entries
+            except ProblemError as error:
+                right += entries == 0 and any(word in str(error) for word in ("either", "opposite", "casadi.if_else"))
+    return f"{right} of {2 * len(_FORMS)} (SX and MX)", right == 2 * len(_FORMS)
+
+
+def programs() -> tuple[str, bool]:
+    problem = casid.load_problem("panda_retrieval")
+    expected = casid.solve(problem, options=SolveOptions(target_gap=1e-11)).objective
+    quiet: dict[str, Any] = {"print_level": 0, "sb": "yes", "tol": 1e-12, "bound_relax_factor": 0.0}
+    program = problem.nlp()
+    solver = ca.nlpsol("own", "ipopt", {key: program[key] for key in "xfg"}, {"print_time": False, "ipopt": quiet})
+    found = solver(**{key: program[key] for key in ("x0", "lbx", "ubx", "lbg", "ubg")})
+    stack, _ = problem.opti()
+    stack.solver("ipopt", {"print_time": False}, quiet)
+    misses = [abs(float(value) / expected - 1) for value in (found["f"], stack.solve().value(stack.f))]
+    return f"nlp() {misses[0]:.1e}, opti() {misses[1]:.1e} of the optimum", max(misses) <= 1e-8
+
+
+def parametric() -> Problem:
+    """The Panda's coefficients and eight lengths as parameters."""
+    base = casid.load_problem("panda_retrieval")
+    data = base.coefficients
+    assert data is not None
+    coefficients = {f"b{i}": float(v) for i, v in enumerate(data.values)}
+    lengths = {f"length{i}": 0.2 + 0.05 * i for i in range(8)}
+    problem = base.with_parameters(**coefficients, **lengths)
+    links = problem.variables
+    misses = ca.DM(data.forms) @ links.x[: data.forms.shape[1]] - ca.vertcat(*map(links.parameter, coefficients))
+    torques = [
+        links.parameter(name) * links[i % 6].first_moment[i % 3] + links[i % 6 + 1].first_moment[(i + 1) % 3] - 0.02
+        for i, name in enumerate(lengths)
+    ]
+    objective: Any = ca.sumsqr(misses) + 0.01 * ca.sumsqr(ca.vertcat(*torques))
+    return replace(problem, objective=objective)
+
+
+def derivatives() -> tuple[str, bool]:
+    problem, fine = parametric(), SolveOptions(target_gap=1e-11)
+    found = casid.solve(problem, options=fine)
+
+    def miss(exact: float, at: Callable[[float], Problem]) -> float:
+        """Least relative difference over three steps: of rounding and of curvature one dominates."""
+        values = []
+        for step in (3e-6, 2e-5, 1e-4):
+            high, low = (casid.solve(at(s * step), options=fine).objective for s in (1, -1))
+            values.append(abs((high - low) / (2 * step) - exact) / abs(exact))
+        return min(values)
+
+    numbers = problem.variables.parameters
+
+    def moved(name: str) -> Callable[[float], Problem]:
+        return lambda d: problem.at(**{name: numbers[name] + d})
+
+    misses = {name: miss(found.derivative(name), moved(name)) for name in numbers}
+    for constraint in found.problem.constraints:
+        for side in ("lower", "upper"):
+            slopes = found.derivative(constraint.label, side)
+            for entry in np.flatnonzero(np.abs(slopes) > 1e-3 * np.abs(slopes).max() + 1e-8):
+
+                def at(d: float, c: Constraint = constraint, s: str = side, e: int = int(entry)) -> Problem:
+                    bounds = getattr(c, s) + d * np.eye(c.size)[e]
+                    kept = (k if k.label != c.label else replace(k, **{s: bounds}) for k in problem.constraints)
+                    objective: Any = problem.stated
+                    return replace(problem, constraints=tuple(kept), objective=objective)
+
+                misses[f"{constraint.label} {side} {entry}"] = miss(slopes[entry], at)
+    good = sum(m <= 1e-6 for m in misses.values())
+    worst = max(misses, key=misses.__getitem__)
+    return f"{good} of {len(misses)} within 1e-6; worst {misses[worst]:.1e} ({worst})", good == len(misses)
+
+
+def study(points: int = 1000) -> tuple[str, bool]:
+    problem = casid.load_problem("panda_retrieval").with_parameters(hand=1.0)
+    problem = problem.add(problem.variables[6].mass >= problem.variables.parameter("hand"))
+    values = np.linspace(0.75, 1.6, points)
+    began = time.process_time()
+    for value in values[:: points // 10]:
+        casid.solve(problem.at(hand=value))
+    single, began = (time.process_time() - began) / 10, time.process_time()
+    with tempfile.TemporaryDirectory() as folder:
+        file, over = Path(folder) / "study.jsonl", {"hand": values}
+        whole = casid.study(problem, file, over=over)
+        ratio = (time.process_time() - began) / points / single
+        lines = file.read_bytes().splitlines(keepends=True)
+        file.write_bytes(b"".join(lines[: points // 2]) + lines[-1][:40])  # as a kill leaves it
+        rest = casid.study(problem, file, over=over)
+    same = all(np.array_equal(a.solution.x, b.solution.x) for a, b in zip(whole.results, rest.results, strict=True))
+    text = f"{ratio:.2f} x, {whole.certified} of {points} certified; {rest.solved} solved on resuming, equal: {same}"
+    return text, ratio <= 0.25 and whole.certified == points and same
+
+
+def by_default() -> tuple[str, bool]:
+    words, met = [], True
+    for recipe in (*cookbook.CONVEX, *cookbook.NONCONVEX):
+        found = casid.solve(casid.load_problem("cookbook", recipe=recipe))
+        if not found.certified:
+            words.append(f"{recipe} {found.gap:.1e}")
+            met &= recipe in ("tube", "far_apart")  # no method certifies these within 10 s
+    return f"{17 - len(words)} of 17 certified; open: {', '.join(words) or 'none'}", met
+
+
+PROBLEM_MEASURES = (
+    Measure("a user's relations", "40 read right or refused with what to write", "few", forms),
+    Measure("nlp() and opti()", "the certified optimum within 1e-8", "none", programs),
+    Measure(
+        "derivative of the optimum in coefficients, lengths and active bounds",
+        "1e-6 of finite differences each",
+        "none",
+        derivatives,
+    ),
+    Measure(
+        "study of 1,000 parametric points, Panda",
+        "<= 0.25 x 1,000 single solves; all certified; cut file resumed, equal",
+        "-",
+        study,
+        lambda: study(50),
+        "950 points",
+    ),
+    Measure(
+        "cookbook without an option",
+        "certified wherever some method certifies within 10 s",
+        "if-else not",
+        by_default,
+    ),
+)
