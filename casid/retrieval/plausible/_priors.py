@@ -70,6 +70,9 @@ class PriorNumber(float):
         made.data, made.spread, made.moves = data, spread, moves
         return made
 
+    def __getnewargs__(self) -> tuple[float, str, str, str]:  # of copies and pickles
+        return float(self), self.data, self.spread, self.moves
+
 
 _FIVE = "five described arms"
 _CHECKED = "checked on four other arms; errors of the bodies hardly depend on it"

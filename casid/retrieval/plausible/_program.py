@@ -44,11 +44,13 @@ from casid.inertia import (
     MET,
     ROUGH,
     SVEC_WEIGHTS,
+    TRIANGLE_MAP,
     Climb,
     InteriorPoint,
     Measure,
     Point,
     congruence,
+    divergence_hessian,
     from_pseudo_inertia,
     link_slice,
     log_det_function,
@@ -261,6 +263,30 @@ class DivergenceProgram:
         for price in prices:
             point = program.solve(point, price, ROUGH if price < prices[-1] else EXACT)
             yield self.basis @ point.y + self.origin, self._multipliers(program, point) / price
+
+    def covariance(self, answer: MostPlausible, free: NDArray[np.bool_]) -> Array:
+        """Covariance of all unknowns, shape (N, N): the inverse curvature of ``D + price q`` at an answer (P12).
+
+        A row with the multiplier z keeps its slack within 1/z: the curvature z^2 across it. The common factor of free
+        bodies is unknown, at its stationary point ``exp(sigma) = sum tr M_k / (4 count)``; it is projected out.
+
+        Parameters
+        ----------
+        answer
+        free
+            Bodies that share the unknown factor, shape (n,).
+        """
+        y, last = self._coordinates_of(answer.parameters), self._standard
+        squares, rows = self.problem.objective.matrix @ self.basis, self.linear.matrix @ self.basis
+        H = 2.0 * answer.price * squares.T @ squares + (rows.T * answer.multipliers**2) @ rows
+        for k, block in enumerate(divergence_hessian(self.measure.matrices(y), TRIANGLE_MAP)):
+            H[link_slice(k), link_slice(k)] += block
+        H[last:, last:] += np.diag(self.measure.curvature(y[last:]))
+        if free.any():
+            traces = np.zeros(len(y))
+            traces[:last] = np.outer(free, TRIANGLE_MAP.T @ np.eye(4).ravel()).ravel()
+            H -= 4.0 * free.sum() * np.outer(traces, traces) / (traces @ y) ** 2
+        return np.asarray(self.basis @ np.linalg.solve(H, self.basis.T))
 
     # ------------------------------------------------------------------ by the interior point
 
