@@ -234,7 +234,7 @@ class Settings:
         model
             For the estimate of a delay.
         """
-        from casid.identification.diagnosis import without_delay
+        from casid.identification import without_delay
         from casid.measurement import prepare
 
         processing, delay = self.processing(default), self.delay()

@@ -5,6 +5,9 @@ from casid.evidence._comparison import CONFIDENCE as CONFIDENCE
 from casid.evidence._comparison import Comparison as Comparison
 from casid.evidence._comparison import compared as compared
 
+# What was found, in words
+from casid.evidence._finding import Finding as Finding
+
 # Noise
 from casid.evidence._noise import robust_sd as robust_sd
 from casid.evidence._noise import white_sd as white_sd

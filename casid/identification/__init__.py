@@ -9,6 +9,14 @@ from casid.identification._options import ModelOptions as ModelOptions
 from casid.identification._identification import Identification as Identification
 from casid.identification._identification import load_model as load_model
 
+# Its six steps
+from casid.identification._identify import read as read
+from casid.identification._identify import clean as clean
+from casid.identification._identify import compress as compress
+from casid.identification._identify import choose_model as choose_model
+from casid.identification._identify import fit_consistently as fit_consistently
+from casid.identification._identify import judge as judge
+
 # Consistent fits
 from casid.identification._regression import feasible_regression as feasible_regression
 from casid.identification._regression import RegressionProblem as RegressionProblem
@@ -32,3 +40,4 @@ from casid.identification._comparison import Difference as Difference
 from casid.identification._identification import load_information as load_information
 from casid.identification._identification import load_processing as load_processing
 from casid.identification._identification import read_record as read_record
+from casid.identification._identify import without_delay as without_delay

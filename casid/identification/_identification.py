@@ -18,11 +18,11 @@ from casid.dynamics.terms import Friction
 from casid.errors import DatasetError, RobotError
 from casid.files import finite_number, open_end, read_json
 from casid.identification._bounds import PriorRange, prior_ranges
+from casid.identification._consistent_fits import SharePath
 from casid.identification._feasible_fit import Determined, FeasibleFit, determined
+from casid.identification._joint_terms import FoundSpring
 from casid.identification._prediction import HeldOut, Prediction, predict
-from casid.identification._share import SharePath
-from casid.identification._springs import FoundSpring
-from casid.identification.diagnosis._verdict import Verdict
+from casid.identification.diagnosis._findings import Verdict
 from casid.inertia import Parameters, parameter_record, read_parameters
 from casid.measurement import Dataset, Processing
 from casid.regression import Fit

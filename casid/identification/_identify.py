@@ -1,4 +1,14 @@
-"""From recordings to certified, believable parameters in one call."""
+"""From recordings to certified, believable parameters: six steps, each from the result of the one before.
+
+    recordings = read(robot, paths)                 # recordings of the robot, as measured
+    cleaned = clean(recordings)                     # filtered, differentiated, a delay taken out
+    compressed = compress(cleaned)                  # R factors: the size no longer depends on the samples
+    chosen = choose_model(compressed)               # friction laws, springs, the share that plausibility may cost
+    fitted = fit_consistently(chosen)               # physically consistent links, the most plausible ones
+    identification = judge(fitted)                  # held-out errors, verdict, notes
+
+`identify` is these six in a row, and once more where the verdict proves a delay of the torques.
+"""
 
 from __future__ import annotations
 
@@ -9,40 +19,52 @@ from typing import Any, Literal
 
 import numpy as np
 
+from casid.arrays import Array
 from casid.description import Robot, load_robot
 from casid.dynamics import Model
 from casid.errors import CasidError, DatasetError, ProblemError
-from casid.identification._bounds import (
-    split_bounds,
-)
-from casid.identification._consistent_fits import ConsistentFits
+from casid.identification._bounds import split_bounds
+from casid.identification._consistent_fits import ConsistentFits, SharePath, chosen_share, fixed, own_share
 from casid.identification._feasible_fit import FeasibleFit, certified_intervals
-from casid.identification._friction import IdentifiedFriction, check_bounds, identified_friction
 from casid.identification._identification import Identification
-from casid.identification._options import (
-    Checks,
-    Choice,
-    Constraints,
-    ModelOptions,
+from casid.identification._joint_terms import (
+    COUNTERBALANCE,
+    SPRING,
+    FoundSpring,
+    IdentifiedFriction,
+    check_bounds,
+    identified_friction,
+    plain_model,
+    rotor_notes,
+    search,
 )
-from casid.identification._prediction import HeldOut, held_out
-from casid.identification._rotors import rotor_notes
-from casid.identification._share import SharePath, chosen_share, fixed, own_share
-from casid.identification._springs import COUNTERBALANCE, SPRING, FoundSpring, search
-from casid.identification.diagnosis._delay import proven_delay, taken_out, without_delay
+from casid.identification._options import Checks, Choice, Constraints, ModelOptions
+from casid.identification._prediction import HeldOut, Part, held_out, parts_of
 from casid.identification.diagnosis._findings import Finding
-from casid.identification.diagnosis._verdict import Verdict, judge
+from casid.identification.diagnosis._hypotheses import proven_delay, taken_out
+from casid.identification.diagnosis._readings import filtered
+from casid.identification.diagnosis._verdict import verdict_on
 from casid.measurement import Dataset, Processing, check_against, prepare, read_log
-from casid.regression import CompressedData, Fit, MeasurementNoise, one_thread, processing_of_each, unexcited_reasons
+from casid.regression import (
+    Fit,
+    MeasurementNoise,
+    estimate_delay,
+    one_thread,
+    processing_of_each,
+    unexcited_reasons,
+    wls,
+)
+from casid.regression import compress as compress_recordings
 from casid.regression.estimators import Estimator, Observations
 from casid.regression.estimators import estimator as estimator_of
-from casid.retrieval.insight import Intervals
 from casid.retrieval.plausible import robot_bodies
 
 #: Condition number above which the excitation counts as poor.
 CONDITION = 1e4
-#: Called with a step in words, and how much of it is done: ``(text, done, total)``.
+#: Called with a step in words, and how many of all are done: ``(text, done, total)``.
 Progress = Callable[[str, int, int], None]
+#: Processing of all recordings, or of each.
+Processings = Processing | bool | Sequence[Processing | bool | None] | None
 
 _MODEL, _CONSTRAINTS, _CHOICE, _CHECKS = ModelOptions(), Constraints(), Choice(), Checks()
 
@@ -51,7 +73,7 @@ def identify(
     robot: Robot | str | Path,
     recordings: Dataset | str | Path | Sequence[Dataset | str | Path],
     *,
-    processing: Processing | bool | Sequence[Processing | bool | None] | None = None,
+    processing: Processings = None,
     delay: float | Literal["auto"] | None = None,
     model: ModelOptions = _MODEL,
     estimator: Estimator | str = "WLS",
@@ -60,7 +82,17 @@ def identify(
     checks: Checks = _CHECKS,
     progress: Progress = lambda text, done, total: None,
 ) -> Identification:
-    """Identify a robot: check, process, compress, fit without and with physical consistency, predict what was held out.
+    """Identify a robot in six steps, which `casid.identification` has one by one.
+
+    ``read`` the recordings, ``clean`` them (filters, differences, a delay), ``compress`` them to R factors,
+    ``choose_model`` (friction, springs, and the share that plausibility may cost, all by held-out error),
+    ``fit_consistently`` (physically consistent links, the most plausible of those that explain the data as well), and
+    ``judge`` (verdict, notes). Where the verdict proves a delay of the torques, all from ``clean`` on is done once more
+    without it::
+
+        cleaned = clean(read(robot, recordings), model, processing, delay)
+        chosen = choose_model(compress(cleaned, estimator), constraints, choice, checks)
+        identification = judge(fit_consistently(chosen), checks)
 
     Parameters
     ----------
@@ -101,13 +133,77 @@ def identify(
     ):  # fmt: skip
         if not isinstance(given, kind):
             raise ProblemError(f"{name}: expected casid.identification.{kind.__name__}(...), got {given!r}")
+    progress("reading", 0, STEPS)
+    measured = read(robot, recordings)
+    check_bounds(measured.robot, _decided(model, estimator, checks), split_bounds(constraints.bounds)[1])
+    settings = tuple(processing) if isinstance(processing, Sequence) else (processing,)
+    settled = delay is not None or any(
+        one is False or (isinstance(one, Processing) and one.delay != 0.0) for one in settings
+    )
+
+    def identified(lag: float | Literal["auto"] | None) -> Identification:
+        progress("cleaning", 1, STEPS)
+        cleaned = clean(measured, model, processing, lag)
+        progress("compressing", 2, STEPS)
+        compressed = compress(cleaned, estimator)
+        progress("choosing friction, springs and the share", 3, STEPS)
+        chosen = choose_model(compressed, constraints, choice, checks)
+        progress("fitting believable links", 4, STEPS)
+        fitted = fit_consistently(chosen)
+        progress("judging", 5, STEPS)
+        return judge(fitted, checks)
+
+    with one_thread():  # thousands of factors are too small to be shared out
+        made = identified(delay)
+        lag = None if settled or made.verdict is None else proven_delay(made.verdict.findings)
+        if lag is None:
+            return made
+        again = identified(float(lag.values["seconds"]))
+    if again.verdict is None:
+        return again
+    return replace(again, verdict=replace(again.verdict, findings=(taken_out(lag), *again.verdict.findings)))
+
+
+#: Steps of `identify`.
+STEPS = 6
+
+
+def _decided(model: ModelOptions, estimator: Estimator | str, checks: Checks) -> ModelOptions:
+    """The options with their friction named: laws are compared by held-out errors of least squares."""
+    return model.decided(checks.folds > 0 and estimator_of(estimator).name == "WLS")
+
+
+# ---------------------------------------------------------------------------------------------------------- 1 read
+
+
+@dataclass(frozen=True, eq=False)
+class Recordings:
+    """Recordings of a robot as measured.
+
+    Attributes
+    ----------
+    robot : Robot
+    raw : tuple of Dataset
+    """
+
+    robot: Robot
+    raw: tuple[Dataset, ...]
+
+
+def read(robot: Robot | str | Path, recordings: Dataset | str | Path | Sequence[Dataset | str | Path]) -> Recordings:
+    """Read a robot and its recordings; step 1 of `identify`.
+
+    Parameters
+    ----------
+    robot, recordings
+        As of `identify`.
+
+    Raises
+    ------
+    DatasetError
+        For arrays and the like, files that cannot be read, no recording, or another number of joints.
+    """
     robot = load_robot(robot) if isinstance(robot, (str, Path)) else robot
-    raw = _datasets(recordings, robot)
-    return _Pipeline(robot, raw, processing, delay, progress, model, estimator, constraints, choice, checks).run()
-
-
-def _datasets(recordings: Any, robot: Robot) -> tuple[Dataset, ...]:
-    """Recordings as given, paths read; DatasetError for arrays and the like."""
     given = tuple(recordings) if isinstance(recordings, Sequence) and not isinstance(recordings, str) else (recordings,)
     strange = [one for one in given if not isinstance(one, (Dataset, str, Path))]
     if strange:
@@ -115,232 +211,362 @@ def _datasets(recordings: Any, robot: Robot) -> tuple[Dataset, ...]:
             f"recordings: expected paths or Datasets, got {type(strange[0]).__name__}; of arrays: "
             "casid.measurement.Dataset(t, q, tau), one row a sample"
         )
-    return tuple(read_log(one, robot) if isinstance(one, (str, Path)) else one for one in given)
+    if not given:
+        raise DatasetError("no recording to identify from")
+    raw = tuple(read_log(one, robot) if isinstance(one, (str, Path)) else one for one in given)
+    return Recordings(robot, tuple(check_against(data, robot) for data in raw))
 
 
-@dataclass(frozen=True)
-class _Read:
-    """Recordings as processed, how that was done, and a note about it."""
+# --------------------------------------------------------------------------------------------------------- 2 clean
 
+
+@dataclass(frozen=True, eq=False)
+class Cleaned:
+    """Recordings as processed.
+
+    Attributes
+    ----------
+    recordings : Recordings
+    model : ModelOptions
+        Whose terms the processing was chosen for.
+    datasets : tuple of Dataset
+    processing : Processing, bool or None
+        Of the first recording, as used, an estimated delay included.
+    note : str
+        About the delay.
+    """
+
+    recordings: Recordings
+    model: ModelOptions
     datasets: tuple[Dataset, ...]
     processing: Processing | bool | None
     note: str
 
 
-@dataclass(frozen=True)
-class _Pipeline:
-    """The steps of `identify` with its arguments."""
+def clean(
+    recordings: Recordings,
+    model: ModelOptions = _MODEL,
+    processing: Processings = None,
+    delay: float | Literal["auto"] | None = None,
+) -> Cleaned:
+    """Filter and differentiate recordings, and take out a delay of the torques; step 2 of `identify`.
 
-    robot: Robot
-    raw: tuple[Dataset, ...]
-    processing: Processing | bool | Sequence[Processing | bool | None] | None
-    delay: float | Literal["auto"] | None
-    progress: Progress
-    model: ModelOptions
-    estimator: Estimator | str
-    constraints: Constraints
-    choice: Choice
-    checks: Checks
+    Parameters
+    ----------
+    recordings
+    model, processing, delay
+        As of `identify`; by default no delay is taken out.
 
-    def run(self) -> Identification:
-        """All steps, with one thread of linear algebra: thousands of factors are too small to be shared out."""
-        comparing = self.checks.folds > 0 and estimator_of(self.estimator).name == "WLS"
-        with one_thread():
-            decided = replace(self, model=self.model.decided(comparing))
-            made = decided._run()
-            lag = None if self._delay_is_given() or made.verdict is None else proven_delay(made.verdict.findings)
-            if lag is None:
-                return made
-            again = replace(decided, delay=float(lag.values["seconds"]))._run()
-            if again.verdict is None:
-                return again
-            return replace(again, verdict=replace(again.verdict, findings=(taken_out(lag), *again.verdict.findings)))
+    Raises
+    ------
+    DatasetError
+        If a recording cannot be processed, or its delay not be estimated.
+    """
+    robot, raw = recordings.robot, recordings.raw
+    plain = Model(robot, model.terms_of(robot), model.gravity, model.velocity_deadband)
+    settings = processing_of_each(plain, raw, processing)
+    datasets = tuple(prepare(data, each) for data, each in zip(raw, settings, strict=True))
+    if delay is None:
+        return Cleaned(recordings, model, datasets, settings[0], "")
+    return Cleaned(
+        recordings, model, *without_delay(plain, raw, datasets, settings, None if delay == "auto" else float(delay))
+    )
 
-    def _delay_is_given(self) -> bool:
-        """Whether the delay of the torques is settled by the caller: a number, an estimate, or samples as they are."""
-        settings = tuple(self.processing) if isinstance(self.processing, Sequence) else (self.processing,)
-        given = any(one is False or (isinstance(one, Processing) and one.delay != 0.0) for one in settings)
-        return given or self.delay is not None
 
-    def _run(self) -> Identification:
-        chosen = estimator_of(self.estimator)
-        if not self.raw:
-            raise DatasetError("no recording to identify from")
-        check_bounds(self.robot, self.model, split_bounds(self.constraints.bounds)[1])
-        self.progress("processing", 0, 1)
-        read = self._read()
-        self.progress("friction", 0, 1)
-        friction = self._friction(read.datasets)
-        model = friction.model
-        self.progress("compressing", 0, 1)
-        fitted = self._fitted(model, read, chosen)
-        springs = self._springs(fitted, read.datasets)
-        if springs:
-            model = model.like(terms=(*model.terms, *(term for spring in springs for term in spring.terms)))
-            friction = replace(friction, model=model, held_out=None)  # known without springs only
-            fitted = self._fitted(model, read, chosen, springs)
-        observations, fit, fits, path = fitted.observations, fitted.fit, fitted.fits, fitted.path
-        data = observations.compressed
-        feasible, complaint = fits.fitted(fit, between=lambda: self.progress("choosing believable links", 1, 2))
-        kept = friction.held_out if self.checks.folds and chosen.name == "WLS" else None
-        if kept is None:
-            kept = self._held_out(lambda part: chosen.refit(part, fit, observations), fits, feasible, path)
-        ranges, open_question = self._intervals(feasible)
-        verdict = self._verdict(read.datasets, feasible, kept, fits)
-        if verdict is not None and springs:
-            named = [Finding("spring", joint=s.joint, values={"what": s.text}) for s in springs]
-            verdict = replace(verdict, findings=(*verdict.findings, *named))
-        further = (
-            read.note, friction.note, complaint, open_question, *(spring.text for spring in springs),
-            *rotor_notes(fits, feasible),
-        )  # fmt: skip
-        notes = (*data.notes, *_notes(fit, feasible), *filter(None, further), *self._repairs(path, fits))
-        return Identification(
-            model, read.datasets, fit, feasible, notes, read.processing, friction.name, friction.law,
-            friction.candidates, kept, verdict, ranges, path if fits.choosing else None, springs,
-        )  # fmt: skip
+def without_delay(
+    model: Model, raw: Sequence[Dataset], datasets: Sequence[Dataset], processing: Processings, delay: float | None
+) -> tuple[tuple[Dataset, ...], Processing, str]:
+    """Recordings with the torques moved by their delay, the processing that does so, and a note about it.
 
-    def _read(self) -> _Read:
-        """The recordings checked against the robot and processed, a delay of the torques taken out."""
-        checked = tuple(check_against(data, self.robot) for data in self.raw)
-        options = self.model
-        plain = Model(self.robot, options.terms_of(self.robot), options.gravity, options.velocity_deadband)
-        settings = processing_of_each(plain, checked, self.processing)
-        datasets = tuple(prepare(data, each) for data, each in zip(checked, settings, strict=True))
-        if self.delay is None:
-            return _Read(datasets, settings[0], "")
-        lag = None if self.delay == "auto" else float(self.delay)
-        return _Read(*without_delay(plain, checked, datasets, settings, lag))
+    Parameters
+    ----------
+    model
+        For the estimate.
+    raw, datasets
+        As read, and as processed so far.
+    processing
+        As given to `casid.measurement.prepare`, for all recordings or for each. That of the first is returned.
+    delay
+        [s]; ``None``: estimated (`casid.regression.estimate_delay`), and taken out unless it lies at the end of the
+        range that is searched.
 
-    def _friction(self, datasets: tuple[Dataset, ...]) -> IdentifiedFriction:
-        """The model to fit with its friction."""
-        fits = ConsistentFits(self.robot, datasets, self.constraints, self.choice)
-        bounds = split_bounds(self.constraints.bounds)[1]
-        return identified_friction(
-            self.robot, datasets, self.model, bounds, lambda estimate: fits.fitted(estimate)[0].beta
-        )
+    Raises
+    ------
+    DatasetError
+        If a delay cannot be estimated from these recordings.
+    """
+    each = tuple(processing) if isinstance(processing, Sequence) else (processing,) * len(raw)
+    settings = [one if isinstance(one, Processing) else Processing() for one in each]
+    note = ""
+    if delay is None:
+        smooth = tuple(filtered(one, data) for one, data in zip(raw, datasets, strict=True))
+        lag = estimate_delay(model, smooth, wls(compress_recordings(model, smooth)).weights)
+        words = f"{1e3 * lag.seconds:.3f} ms ({lag.samples:.2f} samples, standard deviation {1e3 * lag.sd:.2g} ms)"
+        if lag.at_limit:
+            beyond = f"the delay of the torques lies beyond what was searched, {words}: not taken out"
+            return tuple(datasets), settings[0], beyond
+        made = [replace(one, delay=one.delay + lag.seconds) for one in settings]
+        note = f"torques lag {words} behind the positions: taken out"
+    else:
+        made = [replace(one, delay=float(delay)) for one in settings]
+    return tuple(prepare(data, one) for data, one in zip(raw, made, strict=True)), made[0], note
 
-    def _fitted(self, model: Model, read: _Read, chosen: Estimator, springs: tuple[FoundSpring, ...] = ()) -> _Fitted:
-        """The unconstrained fit of a model, how it is made consistent, and the share that this may cost."""
-        self.progress("compressing", 0, 1)
-        observations = Observations(model, read.datasets, lambda: self._noise(read.processing))
-        observations.compressed  # noqa: B018
-        self.progress("fitting", 0, 2)
-        fit = chosen.fit(observations)
-        fits = ConsistentFits(self.robot, read.datasets, self.constraints, self.choice, springs=springs)
-        path = self._share(lambda part: chosen.refit(part, fit, observations), fits, fit)
-        return _Fitted(observations, fit, replace(fits, share=path.share), path)
 
-    def _springs(self, fitted: _Fitted, datasets: tuple[Dataset, ...]) -> tuple[FoundSpring, ...]:
-        """Springs and counterbalances that the model lacks, where they are looked for."""
-        model = fitted.fit.data.model
-        if not self.model.springs or self.model.friction not in ("linear", "static", "auto"):
-            return ()
-        if not fitted.path.price or any(term.name in (*SPRING, *COUNTERBALANCE) for term in model.terms):
-            return ()
-        self.progress("springs", 0, 1)
-        price, fits = fitted.path.price, fitted.fits
-        return search(
-            fitted.fit, datasets, lambda fit, bounds: fits.priced(fit, bounds, price), self.checks.folds, fits.template
-        )
-
-    def _noise(self, processing: Processing | bool | None) -> MeasurementNoise:
-        """Noise that the first recording shows, after the processing."""
-        first = check_against(self.raw[0], self.robot)
-        if processing is False:
-            raise DatasetError("maximum likelihood follows noise through the filters: it needs a Processing")
-        return MeasurementNoise.of(first, processing if isinstance(processing, Processing) else Processing())
-
-    def _repairs(self, path: SharePath, fits: ConsistentFits) -> tuple[str, ...]:
-        """Notes about what the choice of plausible links rests on."""
-        if not fits.choosing:
-            return ()
-        described = robot_bodies(self.robot)
-        left_out = () if described is None else zip(described.repaired, described.reasons, strict=True)
-        notes = [f"the description of {self.robot.links[k].name} is not used: {why}" for k, why in left_out]
-        return tuple(notes)
-
-    def _share(self, refit: Callable[[CompressedData], Fit], fits: ConsistentFits, fit: Fit) -> SharePath:
-        """The share that plausibility may cost: as given, or chosen by held-out error."""
-        if self.choice.share is not None or not fits.choosing or not self.checks.folds:
-            return fixed(self.choice.share)
-        folds = self.checks.folds
-        self.progress("choosing the share", 0, folds)
-        made = chosen_share(
-            fit.data,
-            refit,
-            lambda estimate, shares: {share: found.beta for share, found in fits.path(estimate, shares).items()},
-            folds,
-            lambda done: self.progress("choosing the share", done, folds),
-            own_share(fit),
-        )
-        if not made.steps:
-            return made
-        whole = fits.path(fit, [step.share for step in made.steps])
-        masses = {s: float(f.standard_parameters[9::10].sum()) for s, f in whole.items()}
-        taken = whole.get(made.share)
-        price = 0.0 if taken is None or taken.believable is None else taken.believable.choice.price
-        return replace(made.with_masses(masses), price=price)
-
-    def _held_out(
-        self, refit: Callable[[CompressedData], Fit], fits: ConsistentFits, feasible: FeasibleFit, path: SharePath
-    ) -> HeldOut | None:
-        """Errors on parts of the motion that are left out in turn; fits that the choice of the share made are used."""
-        folds = self.checks.folds
-        if not folds:
-            return None
-        self.progress("held-out error", 0, folds)
-        made = [fit for fit, _ in path.folds]
-        betas = {id(fit): found[path.share] for fit, found in path.folds}
-        waiting = iter(made)
-        return held_out(
-            feasible.data,
-            (lambda part: next(waiting)) if made else refit,
-            lambda fit: betas[id(fit)] if made else fits.fitted(fit, feasible)[0].beta,
-            folds,
-            lambda done: self.progress("held-out error", done, folds),
-        )
-
-    def _intervals(self, feasible: FeasibleFit) -> tuple[Intervals | None, str]:
-        """Proven ranges of the links' masses if asked for, and a note where there are none."""
-        if not self.checks.intervals:
-            return None, ""
-        self.progress("proven intervals", 0, 1)
-        try:
-            return certified_intervals(feasible), ""
-        except CasidError as error:
-            return None, f"no proven intervals: {error}"
-
-    def _verdict(
-        self, datasets: tuple[Dataset, ...], feasible: FeasibleFit, kept: HeldOut | None, fits: ConsistentFits
-    ) -> Verdict | None:
-        """The verdict, if asked for."""
-        if not self.checks.verdict:
-            return None
-        self.progress("other readings", 0, 4)
-        return judge(
-            self.robot,
-            self.raw,
-            datasets,
-            feasible,
-            kept,
-            lambda done, total: self.progress("other readings", done, total),
-            lambda estimate: fits.fitted(estimate)[0],
-            fits.choosing,
-        )
+# ------------------------------------------------------------------------------------------------------ 3 compress
 
 
 @dataclass(frozen=True, eq=False)
-class _Fitted:
-    """The unconstrained fit of a model, how it is made consistent, and the share that was chosen for it."""
+class Compressed:
+    """Recordings as R factors of the model with linear friction.
 
+    Attributes
+    ----------
+    cleaned : Cleaned
+    estimator : Estimator
+    observations : Observations
+        ``observations.compressed`` are the factors; an estimator may need the samples too.
+    """
+
+    cleaned: Cleaned
+    estimator: Estimator
     observations: Observations
+
+    def of(self, model: Model) -> Observations:
+        """The same recordings with another model."""
+        own = self.observations
+        return own if own.model is model else Observations(model, own.datasets, self._noise)
+
+    def _noise(self) -> MeasurementNoise:
+        return _noise(self.cleaned)
+
+
+def compress(cleaned: Cleaned, estimator: Estimator | str = "WLS") -> Compressed:
+    """Compress recordings to R factors, stretch by stretch; step 3 of `identify`.
+
+    With ``W`` of all samples ``W'W = R'R`` and ``W'tau = R'rho``: least squares and all that is held out of it need
+    nothing else.
+
+    Parameters
+    ----------
+    cleaned
+    estimator
+        As of `identify`.
+    """
+    model = plain_model(cleaned.recordings.robot, cleaned.model)
+    made = Observations(model, cleaned.datasets, lambda: _noise(cleaned))
+    made.compressed  # noqa: B018
+    return Compressed(cleaned, estimator_of(estimator), made)
+
+
+def _noise(cleaned: Cleaned) -> MeasurementNoise:
+    """Noise that the first recording shows, after the processing."""
+    if cleaned.processing is False:
+        raise DatasetError("maximum likelihood follows noise through the filters: it needs a Processing")
+    own = cleaned.processing if isinstance(cleaned.processing, Processing) else Processing()
+    return MeasurementNoise.of(cleaned.recordings.raw[0], own)
+
+
+# -------------------------------------------------------------------------------------------------- 4 choose_model
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenModel:
+    """The model with its friction and springs, its unconstrained fit, and what plausibility may cost.
+
+    Attributes
+    ----------
+    compressed : Compressed
+    friction : IdentifiedFriction
+        With the model.
+    springs : tuple of FoundSpring
+    fit : Fit
+        Unconstrained.
+    fits : ConsistentFits
+        How it is made consistent, with the chosen share.
+    path : SharePath
+        The shares that were tried.
+    parts : tuple of Part
+        Of the motion, each held out in turn; none where nothing is.
+    estimates : tuple of Fit
+        Unconstrained, without each part.
+    """
+
+    compressed: Compressed
+    friction: IdentifiedFriction
+    springs: tuple[FoundSpring, ...]
     fit: Fit
     fits: ConsistentFits
     path: SharePath
+    parts: tuple[Part, ...]
+    estimates: tuple[Fit, ...]
+
+
+def choose_model(
+    compressed: Compressed,
+    constraints: Constraints = _CONSTRAINTS,
+    choice: Choice = _CHOICE,
+    checks: Checks = _CHECKS,
+) -> ChosenModel:
+    """Choose friction, springs and the share that plausibility may cost, by held-out error; step 4 of `identify`.
+
+    Parameters
+    ----------
+    compressed
+    constraints, choice, checks
+        As of `identify`.
+
+    Raises
+    ------
+    ProblemError
+        For a bound of a parameter that the friction does not have.
+    SolveError
+        If no links obey the constraints.
+    """
+    cleaned = compressed.cleaned
+    robot, datasets = cleaned.recordings.robot, cleaned.datasets
+    options = _decided(cleaned.model, compressed.estimator, checks)
+    fits = ConsistentFits(robot, datasets, constraints, choice)
+    friction = identified_friction(robot, datasets, options, split_bounds(constraints.bounds)[1], fits)
+    if friction.model.parameter_names == compressed.observations.model.parameter_names and friction.law is None:
+        friction = replace(friction, model=compressed.observations.model)
+    made = _chosen(compressed, friction, (), fits, checks)
+    model = friction.model
+    known = any(term.name in (*SPRING, *COUNTERBALANCE) for term in model.terms)
+    if not options.springs or options.friction not in ("linear", "static", "auto") or not made.path.price or known:
+        return made
+    springs = search(made.fit, datasets, made.fits, made.path.price, checks.folds)
+    if not springs:
+        return made
+    model = model.like(terms=(*model.terms, *(term for spring in springs for term in spring.terms)))
+    friction = replace(friction, model=model, held_out=None)  # known without springs only
+    fits = replace(fits, springs=tuple((spring.joint, spring.held) for spring in springs))
+    return _chosen(compressed, friction, springs, fits, checks)
+
+
+def _chosen(
+    compressed: Compressed,
+    friction: IdentifiedFriction,
+    springs: tuple[FoundSpring, ...],
+    fits: ConsistentFits,
+    checks: Checks,
+) -> ChosenModel:
+    """The unconstrained fits of a model, of the whole motion and without each part, and the share."""
+    observations, estimator = compressed.of(friction.model), compressed.estimator
+    fit = estimator.fit(observations)
+    parts = parts_of(fit.data, checks.folds)
+    try:
+        estimates = tuple(estimator.refit(part.training, fit, observations) for part in parts)
+    except CasidError:
+        parts, estimates = (), ()
+    if fits.choice.share is not None or not fits.choosing or not checks.folds:
+        path = fixed(fits.choice.share)
+    else:
+        path = chosen_share(parts, estimates, fits, own_share(fit)).with_whole(fit, fits)
+    return ChosenModel(compressed, friction, springs, fit, replace(fits, share=path.share), path, parts, estimates)
+
+
+# ---------------------------------------------------------------------------------------------- 5 fit_consistently
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """Physically consistent links.
+
+    Attributes
+    ----------
+    chosen : ChosenModel
+    feasible : FeasibleFit
+    note : str
+        Where no plausible links were found.
+    held_out : HeldOut or None
+        Errors on parts of the motion that a fit did not see.
+    """
+
+    chosen: ChosenModel
+    feasible: FeasibleFit
+    note: str
+    held_out: HeldOut | None
+
+
+def fit_consistently(chosen: ChosenModel) -> Fitted:
+    """Fit the links that can exist, of those that explain the data as well the most plausible; step 5 of `identify`.
+
+    Parameters
+    ----------
+    chosen
+
+    Raises
+    ------
+    SolveError
+        If no links obey the constraints.
+    """
+    feasible, note = chosen.fits.fitted(chosen.fit)
+    kept = chosen.friction.held_out if chosen.parts and chosen.compressed.estimator.name == "WLS" else None
+    return Fitted(chosen, feasible, note, _held_out(chosen, feasible) if kept is None else kept)
+
+
+def _held_out(chosen: ChosenModel, feasible: FeasibleFit) -> HeldOut | None:
+    """Errors on parts of the motion that are left out in turn; fits that the choice of the share made are used."""
+    if not chosen.parts:
+        return None
+    try:
+        consistent = [betas[chosen.path.share] for betas in chosen.path.folds] or [
+            chosen.fits.fitted(fit, feasible)[0].beta for fit in chosen.estimates
+        ]
+    except CasidError:
+        return None
+    betas: list[dict[str, Array]] = [
+        {"unconstrained": fit.beta, "consistent": beta} for fit, beta in zip(chosen.estimates, consistent, strict=True)
+    ]
+    return held_out(chosen.parts, betas)
+
+
+# --------------------------------------------------------------------------------------------------------- 6 judge
+
+
+def judge(fitted: Fitted, checks: Checks = _CHECKS) -> Identification:
+    """Judge a fit: proven ranges, other readings of the recordings, notes; step 6 of `identify`.
+
+    Parameters
+    ----------
+    fitted
+    checks
+        As of `identify`.
+    """
+    chosen, feasible = fitted.chosen, fitted.feasible
+    cleaned, fits, fit = chosen.compressed.cleaned, chosen.fits, chosen.fit
+    robot, raw = cleaned.recordings.robot, cleaned.recordings.raw
+    ranges, unproven = None, ""
+    if checks.intervals:
+        try:
+            ranges = certified_intervals(feasible)
+        except CasidError as error:
+            unproven = f"no proven intervals: {error}"
+    verdict = verdict_on(robot, raw, cleaned.datasets, feasible, fitted.held_out, fits) if checks.verdict else None
+    if verdict is not None and chosen.springs:
+        named = [Finding("spring", joint=s.joint, values={"what": s.text}) for s in chosen.springs]
+        verdict = replace(verdict, findings=(*verdict.findings, *named))
+    further = (
+        cleaned.note, chosen.friction.note, fitted.note, unproven, *(spring.text for spring in chosen.springs),
+        *rotor_notes(fits, feasible), *_unused_descriptions(fits),
+    )  # fmt: skip
+    notes = (*fit.data.notes, *_notes(fit, feasible), *filter(None, further))
+    friction = chosen.friction
+    return Identification(
+        friction.model, cleaned.datasets, fit, feasible, notes, cleaned.processing, friction.name, friction.law,
+        friction.candidates, fitted.held_out, verdict, ranges, chosen.path if fits.choosing else None, chosen.springs,
+    )  # fmt: skip
+
+
+def _unused_descriptions(fits: ConsistentFits) -> list[str]:
+    """Links whose description the choice of plausible links does not rest on."""
+    described = robot_bodies(fits.robot) if fits.choosing else None
+    left_out: Any = () if described is None else zip(described.repaired, described.reasons, strict=True)
+    return [f"the description of {fits.robot.links[k].name} is not used: {why}" for k, why in left_out]
 
 
 def _notes(fit: Fit, feasible: FeasibleFit) -> list[str]:
+    """What limits the fit."""
     reasons = unexcited_reasons(fit)
     notes = [f"not identifiable from these data ({len(reasons)}): {'; '.join(reasons)}"] if reasons else []
     if fit.condition_number > CONDITION:

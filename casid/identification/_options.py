@@ -39,15 +39,15 @@ class ModelOptions:
         ``friction``, viscous, coulomb and offset are left out of them.
     friction : str, optional
         ``linear``; ``static``: chosen joint by joint by cross-validation from laws without memory; ``auto``: likewise
-        from all laws (`casid.identification._friction`), which takes longer; or the name of a law, fitted jointly with
-        the inertial parameters (`casid.regression.fit_jointly`). Default: ``static`` where a least squares fit holds
-        parts of the motion out and ``terms`` are the default ones, else ``linear``.
+        from all laws (`casid.identification._joint_terms`), which takes longer; or the name of a law, fitted jointly
+        with the inertial parameters (`casid.regression.fit_jointly`). Default: ``static`` where a least squares fit
+        holds parts of the motion out and ``terms`` are the default ones, else ``linear``.
     velocity_deadband : float
         Speed below which Coulomb friction counts as zero [rad/s].
     gravity : array_like, shape (3,), optional
         In the base frame [m/s^2]; default: the robot's.
     springs : bool
-        Look for springs and counterbalances by held-out error (`casid.identification._springs`), where friction is
+        Look for springs and counterbalances by held-out error (`casid.identification._joint_terms`), where friction is
         no law by name and ``terms`` have none.
     """
 
@@ -109,7 +109,7 @@ class Choice:
         Default: `plausible_bodies` of the robot.
     share : float, optional
         Relative increase of the residual's norm that is allowed; default: chosen by held-out error
-        (`casid.identification._share`).
+        (`casid.identification._consistent_fits`).
 
     Raises
     ------
@@ -135,7 +135,7 @@ class Checks:
     folds : int
         Parts of the motion that are held out in turn, two or more; 0: none.
     verdict : bool
-        Whether other readings of the recordings are tried (`casid.identification.diagnosis.judge`).
+        Whether other readings of the recordings are tried (`casid.identification.diagnosis`).
     intervals : bool
         Whether proven ranges of the links' masses are computed (`certified_intervals`).
 

@@ -1,13 +1,13 @@
 """Predicted torques and their errors: of a recording by Newton-Euler, and of held-out parts of a motion.
 
 For the held-out error the motion is cut into stretches whose R factors are kept (`CompressedData.segments`), so that
-leaving some out costs no pass over the samples. Each fold leaves out every so many-th stretch; each stretch is
+leaving some out costs no pass over the samples. Each part leaves out every so many-th stretch; each stretch is
 predicted once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,11 +16,11 @@ from numpy.typing import ArrayLike
 
 from casid.arrays import Array
 from casid.dynamics import Model
-from casid.errors import CasidError, DatasetError
+from casid.errors import DatasetError
 from casid.files import open_end
 from casid.inertia import Parameters
 from casid.measurement import Dataset
-from casid.regression import CompressedData, Fit, torques
+from casid.regression import CompressedData, torques
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +101,39 @@ FOLDS = 4
 
 
 @dataclass(frozen=True, eq=False)
+class Part:
+    """Stretches of a motion that a fit does not see and predicts.
+
+    Attributes
+    ----------
+    data : CompressedData
+        The whole motion.
+    apart : tuple of int
+        Stretches of it that are left out.
+    """
+
+    data: CompressedData
+    apart: tuple[int, ...]
+
+    @cached_property
+    def training(self) -> CompressedData:
+        """What is fitted: all other stretches."""
+        return self.data.only([i for i in range(len(self.data.segments)) if i not in self.apart])
+
+    @cached_property
+    def tested(self) -> CompressedData:
+        """What is predicted."""
+        return self.data.only(list(self.apart))
+
+
+def parts_of(data: CompressedData, folds: int = FOLDS) -> tuple[Part, ...]:
+    """Parts of a motion, part i every so many-th stretch from stretch i; none where there are fewer than two."""
+    count = len(data.segments)
+    folds = min(folds, count)
+    return tuple(Part(data, tuple(range(fold, count, folds))) for fold in range(folds)) if folds > 1 else ()
+
+
+@dataclass(frozen=True, eq=False)
 class Errors:
     """Relative errors ``100 ||tau - Y pi|| / ||tau||`` [%], every sample alike whatever its weight in the fit.
 
@@ -133,12 +166,15 @@ class HeldOut:
         Stretches of the motion that were kept apart in turn.
     training, tested : mapping of str to Errors
         By ``unconstrained`` and ``consistent``.
+    squares : mapping of str to ndarray, shape (stretches,)
+        Likewise, squared error of each stretch that was held out, part by part [(N.m)^2].
     """
 
     folds: int
     stretches: int
     training: dict[str, Errors]
     tested: dict[str, Errors]
+    squares: dict[str, Array]
 
     def record(self) -> dict[str, object]:
         """Plain numbers."""
@@ -158,84 +194,32 @@ class HeldOut:
         }
 
 
-def held_out(
-    data: CompressedData,
-    unconstrained: Callable[[CompressedData], Fit],
-    consistent: Callable[[Fit], Array],
-    folds: int = FOLDS,
-    progress: Callable[[int], None] = lambda done: None,
-) -> HeldOut | None:
-    """Fit without each part of the motion in turn, and predict it.
-
-    Parameters
-    ----------
-    data
-        With its stretches.
-    unconstrained, consistent
-        How to fit: a part of the data (`casid.regression.estimators.Estimator.refit`); and such a fit to the consistent
-        base parameters, shape (rank,).
-    folds
-        Number of parts.
-    progress
-        Called with the number of folds done.
-
-    Returns
-    -------
-    HeldOut or None
-        ``None`` where the recording is too short to keep a part of it.
-    """
-    count = len(data.segments)
-    folds = min(folds, count)
-    parts = [(data, [i for i in range(count) if i % folds == fold]) for fold in range(folds)]
-    found = predicted_parts(parts, unconstrained, consistent, progress)
-    return None if found is None else found[0]
-
-
-def predicted_parts(
-    parts: Sequence[tuple[CompressedData, Sequence[int]]],
-    unconstrained: Callable[[CompressedData], Fit],
-    consistent: Callable[[Fit], Array],
-    progress: Callable[[int], None] = lambda done: None,
-) -> tuple[HeldOut, Array] | None:
-    """Errors of parts of the motion that are predicted from the others, each with data of its own.
+def held_out(parts: Sequence[Part], betas: Sequence[Mapping[str, Array]]) -> HeldOut:
+    """Errors of a motion whose parts are predicted from the others, every sample alike.
 
     Parameters
     ----------
     parts
-        Data, and which of their stretches are left out and predicted.
-    unconstrained, consistent, progress
-        As of `held_out`.
-
-    Returns
-    -------
-    HeldOut, ndarray of shape (stretches,), or None
-        Also the squared error of each stretch, with consistent parameters [(N.m)^2]; ``None`` where there are fewer
-        than two parts, or one cannot be fitted.
+    betas
+        Of each part, base parameters of fits to its `Part.training`, shape (rank,): by ``unconstrained`` and
+        ``consistent``.
     """
-    if len(parts) < 2:
-        return None
-    kinds = ("unconstrained", "consistent")
     squares: dict[tuple[str, str], Array] = {}
     torques: dict[str, Array] = {}
-    stretches: list[float] = []
-    for done, (data, apart) in enumerate(parts, start=1):
-        try:
-            halves = {
-                "training": data.only([i for i in range(len(data.segments)) if i not in apart]),
-                "tested": data.only(apart),
-            }
-            fit = unconstrained(halves["training"])
-            betas = {"unconstrained": fit.beta, "consistent": consistent(fit)}
-        except CasidError:
-            return None
-        for half, weighted in halves.items():
-            held = weighted.plain
-            torques[half] = torques.get(half, 0.0) + held.squared_torques
-            for kind, beta in betas.items():
-                squares[half, kind] = squares.get((half, kind), 0.0) + held.squared_errors(beta)
-        stretches += [float(data.only([i]).plain.squared_errors(betas["consistent"]).sum()) for i in apart]
-        progress(done)
+    for part, own in zip(parts, betas, strict=True):
+        for half, weighted in (("training", part.training), ("tested", part.tested)):
+            plain = weighted.plain
+            torques[half] = torques.get(half, 0.0) + plain.squared_torques
+            for kind, beta in own.items():
+                squares[half, kind] = squares.get((half, kind), 0.0) + plain.squared_errors(beta)
     training, tested = (
-        {kind: Errors.of(squares[half, kind], torques[half]) for kind in kinds} for half in ("training", "tested")
+        {kind: Errors.of(squares[half, kind], torques[half]) for kind in betas[0]} for half in ("training", "tested")
     )
-    return HeldOut(len(parts), len(stretches), training, tested), np.array(stretches)
+    left = {
+        kind: np.array([
+            float(part.data.only([i]).plain.squared_errors(own[kind]).sum())
+            for part, own in zip(parts, betas, strict=True) for i in part.apart
+        ])
+        for kind in betas[0]
+    }  # fmt: skip
+    return HeldOut(len(parts), sum(len(part.apart) for part in parts), training, tested, left)

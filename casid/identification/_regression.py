@@ -26,8 +26,8 @@ from casid.arrays import Array
 from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import ProblemError
+from casid.identification._bounds import suggested_bodies
 from casid.identification._feasible_fit import FeasibleFit, active_bounds
-from casid.identification._shaped_bodies import suggested_bodies
 from casid.inertia import from_pseudo_inertia, pseudo_inertia, standard_size
 from casid.regression import Fit, quadratic
 from casid.retrieval import (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,9 +17,13 @@ from casid.dynamics import Model
 from casid.errors import ProblemError
 from casid.identification import Checks, identify
 from casid.identification._bounds import (
+    GROWTH,
     LEAST_HELD,
+    ROTOR,
+    SHAPE,
     SHAPED,
     SINGLE,
+    TIMES_HELD,
     TOTAL,
     UNSEEN,
     default_bounds,
@@ -28,12 +33,13 @@ from casid.identification._bounds import (
     largest_torques,
     prior_ranges,
     reach,
+    shaped_bodies,
     split_bounds,
     term_bounds,
     weighed_bodies,
     with_link_bounds,
 )
-from casid.identification._shaped_bodies import SHAPE
+from casid.inertia import consistency, from_standard
 from casid.measurement import Dataset
 from casid.regression import compress, wls
 from casid.retrieval import link_variables
@@ -41,6 +47,7 @@ from casid.retrieval.plausible import held_mass, plausible_bodies
 from casid.testing import recording
 from casid.testing import recording as synthetic
 from casid.testing._synthetic import blind
+from tests.description.test_volumes import URDF
 
 
 def test_masses_are_bounded_by_what_the_joints_hold(robot, noisy):
@@ -302,3 +309,63 @@ def test_the_common_factor_and_friction_are_those_of_nonnegative_least_squares()
         assert found.terms[column] == pytest.approx(value, abs=1e-3)
     without = explained(bodies, compress(model, data), [terms[names.index("fv2")]])
     assert without.terms[terms[names.index("fv2")]] == 0.0
+
+
+def test_no_bounds_are_bounds_of_nothing():
+    assert split_bounds(None) == split_bounds({}) == ({}, {})
+    assert split_bounds({"m2": (0, 1), "fc2": (0, 2)}) == ({"m2": (0, 1)}, {"fc2": (0, 2)})
+
+
+def test_limits_of_torque_count_as_they_are_and_measured_ones_three_times():
+    robot = casid.load_robot("spatial_2r")
+    per_torque = TIMES_HELD / (9.80665 * reach(robot))
+    weak = replace(robot, limits=replace(robot.limits, effort=np.array([0.5, 0.2])))
+    assert largest_mass(weak) == pytest.approx(0.5 * per_torque)
+    assert largest_mass(weak, [9.0, -9.0]) == pytest.approx(0.5 * per_torque)  # known limits are not measured ones
+    open_ended = replace(robot, limits=replace(robot.limits, effort=np.array([np.inf, 0.2])))
+    assert largest_mass(open_ended, [-2.0, 0.0]) == pytest.approx(6.0 * per_torque)
+
+
+def test_rotors_of_a_robot_without_lengths_are_those_of_a_metre():
+    """Of any sign of the torque."""
+    joints = [
+        Joint(f"j{k}", kind, k - 1, Link(f"l{k}"), np.eye(4), axis=np.array([0.0, 0.0, 1.0]))
+        for k, kind in enumerate(("revolute", "prismatic"))
+    ]
+    model = Model(Robot("points", tuple(joints)), ("rotor", "viscous"))
+    assert expected_rotors(model, [-5.0, 3.0]) == {"Ia1": pytest.approx(ROTOR * 5.0), "Ia2": pytest.approx(ROTOR * 3.0)}
+
+
+def shaped(tmp_path: Path, text: str = URDF):
+    path = tmp_path / "two.urdf"
+    path.write_text(text)
+    robot = casid.load_robot(path)
+    return robot, plausible_bodies(robot)
+
+
+@pytest.mark.claim("links without inertial values have masses in the proportions of their shapes in the robot's file")
+def test_masses_follow_the_volumes(tmp_path: Path) -> None:
+    robot, plain = shaped(tmp_path)
+    made = shaped_bodies(robot, plain)
+    assert made.origins == ("shape", "shape", "skeleton") and made.boxes.all() and not made.weighed
+    tens, before = made.parameters.reshape(-1, 10), plain.parameters.reshape(-1, 10)
+    ball = 4 / 3 * np.pi * 1e-3
+    assert tens[1, 9] / tens[0, 9] == pytest.approx(((0.006 + ball) / 0.006) ** GROWTH, rel=0.02)
+    mass, com, inertia = from_standard(tens[0])
+    np.testing.assert_allclose(com, [0.3, 0.0, 0.0], atol=1e-12)
+    assert inertia[0, 0] == pytest.approx(mass * (0.01 + 0.01) / 12, rel=1e-9)
+    assert all(consistency(ten).full for ten in tens)
+    factor = np.sqrt(np.prod(tens[:2, 9] / before[:2, 9]))  # median of two logarithms
+    np.testing.assert_allclose(tens[2], factor * before[2], rtol=1e-9)
+
+
+def test_few_shapes_or_known_masses_change_nothing(tmp_path: Path) -> None:
+    robot, plain = shaped(tmp_path, URDF.replace('<sphere radius="0.1"/>', '<sphere radius="0"/>').replace(
+        '<box size="0.1 0.2 0.3"/>', '<box size="0 0 0"/>'))  # fmt: skip
+    assert shaped_bodies(robot, plain) is plain  # one link of three
+    robot, plain = shaped(tmp_path)
+    weighed = plain.weighing(5.0)
+    assert shaped_bodies(robot, weighed) is weighed
+    described = casid.load_robot("kuka_iiwa")
+    given = plausible_bodies(described)
+    assert shaped_bodies(described, given) is given

@@ -4,12 +4,12 @@ import json
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 import casid
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.identification import Checks, Comparison, ModelOptions, compare, identify
-from casid.identification._comparison import holm
 from casid.inertia import to_standard
 from casid.report import report_of
 from casid.testing import recording
@@ -92,7 +92,42 @@ def test_another_robot_is_refused(first):
         compare(record, fewer)
 
 
-def test_holm_agrees_with_the_definition():
-    p = np.array([0.01, 0.04, 0.03, 0.005])
-    np.testing.assert_allclose(holm(p), [0.03, 0.06, 0.06, 0.02])
-    assert holm(np.array([0.9, 0.8])).max() <= 1.0
+def record(values, sd=0.1, **changes):
+    """Of base parameters ``p0``, ``p1`` ... with these values."""
+    base = [
+        {"name": f"p{k}", "expression": f"p{k}", "unconstrained": value, "sd": sd, "joint": "j", "torque_per_unit": 1.0}
+        for k, value in enumerate(values)
+    ]
+    made = {"robot": "arm", "recordings": [], "joints": [{}, {}], "base_parameters": base, "verdict": None}
+    return {**made, "parameters": {}, "links": [], **changes}
+
+
+def test_probabilities_are_corrected_for_the_number_of_parameters():
+    """Holm: of M sorted probabilities the k-th counts M - k times, none less than the one before."""
+    shifts = np.array([0.0, 0.3, 0.4, 0.35])
+    found = compare(record([0.0] * 4), record(shifts))
+    plain = 2 * norm.sf(shifts / np.hypot(0.1, 0.1))
+    order = np.argsort(plain)
+    expected = np.minimum(np.maximum.accumulate((4 - np.arange(4)) * plain[order]), 1.0)
+    assert [one.p for one in found.differences] == pytest.approx(expected) and found.inflation == 1.0
+
+
+def test_half_of_the_base_parameters_must_be_common():
+    whole, other = record([1.0, 2.0, 3.0, 4.0]), record([1.0, 2.0])
+    other["base_parameters"] += [{**one, "expression": f"q{k}"} for k, one in enumerate(other["base_parameters"])]
+    assert len(compare(whole, other).differences) == 2 and len(compare(whole, other).unmatched) == 4
+    other["base_parameters"] = other["base_parameters"][1:] + other["base_parameters"][2:3]
+    with pytest.raises(DatasetError, match="have only 1 of 3 base parameters"):
+        compare(whole, other)
+
+
+def test_surest_differences_come_first_and_the_larger_of_equals():
+    found = compare(record([0.0] * 4), record([0.0, 50.0, 1.0, 90.0]))
+    assert [one.name for one in found.differences][:3] == ["p3", "p1", "p2"]
+    assert found.differences[0].change == found.differences[0].torque == 90.0
+
+
+@pytest.mark.parametrize(("verdict", "named"), [(None, 0), ({"right": True}, 0), ({}, 0), ({"right": False}, 1)])
+def test_a_verdict_against_a_model_is_pointed_out(verdict, named):
+    found = compare(record([1.0] * 3), record([1.0] * 3, verdict=verdict))
+    assert sum("has findings against its model" in note for note in found.notes) == named

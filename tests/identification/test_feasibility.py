@@ -13,6 +13,7 @@ from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.identification.repair import check_file, feasibility_test, nearest_consistent, nearest_feasible
 from casid.inertia import consistency, to_standard
+from casid.retrieval import total_mass
 
 #: Yoshida and Khalil 2000, as printed in Sousa 2014, Table 6.1: forms, beta_t1, beta_t2, corrected beta'_t2.
 TABLE_6_1 = (
@@ -153,3 +154,12 @@ def test_check_of_parameters_and_errors(tmp_path):
     (tmp_path / "p.json").write_text("[1]")
     with pytest.raises(DatasetError, match=r"numbers without names|expected names|not valid JSON"):
         check_file(tmp_path / "p.json")
+
+
+def test_constraints_move_the_nearest_feasible_point():
+    robot = casid.load_robot("spatial_2r")
+    base = Model(robot).base
+    beta = base.K @ np.tile(to_standard(2.0, [0.2, 0.0, 0.1], np.diag([0.2, 0.3, 0.4])), 2)
+    assert nearest_feasible(robot, base.K, beta).distance < 1e-6
+    bounded = nearest_feasible(robot, base.K, beta, constraints=lambda v: total_mass(v, 0.0, 0.5))
+    assert bounded.distance > 0.05

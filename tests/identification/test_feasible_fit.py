@@ -1,6 +1,7 @@
 """Huber's weights of single samples are part of everything that follows the robust fit."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,8 +9,8 @@ import pytest
 import casid
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.identification import Checks, Choice, ModelOptions, feasible_regression, identify
-from casid.identification._feasible_fit import determined
+from casid.identification import Checks, Choice, FeasibleFit, ModelOptions, feasible_regression, identify
+from casid.identification._feasible_fit import active_bounds, determined
 from casid.regression import compress, irls, residual_torques, wls
 from casid.testing import recording
 from casid.testing._synthetic import with_friction
@@ -134,3 +135,35 @@ def test_single_parameters_that_the_data_determine():
     assert not entries["m1"].by_data and np.isinf(entries["m1"].high)
     inside = [e.low <= v <= e.high for e, v in zip(entries.values(), values, strict=True) if np.isfinite(e.high)]
     assert np.mean(inside) > 0.85
+
+
+@pytest.mark.parametrize(
+    ("solved", "chosen", "certified"), [(1, None, 1), (0, None, 0), (1, 0, 0), (0, 1, 0), (1, 1, 1)]
+)
+def test_a_fit_is_certified_where_both_its_optimum_and_its_choice_are(solved, chosen, certified):
+    believable = None if chosen is None else SimpleNamespace(certified=bool(chosen))
+    fit = SimpleNamespace(solution=SimpleNamespace(certified=bool(solved)), believable=believable)
+    assert FeasibleFit.certified.fget(fit) == bool(certified)
+
+
+def test_bounds_that_are_reached_from_either_side_are_active():
+    """Rows of a constraint and of terms; a term that the data set to zero is not listed."""
+    rows = [
+        SimpleNamespace(constraint=c, entry=e, text=f"row {k}")
+        for k, (c, e) in enumerate([(0, 0), (-1, 0), (-1, 1), (-1, 2)])
+    ]
+    problem = SimpleNamespace(
+        variables=SimpleNamespace(extras={"fv1": None, "fc1": None, "fo1": None}), cones=(),
+        constraints=[SimpleNamespace(label="total mass")],
+    )  # fmt: skip
+    linear = SimpleNamespace(
+        matrix=np.eye(4),
+        rows=rows,
+        lower=np.array([0.0, 0.0, -np.inf, -5.0]),
+        upper=np.array([8.0, np.inf, 3.0, np.inf]),
+    )
+    found = active_bounds(problem, linear, np.array([8.0, 0.0, 3.0, 1.0]))
+    assert [(one.kind, one.quantity, one.value) for one in found] == [
+        ("constraint", "total mass", 8.0), ("parameter", "fc1", 3.0),
+    ]  # fmt: skip
+    assert active_bounds(problem, linear, np.array([4.0, 1.0, 0.0, 1.0])) == ()

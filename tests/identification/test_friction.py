@@ -11,7 +11,7 @@ from casid.dynamics import Model
 from casid.dynamics.terms import friction_model
 from casid.errors import ProblemError
 from casid.identification import Checks, Constraints, ModelOptions, identify, load_model
-from casid.identification._friction import _laws
+from casid.identification._joint_terms import _laws
 from casid.regression.friction import STATIC
 from casid.testing import recording
 
@@ -31,7 +31,7 @@ def data(robot):
 
 @pytest.mark.claim("bounds of a parameter that the friction lacks are refused before the work")
 def test_bounds_that_the_law_lacks_are_refused(robot, data, monkeypatch):
-    monkeypatch.setattr("casid.identification._friction.fit_jointly", lambda *given: pytest.fail("was computed"))
+    monkeypatch.setattr("casid.identification._joint_terms.fit_jointly", lambda *given: pytest.fail("was computed"))
     options = ModelOptions(friction="sigmoid")
     with pytest.raises(ProblemError, match="'sigmoid' has no parameter fo1; it has the symbols fp"):
         identify(robot, data, processing=False, model=options, constraints=Constraints(bounds={"fo1": (-1, 1)}))
@@ -44,7 +44,7 @@ def test_bounded_amplitudes_are_in_every_law_that_is_tried(robot):
 
 @pytest.mark.claim("automatic friction is linear where a choice does not predict better")
 def test_linear_friction_is_kept_in_doubt(robot, data, monkeypatch):
-    monkeypatch.setattr("casid.identification._friction.STATIC", ("linear", "stribeck"))
+    monkeypatch.setattr("casid.identification._joint_terms.STATIC", ("linear", "stribeck"))
     result = identify(robot, data, processing=False, checks=Checks(verdict=False))
     assert result.law is None and any(note.startswith("linear friction is kept") for note in result.notes)
     assert result.friction == "linear" and load_model(result.record(), robot)[0].parameter_names[-1] == "Ia6"

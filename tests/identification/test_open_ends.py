@@ -9,8 +9,7 @@ import pytest
 
 import casid
 from casid.identification import Checks, Choice, ModelOptions
-from casid.identification.diagnosis import Finding, Verdict
-from casid.identification.diagnosis._findings import CAUSES, Trial
+from casid.identification.diagnosis import CAUSES, Finding, Trial, Verdict
 from casid.report import report_of
 from casid.testing import recording
 

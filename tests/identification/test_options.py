@@ -5,7 +5,9 @@ import pytest
 from casid.description import load_robot
 from casid.errors import DatasetError, ProblemError
 from casid.identification import Checks, Choice, ModelOptions, identify
-from casid.identification._options import DEFAULT_TERMS, MOTOR_TERMS
+
+DEFAULT_TERMS = ("viscous", "coulomb", "offset", "rotor")
+MOTOR_TERMS = ("motor_viscous", "motor_coulomb", "motor_rotor")
 
 
 def test_wrong_options_are_named():

@@ -5,7 +5,6 @@ import casid
 from casid.dynamics import Model
 from casid.errors import ProblemError
 from casid.identification import feasible_regression
-from casid.identification._regression import extra_bounds
 from casid.inertia import consistency, pseudo_inertia
 from casid.measurement import Processing
 from casid.regression import compress, wls
@@ -62,7 +61,7 @@ def test_constraints_and_bounds_are_obeyed(fit):
     assert values["fo1"] >= 0.05 - 1e-8
     assert 0.9 - 1e-8 <= values["fv2"] <= 1.0 + 1e-8
     with pytest.raises(ProblemError, match="no term parameter 'fv9'"):
-        extra_bounds(result.model, {"fv9": (0, 1)})
+        feasible_regression(result.fit, bounds={"fv9": (0, 1)})
 
 
 def test_free_offsets_are_eliminated_exactly(fit):

@@ -13,13 +13,14 @@ import casid
 from casid.description import Inertial, Joint, Limits, Link, Robot
 from casid.dynamics import Model
 from casid.identification import Checks, ModelOptions, identify
-from casid.identification._springs import (
-    FALL,
+from casid.identification._joint_terms import (
+    SPRING_FALL,
     FoundSpring,
     _fall,
     _falls,
     _forward,
     _located,
+    _spring_bounds,
     _squares,
     _terms,
     _Trials,
@@ -87,7 +88,7 @@ def test_none_is_looked_for_where_that_is_asked(arm):
 
 def test_a_gain_must_be_sure_and_large():
     before = np.array([1.0, 2.0, 0.5, 1.0])
-    assert _falls(before, before / (1.2 * FALL**2) * [1.0, 1.01, 0.99, 1.0])
+    assert _falls(before, before / (1.2 * SPRING_FALL**2) * [1.0, 1.01, 0.99, 1.0])
     assert not _falls(before, before / 1.1 * [1.0, 1.01, 0.99, 1.0])  # alike on all stretches, but too little
     assert not _falls(before, before * [0.01, 1.2, 1.5, 1.1])  # on one stretch alone
     assert not _falls(before[:1], 0.1 * before[:1])  # nothing to compare
@@ -208,9 +209,8 @@ def sprung(arm, masked=False):
             x[kept] = np.linalg.lstsq(squares.matrix[:, kept], squares.target, rcond=None)[0]
             return x
 
-    bounds = []
-    made = _Trials.of(extended, np.array([0.5, 2.0]), [data], lambda fit, b: bounds.append(b) or Plain(), 3)
-    return extended, data, made, bounds[0], names
+    made = _Trials.of(extended, np.array([0.5, 2.0]), [data], Plain(), 3)
+    return extended, data, made, _spring_bounds(extended), names
 
 
 def test_held_out_errors_are_those_of_fits_to_the_other_parts(arm):
@@ -304,5 +304,7 @@ def test_springs_chosen_on_other_parts_are_surely_better(monkeypatch):
     trial = Stretches(a=0.0, b=0.6, c=0.0)
     bare, every = trial.errors(()), [("spring", name) for name in "abc"]
     assert len(_located(trial, bare, every)) == 1
-    monkeypatch.setattr("casid.identification._springs._forward", lambda trial, whole, seen: [])  # nothing elsewhere
+    monkeypatch.setattr(
+        "casid.identification._joint_terms._forward", lambda trial, whole, seen: []
+    )  # nothing elsewhere
     assert _located(trial, bare, every) == ()

@@ -1,7 +1,6 @@
 """Is the model right: findings about recordings, and the verdict on an identification."""
 
+from casid.identification.diagnosis._findings import CAUSES as CAUSES
 from casid.identification.diagnosis._findings import Finding as Finding
-from casid.identification.diagnosis._verdict import Verdict as Verdict
-
-# between rooms
-from casid.identification.diagnosis._delay import without_delay as without_delay
+from casid.identification.diagnosis._findings import Trial as Trial
+from casid.identification.diagnosis._findings import Verdict as Verdict

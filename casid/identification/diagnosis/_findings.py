@@ -1,4 +1,4 @@
-"""Findings about recordings and models: what was found, as data; their texts and remedies follow from it."""
+"""Findings about recordings and models, as data from which texts and remedies follow; the verdict made of them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
+from casid import evidence
 from casid.files import open_end
 
 
@@ -373,52 +374,50 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
 )
 
 
-@dataclass(frozen=True)
-class Finding:
+@dataclass(frozen=True, init=False)
+class Finding(evidence.Finding):
     """Something that is wrong, or should be checked, in a recording or in how it was read.
 
     Attributes
     ----------
     cause : str
-        Name in `CAUSES`.
+        Name in `CAUSES`; with it kind, texts, and whether the result is wrong because of it.
     recording, joint : str
         Where; empty where it is all of them.
     values : mapping of str to float or str
         The evidence, by the names in the cause's templates.
     trial : Trial or None
-        Of the remedy.
+        Of the remedy, which is stated where it was tried and is better.
+    about : {"torques", "links"}
+        Headline that it belongs to.
     """
 
-    cause: str
+    kind: str = field(init=False)
+    text: str = field(init=False)
+    remedy: str = field(init=False)
+    wrong: bool = field(init=False)
+    cause: str = ""
     recording: str = ""
-    joint: str = ""
     values: Mapping[str, float | str] = field(default_factory=dict)
     trial: Trial | None = None
+    about: Literal["torques", "links"] = field(init=False)
 
-    @property
-    def about(self) -> Literal["torques", "links"]:
-        """Headline that it belongs to."""
-        return CAUSES[self.cause].about
-
-    @property
-    def kind(self) -> str:
-        """Kind of the cause: ``gravity``, ``sign``, ``clock``, ..."""
-        return CAUSES[self.cause].kind
-
-    @property
-    def wrong(self) -> bool:
-        """Whether the result is wrong because of it; otherwise it should be checked."""
-        return CAUSES[self.cause].wrong
-
-    @property
-    def text(self) -> str:
-        """What was found, with the evidence."""
-        return self._filled(CAUSES[self.cause].text)
-
-    @property
-    def remedy(self) -> str:
-        """What corrects it; empty where nothing was tried, or nothing that was tried is better."""
-        return self._filled(CAUSES[self.cause].remedy) if self.trial is not None else ""
+    def __init__(
+        self,
+        cause: str,
+        recording: str = "",
+        joint: str = "",
+        values: Mapping[str, float | str] | None = None,
+        trial: Trial | None = None,
+    ) -> None:
+        entry, known = CAUSES[cause], dict(values or {})
+        own = {"recording": recording, "joint": joint, **known}
+        remedy = "" if trial is None else entry.remedy.format(**own)
+        super().__init__(entry.kind, joint, entry.text.format(**own), remedy, entry.wrong)
+        for name, value in (
+            ("cause", cause), ("recording", recording), ("values", known), ("trial", trial), ("about", entry.about),
+        ):  # fmt: skip
+            object.__setattr__(self, name, value)
 
     @property
     def advice(self) -> str:
@@ -428,17 +427,106 @@ class Finding:
     def record(self) -> dict[str, object]:
         """Plain values; an end that is open is null."""
         return {
-            "kind": self.kind,
+            **super().record(),
             "cause": self.cause,
             "recording": self.recording,
-            "joint": self.joint,
             "values": {name: v if isinstance(v, str) else open_end(v) for name, v in self.values.items()},
-            "text": self.text,
             "about": self.about,
-            "remedy": self.remedy,
             "trial": None if self.trial is None else self.trial.record(),
-            "wrong": self.wrong,
         }
 
-    def _filled(self, template: str) -> str:
-        return template.format(recording=self.recording, joint=self.joint, **self.values)
+
+#: Share of the samples from which a defect is more than a trifle [%].
+TOUCHED = 1.0
+#: Share of the residual from which a delay makes the result wrong, and one taken out leads its headline.
+MOST_OF_RESIDUAL = 0.3
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether the model is right.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+    error, held_out : float
+        Relative error of the consistent fit on the training and on held-out data [%]; NaN where nothing was held out.
+    tried : int
+        Readings of the recording that were tried and do not explain it better.
+    """
+
+    findings: tuple[Finding, ...]
+    error: float
+    held_out: float
+    tried: int
+
+    @property
+    def right(self) -> bool:
+        """No finding makes the torques or the links wrong."""
+        return not any(finding.wrong for finding in self.findings)
+
+    @property
+    def torques(self) -> str:
+        """Headline about the torques."""
+        apart = "" if self.held_out != self.held_out else f", {self.held_out:.2f} % on data that were held out"
+        clean = (
+            f"no finding against the model: error {self.error:.2f} %{apart}; {self.tried} other readings of the "
+            "recording explain it no better"
+        )
+        return self._headline("torques", clean)
+
+    @property
+    def links(self) -> str:
+        """Headline about the links; of masses that the data leave open it says so first."""
+        open_masses = next((f.text for f in self.findings if f.kind == "masses"), "")
+        return self._headline("links", open_masses or "no finding against the links")
+
+    @property
+    def line(self) -> str:
+        """Both headlines in one line."""
+        return f"{self.torques}; links: {self.links}"
+
+    def about(self, what: Literal["torques", "links"]) -> tuple[Finding, ...]:
+        """Findings of a headline, that which it opens with first.
+
+        Those that make the result wrong; those with a remedy that was tried and is better; a delay taken out that was a
+        large part of the residual; others, of defects those that touch the most samples; then what touches few
+        samples or was taken out.
+        """
+        return tuple(sorted((f for f in self.findings if f.about == what and f.kind != "masses"), key=_place))
+
+    def _headline(self, about: Literal["torques", "links"], clean: str) -> str:
+        own = self.about(about)
+        if not own:
+            return clean
+        first, rest = own[0], list(dict.fromkeys(finding.kind for finding in own[1:]))
+        more = f" (and {len(own) - 1} more: {', '.join(rest)})" if rest else ""
+        advice = f"; try {first.advice}" if first.advice else ""
+        if first.wrong:
+            return f"WRONG: {first.text}{advice}{more}"
+        return f"{clean}; to be checked: {first.text}{advice}{more}"
+
+    @property
+    def further(self) -> tuple[Finding, ...]:
+        """Findings that no headline gives in full."""
+        return tuple(f for f in self.findings if f.text not in self.line)
+
+    def record(self) -> dict[str, object]:
+        """Plain values."""
+        return {
+            "line": self.line,
+            "right": self.right,
+            "torques": self.torques,
+            "links": self.links,
+            "findings": [finding.record() for finding in self.findings],
+        }
+
+
+def _place(finding: Finding) -> tuple[int, float]:
+    """Place of a finding in its headline."""
+    if finding.wrong or finding.advice:
+        return int(not finding.wrong), 0.0
+    if finding.cause == "delay taken out":
+        return (1 if float(finding.values["gain"]) >= 100.0 * MOST_OF_RESIDUAL else 4), 0.0
+    share = float(finding.values.get("gain" if finding.kind == "delay" else "share", 100.0))
+    return (2 if share >= TOUCHED else 3), -share if "share" in finding.values else 0.0

@@ -7,9 +7,10 @@ by its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -21,7 +22,7 @@ from casid.dynamics import Model
 from casid.dynamics.terms import JointTerm
 from casid.errors import DatasetError
 from casid.files import comma_numbers
-from casid.measurement import Dataset
+from casid.measurement import Dataset, Processing, advanced
 from casid.regression import lengths
 
 #: Samples that readings are compared on, and fewer for the kinds with many readings.
@@ -323,3 +324,69 @@ def opposite_axis(gravity: Array) -> str:
     """The axis against gravity, as ``--gravity`` takes it."""
     axis = int(np.argmax(np.abs(gravity)))
     return ("-" if gravity[axis] > 0 else "+") + "xyz"[axis]
+
+
+# ------------------------------------------------------------------ recordings as a reading has them
+
+
+def reordered(data: Dataset, order: ArrayLike, torques_only: bool = False) -> Dataset:
+    """Columns of a processed recording in another order: of all signals, or of the torques alone."""
+    index = np.asarray(order, dtype=int)
+    return _changed(data, (lambda x: x) if torques_only else (lambda x: x[:, index]), lambda x: x[:, index], index)
+
+
+def signed(data: Dataset, signs: ArrayLike, torques_only: bool = False) -> Dataset:
+    """Signs of a processed recording's columns changed: of all signals, or of the torques alone."""
+    s = np.asarray(signs, dtype=float)
+    return _changed(data, (lambda x: x) if torques_only else (lambda x: x * s), lambda x: x * s)
+
+
+def clocked(data: Dataset, factor: float) -> Dataset:
+    """Velocities of a processed recording times a factor, accelerations times its square."""
+    full = data.full
+    made: Dataset = replace(data, **_scaled(data, factor))
+    return made if full is None else replace(made, full=replace(full, **_scaled(full, factor)))
+
+
+def shifted(data: Dataset, shift: ArrayLike) -> Dataset:
+    """Positions of a processed recording plus a shift a joint [rad]."""
+    by = np.asarray(shift, dtype=float)
+    made = replace(data, q=data.q + by)
+    return made if data.full is None else replace(made, full=replace(data.full, q=data.full.q + by))
+
+
+def later(data: Dataset, seconds: float) -> Dataset:
+    """Torques of a processed recording taken from so many seconds later, to a fraction of a sample."""
+    full = data.full
+    if full is None:
+        return advanced(data, seconds)
+    tau = advanced(Dataset(np.arange(len(full)) / full.low_pass.rate, full.q, full.tau), seconds).tau
+    return replace(data, tau=full.low_pass(tau)[full.index], full=replace(full, tau=np.array(tau)))
+
+
+def _scaled(data: Any, factor: float) -> dict[str, Any]:
+    return {"dq": factor * data.dq, "ddq": factor**2 * data.ddq}
+
+
+def _changed(
+    data: Dataset,
+    motion: Callable[[Array], Array],
+    torque: Callable[[Array], Array],
+    order: NDArray[np.intp] | None = None,
+) -> Dataset:
+    def of(source: Any) -> dict[str, Any]:
+        made = {name: getattr(source, name, None) for name in ("q", "dq", "ddq", "tau", "tau_raw")}
+        return {
+            name: (torque if name.startswith("tau") else motion)(np.array(value))
+            for name, value in made.items()
+            if value is not None
+        }
+
+    mask = data.mask if order is None or data.mask is None else data.mask[:, order]
+    full = None if data.full is None else replace(data.full, **of(data.full))
+    return replace(data, **of(data), mask=mask, full=full)
+
+
+def filtered(raw: Dataset, dataset: Dataset) -> Dataset:
+    """The processed recording, or the raw one through the default filters if it was taken as it is."""
+    return dataset if dataset.full is not None else Processing().apply(raw)

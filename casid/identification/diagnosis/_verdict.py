@@ -1,43 +1,33 @@
-"""The verdict on an identification: other readings of the recording, its signals, its friction, its torques' size.
+"""The verdict on an identification: other readings of the recording, its signals, its torques' size, its links.
 
-Every finding has its evidence and the option that corrects it.
+Every finding has its evidence and the option that corrects it. What is wrong with samples is the list of defects
+(`casid.measurement.Defect`), in words; what another reading explains better is compared in `_hypotheses`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from casid.arrays import Array
 from casid.description import STANDARD_G, Robot
-from casid.identification._bounds import reach
-from casid.identification._feasible_fit import REACHED, FeasibleFit
+from casid.errors import CasidError
+from casid.evidence import compared
+from casid.identification._bounds import largest_torques, prior_ranges, reach
+from casid.identification._consistent_fits import ABOVE_BEST, ConsistentFits
+from casid.identification._feasible_fit import REACHED, FeasibleFit, certified_intervals
 from casid.identification._prediction import HeldOut
-from casid.identification.diagnosis._better_readings import Trials, better_readings
-from casid.identification.diagnosis._consistent_readings import (
-    consistently_better,
-    most_consistent,
-    other_gravity,
-    refitted,
-    simplest,
-    tried,
-)
-from casid.identification.diagnosis._delay import MOST, delay_finding
-from casid.identification.diagnosis._findings import Finding, Trial
-from casid.identification.diagnosis._readings import Readings, moving, opposite_axis
-from casid.identification.diagnosis._signals import link_findings, one_way, signal_findings
-from casid.identification.diagnosis._trial import signed
-from casid.measurement import Dataset
+from casid.identification.diagnosis._findings import Finding, Trial, Verdict
+from casid.identification.diagnosis._hypotheses import Hypotheses
+from casid.identification.diagnosis._readings import FEWER, Readings, opposite_axis
+from casid.measurement import Dataset, Defect
 from casid.regression import Fit, torques
-from casid.retrieval.plausible import nominal_bodies
+from casid.retrieval.plausible import heaviest, nominal_bodies
 
-#: Ratio of the residual norms, consistent over unconstrained, from which bodies contradict the torques.
+#: Ratio of the residual norms, consistent over unconstrained, from which torques contradict a known total mass.
 CONTRADICTION = 1.5
-#: Power of friction, in standard deviations, from which its sign is certain.
-DRIVING = 5.0
 #: Share of a joint's torque that a fit leaves unexplained from which it is named, and over that of the other joints.
 UNEXPLAINED, OUTSTANDING = 25.0, 3.0
 #: Ranges of real arms: torque over nominal torque, and largest torque over g reach^4 [kg/m^3].
@@ -47,109 +37,33 @@ GAIN, STRENGTH = (0.4, 2.5), (0.35, 60.0)
 OWN, DISTINCT = 0.3, 1e-8
 #: Kinds of findings after which the fit's errors mean nothing.
 MISREAD = ("gravity", "sign", "joint order", "zero position")
-#: Share of the samples from which a defect is more than a trifle [%].
-TOUCHED = 1.0
+#: A motion in which no joint is faster [rad/s] belongs to another clock.
+SLOWEST = 0.02
+#: Factor by which a joint may exceed its limit of speed.
+SLIGHTLY = 1.1
+#: Share of samples in one direction from which a joint counts as moving one way.
+ONE_WAY = 0.995
+#: Relative error of a joint from which its torque counts as noise [%]; below this share of the largest it is nothing.
+NOISE, NOTHING = 80.0, 1e-3
+
+#: Kind of a defect -> cause of the finding that words it.
+_CAUSES: Mapping[str, str] = {
+    "velocity": "measured velocities", "standstill": "standstill", "gap": "gaps", "repeats": "repeats",
+    "saturation": "saturation", "dead": "dead channel", "spike": "spikes",
+}  # fmt: skip
+_DONE = {
+    "left out": "left out with the filter's reach on both sides", "bridged": "bridged by interpolation",
+    "kept": "kept as they are",
+}  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """Whether the model is right.
-
-    Attributes
-    ----------
-    findings : tuple of Finding
-    error, held_out : float
-        Relative error of the consistent fit on the training and on held-out data [%]; NaN where nothing was held out.
-    tried : int
-        Readings of the recording that were tried and do not explain it better.
-    """
-
-    findings: tuple[Finding, ...]
-    error: float
-    held_out: float
-    tried: int
-
-    @property
-    def right(self) -> bool:
-        """No finding makes the torques or the links wrong."""
-        return not any(finding.wrong for finding in self.findings)
-
-    @property
-    def torques(self) -> str:
-        """Headline about the torques."""
-        apart = "" if self.held_out != self.held_out else f", {self.held_out:.2f} % on data that were held out"
-        clean = (
-            f"no finding against the model: error {self.error:.2f} %{apart}; {self.tried} other readings of the "
-            "recording explain it no better"
-        )
-        return self._headline("torques", clean)
-
-    @property
-    def links(self) -> str:
-        """Headline about the links; of masses that the data leave open it says so first."""
-        open_masses = next((f.text for f in self.findings if f.kind == "masses"), "")
-        return self._headline("links", open_masses or "no finding against the links")
-
-    @property
-    def line(self) -> str:
-        """Both headlines in one line."""
-        return f"{self.torques}; links: {self.links}"
-
-    def about(self, what: Literal["torques", "links"]) -> tuple[Finding, ...]:
-        """Findings of a headline, that which it opens with first.
-
-        Those that make the result wrong; those with a remedy that was tried and is better; a delay taken out that was a
-        large part of the residual; others, of defects those that touch the most samples; then what touches few
-        samples or was taken out.
-        """
-        return tuple(sorted((f for f in self.findings if f.about == what and f.kind != "masses"), key=_place))
-
-    def _headline(self, about: Literal["torques", "links"], clean: str) -> str:
-        own = self.about(about)
-        if not own:
-            return clean
-        first, rest = own[0], list(dict.fromkeys(finding.kind for finding in own[1:]))
-        more = f" (and {len(own) - 1} more: {', '.join(rest)})" if rest else ""
-        advice = f"; try {first.advice}" if first.advice else ""
-        if first.wrong:
-            return f"WRONG: {first.text}{advice}{more}"
-        return f"{clean}; to be checked: {first.text}{advice}{more}"
-
-    @property
-    def further(self) -> tuple[Finding, ...]:
-        """Findings that no headline gives in full."""
-        return tuple(f for f in self.findings if f.text not in self.line)
-
-    def record(self) -> dict[str, object]:
-        """Plain values."""
-        return {
-            "line": self.line,
-            "right": self.right,
-            "torques": self.torques,
-            "links": self.links,
-            "findings": [finding.record() for finding in self.findings],
-        }
-
-
-def _place(finding: Finding) -> tuple[int, float]:
-    """Place of a finding in its headline."""
-    if finding.wrong or finding.advice:
-        return int(not finding.wrong), 0.0
-    if finding.cause == "delay taken out":
-        return (1 if float(finding.values["gain"]) >= 100.0 * MOST else 4), 0.0
-    share = float(finding.values.get("gain" if finding.kind == "delay" else "share", 100.0))
-    return (2 if share >= TOUCHED else 3), -share if "share" in finding.values else 0.0
-
-
-def judge(
+def verdict_on(
     robot: Robot,
     raw: tuple[Dataset, ...],
     datasets: tuple[Dataset, ...],
     feasible: FeasibleFit,
     held_out: HeldOut | None,
-    progress: Callable[[int, int], None] = lambda done, total: None,
-    again: Callable[[Fit], FeasibleFit] | None = None,
-    choosing: bool = False,
+    fits: ConsistentFits,
 ) -> Verdict:
     """Verdict on an identification.
 
@@ -161,50 +75,33 @@ def judge(
     feasible
         Consistent fit, with the unconstrained one.
     held_out
-    progress
-        Called with the number of steps done and their total.
-    again
-        How to fit consistently, for a reading that needs it.
-    choosing
-        Whether the most plausible links were asked for.
+    fits
+        How a fit is made consistent, for a reading that needs it.
     """
     fit = feasible.fit
     signals: list[Finding] = []
     for one, processed in zip(raw, datasets, strict=True):
         signals += signal_findings(one, processed, robot, fit)
     signals += one_way(datasets, robot)
-    progress(1, 4)
-    compared = 0
-    found: list[Finding] = []
+    found, tried = list[Finding](), 0
     longest = max(range(len(datasets)), key=lambda k: len(datasets[k]))
-    trials = Trials(fit.data.model, datasets)
-    dead = [trials.without(f) for f in signals if f.cause == "dead channel"]
+    hypotheses = Hypotheses(datasets, feasible, fits)
+    dead = [hypotheses.without(one) for one in signals if one.cause == "dead channel"]
     readings = Readings(fit.data.model, datasets[longest])
     if readings.possible and not dead:
-        found, compared = better_readings(readings, datasets[longest], trials, progress)
-        if found:
-            found = most_consistent(found, trials, datasets, feasible, again)
-        turned, proven = other_gravity(readings, datasets, feasible, again)
-        driven = [] if found or proven else _friction(feasible, datasets, again)
-        if not (found or proven or driven):
-            found = consistently_better(trials.readings, datasets, feasible, again)
-        if found and turned:
-            found = simplest(found, turned, trials, datasets, feasible, again)
-        else:
-            found = turned if proven else found or driven or turned
+        found, tried = hypotheses.explained(readings, readings.fewer(datasets[longest], FEWER))
     found = found or _strength(robot, datasets, feasible)
     if any(f.kind in MISREAD for f in found):
         signals = [f for f in signals if f.kind != "channel"]  # errors of a fit to misread torques
-    signals = [trials.without(f) if f.kind == "channel" else f for f in signals if f.cause != "dead channel"]
+    signals = [hypotheses.without(f) if f.kind == "channel" else f for f in signals if f.cause != "dead channel"]
     found = [*dead, *found, *signals] if any(f.wrong for f in found) else [*dead, *signals, *found]
-    progress(4, 4)
     if not any(f.kind in (*MISREAD, "clock") for f in found):
-        found += delay_finding(raw[longest], datasets[longest], feasible.model, fit.weights, trials.later)
+        found += hypotheses.delay(raw[longest], datasets[longest])
     if not any(f.wrong for f in found):
         found += _unexplained(fit)
-    found += link_findings(robot, datasets, feasible, held_out, choosing)
+    found += link_findings(robot, datasets, feasible, held_out, fits.choosing)
     held = float("nan") if held_out is None else held_out.tested["consistent"].total
-    return Verdict(tuple(found), feasible.relative_error, held, compared)
+    return Verdict(tuple(found), feasible.relative_error, held, tried)
 
 
 def _unexplained(fit: Fit) -> list[Finding]:
@@ -218,37 +115,6 @@ def _unexplained(fit: Fit) -> list[Finding]:
         for name, error, other in zip(names, errors, usual, strict=True)
         if error > max(UNEXPLAINED, OUTSTANDING * other)
     ]
-
-
-def _friction(
-    feasible: FeasibleFit, datasets: tuple[Dataset, ...], again: Callable[[Fit], FeasibleFit] | None
-) -> list[Finding]:
-    """Reversed signs that do not change the residual: friction that drives, by the power it takes from the motion."""
-    fit, model = feasible.fit, feasible.model
-    base = [fit.data.base.names[i] for i in fit.excited.independent]
-    drains = np.zeros((model.n, len(base)))  # power of friction as a linear form of the excited base parameters
-    for column, (term, joint) in model.term_columns.items():
-        name = model.parameter_names[column]
-        if term.nonnegative and term.dissipative and name in base:
-            speeds = np.concatenate([np.abs(d.dq[:, joint]) for d in datasets if d.dq is not None])
-            drains[joint, base.index(name)] = float((speeds**2).mean() if term.viscous else speeds.mean())
-    power = drains @ fit.beta[list(fit.excited.independent)]
-    sd = np.sqrt(np.maximum(np.einsum("ki,ij,kj->k", drains, fit.covariance, drains), 1e-300))
-    power = np.where(np.any([moving(d, model.robot) for d in datasets], axis=0), power, 0.0)  # rest has no friction law
-    joints = [joint.name for joint in model.robot.coordinates]
-    backwards = [joints[k] for k in range(model.n) if power[k] < -DRIVING * sd[k]]
-    braking = sum(power[k] > DRIVING * sd[k] for k in range(model.n))
-    if not backwards:
-        return []
-    everything = len(backwards) > braking
-    what = "torques are reversed" if everything else "its torque is reversed"
-    found = Finding("driving friction", joint=", ".join(backwards), values={"what": what})
-    signs = np.full(model.n, -1.0) if everything else np.where(power < -DRIVING * sd, -1.0, 1.0)
-    turned = [signed(data, signs, torques_only=True) for data in datasets]
-    other = None if again is None else refitted(again, fit.data.model, turned, fit)
-    if other is None or not other.relative_error < feasible.relative_error:
-        return [found]
-    return [replace(found, trial=tried(again, fit, datasets, fit.data.model, turned))]
 
 
 def _strength(robot: Robot, datasets: tuple[Dataset, ...], feasible: FeasibleFit) -> list[Finding]:
@@ -306,3 +172,194 @@ def _total_mass(robot: Robot, feasible: FeasibleFit) -> list[Finding]:
     if away > REACHED * float(np.abs(masses).max()):
         return []
     return [Finding("total mass", values={"low": low, "high": high})]
+
+
+def signal_findings(raw: Dataset, processed: Dataset, robot: Robot, fit: Fit) -> list[Finding]:
+    """Findings about one recording: its defects in words, its speeds, torques that do not follow the motion.
+
+    Parameters
+    ----------
+    raw, processed
+        The recording as read, and as fitted.
+    robot
+    fit
+        Unconstrained, of all recordings.
+    """
+    mask = np.ones((1, raw.n), dtype=bool) if processed.mask is None else np.asarray(processed.mask)
+    counted: NDArray[np.bool_] = np.asarray(mask.any(axis=0))
+    found = [
+        _worded(defect, raw.name, robot)
+        for kind in _CAUSES for defect in processed.defects
+        if defect.kind == kind and _told(defect, counted)
+    ]  # fmt: skip
+    velocities = [one for one in found if one.cause == "measured velocities"]
+    dead = [one.joint for one in found if one.cause == "dead channel"]
+    return [*found, *([] if velocities else _speeds(raw, processed, robot)), *_noise(processed, robot, fit, dead)]
+
+
+def _told(defect: Defect, counted: NDArray[np.bool_]) -> bool:
+    """Whether it concerns torques that count: standstill of all joints at once, a dead channel that is not left out."""
+    if defect.kind == "standstill":
+        return defect.joint is None
+    return defect.joint is None or defect.kind != "dead" or bool(counted[defect.joint])
+
+
+def _worded(defect: Defect, recording: str, robot: Robot) -> Finding:
+    """A defect as a finding."""
+    names = [joint.name for joint in robot.coordinates]
+    joint = "" if defect.joint is None else names[defect.joint]
+    values: dict[str, float | str] = {
+        "share": 100 * defect.share, "count": float(defect.samples), "longest": defect.longest, **defect.values,
+        "done": _DONE[defect.treatment], "of": f" of joint '{joint}'" if joint else "",
+    }  # fmt: skip
+    if defect.kind == "dead":
+        values |= {"others": ",".join(name for name in names if name != joint), "index": float(names.index(joint))}
+    return Finding(_CAUSES[defect.kind], recording, joint, values)
+
+
+def _speeds(raw: Dataset, processed: Dataset, robot: Robot) -> list[Finding]:
+    """Speeds of no motion, or beyond the joint limits."""
+    assert processed.dq is not None
+    revolute = np.array([joint.type == "revolute" for joint in robot.coordinates])
+    fastest = np.abs(processed.dq).max(axis=0)
+    found: list[Finding] = []
+    if revolute.any() and float(fastest[revolute].max()) < SLOWEST:
+        values = {"speed": float(fastest.max()), "period": float(raw.period)}
+        found.append(Finding("slow motion", raw.name, values=values))
+    limits = robot.limits.velocity
+    beyond = np.isfinite(limits) & (limits > 0) & (fastest > 2.0 * limits)
+    if beyond.any():
+        k = int(np.argmax(np.where(beyond, fastest / limits, 0.0)))
+        name = robot.coordinates[k].name
+        for i in range(robot.n):
+            order = np.arange(robot.n)
+            order[[i, k]] = order[[k, i]]
+            if i != k and (fastest[order] <= SLIGHTLY * limits).all():
+                exchanged = {"other": robot.coordinates[i].name}
+                return [Finding("faster than its limit, another joint is not", raw.name, name, exchanged)]
+        speeds = {"speed": float(fastest[k]), "limit": float(limits[k])}
+        found.append(Finding("faster than its limit", raw.name, name, speeds))
+    return found
+
+
+def _noise(data: Dataset, robot: Robot, fit: Fit, dead: Sequence[str]) -> list[Finding]:
+    """Torques that the fit does not explain at all."""
+    counted = np.ones(data.n, dtype=bool) if data.mask is None else np.asarray(data.mask).any(axis=0)
+    sizes = np.sqrt((data.tau**2).mean(axis=0))
+    names = [joint.name for joint in robot.coordinates]
+    loud = counted & (fit.relative_errors > NOISE) & (sizes > NOTHING * sizes.max())
+    return [
+        Finding("noisy channel", data.name, name, {
+            "others": ",".join(other for other in names if other != name), "error": float(fit.relative_errors[k]),
+            "index": float(k),
+        })
+        for k, name in enumerate(names) if loud[k] and name not in dead
+    ]  # fmt: skip
+
+
+def one_way(datasets: Sequence[Dataset], robot: Robot) -> list[Finding]:
+    """Joints that move in one direction only, in all recordings together, as they are fitted together."""
+    speeds = np.concatenate([data.dq for data in datasets if data.dq is not None])
+    travel = np.max([np.ptp(data.q, axis=0) for data in datasets], axis=0)
+    names = []
+    for k, joint in enumerate(robot.coordinates):
+        speed = speeds[:, k]
+        moving = np.abs(speed) > 1e-3 * max(float(np.abs(speed).max()), 1e-9)
+        if travel[k] < 1e-3 or moving.mean() < 0.05:
+            continue
+        ahead = float((speed[moving] > 0).mean())
+        if max(ahead, 1 - ahead) >= ONE_WAY:
+            names.append(joint.name)
+    return [Finding("one way", joint=", ".join(names))] if names else []
+
+
+def link_findings(
+    robot: Robot, datasets: Sequence[Dataset], feasible: FeasibleFit, held_out: HeldOut | None, choosing: bool
+) -> list[Finding]:
+    """Findings about the links of a consistent fit.
+
+    Parameters
+    ----------
+    robot
+    datasets
+        Processed.
+    feasible
+    held_out
+        Where bodies predict what was held out as well as the unconstrained fit, that fit explained noise.
+    choosing
+        Whether the most plausible links were asked for.
+    """
+    masses = feasible.standard_parameters[9::10]
+    found = []
+    torques, _ = largest_torques(datasets)
+    revolute = np.array([joint.type == "revolute" for joint in robot.coordinates])
+    strongest = float(np.where(revolute, torques, 0.0).max(initial=0.0))
+    found += [*_held(robot, feasible), *_given_bounds(robot, feasible)]
+    if strongest > 0 and robot.reach and revolute.all() and np.linalg.norm(robot.gravity) > 0:
+        limit = heaviest(robot.reach, max(strongest, _rated(robot) / 3.0))
+        total = float(masses.sum())
+        if total > limit:
+            values = {"mass": total, "reach": robot.reach, "torque": strongest, "most": limit}
+            found.append(Finding("more than any arm", values=values))
+    found += _contradiction(feasible, held_out)
+    chosen = feasible.believable
+    whole = prior_ranges(robot, masses.tolist(), bodies=None if chosen is None else chosen.bodies)[0]
+    if whole.open and chosen is not None and chosen.bodies.boxes.any():
+        values = {"mass": whole.value, "low": whole.low, "high": whole.high}
+        found.append(Finding("open masses", values=values))
+    if choosing and feasible.believable is None:
+        found.append(Finding("not the most plausible"))
+    if not feasible.certified:
+        gap = feasible.gap if chosen is None or not feasible.solution.certified else chosen.gap
+        found.append(Finding("not certified", values={"gap": gap}))
+    return found
+
+
+def _held(robot: Robot, feasible: FeasibleFit) -> list[Finding]:
+    """Masses that lie on a default bound, with their proven ranges where that bound does not count."""
+    reached = {bound.quantity for bound in feasible.active if bound.kind == "constraint"}
+    found = []
+    for k, link in enumerate(robot.links):
+        labels = [f"{link.name} mass", f"{link.name} extent"]
+        if not reached & set(labels) or np.isfinite(link.bounds.mass[1]):
+            continue
+        mass = float(feasible.link_parameters[k].mass)
+        try:
+            entry = certified_intervals(feasible, without=labels).entries[0]
+            low, high = entry.low, entry.high
+        except CasidError:
+            low, high = 0.0, float("inf")
+        end = f"{high:.3g} kg" if np.isfinite(high) else "any"
+        values: dict[str, float | str] = {"most": mass, "low": max(low, 0.0), "high": high, "end": end}
+        found.append(Finding("mass at a bound", joint=link.name, values=values))
+    return found
+
+
+def _given_bounds(robot: Robot, feasible: FeasibleFit) -> list[Finding]:
+    """Bounds of the description or the caller that the links lie on."""
+    assumed = {f"{link.name} extent" for link in robot.links}
+    assumed |= {f"{link.name} mass" for link in robot.links if not np.isfinite(link.bounds.mass[1])}
+    reached = [b.text for b in feasible.active if b.kind == "constraint" and b.quantity not in assumed]
+    return [Finding("given bounds", values={"what": "; ".join(reached)})] if reached else []
+
+
+def _contradiction(feasible: FeasibleFit, held_out: HeldOut | None) -> list[Finding]:
+    """Consistent bodies that surely predict worse, by more than what plausibility may cost."""
+    if not feasible.fit.objective > 0:
+        return []
+    ratio = float(np.sqrt(feasible.solution.total / feasible.fit.objective))
+    if ratio <= ABOVE_BEST:
+        return []
+    if held_out is None:
+        return [Finding("bodies cost residual", values={"ratio": ratio})]
+    squares = held_out.squares
+    if not compared(squares["consistent"] / ABOVE_BEST**2, squares["unconstrained"]).better:
+        return []
+    held, free = (held_out.tested[kind].total for kind in ("consistent", "unconstrained"))
+    return [Finding("torques against bodies", values={"ratio": ratio, "held": held, "free": free})]
+
+
+def _rated(robot: Robot) -> float:
+    """Largest torque that a joint is rated for [N.m]; 0 where the description gives none."""
+    effort = np.asarray(robot.limits.effort, dtype=float)
+    return float(effort[np.isfinite(effort)].max(initial=0.0))

@@ -26,7 +26,7 @@ from casid.errors import CasidError
 from casid.excitation import DesignSettings
 from casid.identification import Checks, Identification, RegressionProblem, identify, predict
 from casid.identification._bounds import default_bounds, expected_rotors
-from casid.identification._share import SHARES
+from casid.identification._consistent_fits import SHARES
 from casid.inertia import from_standard, to_standard
 from casid.measurement import Dataset, read_dataset
 from casid.regression import compress, wls

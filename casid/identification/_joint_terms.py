@@ -1,9 +1,14 @@
-"""Springs and counterbalances, found by held-out error.
+"""Joint terms of an identification: friction, springs and counterbalances by held-out error; what rotors the data show.
 
-A hydraulic or spring counterbalance holds part of what gravity holds, ``a sin q + b cos q`` of its joint's position; a
-torsion spring is ``k (q - q0)`` with k >= 0 (q0 by the joint's offset). Consistent links that miss either must be heavy
-where they are not. The model with counterbalances at all joints, and that with springs at all, is therefore tried on
-parts of the motion that a fit did not see. One is accepted where the held-out error falls surely
+*Friction* is linear, a law by name, or chosen joint by joint where the choice itself holds up. The choice is judged as
+a whole: for each part of the motion the laws, their shapes, the base parameters and the consistent links are chosen
+from the other parts alone, and the part is predicted (nested cross-validation). Linear friction is kept unless the
+choice lowers that error surely (`casid.evidence.compared`) and by 5 %, with consistent links and without.
+
+*Springs.* A hydraulic or spring counterbalance holds part of what gravity holds, ``a sin q + b cos q`` of its joint's
+position; a torsion spring is ``k (q - q0)`` with k >= 0 (q0 by the joint's offset). Consistent links that miss either
+must be heavy where they are not. The model with counterbalances at all joints, and that with springs at all, is
+therefore tried on parts of the motion that a fit did not see. One is accepted where the held-out error falls surely
 (`casid.evidence.compared`, on the logarithms of the stretches' errors: one that falls alike on loud and quiet ones is a
 sure one) and by more than an eighth, which was set on KR300, UR10, AR5, Rokae and Kinova's currents. Joints are then
 added one by one, the best first, until all of them are not surely better. The error that is
@@ -25,30 +30,211 @@ within a few Newton steps on the Gram matrices of the stretches.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from casid.arrays import Array
+from casid.description import Robot
+from casid.description.joint_parameters import symbol_and_joint
 from casid.dynamics import Model
-from casid.errors import CasidError, SolveError
+from casid.dynamics.terms import Friction, friction_model
+from casid.errors import CasidError, ProblemError
 from casid.evidence import Comparison, compared
-from casid.identification._bounds import TOTAL, Explained, explained
-from casid.identification._regression import Bounds, RegressionProblem
+from casid.identification._bounds import TOTAL, Explained, expected_rotors, explained, known_rotors
+from casid.identification._consistent_fits import ConsistentFits, Priced
+from casid.identification._feasible_fit import FeasibleFit, determined
+from casid.identification._options import LINEAR_FRICTION, ModelOptions
+from casid.identification._prediction import HeldOut, Part, held_out
+from casid.identification._regression import extra_bounds
 from casid.measurement import Dataset
 from casid.regression import CompressedData, Fit, compress, wls
+from casid.regression.friction import CANDIDATES, STATIC, STRETCHES, Candidate, FrictionSearch, fit_jointly
 from casid.retrieval import LeastSquares
-from casid.retrieval.plausible import DivergenceProgram, PlausibleBodies
+from casid.retrieval.plausible import PlausibleBodies
 
+#: Laws that are chosen from: ``auto`` from all of them, those with memory, a spring or signs of their own too; the
+#: default from static ones.
+CHOSEN = {"auto": CANDIDATES, "static": STATIC}
+#: Parts of the motion that are predicted from the others.
+PARTS = 4
+#: Least ratio of the held-out errors with linear and with chosen friction: simplicity may cost what plausibility may
+#: (`casid.identification._consistent_fits.ABOVE_BEST`); of UR10e, AR5, TX40 and Panda those are left whose error falls
+#: by half.
+LAWS_FALL = 1.05
 #: Terms of a counterbalance and of a spring, by their names in `casid.dynamics.terms._joint_terms.JOINT_TERMS`.
 COUNTERBALANCE, SPRING = ("spring_sine", "spring_cosine"), ("spring",)
 #: Held-out error before over that after from which a spring is accepted.
-FALL = 1.15
+SPRING_FALL = 1.15
 #: Largest mass over that of the bodies that explain the torques, of its prior range.
 MOST = TOTAL[1]
 #: Kind and joint.
 Key = tuple[str, str]
+#: Share of the expected rotor inertia below which a joint has none.
+NO_ROTOR = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class IdentifiedFriction:
+    """The model with its friction, and what the choice rests on.
+
+    Attributes
+    ----------
+    model : Model
+    law : Friction or None
+        ``None``: linear.
+    candidates : tuple of Candidate
+        Laws that were compared.
+    held_out : HeldOut or None
+        Of the friction that was taken, with everything chosen from the other parts; ``None`` where nothing was chosen.
+    note : str
+    name : str
+        ``linear``, ``static``, ``auto``, or that of the law.
+    """
+
+    model: Model
+    law: Friction | None = None
+    candidates: tuple[Candidate, ...] = ()
+    held_out: HeldOut | None = None
+    note: str = ""
+    name: str = "linear"
+
+
+def identified_friction(
+    robot: Robot,
+    datasets: Sequence[Dataset],
+    options: ModelOptions,
+    bounds: Mapping[str, tuple[float, float]],
+    fits: ConsistentFits,
+) -> IdentifiedFriction:
+    """The model of an identification with its friction.
+
+    Parameters
+    ----------
+    robot
+    datasets
+        Processed recordings.
+    options
+    bounds
+        Of joint terms' parameters, by name: a friction chosen by data has these amplitudes.
+    fits
+        How a fit is made consistent.
+
+    Raises
+    ------
+    ProblemError
+        For a bound of a parameter that the friction does not have, before anything is computed.
+    DatasetError
+        As `choose_friction` and `fit_jointly`.
+    """
+    if options.friction in (None, "linear"):
+        return IdentifiedFriction(plain_model(robot, options))
+    model = _frictionless(robot, options)
+    laws = _laws(model, str(options.friction), bounds)
+    if options.friction not in CHOSEN:
+        together = fit_jointly(model, datasets, str(options.friction))
+        return IdentifiedFriction(together.fit.data.model, together.friction, name=str(options.friction))
+    plain = plain_model(robot, options)
+    try:
+        return _better(FrictionSearch(model, datasets, laws), plain, fits, str(options.friction))
+    except (CasidError, np.linalg.LinAlgError) as error:
+        return IdentifiedFriction(plain, note=f"linear friction is kept, laws could not be compared: {error}")
+
+
+def check_bounds(robot: Robot, options: ModelOptions, bounds: Mapping[str, tuple[float, float]]) -> None:
+    """Refuse bounds of joint terms' parameters that no friction of these options has, before anything is computed.
+
+    Raises
+    ------
+    ProblemError
+        With the parameters, or the symbols of the laws, that there are.
+    """
+    if options.friction in (None, "linear"):
+        extra_bounds(plain_model(robot, options), bounds)
+    else:
+        _laws(_frictionless(robot, options), str(options.friction), bounds)
+
+
+def _frictionless(robot: Robot, options: ModelOptions) -> Model:
+    """The model without friction."""
+    terms = [term for term in options.terms_of(robot) if term not in LINEAR_FRICTION]
+    return Model(robot, terms, options.gravity, options.velocity_deadband)
+
+
+def plain_model(robot: Robot, options: ModelOptions) -> Model:
+    """The model with linear friction, its terms in the order that linear friction by itself has."""
+    given = options.terms_of(robot)
+    added = () if options.friction in (None, "linear") else (t for t in LINEAR_FRICTION if t not in given)
+    return Model(robot, [*added, *given], options.gravity, options.velocity_deadband)
+
+
+def _laws(model: Model, friction: str, bounds: Mapping[str, tuple[float, float]]) -> list[str]:
+    """Laws that have every amplitude that is bounded, of one law or of all candidates."""
+    symbols = [_symbol(name, model) for name in bounds if name not in model.parameter_names]
+    tried = CHOSEN.get(friction, (friction,))
+    laws = [name for name in tried if set(symbols) <= {a.symbol for a in friction_model(name).amplitudes}]
+    if not laws:
+        known = sorted({a.symbol for name in tried for a in friction_model(name).amplitudes})
+        raise ProblemError(
+            f"bounds: friction '{friction}' has no parameter {' and '.join(sorted(bounds))}; it has the symbols "
+            f"{', '.join(known)}, each followed by the number of a joint"
+        )
+    return laws
+
+
+def _symbol(name: str, model: Model) -> str:
+    place = symbol_and_joint(name, model.n)
+    return name if place is None else place[0]
+
+
+def _better(search: FrictionSearch, plain: Model, fits: ConsistentFits, name: str) -> IdentifiedFriction:
+    """Chosen friction where it is surely better than linear friction, consistent links or not; else linear friction."""
+    kept = tuple(replace(row, chosen=row.law == "linear") for row in search.table)
+    if search.is_linear:
+        return IdentifiedFriction(plain, None, kept, None, "linear friction is kept: no joint is explained better")
+    nested = [search.data(search.without(part, PARTS)) for part in range(PARTS)]
+    linear, chosen = (_parts(data, search.samples) for data in ([search.data(search.linear)] * PARTS, nested))
+    if min(len(linear), len(chosen)) < 2:
+        return IdentifiedFriction(plain, None, kept, None, "too little motion to hold a part out: linear friction")
+    estimates = [[wls(part.training) for part in parts] for parts in (linear, chosen)]
+    tested, words = None, ""
+    for kind in ("unconstrained", "consistent"):
+        before, after = (
+            held_out(parts, [{"unconstrained": fit.beta, "consistent": _beta(fit, fits, kind)} for fit in own])
+            for parts, own in zip((linear, chosen), estimates, strict=True)
+        )
+        tested, errors = after, [one.tested["consistent"].total for one in (before, after)]
+        words = (
+            f"held-out error {errors[1]:.2f} % with laws chosen joint by joint, {errors[0]:.2f} % with linear friction"
+        )
+        if (
+            not compared(before.squares["consistent"], after.squares["consistent"]).better
+            or errors[0] <= LAWS_FALL * errors[1]
+        ):
+            return IdentifiedFriction(plain, None, kept, None, f"linear friction is kept ({kind} fit): {words}")
+    choice = search.chosen()
+    return IdentifiedFriction(choice.model, choice.friction, choice.table, tested, f"friction: {words}", name)
+
+
+def _beta(fit: Fit, fits: ConsistentFits, kind: str) -> Array:
+    """Base parameters of a fit, or of the consistent one."""
+    return np.asarray(fit.beta) if kind == "unconstrained" else fits.fitted(fit)[0].beta
+
+
+def _parts(data: Sequence[CompressedData], datasets: Sequence[Dataset]) -> list[Part]:
+    """Parts of the motion; ``data[part]``: with the friction chosen without it."""
+    found = []
+    for part, own in enumerate(data):
+        apart = [i for i, s in enumerate(own.segments) if _stretch(s.spans[0], datasets) % len(data) == part]
+        found += [Part(own, tuple(apart))] if apart else []
+    return found
+
+
+def _stretch(span: tuple[int, int, int], datasets: Sequence[Dataset]) -> int:
+    """Which of the stretches that the choice is cross-validated on this segment is."""
+    recording, first, last = span
+    return min(int((first + last) / 2 * STRETCHES / max(len(datasets[recording]), 1)), STRETCHES - 1)
 
 
 @dataclass(frozen=True)
@@ -99,11 +285,7 @@ class FoundSpring:
 
 
 def search(
-    base: Fit,
-    datasets: Sequence[Dataset],
-    problem_of: Callable[[Fit, Bounds], Priced],
-    folds: int,
-    bodies: PlausibleBodies,
+    base: Fit, datasets: Sequence[Dataset], fits: ConsistentFits, price: float, folds: int
 ) -> tuple[FoundSpring, ...]:
     """Springs and counterbalances that lower the held-out error, or without which the links would weigh too little.
 
@@ -113,12 +295,10 @@ def search(
         Unconstrained fit of the model without them.
     datasets
         Processed.
-    problem_of
-        From an unconstrained fit and bounds of joint terms to the consistent one at a price.
+    fits, price
+        How a fit is made consistent, at this price of the residual.
     folds
         Parts of the motion that are held out in turn.
-    bodies
-        Those that the kinematics suggest.
     """
     model = base.data.model
     joints = model.robot.coordinates
@@ -127,12 +307,13 @@ def search(
     terms = [term for key in every for term in _terms(*key)]
     try:
         extended = compress(model.like(terms=(*model.terms, *terms)), datasets)
-        trial = _Trials.of(extended, np.asarray(base.weights), datasets, problem_of, folds)
+        priced = fits.priced(wls(extended), _spring_bounds(extended), price)
+        trial = _Trials.of(extended, np.asarray(base.weights), datasets, priced, folds)
         bare = trial.errors(())
         kinds = [[key for key in every if key[0] == kind] for kind in ("counterbalance", "spring")]
         whole = min((keys for keys in kinds if keys), key=lambda keys: float(trial.errors(keys).sum()))
         found = _located(trial, bare, whole) if _falls(bare, trial.errors(whole)) else ()
-        return found or _weighed(trial, extended, bodies, kinds[0])
+        return found or _weighed(trial, extended, fits.template, kinds[0])
     except CasidError:
         return ()
 
@@ -208,23 +389,7 @@ def _fall(before: Array, after: Array) -> Comparison:
 
 def _falls(before: Array, after: Array) -> bool:
     """Whether the stretches' errors fall surely, and enough."""
-    return _fall(before, after).better and float(before.sum()) > FALL**2 * float(after.sum())
-
-
-@dataclass(frozen=True, eq=False)
-class Priced:
-    """A feasible regression whose most plausible parameters are found at one price of the residual."""
-
-    problem: RegressionProblem
-    program: DivergenceProgram
-    price: float
-
-    def found(self, squares: LeastSquares, left_out: Sequence[str], near: Array | None) -> Array:
-        """The problem's unknowns for other squares; SolveError if none are found."""
-        made = self.program.priced(self.price, near, left_out, squares)
-        if made is None:
-            raise SolveError("no plausible parameters at this price", None)
-        return made
+    return _fall(before, after).better and float(before.sum()) > SPRING_FALL**2 * float(after.sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,13 +410,12 @@ class _Trials:
         data: CompressedData,
         weights: Array,
         datasets: Sequence[Dataset],
-        problem_of: Callable[[Fit, Bounds], Priced],
+        priced: Priced,
         folds: int,
     ) -> _Trials:
         """The motion has a stretch at least for each part."""
         count, rank = len(data.segments), data.base.rank
         folds = min(folds, count)
-        priced = problem_of(wls(data), _bounds(data))
         columns = data.base.K[:, priced.problem.columns]
         parts = np.arange(count) % folds
         pulled = np.array([_gram(segment.factors, weights, rank + 1) for segment in data.segments])
@@ -332,7 +496,7 @@ def _squares(gram: Array, columns: Array) -> LeastSquares:
     return LeastSquares((vectors * roots).T @ columns, vectors.T @ gram[:-1, -1] / roots)
 
 
-def _bounds(data: CompressedData) -> dict[str, tuple[float, float]]:
+def _spring_bounds(data: CompressedData) -> dict[str, tuple[float, float]]:
     """Stiffness is not negative; springs and offsets stay within a hundred roots of a joint's summed squares."""
     model = data.model
     most = 100.0 * float(np.sqrt(data.squared_torques.max()))
@@ -341,3 +505,79 @@ def _bounds(data: CompressedData) -> dict[str, tuple[float, float]]:
         for column, (term, _) in model.term_columns.items()
         if term.name in (*SPRING, *COUNTERBALANCE) or not term.nonnegative
     }
+
+
+@dataclass(frozen=True)
+class RefusedRotor:
+    """A rotor inertia of the description that the data contradict.
+
+    Attributes
+    ----------
+    joint : str
+    known, chosen : float
+        Of the description, and of the fit [kg.m^2].
+    growth : float
+        By what share the norm of the residual grows with that of the description.
+    """
+
+    joint: str
+    known: float
+    chosen: float
+    growth: float
+
+    @property
+    def text(self) -> str:
+        """In words."""
+        grown = f"residual +{100 * self.growth:.0f} % with it"
+        return f"{self.joint}: {self.known:.4g} kg.m^2, chosen {self.chosen:.4g}, {grown}"
+
+
+def _refused_rotors(fits: ConsistentFits, feasible: FeasibleFit) -> tuple[RefusedRotor, ...]:
+    """Rotor inertias of the description with which the best consistent fit is worse than plausible links may make it.
+
+    Each in turn is held at its value; the others are free.
+    """
+    best, values = feasible.solution.objective, feasible.parameters
+    joints = {f"Ia{k}": joint.name for k, joint in enumerate(fits.robot.coordinates, start=1)}
+    found = []
+    for name, known in known_rotors(fits.robot).items():
+        if name not in feasible.model.parameter_names or not best > 0:
+            continue
+        try:
+            growth = float(np.sqrt(fits.best(feasible.fit, {name: (known, known)}).solution.objective / best)) - 1.0
+        except CasidError:
+            continue  # no answer is no contradiction
+        if growth > fits.share:
+            found.append(RefusedRotor(joints[name], known, float(values[name]), growth))
+    return tuple(found)
+
+
+def _behind_the_gear(feasible: FeasibleFit, expected: Mapping[str, float]) -> tuple[str, ...]:
+    """Joints without rotor inertia by the data alone, where they are most of those whose rotor these determine.
+
+    The 95 % interval of the unconstrained fit ends below a tenth of the expected inertia.
+    """
+    ends = {entry.name: entry.high for entry in determined(feasible.fit, feasible.values)}
+    told = [name for name in expected if np.isfinite(ends[name])]
+    without = [name for name in told if ends[name] < NO_ROTOR * expected[name]]
+    names = [joint.name for joint in feasible.model.robot.coordinates]
+    return tuple(names[int(name[2:]) - 1] for name in without) if 2 * len(without) > len(told) else ()
+
+
+def rotor_notes(fits: ConsistentFits, feasible: FeasibleFit) -> tuple[str, ...]:
+    """Both as notes of a result."""
+    notes = []
+    refused = _refused_rotors(fits, feasible)
+    if refused:
+        notes.append(
+            f"the data refuse rotor inertias of the robot's file ({'; '.join(one.text for one in refused)}): check the "
+            "torques' gains, the gear ratios, and whether a spring is missing"
+        )
+    none = _behind_the_gear(feasible, expected_rotors(feasible.model, fits.largest_torques, known=False))
+    if none:
+        chosen = "; the values chosen are the plausible ones" if feasible.believable is not None else ""
+        notes.append(
+            f"these data alone show no rotor inertia at {', '.join(none)}, with 95 % less than a tenth of what geared "
+            f"drives of such torques have: torques measured behind the gear, or direct drives{chosen}"
+        )
+    return tuple(notes)
