@@ -29,7 +29,7 @@ from casid import evidence
 from casid.arrays import Array
 from casid.dynamics import Model
 from casid.errors import CasidError
-from casid.identification._bounds import TOTAL
+from casid.identification._bounds import HEAVIER
 from casid.identification._consistent_fits import ConsistentFits
 from casid.identification._feasible_fit import FeasibleFit
 from casid.identification._prediction import parts_of
@@ -284,7 +284,7 @@ class Hypotheses:
             found = self._proven(one) or self._lighter(one)
             if one in rivals and found is not None and own is not None:
                 mass = _mass(own)
-                if mass > TOTAL[1] * float(found.values["turned_mass"]):
+                if mass > HEAVIER * float(found.values["turned_mass"]):
                     values = {**found.values, "alternative": best.finding.text, "other_mass": mass}
                     return replace(found, cause="gravity or a joint", values=values)
         return replace(best.finding, trial=trial)
@@ -303,7 +303,7 @@ class Hypotheses:
     def _lighter(self, one: Hypothesis) -> Finding | None:
         """Another gravity under which bodies predict no worse, and weigh less than the prior range allows."""
         made = self.bodies(one)
-        if made is None or _mass(made) * TOTAL[1] >= _mass(self._feasible):
+        if made is None or _mass(made) * HEAVIER >= _mass(self._feasible):
             return None
         known = self.consistent(one) is not None and trial_of(self.consistent(one), self.consistent()) is None
         if not known and made.solution.total > self._feasible.solution.total:

@@ -115,6 +115,41 @@ ROTOR = PriorNumber(0.2, "not fitted", "unknown", "rotor inertias against the li
 NO_ROTOR = PriorNumber(0.01, "not fitted", "unknown", "drives whose torque is measured behind the gear")
 
 
+class Spread(NamedTuple):
+    """How far a choice of plausible bodies misses the truth, over the deviations of its posterior.
+
+    Attributes
+    ----------
+    total, link : PriorNumber
+        Root mean square of ``log(true / chosen) / s`` of totals, and of single links.
+    robots : int
+        Robots that these were set on.
+    """
+
+    total: PriorNumber
+    link: PriorNumber
+    robots: int
+
+    def half_width(self, factor: float) -> float:
+        """``t c``: half of an interval of 95 % in units of s, with Student's t of the robots."""
+        from scipy.stats import t  # a model is imported without scipy
+
+        return float(t.ppf(0.975, self.robots - 1)) * factor
+
+
+_TABLE = "scripts/benchmarks/real/mass_deviations.csv"
+_INTERVALS = "intervals of masses and centres"
+#: Where a body follows the kinematics, its link's shape, or the inertial values of a description.
+SKELETON = Spread(PriorNumber(0.65, _TABLE, "", _INTERVALS), PriorNumber(1.06, _TABLE, "", _INTERVALS), 12)
+SHAPE = Spread(PriorNumber(0.55, _TABLE, "", _INTERVALS), PriorNumber(0.78, _TABLE, "", _INTERVALS), 9)
+DESCRIPTION = Spread(PriorNumber(0.57, _TABLE, "", _INTERVALS), PriorNumber(0.58, _TABLE, "", _INTERVALS), 8)
+
+
+def spread_of(origin: str) -> Spread:
+    """The spread of a body of this origin (`PlausibleBodies.origins`)."""
+    return {"shape": SHAPE, "description": DESCRIPTION}.get(origin, SKELETON)
+
+
 def priors() -> Iterator[tuple[str, PriorNumber]]:
     """All entries by their names."""
     return ((name, value) for name, value in globals().items() if isinstance(value, PriorNumber))
