@@ -17,7 +17,7 @@ stated is nested: on each part of the motion with the joints chosen on the other
 Where consistent links are free enough to take the counterbalance's place, the held-out error does not show it, but the
 masses do: without it, the bodies that the kinematics suggest explain the torques best with next to no mass. A
 counterbalance is therefore accepted too where those bodies (`casid.identification._bounds.explained`) weigh more
-with it than the prior range of what they weigh without it allows (`HEAVIER`), where their error falls as surely and by as
+with it than `HEAVIER` times what they weigh without it, where their error falls as surely and by as
 much as is asked above, and where it takes gravity's load off its joint: a wrong sign or misplaced bodies lower the
 mass, and move it by less than a third on the sixteen real and simulated recordings without a counterbalance. The
 held-out error of consistent links must not rise surely.

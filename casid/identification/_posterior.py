@@ -2,16 +2,17 @@ r"""Intervals of masses and centres: how far the choice of plausible bodies may 
 
 Torques determine the links' gravity and inertia about the joints, not their masses: a kilogram on the axis of the first
 joint makes none. The choice x minimises ``D + price q`` (`casid.retrieval.plausible`): it is the mode of the posterior
-``exp(-(D + price q))``, whose curvature gives a covariance C of all parameters, narrow where the data decide and that
-of plausible bodies where they do not. With ``s`` the standard deviation of a mass in it, over the mass, the interval is
+``exp(-(D + price q))``, whose curvature gives a covariance of all parameters, narrow where the data decide and that of
+plausible bodies where they do not. With s the standard deviation of a mass in it, over the mass, the interval is
 
-    m exp(-+ t c s),
+    m exp(-+ t c s'),    1 / s'^2 = 1 / s^2 + 1 / a^2,
 
-``c`` the root mean square of ``log(true / chosen) / s`` of robots whose bodies are known (`SPREADS`: of totals, and of
-single links; where bodies follow the kinematics, the links' shapes, or inertial values of the description), and t
-Student's quantile of 95 % with as many degrees of freedom as robots less one. Centres of mass: ``-+ t c s`` with the
-links' c. All within the bounds of the description and within the proven ranges where they were asked for. Each robot
-judged with itself left out, `scripts/acceptance.py real --only intervals` measures how often they hold the truth.
+c and a of robots whose bodies are known (`casid.retrieval.plausible.misses`: of totals, and of single links; where
+bodies follow the kinematics, the links' shapes, or inertial values of the description), t Student's quantile of 95 %
+with as many degrees of freedom as robots less one. A centre of mass has ``-+ t c s'/s`` of its own deviation, with the
+numbers of its link's mass. All within the bounds of the description and the proven ranges, where they were asked for.
+Each robot judged with itself left out, `scripts/acceptance.py real --only intervals` measures how often they hold the
+truth.
 
 Where the fit is wrong (the verdict, an error above 30 %, a mass on an assumed bound) nothing is stated but that.
 """
@@ -26,7 +27,7 @@ from casid.arrays import Array
 from casid.description import Robot
 from casid.identification._feasible_fit import FeasibleFit
 from casid.retrieval.insight import Intervals
-from casid.retrieval.plausible import spread_of
+from casid.retrieval.plausible import misses
 
 #: Error above which a fit is wrong [%], and ends of an interval over each other above which a mass is called open.
 WRONG, OPEN = 30.0, 1.5
@@ -92,15 +93,14 @@ def mass_intervals(
     masses = feasible.standard_parameters[9::10]
     values = np.array([masses.sum(), *masses])
     with np.errstate(over="ignore"):
-        factors = np.exp(_half_widths(robot, feasible, right)[0] / values)
+        factors = np.exp(_half_widths(robot, feasible, right)[0])
     names = ("all links", *(link.name for link in robot.links))
     ranges = {} if proven is None else {entry.name: (entry.low, entry.high) for entry in proven.entries}
+    bounds = np.array([robot.total_mass, *(link.bounds.mass for link in robot.links)], dtype=float)
     made = []
-    for name, value, factor, bounds in zip(
-        names, values, factors, (robot.total_mass, *(link.bounds.mass for link in robot.links)), strict=True
-    ):
-        within = bounds, ranges.get(f"{name} mass", (0.0, np.inf))
-        low, high = max(value / factor, *(one[0] for one in within)), min(value * factor, *(one[1] for one in within))
+    for name, value, factor, (least, most) in zip(names, values, factors, bounds, strict=True):
+        first, last = ranges.get(f"{name} mass", (0.0, np.inf))
+        low, high = max(value / factor, least, first), min(value * factor, most, last)
         made.append(MassInterval(name, float(value), float(min(low, value)), float(max(high, value))))
     return tuple(made)
 
@@ -119,7 +119,7 @@ def centre_intervals(robot: Robot, feasible: FeasibleFit, right: bool = True) ->
 
 
 def _half_widths(robot: Robot, feasible: FeasibleFit, right: bool) -> tuple[Array, Array]:
-    """``t c s`` of the total and the masses, shape (1 + n,), and of the centres, shape (3 n,); infinite without."""
+    """``t c s'`` of logarithms of total and masses, shape (1 + n,), and of centres, shape (3 n,); infinite without."""
     links, choice = len(robot.links), feasible.believable
     if choice is None or without_intervals(robot, feasible, right):
         return np.full(1 + links, np.inf), np.full(3 * links, np.inf)
@@ -133,7 +133,7 @@ def _half_widths(robot: Robot, feasible: FeasibleFit, right: bool) -> tuple[Arra
     covariance = choice.covariance[: 10 * links, : 10 * links]
     s = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", rows, covariance, rows), 0.0))
     origins = choice.bodies.origins
-    own = [spread_of(origin) for origin in origins]
-    total = spread_of(max(set(origins), key=origins.count))
-    wide = [total.half_width(total.total), *(one.half_width(one.link) for one in own)]
-    return s[: 1 + links] * wide, s[1 + links :] * np.repeat(wide[1:], 3)
+    relative, half = s[: 1 + links] / np.array([tens[:, 9].sum(), *tens[:, 9]]), np.empty(1 + links)
+    half[0] = misses(max(origins, key=origins.count))[0].half_width(relative[0])
+    half[1:] = [misses(origin)[1].half_width(one) for origin, one in zip(origins, relative[1:], strict=True)]
+    return half, s[1 + links :] * np.repeat(half[1:] / relative[1:], 3)

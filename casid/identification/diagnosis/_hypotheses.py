@@ -10,8 +10,8 @@ torque of the Kinova's currents, 3.5 standard errors, would be missed.)
 Free parameters predict first. They follow a wrong reading of a short or slow motion almost as well as the right one;
 bodies that can exist do not. Readings between which they do not decide are therefore compared by physically consistent
 fits, and so is what free parameters never show: all torques reversed, of which friction that drives is the sign. Where
-even bodies predict alike, as of slow motions under opposite gravity, their masses decide, beyond the prior range of a
-total mass.
+even bodies predict alike, as of slow motions under opposite gravity, their masses decide, beyond the factor
+`HEAVIER` of a total mass.
 """
 
 from __future__ import annotations
@@ -267,7 +267,7 @@ class Hypotheses:
     ) -> Finding:
         """Of the best reading and those that it does not surely predict better than, the one that bodies choose.
 
-        Gravity goes before a fault of a joint or two that needs links beyond the prior range of a mass: a direction of
+        Gravity goes before a fault of a joint or two that needs links beyond `HEAVIER`: a direction of
         gravity is one fault that all joints show, and one of six; the joint or pair was picked among n or n (n - 1).
         """
         gravity = best.finding.kind == "gravity"
@@ -301,7 +301,7 @@ class Hypotheses:
         return None if trial is None else replace(one.finding, values=values, trial=trial)
 
     def _lighter(self, one: Hypothesis) -> Finding | None:
-        """Another gravity under which bodies predict no worse, and weigh less than the prior range allows."""
+        """Another gravity under which bodies predict no worse, and weigh less than half."""
         made = self.bodies(one)
         if made is None or _mass(made) * HEAVIER >= _mass(self._feasible):
             return None

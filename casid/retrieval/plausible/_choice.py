@@ -106,7 +106,7 @@ class Believable(ParameterResult):
 
     @cached_property
     def covariance(self) -> Array:
-        """Covariance of all unknowns, shape (N, N): the choice is the mode of a posterior (docs/plausible.md, P12)."""
+        """Covariance of all unknowns, shape (N, N): the choice is the mode of a posterior (docs/plausible.md, P11)."""
         program = DivergenceProgram(self.problem, self.bodies.parameters, self.bodies.scaled, self.rotors)
         return program.covariance(self.choice, np.full(len(self.bodies.origins), self.bodies.boxes.all()))
 

@@ -265,27 +265,27 @@ class DivergenceProgram:
             yield self.basis @ point.y + self.origin, self._multipliers(program, point) / price
 
     def covariance(self, answer: MostPlausible, free: NDArray[np.bool_]) -> Array:
-        """Covariance of all unknowns, shape (N, N): the inverse curvature of ``D + price q`` at an answer (P12).
+        """Covariance of all unknowns, shape (N, N): the inverse curvature of ``D + price q`` at an answer (P11).
 
-        A row with the multiplier z keeps its slack within 1/z: the curvature z^2 across it. The common factor of free
-        bodies is unknown, at its stationary point ``exp(sigma) = sum tr M_k / (4 count)``; it is projected out.
+        A row with the multiplier z keeps its slack within 1/z: the curvature z^2 across it. D does not change with the
+        common factor of bodies and references, where that is unknown: D'' is projected across ``y`` of free bodies.
 
         Parameters
         ----------
         answer
         free
-            Bodies that share the unknown factor, shape (n,).
+            Bodies that share an unknown factor, shape (n,).
         """
         y, last = self._coordinates_of(answer.parameters), self._standard
         squares, rows = self.problem.objective.matrix @ self.basis, self.linear.matrix @ self.basis
         H = 2.0 * answer.price * squares.T @ squares + (rows.T * answer.multipliers**2) @ rows
+        H[last:, last:] += np.diag(self.measure.curvature(y[last:]))
+        pull = np.zeros(len(y))
         for k, block in enumerate(divergence_hessian(self.measure.matrices(y), TRIANGLE_MAP)):
             H[link_slice(k), link_slice(k)] += block
-        H[last:, last:] += np.diag(self.measure.curvature(y[last:]))
+            pull[link_slice(k)] = free[k] * (block @ y[link_slice(k)])
         if free.any():
-            traces = np.zeros(len(y))
-            traces[:last] = np.outer(free, TRIANGLE_MAP.T @ np.eye(4).ravel()).ravel()
-            H -= 4.0 * free.sum() * np.outer(traces, traces) / (traces @ y) ** 2
+            H -= np.outer(pull, pull) / (pull @ y)
         return np.asarray(self.basis @ np.linalg.solve(H, self.basis.T))
 
     # ------------------------------------------------------------------ by the interior point
