@@ -12,21 +12,19 @@ A model of which at least four fifths of the bodies repeat those of an earlier o
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import re
 import subprocess
 import sys
 import tempfile
-import warnings
 import zipfile
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from email.parser import BytesParser
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from benchmarks.measure import in_process
 from rich.progress import track
 
 import casid
@@ -106,32 +104,15 @@ def graded(path: Path, name: str) -> tuple[Grade, list[tuple[float, ...]]]:
     )
 
 
-def _work(pipe: Connection, path: Path, name: str) -> None:
-    warnings.simplefilter("ignore")
-    try:
-        grade, keys = graded(path, name)
-        pipe.send((asdict(grade), keys))
-    except CasidError as error:
-        pipe.send(({"file": name, "verdict": " ".join(str(error).split()), "read": False}, []))
-    except Exception as error:  # a defect of the reader is a row of the page
-        pipe.send(({"file": name, "verdict": f"{type(error).__name__}: {error}", "read": False}, []))
-
-
 def within_limit(path: Path, name: str) -> tuple[Grade, list[tuple[float, ...]]]:
-    """`graded` in a process of its own."""
-    context = multiprocessing.get_context("fork")
-    mine, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_work, args=(theirs, path, name))
-    process.start()
-    theirs.close()
+    """`graded` in a process of its own; what fails, a defect of the reader too, is a row of the page."""
     try:
-        values, keys = mine.recv() if mine.poll(LIMIT) else ({"verdict": f"late: not done in {LIMIT:g} s"}, [])
-    except EOFError:
-        values, keys = {"verdict": "the process ended"}, []
-    process.kill()
-    process.join()
-    values = values if "file" in values else {**values, "file": name, "read": False}
-    return Grade(**values), keys
+        grade, keys = in_process(graded, path, name, limit=LIMIT)
+        return grade, keys
+    except (CasidError, TimeoutError, ChildProcessError) as error:
+        return Grade(name, verdict=" ".join(str(error).split()), read=False), []
+    except Exception as error:
+        return Grade(name, verdict=f"{type(error).__name__}: {error}", read=False), []
 
 
 def candidates(folder: Path) -> Iterator[Path]:

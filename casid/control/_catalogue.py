@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -23,6 +22,7 @@ from casid.control._free_motion import (
 )
 from casid.dynamics import Model, operational_space
 from casid.errors import DatasetError, ProblemError
+from casid.files import near
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +116,6 @@ def controller_of(name: str, settings: ControllerSettings) -> Controller:
         If there is none.
     """
     if name not in CONTROLLERS:
-        near = difflib.get_close_matches(name, CONTROLLERS, n=1)
-        hint = f"did you mean '{near[0]}'? " if near else ""
-        raise ProblemError(f"unknown controller '{name}'; {hint}known: {', '.join(CONTROLLERS)}")
+        hint = near(name, CONTROLLERS) or ";"
+        raise ProblemError(f"unknown controller '{name}'{hint} known: {', '.join(CONTROLLERS)}")
     return CONTROLLERS[name](settings)

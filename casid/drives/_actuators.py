@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -100,34 +100,35 @@ def _steps(found: CommandIdentification) -> dict[str, int]:
     return {name: max(0, round(value / STEP)) for name, value in _values(found, "delay").items()}
 
 
+#: What a format may have no place for, by attribute; {}: its values.
+_LOST = {
+    "bias": "command offsets are left out: add them to the commands ({})",
+    "offset": "constant torques are left out ({})",
+    "delay": "the delay is left out: delay the commands by it ({})",
+    "scale": "the factors of the bodies are left out: --mjcf or --urdf write scaled bodies ({})",
+    "backlash": "elasticity and backlash are left out: --mjcf writes joints for them",
+    "bristle_stiffness": "friction has no memory there: joints stick exactly before they slide",
+    "warm_up": "friction is that of warm drives",
+    "tilt_x": "the base's tilt is left out: --mjcf writes gravity as it acts",
+    "ki": "the servo's integral is left out",
+    "viscous_asymmetry": "viscous friction is the mean of both directions",
+    "offset_drift": "the drift of constant torques is left out",
+}
+
+
 def _lost(found: CommandIdentification, *held: str) -> Notes:
     """Notes on what was found and a format has no place for, beyond what it holds."""
-    words = {
-        "bias": "command offsets are left out: add them to the commands ({})",
-        "offset": "constant torques are left out ({})",
-        "delay": "the delay is left out: delay the commands by it ({})",
-        "scale": "the factors of the bodies are left out: --mjcf or --urdf write scaled bodies ({})",
+    table, notes = found.table, [f"delays are rounded to physics steps of {1e3 * STEP:g} ms"] * ("steps" in held)
+    here = {
+        **{attribute: np.any(table[attribute]) for attribute in _LOST},
+        "scale": np.any(table["scale"] != 1.0),
+        "backlash": found.servo.sprung(found.robot.n),
+        "bristle_stiffness": np.any(table["bristle_stiffness"] < STIFF),
+        "tilt_x": np.any(table["tilt_x"]) or np.any(table["tilt_y"]),
     }
-    notes = [f"delays are rounded to physics steps of {1e3 * STEP:g} ms"] if "steps" in held else []
-    for attribute, text in words.items():
-        values = found.table[attribute]
-        if attribute not in held and np.any(np.abs(values - (attribute == "scale")) > 0):
-            shown = ", ".join(f"{name} {value:.3g}" for name, value in _values(found, attribute).items())
-            notes.append(text.format(shown))
-    if found.servo.sprung(found.robot.n):
-        notes.append("elasticity and backlash are left out: --mjcf writes joints for them")
-    if np.any(found.table["bristle_stiffness"] < STIFF):
-        notes.append("friction has no memory there: joints stick exactly before they slide")
-    if np.any(found.table["warm_up"]):
-        notes.append("friction is that of warm drives")
-    if np.any(found.table["tilt_x"]) or np.any(found.table["tilt_y"]):
-        notes.append("the base's tilt is left out: --mjcf writes gravity as it acts")
-    if np.any(found.table["ki"]):
-        notes.append("the servo's integral is left out")
-    if np.any(found.table["viscous_asymmetry"]):
-        notes.append("viscous friction is the mean of both directions")
-    if np.any(found.table["offset_drift"]):
-        notes.append("the drift of constant torques is left out")
+    for attribute, text in _LOST.items():
+        if attribute not in held and here[attribute]:
+            notes.append(text.format(", ".join(f"{k} {v:.3g}" for k, v in _values(found, attribute).items())))
     unsure = [e.name for e in found.estimates if not e.determined]
     if unsure:
         notes.append(f"not determined by the data, written as assumed: {', '.join(unsure)}")
@@ -205,7 +206,7 @@ def pace_yaml(found: CommandIdentification) -> tuple[str, Notes]:
         "encoder_bias": [-float(b) for b in found.table["bias"]],
         "max_delay": max(_steps(found).values()),
     }
-    return _yaml({"physics_dt": STEP, "pace_actuator": group}), _lost(found, "bias", "delay", "steps")
+    return _yaml({"physics_dt": STEP, "pace_actuator": group}).lstrip() + "\n", _lost(found, "bias", "delay", "steps")
 
 
 def mjlab_yaml(found: CommandIdentification) -> tuple[str, Notes]:
@@ -220,7 +221,7 @@ def mjlab_yaml(found: CommandIdentification) -> tuple[str, Notes]:
             "armature": table["armature"], "frictionloss": table["coulomb"], "viscous_damping": table["viscous"],
             "delay_min_lag": steps[name], "delay_max_lag": steps[name],
         })  # fmt: skip
-    return _yaml({"timestep": STEP, "actuators": groups}), _lost(found, "delay", "steps")
+    return _yaml({"timestep": STEP, "actuators": groups}).lstrip() + "\n", _lost(found, "delay", "steps")
 
 
 def bam_json(found: CommandIdentification) -> tuple[str, Notes]:
@@ -269,30 +270,13 @@ FORMATS: tuple[ActuatorFormat, ...] = (
 )
 
 
-def _yaml(value: Mapping[str, Any]) -> str:
+def _yaml(value: Any, margin: str = "\n") -> str:
     """YAML of mappings, lists of mappings or numbers, texts and numbers; texts as in JSON, which YAML 1.2 includes."""
-    return "".join(f"{line}\n" for line in _yaml_lines(value))
-
-
-def _yaml_lines(value: Mapping[str, Any]) -> list[str]:
-    lines: list[str] = []
-    for key, held in value.items():
-        if isinstance(held, Mapping):
-            lines += [f"{json.dumps(key)}:", *(f"  {line}" for line in _yaml_lines(held))]
-        elif isinstance(held, Sequence) and held and isinstance(held[0], Mapping):
-            lines.append(f"{json.dumps(key)}:")
-            for item in held:
-                first, *rest = _yaml_lines(item)
-                lines += [f"  - {first}", *(f"    {line}" for line in rest)]
-        else:
-            lines.append(f"{json.dumps(key)}: {_scalar(held)}")
-    return lines
-
-
-def _scalar(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "".join(f"{margin}{json.dumps(key)}: {_yaml(one, margin + '  ')}" for key, one in value.items())
     if isinstance(value, list):
-        return f"[{', '.join(map(_scalar, value))}]"
-    if isinstance(value, float):  # YAML 1.1 takes 1e-05 for a text
-        text = f"{value:.9g}"
-        return text if "e" not in text or "." in text else text.replace("e", ".0e")
-    return json.dumps(value)
+        if value and isinstance(value[0], Mapping):
+            return "".join(f"{margin}-{_yaml(one, margin + '  ')}" for one in value)
+        return f"[{', '.join(map(_yaml, value))}]"
+    text = f"{value:.9g}" if isinstance(value, float) else json.dumps(value)
+    return text.replace("e", ".0e") if isinstance(value, float) and "e" in text and "." not in text else text

@@ -160,10 +160,11 @@ def with_terms(
 ) -> tuple[Search, Point, Normal, Array]:
     """The search with those terms (of `TERMS`) that prove themselves on motions held out.
 
-    Terms are screened on a part of the data, each from its starts. The one that promises most is then searched on all,
-    with steps not longer than ``contact`` [s] where joints have play, and taken if it lowers the mean square error held
-    out by more than one standard error, and noticeably. The others follow in their order, screened again beside what
-    was taken, until one is not taken (forward selection).
+    Terms are screened on a part of the data, each from its starts. The one with the largest expected decrease is then
+    searched on all, with steps not longer than ``contact`` [s] where joints have play, and taken if it lowers the mean
+    square error held out by more than one standard error, and noticeably. The others follow in their order, screened
+    again beside what was taken, until one is not taken (forward selection). Where one that follows does as well without
+    the one before, that is given up: it stood for the other.
 
     Returns
     -------
@@ -171,38 +172,52 @@ def with_terms(
     weak : ndarray
         Deviations of the weak priors of the terms that were added.
     """
-    added: list[float] = []
+    added, last = list[float](), 0
     group = folds_of(search.runs, folds)
     names = [name for name in terms if group and TERMS[name].attributes[0] in _added(search.runs, name)]
-    part = _part(search, point) if names else None
-    ranked = [_screened(part, name) for name in names if part is not None]
+    screen = _Screen(search, point) if names else None
+    ranked = [screen.trial(name) for name in names if screen is not None]
     # where no servo holds a joint, errors of its friction add up and look like anything else: they come first
     first = DRIVEN if _driven(search.runs) else ()
-    for one in sorted(ranked, key=lambda one: (one.name not in first, -one.share)):
+    before: tuple[Search, Point, Normal] | None = None
+    for ranked_one in sorted(ranked, key=lambda one: (one.name not in first, -one.share)):
+        one = ranked_one
         if one.share <= _SHARE:
             if one.name in first:
                 continue
             break
         if added:  # beside what was taken
-            one = _beside(search.runs, one)
-            one = _screened(_part(search, point), one.name, one)
+            one = _Screen(search, point).trial(one.name, one)
             if one.share <= _SHARE:
                 continue
-        before, plainly, play = search.runs.rollouts, search, "backlash" in TERMS[one.name].attributes
-        if play and contact < search.runs.step:  # contact: of first order in it
-            plainly = replace(search, runs=search.runs.stepped(contact), budget=before + search.runs.cost * _ITERATIONS)
-            point, normal = plainly.run(point, 2)
-        start = Point(np.append(point.theta, one.first), [x.copy() for x in point.starts])
-        wide = _extended(plainly, one)
-        tried, reached = wide.run(start, _ITERATIONS * (4 if play else 1))
-        plain, rich = held_out(plainly, point, normal, group), held_out(wide, tried, reached, group)
-        search.runs.rollouts = wide.runs.rollouts = plainly.runs.rollouts + wide.runs.rollouts - before
-        if not _better(search.runs, plain, rich):
-            point, normal = (point, normal) if plainly is search else search.run(point, 1)
+        plain, rich = _searched(search, point, normal, one, contact)
+        errors, weak = held_out(*rich, group), [*added, *one.weak.tolist()]
+        if not _better(search.runs, held_out(*plain, group), errors):
+            point, normal = plain[1:] if plain[0] is search else search.run(plain[1], 1)
             break
-        search, point, normal = wide, tried, reached
-        added += one.weak.tolist()
+        if before is not None and one.attributes == ranked_one.attributes:  # was the last one taken for this one?
+            before[0].runs.rollouts = rich[0].runs.rollouts
+            alone = _searched(*before, one, contact)[1]
+            rich[0].runs.rollouts = alone[0].runs.rollouts
+            if not _better(search.runs, held_out(*alone, group), errors):
+                rich, weak = alone, [*added[:-last], *one.weak.tolist()]
+        before, last, (search, point, normal), added = (search, point, normal), len(one.weak), rich, weak
     return search, point, normal, np.array(added)
+
+
+def _searched(
+    search: Search, point: Point, normal: Normal, one: _Screened, contact: float
+) -> tuple[tuple[Search, Point, Normal], tuple[Search, Point, Normal]]:
+    """The search without a term, where joints have play with steps not longer than ``contact`` [s], and with it."""
+    before, plainly, play = search.runs.rollouts, search, "backlash" in TERMS[one.name].attributes
+    if play and contact < search.runs.step:  # contact: of first order in it
+        plainly = replace(search, runs=search.runs.stepped(contact), budget=before + search.runs.cost * _ITERATIONS)
+        point, normal = plainly.run(point, 2)
+    start = Point(np.append(point.theta, one.first), [x.copy() for x in point.starts])
+    wide = _extended(plainly, one)
+    tried, reached = wide.run(start, _ITERATIONS * (4 if play else 1))
+    search.runs.rollouts = wide.runs.rollouts = plainly.runs.rollouts + wide.runs.rollouts - before
+    return (plainly, point, normal), (wide, tried, reached)
 
 
 def _given(runs: FreeRuns, attribute: str) -> bool:
@@ -222,75 +237,57 @@ class _Screened:
     weak: Array
 
 
-def _beside(runs: FreeRuns, one: _Screened) -> _Screened:
-    """A term without the attributes that others, taken since, have made unknown."""
-    new = _added(runs, one.name)
-    rows = np.repeat([a in new for a in one.attributes], runs.robot.n)
-    return _Screened(one.name, one.share, new, one.first[rows], one.weak[rows])
+class _Screen:
+    """A part of the data on which terms are tried: the decrease that a step is expected to give, without and with."""
 
+    def __init__(self, whole: Search, point: Point) -> None:
+        self.whole, runs = whole, copy(whole.runs)
+        every = max(1, round(runs.seconds / min(_SCREEN, runs.seconds / 4)))
+        every = 1 if _driven(runs) else every  # what drifts shows between pieces
+        runs.pieces, runs.rollouts = runs.pieces[every // 2 :: every] or runs.pieces[:1], 0.0
+        self.search, self.point = replace(whole, runs=runs, history=[], budget=np.inf), runs.point(point.theta)
+        normal = self.search.normal(self.point)
+        self.promised = normal.cost - self.search.step(normal, self.point, 1e-3)[1]
+        self._count(runs)
 
-@dataclass(frozen=True, eq=False)
-class _Part:
-    """A part of the data, and what a step of the search as it is promises there."""
+    def _count(self, runs: FreeRuns) -> None:
+        """Runs of the part as shares of runs through everything."""
+        self.whole.runs.rollouts += runs.rollouts * len(runs.pieces) / len(self.whole.runs.pieces)
+        runs.rollouts = 0.0
 
-    whole: Search
-    search: Search
-    point: Point
-    promised: float
+    def trial(self, name: str, known: _Screened | None = None) -> _Screened:
+        """A term from its starts, or from known values: the decrease expected of a Gauss-Newton step.
 
-
-def _part(search: Search, point: Point) -> _Part:
-    runs = copy(search.runs)
-    every = max(1, round(runs.seconds / min(_SCREEN, runs.seconds / 4)))
-    every = 1 if _driven(runs) else every  # what drifts shows between pieces
-    runs.pieces, runs.rollouts = runs.pieces[every // 2 :: every] or runs.pieces[:1], 0.0
-    small = replace(search, runs=runs, history=[], budget=np.inf)
-    here = runs.point(point.theta)
-    normal = small.normal(here)
-    made = _Part(search, small, here, normal.cost - small.step(normal, here, 1e-3)[1])
-    _count(made, runs.rollouts)
-    return made
-
-
-def _count(part: _Part, rollouts: float) -> None:
-    """Runs of a part as shares of runs through everything."""
-    whole = part.whole.runs
-    whole.rollouts += rollouts * len(part.search.runs.pieces) / len(whole.pieces)
-
-
-def _screened(part: _Part, name: str, known: _Screened | None = None) -> _Screened:
-    """A term on a part of the data: from its start, or from known values, what a Gauss-Newton step promises.
-
-    Of several starts the one that promises most is searched shortly.
-    """
-    term, theta = TERMS[name], part.point.theta
-    tried, best = [] if known is None else [known], None
-    for values in [] if known else term.starts(part.search.runs, theta):
-        new = _added(part.search.runs, name)
-        weak = np.concatenate([_weak(a, values[a]) for a in new])
-        tried.append(_Screened(name, 0.0, new, np.concatenate([_first(a, values[a]) for a in new]), weak))
-    for one in tried:
-        wide = _extended(part.search, one)
-        wide.runs.rollouts = 0.0
-        start = Point(np.append(theta, one.first), [x.copy() for x in part.point.starts])
-        normal = wide.normal(start)
-        damping = (
-            1e-2 if np.any(one.first) else 1e-3
-        )  # from a guess, or from none, where the plain law's step is as far
-        cost = normal.cost - wide.step(normal, start, damping)[1]
-        _count(part, wide.runs.rollouts)
-        if best is None or cost < best[0]:
-            best = cost, wide, start, normal, one
-    assert best is not None
-    cost, wide, start, normal, one = best
-    if len(tried) > 1 and cost < (1.0 - _SHARE) * part.promised:
-        wide.runs.rollouts = 0.0
-        least = (1.0 - _SHARE) * part.promised
-        start, normal = wide.descended(start, normal, _SCREENED, 0.1 * _SHARE * normal.cost, wanted=least)
-        cost = normal.cost
-        _count(part, wide.runs.rollouts)
-    share = 1.0 - cost / max(part.promised, 1e-300)
-    return _Screened(name, share, one.attributes, start.theta[len(theta) :], one.weak)
+        Attributes that other terms made unknown are left out. Of several starts the best is searched
+        shortly.
+        """
+        runs, theta, tried = self.search.runs, self.point.theta, []
+        new = _added(runs, name)
+        if known is not None:
+            rows = np.repeat([a in new for a in known.attributes], runs.robot.n)
+            tried.append(_Screened(name, 0.0, new, known.first[rows], known.weak[rows]))
+        for values in [] if known else TERMS[name].starts(runs, theta):
+            first, weak = (np.concatenate([value(a, values[a]) for a in new]) for value in (_first, _weak))
+            tried.append(_Screened(name, 0.0, new, first, weak))
+        best = None
+        for one in tried:
+            wide = _extended(self.search, one)
+            start = Point(np.append(theta, one.first), [x.copy() for x in self.point.starts])
+            normal = wide.normal(start)
+            # from a guess, or from none, where the plain law's step is as far
+            cost = normal.cost - wide.step(normal, start, 1e-2 if np.any(one.first) else 1e-3)[1]
+            self._count(wide.runs)
+            if best is None or cost < best[0]:
+                best = cost, wide, start, normal, one
+        assert best is not None
+        cost, wide, start, normal, one = best
+        least = (1.0 - _SHARE) * self.promised
+        if len(tried) > 1 and cost < least:
+            start, normal = wide.descended(start, normal, _SCREENED, 0.1 * _SHARE * normal.cost, wanted=least)
+            cost = normal.cost
+            self._count(wide.runs)
+        share = 1.0 - cost / max(self.promised, 1e-300)
+        return _Screened(name, share, new, start.theta[len(theta) :], one.weak)
 
 
 def _weak(attribute: str, size: Array) -> Array:
@@ -319,14 +316,8 @@ def _extended(search: Search, term: _Screened) -> Search:
     ]
     changed: dict[str, Any] = {a: unknowns[i * n : (i + 1) * n] for i, a in enumerate(attributes)}
     runs.servo = replace(runs.servo, **changed)
-    runs.parameters = (
-        *runs.parameters,
-        *(
-            Parameter(a, k, f"{a} {name}", unknowns[i * n + k])
-            for i, a in enumerate(attributes)
-            for k, name in enumerate(names)
-        ),
-    )
+    more = (Parameter(a, k, f"{a} {name}", changed[a][k]) for a in attributes for k, name in enumerate(names))
+    runs.parameters = (*runs.parameters, *more)
     made = replace(search, runs=runs, history=[])
     made.budget = runs.rollouts + runs.cost * (4 * _ITERATIONS if "backlash" in attributes else _ITERATIONS - 1)
     return made

@@ -107,7 +107,7 @@ def excite_commands(
     robot: Robot, recording: Path, duration: float, share: float, iterations: int, seed: int, folder: Path | None,
     rate: float,
 ) -> None:  # fmt: skip
-    """Design position commands for the servos of a recording, print what they will tell, write them."""
+    """Design position commands for the servos of a recording, print the deviations to be expected, write them."""
     from casid.drives import Servo, design_commands, identify_from_commands, read_commands
     from casid.drives._servo import servo_from
     from casid.excitation import MotionLimits

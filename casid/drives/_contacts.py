@@ -133,7 +133,7 @@ def shaken(search: Search, point: Point) -> tuple[Point, Array]:
     The errors of hard contacts are a rough function of the parameters with many minima close together. Starts are drawn
     about the best one, or are minima of a part of the pieces, those that fit badly rather left out (iterated local
     search; Lourenco, Martin and Stuetzle 2003), until several in turn find nothing better. The cost that the best
-    minimum has beyond that of the encoders' noise says how far it may be from the true one; others whose cost is not
+    minimum has beyond that of the encoders' noise bounds how far it may be from the true one; others whose cost is not
     higher than its by more than that, and the bound of a joint region of 95 %, are as good, and at least a quarter of
     all: which of them is the best is chance.
     """

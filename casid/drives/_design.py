@@ -44,7 +44,7 @@ _SHARPNESS = 8.0
 
 @dataclass(frozen=True, eq=False)
 class CommandDesign:
-    """Designed commands and what a recording of them would tell.
+    """Designed commands and the deviations that a recording of them would give.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ def command_information(runs: FreeRuns, theta: Array, t: Array, commands: Array)
 
 
 def relative_deviations(F: Array, units: Array) -> Array:
-    """Standard deviations in units of each parameter; at most 1: what nothing tells stays at its size."""
+    """Standard deviations in units of each parameter; at most 1: what no data determine stays at its size."""
     inverse = np.linalg.inv(F * np.outer(units, units) + np.eye(len(units)))
     return np.asarray(np.sqrt(np.diag(inverse)))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,9 +18,9 @@ from casid.drives._contacts import has_play, shaken, softened
 from casid.drives._profile import Profile, Profiles
 from casid.drives._recording import CommandRecording
 from casid.drives._runs import FreeRuns, Parameter, Point
-from casid.drives._search import Normal, Search
+from casid.drives._search import Normal, Search, compared_errors
 from casid.drives._servo import QUANTITIES, Servo, Unknown
-from casid.drives._start import ConvexStart, convex_start
+from casid.drives._start import REACHED, ConvexStart, convex_start
 from casid.drives._statistics import Estimate, estimates, gain_ratios
 from casid.drives._verdict import CommandFinding, check_recordings, further, judge, with_remedy
 from casid.errors import DatasetError
@@ -37,10 +37,10 @@ _WEAK = 3.0
 _HELD = 0.05
 #: Cut-off frequencies of the convex starts [Hz].
 _CUTOFFS = (1.5, 3.0, 6.0)
+#: Iterations from the convex start with the terms that were taken.
+_AGAIN = 8
 #: Pieces are not made shorter than this to hold some out [s].
 _SHORTEST = 2.0
-#: Starts within this ratio of the best start's cost are searched too.
-_RIVAL = 1.5
 
 
 @dataclass(frozen=True)
@@ -202,18 +202,10 @@ class CommandIdentification(Displayed):
             "rollouts": self.rollouts,
             "seconds": self.seconds,
             "simulated_seconds": self.simulated,
-            "parameters": [
-                {"name": e.name, "attribute": e.attribute, "joint": e.joint, "value": e.value, "unit": e.unit,
-                 "sd": e.sd, "low": e.low, "high": e.high, "determined": e.determined, "partner": e.partner,
-                 "correlation": e.correlation, "words": e.words}
-                for e in self.estimates
-            ],
+            "parameters": [asdict(e) for e in self.estimates],
             "profiles": [one.plain() for one in self.profiles],
             "ratios_to_kp": {name: list(pair) for name, pair in self.ratios.items()},
-            "findings": [
-                {"kind": f.kind, "joint": f.joint, "text": f.text, "remedy": f.remedy, "wrong": f.wrong}
-                for f in self.findings
-            ],
+            "findings": [asdict(f) for f in self.findings],
         }  # fmt: skip
 
     def __repr__(self) -> str:
@@ -302,6 +294,9 @@ def _fitted(
     whole, runs = runs, runs.thinned(options.coarse)
     convex = [convex_start(runs, cutoff) for cutoff in _CUTOFFS if cutoff * 2.2 * runs.period < 1.0]
     candidates = [(one, one.theta) for one in convex]
+    limits = np.array([p.attribute == "limit" and p.unknown.value is None for p in runs.parameters])
+    if limits.any():  # reached, or not
+        candidates += [(one, np.where(limits, one.theta / REACHED, one.theta)) for one in convex]
     if start is not None:
         theta = np.asarray(start, dtype=float)
         if theta.shape != (len(runs.parameters),) or not np.isfinite(theta).all():
@@ -310,14 +305,15 @@ def _fitted(
         candidates.append((convex[0], np.clip(theta, lower, upper)))
     points = [runs.point(theta) for _, theta in candidates]
     shown = [runs.simulate(point) for point in points]
-    reached = [runs.error(*one) for one in zip(points, shown, strict=True)]
+    missed = [[piece.measured - q for piece, q in zip(runs.pieces, one, strict=True)] for one in shown]
+    reached = [float(np.sqrt(np.mean(np.concatenate(errors) ** 2))) for errors in missed]
     order = list(np.argsort(reached))
     base = convex[int(np.argmin(reached[: len(convex)]))]
     runs.parameters, weak = _weakly(runs, base)
     result: tuple[float, Search, ConvexStart, Point, Normal] | None = None
-    for number, k in enumerate(order):
-        if number and (reached[k] > _RIVAL * reached[order[0]] or number > 1):
-            break
+    for number, k in enumerate(order[:2]):
+        if compared_errors(missed[k], missed[order[0]]).better:
+            break  # one more start, unless the best is surely better
         search = Search(runs, options.iterations, threshold=options.robust, budget=options.budget, progress=progress)
         if result is not None:  # the same yardstick
             search.scale, search.inflation = result[1].scale, result[1].inflation
@@ -332,6 +328,12 @@ def _fitted(
     terms = usual_terms(runs) if options.terms is None else options.terms
     search, point, normal, more = with_terms(search, point, normal, options.folds, terms, finest)
     weak, runs = np.append(weak, more), search.runs
+    if len(more):  # what was taken is searched from the convex start too: none is worse than a plainer start
+        budget = runs.rollouts + _AGAIN * runs.cost
+        other = replace(search, budget=budget, history=[])
+        again, equations = other.run(runs.point(np.append(best.theta, point.theta[len(best.theta) :])), _AGAIN)
+        if equations.rms < normal.rms:
+            search, point, normal = other, again, equations
     play = has_play(runs, point.theta)
     if runs.step < whole.step or play:
         whole = whole.stepped(min(runs.step, finest) if play else runs.step)

@@ -18,6 +18,7 @@ from casid.files import listed, near, numeric_array, read_toml, shown
 from casid.measurement import (
     Columns,
     TextLayout,
+    check_angles,
     choose_signals,
     factors,
     read_columns,
@@ -264,7 +265,7 @@ def read_commands(path: str | Path, robot: Robot, settings: Mapping[str, Any] | 
     q, u = (_positions(found[key], key, options, where) for key in ("q", "q_des"))
     which = _chosen(robot, joints, q.shape[1], where)
     if "q" not in units and "degrees" not in options:
-        _check_unit(robot, q[:, which], where)
+        check_angles(q[:, which], robot, where)
     enabled, torque = extra.get("enabled"), extra.get("torque")
     if torque is not None:
         torque = torque.reshape(len(t), -1)
@@ -294,22 +295,6 @@ def _positions(values: Array, key: str, options: Mapping[str, Any], where: str) 
     usual = np.pi / 180 if options.get("degrees") else 1.0
     scale = factors(units[key], key, values.shape[1], where) if key in units else usual
     return np.asarray(values * scale + np.asarray(options.get("position_offset", 0.0)))
-
-
-def _check_unit(robot: Robot, q: Array, where: str) -> None:
-    """Refuse positions that no joint reaches in radians, and all reach in degrees."""
-    lower, upper = (np.asarray(side, dtype=float) for side in (robot.limits.lower, robot.limits.upper))
-    turning = np.array([joint.type == "revolute" for joint in robot.coordinates])
-    room = 0.1 * (upper - lower)
-    known = turning & np.isfinite(room)
-    beyond = known & ((np.nanmin(q, axis=0) < lower - room) | (np.nanmax(q, axis=0) > upper + room))
-    if not beyond.any():
-        return
-    k, scaled = int(beyond.argmax()), np.radians(q)
-    if np.all(~known | ((scaled.min(axis=0) >= lower - room) & (scaled.max(axis=0) <= upper + room))):
-        raise DatasetError(f"{where}: positions of joint '{robot.coordinates[k].name}' go from {q[:, k].min():.4g} to "
-                           f"{q[:, k].max():.4g}, far beyond its limits in radians: if they are degrees, say degrees = "
-                           "true in a TOML for the recording (false: they are radians)")  # fmt: skip
 
 
 def _table(path: Path, options: Mapping[str, Any]) -> Columns:

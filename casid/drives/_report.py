@@ -87,23 +87,14 @@ class CommandSection(ReportSection):
         return {"free_runs": self._free_runs}
 
     def show(self, page: Page, drawn: Mapping[str, bytes]) -> None:
-        """The tables' content."""
+        """The terminal's tables, with the interval and the words of each parameter."""
         found = self.found
-        page.heading("Verdict")
-        page.text(found.headline)
-        for finding in found.findings:
-            page.text(_text(finding))
-        page.heading("Parameters")
+        summary, _, *others = self.tables()
         rows = [(e.name, f"{e.value:.4g}", f"[{e.low:.4g}, {e.high:.4g}]" if e.determined else "open", e.unit, e.words)
                 for e in found.estimates]  # fmt: skip
-        columns = {"parameter": NAME} | numbers("value", "95 % interval") | texts("unit", "what the data tell")
-        page.table(PlainTable("Parameters", columns, rows))
-        if found.profiles:
-            page.heading("Profiles: all others optimised again")
-            lines = [(one.name, f"{one.value:.4g}", one.unit, one.words) for one in found.profiles]
-            page.table(
-                PlainTable("Profiles", {"parameter": NAME} | numbers("value") | texts("unit", "interval"), lines)
-            )
+        columns = {"parameter": NAME} | numbers("value", "95 % interval") | texts("unit", "what is known of it")
+        for table in (summary, PlainTable("Parameters", columns, rows), *others):
+            page.table(table, titled=True)
 
     def _free_runs(self, recording: int | CommandRecording = 0) -> Figure:
         found = self.found
@@ -145,7 +136,7 @@ def _value(e: Estimate) -> str:
 
 
 def _remarks(found: CommandIdentification) -> list[str]:
-    """Common parameters, and in words what the data do not tell, alike ones together."""
+    """Common parameters, and in words what the data leave open, alike ones together."""
     notes: dict[str, list[str]] = {}
     common = [e for e in found.estimates if e.joint < 0]
     for e in found.estimates:

@@ -61,8 +61,8 @@ ALL = -1
 RIGID, LINK, DRIVE = 0, 1, 2
 
 
-#: Derivatives beyond are those of a motion that nothing predicts, such as that of contacts that rebound; they tell
-#: nothing, and 0 is returned in their place.
+#: Derivatives beyond are those of a motion that nothing predicts, such as that of contacts that rebound; they are
+#: of no use, and 0 is returned in their place.
 _CHAOTIC = 1e7
 
 

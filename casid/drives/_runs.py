@@ -19,6 +19,7 @@ from casid.drives._rollout import ALL, DRIVE, LINK, RIGID, Branch, Column, Drive
 from casid.drives._servo import KINDS, QUANTITIES, SHARED, Servo, Unknown
 from casid.dynamics import Model
 from casid.errors import DatasetError
+from casid.evidence import white_sd
 from casid.files import listed, near, shown
 
 T = TypeVar("T")
@@ -100,11 +101,22 @@ class Piece:
 
 def noise_of(q: Array) -> Array:
     """Standard deviation of the encoders' noise from third differences, at least that of their steps, shape (n,)."""
-    third = np.diff(q, 3, axis=0) / np.sqrt(20.0)
-    noise = 1.4826 * np.median(np.abs(third), axis=0)
-    steps = np.abs(np.diff(q, axis=0))
-    quantum = np.array([np.min(s[s > 1e-9], initial=np.inf) for s in steps.T])
-    return np.asarray(np.maximum(noise, np.where(np.isfinite(quantum), quantum, 1e-6) / np.sqrt(12.0)))
+    quantum = quantum_of([q])
+    steps = np.where(np.isfinite(quantum), quantum, 1e-6) / np.sqrt(12.0)
+    return np.asarray(np.maximum(white_sd(q, 3), steps))
+
+
+def quantum_of(motions: Sequence[Array]) -> Array:
+    """Steps of the encoders: the least change of their positions; infinite without any, shape (n,)."""
+    steps = np.concatenate([np.abs(np.diff(q, axis=0)) for q in motions])
+    return np.asarray(np.where(steps > 1e-9, steps, np.inf).min(axis=0))
+
+
+def _speed(recording: CommandRecording, at: int, reach: int) -> tuple[Array, float]:
+    """Slope of a parabola through some samples on both sides of one, and its deviation in units of the noise."""
+    near = slice(max(0, at - reach), at + reach + 1)
+    pinv = np.linalg.pinv(np.vander(recording.t[near] - recording.t[at], 3, increasing=True))
+    return np.asarray(pinv[1] @ recording.q[near]), float(np.linalg.norm(pinv[1]))
 
 
 def piece_of(recording: CommandRecording, rows: slice, step: float, noise: Array) -> Piece:
@@ -118,28 +130,15 @@ def piece_of(recording: CommandRecording, rows: slice, step: float, noise: Array
     sample = np.repeat(np.arange(len(counts)), counts)
     within = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
     edges = np.append(t[sample] + within * np.repeat(np.diff(t) / counts, counts), t[-1])
-    first = max(0, rows.start - 4)
-    near = slice(first, rows.start + 5)
-    local = recording.t[near] - t[0]
-    X = np.vander(local, 3, increasing=True)
-    pinv = np.linalg.pinv(X)
-    fit = pinv @ recording.q[near]
-    n = recording.n
-    known = np.concatenate([2.0 * noise, 3.0 * noise * np.linalg.norm(pinv[1]) + 1e-3])
-    spread = np.concatenate([known, np.repeat(_HIDDEN, n)])
+    (speed, unit), (nearer, _) = (_speed(recording, rows.start, reach) for reach in (4, 2))
+    known = 3.0 * noise * unit
+    n, moves = recording.n, np.abs(speed) > known / 1.5
+    # the curve of a fast motion, in a parabola's slope of the order of the square of its reach: 4/3 of the difference
+    spread = np.concatenate([2.0 * noise, known + 1e-3 + 4.0 * np.abs(speed - nearer), np.repeat(_HIDDEN, n)])
     on = recording.on()[rows][:-1][sample]
     torque = np.zeros((total, n)) if recording.torque is None else np.asarray(recording.torque)[rows][:-1][sample]
-    speed = np.where(np.abs(fit[1]) > 2 * noise * np.linalg.norm(pinv[1]), fit[1], 0.0)
-    return Piece(
-        recording,
-        rows,
-        np.concatenate([q[0], speed, np.zeros(2 * n)]),
-        spread,
-        edges,
-        emit,
-        on,
-        np.ascontiguousarray(torque),
-    )
+    start = np.concatenate([q[0], np.where(moves, speed, 0.0), np.zeros(2 * n)])
+    return Piece(recording, rows, start, spread, edges, emit, on, np.ascontiguousarray(torque))
 
 
 @dataclass
@@ -299,17 +298,22 @@ class FreeRuns:
         table = self.table(point.theta)
 
         def one(index: int) -> Array:
-            piece = self.pieces[index]
-            out: Array = np.empty(piece.measured.shape)
+            out: Array = np.empty(self.pieces[index].measured.shape)
             for branch in self.branches:
-                joints = list(branch.joints)
-                start = point.starts[index][self.state(branch)]
-                drive = self.drive(piece, branch, table[:, KINDS.index("delay")])
-                out[:, joints] = branch.run(drive, table[joints], start)[0]
+                out[:, list(branch.joints)] = self._run(index, branch, table, point)[1]
             return out
 
         self.rollouts += len(chosen) / len(self.pieces)
         return self._each(one, chosen)
+
+    def _run(
+        self, index: int, branch: Branch, table: Array, point: Point, columns: Sequence[Column] = (), free: bool = False
+    ) -> tuple[Array, Array, Array]:
+        """Initial state of a branch in a piece, its positions, and their derivatives."""
+        start = point.starts[index][self.state(branch)]
+        drive = self.drive(self.pieces[index], branch, table[:, KINDS.index("delay")])
+        q, S, _ = branch.run(drive, table[list(branch.joints)], start, columns, free)
+        return start, q, S
 
     def errors(self, point: Point, shown: Sequence[Array] | None = None) -> Array:
         """Root mean square of measured minus simulated positions (``shown``, or those of the point), shape (n,)."""
@@ -328,14 +332,10 @@ class FreeRuns:
         table = self.table(point.theta)
 
         def one(index: int) -> list[T]:
-            piece, made = self.pieces[index], []
+            made = []
             for branch in self.branches:
-                joints = list(branch.joints)
                 columns, places = self.columns(branch)
-                start = point.starts[index][self.state(branch)]
-                drive = self.drive(piece, branch, table[:, KINDS.index("delay")])
-                q, S, _ = branch.run(drive, table[joints], start, columns, True)
-                made.append(use(index, branch, places, start, q, S))
+                made.append(use(index, branch, places, *self._run(index, branch, table, point, columns, True)))
             return made
 
         self.rollouts += self.cost
@@ -363,8 +363,7 @@ def _parameters(robot: Robot, servo: Servo, earliest: float) -> tuple[Array, tup
             continue
         for k, value in enumerate(values):
             if isinstance(value, Unknown):
-                given = replace(value)
-                unknown.append(Parameter(attribute, k, f"{attribute} {names[k]}", given))
+                unknown.append(Parameter(attribute, k, f"{attribute} {names[k]}", value))
             else:
                 known[k, KINDS.index(quantity.kind)] = min(value, 1e300)
     return known, tuple(unknown)

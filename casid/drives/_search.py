@@ -11,6 +11,7 @@ from scipy.optimize import lsq_linear
 from casid.arrays import Array
 from casid.drives._rollout import Branch
 from casid.drives._runs import FreeRuns, Point
+from casid.evidence import Comparison, compared, robust_sd
 
 #: Expected decrease of the cost, which is that of independent errors of variance 1, below which the search has ended.
 CONVERGED = 0.05
@@ -194,7 +195,7 @@ class Search:
         """Scale and inflation from the errors at a point."""
         q = self.runs.simulate(point) if runs is None else runs
         errors = [piece.measured - value for piece, value in zip(self.runs.pieces, q, strict=True)]
-        self.scale = max(1.4826 * float(np.median(np.abs(np.concatenate(errors)))), float(self.runs.noise.mean()))
+        self.scale = max(float(robust_sd(np.concatenate(errors).ravel())), float(self.runs.noise.mean()))
         self.inflation = float(np.median(correlation(errors)))
 
     def run(
@@ -243,10 +244,10 @@ class Search:
         damping: float = 1e-2,
         wanted: float = np.inf,
     ) -> tuple[Point, Normal]:
-        """Damped steps without a new scale of the errors, until one promises less than ``enough``.
+        """Damped steps without a new scale of the errors, until less than ``enough`` is expected of the next.
 
-        They end too where as many steps as are left would not lower the cost to ``wanted``, each by what the next one
-        promises, times the share of its promise that the last one kept.
+        They end too where as many steps as are left would not lower the cost to ``wanted``, each by what is expected
+        of the next one, times the share of its own that the last one reached.
         """
         kept = 1.0
         for left in range(iterations, 0, -1):
@@ -283,23 +284,37 @@ class Search:
         return point, normal
 
 
-def correlation(errors: list[Array], share: float = 0.2) -> Array:
-    """Factor by which correlated errors tell less: ``tau = 1 + 2 sum rho_k`` (first zero crossing), shape (n,).
+def correlation(errors: Sequence[Array], share: float = 0.2) -> Array:
+    """How many errors that follow each other are worth one: ``tau = 1 + 2 sum rho_k`` to the first zero, shape (n,).
 
     The mean of m errors has the variance ``sigma^2 tau / m`` (Bartlett 1946).
     """
-    n = errors[0].shape[1]
-    total = np.zeros((n,))
     longest = max(2, int(share * max(len(e) for e in errors)))
-    gamma = np.zeros((longest, n))
+    gamma = np.zeros((longest, errors[0].shape[1]))
     for e in errors:
-        size = 1 << int(np.ceil(np.log2(2 * len(e))))
-        F = np.fft.rfft(e, size, axis=0)
-        lags = np.fft.irfft(np.abs(F) ** 2, size, axis=0)[: min(longest, len(e))]
+        F = np.fft.rfft(e, 1 << int(np.ceil(np.log2(2 * len(e)))), axis=0)
+        lags = np.fft.irfft(np.abs(F) ** 2, axis=0)[: min(longest, len(e))]
         gamma[: len(lags)] += lags
     rho = gamma / np.maximum(gamma[0], 1e-300)
-    for j in range(n):
-        below = np.flatnonzero(rho[:, j] <= 0)
-        end = below[0] if len(below) else longest
-        total[j] = 1.0 + 2.0 * rho[1:end, j].sum()
-    return np.maximum(total, 1.0)
+    before = np.cumsum(rho <= 0, axis=0) == 0
+    return np.asarray(np.maximum(2.0 * np.where(before, rho, 0.0).sum(axis=0) - 1.0, 1.0))
+
+
+def compared_errors(before: Sequence[Array], after: Sequence[Array], tried: int = 1) -> Comparison:
+    """The comparison of two free runs of the same pieces, by mean squares of stretches that are worth one error each.
+
+    Parameters
+    ----------
+    before, after
+        Errors of the pieces, shape (N, n) each; those *before* say how long a stretch is (`correlation`).
+    tried
+        Of how many *after* is the best.
+    """
+    width = int(np.ceil(correlation(before).max()))
+
+    def losses(errors: Sequence[Array]) -> list[float]:
+        return [
+            float(np.mean(e[i : i + width] ** 2)) for e in errors for i in range(0, max(len(e) - width, 0) + 1, width)
+        ]
+
+    return compared(losses(before), losses(after), tried)

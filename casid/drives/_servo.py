@@ -308,9 +308,8 @@ def servo_from(tables: Mapping[str, Any], where: str) -> Servo:
 
 
 def _value(value: Any, where: str) -> Value:
-    if isinstance(value, list):
-        return [_one(v, where) for v in value]
-    return _one(value, where)
+    """A known value, an unknown one with its prior, or a row of these."""
+    return [_one(v, where) for v in value] if isinstance(value, list) else _one(value, where)
 
 
 def _one(value: Any, where: str) -> float | Unknown:
@@ -321,9 +320,9 @@ def _one(value: Any, where: str) -> float | Unknown:
         for key, number in value.items():
             if key not in keys:
                 raise DatasetError(f"{where}: expected numbers {listed(keys)}, got {shown(key)} = {shown(number)}")
-        bounds = {key: value[key] for key in ("lower", "upper") if value.get(key) in (-np.inf, np.inf)}
         return Unknown(**{
-            key: bounds[key] if key in bounds else finite_number(number, f"{where}: {key}", DatasetError)
+            key: number if key in ("lower", "upper") and number in (-np.inf, np.inf)
+            else finite_number(number, f"{where}: {key}", DatasetError)
             for key, number in value.items()
         })  # fmt: skip
     if isinstance(value, bool) or not isinstance(value, (int, float)):

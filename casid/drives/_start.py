@@ -5,9 +5,9 @@ With the measured motion the law of joint j, divided by its gain, is linear in t
     e (q_des(t - delay) - q) = (1/kp) (ID(q, dq, ddq) - d) + (Ia/kp) ddq + (fv/kp) dq + (kd/kp) e dq + (fc/kp) sign(dq)
                                + (fva/kp) |dq| + (fo/kp) + (fod/kp) t - e bias
 
-Multiplied by kp where that is known. All terms go through one zero-phase filter, so the equation still holds; a joint
-at rest tells nothing of its friction, and such samples are left out. The delay, which is not linear, is tried on a
-grid.
+Multiplied by kp where that is known. All terms go through one zero-phase filter, so the equation still holds; friction
+of a joint at rest is not given by its motion, and such samples are left out. The delay, which is not linear, is tried
+on a grid.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _REST = 6.0
 _GRID = 13
 #: A compliance that is so many deviations from zero is determined.
 _DETERMINED = 5.0
-#: So many samples of the filtered equation's error tell as much as one.
+#: So many samples of the filtered equation's error are worth one.
 _CORRELATED = 20.0
-#: A torque limit is looked for from this share of the torque that the largest error asks for: one without effect has no
+#: A torque limit is looked for from this share of the torque of the largest error: one without effect has no
 #: derivative.
 REACHED = 0.7
 #: Values where nothing is known, by kind.
@@ -137,17 +137,11 @@ def convex_start(runs: FreeRuns, cutoff: float) -> ConvexStart:
             theta[place["delay", k]] = delays[k, chosen[k]]
         if ("limit", k) in place and p[place["limit", k]].unknown.value is None:
             gain = theta[place["kp", k]] if ("kp", k) in place else runs.known[k, KINDS.index("kp")]
-            theta[place["limit", k]] = REACHED * gain * largest_errors(runs)[k]
+            away = max(np.abs(data.on() * (data.q_des - data.q))[:, k].max() for data in runs.recordings)
+            theta[place["limit", k]] = REACHED * gain * away
     total = sum(cost for _, cost, _, _ in solved) / max(sum(j.count for j in joints), 1)
     gap = max((gap for _, _, gap, _ in solved), default=0.0)
     return ConvexStart(np.clip(theta, lower, upper), gap, float(np.sqrt(total)), cutoff, loose)
-
-
-def largest_errors(runs: FreeRuns) -> Array:
-    """Largest distance of encoders from commands, times the gain setting [rad], shape (n,)."""
-    return np.asarray(
-        np.max([np.abs(data.on() * (data.q_des - data.q)).max(axis=0) for data in runs.recordings], axis=0)
-    )
 
 
 def _stretches(runs: FreeRuns, data: CommandRecording, cutoff: float, delays: Array) -> Sequence[_Stretch]:

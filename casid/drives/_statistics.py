@@ -1,4 +1,4 @@
-"""What the data tell of each parameter: intervals, the partner it is confused with, and what stays open."""
+"""What is known of each parameter: intervals, the partner it is confused with, and what stays open."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from scipy.stats import t as student
 
 from casid.arrays import Array
 from casid.drives._rollout import ALL, Branch
-from casid.drives._runs import Parameter, Point
+from casid.drives._runs import Parameter, Point, quantum_of
 from casid.drives._search import MISFIT, Block, Normal, Search, correlation
 
-#: A posterior deviation above this share of the weak prior's: the data do not tell.
+#: A posterior deviation above this share of the weak prior's: the data leave it open.
 OPEN = 0.5
 #: Fewest pieces whose scores give a variance of their own.
 _PIECES = 10
@@ -28,7 +28,7 @@ SCALED = ("kp", "kd", "armature", "viscous", "coulomb", "offset", "limit", "stif
 
 @dataclass(frozen=True)
 class Estimate:
-    """A parameter with what the data tell of it.
+    """A parameter and its interval.
 
     Attributes
     ----------
@@ -180,9 +180,8 @@ def _steps(search: Search, point: Point, normal: Normal, shown: Sequence[Array])
     dithered by other errors of variance s^2 (Widrow and Kollar 2008, ch. 9), so that samples of a joint at rest or at
     its turning points repeat one error. Other errors count as independent here.
     """
-    runs, size, n = search.runs, len(point.theta), search.runs.robot.n
-    moved = [np.abs(np.diff(np.asarray(data.q), axis=0)) for data in runs.recordings]
-    quantum = np.array([min(np.min(s[s[:, j] > 1e-9, j], initial=np.inf) for s in moved) for j in range(n)])
+    runs, size = search.runs, len(point.theta)
+    quantum = quantum_of([data.q for data in runs.recordings])
     variance = normal.squares / normal.count
     quantum = np.where(np.isfinite(quantum), np.minimum(quantum, np.sqrt(12.0 * variance)), 1e-9)
     rest = np.maximum(variance - quantum**2 / 12.0, 0.0)

@@ -10,18 +10,18 @@ from numpy.typing import NDArray
 
 from casid.arrays import Array
 from casid.drives._recording import CommandRecording
-from casid.drives._runs import FreeRuns, Point
-from casid.drives._search import MISFIT, Search
+from casid.drives._runs import FreeRuns, Point, quantum_of
+from casid.drives._search import MISFIT, Search, compared_errors
 from casid.drives._servo import FREE, Servo, Unknown
-from casid.drives._start import convex_start
+from casid.drives._start import REACHED, convex_start
 from casid.errors import DatasetError
+from casid.evidence import robust_sd
+from casid.measurement import time_gaps
 
 #: A joint that moves less than so many steps of its encoder does not move.
 _STEPS = 8.0
 #: Command offset beyond which the zero is in doubt [rad].
 _ZERO = 0.1
-#: A time step longer than so many periods is a lost cycle.
-_LOST = 1.5
 #: Share of lost cycles that is named.
 _SHARE = 0.002
 #: Windows in which commands or joints stand [s].
@@ -29,10 +29,9 @@ _WINDOW = 0.5
 #: The free runs explain a motion under a standing command if their error changes by less than this share of it; it is
 #: no more than their usual misfit if that changes by less than so many times what it changes by in most windows.
 _EXPLAINED, _USUAL = 0.5, 3.0
-#: Ratio of errors below which another reading is named, and below which the result as it stands is wrong.
-_BETTER, _WRONG = 0.75, 0.5
-#: Readings as good as the best, to this ratio, are taken in their order: the plainer one.
-_EQUAL = 1.1
+#: Another reading, or a remedy, makes the result as it stands wrong where it explains more than this share of the
+#: errors' square: the greater part of the misfit.
+_EXPLAINS = 0.5
 #: Length of the pieces that readings are tried on [s].
 _TRIAL = 30.0
 
@@ -73,7 +72,7 @@ def check_recordings(recordings: Sequence[CommandRecording], names: Sequence[str
     q = np.concatenate([data.q for data in recordings])
     u = np.concatenate([data.q_des for data in recordings])
     driven = any(data.torque is not None for data in recordings)
-    steps = np.array([np.min(s[s > 1e-9], initial=np.inf) for s in np.abs(np.diff(q, axis=0)).T])
+    steps = quantum_of([q])
     quantum = np.where(np.isfinite(steps), steps, 1e-6)
     moves = np.ptp(q, axis=0) > _STEPS * quantum
     if not moves.any():
@@ -125,50 +124,47 @@ def _correlations(recordings: Sequence[CommandRecording], moves: NDArray[np.bool
 
 def judge(runs: FreeRuns, point: Point, names: Sequence[str]) -> tuple[CommandFinding, ...]:
     """Findings about the fit: zeros, delays, saturation, stalls, bounds."""
-    theta, found = point.theta, []
-    simulated = runs.simulate(point)
-    errors = [piece.measured - q for piece, q in zip(runs.pieces, simulated, strict=True)]
-    spread = 1.4826 * np.median(np.abs(np.concatenate(errors)), axis=0)
-    for i, p in enumerate(runs.parameters):
+    found = []
+    errors = _errors(runs, point)
+    for p, value in zip(runs.parameters, point.theta.tolist(), strict=True):
         joint = "" if p.joint < 0 else names[p.joint]
-        if p.attribute == "bias" and abs(theta[i]) > _ZERO:
-            text = (f"the command is offset by {theta[i]:.3f} rad: encoder and model have different zeros, or a load "
-                    "is missing")  # fmt: skip
-            found.append(
-                CommandFinding("zero", joint, text, "position_offset of this joint, or links = 'scaled'", True)
-            )
-        elif p.attribute == "delay" and theta[i] > 2.5 * runs.period:
-            cycles = theta[i] / runs.period
-            text = f"commands act {1e3 * theta[i]:.0f} ms late, {cycles:.1f} cycles"
-            found.append(
-                CommandFinding(
-                    "delay", joint, text, "taken into account; check the logger's order of writing and reading", False
-                )
-            )
-        elif p.attribute == "kp" and (theta[i] <= p.lower * 1.001 or theta[i] >= p.upper * 0.999):
-            text = f"kp is at its bound, {theta[i]:.3g} N.m/rad"
-            found.append(CommandFinding("bound", joint, text, "", False))
-    found += _stalls(runs, errors, spread, names)
-    return tuple(found)
+        if p.attribute == "bias" and abs(value) > _ZERO:
+            text = (f"the command is offset by {value:.3f} rad: encoder and model have different zeros, or a load is "
+                    "missing")  # fmt: skip
+            found.append(CommandFinding("zero", joint, text, "position_offset of this joint, or links = 'scaled'"))
+        elif p.attribute == "delay" and value > 2.5 * runs.period:
+            text = f"commands act {1e3 * value:.0f} ms late, {value / runs.period:.1f} cycles"
+            remedy = "taken into account; check the logger's order of writing and reading"
+            found.append(CommandFinding("delay", joint, text, remedy, False))
+        elif p.attribute == "kp" and not p.lower * 1.001 < value < p.upper * 0.999:
+            found.append(CommandFinding("bound", joint, f"kp is at its bound, {value:.3g} N.m/rad", wrong=False))
+    return (*found, *_stalls(runs, errors, names))
 
 
-def _stalls(runs: FreeRuns, errors: Sequence[Array], spread: Array, names: Sequence[str]) -> list[CommandFinding]:
+def _errors(runs: FreeRuns, point: Point) -> list[Array]:
+    """Encoders minus free runs of every piece."""
+    return [piece.measured - q for piece, q in zip(runs.pieces, runs.simulate(point), strict=True)]
+
+
+def _windows(x: Array, width: int) -> Array:
+    """Whole windows of consecutive samples, shape (count, width, n)."""
+    count = len(x) // width
+    return np.asarray(x)[: count * width].reshape(count, width, -1)
+
+
+def _stalls(runs: FreeRuns, errors: Sequence[Array], names: Sequence[str]) -> list[CommandFinding]:
     """Stretches in which a joint stands while its command and the model move on: a stop, an obstacle, an overload."""
     made: dict[tuple[str, str], tuple[float, float]] = {}
+    spread = robust_sd(np.concatenate(errors))
     for piece, e in zip(runs.pieces, errors, strict=True):
-        t = piece.recording.t[piece.rows]
-        width = max(3, round(0.5 / piece.recording.period))
-        if len(t) <= width:
-            continue
-        q, u = piece.measured, piece.recording.q_des[piece.rows]
-        still = np.array([np.ptp(q[i : i + width], axis=0) for i in range(0, len(t) - width, width)])
-        asked = np.array([np.ptp(u[i : i + width], axis=0) for i in range(0, len(t) - width, width)])
-        off = np.array([np.abs(e[i : i + width]).max(axis=0) for i in range(0, len(t) - width, width)])
+        width = max(3, round(_WINDOW / piece.recording.period))
+        still, asked = (np.ptp(_windows(x, width), axis=1) for x in (piece.measured, piece.recording.q_des[piece.rows]))
+        off = np.abs(_windows(e, width)).max(axis=1)
         stuck = (still < 0.1 * asked) & (off > 12 * spread) & (asked > 12 * spread)
         for k in np.flatnonzero(stuck.sum(axis=0) >= 2).tolist():
-            key = names[k], piece.name
-            seconds, largest = made.get(key, (0.0, 0.0))
-            made[key] = seconds + 0.5 * float(stuck[:, k].sum()), max(largest, float(off[stuck[:, k], k].max()))
+            seconds, largest = made.get((names[k], piece.name), (0.0, 0.0))
+            seconds += _WINDOW * float(stuck[:, k].sum())
+            made[names[k], piece.name] = seconds, max(largest, float(off[stuck[:, k], k].max()))
     return [
         CommandFinding("stall", joint, f"{recording}: stands for {seconds:.1f} s while the command moves on, "
                        f"{largest:.2g} rad from the model: a stop, an obstacle or an overload",
@@ -179,11 +175,8 @@ def _stalls(runs: FreeRuns, errors: Sequence[Array], spread: Array, names: Seque
 
 def further(runs: FreeRuns, point: Point, names: Sequence[str], trials: bool = True) -> list[CommandFinding]:
     """Findings about clocks, commands, mounts, and, where trials are asked for, what explains a misfit better."""
-    recordings = list(dict.fromkeys(piece.recording for piece in runs.pieces))
-    simulated = runs.simulate(point)
-    errors = [piece.measured - q for piece, q in zip(runs.pieces, simulated, strict=True)]
-    found = []
-    for data in recordings:
+    errors, found = _errors(runs, point), list[CommandFinding]()
+    for data in dict.fromkeys(piece.recording for piece in runs.pieces):
         missed = np.full(np.shape(data.q), np.nan)
         for piece, error in zip(runs.pieces, errors, strict=True):
             if piece.recording is data:
@@ -196,14 +189,12 @@ def further(runs: FreeRuns, point: Point, names: Sequence[str], trials: bool = T
 
 
 def _lost_cycles(data: CommandRecording) -> list[CommandFinding]:
-    steps = np.diff(data.t) / data.period
-    lost = steps > _LOST
-    if lost.mean() < _SHARE:
-        return []
-    text = f"{data.name}: {int(lost.sum())} steps of the clock miss {int(np.rint(steps[lost] - 1).sum())} cycles"
+    remedy = "commands are held over them; longer ones split the recording"
     return [
-        CommandFinding("lost cycles", "", text, "commands are held over them; longer ones split the recording", False)
-    ]
+        CommandFinding("lost cycles", "", f"{data.name}: {len(gap.spans)} steps of the clock miss "
+                       f"{int(gap.counts.sum())} cycles", remedy, False)
+        for gap in time_gaps(data.t, 1) if len(gap.spans) >= _SHARE * len(data)
+    ]  # fmt: skip
 
 
 def _missing_commands(data: CommandRecording, missed: Array, names: Sequence[str]) -> list[CommandFinding]:
@@ -214,9 +205,7 @@ def _missing_commands(data: CommandRecording, missed: Array, names: Sequence[str
     if data.torque is not None:
         return []
     width = max(3, round(_WINDOW / data.period))
-    count = len(data) // width
-    windows = (np.asarray(x)[: count * width].reshape(count, width, -1) for x in (data.q, data.q_des, missed))
-    moved, asked, left = (np.ptp(x, axis=1) for x in windows)
+    moved, asked, left = (np.ptp(_windows(x, width), axis=1) for x in (data.q, data.q_des, missed))
     typical = np.median(moved, axis=0)
     known = [x[np.isfinite(x)] for x in left.T]
     usual = np.array([np.median(x) if x.size else 0.0 for x in known])
@@ -235,21 +224,16 @@ def _missing_commands(data: CommandRecording, missed: Array, names: Sequence[str
 
 def _slips(runs: FreeRuns, errors: Sequence[Array], names: Sequence[str]) -> list[CommandFinding]:
     """A lasting jump of a joint's error: the encoder or the horn moved on its shaft."""
-    made, before = [], 0
+    made = []
     for data in dict.fromkeys(piece.recording for piece in runs.pieces):
         mine = [e for piece, e in zip(runs.pieces, errors, strict=True) if piece.recording is data]
         width = max(3, round(1.0 / data.period))
-        blocks = np.concatenate(
-            [e[i : i + width].mean(axis=0)[None] for e in mine for i in range(0, len(e) - width + 1, width)]
-        )
-        before += len(blocks)
-        if len(blocks) < 8:
-            continue
-        for k in range(blocks.shape[1]):
+        blocks = np.concatenate([_windows(e, width).mean(axis=1) for e in mine])
+        for k in range(blocks.shape[1] if len(blocks) >= 8 else 0):
             jumps = [(abs(np.median(blocks[i:, k]) - np.median(blocks[:i, k])), i) for i in range(3, len(blocks) - 2)]
             jump, place = max(jumps)
             parts = blocks[:place, k], blocks[place:, k]
-            scatter = max(1.4826 * np.median(np.abs(part - np.median(part))) for part in parts)
+            scatter = max(float(robust_sd(part - np.median(part))) for part in parts)
             if jump > max(8.0 * scatter, 20.0 * runs.noise[k], 0.01):
                 seconds = place * width * data.period
                 text = f"{data.name}: after {seconds:.0f} s the joint stands {jump:.3f} rad off for good"
@@ -261,83 +245,74 @@ def _slips(runs: FreeRuns, errors: Sequence[Array], names: Sequence[str]) -> lis
 def _tried_readings(
     runs: FreeRuns, point: Point, errors: Sequence[Array], names: Sequence[str]
 ) -> list[CommandFinding]:
-    """Which of: another gain, a saturated servo, another mass of a body, explains a misfit; each is fitted."""
+    """Which of: another gain, a saturated servo, another mass of a body, explains a misfit; each is fitted.
+
+    Of those that explain the greater part of it, surely, the first that no other is surely better than.
+    """
     rms = np.sqrt(np.mean(np.concatenate(errors) ** 2, axis=0)) / runs.noise
     if rms.max() < MISFIT:
         return []
     part = runs.thinned(_TRIAL)
     known = {(p.attribute, p.joint): float(v) for p, v in zip(runs.parameters, point.theta, strict=True)}
-    base, _ = _fitted(part, part.servo, runs, known)
-    worst = int(rms.argmax())
-    results = [(*_fitted(part, servo, runs, known), kind, text) for kind, text, servo in _readings(runs, point)]
-    if not results or min(one[0] for one in results) >= _BETTER * base:
-        return []
-    least = min(one[0] for one in results)
-    error, reached, kind, text = next(one for one in results if one[0] <= _EQUAL * least)
-    base = min(base, _fitted(part, part.servo, runs, {**known, **reached})[0])  # a better start is no better reading
-    if error >= _BETTER * base:
-        return []
-    remedy = f"tried: {1e3 * base:.3g} -> {1e3 * error:.3g} mrad"
-    joint = names[worst]
-    return [CommandFinding(kind, joint, text, remedy, error < _WRONG * base)]
+    left, _ = _fitted(part, part.servo, runs, known)
+    tried = [(*_fitted(part, servo, runs, known), kind, text) for kind, text, servo in _readings(runs, point)]
+    best = [one for one in tried if not any(compared_errors(one[0], other[0], len(tried)).better for other in tried)]
+    for found, reached, kind, text in best:
+        again, _ = _fitted(part, part.servo, runs, {**known, **reached})  # a better start is no better reading
+        one = min((compared_errors(x, found, len(tried)) for x in (left, again)), key=lambda one: one.before)
+        if one.better and one.after < (1.0 - _EXPLAINS) * one.before:
+            remedy = f"tried: {1e3 * one.before**0.5:.3g} -> {1e3 * one.after**0.5:.3g} mrad"
+            return [CommandFinding(kind, names[int(rms.argmax())], text, remedy, True)]
+    return []
 
 
 def _readings(runs: FreeRuns, point: Point) -> list[tuple[str, str, Servo]]:
     """Other descriptions of the servos: kind of finding, its text, the servo."""
-    n, servo = runs.robot.n, runs.servo
-    made = []
+    n, servo, made = runs.robot.n, runs.servo, []
     kp = servo.of("kp", n)
     given = [not isinstance(value, Unknown) or np.isfinite(value.sd) for value in kp]
     if any(given) and not any(value == 0.0 for value in kp if not isinstance(value, Unknown)):
-        made.append(("gain", "another gain than the given one explains the motion better: kp = 'free'",
-                     replace(servo, kp=FREE)))  # fmt: skip
+        text = "another gain than the given one explains the motion better: kp = 'free'"
+        made.append(("gain", text, replace(servo, kp=FREE)))
     limit = servo.of("limit", n)
     if not any(isinstance(value, Unknown) for value in limit):
-        table = runs.table(point.theta)
-        simulated = runs.simulate(point)
-        pull = np.max([np.abs(p.recording.q_des[p.rows] - q).max(axis=0) for p, q in
-                       zip(runs.pieces, simulated, strict=True)], axis=0)  # fmt: skip
-        tops = [min(float(top), float(given)) if not isinstance(given, Unknown) else float(top)
-                for top, given in zip(0.7 * table[:, 0] * pull, limit, strict=True)]  # fmt: skip
-        made.append(("saturation", "a limited torque explains the motion better: limit = 'free'",
-                     replace(servo, limit=[Unknown(max(top, 2e-3)) for top in tops])))  # fmt: skip
+        pairs = zip(runs.pieces, runs.simulate(point), strict=True)
+        pull = np.max([np.abs(piece.recording.q_des[piece.rows] - q).max(axis=0) for piece, q in pairs], axis=0)
+        tops = np.minimum(REACHED * runs.table(point.theta)[:, 0] * pull, np.array(limit, dtype=float))
+        free = [Unknown(max(float(top), 2e-3)) for top in tops]
+        made.append(
+            ("saturation", "a limited torque explains the motion better: limit = 'free'", replace(servo, limit=free))
+        )
     if servo.links == "nominal":
-        made.append(("load", "heavier or lighter bodies explain the motion better: links = 'scaled'; a load is missing",
-                     replace(servo, links="scaled", scale=Unknown(1.0, 0.5, 0.1, 10.0))))  # fmt: skip
+        text = "heavier or lighter bodies explain the motion better: links = 'scaled'; a load is missing"
+        made.append(("load", text, replace(servo, links="scaled", scale=Unknown(1.0, 0.5, 0.1, 10.0))))
     return made
 
 
 def _fitted(
     part: FreeRuns, servo: Servo, runs: FreeRuns, known: dict[tuple[str, int], float]
-) -> tuple[float, dict[tuple[str, int], float]]:
-    """Free-run error after a few iterations from known values [rad], and the values reached, by attribute and joint."""
+) -> tuple[list[Array], dict[tuple[str, int], float]]:
+    """Errors of free runs after a few iterations from known values [rad], and the values reached."""
     recordings = list(dict.fromkeys(piece.recording for piece in part.pieces))
     made = FreeRuns(part.robot, servo, recordings, part.step, part.longest, part.threads)
     made.branches = part.branches
     kept = {(piece.recording, piece.rows.start) for piece in part.pieces}
     made.pieces = [piece for piece in made.pieces if (piece.recording, piece.rows.start) in kept]
     held = {(p.attribute, p.joint): p for p in runs.parameters}
-    made.parameters = tuple(
-        held[p.attribute, p.joint] if (p.attribute, p.joint) in held else p for p in made.parameters
-    )
+    made.parameters = tuple(held.get((p.attribute, p.joint), p) for p in made.parameters)
     start = [_start(p.attribute, p.joint, p.unknown, known, runs) for p in made.parameters]
     low, high = (np.array([getattr(p, side) for p in made.parameters]) for side in ("lower", "upper"))
-    search = Search(made, 8, budget=1e9)
-    point, normal = search.run(made.point(np.clip(np.array(start), low, high)))
+    point, _ = Search(made, 8, budget=1e9).run(made.point(np.clip(np.array(start), low, high)))
+    errors = [piece.measured - q for piece, q in zip(made.pieces, made.simulate(point), strict=True)]
     runs.rollouts += made.rollouts * made.seconds / runs.seconds
-    return normal.rms, {(p.attribute, p.joint): float(v) for p, v in zip(made.parameters, point.theta, strict=True)}
+    return errors, {(p.attribute, p.joint): float(v) for p, v in zip(made.parameters, point.theta, strict=True)}
 
 
 def _start(attribute: str, joint: int, unknown: Unknown, known: dict[tuple[str, int], float], runs: FreeRuns) -> float:
     """First value of an unknown: as fitted, as given, or a prior's."""
-    if (attribute, joint) in known:
-        return known[attribute, joint]
-    if unknown.value is not None:
-        return unknown.value
     given = runs.servo.of(attribute, runs.robot.n)[max(joint, 0)]
-    if isinstance(given, Unknown):
-        return given.value if given.value is not None else 1.0
-    return given
+    prior = given.value if isinstance(given, Unknown) else given
+    return next((v for v in (known.get((attribute, joint)), unknown.value, prior) if v is not None), 1.0)
 
 
 def with_remedy(
@@ -362,4 +337,4 @@ def with_remedy(
     again.branches = runs.branches
     after = again.error(again.point(convex_start(again, cutoff).theta))
     remedy = f"{finding.remedy}; tried: {1e3 * before:.3g} -> {1e3 * after:.3g} mrad"
-    return replace(finding, remedy=remedy, wrong=after < _BETTER * before)
+    return replace(finding, remedy=remedy, wrong=after**2 < (1.0 - _EXPLAINS) * before**2)

@@ -4,6 +4,7 @@
 from casid.evidence._comparison import CONFIDENCE as CONFIDENCE
 from casid.evidence._comparison import Comparison as Comparison
 from casid.evidence._comparison import compared as compared
+from casid.evidence._comparison import jackknife as jackknife
 
 # What was found, in words
 from casid.evidence._finding import Finding as Finding

@@ -22,7 +22,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import stdtr, stdtrit
+
+from casid.arrays import Array
 
 #: Confidence of every decision and of every interval.
 CONFIDENCE = 0.95
@@ -59,6 +60,8 @@ class Comparison:
     @property
     def probability(self) -> float:
         """Of a gain as large by chance, with the best of so many."""
+        from scipy.special import stdtr  # slow to import
+
         if self.stretches < 2:
             return 1.0
         return min(1.0, self.tried * float(stdtr(self.stretches - 1, -self.gain)))
@@ -66,6 +69,8 @@ class Comparison:
     @property
     def least(self) -> float:
         """Gain from which *after* is surely better, in standard errors."""
+        from scipy.special import stdtrit  # slow to import
+
         if self.stretches < 2:
             return float("inf")
         return float(stdtrit(self.stretches - 1, 1.0 - (1.0 - CONFIDENCE) / 2.0 / self.tried))
@@ -92,3 +97,30 @@ def compared(before: ArrayLike, after: ArrayLike, tried: int = 1) -> Comparison:
     largest = max(np.abs(first).max(initial=0.0), np.abs(other).max(initial=0.0))
     rounding = float(n * np.finfo(float).eps * largest) if np.any(first != other) else 0.0
     return Comparison(float(first.mean()), float(other.mean()), max(error, rounding), n, tried)
+
+
+def jackknife(left_out: ArrayLike) -> Array:
+    """Variance of an estimate by how far it moves where one of m stretches of the data is left out.
+
+    ``(m - 1)/m sum_g (theta_g - mean)^2`` (Shao and Tu 1995, Sec. 2.3), times the square of Student's quantile of m - 1
+    degrees of freedom over the normal one, so that normal intervals of it hold. Errors of a model are seldom alike in
+    two stretches: this is what they are worth, whatever their distribution.
+
+    Parameters
+    ----------
+    left_out
+        The estimate without each stretch, shape (m,) or (m, parameters).
+
+    Returns
+    -------
+    ndarray, shape () or (parameters,)
+        Zero for fewer than two stretches.
+    """
+    from scipy.special import ndtri, stdtrit  # slow to import
+
+    values = np.asarray(left_out, dtype=float)
+    rest, probability = len(values) - 1, 1.0 - (1.0 - CONFIDENCE) / 2.0
+    if rest < 1:
+        return np.zeros(values.shape[1:])
+    student = float(stdtrit(rest, probability) / ndtri(probability)) ** 2
+    return np.asarray(student * rest / len(values) * np.sum((values - values.mean(axis=0)) ** 2, axis=0))

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.arrays import Array
+from casid.evidence._comparison import CONFIDENCE
 
 #: Lengths of blocks: 1, 2, 4 ... 1024 samples.
 LEVELS = 11
@@ -77,6 +78,25 @@ class ResidualNoise:
         if not known.any() or self._squares[0] <= 0.0:
             return 1.0
         return float(max((self._squares[known] / self._blocks[known] / sizes[known]).max() / self.variance, 1.0))
+
+    @property
+    def sure_inflation(self) -> float:
+        """`inflation` by the levels whose excess chance does not explain, at the confidence shared among them.
+
+        At least ``(1 + rho) / (1 - rho)`` of an autoregression with the correlation rho of neighbours: what is fitted
+        follows errors that are longer than the blocks.
+        """
+        from scipy.special import chdtri  # slow to import
+
+        sizes = 2.0 ** np.arange(LEVELS)
+        known = self._blocks >= ENOUGH
+        if not known.any() or self._squares[0] <= 0.0:
+            return 1.0
+        ratios = self._squares[known] / self._blocks[known] / sizes[known] / self.variance
+        chance = chdtri(self._blocks[known], (1.0 - CONFIDENCE) / known.sum()) / self._blocks[known]
+        sure = np.where(ratios > chance, ratios, 1.0)
+        neighbours = min(sure[1:2].sum(), 2.0 - 1.0 / self._blocks[0]) - 1.0
+        return float(max(sure.max(), (1.0 + neighbours) / (1.0 - neighbours)))
 
     def variance_with(self, squares: float, equations: float) -> float:
         """Mean square of residuals with that sum of squares, the usual variance as `USUAL` further equations."""

@@ -26,8 +26,6 @@ If-else, logic, either-or
         Whether there are any; which of them a box settles.
     ``choose(expression, x, {key: bool})``, ``replace_conditions(expression, x, decide)``
         The expression with conditions decided, or replaced by anything.
-    ``smooth(expression, x, width)``
-        The expression with conditions and kinks blended.
     ``alternatives(expression, x)``
         ``expression >= 0`` without minima and maxima: any of some vectors must be >= 0.
 
@@ -46,7 +44,7 @@ Any other arithmetic
 from casid.expressions._conditions import conditions as conditions
 
 # which shape it has
-from casid.expressions._shapes import shaped as shaped
+from casid.expressions._walk import shaped as shaped
 
 # which values it takes
 from casid.expressions._intervals import enclose as enclose
@@ -62,13 +60,11 @@ from casid.expressions._conditions import alternatives as alternatives
 from casid.expressions._conditions import choose as choose
 from casid.expressions._conditions import decided as decided
 from casid.expressions._conditions import has_conditions as has_conditions
-from casid.expressions._conditions import smooth as smooth
 from casid.expressions._evaluate import NumpyFunction as NumpyFunction
 from casid.expressions._evaluate import evaluate as evaluate
 from casid.expressions._evaluate import interruptible as interruptible
 from casid.expressions._intervals import may_hide as may_hide
 from casid.expressions._intervals import required_domains as required_domains
-from casid.expressions._polynomial import Polynomial as Polynomial
 from casid.expressions._polynomial import SquareSum as SquareSum
 from casid.expressions._polynomial import affine_rows as affine_rows
 from casid.expressions._polynomial import exact_value as exact_value

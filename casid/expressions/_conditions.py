@@ -1,4 +1,4 @@
-"""Conditions of if-else and of logic: which there are, what a box decides about them, some decided or all smoothed.
+"""Conditions of if-else and of logic: which there are, what a box decides about them, some decided.
 
 ``casadi.if_else(condition, a, b)`` enters a graph as ``(condition ? a : 0) + (not condition ? b : 0)``. The conditions
 are read off the graph, so that a user's expression needs no annotation. Two conditions are one where their structure
@@ -71,19 +71,18 @@ class Condition:
         return np.asarray(value == 0 if self.code == ca.OP_EQ else np.abs(value) > 0)
 
 
-#: A condition's value: decided, blended (an expression between 0 and 1), or None to leave it as it is.
-Decide = Callable[[Condition], "bool | ca.SX | None"]
+#: A condition's value: decided, or None to leave it as it is.
+Decide = Callable[[Condition], "bool | None"]
 
 
 @dataclass(frozen=True, eq=False)
 class _Node:
-    """An expression with its identity; ``logical`` where it is 0 or 1, ``blend`` where it is anything between."""
+    """An expression with its identity; ``logical`` where it is 0 or 1."""
 
     value: ca.SX
     key: str
     text: str
     logical: bool = False
-    blend: bool = False
 
 
 def conditions(expression: ca.SX, x: ca.SX) -> tuple[Condition, ...]:
@@ -134,11 +133,7 @@ def decided(
 
 
 def replace_conditions(expression: ca.SX, x: ca.SX, decide: Decide) -> ca.SX:
-    """The expression, as a column, with each condition as ``decide`` returns it.
-
-    Where a condition is blended, what depends on it is blended: ``c ? a : 0`` is c a, "not" 1 - c, "and" c d, "or"
-    c + d - c d.
-    """
+    """The expression, as a column, with each condition as ``decide`` returns it."""
 
     def entry(index: int) -> _Node:
         name = str(x[index])
@@ -166,10 +161,9 @@ def replace_conditions(expression: ca.SX, x: ca.SX, decide: Decide) -> ca.SX:
             condition = Condition(key, text, right.value - left.value, equality, code)
             return _settled(whole, decide(condition))
         if code in _LOGIC:
-            tested = [truth(o) for o in operands]
-            return _Node(_logic(code, tested), key, text, True, any(o.blend for o in tested))
+            return _Node(rebuild(code, [truth(o).value for o in operands]), key, text, True)
         if code == ca.OP_IF_ELSE_ZERO:
-            return _Node(_chosen(truth(operands[0]), operands[1].value), key, text)
+            return _Node(_chosen(truth(operands[0]).value, operands[1].value), key, text)
         return _Node(rebuild(code, [o.value for o in operands]), key, text)
 
     def call(callee: ca.Function, operands: list[_Node]) -> list[_Node]:
@@ -183,28 +177,15 @@ def replace_conditions(expression: ca.SX, x: ca.SX, decide: Decide) -> ca.SX:
     return result
 
 
-def _settled(node: _Node, decision: bool | ca.SX | None) -> _Node:
-    if decision is None:
-        return _Node(node.value, node.key, node.text, True)
-    if isinstance(decision, bool):
-        return _Node(ca.SX(float(decision)), node.key, node.text, True)
-    return _Node(decision, node.key, node.text, True, True)
+def _settled(node: _Node, decision: bool | None) -> _Node:
+    value = node.value if decision is None else ca.SX(float(decision))
+    return _Node(value, node.key, node.text, True)
 
 
-def _logic(code: int, operands: list[_Node]) -> ca.SX:
-    values = [o.value for o in operands]
-    if not any(o.blend for o in operands):
-        return rebuild(code, values)
-    if code == ca.OP_NOT:
-        return 1 - values[0]
-    both = values[0] * values[1]
-    return both if code == ca.OP_AND else values[0] + values[1] - both
-
-
-def _chosen(test: _Node, value: ca.SX) -> ca.SX:
-    if test.value.is_constant():
-        return value if float(test.value) != 0 else ca.SX(0)
-    return test.value * value if test.blend else rebuild(ca.OP_IF_ELSE_ZERO, [test.value, value])
+def _chosen(test: ca.SX, value: ca.SX) -> ca.SX:
+    if test.is_constant():
+        return value if float(test) != 0 else ca.SX(0)
+    return rebuild(ca.OP_IF_ELSE_ZERO, [test, value])
 
 
 def _identity(code: int, operands: Sequence[_Node]) -> tuple[str, str]:
@@ -272,54 +253,3 @@ def alternatives(expression: ca.SX, x: ca.SX, most: int = 1_000, upper: bool = F
 
     (result,) = walk(as_function(expression, x), constant, lambda k: _Rows(x[k], ((x[k],),)), apply, call)
     return tuple(ca.vertcat(*rows) for rows in result.options)
-
-
-def smooth_step(margin: ca.SX, width: float) -> ca.SX:
-    """``(1 + margin / sqrt(margin^2 + width^2)) / 2``: 0 to 1 over a few widths, 1/2 at a margin of zero."""
-    return (1 + margin / ca.sqrt(margin**2 + width**2)) / 2
-
-
-def smooth(expression: ca.SX, x: ca.SX, width: float) -> ca.SX:
-    """The expression, as a column, without jumps and kinks that a smooth function can follow.
-
-    Conditions are blended by `smooth_step` of their margins, the logic on top of them follows; a sign becomes
-    ``a / sqrt(a^2 + width^2)``, an absolute value, a minimum and a maximum hyperbolas
-    (``|a| -> sqrt(a^2 + width^2)``). Equalities, tested numbers and roundings stay as they are: no width makes them
-    anything else.
-
-    Parameters
-    ----------
-    expression
-        Any shape, read column by column.
-    x
-        Vector of the unknowns.
-    width
-        > 0, in the unit of what is compared.
-    """
-
-    def blend(condition: Condition) -> ca.SX | None:
-        return None if condition.equality else smooth_step(condition.margin, width)
-
-    return _round_kinks(replace_conditions(expression, x, blend), x, width)
-
-
-def _round_kinks(expression: ca.SX, x: ca.SX, width: float) -> ca.SX:
-    def size(value: ca.SX) -> ca.SX:
-        hyperbola: ca.SX = ca.sqrt(value**2 + width**2)
-        return hyperbola
-
-    def apply(code: int, operands: list[ca.SX]) -> ca.SX:
-        a, b = operands[0], operands[-1]
-        result: ca.SX = rebuild(code, operands)
-        if code == ca.OP_FABS:
-            result = size(a)
-        elif code == ca.OP_SIGN:
-            result = a / size(a)
-        elif code == ca.OP_FMAX:
-            result = (a + b + size(a - b)) / 2
-        elif code == ca.OP_FMIN:
-            result = (a + b - size(a - b)) / 2
-        return result
-
-    result: ca.SX = ca.vertcat(*walk(as_function(expression, x), ca.SX, lambda k: x[k], apply, rebuild_call))
-    return result

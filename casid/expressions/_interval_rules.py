@@ -15,41 +15,13 @@ from casid.expressions._ranges import Range, absolute, outward, product, truth, 
 Function = Callable[[Array], Array]
 #: Beyond this argument the reduction by multiples of pi is not trusted.
 _LARGEST_ANGLE = 1e6
-
-
-def _same(a: Range) -> Range:
-    return a
-
-
-def _negated(a: Range) -> Range:
-    return Range(-a.high, -a.low, a.undefined)
-
-
-def _twice(a: Range) -> Range:
-    return Range(2 * a.low, 2 * a.high, a.undefined)
+_ONE = Range(np.array(1.0), np.array(1.0), np.array(False))
 
 
 def _square(a: Range) -> Range:
     size = absolute(a)
     low, high = outward(size.low**2, size.high**2)
     return Range(np.maximum(low, 0.0), high, a.undefined)
-
-
-def _inverse(a: Range) -> Range:
-    one = np.array(1.0)
-    return quotient(Range(one, one, np.array(False)), a)
-
-
-def _not(a: Range) -> Range:
-    return truth(~a.may_hold, a.may_fail)
-
-
-def _sign(a: Range) -> Range:
-    return Range(np.sign(a.low), np.sign(a.high), a.undefined)
-
-
-def _rounding(function: Function) -> Callable[[Range], Range]:
-    return lambda a: Range(function(a.low), function(a.high), a.undefined)
 
 
 def _rising(
@@ -119,16 +91,16 @@ def _inverse_error_function(a: Range) -> Range:
 
 
 UNARY: dict[int, Callable[[Range], Range]] = {
-    ca.OP_ASSIGN: _same,
-    ca.OP_NEG: _negated,
-    ca.OP_TWICE: _twice,
+    ca.OP_ASSIGN: lambda a: a,
+    ca.OP_NEG: lambda a: Range(-a.high, -a.low, a.undefined),
+    ca.OP_TWICE: lambda a: Range(2 * a.low, 2 * a.high, a.undefined),
     ca.OP_SQ: _square,
-    ca.OP_INV: _inverse,
+    ca.OP_INV: lambda a: quotient(_ONE, a),
     ca.OP_FABS: absolute,
-    ca.OP_NOT: _not,
-    ca.OP_SIGN: _sign,
-    ca.OP_FLOOR: _rounding(np.floor),
-    ca.OP_CEIL: _rounding(np.ceil),
+    ca.OP_NOT: lambda a: truth(~a.may_hold, a.may_fail),
+    ca.OP_SIGN: lambda a: Range(np.sign(a.low), np.sign(a.high), a.undefined),
+    ca.OP_FLOOR: lambda a: Range(np.floor(a.low), np.floor(a.high), a.undefined),
+    ca.OP_CEIL: lambda a: Range(np.ceil(a.low), np.ceil(a.high), a.undefined),
     ca.OP_SQRT: _rising(np.sqrt, (0.0, np.inf), (0.0, np.inf)),
     ca.OP_EXP: _rising(np.exp, image=(0.0, np.inf)),
     ca.OP_EXPM1: _rising(np.expm1, image=(-1.0, np.inf)),
@@ -202,14 +174,6 @@ def _maximum(a: Range, b: Range) -> Range:
     return Range(low, np.maximum(a.high, b.high), a.undefined | b.undefined)
 
 
-def _less(a: Range, b: Range) -> Range:
-    return truth((a.high < b.low) & ~(a.undefined | b.undefined), a.low < b.high)
-
-
-def _less_equal(a: Range, b: Range) -> Range:
-    return truth((a.high <= b.low) & ~(a.undefined | b.undefined), a.low <= b.high)
-
-
 def _equal(a: Range, b: Range) -> Range:
     same = (a.low == a.high) & (b.low == b.high) & (a.low == b.low)
     return truth(same & ~(a.undefined | b.undefined), (a.low <= b.high) & (b.low <= a.high))
@@ -218,14 +182,6 @@ def _equal(a: Range, b: Range) -> Range:
 def _not_equal(a: Range, b: Range) -> Range:
     equal = _equal(a, b)
     return truth(equal.high == 0, equal.low == 0)
-
-
-def _and(a: Range, b: Range) -> Range:
-    return truth(~a.may_fail & ~b.may_fail, a.may_hold & b.may_hold)
-
-
-def _or(a: Range, b: Range) -> Range:
-    return truth(~a.may_fail | ~b.may_fail, a.may_hold | b.may_hold)
 
 
 def _if_else_zero(test: Range, value: Range) -> Range:
@@ -277,7 +233,7 @@ def _hypot(a: Range, b: Range) -> Range:
 def _power(a: Range, b: Range) -> Range:
     """``a ^ b``: an integer power of anything, or any power of what is not negative."""
     if np.ndim(b.low) == 0 and b.low == b.high and float(b.low) == np.floor(b.low) and abs(float(b.low)) <= 2**53:
-        return _integer_power(a, int(b.low), b)
+        return _integer_power(a, int(b.low))
     negative = a.low < 0
     base_low, base_high = np.maximum(a.low, 0.0), np.maximum(a.high, 0.0)
     ends = np.stack(np.broadcast_arrays(*(np.power(v, e) for v in (base_low, base_high) for e in (b.low, b.high))))
@@ -296,13 +252,12 @@ def _power(a: Range, b: Range) -> Range:
     return Range(np.where(odd, np.minimum(low, 1.0), low), np.where(odd, np.maximum(high, 1.0), high), undefined)
 
 
-def _integer_power(a: Range, exponent: int, b: Range) -> Range:
+def _integer_power(a: Range, exponent: int) -> Range:
     if exponent == 0:
         one = np.ones(np.shape(a.low))
         return Range(one, one, np.zeros(np.shape(a.low), dtype=bool))
     if exponent < 0:
-        one = np.array(1.0)
-        return quotient(Range(one, one, np.array(False)), _widen(_integer_power(a, -exponent, b)))
+        return quotient(_ONE, _widen(_integer_power(a, -exponent)))
     ends = np.stack([np.power(a.low, float(exponent)), np.power(a.high, float(exponent))])
     low, high = widened(ends.min(axis=0), ends.max(axis=0))
     if exponent % 2 == 0:
@@ -325,12 +280,12 @@ BINARY: dict[int, Callable[[Range, Range], Range]] = {
     ca.OP_CONSTPOW: _power,
     ca.OP_FMIN: _minimum,
     ca.OP_FMAX: _maximum,
-    ca.OP_LT: _less,
-    ca.OP_LE: _less_equal,
+    ca.OP_LT: lambda a, b: truth((a.high < b.low) & ~(a.undefined | b.undefined), a.low < b.high),
+    ca.OP_LE: lambda a, b: truth((a.high <= b.low) & ~(a.undefined | b.undefined), a.low <= b.high),
     ca.OP_EQ: _equal,
     ca.OP_NE: _not_equal,
-    ca.OP_AND: _and,
-    ca.OP_OR: _or,
+    ca.OP_AND: lambda a, b: truth(~a.may_fail & ~b.may_fail, a.may_hold & b.may_hold),
+    ca.OP_OR: lambda a, b: truth(~a.may_fail | ~b.may_fail, a.may_hold | b.may_hold),
     ca.OP_IF_ELSE_ZERO: _if_else_zero,
     ca.OP_FMOD: _remainder_of_c,
     ca.OP_REMAINDER: _ieee_remainder,

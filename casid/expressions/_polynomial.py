@@ -1,8 +1,7 @@
 """Affine expressions, polynomials and quotients by powers of given entries, recognised by their structure.
 
-An expression is affine where it is built of entries of x and constants by sums, differences, and multiplication and
-division by constants. Nothing is sampled or differentiated: an if-else, a rounding, a sign, a comparison or a logical
-operation of x has a derivative of zero almost everywhere and is not affine.
+Nothing is sampled or differentiated: an if-else, a rounding, a sign, a comparison or a logical operation of x has a
+derivative of zero almost everywhere and is neither affine nor a polynomial.
 
 Sums, differences, products, integer powers, and division by constants and by products of the entries that are named
 as denominators (a mass, say) give a sum of monomials ``c x_i^a x_j^b ...`` with integer exponents, negative ones only
@@ -23,111 +22,6 @@ import numpy as np
 
 from casid.arrays import Array
 from casid.expressions._walk import as_function, evaluate_call, fold, walk
-
-
-@dataclass(frozen=True, eq=False)
-class AffineForm:
-    """``coefficients'x + offset``; coefficients of shape (N,), read-only.
-
-    Sums and products of constants are rounded as numpy rounds them, nothing else is approximated.
-    """
-
-    coefficients: Array
-    offset: float
-
-    def __post_init__(self) -> None:
-        self.coefficients.setflags(write=False)
-
-
-@dataclass(frozen=True, eq=False)
-class _Sum:
-    """Coefficients by entry, and the offset."""
-
-    terms: dict[int, float]
-    offset: float
-
-    @property
-    def constant(self) -> bool:
-        return not self.terms
-
-    def scaled(self, factor: float) -> _Sum | None:
-        return _checked({k: factor * c for k, c in self.terms.items()}, factor * self.offset)
-
-    def plus(self, other: _Sum, sign: float) -> _Sum | None:
-        terms = dict(self.terms)
-        for k, c in other.terms.items():
-            terms[k] = terms.get(k, 0.0) + sign * c
-        return _checked(terms, self.offset + sign * other.offset)
-
-
-def affine_rows(expression: ca.SX, x: ca.SX) -> tuple[AffineForm | None, ...]:
-    """The affine form of every entry of an expression, None for an entry that is not affine by its structure.
-
-    Parameters
-    ----------
-    expression
-        Any shape, read column by column.
-    x
-        Vector of the unknowns, shape (N,).
-    """
-    function = as_function(expression, x)
-    sums = walk(function, lambda value: _checked({}, value), lambda k: _Sum({k: 1.0}, 0.0), _apply, _affine_call)
-    return tuple(None if s is None else _dense(s, x.numel()) for s in sums)
-
-
-def _apply(code: int, operands: list[_Sum | None]) -> _Sum | None:
-    known = [o for o in operands if o is not None]
-    if len(known) < len(operands) or not known:
-        return None
-    if all(o.constant for o in known):
-        return _checked({}, fold(code, [o.offset for o in known]))
-    first = known[0]
-    if len(known) == 1:
-        return _affine_unary(code, first)
-    return _affine_binary(code, first, known[1])
-
-
-def _affine_call(callee: ca.Function, operands: list[_Sum | None]) -> list[_Sum | None]:
-    """An opaque function of constants is one; of anything else it is not known to be affine."""
-    known = [o.offset for o in operands if o is not None and o.constant]
-    if len(known) < len(operands):
-        return [None] * sum(callee.nnz_out(k) for k in range(callee.n_out()))
-    return [_checked({}, float(value)) for value in evaluate_call(callee, known)]
-
-
-def _affine_unary(code: int, a: _Sum) -> _Sum | None:
-    factor = {ca.OP_ASSIGN: 1.0, ca.OP_NEG: -1.0, ca.OP_TWICE: 2.0}.get(code)
-    return None if factor is None else a.scaled(factor)
-
-
-def _affine_binary(code: int, a: _Sum, b: _Sum) -> _Sum | None:
-    if code == ca.OP_ADD:
-        return a.plus(b, 1.0)
-    if code == ca.OP_SUB:
-        return a.plus(b, -1.0)
-    if code == ca.OP_MUL and (a.constant or b.constant):
-        return b.scaled(a.offset) if a.constant else a.scaled(b.offset)
-    if code == ca.OP_DIV and b.constant and b.offset != 0:
-        return _checked({k: c / b.offset for k, c in a.terms.items()}, a.offset / b.offset)
-    if code in (ca.OP_POW, ca.OP_CONSTPOW) and b.constant and b.offset == 1:
-        return a
-    if code == ca.OP_IF_ELSE_ZERO and a.constant:
-        return b if a.offset != 0 else _Sum({}, 0.0)
-    return None
-
-
-def _checked(terms: dict[int, float], offset: float) -> _Sum | None:
-    """The sum without its zeros; None where a number is not finite."""
-    if not np.isfinite([offset, *terms.values()]).all():
-        return None
-    return _Sum({k: c for k, c in terms.items() if c != 0}, offset)
-
-
-def _dense(form: _Sum, size: int) -> AffineForm:
-    coefficients = np.zeros(size)
-    coefficients[list(form.terms)] = list(form.terms.values())
-    return AffineForm(coefficients, form.offset)
-
 
 #: Entry and exponent (not zero) of each factor, in order of the entries.
 Monomial = tuple[tuple[int, int], ...]
@@ -167,6 +61,11 @@ class Polynomial:
         return Polynomial({_product(m, ((entry, power),) if power else ()): c for m, c in self.terms.items()})
 
     @property
+    def linear(self) -> dict[int, Fraction]:
+        """Coefficient of each entry, of an affine one."""
+        return {monomial[0][0]: coefficient for monomial, coefficient in self.terms.items() if monomial}
+
+    @property
     def constant(self) -> Fraction | None:
         """Its value if it does not depend on x."""
         if not self.terms:
@@ -196,13 +95,45 @@ def polynomials(expression: ca.SX, x: ca.SX, denominators: Iterable[int] = ()) -
     return tuple(walk(as_function(expression, x), _number, _entry, apply, _call))
 
 
+@dataclass(frozen=True, eq=False)
+class AffineForm:
+    """``coefficients'x + offset``; coefficients of shape (N,), read-only: exact, rounded once."""
+
+    coefficients: Array
+    offset: float
+
+
+def affine_rows(expression: ca.SX, x: ca.SX) -> tuple[AffineForm | None, ...]:
+    """The affine form of every entry of an expression, None for an entry that is not affine by its structure.
+
+    Parameters
+    ----------
+    expression
+        Any shape, read column by column.
+    x
+        Vector of the unknowns, shape (N,).
+    """
+    return tuple(None if found is None else _affine(found, x.numel()) for found in polynomials(expression, x))
+
+
+def _affine(form: Polynomial, size: int) -> AffineForm | None:
+    if not form.degrees <= {0, 1}:
+        return None
+    coefficients = np.zeros(size)
+    for entry, coefficient in form.linear.items():
+        coefficients[entry] = _rounded(coefficient)
+    offset = _rounded(form.terms.get((), Fraction(0)))
+    coefficients.setflags(write=False)
+    return AffineForm(coefficients, offset) if np.isfinite([offset, *coefficients]).all() else None
+
+
 def _entry(index: int) -> Polynomial:
     return Polynomial({((index, 1),): Fraction(1)})
 
 
 def _operation(code: int, known: Sequence[Polynomial], below: frozenset[int] = frozenset()) -> Polynomial | None:
     """An operation on polynomials; on numbers any; None where it is no polynomial, or one of too many terms."""
-    found = _unary(code, known[0], below) if len(known) == 1 else _binary(code, known[0], known[1], below)
+    found = _rational(code, known, below)
     if found is not None:
         return None if len(found.terms) > _MOST_TERMS else found
     numbers = [o.constant for o in known]
@@ -225,30 +156,19 @@ def _number(value: float) -> Polynomial | None:
     return Polynomial({(): Fraction(value)} if value else {})
 
 
-def _unary(code: int, a: Polynomial, below: frozenset[int]) -> Polynomial | None:
-    if code == ca.OP_ASSIGN:
-        return a
-    if code == ca.OP_NEG:
-        return _scaled(a, Fraction(-1))
-    if code == ca.OP_TWICE:
-        return _scaled(a, Fraction(2))
-    if code == ca.OP_SQ:
-        return _multiplied(a, a)
-    if code == ca.OP_INV:
-        return _inverse(a, below)
-    return None
-
-
-def _binary(code: int, a: Polynomial, b: Polynomial, below: frozenset[int]) -> Polynomial | None:
-    if code == ca.OP_ADD:
-        return _added(a, b, 1)
-    if code == ca.OP_SUB:
-        return _added(a, b, -1)
-    if code == ca.OP_MUL:
+def _rational(code: int, known: Sequence[Polynomial], below: frozenset[int]) -> Polynomial | None:
+    """Sums, products, quotients and powers, exactly; None for any other operation."""
+    a, b = known[0], known[-1]
+    factor = {ca.OP_ASSIGN: 1, ca.OP_NEG: -1, ca.OP_TWICE: 2}.get(code)
+    if factor is not None:
+        return _scaled(a, Fraction(factor))
+    if code in (ca.OP_ADD, ca.OP_SUB):
+        return _added(a, b, 1 if code == ca.OP_ADD else -1)
+    if code in (ca.OP_MUL, ca.OP_SQ):
         return _multiplied(a, b)
-    if code == ca.OP_DIV:
+    if code in (ca.OP_DIV, ca.OP_INV):
         inverse = _inverse(b, below)
-        return None if inverse is None else _multiplied(a, inverse)
+        return None if inverse is None else inverse if code == ca.OP_INV else _multiplied(a, inverse)
     if code in (ca.OP_POW, ca.OP_CONSTPOW):
         return _power(a, b.constant, below)
     if code == ca.OP_IF_ELSE_ZERO and a.constant is not None:
@@ -546,38 +466,13 @@ def _of_squares(code: int, operands: list[_Squares]) -> _Squares | None:
 
 def exact_value(expression: ca.SX, x: ca.SX, point: Array) -> Fraction | None:
     """Value of a scalar expression at a point, with nothing rounded; None where an operation is not rational."""
-    at = [Fraction(float(value)) for value in point]
 
-    def apply(code: int, operands: list[Fraction | None]) -> Fraction | None:
+    def apply(code: int, operands: list[Polynomial | None]) -> Polynomial | None:
         known = [o for o in operands if o is not None]
-        a, b = (known[0], known[-1]) if len(known) == len(operands) else (None, None)
-        if a is None or b is None:
-            return None
-        return _rational(code, a, b)
+        return _rational(code, known, frozenset()) if len(known) == len(operands) and known else None
 
-    def number(value: float) -> Fraction | None:
-        return Fraction(value) if isfinite(value) else None
-
-    def call(callee: ca.Function, operands: list[Fraction | None]) -> list[Fraction | None]:
+    def call(callee: ca.Function, operands: list[Polynomial | None]) -> list[Polynomial | None]:
         return [None] * sum(callee.nnz_out(k) for k in range(callee.n_out()))
 
-    (found,) = walk(as_function(expression, x), number, lambda k: at[k], apply, call)
-    return found
-
-
-def _rational(code: int, a: Fraction, b: Fraction) -> Fraction | None:
-    rules = {
-        ca.OP_ASSIGN: lambda: a,
-        ca.OP_NEG: lambda: -a,
-        ca.OP_TWICE: lambda: 2 * a,
-        ca.OP_SQ: lambda: a * a,
-        ca.OP_ADD: lambda: a + b,
-        ca.OP_SUB: lambda: a - b,
-        ca.OP_MUL: lambda: a * b,
-        ca.OP_DIV: lambda: a / b if b else None,
-        ca.OP_INV: lambda: 1 / a if a else None,
-    }
-    if code in (ca.OP_POW, ca.OP_CONSTPOW):
-        whole = b.denominator == 1 and abs(b) <= _HIGHEST_POWER and (a != 0 or b >= 0)
-        return Fraction(a ** int(b)) if whole else None
-    return rules[code]() if code in rules else None
+    (found,) = walk(as_function(expression, x), _number, lambda k: _number(float(point[k])), apply, call)
+    return None if found is None else found.constant

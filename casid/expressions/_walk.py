@@ -16,7 +16,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.errors import ProblemError
+from casid.errors import CasidError, ProblemError
 
 #: Name of every operation, ``{code: "OP_ADD"}``, as the installed CasADi numbers them.
 NAMES: dict[int, str] = {int(getattr(ca, name)): name for name in sorted(dir(ca)) if name.startswith("OP_")}
@@ -267,3 +267,31 @@ def call_identity(callee: ca.Function) -> str:
 def fold(code: int, operands: Sequence[float]) -> float:
     """The operation on numbers, as CasADi computes it."""
     return float(ca.DM(rebuild(code, [ca.SX(value) for value in operands])))
+
+
+def shaped(value: object, shape: tuple[int, int], where: str, error: type[CasidError]) -> ca.SX:
+    """An expression of a shape; nothing is broadcast.
+
+    Parameters
+    ----------
+    value
+        SX, DM, or numbers.
+    shape
+        Rows and columns.
+    where
+        What it is, for messages.
+    error
+        Class of the error to raise.
+
+    Raises
+    ------
+    CasidError
+        Of the class ``error``: another shape, or something that is no SX expression.
+    """
+    try:
+        found: ca.SX = ca.SX(value)  # type: ignore[call-overload]
+    except (NotImplementedError, TypeError, ValueError, RuntimeError):
+        raise error(f"{where}: expected a casadi.SX of shape {shape}, got {type(value).__name__}") from None
+    if found.shape != shape:
+        raise error(f"{where}: expected shape {shape}, got {found.shape}")
+    return found

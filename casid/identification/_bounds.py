@@ -32,7 +32,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import lsq_linear
 
 from casid.arrays import Array
 from casid.description import STANDARD_G, Robot, link_hulls
@@ -244,6 +243,8 @@ def explained(bodies: PlausibleBodies, data: CompressedData, without: Collection
     without
         Columns of the model's parameters that are zero.
     """
+    from scipy.optimize import lsq_linear  # slow to import
+
     model, base = data.model, data.base
     template = np.zeros(len(model.parameter_names))
     template[np.ravel(model.link_columns)] = bodies.parameters

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm
 
 from casid.arrays import Array
 from casid.errors import DatasetError
@@ -18,7 +18,7 @@ from casid.identification._identification import Identification, read_record
 #: Probability that any difference is reported where none is.
 LEVEL = 0.05
 #: Median of |z| of a standard normal.
-_MEDIAN = float(norm.ppf(0.75))
+_MEDIAN = NormalDist().inv_cdf(0.75)
 #: Base parameters from which the spread of the differences can be judged.
 _ENOUGH = 8
 
@@ -128,6 +128,8 @@ def compare(
         If a file is not a record, or the two have other numbers of joints or less than half of their base parameters
         in common.
     """
+    from scipy.special import ndtr  # slow to import
+
     records, names = [_record(one) for one in (before, after)], (_name(before, "before"), _name(after, "after"))
     a, b = ({entry["expression"]: entry for entry in record["base_parameters"]} for record in records)
     shared = [key for key in a if key in b and a[key]["sd"] is not None and b[key]["sd"] is not None]
@@ -143,7 +145,7 @@ def compare(
     sd = np.array([np.hypot(a[key]["sd"], b[key]["sd"]) for key in shared])
     size = np.divide(np.abs(change), sd, out=np.zeros_like(sd), where=sd > 0)
     inflation = max(1.0, float(np.median(size)) / _MEDIAN) if len(shared) >= _ENOUGH else 1.0
-    p = holm(2.0 * norm.sf(size / inflation))
+    p = holm(2.0 * ndtr(-size / inflation))
     found = [
         Difference(
             a[key]["name"], key, float(a[key]["unconstrained"]), float(b[key]["unconstrained"]),

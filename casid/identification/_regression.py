@@ -20,7 +20,6 @@ from types import MappingProxyType
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import null_space
 
 from casid.arrays import Array
 from casid.description import Robot
@@ -383,4 +382,6 @@ def _thickened(parameters: Array, margins: list[float]) -> Array:
 
 def complement(matrix: Array) -> Array:
     """Orthonormal basis of what the columns of a matrix cannot reach."""
+    from scipy.linalg import null_space  # slow to import
+
     return np.asarray(null_space(matrix.T, rcond=1e-10)) if matrix.shape[1] else np.eye(matrix.shape[0])

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.arrays import Array
-from casid.codegen import bound_batch, evaluate_batch
-from casid.dynamics import Model, rk4_step
+from casid.codegen import evaluate_batch
+from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.files import numeric_array
 from casid.measurement import Dataset
+from casid.regression import VariationalDynamics
 
 #: ``(k, pi) -> gradient`` of the k-th batch.
 Slopes = Callable[[int, Array], Array]
@@ -213,38 +214,30 @@ class RolloutLoss(Loss):
         self.scale = np.where(deviation > 0, deviation, np.inf)
         if not np.isfinite(self.scale).any():
             raise DatasetError(f"{data.name}: nothing moves")
-        columns = [*np.ravel(model.link_columns), *sorted(model.term_columns)]
-        self._rate = _variational_rate(model, columns)
-        self._count = len(columns)
+        self._columns = [*np.ravel(model.link_columns), *sorted(model.term_columns)]
+        self._dynamics = VariationalDynamics.of(model)
 
     def _roll(self, pi: Array, rows: NDArray[np.intp], sensitive: bool = True) -> tuple[Array, Array]:
         """Scaled errors (B, W, 2 n) and their Jacobian (B, W, 2 n, columns)."""
         first, n = self._first[rows], self.model.n
-        width = self._count if sensitive else 0
+        width = len(pi) if sensitive else 0
+        whole = np.zeros(len(pi))
+        whole[self._columns] = pi
         y = np.concatenate([self._states[first][..., None], np.zeros((len(first), 2 * n, width))], axis=2)
         errors = np.empty((len(first), self.window, 2 * n))
         slopes = np.empty((len(first), self.window, 2 * n, width))
+        samples = 4 * self.window * len(first)
         with np.errstate(all="ignore"):
             for k in range(self.window):
-                y = self._step(y, self.data.tau[first + k], pi)
+                y = self._dynamics.step(y, self.data.tau[first + k], whole, self.step, samples=samples)
                 errors[:, k] = (y[..., 0] - self._states[first + k + 1]) / self.scale
-                slopes[:, k] = y[..., 1:] / self.scale[:, None]
+                slopes[:, k] = y[..., 1:][..., self._columns if sensitive else []] / self.scale[:, None]
         if sensitive and not (np.isfinite(errors).all() and np.isfinite(slopes).all()):
             raise DatasetError(
                 "rollouts are not finite any more: the mass matrix is not that of bodies, or the window is too long; "
                 "use a physical parametrisation, a smaller rate or a shorter window"
             )
         return errors, slopes
-
-    def _step(self, y: Array, tau: Array, pi: Array) -> Array:
-        """One step of ``y = [x, S]``, shape (B, 2 n, 1 + columns); without the sensitivities S, (B, 2 n, 1)."""
-        n = self.model.n
-
-        def rate(y: Array, tau: Array) -> Array:
-            f, fx, fpi = self._rate(y[:, :n, 0], y[:, n:, 0], tau, pi)
-            return np.concatenate([f, fx @ y[..., 1:] + fpi], axis=2) if y.shape[2] > 1 else f
-
-        return rk4_step(rate, y, tau, self.step)
 
     def value(self, pi: Array) -> float:
         """Mean over all windows, instants and states; infinite where a rollout is not finite."""
@@ -267,23 +260,3 @@ class RolloutLoss(Loss):
         """Per joint, of its velocity."""
         error = self._roll(pi, np.arange(self.samples), False)[0]
         return np.asarray((error[:, :, self.model.n :] ** 2).mean(axis=(0, 1)))
-
-
-def _variational_rate(model: Model, columns: list[int]) -> Callable[..., tuple[Array, ...]]:
-    """``(q, dq, tau, own) -> f, f_x, f_pi`` with f = (dq, FD(q, dq, tau; pi))."""
-    n = model.n
-    q, dq, tau, ddq = (ca.SX.sym(name, n) for name in ("q", "dq", "tau", "ddq"))
-    own = ca.SX.sym("own", len(columns))
-    pi = ca.SX(len(model.parameter_names), 1)
-    pi[columns] = own
-    M = model.mass_matrix(q, pi)
-    torque = model.inverse_dynamics(q, dq, ddq, pi)
-    inverse = ca.inv(M)
-    acceleration = inverse @ (tau - model.inverse_dynamics(q, dq, ca.SX(n, 1), pi))
-    slopes = ca.substitute(ca.jacobian(torque, ca.vertcat(q, dq, own)), ddq, acceleration)
-    slopes = -inverse @ slopes
-    f = ca.vertcat(dq, acceleration)
-    fx = ca.vertcat(ca.horzcat(ca.SX(n, n), ca.SX.eye(n)), slopes[:, : 2 * n])
-    fpi = ca.vertcat(ca.SX(n, len(columns)), slopes[:, 2 * n :])
-    outputs = [ca.densify(part) for part in (f, fx, fpi)]
-    return bound_batch(ca.Function("variational_rate", [q, dq, tau, own], outputs, {"cse": True}))

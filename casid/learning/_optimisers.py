@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from casid.arrays import Array
 from casid.learning._chart import Chart
-from casid.learning._loss import Loss, Slopes
+from casid.learning._loss import Loss
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,10 +117,8 @@ class Adam(Optimiser):
     batch : int
         Samples of a batch.
     shuffle : bool
-        Batches of samples drawn at random, in a new order in each epoch; otherwise they follow the recording.
-    redraw : bool
-        Draw the samples of every batch anew in each epoch. Batches that are drawn once need the data only once:
-        `TorqueLoss` keeps a matrix of each, and an epoch takes milliseconds.
+        Batches of samples drawn at random, once (`TorqueLoss` keeps a matrix of each, and an epoch takes milliseconds),
+        in a new order in each epoch; otherwise they follow the recording.
     decay : tuple of float
         Of both moments.
     """
@@ -129,7 +126,6 @@ class Adam(Optimiser):
     rate: float = 1e-2
     batch: int = 256
     shuffle: bool = True
-    redraw: bool = False
     decay: tuple[float, float] = (0.9, 0.999)
     name = "adam"
 
@@ -139,7 +135,8 @@ class Adam(Optimiser):
         first = np.array(step.memory.get("first", np.zeros_like(theta)))
         second = np.array(step.memory.get("second", np.zeros_like(theta)))
         count = int(step.memory.get("count", np.zeros(1))[0])
-        slopes, order = self._batches(loss, rng)
+        slopes, batches = loss.slopes(self.batch, self.shuffle), -(-loss.samples // self.batch)
+        order = rng.permutation(batches) if self.shuffle else np.arange(batches)
         b1, b2 = self.decay
         for k in order:
             slope = chart.pullback(theta, slopes(int(k), chart.parameters(theta)))
@@ -148,11 +145,3 @@ class Adam(Optimiser):
             second = b2 * second + (1 - b2) * slope**2
             theta -= self.rate / (1 - b1**count) * first / (np.sqrt(second / (1 - b2**count)) + 1e-8)
         return Step(theta, {"first": first, "second": second, "count": np.array([float(count)])})
-
-    def _batches(self, loss: Loss, rng: np.random.Generator) -> tuple[Slopes, NDArray[np.intp]]:
-        if self.shuffle and self.redraw:
-            drawn = rng.permutation(loss.samples)
-            parts = [drawn[begin : begin + self.batch] for begin in range(0, loss.samples, self.batch)]
-            return lambda k, pi: loss.gradient(pi, parts[k])[1], np.arange(len(parts))
-        count = -(-loss.samples // self.batch)
-        return loss.slopes(self.batch, self.shuffle), rng.permutation(count) if self.shuffle else np.arange(count)

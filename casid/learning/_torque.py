@@ -21,9 +21,6 @@ from casid.learning._parametrisations import Parametrisation
 from casid.measurement import Dataset
 from casid.regression import compress, inputs, wls
 
-#: Bytes that the regressor of all samples may take.
-_LARGEST = 4e9
-
 
 def training_regressor(model: Model, symmetric: bool = True) -> ca.Function:
     """``(q, dq, ddq) -> Y``: columns of the links (10 or 13 each), then of the terms, in the order of `Chart`.
@@ -67,8 +64,7 @@ class TorqueLoss(Loss):
     Raises
     ------
     DatasetError
-        If a recording has no velocities or accelerations, masked torques, another number of joints, or takes more than
-        4 GB.
+        If a recording has no velocities or accelerations, masked torques, or another number of joints.
     """
 
     def __init__(
@@ -111,19 +107,6 @@ class TorqueLoss(Loss):
         motion = self._motion if order is None else [part[order] for part in self._motion]
         for first, block in evaluate_blocks(self._function, *motion, block=size):
             yield slice(first, first + len(block)), block
-
-    @cached_property
-    def _Y(self) -> Array:
-        """Of all samples: only where batches are drawn anew."""
-        n, columns = self.model.n, self.columns
-        if 8.0 * self.samples * n * columns > _LARGEST:
-            raise DatasetError(
-                f"{self.samples} samples of {n} joints and {columns} parameters take more than 4 GB; decimate first"
-            )
-        Y = np.empty((self.samples, n, columns))
-        for rows, block in self._blocks():
-            Y[rows] = block
-        return Y
 
     @cached_property
     def _joints(self) -> Array:
@@ -185,10 +168,13 @@ class TorqueLoss(Loss):
 
     def gradient(self, pi: Array, rows: NDArray[np.intp]) -> tuple[float, Array]:
         """Mean over a batch and its gradient."""
-        Y = self._Y[rows]
-        error = (Y @ pi - self.tau[rows]) / self.scale
-        slope = 2.0 / error.size * np.tensordot(error / self.scale, Y, axes=([0, 1], [0, 1]))
-        return float(np.mean(error**2)), slope
+        total, slope = 0.0, np.zeros(self.columns)
+        for place, Y in self._blocks(rows):
+            error = (Y @ pi - self.tau[rows[place]]) / self.scale
+            total += float((error**2).sum())
+            slope += np.tensordot(error / self.scale, Y, axes=2)
+        size = len(rows) * self.model.n
+        return total / size, 2.0 / size * slope
 
     def residual(self, pi: Array) -> tuple[Array, Array]:
         """Compressed residual, whose last entry is what no parameters explain."""

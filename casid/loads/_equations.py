@@ -8,12 +8,12 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri, stdtrit
 
 from casid.arrays import Array
 from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.errors import DatasetError
+from casid.evidence import jackknife
 from casid.inertia import STANDARD_NAMES
 from casid.measurement import Dataset
 from casid.regression import filtered_blocks, lengths, motion
@@ -30,9 +30,8 @@ PLACES: dict[str, tuple[int, int | None]] = {
 def inflation(left_out: Sequence[Array], x: Array, variance: float, whole: Array, known: Array) -> dict[str, float]:
     """By how much the variance of each quantity exceeds what noise explains; at least 1.
 
-    With f_g the quantity without stretch g, of G stretches of recordings of one kind, its variance by the jackknife is
-    ``(G - 1)/G sum_g (f_g - mean f)^2``, summed over the kinds, times the square of Student's quantile of G - 1 degrees
-    of freedom over the normal one.
+    Its variance is that of what is known of the robot, and of the jackknife over the stretches of either kind of
+    recording (`casid.evidence.jackknife`).
 
     Parameters
     ----------
@@ -53,10 +52,7 @@ def inflation(left_out: Sequence[Array], x: Array, variance: float, whole: Array
         made = float((slope @ whole) @ slope)
         measured = float((slope @ known) @ slope) * variance
         for part in left_out:
-            values = part[:, k] if over is None else part[:, k] / part[:, over]
-            rest = len(part) - 1
-            student = float(stdtrit(rest, 0.975) / ndtri(0.975)) ** 2
-            measured += student * rest / len(part) * float(np.sum((values - values.mean()) ** 2))
+            measured += float(jackknife(part[:, k] if over is None else part[:, k] / part[:, over]))
         enough = np.isfinite(measured) and made > 0 and variance > 0
         found[name] = max(1.0, measured / (variance * made)) if enough else 1.0
     return found

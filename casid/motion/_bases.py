@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.interpolate import BSpline
 
 from casid.arrays import Array
 from casid.errors import ProblemError
 from casid.files import Table
 from casid.motion._basis import MOST, Basis, check_order, positive
+
+if TYPE_CHECKING:
+    from scipy.interpolate import BSpline
 
 Form = Literal["velocity", "position"]
 
@@ -217,6 +219,8 @@ class QuinticSpline(Basis):
     @cached_property
     def _splines(self) -> tuple[BSpline, ...]:
         """Basis and its derivatives up to order 5."""
+        from scipy.interpolate import BSpline  # slow to import
+
         inner = np.linspace(0.0, self.length, self.points - DEGREE + 1)
         knots = np.concatenate([np.zeros(DEGREE), inner, np.full(DEGREE, self.length)])
         basis = BSpline(knots, self._spread, DEGREE, extrapolate=False)

@@ -16,6 +16,8 @@ from casid.retrieval import chi_square
 
 #: Weight of the chi-square variance with as many degrees of freedom as parameters, beside that of T's past [windows].
 BEFORE = 3.0
+#: Fewest samples on either side of a change that is looked for without knowing what is usual.
+FEW = 20
 #: Delay with which the usual statistic is learnt [windows].
 BEHIND = 2.0
 
@@ -149,9 +151,19 @@ class ChangeDetector:
     _suspected: bool = field(default=False, init=False, repr=False)
     _disturbed: int = field(default=0, init=False, repr=False)
 
+    @property
+    def learning(self) -> float:
+        """Samples before which no alarm is raised by some window."""
+        return max(self.memory, (BEHIND + 1.0) * max(self.windows))
+
     def __post_init__(self) -> None:
         self._windows = [FadingWindow(self.size, samples) for samples in self.windows]
         self._least = chi_square(self.size, self.probability) / 2
+
+    def forget(self) -> None:
+        """Empty the windows; what is usual remains."""
+        for window in self._windows:
+            window.forget()
 
     @property
     def statistics(self) -> list[float]:
@@ -253,6 +265,9 @@ class RecentSamples:
         if len(self._samples) > self.length:
             self._samples.popleft()
 
+    def __len__(self) -> int:
+        return len(self._samples)
+
     def since_change(self) -> list[Sample]:
         """Samples after the most likely change; the first of them, which may have begun before it, is left out.
 
@@ -270,15 +285,43 @@ class RecentSamples:
             own = own.updated(s.plain_row, s.plain_target, float(s.moving.sum()))
         return samples[0].before, own
 
+    def changed(self, probability: float) -> bool:
+        """Whether the load surely changed among these samples, by what they themselves show of the noise.
+
+        The likelihood ratio of the most likely change over the variance of what is left on either side of it, the
+        inflation by its correlation allowed for (`ResidualNoise`), exceeds the chi-square quantile of the probability
+        of a false alarm, which all samples share.
+        """
+        samples = list(self._samples)
+        if len(samples) < 2 * FEW:
+            return False
+        k = min(max(self._change(), FEW), len(samples) - FEW)
+        before, own = samples[k].before, Information.nothing(len(samples[0].before.rho))
+        rows, targets = (np.array([getattr(s, name) for s in samples]) for name in ("plain_row", "plain_target"))
+        own = own.updated(rows[k:].reshape(-1, len(own.rho)), targets[k:].ravel())
+        moving = np.array([s.moving for s in samples])
+        left = [targets[at] - rows[at] @ of.estimate for at, of in ((slice(k), before), (slice(k, None), own))]
+        noise = ResidualNoise.of([np.where(m, e, np.nan) for m, e in zip((moving[:k], moving[k:]), left, strict=True)])
+        gain = before.updated(own.R, own.rho).rest - before.rest
+        level = chi_square(len(own.rho), probability / len(samples))
+        inflation = noise.sure_inflation
+        independent = min(moving[:k].sum(), moving[k:].sum()) / inflation  # on the shorter side
+        return bool(independent >= 2 * len(own.rho) and gain > noise.variance * inflation * level)
+
     def _change(self) -> int:
-        """The most likely first sample after a change."""
+        """The most likely first sample after a change, to a three hundredth of them."""
         samples = list(self._samples)
         if not samples:
             return 0
-        added = [s.before.updated(s.plain_row, s.plain_target).rest - s.before.rest for s in samples]
+        firsts = range(0, len(samples), -(-len(samples) // 300))
+        groups = [samples[i : i + firsts.step] for i in firsts]
+        equations = [
+            (np.concatenate([s.plain_row for s in g]), np.concatenate([s.plain_target for s in g])) for g in groups
+        ]
+        added = [g[0].before.updated(*new).rest - g[0].before.rest for g, new in zip(groups, equations, strict=True)]
         own, after = Information.nothing(len(samples[0].before.rho)), []
-        for s in reversed(samples):
-            own = own.updated(s.plain_row, s.plain_target)
+        for rows, targets in reversed(equations):
+            own = own.updated(rows, targets)
             after.append(own.rest)
         squares = np.concatenate([[0.0], np.cumsum(added)[:-1]]) + np.array(after[::-1])
-        return int(np.argmin(squares))
+        return firsts[int(np.argmin(squares))]

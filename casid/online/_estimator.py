@@ -13,6 +13,7 @@ from scipy.special import stdtrit
 from casid.arrays import Array
 from casid.dynamics import Model
 from casid.errors import CasidWarning, DatasetError
+from casid.evidence import ResidualNoise
 from casid.inertia import Parameters
 from casid.inertia.entropic import Entropic, Plausible, entropic_estimate
 from casid.online._samples import (
@@ -30,6 +31,9 @@ from casid.online._samples import (
 from casid.regression import Fit, quadratic
 from casid.retrieval.plausible import plausible_bodies
 
+#: The base parameters with which residuals are computed are estimated anew when the information grew by this share.
+REFRESH = 0.1
+
 
 class EstimateWarning(CasidWarning):
     """An estimate that Newton's method did not bring to its optimum."""
@@ -46,14 +50,14 @@ class OnlineEstimate:
     beta : ndarray, shape (rank,)
         Base parameters by least squares, without consistency: equal to a batch fit of the same samples.
     sd : ndarray, shape (rank,)
-        Standard deviations of beta for samples with independent noise; infinite where there is no information about
-        beta or the noise.
+        Standard deviations of beta, the correlation of the residual in time allowed for (`ResidualNoise`), with
+        forgetting those of independent errors; infinite where there is no information about beta or the noise.
     entropic : Entropic
         Objective, data error, and the proof of optimality.
     count : float
         Number of scalar equations, less the forgotten ones.
     freedom : float
-        Degrees of freedom of the noise's variance.
+        Degrees of freedom of the noise's variance: equations that count as independent, less the parameters.
     """
 
     parameters: Parameters
@@ -108,6 +112,8 @@ class Online:
         self.information = Information.nothing(model.base.rank)
         self.time = -np.inf
         self.order = parameter_order(model, plausible)
+        self.noise = ResidualNoise(model.n)
+        self._beta, self._judged = np.zeros(model.base.rank), 0.0
         self._last: Entropic | None = None
 
     @classmethod
@@ -136,6 +142,12 @@ class Online:
                 information = information.forgotten(row, self.forgetting).updated(row, target)
         self.information = information
         self.time = self.time if times is None else float(times[-1])
+        if self.forgetting < 1.0 or information.freedom < len(self._beta):
+            return  # parameters that wander, or so few equations, leave no residual that is noise's
+        if abs(information.count - self._judged) > REFRESH * self._judged:
+            self._beta, self._judged = information.estimate, information.count
+        for residual in targets - rows @ self._beta:
+            self.noise.update(residual)
 
     def estimate(self, iterations: int = 1000) -> OnlineEstimate:
         """Physically consistent parameters now, from the last estimate on; a path cut short goes on where it ended.
@@ -171,8 +183,9 @@ class Online:
 
     def _estimated(self, start: Array | None, weight: float | None, steps: int) -> OnlineEstimate:
         return estimate_of(
-            self.model, self.information, self.plausible, self.order, self.mu, start, steps, weight=weight
-        )
+            self.model, self.information, self.plausible, self.order, self.mu, start, steps, weight=weight,
+            inflation=self.noise.sure_inflation,
+        )  # fmt: skip
 
 
 def plausible_values(model: Model, nominal: bool = True, term: float = 1.0) -> Plausible:
@@ -221,15 +234,19 @@ def estimate_of(
     iterations: int = 100,
     *,
     weight: float | None = None,
+    inflation: float = 1.0,
 ) -> OnlineEstimate:
-    """Estimate from given information about the base parameters, with its bound of suboptimality; see `Online`."""
+    """Estimate from given information about the base parameters, with its bound of suboptimality; see `Online`.
+
+    ``inflation`` is that of the variances by the residual's correlation.
+    """
     A = information.R @ model.base.K[:, order]
     found = entropic_estimate(A, information.rho, plausible, mu, start, iterations, weight)
     pi = np.zeros(len(order))
     pi[order] = found.x
     beta = information.estimate
-    sd = np.sqrt(np.diag(information.covariance())) * np.sqrt(information.variance)
-    names, count, freedom = model.parameter_names, information.count, information.freedom
+    sd = np.sqrt(np.diag(information.covariance())) * np.sqrt(information.variance * inflation)
+    names, count, freedom = model.parameter_names, information.count, information.freedom / inflation
     return OnlineEstimate(Parameters(names, pi), beta, sd, found, count, freedom)
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from casid.arrays import Array
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.evidence import ResidualNoise
+from casid.evidence import CONFIDENCE, ResidualNoise
 from casid.inertia import from_standard
 from casid.inertia.entropic import Entropic, Plausible, entropic_estimate
 from casid.loads import load_intervals
@@ -177,6 +177,9 @@ class OnlineLoad:
         self._state = None if errors.state is None else StateWeights(model, self.parameters, errors.state)
         self._longest = float(max(self.detector.windows))
         self._recent = RecentSamples(round(max(self.detector.windows)))
+        # until the detector knows what is usual, all samples are kept, so that a change is found afterwards
+        self._early: RecentSamples | None = RecentSamples(round(self.detector.learning) + 1)
+        self._looked, self._looks = 0, 0
         self.information = Information.nothing(10)
         self._joints = self._nothing_of_joints()
         self.time, self.since = -np.inf, -np.inf
@@ -227,19 +230,37 @@ class OnlineLoad:
             )
             if alarm:
                 changed = True
-                self.changes.append(now)
-                self._start_anew(now)
+                self._start_anew(now, self._recent.since_change())
             elif not self.detector.disturbed:
                 self._take(sample)
+                if self._early is not None:
+                    self._early.add(sample)
+                    if len(self._early) >= self.detector.learning:
+                        changed = self._looked_back(now) or changed
+                        self._early = None
         self.time = now
         return changed
 
-    def _explained(self) -> float:
+    def _looked_back(self, now: float) -> bool:
+        """Whether the load changed before the detector could notice; what is learnt then begins at the change."""
+        early = self._early
+        if early is None or len(early) < (1.0 + REFRESH) * self._looked:
+            return False
+        self._looked, self._looks = len(early), self._looks + 1
+        if not early.changed((1.0 - CONFIDENCE) / self._looks / (self._looks + 1)):  # their sum: that of the confidence
+            return False
+        if self._explained(early) <= 0.0:
+            return False
+        self.detector.forget()
+        self._start_anew(now, early.since_change())
+        return True
+
+    def _explained(self, recent: RecentSamples | None = None) -> float:
         """By how much a new physical load explains the samples since the most likely change better than the present.
 
         Over the usual variance of the residual; zero where the new load leaves the larger part of the deviation.
         """
-        before, own = self._recent.new()
+        before, own = (recent or self._recent).new()
         both = before.updated(own.R, own.rho)
         one, old, new = (
             entropic_estimate(part.R, part.rho, self.plausible, self.mu, self._last, ITERATIONS)
@@ -250,15 +271,19 @@ class OnlineLoad:
         left = new.data + own.rest - own.count * usual
         return gain / usual if gain > left else 0.0
 
-    def _start_anew(self, now: float) -> None:
+    def _start_anew(self, now: float, kept: Sequence[Sample]) -> None:
         """Restart with the samples of the new load only."""
+        self.changes.append(now)
+        self._early, self._looked = None if self._early is None else RecentSamples(self._early.length), 0
         self.information, self._joints = Information.nothing(10), self._nothing_of_joints()
         self._plain = self.information
         self._last, self._judged, self._settled = None, 0.0, 0
-        kept = self._recent.since_change()
         self.since = kept[0].time if kept else now
         for sample in kept:
+            sample = replace(sample, before=self._plain)
             self._take(sample)
+            if self._early is not None:
+                self._early.add(sample)
 
     def _take(self, sample: Sample) -> None:
         """Add one sample of the present load."""
@@ -283,7 +308,12 @@ class OnlineLoad:
             self._judged = self.information.count
 
     def estimate(self, iterations: int = ITERATIONS) -> LoadEstimate:
-        """The load now, from the last estimate on."""
+        """The load now, from the last estimate on.
+
+        Before the detector can raise an alarm (`ChangeDetector.learning`), the samples so far are searched for a
+        change; one that is found is among ``changes``, and the estimate is that of the samples since.
+        """
+        self._looked_back(self.time)
         found = self._solve(checked_iterations(iterations))
         self._last = found.x
         p = self.information.estimate

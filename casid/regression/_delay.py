@@ -16,8 +16,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.polynomial.chebyshev import chebpts1
 from numpy.typing import ArrayLike
-from scipy.interpolate import BarycentricInterpolator, CubicSpline
-from scipy.optimize import minimize_scalar
 
 from casid.arrays import Array
 from casid.dynamics import Model
@@ -98,6 +96,9 @@ def estimate_delay(
 
 def _within(model: Model, recordings: Sequence[Dataset], w: Array, rate: float, reach: float, count: int) -> Delay:
     """The delay of least residual within ``reach`` [s], from torques at so many nodes."""
+    from scipy.interpolate import BarycentricInterpolator  # slow to import
+    from scipy.optimize import minimize_scalar  # slow to import
+
     nodes = reach * chebpts1(count)
     rank = model.base.rank
     G, independent = _products(model, recordings, w, nodes, rate)
@@ -140,6 +141,8 @@ def _rate(recordings: Sequence[Dataset]) -> float:
 
 def _products(model: Model, recordings: Sequence[Dataset], w: Array, nodes: Array, rate: float) -> tuple[Array, float]:
     """``X' X`` of the weighted columns ``X = [Y, tau(t + d_k) ...]``, and the number of independent samples."""
+    from scipy.interpolate import CubicSpline  # slow to import
+
     size = model.base.rank + len(nodes)
     G, independent = np.zeros((size, size)), 0.0
     for data in recordings:

@@ -19,7 +19,6 @@ from typing import Any
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
-from scipy.signal import oaconvolve
 
 from casid.arrays import Array
 from casid.codegen import evaluate_batch
@@ -117,6 +116,8 @@ def compress_momentum(
         If a recording has no velocities, no uniform rate, is shorter than a test function, or fits not the model; if
         ``width`` or ``every`` is no such number.
     """
+    from scipy.signal import oaconvolve  # slow to import
+
     datasets = (datasets,) if isinstance(datasets, Dataset) else tuple(datasets)
     if not isinstance(width, int | float) or not 0.0 < width < np.inf:
         raise DatasetError(f"width: expected a positive finite number of seconds, got {width!r}")
@@ -159,6 +160,8 @@ def compress_momentum(
 
 def _filtered(columns: Any, h: Array, slope: Array) -> Array:
     """Columns ``-int h' Y_p dt - int h Y_E dt`` of the test functions at every sample that they fit around."""
+    from scipy.signal import oaconvolve  # slow to import
+
     Yp, YE = (np.asarray(v) for v in columns)
     # convolution flips h: int h(s) f(t + s) ds is the convolution with h(-s), and h' is odd
     rows = oaconvolve(Yp, slope[:, None, None], mode="valid", axes=0)

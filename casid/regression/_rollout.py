@@ -60,6 +60,7 @@ class VariationalDynamics:
         Returns
         -------
         ndarray, shape (N, 2 n, 1 + s)
+            NaN where the mass matrix is singular.
         """
         n = tau.shape[1]
 
@@ -71,7 +72,10 @@ class VariationalDynamics:
             by_q, by_dq, M = evaluate_batch(self.derivatives, q, dq, ddq[:, :, 0], p, samples=samples)
             right = driven - by_q @ motion[:, :n, 1:] - by_dq @ motion[:, n:, 1:]
             right[:, :, -len(p) :] -= np.asarray(evaluate_batch(self.regressor, q, dq, ddq[:, :, 0], samples=samples))
-            accelerations = np.concatenate([ddq, np.linalg.solve(M, right)], axis=2)
-            return np.concatenate([motion[:, n:], accelerations], axis=1)
+            try:
+                slopes = np.linalg.solve(M, right)
+            except np.linalg.LinAlgError:  # parameters that are no bodies'
+                slopes = np.full(right.shape, np.nan)
+            return np.concatenate([motion[:, n:], np.concatenate([ddq, slopes], axis=2)], axis=1)
 
         return rk4_step(rate, motion, tau, h)

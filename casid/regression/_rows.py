@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 
 from casid.arrays import Array
 from casid.codegen import evaluate_batch, evaluate_blocks
@@ -353,6 +352,8 @@ class _Factor:
         return len(block)
 
     def _reduce(self) -> None:
+        from scipy.linalg import lapack  # slow to import
+
         used = self._work[: self._filled]
         used[:, :] = lapack.dgeqrf(used, lwork=64 * self._columns)[0]
         lower = np.tril_indices(self._columns, -1)

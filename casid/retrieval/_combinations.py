@@ -1,4 +1,4 @@
-"""If-else and either-or constraints: which branch a point is on, and problems with the branches chosen or smoothed.
+"""If-else and either-or constraints: which branch a point is on, and problems with the branches chosen.
 
 ``casadi.if_else(condition, a, b)`` enters a graph as ``(condition ? a : 0) + (not condition ? b : 0)``. The conditions
 are read off the graph (`casid.expressions.conditions`), so a user's expression needs no annotation.
@@ -28,7 +28,6 @@ from casid.expressions import (
     evaluate,
     has_conditions,
     may_hide,
-    smooth,
 )
 from casid.retrieval._problem import Problem, unused
 from casid.retrieval._region import find_quadric, region_box
@@ -286,17 +285,6 @@ def _live_rows(constraint: Constraint, rows: ca.SX, x: ca.SX, tolerance: float) 
     if not live:
         return None, missed
     return Constraint(constraint.label, rows[live], low[live], high[live], constraint.weight), missed
-
-
-def smoothed(problem: Problem, width: float) -> Problem:
-    """The problem with every if-else blended over a width of its condition's margin."""
-    x = problem.variables.x
-    constraints = tuple(
-        c.with_expression(smooth(c.expression, x, width)) if has_conditions(c.expression, x) else c
-        for c in problem.constraints
-    )
-    stated = None if problem.stated is None else smooth(problem.stated, x, width)
-    return replace(problem, constraints=constraints, stated=stated)
 
 
 def check_dead_branches(problem: Problem) -> None:

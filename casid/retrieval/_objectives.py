@@ -12,10 +12,9 @@ The last two do not depend on units or frames. All three vanish at the prior and
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal, get_args
 
 import casadi as ca
 import numpy as np
@@ -24,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from casid.arrays import Array
 from casid.description import Robot
 from casid.errors import DatasetError, ProblemError
-from casid.expressions import Polynomial, SquareSum, as_function, enclose, square_sum
+from casid.expressions import SquareSum, as_function, enclose, square_sum
 from casid.inertia import (
     Divergence,
     consistency,
@@ -258,8 +257,9 @@ def split_objective(
 
     found = []
     for convex, above in _convex_forms(expression, x, np.maximum(*np.abs(region[:2]))):
-        linear, constant = _linear(convex.rest, x)
-        found.append((convex, constant - above, linear, floor_of(linear)))
+        slope = sum((float(c) * x[k] for k, c in sorted(convex.rest.linear.items())), ca.SX(0))
+        linear = slope if convex.rest.linear else None
+        found.append((convex, float(convex.rest.terms.get((), 0)) - above, linear, floor_of(linear)))
     # parts that reach far below the objective cancel: those are taken whose constants bound it best
     best = max(found, key=lambda form: form[1] + form[3], default=None)
     if best is not None and np.isfinite(best[3]):
@@ -298,23 +298,14 @@ def _convex_forms(expression: ca.SX, x: ca.SX, reach: Array) -> Iterator[tuple[S
             yield shifted, above
 
 
-def _linear(rest: Polynomial, x: ca.SX) -> tuple[ca.SX | None, float]:
-    """An affine polynomial as its linear part, None if it has none, and its constant."""
-    places = {monomial[0][0]: coefficient for monomial, coefficient in rest.terms.items() if monomial}
-    slope = sum((float(c) * x[k] for k, c in sorted(places.items())), ca.SX(0))
-    return (slope if places else None), float(rest.terms.get((), 0))
-
-
 def _rows(form: SquareSum, constant: float, size: int) -> LeastSquares:
     """Weighted squares as rows, each coefficient rounded once."""
     matrix, target = np.zeros((len(form.squares), size)), np.zeros(len(form.squares))
     for i, (weight, square) in enumerate(zip(form.weights, form.squares, strict=True)):
         root = np.sqrt(float(weight))
-        for monomial, coefficient in square.terms.items():
-            if monomial:
-                matrix[i, monomial[0][0]] = root * float(coefficient)
-            else:
-                target[i] = -root * float(coefficient)
+        for entry, coefficient in square.linear.items():
+            matrix[i, entry] = root * float(coefficient)
+        target[i] = -root * float(square.terms.get((), 0))
     return LeastSquares.compressed(matrix, target, constant)
 
 
@@ -422,7 +413,7 @@ class Coefficients:
             object.__setattr__(self, name, array)
 
 
-Metric = Literal["euclidean", "entropic", "pullback"]
+Metric = Literal["pullback", "entropic", "euclidean"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -459,8 +450,8 @@ class Prior:
             raise ProblemError(f"prior: expected {size} standard parameters, got shape {x.shape}")
         if not (np.isfinite(self.weight) and self.weight > 0):
             raise ProblemError(f"prior: the weight must be positive and finite, got {self.weight}")
-        if self.metric not in _METRICS:
-            raise ProblemError(f"prior: metric '{self.metric}' is none of {', '.join(map(repr, _METRICS))}")
+        if self.metric not in get_args(Metric):
+            raise ProblemError(f"prior: metric '{self.metric}' is none of {', '.join(map(repr, get_args(Metric)))}")
         for link, ten in zip(self.robot.links, x.reshape(-1, 10), strict=True):
             complaint = consistency(ten).complaint()
             if complaint:
@@ -471,7 +462,7 @@ class Prior:
     @property
     def quadratic(self) -> bool:
         """Whether the squared distance is a quadratic of the parameters, so that `rows` are exact."""
-        return _METRICS[self.metric].quadratic
+        return self.metric != "entropic"
 
     def distance(self, parameters: ArrayLike) -> float:
         """Squared distance of standard parameters, shape (10 n,), from the prior."""
@@ -491,47 +482,24 @@ class Prior:
             Where the entropic divergence is expanded, shape (10 n,); default: the prior.
         """
         at = self.parameters if around is None else np.asarray(around, dtype=float)
-        size, metric = standard_size(len(self.robot.links)), _METRICS[self.metric]
+        size = standard_size(len(self.robot.links))
         A, b = np.zeros((size, size)), np.zeros(size)
         for k in range(len(self.robot.links)):
             link = link_slice(k)
-            root, target = metric.expanded(self.parameters[link], at[link])
+            root, target = _expanded(self.metric, self.parameters[link], at[link])
             A[link, link], b[link] = np.sqrt(self.weight) * root, np.sqrt(self.weight) * target
         return A, b
 
 
-class _Metric(ABC):
-    """A squared distance between two bodies, given by ten parameters each; other than quadratic: log-det divergence."""
-
-    quadratic: ClassVar[bool] = True
-
-    @abstractmethod
-    def expanded(self, ten0: Array, at: Array) -> tuple[Array, Array]:
-        """Root R, shape (10, 10), and target r of ``|R x - r|^2``: the distance from ten0, expanded at a body."""
-
-
-class _Euclidean(_Metric):
-    def expanded(self, ten0: Array, at: Array) -> tuple[Array, Array]:
+def _expanded(metric: Metric, ten0: Array, at: Array) -> tuple[Array, Array]:
+    """Root R, shape (10, 10), and target r of ``|R x - r|^2``: the distance from a body ten0, expanded at another."""
+    if metric == "euclidean":
         return np.diag(1.0 / _sizes(ten0)), ten0 / _sizes(ten0)
-
-
-class _Pullback(_Metric):
-    def expanded(self, ten0: Array, at: Array) -> tuple[Array, Array]:
-        root = _metric_root(ten0)
+    root, J, J0 = _metric_root(at if metric == "entropic" else ten0), pseudo_inertia(at), pseudo_inertia(ten0)
+    if metric == "pullback":
         return root, root @ ten0
-
-
-class _Entropic(_Metric):
-    quadratic: ClassVar[bool] = False
-
-    def expanded(self, ten0: Array, at: Array) -> tuple[Array, Array]:
-        # gradient 2 (J0^-1 - J^-1), Hessian 2 J^-1 . J^-1: the model's minimiser is J + J (J^-1 - J0^-1) J
-        root, J, J0 = _metric_root(at), pseudo_inertia(at), pseudo_inertia(ten0)
-        return root, root @ from_pseudo_inertia(2.0 * J - J @ np.linalg.solve(J0, J))
-
-
-#: The metrics of `Prior` by name.
-_METRICS: dict[str, _Metric] = {"pullback": _Pullback(), "entropic": _Entropic(), "euclidean": _Euclidean()}
+    # gradient 2 (J0^-1 - J^-1), Hessian 2 J^-1 . J^-1: the model's minimiser is J + J (J^-1 - J0^-1) J
+    return root, root @ from_pseudo_inertia(2.0 * J - J @ np.linalg.solve(J0, J))
 
 
 def _sizes(ten: Array) -> Array:

@@ -18,7 +18,6 @@ from functools import cached_property
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import lsq_linear
 
 from casid.arrays import Array
 from casid.codegen import compiled_call
@@ -151,6 +150,8 @@ class StickSlip:
         self, M: Array, free: Array, lower: Array, upper: Array, places: NDArray[np.intp]
     ) -> tuple[Array, Array, float]:
         """Friction at directions at rest, their accelerations, and the size of those without friction."""
+        from scipy.optimize import lsq_linear  # slow to import
+
         D = self.D[:, places]
         L = np.linalg.cholesky(M)
         white, target = np.linalg.solve(L, D), np.linalg.solve(L, free)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import enum
 import importlib
+import multiprocessing
 import os
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from casid.testing._peers import NotMeasured as NotMeasured
 from casid.testing._peers import need as need
@@ -118,6 +121,41 @@ def measures(topic: str) -> Sequence[Measure]:
     """The rows of a topic, in their order."""
     rows: Sequence[Measure] = importlib.import_module(f"benchmarks.{topic}").MEASURES
     return rows
+
+
+def in_process(function: Callable[..., Any], *words: Any, limit: float) -> Any:
+    """What a function returns, or raises, in a process of its own; TimeoutError after ``limit`` seconds.
+
+    Raises
+    ------
+    ChildProcessError
+        If the process ends without an answer.
+    """
+    context = multiprocessing.get_context("fork")
+    mine, theirs = context.Pipe(duplex=False)
+
+    def work() -> None:
+        warnings.simplefilter("ignore")
+        try:
+            theirs.send((True, function(*words)))
+        except Exception as error:
+            theirs.send((False, error))
+
+    process = context.Process(target=work)
+    process.start()
+    theirs.close()
+    try:
+        if not mine.poll(limit):
+            raise TimeoutError(f"late: not done in {limit:g} s")
+        good, found = mine.recv()
+    except EOFError:
+        raise ChildProcessError("the process ended") from None
+    finally:
+        process.kill()
+        process.join()
+    if not good:
+        raise found
+    return found
 
 
 def rows_of(*modules: ModuleType) -> list[Measure]:

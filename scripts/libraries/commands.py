@@ -8,7 +8,7 @@ from functools import partial
 from benchmarks.encoders import measured as data
 
 from casid.drives import identified_robot, identify_from_commands
-from libraries.entry import Entry, Found
+from libraries.entry import Found
 
 
 def made(read: Callable[[], data.Bench], folder: str, file: str = "{}", without: tuple[str, ...] = ()) -> Found:
@@ -36,30 +36,8 @@ def made(read: Callable[[], data.Bench], folder: str, file: str = "{}", without:
     )
 
 
-COMMANDS = {
-    "so101_sage": Entry(
-        "SO-101 arm, five joints, jaw held, half of the kinds of motion",
-        "commands",
-        "SAGE, github.com/isaac-sim2real/sage, commit 4ffd262; bodies: github.com/TheRobotStudio/SO-ARM100, commit "
-        "fda892c",
-        "Apache-2.0",
-        "TheRobotStudio, SO-ARM100, so101_new_calib.xml",
-        partial(made, data.so101, "so101", without=("prbs_excitation",)),
-    ),
-    "go2_held": Entry(
-        "Unitree Go2, trunk held, 9 s of all legs",
-        "commands",
-        "DLS Lab, Istituto Italiano di Tecnologia, github.com/iit-DLSLab/sim2real-robot-identification, commit 06739ea",
-        "BSD-3-Clause",
-        "same, robot_model/go2/go2.xml",
-        partial(made, data.go2, "go2", "go2_train"),
-    ),
-    "xl330_pendulum": Entry(
-        "Dynamixel XL330 servo with a pendulum of 0.49 kg, firmware gains 100 and 200",
-        "commands",
-        "Rhoban, BAM, github.com/Rhoban/bam, commit af22604 (arXiv 2410.08650)",
-        "Apache-2.0",
-        "same: a point mass at 0.1 m",
-        partial(made, data.xl330, "servos", without=("xl330_lift_and_drop_kp200",)),
-    ),
+COMMANDS: dict[str, Callable[[], Found]] = {
+    "so101_sage": partial(made, data.so101, "so101", without=("prbs_excitation",)),
+    "go2_held": partial(made, data.go2, "go2", "go2_train"),
+    "xl330_pendulum": partial(made, data.xl330, "servos", without=("xl330_lift_and_drop_kp200",)),
 }

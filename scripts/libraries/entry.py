@@ -1,8 +1,8 @@
-"""An entry of the library, and what making it gives."""
+"""What making an entry of the library gives."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from casid.description import Robot
@@ -36,26 +36,3 @@ class Found:
     intervals: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
     masses: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     files: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Entry:
-    """Where an entry's numbers come from, and how it is made.
-
-    Attributes
-    ----------
-    robot : str
-        The machine and the motion, in a few words.
-    kind : str
-        ``torques``, ``commands``, ``coefficients`` or ``bodies``.
-    source, licence, kinematics : str
-        Citations; the licence of the recording (SPDX), or of the entry where its numbers are printed in a publication.
-    make : callable
-    """
-
-    robot: str
-    kind: str
-    source: str
-    licence: str
-    kinematics: str
-    make: Callable[[], Found]

@@ -26,7 +26,7 @@ from casid.retrieval import (
     sensible_bounds,
 )
 from casid.retrieval.plausible import believable, coefficient_tolerance
-from libraries.entry import Entry, Found
+from libraries.entry import Found
 
 
 @dataclass(frozen=True)
@@ -196,52 +196,14 @@ def emps() -> Found:
     return Found(made, "as printed; of the body only the mass has an effect")
 
 
-_GAZ = (
-    "C. Gaz, M. Cognetti, A. Oliva, P. Robuffo Giordano, A. De Luca, IEEE Robotics and Automation Letters 4(4), 2019, "
-    "supplementary material, "
-)
-_SOUSA = "C. D. Sousa, PhD thesis, University of Coimbra, 2014, Table 4.9, column "
-_OWN = "BSD-3-Clause"
-
-
-def _panda(robot: str, table: str, make: Callable[[], Found], kind: str = "coefficients") -> Entry:
-    return Entry(f"Franka Emika Panda, {robot}", kind, f"{_GAZ}{table}", _OWN, "Gaz et al. 2019, Fig. 1", make)
-
-
-def _wam(words: str, name: str, column: str) -> Entry:
-    robot = f"Barrett WAM, {words}, motion A"
-    return Entry(robot, "coefficients", f"{_SOUSA}{name}", _OWN, "Sousa 2014, Table 4.1", partial(wam, column))
-
-
-PAPERS = {
-    "panda_gaz_re": _panda("from the controller's mass matrices and gravity", "Table III, column R-E", panda_re),
-    "panda_gaz_cls": _panda(
-        "from torques, classical least squares, with friction",
-        "Table III, column CLS",
-        partial(panda_column, "CLS"),
-    ),
-    "panda_gaz_osi": _panda(
-        "from torques, one-step identification, with friction", "Table III, column OSI", partial(panda_column, "OSI")
-    ),
-    "panda_gaz_p_hat": _panda("the authors' own bodies", "Tables VIII and IX, column p_hat", panda_bodies, "bodies"),
-    "wam_sousa_wls": _wam("weighted least squares, made feasible", "beta' WLS", "beta_prime_WLS"),
-    "wam_sousa_constrained": _wam("constrained least squares", "beta* WLS", "beta_star_WLS"),
-    "wam_sousa_bounded": _wam("constrained, with bounds of centres of mass", "beta*e WLS", "beta_star_e_WLS"),
-    "puma560_armstrong": Entry(
-        "Unimation Puma 560, taken apart, weighed and swung",
-        "bodies",
-        "B. Armstrong, O. Khatib, J. Burdick, IEEE ICRA, 1986, as collected by P. I. Corke, B. Armstrong-Helouvry, "
-        "IEEE ICRA, 1994; drives as in the Robotics Toolbox for Python",
-        _OWN,
-        "Corke, Armstrong-Helouvry 1994",
-        puma,
-    ),
-    "emps_janot": Entry(
-        "EMPS, electro-mechanical positioning system, one prismatic axis",
-        "bodies",
-        "A. Janot, M. Gautier, M. Brunot, Data set and reference models of EMPS, 2019, IDIM-LS",
-        _OWN,
-        "one axis along x",
-        emps,
-    ),
+PAPERS: dict[str, Callable[[], Found]] = {
+    "panda_gaz_re": panda_re,
+    "panda_gaz_cls": partial(panda_column, "CLS"),
+    "panda_gaz_osi": partial(panda_column, "OSI"),
+    "panda_gaz_p_hat": panda_bodies,
+    "wam_sousa_wls": partial(wam, "beta_prime_WLS"),
+    "wam_sousa_constrained": partial(wam, "beta_star_WLS"),
+    "wam_sousa_bounded": partial(wam, "beta_star_e_WLS"),
+    "puma560_armstrong": puma,
+    "emps_janot": emps,
 }

@@ -10,7 +10,7 @@ from benchmarks.real.robots import _kinova, _kr300, _ur10
 from casid.description import Robot
 from casid.identification import Checks, Identification, identify
 from casid.measurement import Dataset
-from libraries.entry import Entry, Found
+from libraries.entry import Found
 
 #: Half width of a 95 % interval in standard deviations.
 NORMAL = 1.96
@@ -43,39 +43,11 @@ def intervals_of(result: Identification) -> dict[str, tuple[float, float, float]
     return {name: (float(value), float(beta - half), float(beta + half)) for name, value, beta, half in rows}
 
 
-_KINOVA = "github.com/wissem01chiha/dynamic-identification"
-TORQUES = {
-    "ur10_salerno": Entry(
-        "Universal Robots UR10, 27 s of an exciting motion, motor currents times gains",
-        "torques",
-        "E. Ferrentino et al., University of Salerno, github.com/unisa-acg/inverse-dynamics-solver, commit 41e196d "
-        "(Petrone, Ferrentino, Chiacchio, IEEE Trans. Industrial Informatics, 2025)",
-        "BSD-3-Clause",
-        "Universal Robots, nominal Denavit-Hartenberg parameters",
-        partial(made, _ur10, "ur10_unisa"),
-    ),
-    "kr300": Entry(
-        "KUKA KR300 R2500 with a load of about 150 kg, two motions of 10 s, motor torques",
-        "torques",
-        "J. Weigand, github.com/JonasWeigand/Robot_Identification, commit 9e403c0, recordings A and B",
-        "MIT",
-        "same",
-        partial(made, _kr300, "kr300"),
-    ),
-    "kinova_gen3_sensors": Entry(
-        "Kinova Gen3, one short motion, joint torque sensors",
-        "torques",
-        f"W. Chiha, {_KINOVA}, commits 44f47d5 and ba60352",
-        "CC0-1.0",
-        "same, kinovaGen3.urdf",
-        partial(made, partial(_kinova, "tau_sensor"), "kinova_gen3", 1),  # in the second a channel is dead,
-    ),
-    "kinova_gen3_currents": Entry(
-        "Kinova Gen3, three short motions, motor currents times torque constants",
-        "torques",
-        f"W. Chiha, {_KINOVA}, commits 44f47d5 and ba60352",
-        "CC0-1.0",
-        "same, kinovaGen3.urdf",
-        partial(made, partial(_kinova, "tau_current"), "kinova_gen3"),
-    ),
+TORQUES: dict[str, Callable[[], Found]] = {
+    "ur10_salerno": partial(made, _ur10, "ur10_unisa"),
+    "kr300": partial(made, _kr300, "kr300"),
+    "kinova_gen3_sensors": partial(
+        made, partial(_kinova, "tau_sensor"), "kinova_gen3", 1
+    ),  # one channel of others is dead
+    "kinova_gen3_currents": partial(made, partial(_kinova, "tau_current"), "kinova_gen3"),
 }

@@ -20,7 +20,7 @@ from casid.inertia import pseudo_inertia, to_standard
 from casid.motion import Sine
 from casid.report import BLUE, INK, ORANGE, new_figure, set_title, tidy
 from casid.report._style import GREEN, RED
-from casid.retrieval.methods._penalty import Penalty
+from casid.retrieval.methods import Penalty
 from papers import panda
 from papers import panda as pipeline
 from papers.item import Outcome, Setting, items_of, one_table

@@ -12,10 +12,7 @@ import numpy as np
 from casid.errors import CasidError, ProblemError
 from casid.retrieval import Global, Solution, parameter_intervals, solve
 from casid.retrieval.insight import Intervals
-from casid.retrieval.methods._branching import Branches, Smoothed
-from casid.retrieval.methods._global_search import SimulatedAnnealing
-from casid.retrieval.methods._method import Direct, Method
-from casid.retrieval.methods._penalty import Penalty
+from casid.retrieval.methods import Branches, Direct, Method, Penalty, SimulatedAnnealing
 from casid.retrieval.program._starts import nominal_parameters
 from tests.attack.parts import false_parts
 from tests.attack.points import EXACT, drawn_back, feasible_points, walk
@@ -29,7 +26,6 @@ METHODS: dict[str, Method] = {
     "direct": Direct(),
     "penalty": Penalty(kappa=4),
     "branches": Branches(most=16, seconds=4.0),
-    "smoothed": Smoothed(),
     "global": Global(seconds=4.0),
     "annealing": SimulatedAnnealing(iterations=20, evaluations=500),
 }

@@ -107,6 +107,7 @@ def test_values_of_servos_are_known_free_or_with_a_prior() -> None:
     [
         ({"servo": {"kpp": 1.0}}, "a.toml.*kpp.*kp"),
         ({"servo": {"kp": "stiff"}}, "a.toml.*kp.*free"),
+        ({"servo": {"kp": [1.0, [2.0]]}}, "a.toml.*kp.*free"),
         ({"servo": {"kp": {"value": 1.0, "sd": -1.0}}}, "deviation"),
         ({"servo": {"kp": 1.0}, "unknown": {"kp": 1.0}}, "leave one out"),
         ({"links": "rubber"}, "nominal"),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_rel
 
-from casid.evidence import CONFIDENCE, compared
+from casid.evidence import CONFIDENCE, compared, jackknife
 
 
 @pytest.mark.parametrize("tried", [1, 5, 70])
@@ -45,3 +45,17 @@ def test_losses_that_differ_by_rounding_are_equal():
     losses = 1e3 + rng.standard_normal(40)
     assert not compared(losses, losses * (1.0 - 1e-16) - 1e-13, tried=1).better
     assert compared(losses, losses - 1e-6, tried=1).better
+
+
+@pytest.mark.claim("the jackknife's variance holds with few stretches")
+@pytest.mark.parametrize("stretches", [4, 10])
+def test_jackknife_intervals_of_a_mean_hold(stretches):
+    """The mean of values that are independent between stretches: its jackknife is the classical variance."""
+    rng, held = np.random.default_rng(0), []
+    for _ in range(2000):
+        values = rng.normal(size=stretches)
+        left_out = (values.sum() - values) / (stretches - 1)
+        variance = jackknife(left_out)
+        held.append(abs(values.mean()) <= 1.96 * np.sqrt(variance))
+    assert 0.93 < np.mean(held) < 0.97
+    assert jackknife(np.ones((1, 3))).tolist() == [0.0] * 3

@@ -6,7 +6,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from casid.expressions import alternatives, choose, conditions, decided, smooth
+from casid.expressions import alternatives, choose, conditions, decided
 
 N = 4
 
@@ -63,17 +63,3 @@ def test_alternatives_cover_nested_minima_and_maxima_with_constants(x):
         assert (float(at(point)) >= 0) == any((np.array(o(point)) >= 0).all() for o in each)
         assert (float(at(point)) <= 0.3) == any((np.array(o(point)) <= 0.3).all() for o in below)
     assert alternatives(expression, x, most=2)[0].numel() == 1
-
-
-def test_smooth_expressions_approach_the_exact_ones(x):
-    rule = ca.if_else(ca.logic_or(x[0] < 0.1, x[1] <= x[2]), x[3] ** 2, ca.fmax(x[1], ca.fabs(x[0]))) + ca.sign(x[3])
-    exact = ca.Function("g", [x], [rule])
-    for point in np.random.default_rng(6).normal(size=(10, N)):
-        errors = [
-            abs(float(ca.Function("s", [x], [smooth(rule, x, width)])(point)) - float(exact(point)))
-            for width in (1e-2, 1e-4, 1e-6)
-        ]
-        assert errors[2] <= 1e-6
-        assert errors[2] <= errors[0]
-    curvature = ca.Function("s", [x], [ca.hessian(smooth(rule, x, 0.1), x)[0]])
-    assert np.isfinite(np.array(curvature(np.zeros(N)))).all()

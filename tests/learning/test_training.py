@@ -113,13 +113,6 @@ def test_a_training_that_stalled_stays_where_it_is_when_resumed(loss_of, model, 
     assert [e.number for e in runs[1].epochs] == [e.number for e in runs[0].epochs]
 
 
-@pytest.mark.parametrize("redraw", [False, True])
-def test_adam_redraws_its_batches_or_not(loss_of, model, data, redraw):
-    chart, loss = Chart(model, "cov"), loss_of(model, data, "cov")
-    run = train(loss, chart, Adam(batch=64, redraw=redraw), epochs=10, seed=3)
-    assert run.epochs[-1].loss < 0.5 * run.epochs[0].loss
-
-
 def test_bad_input(loss_of, model, data):
     chart = Chart(model, "cov")
     loss = loss_of(model, data, "cov")

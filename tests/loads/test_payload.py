@@ -13,9 +13,7 @@ from casid.cli import app
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.inertia import express_in, to_standard
-from casid.loads import Payload, gains, load_intervals, payload
-from casid.loads._bounded_errors import bounded_load
-from casid.loads._equations import LoadStack, inflation, load_stack, recordings
+from casid.loads import Payload, gains, payload
 from casid.measurement import Dataset
 from casid.regression import compress, wls
 from casid.testing import recording
@@ -97,8 +95,6 @@ def test_errors_that_friction_bounds_are_no_normal_noise(model, truth, monkeypat
     size = {name: np.sqrt(np.mean(np.square(values))) for name, values in errors.items()}
     assert size["bounded"] < 0.7 * size["least squares"]
     assert np.mean(held) >= 0.9
-    normal = poses(model, with_load, 40, 0.3, 9)  # normal errors are left to least squares
-    assert bounded_load(load_stack(model, normal, None, truth, True), 0.95) is None
 
 
 def test_fields_of_controllers_are_in_the_flange_frame(model, truth, robot):
@@ -146,6 +142,21 @@ def test_factors_of_joints_are_not_drawn_towards_zero_by_noise(model, truth):
     known = ~np.isnan(away)
     assert known.sum() >= 30 and (np.abs(away[known]) < 1.96).mean() > 0.85
     assert np.abs(np.nanmean(np.where(known, away, np.nan), axis=0)).max() < 1.5  # no bias
+
+
+@pytest.mark.claim("the deviation of a drive's gain is in the units of the gain")
+@pytest.mark.parametrize("scale", [0.25, 3.0])
+def test_gains_and_their_deviations_scale_with_the_torques_unit(model, truth, scale):
+    """Torques in another unit: factors and deviations in the inverse one."""
+    pair = [
+        recording(model, x, samples=400, noise=0.3, seed=seed)
+        for x, seed in ((loaded_parameters(model, truth), 3), (truth, 5))
+    ]
+    plain = gains(model, *pair, mass=1.7)
+    other = gains(model, *[replace(data, tau=data.tau / scale) for data in pair], mass=1.7)
+    np.testing.assert_allclose(other.joints, scale * plain.joints, rtol=1e-6)
+    np.testing.assert_allclose(other.sd, scale * plain.sd, rtol=1e-6)
+    assert np.isfinite(plain.sd).any()
 
 
 def test_factors_that_have_not_converged_are_not_reported(model, truth, monkeypatch):
@@ -200,24 +211,6 @@ def test_commands(model, truth, tmp_path):
     assert result.exit_code == 1 and "--without" in result.output
 
 
-def test_intervals_of_an_ellipsoid_are_exact():
-    x = np.array([*np.zeros(6), 0.2, 0.0, 0.0, 2.0])
-    found = load_intervals(np.diag([1.0, 2, 3, 4, 5, 6, 7, 8, 9, 10]), x, 0.01)
-    assert found["m"] == pytest.approx((2.0 - 0.01, 2.0 + 0.01))
-    assert found["Lxx"] == pytest.approx((-0.1, 0.1)) and found["cx"][0] < 0.1 < found["cx"][1]
-    open_mass = load_intervals(np.diag([1.0] * 9 + [0.0]), x, 0.01)
-    assert np.isinf(open_mass["m"][1])
-
-
-def test_a_stack_compresses_recordings_joint_by_joint(model, truth):
-    data = recording(model, truth, samples=200)
-    assert recordings(None) == () and recordings(data) == (data,)
-    stack = load_stack(model, data, None, truth, False)
-    assert len(stack.factors()) == model.n and stack.drift == []
-    with pytest.raises(DatasetError, match="expected"):
-        LoadStack(model, truth[:-1], False)
-
-
 @pytest.mark.claim("the robot controllers' products of inertia are in the order that each of them takes")
 def test_fields_of_controllers_have_the_order_of_their_manuals():
     inertia = np.array([[11.0, -1.0, 2.0], [-1.0, 12.0, 3.0], [2.0, 3.0, 13.0]]) * 1e-3
@@ -249,15 +242,3 @@ def test_intervals_grow_with_the_error_of_the_robot_and_of_the_model(model, trut
     assert np.ptp(mistaken.intervals["m"]) > 2 * np.ptp(exact.intervals["m"])
     with pytest.raises(DatasetError, match="information of"):
         payload(model, with_load, parameters=truth, information=(np.eye(3), np.ones(3)))
-
-
-def test_variation_between_stretches_widens_what_it_is_about():
-    x = np.array([0.1] * 6 + [0.4, 0.0, 0.0, 2.0])
-    rng = np.random.default_rng(0)
-    left_out = np.tile(x, (10, 1))
-    left_out[:, 9] += 0.1 * rng.normal(size=10)
-    wider = inflation([left_out], x, 1e-4, np.eye(10), np.zeros((10, 10)))
-    student = (2.2622 / 1.9600) ** 2
-    assert wider["m"] == pytest.approx(student * 0.9 * 10 * np.var(left_out[:, 9]) / 1e-4, rel=1e-3)
-    assert wider["Lxx"] == 1.0 < wider["cx"]
-    assert inflation([], x, 1e-4, np.eye(10), 3 * np.eye(10))["Lxx"] == pytest.approx(3.0)

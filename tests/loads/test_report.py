@@ -14,38 +14,28 @@ import casid
 from casid.errors import RobotError
 from casid.inertia import express_in, to_standard
 from casid.loads import Gains, Payload
-from casid.loads._equations import PLACES
-from casid.loads._report import GainsSection, _interval, flange_of
 from casid.report import report_of
 
-
-def test_the_frame_of_a_load() -> None:
-    robot = casid.load_robot("panda")
-    name, placement = flange_of(robot)
-    assert name == "flange" and placement[2, 3] != 0
-    last = robot.links[-1].name
-    assert flange_of(robot, last)[0] == last and np.array_equal(flange_of(robot, last)[1], np.eye(4))
-    with pytest.raises(RobotError, match="has no frame 'nosuch'"):
-        flange_of(robot, "nosuch")
+NAMES = ("Lxx", "Lxy", "Lxz", "Lyy", "Lyz", "Lzz", "m", "cx", "cy", "cz")
 
 
-def test_an_open_interval_is_words() -> None:
-    assert _interval((1.0, 2.0)) == "[1, 2]" and _interval((-np.inf, 2.0)) == "not determined by the data"
+def tables(found):
+    return report_of(found, joints=("a", "b")).sections[0].tables()
 
 
 @pytest.mark.claim("gains leads with the factors of the joints that are determined")
 def test_factors_of_joints_come_before_the_common_one():
     known = Gains(0.95, (0.94, 0.96), np.array([0.99, 1.01]), np.array([0.002, 0.002]), 2.8, SimpleNamespace(mass=2.95))
     assert known.determined and repr(known) == "Gains(torques times 0.99, 1.01)"
-    first = next(iter(GainsSection(known, ("a", "b")).tables()[1].columns[0].cells))
+    first = next(iter(tables(known)[1].columns[0].cells))
     assert "each joint" in str(first)
     vague = replace(known, joints=np.array([0.99, np.nan]))
     assert not vague.determined and "0.95" in repr(vague)
-    whose, texts = (list(column.cells) for column in GainsSection(vague, ("a", "b")).tables()[1].columns)
+    whose, texts = (list(column.cells) for column in tables(vague)[1].columns)
     assert ["each joint" in str(whose[0]), "one factor for the others" in str(whose[1])] == [True, True]
     assert "0.9900, -" in str(texts[0])
     unknown = replace(known, joints=np.array([np.nan, np.nan]))
-    assert "all joints" in str(next(iter(GainsSection(unknown, ("a", "b")).tables()[1].columns[0].cells)))
+    assert "all joints" in str(next(iter(tables(unknown)[1].columns[0].cells)))
 
 
 @pytest.mark.claim(
@@ -56,10 +46,11 @@ def test_commands_are_in_the_frame_of_the_controller() -> None:
     tool = next(frame for frame in robot.frames if frame.name == "tool0").placement
     load = express_in(to_standard(2.0, [0.02, -0.035, 0.06], np.diag([0.02, 0.015, 0.01])), tool[:3, :3], tool[:3, 3])
     certificate = SimpleNamespace(status="optimal", gap=0.0, certified=True)
-    found = Payload(load, dict.fromkeys(PLACES, (0.0, 1.0)), {}, certificate, 9.0, 1.0)
+    found = Payload(load, dict.fromkeys(NAMES, (0.0, np.inf)), {}, certificate, 9.0, 1.0)
     for frame in (None, "ee_link", robot.links[-1].name):
         report = report_of(found, robot=robot, frame=frame)
         section = report.sections[0]
+        assert "not determined by the data" in map(str, section.tables()[0].columns[2].cells)
         assert section.commands()["UR, in tool0"] == (
             "set_target_payload(2.0000, [0.02000, -0.03500, 0.06000], "
             "[0.020000, 0.015000, 0.010000, -0.000000, 0.000000, 0.000000])"
@@ -70,3 +61,6 @@ def test_commands_are_in_the_frame_of_the_controller() -> None:
         z, y, x = np.radians(numbers[4:7])
         turn = Rotation.from_euler("ZYX", [z, y, x]).as_matrix()
         assert turn @ np.diag(numbers[7:]) @ turn.T == pytest.approx(np.diag([0.02, 0.015, 0.01]), abs=1e-6)
+    assert report_of(found, robot=robot).sections[0].frame == robot.flange.name
+    with pytest.raises(RobotError, match="has no frame 'nosuch'"):
+        report_of(found, robot=robot, frame="nosuch")

@@ -104,7 +104,7 @@ def test_positions_that_follow_nothing_are_asked_for(robot: Robot, data: Command
 
 def test_degrees_are_not_taken_for_radians(robot: Robot, data: CommandRecording, tmp_path: Path) -> None:
     log = _log(tmp_path / "log.csv", data, ("t", "goal_position_{}", "present_position_{}"), 180 / np.pi)
-    with pytest.raises(DatasetError, match=r"joint '.*' go from .* degrees = true"):
+    with pytest.raises(DatasetError, match=r"joint '.*' reaches .* degrees = true"):
         read_commands(log, robot)
 
 

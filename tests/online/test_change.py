@@ -6,11 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from casid.evidence import ResidualNoise
 from casid.online import ChangeDetector
-from casid.online._change import BEFORE, FadingWindow, RecentSamples, Sample
+from casid.online._change import FadingWindow, RecentSamples, Sample
 from casid.online._samples import Information
 
 
@@ -98,44 +97,3 @@ def test_residuals_of_a_change_that_is_not_noticed_yet_do_not_raise_the_alarm_le
     assert noise.inflation(300.0) > 3.0
     assert len(alarms) == 1
     assert 1000 <= alarms[0] <= 1300
-
-
-@pytest.mark.parametrize("share", [1.0, 0.5])
-def test_a_window_s_statistic_and_what_is_usual_of_it(share):
-    """By least squares of all rows, faded; mean and mean square learnt two windows later, at a rate that falls."""
-    rng, window, variance = np.random.default_rng(0), FadingWindow(3, 4.0), 1.7
-    past = rng.normal(size=(20, 3)), rng.normal(size=20)
-    reference = Information.nothing(3).updated(*past)
-    rows, targets, statistics = [], [], []
-    mean = square = seen = weight = 0.0
-    for k in range(30):
-        rows.append(rng.normal(size=(2, 3)))
-        targets.append(rng.normal(size=2))
-        fade = np.repeat((1 - 1 / 4.0) ** (np.arange(k, -1, -1) / 2), 2)
-        A, b = fade[:, None] * np.vstack(rows), fade * np.concatenate(targets)
-        both = np.vstack([past[0], A]), np.concatenate([past[1], b])
-
-        def left(X, y):
-            return np.sum((y - X @ np.linalg.lstsq(X, y, rcond=None)[0]) ** 2)
-
-        statistic = (left(*both) - left(*past) - left(A, b)) / variance
-        assert window.update(rows[-1], targets[-1], reference, variance) == pytest.approx(statistic, abs=1e-9)
-        assert window.before == pytest.approx(statistics[-1] if statistics else 0.0)
-        statistics.append(window.statistic)
-        window.learn(10.0, ResidualNoise(2), share)
-        if k >= 8:
-            seen += share
-            rate = share / min(max(seen, 1.0), 10.0)
-            weight = 1 / (rate * 4.0)
-            mean += rate * (statistics[k - 8] - mean)
-            square += rate * ((statistics[k - 8] - mean) ** 2 - square)
-    chance = 2 * mean**2 / 3
-    spread = (BEFORE * chance + weight * square) / (BEFORE + weight)
-    quantile = stats.chi2.isf(1e-4, 2 * mean**2 / spread) * spread / (2 * mean)
-    assert window.level(1e-4) == pytest.approx(max(quantile, stats.chi2.isf(1e-4, 3) / 2), rel=1e-6)
-    assert FadingWindow(3, 4.0).level(1e-4) == pytest.approx(stats.chi2.isf(1e-4, 3) / 2, rel=1e-6)
-    kept = window._information
-    window.update(rng.normal(size=(2, 3)), rng.normal(size=2), reference, variance)
-    window.skip()
-    np.testing.assert_allclose(window._information.R.T @ window._information.R, 0.75 * kept.R.T @ kept.R)
-    assert window.statistic == statistics[-1]

@@ -57,6 +57,7 @@ def test_friction_of_the_gears_is_exported_too(model, tmp_path):
     own = np.zeros(len(geared.parameter_names))
     own[[geared.parameter_names.index(name) for name in model.parameter_names]] = pi
     own[[geared.parameter_names.index(name) for name in ("fg2", "fg4")]] = 0.06
+    tau[:, [1, 3]] /= (1.0 - 0.06 * np.sign(dq * tau))[:, [1, 3]]  # friction of the gears, of the torque itself
     online = OnlineLoad(geared, own, np.full(model.n, 5.0), to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3)))
     exported = Exported(online, tmp_path / "c", "geared", "-std=c99 -O1 -Wall -Wextra -Wpedantic -Werror")
     for sample in zip(q, dq, ddq, tau, strict=True):

@@ -182,16 +182,6 @@ def test_noise_at_rest_and_where_torques_change_is_that_of_the_recording():
     assert found.timing == pytest.approx([0.004, 0.004], rel=0.1)
 
 
-def test_residuals_of_nothing_have_no_deviation():
-    """Exact ones, and those of a joint that never counts."""
-    dq = np.sin(np.arange(200.0))[:, None] * np.ones(2)
-    e = np.zeros((200, 2))
-    e[:, 1] = np.nan
-    found = state_noise([e], [dq], [np.ones((200, 2))], [lambda v: 0.0 * v])
-    for values in (found.size, found.speed, found.timing):
-        np.testing.assert_array_equal(values, np.zeros(2))
-
-
 def test_residuals_beyond_the_band_are_no_friction_at_rest():
     """A band of 1 does not explain residuals of 50: no speed is taken, however small the others are."""
     rng = np.random.default_rng(3)

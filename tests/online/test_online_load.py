@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from scipy.signal import lfilter
@@ -13,7 +11,6 @@ from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.inertia import to_standard
 from casid.online import OnlineLoad, StateNoise, TorqueErrors
-from casid.online._online_load import Whitening
 from casid.testing import recorded
 
 BODY = to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3))
@@ -214,36 +211,22 @@ def test_a_loaded_robot_at_rest_for_minutes_keeps_what_it_knows(model, correlati
     assert after.interval[1] - after.interval[0] <= 3 * (before.interval[1] - before.interval[0])
 
 
-@pytest.mark.parametrize("chunks", [(0, 40), (0, 1, 7, 23, 40), (0, 13, 14, 40)])
-def test_equations_are_whitened_sample_by_sample_whatever_their_packets(chunks):
-    """Prais and Winsten: the first one and those after a pause of five usual steps stand; those of a start are zero."""
-    rng, a = np.random.default_rng(4), np.array([0.9, 0.0])
-    rows, residual = rng.normal(size=(40, 2, 3)), rng.normal(size=(40, 2))
-    moving = rng.random((40, 2)) > 0.3
-    steps = np.full(40, 0.01)
-    steps[[10, 20, 30]] = 0.049, 0.2, 0.0  # no pause; a pause; a repeated stamp
-    times = np.cumsum(steps)
-    expected = [], []
-    mean, count = 0.0, 0
-    for k in range(40):
-        step = times[k] - times[k - 1] if k else np.inf
-        pause = bool(count) and step > 5 * mean
-        if 0 < step < np.inf and not pause:
-            count += 1
-            mean += (step - mean) / min(count, 100)
-        for values, made in zip((rows, residual), expected, strict=True):
-            one = values[k].copy()
-            for j in range(2):
-                if k and not pause:
-                    one[j] = (values[k, j] - a[j] * values[k - 1, j]) / np.sqrt(1 - a[j] ** 2)
-                    if moving[k, j] and not moving[k - 1, j]:
-                        one[j] = 0.0
-            made.append(one)
-    whitening = Whitening(a)
-    parts = [whitening(rows[i:j], residual[i:j], times[i:j], moving[i:j]) for i, j in pairwise(chunks)]
-    for k, made in enumerate(expected):
-        np.testing.assert_allclose(np.concatenate([part[k] for part in parts]), made, atol=1e-12)
-    plain = Whitening(np.zeros(2))
-    assert plain(rows, residual, times)[0] is rows
-    timeless = Whitening(a)(rows, residual, None)[1]
-    np.testing.assert_allclose(timeless[1:, 0], (residual[1:, 0] - 0.9 * residual[:-1, 0]) / np.sqrt(0.19))
+@pytest.mark.claim(
+    "a load that comes before the detector knows what is usual is found afterwards, and no interval is false"
+)
+@pytest.mark.parametrize(("picked_up", "mass", "correlation"), [(200, 2.0, 0.0), (450, 0.6, 0.9), (700, 0.2, 0.0)])
+def test_a_load_picked_up_early_is_found(model, picked_up, mass, correlation):
+    load = to_standard(mass, [0.03, -0.02, 0.08], 2e-3 * mass * np.eye(3))
+    t, q, dq, ddq, free, pi = recorded(model, 1000, noise=0.0)
+    loaded = recorded(model, 1000, load, noise=0.0)[4]
+    white = 0.2 * np.random.default_rng(8).normal(size=free.shape)
+    noise = lfilter([np.sqrt(1 - correlation**2)], [1, -correlation], white, axis=0)
+    tau = np.where((np.arange(1000) < picked_up)[:, None], free, loaded) + noise
+    online = OnlineLoad(model, pi, np.full(model.n, 5.0), BODY)
+    for part in (slice(0, 150), slice(150, 600), slice(600, 1000)):
+        online.update(q[part], dq[part], ddq[part], tau[part], t[part])
+        low, high = online.estimate().interval
+        assert part.stop < picked_up or low <= mass <= high
+    assert len(online.changes) == 1 and online.changes[0] >= t[picked_up]
+    assert abs(online.since - t[picked_up]) < 0.2
+    assert online.estimate().mass == pytest.approx(mass, rel=0.15)

@@ -1,8 +1,9 @@
-"""Constraints, problems of other kinds, conflicts, and bad input."""
+"""Constraints, links' quantities and cones: what they cost, what they exclude, conflicts, bad input."""
 
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import casadi as ca
 import numpy as np
@@ -10,9 +11,9 @@ import pytest
 
 import casid
 from casid.description import Inertial, Joint, Link, LinkBounds, Robot
-from casid.errors import DatasetError, ProblemError, SolveError
-from casid.inertia import consistency, from_standard, to_standard
-from casid.inertia._parameters import spatial_inertia
+from casid.errors import CasidError, DatasetError, ProblemError, SolveError
+from casid.expressions import evaluate
+from casid.inertia import Free, Semi, consistency, from_standard, pseudo_inertia, to_standard
 from casid.retrieval import (
     Constraint,
     InfeasibleError,
@@ -20,21 +21,24 @@ from casid.retrieval import (
     Problem,
     base_parameter_error,
     com_box,
+    com_in_sphere,
     inertia_bounds,
     least_squares,
     link_variables,
     mass_bounds,
     multistart,
+    parameter_intervals,
     robot_bounds,
+    sensible_bounds,
     soften,
     solve,
     total_mass,
 )
-from casid.retrieval._variables import LinkView
 from casid.retrieval.constraints import PhysicalConsistency
+from casid.testing._synthetic import BODY, arm, nearest
 
 
-def arm(n: int = 2, bounded: bool = True) -> Robot:
+def bounded_arm(n: int = 2, bounded: bool = True) -> Robot:
     """n links of 2 kg; bounds of a generous kind."""
     bounds = (
         LinkBounds(
@@ -54,43 +58,10 @@ def identity_problem(
     target: np.ndarray, *constraints: object, robot: Robot | None = None, **options: object
 ) -> Problem:
     """Nearest consistent parameters to a target."""
-    variables = link_variables(robot or arm(len(target) // 10))
+    variables = link_variables(robot or bounded_arm(len(target) // 10))
     return Problem(
         "nearest", variables, least_squares(variables, np.eye(variables.size), target), tuple(constraints), **options
     )  # type: ignore[arg-type]
-
-
-BODY = to_standard(2.0, [0.05, -0.02, 0.1], np.diag([0.03, 0.04, 0.02]))
-
-
-# ---------------------------------------------------------------------- variables
-
-
-def test_link_quantities_are_those_of_the_body() -> None:
-    variables = link_variables(arm(2), {"fv1": (0.0, np.inf)})
-    link = variables["link2"]
-    assert link is variables[1] and len(variables) == 2 and [k.name for k in variables] == ["link1", "link2"]
-    quantities = [link.mass, link.com, link.inertia_com, link.first_moment, link.inertia, link.pseudo_inertia]
-    function = ca.Function("quantities", [variables.x], quantities)
-    mass, com, inertia, moment, origin, pseudo = (
-        np.array(v) for v in function(np.concatenate([np.ones(10), BODY, [0.3]]))
-    )
-    expected = from_standard(BODY)
-    assert mass == expected[0] and variables.names[-1] == "fv1"
-    np.testing.assert_allclose(com.ravel(), expected[1], atol=1e-15)
-    np.testing.assert_allclose(inertia, expected[2], atol=1e-15)
-    np.testing.assert_allclose(moment.ravel(), BODY[6:9])
-    np.testing.assert_allclose(spatial_inertia(BODY)[:3, :3], origin)
-    np.testing.assert_allclose(casid.inertia.pseudo_inertia(BODY), pseudo, atol=1e-15)
-    with pytest.raises(ProblemError, match=r"no link 'link3'.*link"):
-        variables["link3"]
-    with pytest.raises(ProblemError, match="fv9"):
-        variables.extra("fv9")
-    with pytest.raises(ProblemError, match=r"'fo1'.*cross"):
-        link_variables(arm(1), {"fo1": (1.0, 0.0)})
-
-
-# ---------------------------------------------------------------------- solving
 
 
 @pytest.mark.parametrize("kind", ["full", "semi", "none"])
@@ -120,7 +91,7 @@ def test_semi_consistency_projects_onto_the_cone() -> None:
     target = to_standard(2.0, [0.1, 0.0, 0.0], np.diag([-0.02, 0.05, 0.05]))
     found = solve(identity_problem(target, consistency="semi", margin=1e-6))
     assert found.certified and found.objective > 1e-5
-    assert np.linalg.eigvalsh(spatial_inertia(found.standard_parameters))[0] >= 1e-6 - 1e-12
+    assert np.linalg.eigvalsh(Semi().matrix(found.standard_parameters))[0] >= 1e-6 - 1e-12
 
 
 @pytest.mark.parametrize("constraint, value", [
@@ -130,7 +101,7 @@ def test_semi_consistency_projects_onto_the_cone() -> None:
     (lambda v: Constraint("inertia", v[0].inertia, lower=-0.001), None),
 ])  # fmt: skip
 def test_linear_bounds_cost_what_they_should(constraint: object, value: float | None) -> None:
-    variables = link_variables(arm(1))
+    variables = link_variables(bounded_arm(1))
     bound = constraint(variables)  # type: ignore[operator]
     problem = Problem("bounded", variables, least_squares(variables, np.eye(10), BODY), (bound,))
     found = solve(problem)
@@ -145,7 +116,7 @@ def test_com_box_and_inertia_bounds_hold_and_relax_tightly() -> None:
     """Upper bounds of the inertia are not convex: the gap is that of their secants, which close in with the box."""
     gaps = []
     for size in (0.01, 0.001, 0.0001):
-        variables = link_variables(arm(1))
+        variables = link_variables(bounded_arm(1))
         link = variables[0]
         box = com_box(link, [-size] * 3, [size] * 3)
         inertia = inertia_bounds(link, [0.035, -0.01, -0.01, 0, -0.01, 0], [0.5, 0.01, 0.01, 0.039, 0.01, 0.5])
@@ -163,7 +134,7 @@ def test_com_box_and_inertia_bounds_hold_and_relax_tightly() -> None:
 def test_soft_constraints_pay_exactly_their_weight() -> None:
     """min (m - 2)^2 + w max(0, m - 1): m = 2 - w/2 while that exceeds 1, else the bound itself (exact penalty)."""
     for weight, mass in ((0.5, 1.75), (1.0, 1.5), (10.0, 1.0)):
-        variables = link_variables(arm(1))
+        variables = link_variables(bounded_arm(1))
         matrix = np.zeros((1, 10))
         matrix[0, 9] = 1.0
         soft = soften(mass_bounds(variables[0], 0.1, 1.0), weight)
@@ -175,7 +146,7 @@ def test_soft_constraints_pay_exactly_their_weight() -> None:
         assert found.lower_bound <= found.total and found.max_violation <= 1e-8
 
 
-def com_radius(link: LinkView) -> Constraint:
+def com_radius(link) -> Constraint:
     """CoM within 0.10 m of the axis if z > 0.05 m, else 0.04 m."""
     x, y, z = ca.vertsplit(link.com)
     radius = ca.if_else(z > 0.05, 0.10, 0.04)
@@ -185,7 +156,7 @@ def com_radius(link: LinkView) -> Constraint:
 @pytest.mark.parametrize("weight", [None, 0.01, 100.0])
 def test_conditional_constraint_from_several_starts(weight: float | None) -> None:
     target = np.concatenate([to_standard(2.0, [0.2, 0, 0.1], np.diag([0.03, 0.04, 0.02]))] * 2)
-    variables = link_variables(arm(2))
+    variables = link_variables(bounded_arm(2))
     constraints = [com_radius(k) if weight is None else soften(com_radius(k), weight) for k in variables]
     problem = Problem(
         "radius", variables, least_squares(variables, np.eye(20), target), (*constraints, *robot_bounds(variables))
@@ -208,15 +179,11 @@ def test_conditional_constraint_from_several_starts(weight: float | None) -> Non
     for label, value in problem.values(best.standard_parameters).items():
         if "radius" in label:
             assert best.violations[label] == pytest.approx(max(0.0, float(value[0])), abs=1e-12)
-    copy = pickle.loads(pickle.dumps(best))
-    assert copy.problem.values(best.standard_parameters)["link1 com radius"] == pytest.approx(
-        problem.values(best.standard_parameters)["link1 com radius"]
-    )
 
 
 def test_unbounded_links_are_certified_within_a_stated_search_region() -> None:
     """Only the first link is seen by the data: the second stays at its nominal body, every time."""
-    variables = link_variables(arm(2, bounded=False))
+    variables = link_variables(bounded_arm(2, bounded=False))
     matrix = np.zeros((4, 20))
     matrix[:, [0, 5, 6, 9]] = np.diag([1.0, 1.0, 1.0, 1.0])
     problem = Problem("free", variables, LeastSquares(matrix, np.array([-0.1, 0.1, 0.2, 2.0])))
@@ -228,7 +195,7 @@ def test_unbounded_links_are_certified_within_a_stated_search_region() -> None:
 
 def test_friction_is_estimated_with_the_links() -> None:
     rng = np.random.default_rng(0)
-    variables = link_variables(arm(1), {"fv1": (0.0, np.inf), "fc1": (0.0, 1.0), "fo1": (-np.inf, np.inf)})
+    variables = link_variables(bounded_arm(1), {"fv1": (0.0, np.inf), "fc1": (0.0, 1.0), "fo1": (-np.inf, np.inf)})
     truth = np.concatenate([BODY, [0.7, 0.3, -0.2]])
     data = rng.normal(size=(200, 13))
     torque = data @ truth + 0.01 * rng.normal(size=200)
@@ -251,7 +218,7 @@ def test_many_links_from_dense_data() -> None:
         truth.append(casid.inertia.from_pseudo_inertia(half @ half.T + 0.01 * np.eye(4)))
     data = rng.normal(size=(400, 10 * links))
     torque = data @ np.concatenate(truth) + 5.0 * rng.normal(size=400)
-    variables = link_variables(arm(links, bounded=False))
+    variables = link_variables(bounded_arm(links, bounded=False))
     problem = Problem("random", variables, least_squares(variables, data, torque))
     found = solve(problem)
     free = solve(Problem("free", variables, problem.objective, consistency="none"))
@@ -261,11 +228,8 @@ def test_many_links_from_dense_data() -> None:
     np.testing.assert_allclose(free.standard_parameters, ordinary, rtol=1e-4, atol=1e-4)
 
 
-# ---------------------------------------------------------------------- conflicts
-
-
 def test_conflicting_constraints_are_named_with_the_smallest_relaxation() -> None:
-    variables = link_variables(arm(2))
+    variables = link_variables(bounded_arm(2))
     problem = Problem(
         "conflict",
         variables,
@@ -291,7 +255,7 @@ def test_conflicting_constraints_are_named_with_the_smallest_relaxation() -> Non
 
 
 def test_user_constraints_in_conflict_are_named() -> None:
-    variables = link_variables(arm(1))
+    variables = link_variables(bounded_arm(1))
     link = variables[0]
     problem = Problem(
         "conflict",
@@ -304,11 +268,8 @@ def test_user_constraints_in_conflict_are_named() -> None:
     assert any("com" in text for text in caught.value.conflicting)
 
 
-# ---------------------------------------------------------------------- bad input
-
-
 def test_bad_constraints_are_refused_by_name() -> None:
-    variables = link_variables(arm(1))
+    variables = link_variables(bounded_arm(1))
     link = variables[0]
     objective = least_squares(variables, np.eye(10), BODY)
     for wrong in (1.0, ca.MX.sym("x"), ca.DM(1), "m < 3", None):
@@ -342,7 +303,7 @@ def test_bad_constraints_are_refused_by_name() -> None:
 
 
 def test_bad_data_is_refused() -> None:
-    variables = link_variables(arm(1))
+    variables = link_variables(bounded_arm(1))
     with pytest.raises(DatasetError, match=r"NaN or infinite entry at \[1\]"):
         base_parameter_error(variables, np.eye(10)[:3], [0.0, np.nan, 1.0])
     with pytest.raises(DatasetError, match=r"expected shape \(b, 10\)"):
@@ -356,7 +317,7 @@ def test_bad_data_is_refused() -> None:
 
 
 def test_expression_that_is_nan_at_the_start() -> None:
-    variables = link_variables(arm(1))
+    variables = link_variables(bounded_arm(1))
     root = Constraint("root", ca.sqrt(variables[0].mass - 3.0), lower=0.1)
     problem = Problem("nan", variables, least_squares(variables, np.eye(10), BODY), (root, *robot_bounds(variables)))
     with pytest.raises(ProblemError, match="'root' is NaN or infinite at the starting point"):
@@ -366,13 +327,323 @@ def test_expression_that_is_nan_at_the_start() -> None:
     assert found.standard_parameters[9] == pytest.approx(3.01, abs=1e-6)
 
 
-def test_links_without_consistency() -> None:
-    variables = link_variables(arm(1))
-    target = -BODY
-    problem = Problem(
-        "free",
-        variables,
-        least_squares(variables, np.eye(10), target),
-        (PhysicalConsistency(variables[0].index, variables[0].name, "none", 0.0),),
+def test_quantities_of_a_link_are_those_of_its_body() -> None:
+    variables = link_variables(arm(), {"fv1": (0.0, np.inf)})
+    x = np.append(BODY, 0.3)
+    mass, com, inertia = from_standard(BODY)
+    link = variables["link1"]
+    for expression, value in (
+        (link.mass, [mass]), (link.com, com), (link.inertia_com, inertia), (link.pseudo_inertia, pseudo_inertia(BODY)),
+        (variables.extra("fv1"), [0.3]),
+    ):  # fmt: skip
+        np.testing.assert_allclose(evaluate(expression, variables.x, x), np.ravel(value, order="F"), atol=1e-15)
+    assert variables.names[-1] == "fv1" and variables.size == 11 and variables.standard_size == 10
+
+
+def test_extras_with_crossing_bounds_or_taken_names_are_refused() -> None:
+    for extras in ({"m1": (0.0, 1.0)}, {"fv1": (1.0, 0.0)}, {"fv1": (np.nan, 1.0)}):
+        with pytest.raises(ProblemError):
+            link_variables(arm(), extras)
+
+
+@pytest.mark.claim("edits of a problem lose no link's consistency")
+def test_consistency_survives_every_edit() -> None:
+    problem = nearest(
+        np.tile(BODY, 2),
+        lambda v: (
+            PhysicalConsistency(v[0].index, v[0].name, "semi", 1e-5),
+            [PhysicalConsistency(v[1].index, v[1].name, "none", 0.0)],
+        ),
     )
-    np.testing.assert_allclose(solve(problem).standard_parameters, target, atol=1e-6)
+    kinds = [(Semi(), 1e-5), (Free(), 0.0)]
+    more = mass_bounds(problem.variables[0], 1.0, 3.0)
+    edits = (
+        problem,
+        replace(problem, constraints=(*problem.constraints, replace(more, label="more"))),
+        problem.with_constraints([replace(more, label="a"), (replace(more, label="b"),)]),
+        problem.without("link1 mass"),
+        replace(problem, constraints=()),
+    )
+    for edited in edits:
+        assert [(entry.cone, entry.margin) for entry in edited.cones] == kinds
+    assert [c.weight for c in soften(problem.constraints[:2], 2.0)] == [2.0, 2.0]
+
+
+@pytest.mark.claim("no problem starts at the simulated robot's true parameters")
+def test_the_two_link_robot_does_not_hold_the_truth() -> None:
+    problem = casid.load_problem("spatial_2r", shapes="exact")
+    robot = problem.variables.robot
+    assert all(link.inertial is None for link in robot.links)
+
+
+def test_a_problem_names_its_constraints_once() -> None:
+    problem = nearest(BODY)
+    assert isinstance(problem, Problem) and problem.objective(BODY) == pytest.approx(0.0, abs=1e-20)
+    assert problem.hard_violation(problem.violations(BODY)) == 0.0
+    twice = mass_bounds(problem.variables[0], 1.0, 3.0)
+    with pytest.raises(CasidError):
+        problem.with_constraints(twice, twice)
+
+
+def test_a_total_mass_is_bounded_where_the_description_bounds_it() -> None:
+    free = LinkBounds(np.array([-np.inf, np.inf]))
+    bare = Robot("bare", (Joint("a", "revolute", -1, Link("one", bounds=free)),))
+    assert robot_bounds(link_variables(bare)) == ()
+    for total in ((0.0, 9.0), (2.0, np.inf)):
+        (made,) = robot_bounds(link_variables(replace(bare, total_mass=total)))
+        assert (made.label, made.lower[0], made.upper[0]) == ("total mass", *total)
+
+
+def test_sensible_bounds_are_four_times_the_nominal_mass_and_twice_the_longest_placement() -> None:
+    far = np.eye(4)
+    far[:3, 3] = [0.0, 0.0, 1.5]
+    near = np.eye(4)
+    near[:3, 3] = [0.3, 0.0, 0.0]
+    joints = (
+        Joint("a", "revolute", -1, Link("one", Inertial(2.0, np.zeros(3), np.eye(3))), placement=far),
+        Joint("b", "revolute", 0, Link("two", Inertial(0.1, np.zeros(3), np.eye(3))), placement=near),
+        Joint("c", "revolute", 1, Link("three"), placement=near),
+        Joint("d", "revolute", 2, Link("four", bounds=LinkBounds(np.array([-1.0, 3.0]))), placement=near),
+    )
+    made = {c.label: c for c in sensible_bounds(link_variables(Robot("four", joints)))}
+    masses = [(made[f"{name} mass"].lower[0], made[f"{name} mass"].upper[0]) for name in ("one", "two", "three")]
+    assert masses == [(0.0, 8.0), (0.0, 1.0), (0.0, 100.0)]
+    assert (made["four mass"].lower[0], made["four mass"].upper[0]) == (-1.0, 3.0)
+    assert made["one extent"].upper[0] == pytest.approx(9.0) and "total mass" not in made
+    small = {c.label: c for c in sensible_bounds(link_variables(arm()))}
+    assert small["link1 extent"].upper[0] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "side", "text"),
+    [
+        (1.0, np.inf, "both", "x >= 1"),
+        (-np.inf, 2.0, "both", "x <= 2"),
+        (1.0, 2.0, "both", "1 <= x <= 2"),
+        (1.0, 2.0, "lower", "x >= 1"),
+        (1.0, 2.0, "upper", "x <= 2"),
+    ],
+)
+def test_a_bound_in_words(lower: float, upper: float, side: str, text: str) -> None:
+    assert Constraint("x", ca.SX.sym("x"), lower, upper).bound_text(0, side) == text  # type: ignore[arg-type]
+
+
+def test_the_violation_is_that_of_the_worst_entry() -> None:
+    rows = Constraint("rows", ca.SX.sym("x", 3), [0.0, -np.inf, 1.0], [2.0, 5.0, np.inf])
+    assert rows.violation([2.5, -1e9, 1.0]) == pytest.approx(0.5)
+    assert rows.violation([1.0, 5.25, 0.9]) == pytest.approx(0.25)
+    assert rows.violation([1.0, 0.0, 2.0]) == 0.0 and rows.violation([1.0, np.nan, 2.0]) == np.inf
+
+
+def rows_of(expression: ca.SX, lower: float, upper: float) -> list[tuple[bool, float, float, str]]:
+    problem = nearest(BODY)
+    made = Constraint("row", ca.substitute(expression, X, problem.variables.x), lower, upper)
+    return [(row.linear, row.lower, row.upper, row.side) for row in made.rows(problem.setting)]
+
+
+X = ca.SX.sym("x", 10)
+
+
+LINEAR, OTHER, CURVED = X[6] + X[9], X[7] - X[9], ca.tanh(X[8])
+
+
+@pytest.mark.parametrize(
+    ("expression", "lower", "upper", "rows"),
+    [
+        (LINEAR, 1.0, 2.0, [(True, 1.0, 2.0, "both")]),
+        (CURVED, 0.1, 0.2, [(False, 0.1, 0.2, "both")]),
+        (ca.fmin(LINEAR, OTHER), 1.0, np.inf, [(True, 1.0, np.inf, "lower")] * 2),
+        (ca.fmax(LINEAR, OTHER), -np.inf, 2.0, [(True, -np.inf, 2.0, "upper")] * 2),
+        (ca.fmin(LINEAR, OTHER), 1.0, 2.0, [(True, 1.0, np.inf, "lower")] * 2 + [(False, -np.inf, 2.0, "upper")]),
+        (ca.fmin(LINEAR, OTHER), -np.inf, 2.0, [(False, -np.inf, 2.0, "both")]),
+        (ca.fmin(LINEAR, CURVED), 1.0, np.inf, [(False, 1.0, np.inf, "both")]),
+        (ca.fmin(LINEAR, 9.0), -np.inf, 2.0, [(True, -np.inf, 2.0, "upper")]),  # 9 is no way to be below 2
+        (ca.fmin(LINEAR, 9.0), 1.0, np.inf, [(True, 1.0, np.inf, "lower")]),
+        (ca.fmax(X[6] / X[9], OTHER), -np.inf, 2.0, [(True, 0.0, np.inf, "upper"), (True, -np.inf, 2.0, "upper")]),
+    ],
+)
+def test_minima_and_maxima_are_taken_apart_where_their_parts_are_linear(expression, lower, upper, rows) -> None:
+    assert rows_of(expression, lower, upper) == rows
+
+
+def test_the_first_constraint_has_a_unit_too() -> None:
+    with pytest.raises(InfeasibleError) as caught:
+        solve(nearest(BODY, lambda v: (mass_bounds(v[0], 3.0, 4.0), Constraint("light", v[0].mass, upper=2.0)),
+                      bounded=False))  # fmt: skip
+    conflict = caught.value.solution.conflict
+    assert conflict.proven and set(conflict.conflicting) == {"link1 mass >= 3 kg", "light <= 2"}
+    assert any(text.endswith("kg") or "light" in text for text in conflict.advice)
+
+
+def test_a_conflict_of_curved_constraints_is_proven_by_their_cuts() -> None:
+    """The centre of mass within 5 cm of the origin and 20 cm away from it along x."""
+    stated = nearest(
+        BODY, lambda v: (Constraint("near", ca.sumsqr(v[0].com), upper=0.05**2),
+                         Constraint("far", v[0].com[0], lower=0.2)),
+    )  # fmt: skip
+    with pytest.raises(InfeasibleError) as caught:
+        solve(stated)
+    assert caught.value.solution.conflict.proven
+    body = to_standard(2.0, [0.2, 0.0, 0.0], 0.01 * np.eye(3))
+    assert stated.violations(body)["near"] > 0
+
+
+@pytest.mark.claim("without consistency and with negative masses a box of the centre of mass is not flipped")
+def test_negative_mass_keeps_the_box() -> None:
+    target = -BODY
+    problem = nearest(
+        target,
+        lambda v: (PhysicalConsistency(v[0].index, v[0].name, "none", 0.0), com_box(v[0], -0.3, 0.3)),
+        bounded=False,
+    )
+    inside = from_standard(target)[1]
+    assert (np.abs(inside) < 0.3).all()
+    found = solve(problem, start=target)
+    assert found.max_violation <= 1e-8 and found.objective == pytest.approx(0.0, abs=1e-9)
+    assert found.lower_bound <= 1e-9
+
+
+@pytest.mark.claim("a search region never excludes the solution it belongs to")
+def test_enormous_extras() -> None:
+    target = np.append(BODY, 1e12)
+    problem = nearest(target, lambda v: (), extras={"fv1": (0.0, np.inf)})
+    found = solve(problem, throw=False)
+    assert found.lower_bound <= problem.objective(target) + 1e-6
+    assert all(found.extras[name] <= factor for name, factor in found.search_region.items() if name in found.extras)
+
+
+@pytest.mark.claim("links of grams and millimetres keep their inertia")
+def test_small_links_keep_their_inertia() -> None:
+    truth = to_standard(2e-3, [1e-3, 0.0, 2e-3], np.diag([2e-9, 3e-9, 2.5e-9]))
+    variables = link_variables(Robot("toy", (Joint("joint1", "revolute", -1, Link("link1")),)))
+    own = mass_bounds(variables[0], 0.0, 1e-2), com_box(variables[0], -5e-3, 5e-3)
+    problem = Problem("toy", variables, least_squares(variables, np.eye(10), truth), own)
+    found = solve(problem)
+    assert np.abs(found.x - truth)[:6].max() <= 0.02 * truth[3]
+    assert problem.cones[0].margin < 1e-10
+    assert casid.load_problem("panda_retrieval").cones[0].margin == 1e-6
+    assert np.linalg.eigvalsh(pseudo_inertia(found.x))[0] >= problem.cones[0].margin
+
+
+@pytest.fixture
+def links():
+    return link_variables(Robot("one", (Joint("j1", "revolute", -1, Link("link1")),)))
+
+
+def target(links, body, weight=1.0):
+    return LeastSquares(weight * np.eye(links.size), weight * np.asarray(body))
+
+
+@pytest.mark.claim("the weight of a soft expression prices the expression, not the expression times a mass")
+def test_a_soft_expression_is_priced_in_its_own_unit(links):
+    body = to_standard(5.0, [0.02, 0.0, 0.0], 0.01 * np.eye(3))
+    wish = Constraint("far out", links[0].com[0], lower=0.5, weight=0.3)
+    solution = solve(Problem("soft", links, target(links, body), (mass_bounds(links[0], 1.0, 8.0), wish)))
+    x = solution.x
+    assert solution.penalty == pytest.approx(0.3 * (0.5 - x[6] / x[9]), rel=1e-9)
+    assert solution.lower_bound <= solution.total
+
+
+@pytest.mark.claim("a link without consistency and without bounds, with a nonlinear constraint, is no traceback")
+def test_a_free_link_with_a_curved_constraint_is_solved(links):
+    body = -to_standard(2.0, [0.1, 0.0, 0.0], 0.05 * np.eye(3))
+    curved = Constraint("curved", links[0].first_moment[0] ** 2 + links[0].mass, lower=-1.0)
+    solution = solve(Problem("free", links, target(links, body), (curved,), consistency="none"), throw=False)
+    assert solution.status in ("optimal", "feasible")
+    assert solution.x[6] ** 2 + solution.x[9] >= -1.0 - 1e-8
+
+
+@pytest.mark.claim("the proven end of a ratio is not made of a mass that is only assumed to be positive")
+def test_the_proven_range_of_a_centre_of_mass_holds_where_the_mass_may_vanish(links):
+    scale = np.array([1e-2] * 6 + [1e-1] * 3 + [1.0])
+    objective = LeastSquares(np.eye(10) / scale, np.zeros(10))
+    problem = Problem("light", links, objective, (mass_bounds(links[0], 0.0, 1.0),), margin=0.0)
+    found = parameter_intervals(problem, {"c": links[0].com[0]}, tolerance=0.5, solution=solve(problem, throw=False))
+    light = to_standard(1e-7, [3.0, 0.0, 0.0], 1e-9 * np.eye(3))  # explains the data as well as anything
+    assert objective(light) <= found.optimum + found.tolerance
+    assert found["c"].low <= -3.0
+    assert found["c"].high >= 3.0
+
+
+@pytest.mark.claim("a light link beside a heavy one counts")
+def test_a_link_that_nothing_bounds_may_weigh_a_thousand_tonnes(links):
+    pair = link_variables(Robot("two", tuple(Joint(f"j{k}", "revolute", k - 1, Link(f"k{k}")) for k in range(2))))
+    heavy, light = to_standard(1e6, [0, 0, 0.1], 1e5 * np.eye(3)), to_standard(1.0, [0, 0, 0.1], 0.01 * np.eye(3))
+    curved = Constraint("light", pair[1].com[2] ** 2 + pair[1].com[0], 0.02)
+    problem = Problem("scales", pair, target(pair, np.concatenate([heavy, light])), (curved,))
+    assert problem.violations(np.concatenate([heavy, light]))["light"] == pytest.approx(0.01)
+    solution = solve(problem)
+    assert solution.status in ("optimal", "feasible") and solution.objective <= 2e-4
+    np.testing.assert_allclose(solution.x[:10], heavy, rtol=1e-6, atol=1e-3)
+
+
+def body_in_a_box(links, *constraints):
+    body = to_standard(2.0, [0.05, -0.02, 0.1], np.diag([0.03, 0.04, 0.02]))
+    return Problem(
+        "kinks", links, target(links, body), (mass_bounds(links[0], 0.5, 8), com_box(links[0], -0.3, 0.3), constraints)
+    )
+
+
+@pytest.mark.claim("fmin(e, 1) >= 0 is e >= 0")
+def test_a_maximum_below_a_bound_is_all_of_its_parts_below_it(links):
+    x, y, _ = ca.vertsplit(links[0].com)
+    found = solve(body_in_a_box(links, Constraint("both", ca.fmax(ca.fmin(x, 9.0), y), -0.2, -0.1)))
+    parts = solve(body_in_a_box(links, Constraint("x", x, -0.3, -0.1), Constraint("y", y, -0.3, -0.1)))
+    assert found.status == parts.status == "optimal"
+    assert found.objective == pytest.approx(parts.objective, rel=1e-5)
+
+
+def test_constraints_keep_their_kinds_and_values():
+    links = link_variables(arm(), {"f": (0.0, 1.0)})
+    rule = ca.if_else(links[0].mass > 1, links[0].com[0], links.extra("f"))
+    ball = com_in_sphere(links[0], [0.0, 0.1, 0.0], 0.2)
+    balls = ball if isinstance(ball, tuple) else (ball,)
+    before = (mass_bounds(links[0], 0.5, 2.0), soften(Constraint("rule", rule, upper=0.1), 3.0), *balls)
+    objective = links[0].mass ** 2 + ca.tanh(links.extra("f")) + 1
+    problem = Problem("sent", links, objective, before)
+    sent = pickle.loads(pickle.dumps(problem))
+    others, after = sent.variables, sent.constraints
+    at = np.random.default_rng(0).uniform(0.5, 1.5, links.size)
+    for one, other in zip(problem.constraints, after, strict=True):
+        assert type(one) is type(other) and (one.label, one.weight) == (other.label, other.weight)
+        assert np.array_equal(one.lower, other.lower) and np.array_equal(one.upper, other.upper)
+        np.testing.assert_array_equal(one.value(links.x, at), other.value(others.x, at))
+    assert sent.value(at) == problem.value(at) and len(after) == len(before) + 1
+
+
+@pytest.mark.claim("a constraint's expression, replaced, is what is solved and re-checked")
+@pytest.mark.parametrize("kind", ["com", "mass", "inertia"])
+def test_a_replaced_expression_is_never_ignored(kind: str) -> None:
+    variables = link_variables(arm())
+    link = variables[0]
+    given = {
+        "com": com_box(link, -0.3, 0.3),
+        "mass": mass_bounds(link, 0.5, 8.0),
+        "inertia": inertia_bounds(link, 0, 1),
+    }
+    with pytest.raises(ValueError, match="expression"):  # that of a link quantity follows from the link
+        replace(given[kind], expression=given[kind].expression + 0.2)
+    moved = given[kind].with_expression(given[kind].expression + 0.2)
+    assert type(moved) is Constraint
+    hard = [c for name, c in given.items() if name in ("com", "mass") and name != kind]
+    problem = Problem("moved", variables, least_squares(variables, np.eye(10), BODY), (*hard, moved))
+    values = problem.values(BODY)[moved.label]
+    np.testing.assert_allclose(values, given[kind].value(variables.x, BODY) + 0.2)
+    found = solve(problem, throw=False)
+    if found.usable:
+        again = moved.value(variables.x, found.x)
+        assert moved.violation(again) <= 1e-8
+    assert found.violations[moved.label] == pytest.approx(moved.violation(moved.value(variables.x, found.x)), abs=1e-12)
+
+
+@pytest.mark.claim("a constant NaN in a constraint is named, wherever it stands in the expression")
+def test_constant_nan_in_an_expression() -> None:
+    link = link_variables(Robot("one", (Joint("j", "revolute", -1, Link("link")),)))[0]
+    nan = float("nan")
+    s = ca.SX.sym("s")
+    called = ca.Function("own", [s], [s + nan], {"never_inline": True})
+    for expression in (
+        link.mass * nan, ca.if_else(link.com[0] > 0, nan, 1), ca.if_else(link.com[0] > nan, 2, 1), called(link.mass)
+    ):  # fmt: skip
+        with pytest.raises(ProblemError, match="'c': the expression contains the constant NaN"):
+            Constraint("c", expression, upper=1.0)

@@ -1,4 +1,4 @@
-"""Objectives: least squares, coefficients, priors."""
+"""Objectives: least squares, expressions, coefficients, priors."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ import casid
 from casid.errors import DatasetError, ProblemError
 from casid.inertia import to_standard
 from casid.retrieval import (
+    Coefficients,
     Constraint,
     LeastSquares,
     LinkVariables,
@@ -38,13 +39,6 @@ from casid.retrieval.plausible import believable
 from casid.testing._synthetic import BODY, arm
 
 
-def test_least_squares_objective_is_its_own_scale() -> None:
-    objective = LeastSquares(np.eye(2), np.array([3.0, 4.0]), 1.0)
-    eps = np.finfo(float).eps
-    assert objective.size == 26.0
-    assert objective.negligible(np.zeros(2)) == pytest.approx(1e-20 * 25 + 4 * eps, rel=1e-9, abs=0.0)
-
-
 @pytest.mark.claim(
     "a constant changes neither the answer nor the proof: with -5 a solve had ended at 278; NaN is refused"
 )
@@ -59,19 +53,6 @@ def test_a_constant_moves_value_and_bound_alike() -> None:
             plain.objective, abs=1e-6 * abs(constant)
         )
         assert 0 <= moved.objective - moved.lower_bound <= 1e-6 * abs(moved.objective)
-
-
-@pytest.mark.parametrize("metric", ["pullback", "entropic", "euclidean"])
-def test_rows_of_a_prior_are_its_distance(metric: str) -> None:
-    body = to_standard(2.1, [0.06, -0.02, 0.09], np.diag([0.031, 0.041, 0.022]))
-    prior = Prior(arm(), BODY, 2.0, metric)  # type: ignore[arg-type]
-    assert prior.distance(BODY) == pytest.approx(0.0, abs=1e-12) and prior.distance(body) > 0
-    A, b = prior.rows()
-    modelled = float(np.sum((A @ body - b) ** 2)) / prior.weight
-    assert modelled == pytest.approx(prior.distance(body), rel=1e-9 if prior.quadratic else 0.3)
-    assert prior.quadratic == (metric != "entropic")
-    with pytest.raises(ProblemError, match="'pullback'"):
-        Prior(arm(), BODY, 2.0, "best")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("freedom", [1, 2.5, 10, 3000])
@@ -299,18 +280,6 @@ def test_values_gradient_and_scale_of_least_squares():
     assert small.size == pytest.approx(b @ b) and LeastSquares(np.eye(2), np.zeros(2)).size == 1.0
 
 
-def test_what_counts_as_zero_is_the_rounding_of_the_terms():
-    """Each residual to ten digits of what it is the difference of, however large and of whatever sign that is."""
-    objective = LeastSquares(np.array([[3.0, -1.0], [0.0, 2.0]]), np.array([-5.0, 4.0]))
-    assert objective.negligible(np.array([-2.0, 1.0])) == pytest.approx(
-        1e-20 * ((6 + 1 + 5) ** 2 + (2 + 4) ** 2), abs=0.0
-    )
-    assert objective.negligible(np.array([1e6, -1e6])) > 1e10 * objective.negligible(np.array([1.0, 1.0]))
-    with_rest = LeastSquares(np.eye(1), np.zeros(1), 100.0)
-    assert with_rest.negligible(np.zeros(1)) == pytest.approx(400 * np.finfo(float).eps, abs=0.0)
-    assert LeastSquares(np.eye(1), np.zeros(1)).negligible(np.zeros(1)) > 0
-
-
 def test_the_error_of_base_parameters_is_in_standard_deviations():
     variables = link_variables(arm(), extras={"fv1": (0.0, 1.0)})
     rng = np.random.default_rng(2)
@@ -361,3 +330,49 @@ def test_distances_of_close_bodies_agree_and_the_entropic_model_has_its_slope_an
     for weight in (0.0, -1.0, np.inf, np.nan):
         with pytest.raises(ProblemError, match="weight must be positive"):
             Prior(arm(), BODY, weight)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"forms": np.ones(3)}, r"expected forms \(r, N\)"),
+        ({"forms": np.eye(2, 10)}, r"expected forms \(r, N\)"),
+        ({"values": np.ones((3, 1))}, r"expected forms \(r, N\)"),
+        ({"forms": np.full((3, 10), np.nan)}, "must be finite"),
+        ({"values": [1.0, np.inf, 0.0]}, "must be finite"),
+        ({"sd": [1.0, 2.0]}, "3 entries of 'sd'"),
+        ({"used": [True]}, "3 entries of 'used'"),
+        ({"sd": [1.0, -1e-9, 2.0]}, ">= 0"),
+        ({"sd": [1.0, np.nan, 2.0]}, ">= 0"),
+        ({"samples": 0}, "samples must be positive"),
+    ],
+)
+def test_coefficients_that_do_not_match_are_refused(given: dict, words: str) -> None:
+    with pytest.raises(ProblemError, match=words):
+        Coefficients(**{"forms": np.eye(3, 10), "values": [1.0, 2.0, 3.0]} | given)
+
+
+def test_an_observation_matrix_has_a_column_for_each_unknown() -> None:
+    variables = link_variables(arm(), {"fv1": (0.0, 1.0)})
+    for wrong in (np.ones((30, 10)), np.ones(11), np.ones((30, 11, 1))):
+        with pytest.raises(ProblemError, match="must have 11 columns"):
+            least_squares(variables, wrong, np.ones(30))
+    assert least_squares(variables, np.ones((30, 11)), np.ones(30)).matrix.shape == (11, 11)
+
+
+def test_a_prior_of_several_links_names_the_one_without_a_body() -> None:
+    with pytest.raises(ProblemError, match="'link2'"):
+        Prior(arm(2), np.concatenate([BODY, -BODY]), 1.0)
+    with pytest.raises(ProblemError, match="expected 20 standard parameters"):
+        Prior(arm(2), BODY, 1.0)
+    assert Prior(arm(2), np.tile(BODY, 2), 1.0).distance(np.tile(BODY, 2)) < 1e-20
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_what_counts_as_zero_grows_with_every_term(sign: float) -> None:
+    """Whatever the signs of matrix, parameters and target; in units of 1e-20."""
+    objective = LeastSquares(np.array([[3.0, -1.0], [0.0, 2.0]]), np.array([-5.0, 4.0]))
+    terms = (6 + 1 + 5) ** 2 + (2 + 4) ** 2
+    assert 1e20 * objective.negligible(sign * np.array([-2.0, 1.0])) == pytest.approx(terms)
+    flipped = LeastSquares(sign * objective.matrix, -sign * objective.target)
+    assert 1e20 * flipped.negligible(np.array([2.0, 1.0])) == pytest.approx(terms)

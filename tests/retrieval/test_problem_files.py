@@ -11,7 +11,13 @@ import pytest
 
 import casid
 from casid.errors import ProblemError
-from casid.retrieval import link_variables, load_constraints, load_problem, problem_names
+from casid.retrieval import (
+    link_variables,
+    load_constraints,
+    load_problem,
+    problem_names,
+)
+from casid.testing._synthetic import arm
 
 
 def test_shipped_and_unknown_names() -> None:
@@ -71,3 +77,27 @@ def test_an_error_of_casid_in_a_users_file_tells_the_place(tmp_path: Path) -> No
     with pytest.raises(ProblemError) as caught:
         load_constraints(file)(link_variables(casid.load_robot("spatial_2r")))
     assert str(caught.value).endswith(f"(constraint file '{file}', line 2, in constraints)")
+
+
+def test_an_error_shows_the_frames_of_what_the_users_file_calls(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("import json\n\ndef build():\n    return json.loads('{')\n")
+    with pytest.raises(ProblemError) as caught:
+        load_problem(file)
+    assert "decoder.py" in caught.value.detail and str(file) in caught.value.detail
+
+
+def test_a_constraint_file_that_gives_nothing_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ProblemError, match="does not exist"):
+        load_constraints(tmp_path / "none.py")
+    file = tmp_path / "mine.py"
+    v = link_variables(arm())
+    file.write_text("def constraints(variables):\n    return None\n")
+    with pytest.raises(ProblemError, match="it returned None"):
+        load_constraints(file)(v)
+    file.write_text(
+        "from casid.retrieval import mass_bounds\n\n"
+        "def constraints(variables):\n    return mass_bounds(variables[0], 1, 2)\n"
+    )
+    (made,) = load_constraints(file)(v)
+    assert made.upper[0] == 2.0

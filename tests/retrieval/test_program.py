@@ -1,4 +1,4 @@
-"""Units and scales: what a weight prices, margins on small links, links that nothing bounds."""
+"""The program that IPOPT solves: its derivatives, objective and slacks; what is prepared of a problem."""
 
 from __future__ import annotations
 
@@ -6,182 +6,166 @@ import casadi as ca
 import numpy as np
 import pytest
 
-import casid
-from casid.description import Joint, Link, Robot
-from casid.errors import ProblemError, SolveError
-from casid.inertia import consistency, pseudo_inertia, to_standard
+from casid.inertia import to_standard
 from casid.retrieval import (
     Constraint,
-    LeastSquares,
+    PreparedProblem,
     Problem,
+    SolveOptions,
     com_box,
-    explain,
+    least_squares,
     link_variables,
     mass_bounds,
-    parameter_intervals,
+    soften,
     solve,
 )
 from casid.retrieval._rows import split_rows
-from casid.retrieval._solution import assess
-from casid.retrieval.methods._global_search import SimulatedAnnealing
+from casid.retrieval.constraints import PhysicalConsistency, gyration_bound
 from casid.retrieval.program._nlp import Cone, FeasibleSet, LiftedProgram
-from casid.retrieval.program._starts import nominal_parameters
-from casid.testing._synthetic import BODY, nearest
+from casid.testing._synthetic import BODY, arm, nearest
+
+OTHER = to_standard(0.7, [-0.1, 0.05, 0.02], np.diag([0.01, 0.012, 0.008]))
 
 
-@pytest.fixture
-def links():
-    return link_variables(Robot("one", (Joint("j1", "revolute", -1, Link("link1")),)))
+NOMINAL = np.concatenate([BODY, OTHER, BODY, [0.3]])
 
 
-def target(links, body, weight=1.0):
-    return LeastSquares(weight * np.eye(links.size), weight * np.asarray(body))
+@pytest.fixture(scope="module")
+def problem() -> Problem:
+    """Three links, the last without consistency; linear and curved rows, hard and soft."""
+    v = link_variables(arm(3), {"fv1": (0.0, 5.0)})
+    rng = np.random.default_rng(5)
+    constraints = (
+        mass_bounds(v[0], 0.5, 4.0),
+        com_box(v[0], -0.3, 0.3),
+        soften(Constraint("light", 3.0 * v[1].mass + v.x[30], 0.2, 1.0), 0.4),
+        Constraint("curved", v[0].mass * v[1].first_moment[0] - v.x[30] ** 2, -2.0, 0.7),
+        soften(Constraint("bent", v[1].mass ** 2 + 5.0 * v[0].mass, 6.0, 9.0), 2.0),
+        PhysicalConsistency(v[2].index, v[2].name, "none", 0.0),
+    )
+    return Problem("three", v, least_squares(v, rng.normal(size=(60, 31)), rng.normal(size=60)), constraints)
 
 
-@pytest.mark.claim("the weight of a soft expression prices the expression, not the expression times a mass")
-def test_a_soft_expression_is_priced_in_its_own_unit(links):
-    body = to_standard(5.0, [0.02, 0.0, 0.0], 0.01 * np.eye(3))
-    wish = Constraint("far out", links[0].com[0], lower=0.5, weight=0.3)
-    solution = solve(Problem("soft", links, target(links, body), (mass_bounds(links[0], 1.0, 8.0), wish)))
-    x = solution.x
-    assert solution.penalty == pytest.approx(0.3 * (0.5 - x[6] / x[9]), rel=1e-9)
-    assert solution.lower_bound <= solution.total
+def lifted(problem: Problem, barrier: bool = True) -> LiftedProgram:
+    linear, nonlinear = split_rows(problem)
+    cones = tuple(Cone.around(e, NOMINAL[10 * e.link : 10 * e.link + 10]) for e in problem.cones if e.constrains)
+    within = FeasibleSet(linear, nonlinear, cones, NOMINAL)
+    return LiftedProgram(problem.variables.x, problem.objective, within, (1, 2), 7.0, barrier)
 
 
-@pytest.mark.claim("a problem about a link of grams has a nominal body that keeps the margin")
-@pytest.mark.parametrize("mass", [1e-3, 1e-5, 5.0])
-def test_nominal_bodies_keep_the_margin(links, mass):
-    tiny = (mass_bounds(links[0], 0.0, 2 * mass), com_box(links[0], [-1e-3] * 3, [1e-3] * 3))
-    problem = Problem("tiny", links, target(links, np.zeros(10)), tiny)
-    nominal = nominal_parameters(problem)
-    assert np.linalg.eigvalsh(pseudo_inertia(nominal))[0] > problem.cones[0].margin
+def check(nlp: dict, functions: dict, at: np.ndarray, p: np.ndarray, seed: int) -> None:
+    """Gradient, Jacobian and Hessian of the Lagrangian are those of ``f`` and ``g``."""
+    x, f, g = nlp["x"], nlp["f"], nlp["g"]
+    lam = ca.MX.sym("lam", g.shape[0])
+    own = ca.Function(
+        "own", [x, nlp["p"], lam],
+        [ca.gradient(f, x), ca.jacobian(g, x), ca.hessian(0.7 * f + ca.dot(lam, g), x)[0], f, g],
+    )  # fmt: skip
+    multipliers = np.random.default_rng(seed).normal(size=g.shape[0])
+    gradient, jacobian, hessian, value, rows = (np.array(ca.densify(e)) for e in own(at, p, multipliers))
+    made = functions["grad_f"](at, p)
+    np.testing.assert_allclose(float(made[0]), float(value[0, 0]), rtol=1e-12)
+    np.testing.assert_allclose(np.array(ca.densify(made[1])), gradient, rtol=1e-9, atol=1e-9 * np.abs(gradient).max())
+    made = functions["jac_g"](at, p)
+    np.testing.assert_allclose(np.array(ca.densify(made[0])), rows, atol=1e-12)
+    np.testing.assert_allclose(np.array(ca.densify(made[1])), jacobian, rtol=1e-9, atol=1e-9 * np.abs(jacobian).max())
+    made = np.array(ca.densify(functions["hess_lag"](at, p, 0.7, multipliers)))
+    np.testing.assert_allclose(made, np.triu(hessian), rtol=1e-9, atol=1e-9 * np.abs(hessian).max())
 
 
-@pytest.mark.claim("a link without consistency and without bounds, with a nonlinear constraint, is no traceback")
-def test_a_free_link_with_a_curved_constraint_is_solved(links):
-    body = -to_standard(2.0, [0.1, 0.0, 0.0], 0.05 * np.eye(3))
-    curved = Constraint("curved", links[0].first_moment[0] ** 2 + links[0].mass, lower=-1.0)
-    solution = solve(Problem("free", links, target(links, body), (curved,), consistency="none"), throw=False)
-    assert solution.status in ("optimal", "feasible")
-    assert solution.x[6] ** 2 + solution.x[9] >= -1.0 - 1e-8
+def test_derivatives_of_the_lifted_program_are_those_of_its_functions(problem: Problem) -> None:
+    program = lifted(problem)
+    nlp, functions, bounds = program._program
+    rng = np.random.default_rng(6)
+    w = program.start(NOMINAL) + 0.1 * rng.normal(size=31 + 20 + 2)
+    check(nlp, functions, w, np.concatenate([[1.3, 0.2], rng.normal(size=31)]), 0)
+    assert len(bounds["lbg"]) == len(bounds["ubg"]) == nlp["g"].shape[0]
 
 
-@pytest.mark.claim("the proven end of a ratio is not made of a mass that is only assumed to be positive")
-def test_the_proven_range_of_a_centre_of_mass_holds_where_the_mass_may_vanish(links):
-    scale = np.array([1e-2] * 6 + [1e-1] * 3 + [1.0])
-    objective = LeastSquares(np.eye(10) / scale, np.zeros(10))
-    problem = Problem("light", links, objective, (mass_bounds(links[0], 0.0, 1.0),), margin=0.0)
-    found = parameter_intervals(problem, {"c": links[0].com[0]}, tolerance=0.5, solution=solve(problem, throw=False))
-    light = to_standard(1e-7, [3.0, 0.0, 0.0], 1e-9 * np.eye(3))  # explains the data as well as anything
-    assert objective(light) <= found.optimum + found.tolerance
-    assert found["c"].low <= -3.0
-    assert found["c"].high >= 3.0
+def test_the_lifted_objective_is_the_sum_of_squares_the_penalty_and_what_keeps_links_near(problem: Problem) -> None:
+    program = lifted(problem)
+    nlp = program._program[0]
+    w, rng = program.start(NOMINAL), np.random.default_rng(7)
+    slope = rng.normal(size=31)
+    value = float(ca.Function("f", [nlp["x"], nlp["p"]], [nlp["f"]])(w, np.concatenate([[2.0, 0.5], slope])))
+    slacks = w[-2:]
+    assert slacks == pytest.approx([3 * OTHER[9] + 0.3 - 1.0, 5 * BODY[9] + OTHER[9] ** 2 - 9.0])
+    y = np.linalg.solve(program.coordinates[0], program.parameters(w) - program.coordinates[1])
+    away = 4.0  # |T|^2 of a link at its nominal body; the one without a cone is at its own
+    squares = problem.objective(NOMINAL) - problem.objective.constant
+    expected = 2.0 * (squares + 0.4 * slacks[0] + 2.0 * slacks[1]) + 0.5 * away + slope @ y
+    assert value == pytest.approx(expected, rel=1e-6)
+    assert program.objective_value(w) == pytest.approx(problem.objective(NOMINAL) + problem.penalty(NOMINAL), rel=1e-6)
 
 
-@pytest.mark.claim("a light link beside a heavy one counts")
-def test_a_link_that_nothing_bounds_may_weigh_a_thousand_tonnes(links):
-    pair = link_variables(Robot("two", tuple(Joint(f"j{k}", "revolute", k - 1, Link(f"k{k}")) for k in range(2))))
-    heavy, light = to_standard(1e6, [0, 0, 0.1], 1e5 * np.eye(3)), to_standard(1.0, [0, 0, 0.1], 0.01 * np.eye(3))
-    curved = Constraint("light", pair[1].com[2] ** 2 + pair[1].com[0], 0.02)
-    problem = Problem("scales", pair, target(pair, np.concatenate([heavy, light])), (curved,))
-    assert problem.violations(np.concatenate([heavy, light]))["light"] == pytest.approx(0.01)
-    solution = solve(problem)
-    assert solution.status in ("optimal", "feasible") and solution.objective <= 2e-4
-    np.testing.assert_allclose(solution.x[:10], heavy, rtol=1e-6, atol=1e-3)
+def test_slacks_are_what_soft_rows_lack(problem: Problem) -> None:
+    program = lifted(problem)
+    for mass, expected in ((0.01, [0.2 - 0.03, 0.0]), (0.1, [0.0, 0.0]), (0.5, [0.5, 0.0])):
+        x = NOMINAL.copy()
+        x[30], x[9] = 0.0, 1.7
+        x[10:20] *= mass / x[19]
+        assert program.start(x)[-2:] == pytest.approx([expected[0], max(0.0, 8.5 + mass**2 - 9.0)])
+    x[9] = 0.5
+    assert program.start(x)[-1] == pytest.approx(6.0 - 2.5 - 0.25)
 
 
-# ---------------------------------------------------------------------- minima, maxima, jumps
-
-
-def body_in_a_box(links, *constraints):
-    body = to_standard(2.0, [0.05, -0.02, 0.1], np.diag([0.03, 0.04, 0.02]))
-    return Problem(
-        "kinks", links, target(links, body), (mass_bounds(links[0], 0.5, 8), com_box(links[0], -0.3, 0.3), constraints)
+@pytest.fixture(scope="module")
+def built() -> PreparedProblem:
+    """A link without bounds, one without consistency, a bounded one; a free extra and a bounded one."""
+    v = link_variables(arm(3), {"fv1": (0.0, np.inf), "fo1": (-50.0, 50.0)})
+    own = (
+        PhysicalConsistency(v[1].index, v[1].name, "none", 0.0),
+        mass_bounds(v[2], 0.5, 4.0),
+        com_box(v[2], -0.3, 0.3),
+        gyration_bound(v[2], 1.0),
+    )
+    problem = Problem("three", v, least_squares(v, np.eye(32), np.zeros(32)), own)
+    return PreparedProblem(
+        problem, np.concatenate([BODY, 2.0 * BODY, BODY, [0.5, 3.0]]), SolveOptions(search_factor=1e3)
     )
 
 
-@pytest.mark.claim("fmin(e, 1) >= 0 is e >= 0")
-def test_a_maximum_below_a_bound_is_all_of_its_parts_below_it(links):
-    x, y, _ = ca.vertsplit(links[0].com)
-    found = solve(body_in_a_box(links, Constraint("both", ca.fmax(ca.fmin(x, 9.0), y), -0.2, -0.1)))
-    parts = solve(body_in_a_box(links, Constraint("x", x, -0.3, -0.1), Constraint("y", y, -0.3, -0.1)))
-    assert found.status == parts.status == "optimal"
-    assert found.objective == pytest.approx(parts.objective, rel=1e-5)
+@pytest.mark.parametrize(
+    ("entries", "factor", "size"),
+    [
+        (slice(0, 0), 1.0, 1.0),
+        (slice(0, 10), 7.0, 7.0),  # trace over that of the nominal body
+        (slice(10, 20), 5.0, 5.0),  # largest parameter over the largest nominal one
+        (slice(19, 20), 30.0, 30.0),
+        (slice(10, 19), 1.5, 1.0),
+        (slice(20, 30), 9.0, 1.0),  # bounded
+        (slice(30, 31), 24.0, 12.0),  # nominally less than one
+        (slice(31, 32), 16.0, 1.0),
+    ],
+)
+def test_how_large_a_point_is_where_nothing_bounds_it(built, entries: slice, factor: float, size: float) -> None:
+    x = np.array(built.nominal)
+    x[entries] *= factor
+    assert built.size_of(x) == pytest.approx(size, rel=1e-4)
 
 
-@pytest.mark.parametrize("bounds", [{"lower": 0.2}, {"upper": -0.1}, {"lower": 0.2, "upper": 0.25}])
-def test_minima_and_maxima_of_any_bound_are_enumerated(links, bounds):
-    x, y, _ = ca.vertsplit(links[0].com)
-    whole = ca.fmin(x, y) if "lower" not in bounds else ca.fmax(x, y)
-    found = solve(body_in_a_box(links, Constraint("kink", whole, **bounds)), method="branches")
-    either = [solve(body_in_a_box(links, *rest), throw=False) for rest in _by_hand(x, y, **bounds)]
-    assert found.status == "optimal"
-    assert found.objective == pytest.approx(min(s.objective for s in either if s.usable), rel=1e-5)
+def test_the_nominal_point_grows_where_a_link_leaves_the_search_region(built) -> None:
+    """A tenth of the region is near its end."""
+    x = np.array(built.nominal)
+    x[10:] *= 500.0
+    assert built.grown(built.nominal) is None and built.grown(x) is None
+    x[:10] *= 99.0
+    assert built.grown(x) is None
+    x[:10] *= 1.5
+    grown = built.grown(x)
+    np.testing.assert_allclose(grown[:10], x[:10], rtol=1e-3)
+    np.testing.assert_array_equal(grown[10:], built.nominal[10:])
 
 
-def _by_hand(x, y, lower=None, upper=None):
-    """Each combination of a bound on a maximum (lower) or minimum (upper), both bounded by what asks for both."""
-    for one, other in ((x, y), (y, x)):
-        if lower is None:
-            yield (Constraint("one", one, upper=upper),)
-        elif upper is None:
-            yield (Constraint("one", one, lower=lower),)
-        else:
-            yield Constraint("one", one, lower, upper), Constraint("other", other, upper=upper)
+def test_only_links_that_nothing_bounds_are_kept_near(built) -> None:
+    assert built.unbounded == (0, 1) and built.is_regularised
+    bounded = nearest(BODY, lambda v: gyration_bound(v[0], 1.0))
+    assert not PreparedProblem(bounded).is_regularised
+    assert not PreparedProblem(built.problem, built.nominal, SolveOptions(proximal=False)).is_regularised
 
 
-def test_annealing_keeps_a_point_from_which_no_slope_leads_on(links):
-    jump = Constraint("far enough", ca.sign(links[0].com[0] - 0.1), lower=0.5)
-    found = solve(body_in_a_box(links, jump), method=SimulatedAnnealing(iterations=100))
-    assert found.status == "feasible" and found.x[6] / found.x[9] > 0.1
-
-
-def test_a_solver_that_stops_at_a_feasible_point_does_not_say_that_there_is_none(links):
-    either = Constraint("or", ca.logic_or(links[0].com[0] > 0.2, links[0].mass > 3), lower=1)
-    stopped = solve(body_in_a_box(links, either), throw=False)
-    assert not stopped.feasible or stopped.status in ("optimal", "feasible", "stopped")
-    if stopped.status == "stopped":
-        with pytest.raises(SolveError, match=r"did not converge.*feasible.*'branches'"):
-            stopped.or_raise()
-    assert solve(body_in_a_box(links, either), method="branches").status == "optimal"
-
-
-def test_a_feasible_point_without_convergence_is_stopped_not_failed(links):
-    problem = body_in_a_box(links)
-    x = nominal_parameters(problem)
-    found = assess(problem, x, converged=False)
-    assert found.feasible and found.status == "stopped" and not found.usable
-    assert "stopped before" in explain(found).summary
-    with pytest.raises(SolveError, match="its last point is feasible"):
-        found.or_raise()
-    assert assess(problem, np.full(len(x), -1.0), converged=False).status == "failed"
-
-
-def test_a_lifted_point_is_its_parameters():
-    problem = nearest(BODY)
-    linear, nonlinear = split_rows(problem)
-    cones = tuple(Cone.around(entry, BODY) for entry in problem.cones)
-    within = FeasibleSet(linear, nonlinear, cones, BODY)
-    assert len(within.rows) == len(linear.rows) + nonlinear.size
-    program = LiftedProgram(problem.variables.x, problem.objective, within)
-    w = program.start(BODY)
-    np.testing.assert_allclose(program.parameters(w), BODY, rtol=1e-6, atol=1e-9)
-    assert program.objective_value(w) == pytest.approx(problem.objective(BODY), abs=1e-9)
-    t = cones[0].factor(BODY)
-    np.testing.assert_allclose(cones[0].parameters(t), BODY, rtol=1e-6, atol=1e-9)
-
-
-@pytest.mark.claim("boxes of 1e8 m leave a nominal body; what double precision cannot hold is refused by name")
-def test_nominal_bodies_in_boxes_of_any_size() -> None:
-    links = link_variables(casid.load_robot("spatial_2r"))
-    objective = LeastSquares(np.zeros((0, links.size)), np.zeros(0))
-
-    def nominal(low: list[float], high: list[float]) -> np.ndarray:
-        return nominal_parameters(Problem("box", links, objective, com_box(links["link1"], low, high)))
-
-    for low, high in (([-1e5, -1e8, -0.3], [1e8, 1e8, 0.3]), ([-1.0, 90.0, 50.0], [1.0, 1e6, 1e6])):
-        ten = nominal(low, high)[:10]
-        assert consistency(ten).pseudo_inertia_margin > 1e-6
-        assert (np.array(low) <= ten[6:9] / ten[9]).all() and (ten[6:9] / ten[9] <= high).all()
-    with pytest.raises(ProblemError, match="link1: its centre of mass is bounded to about 1e\\+09 m"):
-        nominal([1e9, 0.0, 0.0], [1e9 + 0.1, 0.1, 0.1])
+def test_every_restart_is_tried_where_none_succeeds() -> None:
+    curved = nearest(BODY, lambda v: Constraint("curved", ca.tanh(v[0].com[0]) + v[0].com[1] ** 2, 0.1, 0.2))
+    found = solve(curved, options=SolveOptions(max_iterations=1, restarts=2, direct=False), throw=False)
+    assert not found.usable and found.restarts == 2
+    assert solve(curved).restarts == 0

@@ -1,8 +1,10 @@
-"""Limits of feasible bodies."""
+"""What hard constraints imply for links: regions, quadratic forms, secants; nominal and random bodies within them."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import casadi as ca
 import numpy as np
@@ -10,64 +12,32 @@ import pytest
 
 import casid
 from casid.description import Joint, Link, Robot
-from casid.inertia import from_standard, pseudo_inertia, to_standard
+from casid.errors import ProblemError
+from casid.inertia import (
+    consistency,
+    from_standard,
+    pseudo_inertia,
+    to_standard,
+)
 from casid.retrieval import (
+    InfeasibleError,
+    LeastSquares,
     Problem,
     com_box,
+    explain,
+    inertia_bounds,
     least_squares,
     link_variables,
     mass_bounds,
     solve,
+    total_mass,
 )
-from casid.retrieval._region import Facts, Quadric, com_quotients, find_quadric, link_regions
+from casid.retrieval._region import Facts, LinkRegion, Quadric, find_quadric, link_regions
 from casid.retrieval.constraints import PhysicalConsistency
+from casid.retrieval.constraints._bounds import LinkConstraint
+from casid.retrieval.constraints._constraint import ScalarRow, Setting
+from casid.retrieval.program._starts import nominal_parameters, random_parameters
 from casid.testing._synthetic import BODY, arm, nearest
-
-
-@pytest.mark.claim("without consistency and with negative masses a box of the centre of mass is not flipped")
-def test_negative_mass_keeps_the_box() -> None:
-    target = -BODY
-    problem = nearest(
-        target,
-        lambda v: (PhysicalConsistency(v[0].index, v[0].name, "none", 0.0), com_box(v[0], -0.3, 0.3)),
-        bounded=False,
-    )
-    inside = from_standard(target)[1]
-    assert (np.abs(inside) < 0.3).all()
-    found = solve(problem, start=target)
-    assert found.max_violation <= 1e-8 and found.objective == pytest.approx(0.0, abs=1e-9)
-    assert found.lower_bound <= 1e-9
-
-
-@pytest.mark.claim("a search region never excludes the solution it belongs to")
-def test_enormous_extras() -> None:
-    target = np.append(BODY, 1e12)
-    problem = nearest(target, lambda v: (), extras={"fv1": (0.0, np.inf)})
-    found = solve(problem, throw=False)
-    assert found.lower_bound <= problem.objective(target) + 1e-6
-    assert all(found.extras[name] <= factor for name, factor in found.search_region.items() if name in found.extras)
-
-
-@pytest.mark.claim("links of grams and millimetres keep their inertia")
-def test_small_links_keep_their_inertia() -> None:
-    truth = to_standard(2e-3, [1e-3, 0.0, 2e-3], np.diag([2e-9, 3e-9, 2.5e-9]))
-    variables = link_variables(Robot("toy", (Joint("joint1", "revolute", -1, Link("link1")),)))
-    own = mass_bounds(variables[0], 0.0, 1e-2), com_box(variables[0], -5e-3, 5e-3)
-    problem = Problem("toy", variables, least_squares(variables, np.eye(10), truth), own)
-    found = solve(problem)
-    assert np.abs(found.x - truth)[:6].max() <= 0.02 * truth[3]
-    assert problem.cones[0].margin < 1e-10
-    assert casid.load_problem("panda_retrieval").cones[0].margin == 1e-6
-    assert np.linalg.eigvalsh(pseudo_inertia(found.x))[0] >= problem.cones[0].margin
-
-
-def test_regions_follow_from_bounds_and_totals() -> None:
-    problem = nearest(BODY, lambda v: (mass_bounds(v[0], 0.5, 4.0), com_box(v[0], -0.3, 0.2)), bounded=False)
-    (region,) = link_regions(problem.facts, [entry.cone for entry in problem.cones])
-    assert region.mass == (0.5, 4.0)
-    np.testing.assert_array_equal(region.com, np.tile([-0.3, 0.2], (3, 1)))
-    ranges = com_quotients(0, region.com)
-    assert set(ranges) == {(6, 9), (7, 9), (8, 9)} and ranges[6, 9].tolist() == [-0.3, 0.2]
 
 
 def test_the_form_of_a_sphere_is_its_expression() -> None:
@@ -84,13 +54,6 @@ def test_the_form_of_a_sphere_is_its_expression() -> None:
     assert form.is_convex_set(box)
     for cut in form.cuts(box, BODY):
         assert cut @ BODY >= expected - 1e-12  # a tangent of a concave form lies above it
-
-
-def test_saturating_and_mixed_expressions_have_no_form() -> None:
-    variables = link_variables(arm(2))
-    first, second = variables
-    assert find_quadric(ca.tanh(first.mass), variables.x, 2) is None
-    assert find_quadric(first.mass * second.mass, variables.x, 2) is None
 
 
 def cloud(rng: np.random.Generator) -> np.ndarray:
@@ -156,16 +119,6 @@ def test_a_region_is_no_larger_than_its_bounds_say() -> None:
     assert near.trace == pytest.approx(2.02)
     facts.reach_below(link, 1.0)
     assert link_regions(facts, cones(1))[0].trace == pytest.approx(2.02)  # the smaller of two
-
-
-def test_products_of_inertia_are_bounded_by_the_moments() -> None:
-    variables = link_variables(arm())
-    facts = Facts(variables)
-    facts.mass_within(variables[0], 0.0, 1.0)
-    facts.com_within(variables[0], np.zeros(3), np.zeros(3))
-    facts.inertia_within(variables[0], [0, -9, -9, 0, -9, 0], [0.2, 9, 9, 0.3, 9, 0.4])
-    (region,) = link_regions(facts, cones(1))
-    np.testing.assert_allclose(region.box[[1, 2, 4]], [0.25, 0.3, 0.35])
 
 
 def test_a_total_leaves_each_link_what_the_others_need_not() -> None:
@@ -257,3 +210,192 @@ def test_forms_of_extras_and_of_two_links_are_none() -> None:
     assert find_quadric(variables.x[20] + variables[1].mass, variables.x, 2) is None
     last = find_quadric(variables[1].mass * 2, variables.x, 2)
     assert last is not None and last.link == 1 and last.mass == 2.0 and last.linear
+
+
+FREE = np.tile([-np.inf, np.inf], (3, 1))
+
+
+def form(*diagonal: float, **given: np.ndarray) -> Quadric:
+    made = Quadric(0, 2, np.zeros(6), np.array([0.3, -0.2, 0.1]), 0.5, np.diag(diagonal))
+    return replace(made, **given)
+
+
+def value(quadric: Quadric, x: np.ndarray) -> float:
+    """Its left side at ten parameters."""
+    moment, mass = x[6:9], x[9]
+    return float(quadric.moment @ moment + quadric.mass * mass + moment @ quadric.square @ moment / mass)
+
+
+@pytest.mark.parametrize("rounding", [1e-20, -1e-20, 0.0])
+def test_curvature_by_rounding_costs_no_cut(rounding: float) -> None:
+    """Without bounds of the centre of mass the tangent of a concave form holds, whatever rounding adds to it."""
+    concave = form(-1.0, -2.0, rounding)
+    (row,) = concave.cuts(FREE, BODY)
+    assert row @ BODY == pytest.approx(value(concave, BODY), rel=1e-12)
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_range_open_to_one_side_has_no_secant(side: int) -> None:
+    box = np.tile([-0.3, 0.3], (3, 1))
+    assert len(form(1.0, 0.0, 0.0).cuts(box, BODY)) == 1
+    box[0, side] = [-np.inf, np.inf][side]
+    assert form(1.0, 0.0, 0.0).cuts(box, BODY) == []
+
+
+def test_the_cut_of_a_point_outside_a_cone_touches_it() -> None:
+    cone = Quadric(0, 2, np.zeros(6), np.zeros(3), -0.03, np.diag([-3.0, -3.0, 3.0]))
+    box = np.array([[-0.4, 0.4], [-0.4, 0.4], [0.05, 0.5]])
+    Q = np.diag([-3.0, -3.0, 3.0, -0.03])
+    for centre in ([0.3, 0.1, 0.2], [-0.2, 0.35, 0.05], [0.0, 0.1, 0.12]):
+        body = np.append(BODY[:6], np.append(2.0 * np.array(centre), 2.0))
+        (row,) = cone.cuts(box, body)
+        touched = np.linalg.solve(Q, row[6:]) / 2
+        inside = np.append(centre, 1.0) @ Q @ np.append(centre, 1.0) >= 0
+        if inside:
+            np.testing.assert_allclose(touched, np.append(centre, 1.0))
+        else:
+            assert touched @ Q @ touched == pytest.approx(0.0, abs=1e-8) and row @ body < 0
+
+
+def regions(facts: Facts, free: bool = False) -> tuple[LinkRegion, ...]:
+    variables = link_variables(arm())
+    own = (PhysicalConsistency(variables[0].index, variables[0].name, "none", 0.0),) if free else ()
+    problem = Problem("one", variables, least_squares(variables, np.eye(10), np.zeros(10)), own)
+    return link_regions(facts, [entry.cone for entry in problem.cones])
+
+
+def test_nothing_times_anything_is_nothing() -> None:
+    """A massless link has no first moment wherever its centre is, a centred one none whatever its mass."""
+    variables = link_variables(arm())
+    massless, centred = Facts(variables), Facts(variables)
+    massless.mass_within(variables[0], 0.0, 0.0)
+    np.testing.assert_array_equal(regions(massless)[0].box[6:], np.zeros(4))
+    centred.com_within(variables[0], np.zeros(3), np.zeros(3))
+    np.testing.assert_array_equal(regions(centred)[0].box[6:], [0.0, 0.0, 0.0, np.inf])
+    assert massless.second_moment(0) == np.inf  # no body that is to be expected has no mass
+    massless.com_within(variables[0], -np.ones(3), np.ones(3))
+    assert massless.second_moment(0) == np.inf
+
+
+def test_nominal_masses_share_the_total() -> None:
+    def masses(*constraints, links: int = 3):
+        v = link_variables(arm(links))
+        problem = Problem("arm", v, least_squares(v, np.eye(10 * links), np.zeros(10 * links)),
+                          tuple(make(v) for make in constraints))  # fmt: skip
+        return nominal_parameters(problem)[9::10]
+
+    np.testing.assert_allclose(masses(lambda v: total_mass(v, 0.0, 9.0)), 1.5)
+    np.testing.assert_allclose(masses(lambda v: total_mass(v, 6.0, 9.0)), 2.5)
+    np.testing.assert_allclose(masses(lambda v: total_mass(v, -np.inf, 9.0)), 1.5)
+    np.testing.assert_allclose(masses(), 1.0)
+    np.testing.assert_allclose(
+        masses(lambda v: mass_bounds(v[0], 2.0, 3.0), lambda v: mass_bounds(v[1], 4.0, np.inf)), [2.5, 8.0, 1.0]
+    )
+
+
+def test_random_bodies_fill_their_bounds() -> None:
+    problem = nearest(BODY)
+    rng = np.random.default_rng(0)
+    drawn = np.array([random_parameters(problem, rng) for _ in range(300)])
+    mass, com = drawn[:, 9], drawn[:, 6:9] / drawn[:, 9:]
+    assert mass.min() < 0.6 and mass.max() > 7.9 and (mass >= 0.5).all() and (mass <= 8.0).all()
+    assert (com.min(axis=0) < -0.28).all() and (com.max(axis=0) > 0.28).all() and (np.abs(com) <= 0.3).all()
+    assert all(np.linalg.eigvalsh(pseudo_inertia(x))[0] >= -1e-12 for x in drawn)
+
+
+ENTRIES = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)]
+
+
+def test_forms_of_an_inertia_are_its_entries() -> None:
+    problem = nearest(BODY)
+    bounds = inertia_bounds(problem.variables[0], -np.ones(6), np.ones(6))
+    inertia = from_standard(BODY)[2]
+    for entry, (i, j) in enumerate(ENTRIES):
+        form = bounds.quadric(entry, problem.setting)
+        moment = BODY[6:9]
+        value = form.inertia @ BODY[:6] + form.moment @ moment + form.mass * BODY[9]
+        assert value + moment @ form.square @ moment / BODY[9] == pytest.approx(inertia[i, j], abs=1e-12)
+        assert form.power == 1 and form.link == 0
+
+
+def test_secants_meet_the_inertia_where_the_centre_is_at_a_corner_of_its_box() -> None:
+    problem = nearest(BODY)
+    x, box = problem.variables.x, np.array([[[-0.1, 0.2], [-0.3, 0.1], [0.05, 0.25]]])
+    upper = np.array([0.1, np.inf, np.inf, np.inf, np.inf, 0.3])
+    bounds = inertia_bounds(problem.variables[0], [0.01, -0.2, -0.2, 0.02, -0.2, 0.03], upper)
+    kept, rows = bounds.with_secants(box)
+    np.testing.assert_array_equal(kept.lower, [0.01, -np.inf, -np.inf, 0.02, -np.inf, 0.03])
+    assert np.isinf(kept.upper).all() and len(rows) == 2
+    values = ca.Function("rows", [x], list(rows))
+    inertia = np.diag([0.07, 0.05, 0.09])
+    for corner in np.stack(np.meshgrid(*box[0]), axis=-1).reshape(-1, 3):
+        first, last = values(to_standard(2.0, corner, inertia))
+        assert float(first) == pytest.approx(0.1 - 0.07) and float(last) == pytest.approx(0.3 - 0.09)
+    first, _ = values(to_standard(2.0, box[0].mean(axis=1), inertia))
+    assert float(first) > 0.1 - 0.07 + 1e-3  # inside of the box nothing is cut off
+    open_box = box.copy()
+    open_box[0, 1] = [-np.inf, 0.1]  # Ixx and Izz contain cy
+    assert bounds.with_secants(open_box)[1] == ()
+    free, _ = inertia_bounds(problem.variables[0], -np.inf, upper).with_secants(box)
+    assert free.lower[0] == -1e6
+
+
+@pytest.fixture
+def links():
+    return link_variables(Robot("one", (Joint("j1", "revolute", -1, Link("link1")),)))
+
+
+def target(links, body, weight=1.0):
+    return LeastSquares(weight * np.eye(links.size), weight * np.asarray(body))
+
+
+@pytest.mark.claim("a problem about a link of grams has a nominal body that keeps the margin")
+@pytest.mark.parametrize("mass", [1e-3, 1e-5, 5.0])
+def test_nominal_bodies_keep_the_margin(links, mass):
+    tiny = (mass_bounds(links[0], 0.0, 2 * mass), com_box(links[0], [-1e-3] * 3, [1e-3] * 3))
+    problem = Problem("tiny", links, target(links, np.zeros(10)), tiny)
+    nominal = nominal_parameters(problem)
+    assert np.linalg.eigvalsh(pseudo_inertia(nominal))[0] > problem.cones[0].margin
+
+
+@pytest.mark.claim("boxes of 1e8 m leave a nominal body; what double precision cannot hold is refused by name")
+def test_nominal_bodies_in_boxes_of_any_size() -> None:
+    links = link_variables(casid.load_robot("spatial_2r"))
+    objective = LeastSquares(np.zeros((0, links.size)), np.zeros(0))
+
+    def nominal(low: list[float], high: list[float]) -> np.ndarray:
+        return nominal_parameters(Problem("box", links, objective, com_box(links["link1"], low, high)))
+
+    for low, high in (([-1e5, -1e8, -0.3], [1e8, 1e8, 0.3]), ([-1.0, 90.0, 50.0], [1.0, 1e6, 1e6])):
+        ten = nominal(low, high)[:10]
+        assert consistency(ten).pseudo_inertia_margin > 1e-6
+        assert (np.array(low) <= ten[6:9] / ten[9]).all() and (ten[6:9] / ten[9] <= high).all()
+    with pytest.raises(ProblemError, match="link1: its centre of mass is bounded to about 1e\\+09 m"):
+        nominal([1e9, 0.0, 0.0], [1e9 + 0.1, 0.1, 0.1])
+
+
+@dataclass(frozen=True, eq=False)
+class Spread(LinkConstraint):
+    """``m <= most`` of a link, in a form of its own: everything about it is here."""
+
+    unit: ClassVar[str] = "kg"
+
+    def _quantity(self) -> ca.SX:
+        return self.links[0].mass
+
+    def rows(self, setting: Setting) -> Iterable[ScalarRow]:
+        yield ScalarRow(3 * (self.upper[0] - self.links[0].mass), 0.0, np.inf, True, 0, "upper")
+
+    def add_facts(self, facts: Facts) -> None:
+        facts.mass_within(self.links[0], -np.inf, float(self.upper[0]))
+
+
+@pytest.mark.claim("a new kind of constraint is one new class")
+def test_a_new_kind_of_constraint() -> None:
+    problem = nearest(BODY, lambda v: Spread("light", upper=1.5, links=(v[0],)), bounded=False)
+    found = solve(problem)
+    assert found["m1"] == pytest.approx(1.5, abs=1e-7) and found.objective == pytest.approx(0.25, rel=1e-5)
+    assert problem.regions[0].mass[1] == 1.5
+    assert any("light <= 1.5 kg" in str(bound) for bound in explain(found).bounds)
+    with pytest.raises(InfeasibleError, match=r"light <= 0\.4 kg"):
+        solve(nearest(BODY, lambda v: Spread("light", upper=0.4, links=(v[0],))))

@@ -1,17 +1,21 @@
-"""Cookbook builders: every recipe solved, certified, and re-checked by geometry in numpy."""
+"""Cookbook builders and shapes: solved, certified, and re-checked by geometry in numpy."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 
 import casadi as ca
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 import casid
 from casid.errors import ProblemError
-from casid.inertia import from_standard, pseudo_inertia
+from casid.inertia import pseudo_inertia, to_standard
 from casid.retrieval import (
     Constraint,
     Global,
+    LinkVariables,
     axisymmetric_link,
     body_in_ellipsoid,
     com_in_cone,
@@ -21,8 +25,10 @@ from casid.retrieval import (
     com_in_sphere,
     either,
     equal_links,
+    link_variables,
     symmetric_link,
 )
+from casid.testing._synthetic import arm
 from problems import cookbook
 
 
@@ -102,19 +108,6 @@ def test_either_takes_the_better_option(panda):
     assert solution.objective == pytest.approx(best, rel=1e-6)
 
 
-def test_symmetric_link_holds_for_a_symmetric_body():
-    links = casid.retrieval.link_variables(casid.load_robot("panda"))
-    points = np.random.default_rng(1).normal(size=(20, 3))
-    mirrored = points * [1, -1, 1] + [0, 2 * 0.3, 0]  # about the plane y = 0.3
-    J = sum(np.outer(np.append(p, 1), np.append(p, 1)) for p in np.concatenate([points, mirrored]))
-    inertia = np.trace(J[:3, :3]) * np.eye(3) - J[:3, :3]
-    ten = [inertia[0, 0], inertia[0, 1], inertia[0, 2], inertia[1, 1], inertia[1, 2], inertia[2, 2], *J[:3, 3], J[3, 3]]
-    constraint = symmetric_link(links[0], "xz", offset=0.3)
-    value = ca.Function("v", [links[0].parameters], [constraint.expression])(np.array(ten))
-    assert np.abs(np.array(value)).max() <= 1e-10
-    assert from_standard(np.array(ten))[1][1] == pytest.approx(0.3)
-
-
 def test_bad_input(panda):
     link = panda.variables[3]
     for build, message in (
@@ -136,3 +129,151 @@ def test_bad_input(panda):
     ):
         with pytest.raises(ProblemError, match=message):
             build()
+
+
+START, END = np.array([0.1, -0.2, 0.05]), np.array([0.3, 0.1, 0.65])
+
+
+#: Sixty degrees about x.
+TURN = np.array([[1.0, 0.0, 0.0], [0.0, 0.5, -np.sqrt(0.75)], [0.0, np.sqrt(0.75), 0.5]])
+
+
+@pytest.fixture(scope="module")
+def variables() -> LinkVariables:
+    return link_variables(arm())
+
+
+def check(variables: LinkVariables, shape: Sequence[Constraint]) -> Callable[[np.ndarray], bool]:
+    """Whether a body with its centre of mass there meets the constraints."""
+    values = ca.Function("values", [variables.x], [one.expression for one in shape])
+
+    def meets(centre: np.ndarray) -> bool:
+        found = values(to_standard(2.0, centre, 0.01 * np.eye(3)))
+        return all(one.violation(value) <= 1e-12 for one, value in zip(shape, found, strict=True))
+
+    return meets
+
+
+def within_cone(centre: np.ndarray, radii: tuple[float, float]) -> bool:
+    axis = END - START
+    share = (centre - START) @ axis / (axis @ axis)
+    away = np.linalg.norm(centre - START - share * axis)
+    return bool(0 <= share <= 1 and away <= radii[0] + share * (radii[1] - radii[0]))
+
+
+@pytest.mark.parametrize("radii", [(0.2, 0.05), (0.0, 0.3), (0.1, 0.1)])
+def test_a_cone_holds_what_is_inside_of_it(variables: LinkVariables, radii: tuple[float, float]) -> None:
+    shape = com_in_cone(variables[0], START, END, *radii)
+    rng, meets = np.random.default_rng(0), check(variables, shape)
+    places = START + rng.uniform(-0.2, 1.2, 300)[:, None] * (END - START) + rng.uniform(-0.2, 0.2, (300, 3))
+    inside = [within_cone(place, radii) for place in places]
+    assert [meets(place) for place in places] == inside and 20 < sum(inside) < 280
+    unit = (END - START) / np.linalg.norm(END - START)
+    across = np.linalg.svd(unit[None])[2][1:]
+    angles = np.linspace(0.0, 2 * np.pi, 721)[:, None]
+    ring = np.cos(angles) * across[0] + np.sin(angles) * across[1]
+    rim = np.concatenate([START + radii[0] * ring, END + radii[1] * ring])
+    np.testing.assert_allclose(shape[2].lower, rim.min(axis=0), atol=1e-5)
+    np.testing.assert_allclose(shape[2].upper, rim.max(axis=0), atol=1e-5)
+
+
+def test_an_ellipsoid_lies_along_the_columns_of_its_rotation(variables: LinkVariables) -> None:
+    middle, axes = np.array([0.1, 0.2, -0.1]), np.array([0.3, 0.2, 0.05])
+    shape = com_in_ellipsoid(variables[0], middle, axes, TURN)
+    rng = np.random.default_rng(1)
+    directions = rng.normal(size=(200, 3))
+    surface = directions / np.linalg.norm(directions, axis=1)[:, None] * axes @ TURN.T
+    meets = check(variables, shape)
+    for way in surface:
+        assert meets(middle + 0.999 * way) and not meets(middle + 1.001 * way)
+    steps = np.linspace(0.0, np.pi, 200)
+    grid = np.array([[np.sin(a) * np.cos(b), np.sin(a) * np.sin(b), np.cos(a)] for a in steps for b in 2 * steps])
+    points = middle + (grid * axes) @ TURN.T
+    np.testing.assert_allclose(shape[1].lower, points.min(axis=0), atol=2e-4)
+    np.testing.assert_allclose(shape[1].upper, points.max(axis=0), atol=2e-4)
+    for wrong in (2 * TURN, np.ones((3, 3)), np.eye(2)):
+        with pytest.raises(ProblemError, match="orthogonal"):
+            com_in_ellipsoid(variables[0], middle, axes, wrong)
+
+
+def test_mass_at_the_surface_of_an_ellipsoid_is_just_inside(variables: LinkVariables) -> None:
+    middle, axes = np.array([0.1, 0.2, -0.1]), np.array([0.3, 0.2, 0.05])
+    inside, heavy, _ = body_in_ellipsoid(variables[0], middle, axes, TURN, density=1000.0)
+    for factor, holds in ((0.99, True), (1.01, False)):
+        ends = [middle + sign * factor * axis * column for axis, column in zip(axes, TURN.T, strict=True)
+                for sign in (1, -1)]  # fmt: skip
+        inertia = sum(r @ r * np.eye(3) - np.outer(r, r) for r in np.array(ends) - middle)
+        body = to_standard(6.0, middle, inertia)  # six point masses of 1 kg
+        assert (inside.violation(inside.value(variables.x, body)) <= 1e-12) == holds
+    assert heavy.upper[0] == pytest.approx(1000.0 * 4 / 3 * np.pi * 0.3 * 0.2 * 0.05)
+
+
+def _ball(cells: int) -> np.ndarray:
+    """Centres of equal cells that fill the unit ball, shape (K, 3)."""
+    ticks = (np.arange(cells) + 0.5) / cells * 2 - 1
+    points = np.stack(np.meshgrid(ticks, ticks, ticks), axis=-1).reshape(-1, 3)
+    return np.asarray(points[(points**2).sum(axis=1) <= 1])
+
+
+def _moments(masses: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Ten parameters of point masses."""
+    com = masses @ points / masses.sum()
+    away = points - com
+    second = (masses[:, None] * away).T @ away
+    return np.asarray(to_standard(masses.sum(), com, np.trace(second) * np.eye(3) - second))
+
+
+@pytest.mark.claim("a body of a density that a material can have is never excluded, one that none can have is")
+def test_density_in_an_ellipsoid_bounds_the_second_moments(variables: LinkVariables) -> None:
+    """Densities in cells of the ball, and the largest moments of them by linear programming."""
+    middle, axes, density = np.array([0.1, 0.2, -0.1]), np.array([0.3, 0.2, 0.05]), 1000.0
+    rows = body_in_ellipsoid(variables[0], middle, axes, TURN, density=density)
+    ball = _ball(18)
+    points = middle + (ball * axes) @ TURN.T
+    full = density * 4 / 3 * np.pi * axes.prod()
+    cell = full / len(ball)
+
+    values = ca.Function("values", [variables.x], [row.expression for row in rows])
+
+    def missed(body: np.ndarray) -> float:
+        return max(row.violation(value) for row, value in zip(rows, values(body), strict=True))
+
+    rng, grain = np.random.default_rng(5), 0.004  # cells are no points: shares of the full mass
+    for k in range(60):
+        quadratic = rng.normal(size=(4, 4)) * 10 ** rng.uniform(-1, 1, 4)
+        ones = np.column_stack([ball, np.ones(len(ball))])
+        filled = np.einsum("ki,ij,kj->k", ones, quadratic, ones) > 0  # the extreme densities
+        share = rng.uniform(size=len(ball)) if k % 3 == 0 else rng.uniform(0.0, 1.0)
+        masses = cell * np.where(filled, 1.0, 0.0) * share
+        if masses.sum() > 0.01 * full:
+            assert missed(_moments(masses, points)) <= grain
+    surface = ball / np.linalg.norm(ball, axis=1)[:, None]
+    for share in (0.3, 0.6, 1.0):
+        shell = middle + (0.999 * surface * axes) @ TURN.T
+        assert missed(_moments(np.full(len(ball), share * cell), shell)) > 3 * grain
+        assert missed(_moments(np.full(len(ball), share * cell), middle + 0.3 * (points - middle))) > 3 * grain
+    for share in (0.2, 0.5, 0.9):  # the largest moment about an axis: mass as far out as it finds room
+        along = ((points - middle) @ TURN[:, :1])[:, 0] ** 2
+        most = linprog(-along, A_eq=np.ones((1, len(ball))), b_eq=[share * full], bounds=(0, cell), method="highs")
+        body = _moments(most.x, points)
+        stretched = points - middle + 0.1 * ((points - middle) @ TURN[:, :1]) @ TURN[:, :1].T
+        assert missed(body) <= grain < 2 * grain < missed(_moments(most.x, middle + stretched))
+
+
+@pytest.mark.parametrize("plane", ["xy", "xz", "yz"])
+def test_a_body_and_its_mirror_image_are_symmetric(variables: LinkVariables, plane: str) -> None:
+    """About a plane shifted by 0.07 m: two point clouds, one the image of the other."""
+    normal = "xyz".index(({*"xyz"} - {*plane}).pop())
+    rows = symmetric_link(variables[0], plane, 0.07)  # type: ignore[arg-type]
+    rng = np.random.default_rng(2)
+    places = rng.normal(size=(5, 3))
+    image = places.copy()
+    image[:, normal] = 0.14 - image[:, normal]
+
+    def body(points: np.ndarray) -> np.ndarray:
+        centre = points.mean(axis=0)
+        return to_standard(len(points), centre, sum(r @ r * np.eye(3) - np.outer(r, r) for r in points - centre))
+
+    whole = body(np.concatenate([places, image]))
+    np.testing.assert_allclose(rows.value(variables.x, whole), 0.0, atol=1e-12)
+    assert np.abs(rows.value(variables.x, body(places))).min() > 1e-3

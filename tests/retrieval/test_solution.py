@@ -1,4 +1,4 @@
-"""Solutions: values by name, expressions, violations."""
+"""Solutions: values by name, gaps and checked bounds, conflicts in words."""
 
 from __future__ import annotations
 
@@ -8,13 +8,25 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from casid.errors import CasidError, ProblemError
+from casid.description import Joint, Link, Robot
+from casid.errors import BoundWarning, CasidError, ProblemError, SolveError
+from casid.inertia import Parameters, to_standard
 from casid.retrieval import (
+    Constraint,
+    InfeasibleError,
+    ParameterResult,
+    Problem,
+    com_box,
+    least_squares,
+    link_variables,
+    mass_bounds,
     parameter_intervals,
     solve,
 )
-from casid.retrieval._solution import assess
-from casid.testing._synthetic import BODY, nearest
+from casid.retrieval._solution import assess, checked_bound
+from casid.retrieval.constraints import PhysicalConsistency, gyration_bound
+from casid.retrieval.program._starts import random_parameters
+from casid.testing._synthetic import BODY, arm, nearest
 
 
 @pytest.mark.claim("standard parameters are 10 n numbers, extras are apart")
@@ -55,8 +67,123 @@ def test_lookups_by_name_follow_one_rule() -> None:
     assert pickle.loads(pickle.dumps(found)).parameters["m1"] == found["m1"]
 
 
-def test_a_point_is_assessed_without_a_solver() -> None:
+@pytest.mark.claim("a result's parameters are Parameters; links, extras and standard parameters follow from them")
+def test_a_solution_is_its_parameters() -> None:
+    found = solve(nearest(np.append(np.tile(BODY, 2), 0.3), lambda v: (), extras={"fv1": (0.0, 1.0)}))
+    assert isinstance(found, ParameterResult) and isinstance(found.parameters, Parameters)
+    np.testing.assert_array_equal(found.parameters.values, found.x)
+    np.testing.assert_array_equal(found.standard_parameters, found.parameters.standard)
+    assert found.extras == dict(found.parameters.terms)
+    assert [link.name for link in found.link_parameters] == list(found.links) == ["link1", "link2"]
+
+
+@pytest.mark.claim("a bound above the point's own value voids itself, loudly")
+def test_a_contradicted_bound_is_given_up() -> None:
     problem = nearest(BODY)
-    found = assess(problem, BODY)
-    assert found.objective == pytest.approx(0.0, abs=1e-20) and found.max_violation == 0.0
-    assert found.lower_bound <= found.objective
+    value = problem.objective(1.1 * BODY)
+    with pytest.warns(BoundWarning, match="discarded"):
+        found = assess(problem, 1.1 * BODY, 3 * value)
+    assert found.lower_bound == 0.0 and not found.certified and found.gap == pytest.approx(1.0)
+    slightly = assess(problem, 1.1 * BODY, value * (1 + 1e-9))
+    assert slightly.gap == 0.0
+
+
+@pytest.mark.claim("a light link beside a heavy one counts")
+def test_the_gap_sees_light_links() -> None:
+    heavy = to_standard(1e6, [0.0, 0.0, 0.1], np.diag([1e4, 1e4, 1e4]))
+    light = to_standard(1.0, [0.0, 0.0, 0.0], np.diag([0.02, 0.02, 0.03]))
+    variables = link_variables(arm(2))
+    objective = least_squares(variables, np.eye(20), np.concatenate([heavy, light]))
+    problem = Problem("two", variables, objective, (mass_bounds(variables[1], 0.0, 0.5),))
+    best, poor = (np.concatenate([heavy, light]) for _ in range(2))
+    best[19], poor[19] = 0.5, 0.45
+    bound = problem.objective(best)
+    found = assess(problem, poor, bound)
+    assert bound == pytest.approx(0.25) and found.feasible
+    assert found.gap == pytest.approx(1 - 0.25 / 0.3025) and not found.certified
+    assert assess(problem, best, bound).certified
+
+
+@pytest.mark.claim("no set that has feasible points is called infeasible")
+@pytest.mark.parametrize("seed", range(6))
+def test_no_false_infeasible(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+
+    def build(v):
+        c, w = v[0].com, rng.normal(size=3)
+        wave = ca.sin(30 * ca.dot(ca.DM(w), c) + rng.uniform(0, 6))
+        return Constraint("wave", wave - 0.95, lower=0.0)
+
+    problem = nearest(BODY, build)
+    points = [random_parameters(problem, rng) for _ in range(400)]
+    assert any(problem.hard_violation(problem.violations(x)) == 0.0 for x in points)
+    for start in range(3):
+        assert solve(problem, seed=start, throw=False).status != "infeasible"
+
+
+@pytest.mark.claim("one constraint that cannot be met is named with the smallest relaxation")
+def test_a_single_impossible_constraint_is_named() -> None:
+    variables = link_variables(arm())
+    link = variables[0]
+    own = com_box(link, -0.05, 0.05), mass_bounds(link), Constraint("reach", link.com[0], lower=0.2)
+    problem = Problem("reach", variables, least_squares(variables, np.eye(10), BODY), own)
+    with pytest.raises(InfeasibleError, match=r"reach >= 0\.2") as caught:
+        solve(problem)
+    assert sum(caught.value.relaxation.values()) == pytest.approx(0.15, abs=1e-4)
+
+
+@pytest.mark.claim("a conflict that is proven only within a search region says so, and names the unit that leads there")
+def test_the_region_of_a_proof_is_stated() -> None:
+    variables = link_variables(arm())
+    link = variables[0]
+    heavy = Constraint("mass", link.mass, lower=10.0)
+    own = (heavy, mass_bounds(link, 0, 5), com_box(link, -1, 1))
+    problem = Problem("units", variables, least_squares(variables, np.eye(10), BODY), own)
+    found = solve(problem, throw=False)
+    assert found.status == "infeasible"
+    assert found.conflict is not None
+    assert list(found.conflict.region) == [link.name]
+    assert f"holds for {link.name} up to 1e+06 times" in found.conflict.words()
+    assert "g.mm^2" in found.conflict.words()
+    bounded = solve(problem.with_constraints(gyration_bound(link, 1.0)), throw=False).conflict
+    assert bounded is not None
+    assert bounded.proven
+    assert not bounded.region
+    assert "proof holds" not in bounded.words()
+
+
+@pytest.mark.parametrize(("starts", "restarts", "words"), [(1, 0, "from 1 start "), (1, 2, "from 3 starts"),
+                                                           (5, 2, "from 5 starts")])  # fmt: skip
+def test_a_failure_says_from_how_many_starts(starts: int, restarts: int, words: str) -> None:
+    failed = assess(nearest(BODY), -BODY, converged=False, restarts=restarts, starts=starts)
+    assert not failed.usable
+    with pytest.raises(SolveError, match=words):
+        failed.or_raise()
+
+
+@pytest.mark.parametrize("value", [1e6, 1.0, 1e-6])
+def test_a_bound_above_the_value_is_explained_by_rounding_of_the_value(value: float) -> None:
+    assert checked_bound(value * (1 + 0.9e-6), value, 1e-30, "it") == value
+    assert checked_bound(0.9 * value, value, 1e-30, "it") == 0.9 * value
+    with pytest.warns(BoundWarning, match="it: its lower bound"):
+        assert checked_bound(value * (1 + 1.1e-6), value, 1e-30, "it") == -np.inf
+
+
+def test_a_problem_refuses_consistency_of_a_link_that_it_has_not() -> None:
+    v = link_variables(arm())
+    objective = nearest(BODY).objective
+    with pytest.raises(ProblemError, match="consistency of link 3, but it has fewer"):
+        Problem("small", v, objective, (PhysicalConsistency(2, "link3", "full"),))
+
+
+@pytest.mark.claim("a body of grams is not feasible because its violation is below an absolute tolerance")
+def test_a_violation_as_large_as_a_small_link_is_not_feasible() -> None:
+    truth = to_standard(2e-3, [1e-3, 0.0, 2e-3], np.diag([2e-9, 3e-9, 2.5e-9]))
+    variables = link_variables(Robot("toy", (Joint("joint1", "revolute", -1, Link("link1")),)))
+    own = mass_bounds(variables[0], 0.0, 1e-2), com_box(variables[0], -5e-3, 5e-3)
+    problem = Problem("toy", variables, least_squares(variables, np.eye(10), truth), own)
+    needle = to_standard(2e-3, [1e-3, 0.0, 2e-3], np.diag([2e-9, 3e-9, 9e-9]))
+    found = assess(problem, needle)
+    assert 0 < found.max_violation < 1e-8
+    assert not found.feasible and not found.usable
+    assert assess(problem, truth).feasible

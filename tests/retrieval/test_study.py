@@ -1,22 +1,28 @@
-"""Studies: streamed, resumable, the same on processes and on a cluster; foreign and damaged files stay as they are."""
+"""Studies: repeatable, continued after a kill, on processes and clusters; faults of files and disks."""
 
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
+import casadi as ca
 import numpy as np
 import pytest
+from benchmarks.soundness.fuzz_kinds import problem as fuzzed
 
 import casid
 from casid.errors import ProblemError
+from casid.expressions import interruptible
 from casid.retrieval import SolveOptions, run_study
-from casid.retrieval.study._file import fingerprint
-from casid.retrieval.study._study import start_seeds
+from casid.retrieval.study._study import fingerprint
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +47,7 @@ def same(a, b):
 def test_every_start_can_be_repeated_alone(problem, whole):
     study, file = whole
     assert study.certified == study.solved == 6
-    assert [r.seed for r in study.results] == start_seeds(6, 1)
+    assert len({r.seed for r in study.results}) == 6
     alone = casid.solve(problem, seed=study.results[3].seed)
     assert np.array_equal(alone.x, study.results[3].solution.x)
     assert len(file.read_text().splitlines()) == 7
@@ -146,3 +152,137 @@ def test_fingerprint_sees_every_change(problem):
         replace(problem, constraints=(replace(problem.constraints[0], upper=9.0), *problem.constraints[1:])),
     ]
     assert len({base, *(fingerprint(p) for p in changed)}) == 5
+
+
+unix = pytest.mark.skipif(os.name == "nt", reason="signals as Unix has them")
+
+
+@pytest.fixture(autouse=True)
+def ctrl_c_is_heard() -> Iterator[None]:
+    """A shell starts background jobs with Ctrl-C ignored, and so would be every process that they start."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+STUDY = """
+import sys
+sys.path[:0] = {paths!r}
+from benchmarks.soundness.fuzz_kinds import problem
+from casid.retrieval import run_study
+run_study(problem(), {file!r}, starts=100000, jobs={jobs})
+"""
+
+
+def start(folder: Path, jobs: int) -> tuple[subprocess.Popen[bytes], Path]:
+    """A study without end in a process of its own, some results of which are there."""
+    file = folder / "study.jsonl"
+    paths = [str(Path(__file__).parents[2] / "scripts")]
+    program = STUDY.format(paths=paths, file=str(file), jobs=jobs)
+    process = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.DEVNULL, start_new_session=True)
+    until = time.monotonic() + 120
+    while not (file.exists() and file.read_bytes().count(b"\n") > 3):
+        assert process.poll() is None and time.monotonic() < until
+        time.sleep(0.1)
+    return process, file
+
+
+def running(group: int) -> list[int]:
+    """Processes of a session that are not dead."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            fields = (entry / "stat").read_text().rpartition(")")[2].split() if entry.name.isdigit() else []
+        except OSError:
+            continue
+        if fields and int(fields[3]) == group and fields[0] != "Z":
+            found.append(int(entry.name))
+    return found
+
+
+@pytest.mark.claim("Ctrl-C is not swallowed by IPOPT")
+@unix
+def test_ctrl_c_goes_through_casadi() -> None:
+    x = ca.SX.sym("x", 50)
+    terms = [100 * (x[k + 1] - x[k] ** 2) ** 2 + (1 - x[k]) ** 2 for k in range(49)]
+    options = {"print_time": False, "ipopt.print_level": 0, "ipopt.sb": "yes", "ipopt.max_iter": 10**7}
+    options |= {"ipopt.tol": 1e-300, "ipopt.hessian_approximation": "limited-memory"}
+    solver = ca.nlpsol("s", "ipopt", {"x": x, "f": ca.sum1(ca.vertcat(*terms)), "g": ca.sin(1e3 * x)}, options)
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    before, began = signal.getsignal(signal.SIGINT), time.monotonic()
+    timer.start()
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        solver(x0=[-1.2] * 50, lbg=2, ubg=3)  # no point is feasible
+        timer.join()
+    assert time.monotonic() - began < 20
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.slow
+@pytest.mark.claim("a start that Ctrl-C interrupts is never stored in a study")
+@unix
+def test_an_interrupted_start_is_not_stored(tmp_path: Path) -> None:
+    process, file = start(tmp_path, jobs=1)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) != 0
+    content = file.read_bytes()
+    stored = content[: content.rfind(b"\n") + 1].count(b"\n") - 1
+    study = run_study(fuzzed(), file, starts=stored)
+    assert study.solved == 0
+    again = run_study(fuzzed(), tmp_path / "again.jsonl", starts=stored)
+    for one, other in zip(study.solutions, again.solutions, strict=True):
+        assert one.status == other.status
+        assert one.objective == pytest.approx(other.objective, rel=1e-9, abs=1e-15)
+
+
+@pytest.mark.slow
+@pytest.mark.claim("workers end with a killed study")
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes as Linux shows them")
+def test_workers_end_with_a_killed_study(tmp_path: Path) -> None:
+    pytest.importorskip("joblib", reason="needs the extra study")
+    process, _ = start(tmp_path, jobs=2)
+    assert len(running(process.pid)) >= 3
+    process.kill()
+    process.wait()
+    until = time.monotonic() + 30
+    while running(process.pid) and time.monotonic() < until:
+        time.sleep(0.2)
+    left = running(process.pid)
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    assert not left
+
+
+@pytest.mark.claim("an empty study file, or one killed in its first line, is used")
+def test_an_empty_file_is_a_new_study(tmp_path: Path) -> None:
+    file = tmp_path / "study.jsonl"
+    file.write_bytes(b"")
+    assert run_study(fuzzed(), file, starts=1).solved == 1
+    whole = file.read_bytes()
+    file.write_bytes(whole[:20])
+    assert run_study(fuzzed(), file, starts=1).solved == 1
+    assert file.read_bytes().count(b"\n") == 2
+    file.write_bytes(b"my notes, without an end of line")
+    with pytest.raises(ProblemError, match="not a study file"):
+        run_study(fuzzed(), file, starts=1)
+    assert file.read_bytes() == b"my notes, without an end of line"
+
+
+@pytest.mark.slow
+@pytest.mark.claim("a study file on a full or read-only disk is one clear error")
+@unix
+def test_a_disk_that_is_full_or_read_only(tmp_path: Path) -> None:
+    with pytest.raises(ProblemError, match=r"not a regular file|cannot be written"):
+        run_study(fuzzed(), "/dev/full", starts=1)
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(ProblemError, match=r"cannot be (read|written)"):
+        run_study(fuzzed(), tmp_path / "file" / "study.jsonl", starts=1)
+    limited = STUDY.format(paths=[str(Path(__file__).parents[2] / "scripts")], file=str(tmp_path / "s.jsonl"), jobs=1)
+    limits = "import resource, signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+    limits += "resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))\n"
+    done = subprocess.run([sys.executable, "-c", limits + limited], capture_output=True, text=True, check=False)
+    assert "ProblemError" in done.stderr
+    assert "cannot be written: file too large" in done.stderr
+    assert "make room and start again" in done.stderr
+    study = run_study(fuzzed(), tmp_path / "s.jsonl", starts=1)
+    assert study.solved == 0

@@ -10,7 +10,17 @@ import pytest
 
 from casid.errors import ProblemError
 from casid.inertia import to_standard
-from casid.retrieval import Coefficients, Constraint, LeastSquares, Problem, com_box, link_variables, mass_bounds, solve
+from casid.retrieval import (
+    Coefficients,
+    Constraint,
+    LeastSquares,
+    Problem,
+    SolveOptions,
+    com_box,
+    link_variables,
+    mass_bounds,
+    solve,
+)
 from casid.retrieval._solution import assess
 from casid.retrieval.plausible import (
     FEASIBLE,
@@ -154,3 +164,14 @@ def test_what_is_certified_failed_or_not_fully_consistent_is_not_polished(chosen
     assert made.certified and made.lower_bound > loose.lower_bound
     failed = assess(chosen.problem, -BODY, converged=False)
     assert not failed.usable and polished(failed, chosen.bodies) is failed
+
+
+@pytest.mark.claim("the sensitivity of fitted coefficients holds for bodies on the boundary of what can exist")
+def test_the_fit_of_a_body_on_the_boundary_follows_its_coefficients() -> None:
+    exact = SolveOptions(target_gap=1e-10)
+    fitted = solve(problem(IMPOSSIBLE), options=exact)
+    stated, S = fitted.problem, sensitivity(fitted)
+    shift = 1e-3 * np.random.default_rng(2).normal(size=12)
+    moved = replace(stated, objective=replace(stated.objective, target=stated.objective.target + shift))
+    change = stated.objective.matrix @ (np.array(solve(moved, options=exact).x) - fitted.x)
+    assert np.linalg.norm(change - S @ shift) <= 0.02 * np.linalg.norm(change)

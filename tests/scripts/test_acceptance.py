@@ -6,12 +6,13 @@ import os
 import re
 import subprocess
 import sys
+import time
 from dataclasses import fields
 from pathlib import Path
 
 import pytest
 from benchmarks import soundness
-from benchmarks.measure import Measure, NotMeasured, Verdict, headline, outcome, skipped
+from benchmarks.measure import Measure, NotMeasured, Verdict, headline, in_process, outcome, skipped
 
 from tests.attack import claims
 
@@ -87,6 +88,16 @@ def test_every_finding_of_the_attack_counts(monkeypatch):
         tally = {**COUNTS, "findings": [{"seed": 7, "kind": "cone", "claim": claim, "text": "..."}]}
         monkeypatch.setattr(soundness, "attacked", lambda _, tally=tally: tally)
         assert [run()[1] for run in ATTACK.values()].count(False) == 1, claim
+
+
+def test_work_in_a_process_of_its_own_answers_raises_or_is_late():
+    assert in_process(lambda a: a + 1, 2, limit=20) == 3
+    with pytest.raises(ZeroDivisionError):
+        in_process(lambda: 1 / 0, limit=20)
+    with pytest.raises(TimeoutError, match=r"not done in 0\.2 s"):
+        in_process(time.sleep, 5, limit=0.2)
+    with pytest.raises(ChildProcessError):
+        in_process(os._exit, 1, limit=20)
 
 
 def _table(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import minimize
-from scipy.spatial import ConvexHull, QhullError
 
 from casid.arrays import Array
 from casid.description import Capsule, Robot, capsule_on, hull_points
@@ -32,6 +30,8 @@ def fit_capsule(points: ArrayLike) -> tuple[Array, Array, float]:
     start, end : ndarray, shape (3,)
     radius : float
     """
+    from scipy.optimize import minimize  # slow to import
+
     p = np.asarray(points, dtype=float)
     if p.ndim != 2 or p.shape[1] != 3 or not len(p) or not np.isfinite(p).all():
         raise RobotError(f"capsule: expected finite points of shape (m, 3), got shape {p.shape}")
@@ -61,6 +61,8 @@ def _simplex() -> Array:
 
 
 def _hull(points: Array) -> Array:
+    from scipy.spatial import ConvexHull, QhullError  # slow to import
+
     try:
         return np.asarray(points[ConvexHull(points).vertices])
     except (QhullError, ValueError):  # flat or few: all of them

@@ -13,7 +13,6 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-from scipy import sparse
 
 from casid.arrays import Array
 from casid.excitation.limits._constraints import StateConstraint
@@ -93,6 +92,8 @@ class Nlp:
         report: Callable[[Array], None] | None = None,
         request: Request | None = None,
     ) -> None:
+        from scipy import sparse  # slow to import
+
         self.objective, self.shape, self.report = objective, shape, report
         self.request = request or Request()
         self.width, self.sharpness = stage

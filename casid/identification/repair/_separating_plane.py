@@ -25,8 +25,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import eigh, null_space
-from scipy.optimize import nnls
 
 from casid.arrays import Array
 from casid.codegen import evaluate_batch
@@ -82,6 +80,8 @@ class ConsistentForms:
 
     def separate(self, values: Array) -> Plane:
         """The best plane between the values r, shape (b,), and the forms of all consistent parameters, eq. (1)."""
+        from scipy.optimize import nnls  # slow to import
+
         none = Plane(np.zeros(len(values)), 0.0)
         interior = self._interior()
         face = _Face.of(self._units, self._matrices(interior))
@@ -105,6 +105,8 @@ class ConsistentForms:
 
     def _interior(self) -> Array:
         """The direction p_0: of those with the links' shares the one whose extras' shares come nearest the wishes."""
+        from scipy.linalg import null_space  # slow to import
+
         standard = 10 * len(self.cones)
         links, extras = self.matrix[:, :standard].T, self.matrix[:, standard:].T
         found = np.linalg.lstsq(links, self.inside[:standard], rcond=1e-12)[0]
@@ -152,6 +154,8 @@ class _Face:
     @classmethod
     def of(cls, units: list[list[Array]], inside: list[Array]) -> _Face | None:
         """``None`` where the direction is not inside."""
+        from scipy.linalg import null_space  # slow to import
+
         kept, rows = [], []
         for k, matrix in enumerate(inside):
             eigenvalues, vectors = np.linalg.eigh(matrix)
@@ -173,6 +177,8 @@ class _Face:
 
     def lift(self, matrices: list[Array]) -> float:
         """The smallest t >= 0 for which ``Z_k + t Z_k(inside) >= 0``, all k, on what is kept."""
+        from scipy.linalg import eigh  # slow to import
+
         worst = [
             float(eigh(-(keep.T @ m @ keep), at, eigvals_only=True)[-1])
             for m, at, keep in zip(matrices, self.inside, self.kept, strict=True)

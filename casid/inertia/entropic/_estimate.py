@@ -22,7 +22,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from casid.arrays import Array
 from casid.errors import DatasetError
@@ -213,6 +212,8 @@ def entropic_estimate(
 
 def _newton(g: Array, H: Array) -> Array | None:
     """Newton's step, with the Hessian scaled to a diagonal of ones; None where rounding has made it indefinite."""
+    from scipy.linalg import LinAlgError, cho_factor, cho_solve  # slow to import
+
     scale = 1 / np.sqrt(np.diag(H))
     try:
         return np.asarray(-scale * cho_solve(cho_factor(H * np.outer(scale, scale)), scale * g))

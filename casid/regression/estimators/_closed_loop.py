@@ -8,8 +8,6 @@ from functools import cached_property, lru_cache
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg.lapack import dtbtrs
-from scipy.optimize import least_squares
 
 from casid.arrays import Array
 from casid.codegen import accumulate, evaluate_batch
@@ -124,6 +122,8 @@ class ClosedLoop:
         SolveError
             If the simulation or its derivatives diverge.
         """
+        from scipy.linalg.lapack import dtbtrs  # slow to import
+
         beta = np.asarray(beta, dtype=float)
         states, _ = self._motion(beta)
         (count, size), rank, n = states.shape, len(beta), self.model.n
@@ -214,6 +214,8 @@ class OutputError(Estimator):
         SolveError
             If the search does not converge.
         """
+        from scipy.optimize import least_squares  # slow to import
+
         measured = np.asarray(self.positions, dtype=float)
         if measured.shape != self.loop.reference.shape:
             raise DatasetError(

@@ -75,11 +75,10 @@ def choose_friction(
 ) -> FrictionChoice:
     """Choose the friction law of each joint by blocked cross-validation.
 
-    The held-out error of each law at its best shape decides. A law with more parameters must surely lower it
-    (`casid.evidence.compared`). Laws whose
-    amplitudes contradict physics (friction that drives, that a load makes smaller, a negative Stribeck amplitude) are
-    not taken; every law keeps an offset, its own or that of the sum. The load of load-dependent laws is the torque of
-    the links as fitted, iterated.
+    The held-out error of each law at its best shape decides: the law of least error is taken where it is surely better
+    than the simplest (`casid.evidence.compared`). Laws whose amplitudes contradict physics (friction that drives, that
+    a load makes smaller, a negative Stribeck amplitude) are not taken; every law keeps an offset, its own or that of
+    the sum. The load of load-dependent laws is the torque of the links as fitted, iterated.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """Cross-validation of friction laws on Gram matrices of their columns.
 
-A law with more parameters is taken where it predicts the stretches that were held out surely better
-(`casid.evidence.compared`), by the logarithms of their errors: normal errors whose size differs from stretch to stretch
-have that as their log-likelihood.
+Of the laws that obey physics the one of least held-out error is taken where it is surely better than the simplest
+(`casid.evidence.compared`), by the logarithms of the stretches' errors: of normal errors whose size differs from
+stretch to stretch these are the log-likelihoods.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
 
 from casid.arrays import Array
 from casid.dynamics import Model
@@ -155,6 +154,8 @@ class CandidateFits:
         return np.asarray(self.weights[k] ** 2 * (G[np.ix_(keep, keep)] - cross.T @ np.linalg.solve(inner, cross)))
 
     def _scaled_fit(self, chosen: Sequence[int]) -> Array:
+        from scipy.linalg import cho_factor, cho_solve  # slow to import
+
         reduced = np.sum([self._reduced(k, i, range(STRETCHES)) for k, i in enumerate(chosen)], axis=0)
         A = _ridged(reduced[:-1, :-1])
         return np.asarray(cho_solve(cho_factor(A), reduced[:-1, -1]))
@@ -216,9 +217,9 @@ class CandidateFits:
                 best[name] = i
         ranked = sorted(best.values(), key=lambda i: (self._options[k][i].law.complexity, mean[i]))
         winner = next((i for i in ranked if lawful[i]), next((i for i in ranked if self._plain(k, i)), ranked[0]))
-        for i in ranked[ranked.index(winner) + 1 :]:
-            if lawful[i] and compared(losses[winner], losses[i]).better:
-                winner = i
+        least = min((i for i in ranked if lawful[i]), key=lambda i: losses[i].mean(), default=winner)
+        if compared(losses[winner], losses[least]).better:
+            winner = least
         left = (len(folds) - 1) * counts.sum()
         table = [
             Candidate(
@@ -245,6 +246,8 @@ class CandidateFits:
         Errors of each stretch, shape (candidates, `STRETCHES`), predicted from the folds without it; of what was
         fitted, shape (candidates,). The signs are those of the mean amplitudes over the folds.
         """
+        from scipy.linalg import cho_factor, cho_solve  # slow to import
+
         rank, w = self._rank, self.weights[k] ** 2
         count, size = len(self._options[k]), self._dictionaries[k].size
         held, trained = np.zeros((count, STRETCHES)), np.zeros(count)

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import least_squares
 
 from casid.arrays import Array
 from casid.codegen import evaluate_batch
@@ -87,6 +86,8 @@ def fit_shapes(
     SolveError
         If the search does not converge.
     """
+    from scipy.optimize import least_squares  # slow to import
+
     low, high, first = (np.concatenate([np.asarray(x, dtype=float) for x in v]) for v in (lower, upper, start))
     reduced = _Reduced(columns, W, tau, weights, low, high - low, np.cumsum([0, *(len(theta) for theta in start)]))
     if not len(low):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from itertools import count
@@ -11,10 +11,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from casid.arrays import Array
-from casid.errors import ProblemError
 from casid.inertia import link_slice, mass_index, moment_slice
-from casid.retrieval._combinations import Combination, combinations, smoothed
+from casid.retrieval._combinations import Combination, combinations
 from casid.retrieval._problem import Problem
 from casid.retrieval._solution import Conflict, Solution, assess, reassess, relative_gap
 from casid.retrieval._solver import PreparedProblem, Relaxed, SolveOptions, relaxed_bound
@@ -287,54 +285,3 @@ def _nothing(found: list[BranchSolution]) -> Conflict:
         return Conflict(least.conflicting, least.relaxation, least.advice, proven, region)
     words = "; ".join(", ".join(f"{k}: {v}" for k, v in b.chosen.items()) for b in found[:4])
     return Conflict((f"every combination of branches ({words})",), {}, ("none is known",), proven)
-
-
-@dataclass(frozen=True)
-class Smoothed(Method):
-    """Solve with every if-else blended over a width that shrinks, each from the solution before, and last exactly.
-
-    For if-else on which the direct solve does not converge: where the branches do not meet, or a start is on the wrong
-    side. The solution's ``trace`` holds the smoothed solutions.
-
-    Attributes
-    ----------
-    widths : sequence of float
-        In units of the conditions' margins (``right - left``), decreasing.
-    """
-
-    widths: Sequence[float] = (1e-1, 1e-2, 1e-3, 1e-4)
-    name: ClassVar[str] = "smoothed"
-
-    def __post_init__(self) -> None:
-        widths = tuple(float(w) for w in self.widths)
-        if not widths or not all(np.isfinite(w) and w > 0 for w in widths):
-            raise ProblemError(f"smoothed: widths must be positive and finite, got {widths}")
-        object.__setattr__(self, "widths", widths)
-
-    def solve(self, problem: Problem, start: Start) -> Solution:
-        """See `Method.solve`."""
-        point, seed = start.point, start.seed
-        stages: list[Solution] = []
-        for width in self.widths:
-            found = PreparedProblem(smoothed(problem, width), start.nominal, start.options).solve(
-                point, seed, throw=False
-            )
-            stages.append(found)
-            if found.usable:
-                point, seed = found.x, None
-        exact = self._exact(problem, start, point, seed)
-        if exact.usable or point is None:
-            return reassess(exact, trace=tuple(stages))
-        # the last smoothed point, if it holds exactly
-        candidate = reassess(exact, x=point, converged=True, conflict=None)
-        return reassess(candidate if candidate.usable else exact, trace=tuple(stages))
-
-    def _exact(self, problem: Problem, start: Start, point: Array | None, seed: int | None) -> Solution:
-        prepared = PreparedProblem(problem, start.nominal, start.options)
-        if point is not None and not _defined(problem, point):
-            point, seed = start.point, start.seed
-        return prepared.solve(point, seed, throw=False)
-
-
-def _defined(problem: Problem, point: Array) -> bool:
-    return all(np.isfinite(value).all() for value in problem.values(point).values())

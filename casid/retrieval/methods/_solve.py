@@ -12,15 +12,13 @@ from casid.retrieval._problem import Problem
 from casid.retrieval._problem_files import load_problem
 from casid.retrieval._solution import Solution
 from casid.retrieval._solver import SolveOptions, checked_point
-from casid.retrieval.methods._branching import Branches, Smoothed
+from casid.retrieval.methods._branching import Branches
 from casid.retrieval.methods._global_search import Global, SimulatedAnnealing
 from casid.retrieval.methods._method import Direct, Method, Start
 from casid.retrieval.methods._penalty import Penalty
 
 #: Name -> the method with its default settings.
-METHODS: dict[str, type[Method]] = {
-    kind.name: kind for kind in (Direct, Penalty, Branches, Smoothed, Global, SimulatedAnnealing)
-}
+METHODS: dict[str, type[Method]] = {kind.name: kind for kind in (Direct, Penalty, Branches, Global, SimulatedAnnealing)}
 
 
 def method_of(method: Method | str) -> Method:
@@ -66,7 +64,7 @@ def solve(
     throw
         Raise if no feasible point is found; otherwise return a `Solution` with that status (for sweeps).
     method
-        `Direct` (the default), `Penalty`, `Branches`, `Smoothed`, `Global`, `SimulatedAnnealing`, or one of your own;
+        `Direct` (the default), `Penalty`, `Branches`, `Global`, `SimulatedAnnealing`, or one of your own;
         or a name, for default settings.
 
     Raises

@@ -1,31 +1,39 @@
-"""Many random starts of one problem or several: in this process, on several processes, or on a Dask cluster."""
+"""Many random starts of one problem or several: in this process, on several processes, or on a Dask cluster.
+
+The file of a study has one JSON line a result, flushed to disk as soon as it is there. A study that is killed loses
+what was in flight; started again with the same file it solves only what is missing. The first line identifies the
+problems by a fingerprint of their numbers and expressions, so that results of another problem are never mixed in.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache
+from operator import index
 from pathlib import Path
 from threading import Thread
 from time import perf_counter, sleep
 from typing import TYPE_CHECKING, Any
 
+import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.arrays import Array
 from casid.display import Displayed
 from casid.errors import ProblemError, checked_seed
+from casid.files import journal, journal_lines, parse_json
 from casid.retrieval._combinations import check_dead_branches
 from casid.retrieval._problem import Problem
-from casid.retrieval._solution import Solution
+from casid.retrieval._solution import Conflict, Solution, Tolerances, assess
 from casid.retrieval._solver import SolveOptions, checked_point
 from casid.retrieval.methods._method import Method, SolveSeed
 from casid.retrieval.methods._solve import method_of
-from casid.retrieval.study._file import FORMAT, appending, fingerprint, read, record, revived
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -72,7 +80,7 @@ def solve_elsewhere(
 def _solve_one(blob: bytes, name: str, number: int, seed: int, study: int | None = None) -> dict[str, Any]:
     if study is not None and study != os.getpid():
         _end_with(study)
-    return record(name, number, _bound(blob)(seed))
+    return _record(name, number, _bound(blob)(seed))
 
 
 @lru_cache(maxsize=1)
@@ -304,11 +312,11 @@ def run_study(
         check_dead_branches(problem)
     chosen, given, path = method_of(method), options or SolveOptions(), Path(file)
     header = _header(named, seed, chosen, given)
-    done = {key: r for key, r in read(path, header).items() if key[0] in named and key[1] < starts}
+    done = {key: r for key, r in _read(path, header).items() if key[0] in named and key[1] < starts}
     seeds = list(enumerate(start_seeds(starts, seed)))
     tasks = [(name, number, one) for name in named for number, one in seeds if (name, number) not in done]
-    solutions = {key: revived(named[key[0]], stored, given.tolerances) for key, stored in done.items()}
-    with connected(jobs if isinstance(jobs, str) else None), appending(path, header) as append:
+    solutions = {key: _revived(named[key[0]], stored, given.tolerances) for key, stored in done.items()}
+    with connected(jobs if isinstance(jobs, str) else None), _appending(path, header) as append:
         for stored, solution in _solved(named, tasks, chosen, given, jobs):
             append(stored)
             solutions[(stored["problem"], stored["start"])] = solution
@@ -337,7 +345,116 @@ def _solved(
     """Pairs of what is stored and the solution, as they come in."""
     if jobs == 1:
         for (name, number, _), solution in solve_here(named, tasks, method, None, options):
-            yield record(name, number, solution), solution
+            yield _record(name, number, solution), solution
     else:
         for stored in solve_elsewhere(named, tasks, method, None, options, jobs):
-            yield stored, revived(named[stored["problem"]], stored, options.tolerances)
+            yield stored, _revived(named[stored["problem"]], _checked(stored), options.tolerances)
+
+
+FORMAT = 2
+#: What of a solution is stored beside its point; everything else is computed from the problem again.
+_WORK = ("iterations", "restarts", "build_time", "solve_time", "seed", "solver_status", "converged")
+
+
+def fingerprint(problem: Problem) -> str:
+    """Hash of everything that a problem's solution depends on."""
+    digest = hashlib.sha256()
+    for array in (problem.objective.matrix, problem.objective.target, np.array([problem.objective.constant])):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    digest.update(repr((problem.variables.names, dict(problem.variables.extras))).encode())
+    for constraint in problem.constraints:
+        bounds = constraint.lower.tolist(), constraint.upper.tolist()
+        digest.update(repr((type(constraint).__name__, constraint.label, bounds, constraint.weight)).encode())
+    for entry in problem.cones:
+        digest.update(repr((entry.link, entry.cone.name, entry.margin)).encode())
+    expressions = ca.Function("g", [problem.variables.x], [c.expression for c in problem.constraints])
+    digest.update(expressions.serialize().encode() if problem.constraints else b"")
+    for link in problem.variables.robot.links:
+        if link.inertial is not None:
+            digest.update(link.inertial.standard_parameters().tobytes())
+    return digest.hexdigest()[:32]
+
+
+def _record(name: str, number: int, solution: Solution) -> dict[str, Any]:
+    """A result as plain data."""
+    return {
+        "problem": name,
+        "start": number,
+        "status": solution.status,
+        "objective": solution.objective,
+        "penalty": solution.penalty,
+        "gap": solution.gap,
+        "max_violation": solution.max_violation,
+        "lower_bound": solution.lower_bound,
+        **{key: getattr(solution, key) for key in _WORK},
+        "search_region": dict(solution.search_region),
+        "conflict": None if solution.conflict is None else asdict(solution.conflict),
+        "x": solution.x.tolist(),
+    }
+
+
+def _revived(problem: Problem, stored: Mapping[str, Any], tolerances: Tolerances) -> Solution:
+    """The solution of a record; its quality is computed again."""
+    if len(stored["x"]) != len(problem.variables.names):
+        words = f"start {stored['start']} of '{stored['problem']}' has {len(stored['x'])} numbers"
+        raise ProblemError(f"study file: {words}, the problem has {len(problem.variables.names)}: remove that line")
+    return assess(
+        problem,
+        stored["x"],
+        stored["lower_bound"],
+        conflict=stored["conflict"],
+        search_region=stored["search_region"],
+        tolerances=tolerances,
+        **{key: stored[key] for key in _WORK},
+    )
+
+
+def _read(path: Path, header: Mapping[str, Any]) -> dict[tuple[str, int], dict[str, Any]]:
+    """Results of an earlier run; an incomplete last line, left by a kill, does not count."""
+    differs = {key: f"another {key}" for key in ("seed", "method")}
+    differs |= {"problems": "another problem", "options": "other solver options"}
+    lines = journal_lines(path, header, differs, "study file", ProblemError)
+    results = {}
+    for number, line in enumerate(lines, start=2):
+        where = f"study file '{path}', line {number}"
+        try:
+            stored = _checked(parse_json(line, where, ProblemError))
+            if stored["problem"] not in header["problems"]:
+                raise ProblemError(f"{where}: it is of a problem that the study does not have")
+        except (ProblemError, KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+            raise ProblemError(f"{where} is damaged; it is left as it is: remove that line ({error})") from None
+        results[(stored["problem"], stored["start"])] = stored
+    return results
+
+
+def _checked(content: Any) -> dict[str, Any]:
+    """A record as `_revived` takes it, each value of the type that `_record` writes, whatever the line holds."""
+    found, x = content["conflict"], np.array(content["x"], dtype=float)
+    if x.ndim != 1 or not np.isfinite(x).all() or not isinstance(content["converged"], bool):
+        raise ValueError("x must be finite numbers, converged true or false")
+    conflict = None
+    if found is not None:
+        amounts = {str(text): float(amount) for text, amount in found["relaxation"].items()}
+        texts, advice = tuple(map(str, found["conflicting"])), tuple(map(str, found["advice"]))
+        region = {str(name): str(limit) for name, limit in found.get("region", {}).items()}
+        conflict = Conflict(texts, amounts, advice, bool(found["proven"]), region)
+    return {
+        "problem": str(content["problem"]),
+        "start": index(content["start"]),
+        "x": x,
+        "lower_bound": float(content["lower_bound"]),
+        "conflict": conflict,
+        "search_region": {str(name): float(factor) for name, factor in content["search_region"].items()},
+        "iterations": index(content["iterations"]),
+        "restarts": index(content["restarts"]),
+        "seed": None if content["seed"] is None else index(content["seed"]),
+        "build_time": float(content["build_time"]),
+        "solve_time": float(content["solve_time"]),
+        "solver_status": str(content["solver_status"]),
+        "converged": content["converged"],
+    }
+
+
+def _appending(path: Path, header: Mapping[str, Any]) -> AbstractContextManager[Callable[[Mapping[str, Any]], None]]:
+    """A function that appends a record to a study's file, which no other process may open meanwhile."""
+    return journal(path, header, "study file", ProblemError)

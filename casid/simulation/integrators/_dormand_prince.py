@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
-from scipy.optimize import brentq
 
 from casid.arrays import Array
 from casid.codegen import compiled_call
@@ -145,6 +144,8 @@ class _Adaptive:
 
     def _event(self, x: Array, u: Array, h: float) -> float:
         """Length of the step after which the mode ends first."""
+        from scipy.optimize import brentq  # slow to import
+
         modes, mode = self.modes, self.mode
         assert modes is not None
         assert mode is not None

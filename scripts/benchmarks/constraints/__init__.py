@@ -21,7 +21,7 @@ from benchmarks import published
 from benchmarks.measure import Measure, need
 from casid.inertia import from_standard, pseudo_inertia
 from casid.retrieval import Global, parameter_intervals, run_study
-from casid.retrieval.methods._penalty import Penalty
+from casid.retrieval.methods import Penalty
 from casid.retrieval.study._study import start_seeds
 
 

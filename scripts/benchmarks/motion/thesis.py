@@ -42,13 +42,12 @@ def control() -> Result:
     for law in thesis.LAWS:
         for name in thesis.SETS:
             done = thesis.track(name, law)
-            if done.end.finished:
-                errors = thesis.rms_degrees(done)
-                parts.append(f"{law}, {name}: {_list(errors)}")
-                good &= name in thesis.FEASIBLE and bool((errors < amplitude).all())
-            else:
-                parts.append(f"{law}, {name}: {done.end}")
-                good &= name not in thesis.FEASIBLE
+            errors = thesis.rms_degrees(done)
+            parts.append(f"{law}, {name}: {_list(errors) if done.end.finished else done.end}")
+            if name in thesis.FEASIBLE:
+                good &= done.end.finished and bool((errors < amplitude).all())
+            elif law.startswith("computed"):  # PD control has no model, or its gravity alone
+                good &= not done.end.finished
     return "; ".join(parts), good
 
 
@@ -66,7 +65,8 @@ ROWS = [
         feasible_fall,
     ),
     Measure(
-        "control of trajectory B, rms errors [deg]", "infeasible diverges, feasible tracks (error < motion)",
-        "thesis Fig. 5.6-5.8", control,
+        "control of trajectory B, rms errors [deg]",
+        "feasible tracks (error < motion) by every law; infeasible diverges by computed torque", "thesis Fig. 5.6-5.8",
+        control,
     ),
 ]  # fmt: skip

@@ -5,23 +5,20 @@ CASID_WHEELS names a folder with the packages' wheels; ``python scripts/graded_m
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import tempfile
-import warnings
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from graded_models import candidates
 
-from benchmarks.measure import Measure, NotMeasured, need
+from benchmarks.measure import Measure, NotMeasured, in_process, need
 from benchmarks.motion.formats import apart, nominal, own_torques, pinocchio_torques, torques_in_mujoco, urdf_files
 from casid.control import Passive
 from casid.description import Robot, load_description, load_robot
@@ -128,32 +125,17 @@ def _outcome(path: Path, name: str) -> Outcome:
     return Outcome(name, demanded, "", difference, " and ".join(failed), meshes)
 
 
-def _work(pipe: Connection, path: Path, name: str) -> None:
-    warnings.simplefilter("ignore")
-    try:
-        pipe.send(_outcome(path, name))
-    except NotMeasured as error:
-        pipe.send(error)
-    except Exception as error:  # a traceback on a user's file is a fault of casid
-        pipe.send(Outcome(name, True, failed=f"{type(error).__name__}: {error}"))
-
-
 def _within_limit(path: Path, name: str) -> Outcome:
-    """`_outcome` in a process of its own."""
-    context = multiprocessing.get_context("fork")
-    mine, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_work, args=(theirs, path, name))
-    process.start()
-    theirs.close()
+    """`_outcome` in a process of its own; a traceback on a user's file is a fault of casid."""
     try:
-        found = mine.recv() if mine.poll(LIMIT) else Outcome(name, True, failed=f"late: not done in {LIMIT:g} s")
-    except EOFError:
-        found = Outcome(name, True, failed="the process ended")
-    process.kill()
-    process.join()
-    if isinstance(found, NotMeasured):
-        raise found
-    return found
+        found: Outcome = in_process(_outcome, path, name, limit=LIMIT)
+        return found
+    except NotMeasured:
+        raise
+    except (TimeoutError, ChildProcessError) as error:
+        return Outcome(name, True, failed=str(error))
+    except Exception as error:
+        return Outcome(name, True, failed=f"{type(error).__name__}: {error}")
 
 
 @contextmanager

@@ -1,14 +1,10 @@
 """Where users work: the first hour, pages, controllers, installation."""
 
-from benchmarks.measure import rows_of
-from benchmarks.users import (
-    controllers,
-    first_hour,
-    first_problems,
-    first_shapes,
-    first_written_robots,
-    pages,
-    side_by_side,
-)
+import importlib
 
-MEASURES = rows_of(first_hour, first_problems, first_shapes, first_written_robots, controllers, pages, side_by_side)
+from benchmarks.measure import rows_of
+
+_FIRST = ("first_hour", "first_problems", "first_shapes", "first_written_robots", "logs")
+_PARTS = (*_FIRST, "controllers", "pages", "side_by_side")
+
+MEASURES = rows_of(*(importlib.import_module(f"benchmarks.users.{part}") for part in _PARTS))

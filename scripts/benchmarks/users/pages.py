@@ -32,6 +32,13 @@ ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"
 
 
+def _chromium() -> str:
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        if path := shutil.which(name):
+            return path
+    raise NotMeasured("needs Chromium, e.g. apt-get install chromium")
+
+
 def _undocumented() -> list[str]:
     """Public names of all rooms without a docstring."""
     found = []
@@ -112,11 +119,7 @@ def _tasks() -> tuple[str, bool]:
 
 
 def _report() -> tuple[str, bool]:
-    chromium = next(
-        (p for name in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(name))), None
-    )
-    if chromium is None:
-        raise NotMeasured("needs Chromium, e.g. apt-get install chromium")
+    chromium = _chromium()
     playwright = need("playwright.sync_api", "browser")
     robot = casid.load_robot("panda")
     plant = Plant.of(robot, viscous=0.5)
@@ -268,11 +271,7 @@ def _search(page: Any, root: str) -> list[str]:
 
 def _looked_at(site: Path, shots: Path | None) -> tuple[list[str], list[str], int, int]:
     """Failed searches, what is cut, equations that are not drawn, and all equations; pictures are kept in ``shots``."""
-    chromium = next(
-        (p for name in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(name))), None
-    )
-    if chromium is None:
-        raise NotMeasured("needs Chromium, e.g. apt-get install chromium")
+    chromium = _chromium()
     playwright = need("playwright.sync_api", "browser")
     failed: list[str] = []
     cut: list[str] = []
