@@ -7,12 +7,11 @@ plausible bodies where they do not. With s the standard deviation of a mass in i
 
     m exp(-+ t c s'),    1 / s'^2 = 1 / s^2 + 1 / a^2,
 
-c and a of robots whose bodies are known (`casid.retrieval.plausible.misses`: of totals, and of single links; where
+c and a of robots whose bodies are known (`casid.retrieval.plausible.misses`: of totals, single links, centres; where
 bodies follow the kinematics, the links' shapes, or inertial values of the description), t Student's quantile of 95 %
-with as many degrees of freedom as robots less one. A centre of mass has ``-+ t c s'/s`` of its own deviation, with the
-numbers of its link's mass. All within the bounds of the description and the proven ranges, where they were asked for.
-Each robot judged with itself left out, `scripts/acceptance.py real --only intervals` measures how often they hold the
-truth.
+with as many degrees of freedom as robots less one. A coordinate of a centre of mass has ``-+ t c s``. All within the
+bounds of the description and the proven ranges, where they were asked for. Each robot judged with itself left out,
+`scripts/acceptance.py real --only intervals` measures how often they hold the truth.
 
 Where the fit is wrong (the verdict, an error above 30 %, a mass on an assumed bound) nothing is stated but that.
 """
@@ -136,4 +135,5 @@ def _half_widths(robot: Robot, feasible: FeasibleFit, right: bool) -> tuple[Arra
     relative, half = s[: 1 + links] / np.array([tens[:, 9].sum(), *tens[:, 9]]), np.empty(1 + links)
     half[0] = misses(max(origins, key=origins.count))[0].half_width(relative[0])
     half[1:] = [misses(origin)[1].half_width(one) for origin, one in zip(origins, relative[1:], strict=True)]
-    return half, s[1 + links :] * np.repeat(half[1:] / relative[1:], 3)
+    coordinates = np.reshape(s[1 + links :], (links, 3))
+    return half, np.ravel([misses(o)[2].half_width(one) for o, one in zip(origins, coordinates, strict=True)])

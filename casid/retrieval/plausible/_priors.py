@@ -126,9 +126,9 @@ class Misses(NamedTuple):
     Attributes
     ----------
     scale, spread : float
-        c and a: root mean squares of ``e / s'`` and of ``e = log(true / chosen)``, with s the deviation of the choice's
-        posterior and ``1 / s'^2 = 1 / s^2 + 1 / a^2``. No mass is worse known than by the choice alone; a is infinite
-        where s alone makes the errors likelier.
+        c and a: root mean squares of ``e / s'`` and of ``e = log(true / chosen)`` (centres: the difference), with s the
+        deviation of the choice's posterior and ``1 / s'^2 = 1 / s^2 + 1 / a^2``. No mass is worse known than by the
+        choice alone; a is infinite where s alone makes the errors likelier.
     robots : int
         How many.
     """
@@ -145,17 +145,17 @@ class Misses(NamedTuple):
         return np.asarray(t.ppf(0.975, self.robots - 1) * self.scale * known)
 
 
-#: Of totals and of single links, by where a body is from: the kinematics, its link's shape, inertial values of a
-#: description (the truth within 10 % of it). The robots are in scripts/benchmarks/real/mass_deviations.csv.
+#: Of totals, single links and centres of mass [m], by where a body is from: the kinematics, its link's shape, inertial
+#: values of a description (the truth within 10 % of it). Robots: scripts/benchmarks/real/mass_deviations.csv.
 MISSES = {
-    "skeleton": (Misses(1.35, 0.22, 28), Misses(1.51, 0.58, 28)),
-    "shape": (Misses(1.28, 0.19, 24), Misses(1.69, 0.54, 24)),
-    "description": (Misses(1.42, 0.22, 24), Misses(1.72, 0.36, 24)),
+    "skeleton": (Misses(1.273, 0.212, 37), Misses(1.347, 0.554, 34), Misses(1.065, np.inf, 30)),
+    "shape": (Misses(0.448, np.inf, 28), Misses(1.326, 0.442, 28), Misses(1.612, np.inf, 28)),
+    "description": (Misses(0.234, np.inf, 22), Misses(0.146, np.inf, 22), Misses(0.208, np.inf, 22)),
 }
 
 
-def misses(origin: str) -> tuple[Misses, Misses]:
-    """Those of a body of this origin (`PlausibleBodies.origins`): of totals, and of single links."""
+def misses(origin: str) -> tuple[Misses, Misses, Misses]:
+    """Those of a body of this origin (`PlausibleBodies.origins`): of totals, of single links, of centres."""
     return MISSES.get(origin, MISSES["skeleton"])
 
 

@@ -67,6 +67,8 @@ from casid.retrieval.plausible._priors import NO_ROTOR, ROTOR, TERMS
 ENOUGH = 1e-7
 #: Least eigenvalue of a link's matrix, as a share of its largest, where IPOPT begins.
 LIFT = 1e-3
+#: Curvature of what nothing determines, where that of plausible bodies is 1.
+OPEN = 1e-9
 #: Prices on the way to a given one, each `DEARER` times the one before.
 CLIMB = 6
 _IPOPT: dict[str, Any] = {
@@ -280,6 +282,7 @@ class DivergenceProgram:
         squares, rows = self.problem.objective.matrix @ self.basis, self.linear.matrix @ self.basis
         H = 2.0 * answer.price * squares.T @ squares + (rows.T * answer.multipliers**2) @ rows
         H[last:, last:] += np.diag(self.measure.curvature(y[last:]))
+        H += OPEN * np.eye(len(y))
         pull = np.zeros(len(y))
         for k, block in enumerate(divergence_hessian(self.measure.matrices(y), TRIANGLE_MAP)):
             H[link_slice(k), link_slice(k)] += block

@@ -25,14 +25,20 @@ from casid.retrieval.plausible import Misses
 
 TABLE = Path(__file__).parent / "mass_deviations.csv"
 ORIGINS = ("skeleton", "shape", "description")
+KINDS = ("total", "link", "centre")
 #: Links of a simulated robot with a description weigh so much more or less than it states (of logarithms).
 DESCRIBED = 0.1
-Case = tuple[Robot, Sequence[Dataset], Sequence[float]]
+#: Robot, recordings, masses of the links or of all, and standard parameters where they are known.
+Case = tuple[Robot, Sequence[Dataset], Sequence[float], np.ndarray | None]
 
 
 class Missed(NamedTuple):
-    """One mass: where its plausible body is from, the truth, the choice [kg], the posterior's relative deviation."""
+    """A mass [kg] or a coordinate of a centre [m]: where its plausible body is from, truth, choice, deviation.
 
+    Deviations of the posterior: of masses relative ones.
+    """
+
+    kind: str
     origin: str
     robot: str
     body: str
@@ -42,24 +48,20 @@ class Missed(NamedTuple):
 
     @property
     def error(self) -> float:
-        """``log(true / chosen)``."""
-        return float(np.log(self.true / self.chosen))
+        """``log(true / chosen)`` of a mass, the difference of centres."""
+        return self.true - self.chosen if self.kind == "centre" else float(np.log(self.true / self.chosen))
 
 
 def _nominal(name: str, first: int = 1) -> list[float]:
     return [float(row["mass_kg"]) for row in recordings.table(f"{name}/nominal_inertials.csv")[first:]]
 
 
-def _kinova(signal: str) -> Case:
-    return *robots._kinova(signal), _nominal("kinova_gen3")
-
-
 #: Real robots, and the masses of their links, or of all of them [kg].
-REAL: dict[str, Callable[[], Case]] = {
+REAL: dict[str, Callable[[], tuple[Robot, list[Dataset], list[float]]]] = {
     "UR10e": lambda: (*robots._ur10e(), _nominal("ur10e")),
     "AR5": lambda: (*robots._ar5(), _nominal("ar5", 0)),
-    "Kinova Gen3, sensors": lambda: _kinova("tau_sensor"),
-    "Kinova Gen3, currents": lambda: _kinova("tau_current"),
+    "Kinova Gen3, sensors": lambda: (*robots._kinova("tau_sensor"), _nominal("kinova_gen3")),
+    "Kinova Gen3, currents": lambda: (*robots._kinova("tau_current"), _nominal("kinova_gen3")),
     "TX40": lambda: (robots.blind(robots.recording_of("TX40")[0]), [robots.recording_of("TX40")[1]], _nominal("tx40")),
     "Franka Panda": lambda: (*robots._panda(), [16.0]),
     "UR10, real": lambda: (*robots._ur10(), [28.7]),
@@ -86,7 +88,7 @@ def _described(robot: Robot, seed: int) -> Robot:
 def case(name: str, known: str) -> Case:
     """A real robot, or a simulated one of which the kinematics, its links' shapes, or a description are known."""
     if name in REAL:
-        return REAL[name]()
+        return *REAL[name](), None
     described = simulated_robots.robot_of(name)
     true = _described(described, sum(map(ord, name))) if known == "description" else described
     robot = {
@@ -94,34 +96,45 @@ def case(name: str, known: str) -> Case:
         "shape": robots.blind(described),
         "description": replace(described, total_mass=(0.0, np.inf)),
     }[known]
-    return robot, [simulated_robots.recorded(true, 0)], true.standard_parameters()[9::10].tolist()
+    bodies = true.standard_parameters().reshape(-1, 10)
+    return robot, [simulated_robots.recorded(true, 0)], bodies[:, 9].tolist(), bodies
 
 
 def missed(name: str, known: str) -> list[Missed]:
     """All masses of one robot by the default call; none where its result has no intervals."""
     try:
-        robot, data, true = case(name, known)
-        given = {} if name in REAL else {"checks": Checks(verdict=False), "delay": "auto"}  # as proven by the verdict
-        found = identify(robot, data, **given)
+        robot, data, true, bodies = case(name, known)
+        if name in REAL:
+            found = identify(robot, data)
+        else:  # the delay as the verdict proves it
+            found = identify(robot, data, checks=Checks(verdict=False), delay="auto")
     except (CasidError, NotMeasured):
         return []
     choice = found.feasible.believable
     if choice is None or not np.isfinite(found.total_mass_range[1]):
         return []
-    return list(_compared(name, found, true))
+    return list(_compared(name, found, true, bodies))
 
 
-def _compared(name: str, found: Identification, true: Sequence[float]) -> Iterator[Missed]:
-    choice, masses = found.feasible.believable, found.standard_parameters[9::10]
+def _compared(name: str, found: Identification, true: Sequence[float], bodies: np.ndarray | None) -> Iterator[Missed]:
+    choice, tens = found.feasible.believable, found.standard_parameters.reshape(-1, 10)
     assert choice is not None
-    origins, covariance = choice.bodies.origins, choice.covariance[9 : 10 * len(masses) : 10, 9 : 10 * len(masses) : 10]
+    origins, covariance, masses = choice.bodies.origins, choice.covariance[: tens.size, : tens.size], tens[:, 9]
     total = float(masses.sum())
-    whole = max(origins, key=origins.count), name, "all links", float(sum(true)), total
-    yield Missed(*whole, float(np.sqrt(covariance.sum())) / total)
-    if len(true) >= len(masses) > 1:
-        for k, link in enumerate(found.model.robot.links):
-            s = float(np.sqrt(covariance[k, k]) / masses[k])
-            yield Missed(origins[k], name, link.name, true[k], float(masses[k]), s)
+    own = covariance[9::10, 9::10]
+    most = max(origins, key=origins.count)
+    yield Missed("total", most, name, "all links", float(sum(true)), total, float(np.sqrt(own.sum())) / total)
+    if len(true) < len(masses):
+        return
+    for k, (origin, link) in enumerate(zip(origins, found.model.robot.links, strict=False)):
+        s = float(np.sqrt(own[k, k]) / masses[k])
+        yield Missed("link", origin, name, link.name, true[k], float(masses[k]), s)
+        block = covariance[10 * k : 10 * k + 10, 10 * k : 10 * k + 10]
+        for i, axis in enumerate("xyz" if bodies is not None else ""):
+            slope = (np.eye(10)[6 + i] - tens[k, 6 + i] / masses[k] * np.eye(10)[9]) / masses[k]
+            true_one, chosen = (float(one[k, 6 + i] / one[k, 9]) for one in (bodies, tens) if one is not None)
+            s = float(np.sqrt(slope @ block @ slope))
+            yield Missed("centre", origin, name, f"{link.name} {axis}", true_one, chosen, s)
 
 
 def table(
@@ -135,7 +148,10 @@ def table(
 def read() -> list[Missed]:
     """The table of the repository."""
     with TABLE.open(newline="", encoding="utf-8") as file:
-        return [Missed(*row[:3], *map(float, row[3:])) for row in list(csv.reader(file))[1:]]
+        return [
+            Missed(kind, origin, robot, body, float(true), float(chosen), float(deviation))
+            for kind, origin, robot, body, true, chosen, deviation in list(csv.reader(file))[1:]
+        ]
 
 
 def _numbers(rows: Sequence[Missed]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -148,7 +164,7 @@ def fitted(rows: Sequence[Missed]) -> Misses:
     """What `casid.retrieval.plausible.misses` holds of one class: a spread where errors are likelier with it."""
     machines, e, s = _numbers(rows)
     found = []
-    for spread in (np.inf, float(np.sqrt(np.mean(e**2)))):
+    for spread in (np.inf, *([] if rows[0].kind == "centre" else [float(np.sqrt(np.mean(e**2)))])):
         known = s / np.sqrt(1.0 + (s / spread) ** 2)
         scale = float(np.sqrt(np.mean((e / known) ** 2)))
         found.append((float(np.log(scale * known).sum()), Misses(scale, spread, len(set(machines)))))
@@ -166,22 +182,24 @@ def judged(rows: Sequence[Missed]) -> tuple[float, np.ndarray]:
     return float(held.mean()), np.exp(2.0 * fitted(rows).half_width(s))
 
 
-def classes(rows: Sequence[Missed]) -> Iterator[tuple[str, bool, list[Missed]]]:
-    """Origin, whether they are totals, and the masses of each class."""
+def classes(rows: Sequence[Missed]) -> Iterator[tuple[str, str, list[Missed]]]:
+    """Origin, kind, and the rows of each class."""
     for origin in ORIGINS:
-        for total in (True, False):
-            yield origin, total, [r for r in rows if r.origin == origin and (r.body == "all links") == total]
+        for kind in KINDS:
+            yield origin, kind, [row for row in rows if (row.origin, row.kind) == (origin, kind)]
 
 
 def held(rows: Sequence[Missed]) -> tuple[str, bool]:
     """The row of the table."""
     texts, met = [], len({row.robot for row in rows}) >= 25
-    for origin, total, own in classes(rows):
+    for origin, kind, own in classes(rows):
         share, ends = judged(own)
-        kind = "totals" if total else "links"
-        bar = {"skeleton": 2.0, "shape": 1.4}.get(origin, np.inf) if total else np.inf
+        if kind == "centre":
+            texts.append(f"{origin} centres: {100 * share:.0f} % of {len(own)}")
+            continue
+        bar = {"skeleton": 2.0, "shape": 1.4}.get(origin, np.inf) if kind == "total" else np.inf
         texts.append(
-            f"{origin} {kind}: {100 * share:.0f} % of {len(own)}, ends {np.median(ends):.2f} "
+            f"{origin} {kind}s: {100 * share:.0f} % of {len(own)}, ends {np.median(ends):.2f} "
             f"({ends.min():.2f} to {ends.max():.2f})"
         )
         met = met and 0.92 <= share <= 0.98 and float(np.median(ends)) <= bar and float(np.ptp(ends)) > 0.1
@@ -193,7 +211,7 @@ def write(rows: Sequence[Missed]) -> None:
     with TABLE.open("w", newline="", encoding="utf-8") as file:
         made = csv.writer(file, lineterminator="\n")
         made.writerow(Missed._fields)
-        made.writerows((*row[:3], *(f"{number:.4g}" for number in row[3:])) for row in rows)
+        made.writerows((*row[:4], *(f"{number:.4g}" for number in row[4:])) for row in rows)
 
 
 INTERVAL_ROWS = (
@@ -206,5 +224,5 @@ INTERVAL_ROWS = (
 if __name__ == "__main__":
     made = table()
     write(made)
-    for origin, total, own in classes(made):
-        print(origin, "totals" if total else "links", fitted(own), *judged(own)[:1])
+    for origin, kind, own in classes(made):
+        print(origin, kind, fitted(own), judged(own)[0])
