@@ -106,7 +106,7 @@ def _compiler() -> Iterator[Line]:
     import casadi as ca
     import numpy as np
 
-    from casid.codegen import cache_directory, evaluate_batch, find_compiler
+    from casid.codegen import Function, cache_directory, find_compiler
     from casid.errors import CasidError
 
     command = find_compiler()
@@ -118,7 +118,7 @@ def _compiler() -> Iterator[Line]:
         folder.mkdir(parents=True, exist_ok=True)
         x = ca.SX.sym("x")
         function, ones = ca.Function("doctor", [x], [x + 1]), np.array([[1.0]])
-        value = np.ravel(evaluate_batch(function, ones, compiled=command is not None))
+        value = Function(function)(ones, compiled=command is not None)
     except (CasidError, OSError) as error:
         message = str(error).splitlines()[0]
         yield _line("cache", message, False, "set CASID_CACHE to a folder of your own", "absent")

@@ -4,10 +4,6 @@
 from casid.codegen._function import Function as Function
 from casid.codegen._function import compile as compile
 from casid.codegen._evaluate import accumulate as accumulate
-from casid.codegen._evaluate import bound_batch as bound_batch
-from casid.codegen._evaluate import compiled_call as compiled_call
-from casid.codegen._evaluate import evaluate_batch as evaluate_batch
-from casid.codegen._evaluate import evaluate_blocks as evaluate_blocks
 
 # compiler and cache
 from casid.codegen._cache import cache_directory as cache_directory
@@ -33,7 +29,6 @@ from casid.codegen._graph import Operations as Operations
 from casid.codegen._simplify import operation_count as operation_count
 
 # between rooms
-from casid.codegen._evaluate import Call as Call
 from casid.codegen._cache import digest as digest
 from casid.codegen._compiler import PREFIX as PREFIX
 from casid.codegen._compiler import c_name as c_name

@@ -315,5 +315,5 @@ def without_failure(build: Callable[[], T | None]) -> T | None:
 @functools.lru_cache(maxsize=1)
 def _generator() -> str:
     """Content hash of this package."""
-    files = sorted(Path(__file__).parent.glob("*.py"))
+    files = sorted(path for path in Path(__file__).parent.iterdir() if path.suffix in (".py", ".c"))
     return digest(*(path.read_bytes() for path in files))

@@ -19,8 +19,9 @@ import casadi as ca
 import numpy as np
 
 from casid.arrays import Array
+from casid.codegen import _compiler
 from casid.codegen._cache import digest
-from casid.codegen._compiler import WORTH_COMPILING, Program, c_name, compile_shared, load_library, without_failure
+from casid.codegen._compiler import Program, c_name, compile_shared, load_library, without_failure
 from casid.codegen._evaluate import mapped
 from casid.codegen._source import batch_source, entry_source, external_source, scalar_source
 from casid.errors import CasidWarning, DatasetError, ExportError
@@ -28,6 +29,8 @@ from casid.errors import CasidWarning, DatasetError, ExportError
 _CASADI = (ca.SX, ca.MX, ca.DM)
 #: Work (samples times instructions) from which the cache is searched for compiled code: about a millisecond.
 _WORTH_LOOKING = 1e5
+#: What a call through CasADi costs beside its instructions, in instructions: 50 us.
+_CALL = 2e4
 Shape = tuple[int, ...]
 
 
@@ -330,15 +333,16 @@ class Function(ca.Function):
         if self._addresses.get(kind):
             return True
         before = self._work.get(kind, 0.0)
-        work = self._work[kind] = before + max(1, *head, 1) * self.n_instructions()
-        if not compiled and not any(before < level <= work for level in (_WORTH_LOOKING, WORTH_COMPILING)):
+        work = self._work[kind] = before + max(1, *head, 1) * self.n_instructions() + _CALL
+        worth = _compiler.WORTH_COMPILING
+        if not compiled and not any(before < level <= work for level in (_WORTH_LOOKING, worth)):
             return False
         program = Program([self], lambda built: write(list(built), "casid") + entry_source(built[0], kind), kind)
         library = program.load_if(compiled, work)
         if library is not None:
             self._addresses[kind] = ctypes.cast(library.casid_entry, ctypes.c_void_p).value or 0
             self._compiled = _made(self, *(self._addresses.get(k, 0) for k in ("call", "batch")))
-        elif work >= WORTH_COMPILING:
+        elif work >= worth:
             self._addresses[kind] = 0
         return library is not None
 

@@ -13,60 +13,10 @@ from casid.errors import DatasetError, ExportError
 if TYPE_CHECKING:
     from casid.codegen._function import Function
 
+#: XLA's call of a function.
+_HANDLER = Path(__file__).with_name("jax.c")
 #: Names of functions that XLA knows already.
 _TARGETS: set[str] = set()
-#: XLA's call of a function: all arguments have as many leading axes, of length 1 where they are shared.
-_HANDLER = """
-#include "xla/ffi/api/c_api.h"
-XLA_FFI_Error *casid_ffi(XLA_FFI_CallFrame *frame)
-{{
-    static const long sizes[] = {{{sizes}}};
-    static const int axes[] = {{{axes}}};
-    const XLA_FFI_Extension_Base *extension = frame->extension_start;
-    const double *in[{inputs} + 1];
-    double *out[{outputs}];
-    long step[{inputs} + 1], count = 1, sample;
-    int i, k, mixed = 0;
-    if (extension && extension->type == XLA_FFI_Extension_Metadata) {{
-        XLA_FFI_Metadata *metadata = ((XLA_FFI_Metadata_Extension *)extension)->metadata;
-        metadata->api_version.major_version = XLA_FFI_API_MAJOR;
-        metadata->api_version.minor_version = XLA_FFI_API_MINOR;
-        return 0;
-    }}
-    for (i = 0; i < {outputs}; ++i)
-        out[i] = ((XLA_FFI_Buffer *)frame->rets.rets[i])->data;
-    const XLA_FFI_Buffer *made = frame->rets.rets[0];
-    const int lead = (int)made->rank - axes[{inputs}];
-    for (k = 0; k < lead; ++k)
-        count *= made->dims[k];
-    for (i = 0; i < {inputs}; ++i) {{
-        const XLA_FFI_Buffer *given = frame->args.args[i];
-        long own = 1;
-        for (k = 0; k < lead; ++k)
-            own *= given->dims[k];
-        in[i] = given->data;
-        step[i] = own == 1 ? 0 : sizes[i];
-        mixed |= own != 1 && own != count;
-    }}
-    if (!mixed) {{
-        casid_entry(count, in, step, out);
-        return 0;
-    }}
-    for (sample = 0; sample < count; ++sample) {{
-        for (i = 0; i < {inputs}; ++i) {{
-            const XLA_FFI_Buffer *given = frame->args.args[i];
-            long place = 0, rest = sample, stride = 1;
-            for (k = lead - 1; k >= 0; rest /= made->dims[k], stride *= given->dims[k], --k)
-                place += given->dims[k] == 1 ? 0 : rest % made->dims[k] * stride;
-            in[i] = (const double *)given->data + place * sizes[i];
-        }}
-        casid_entry(1, in, step, out);
-        for (i = 0; i < {outputs}; ++i)
-            out[i] += sizes[{inputs} + i];
-    }}
-    return 0;
-}}
-"""
 
 
 def jax_function(function: Function) -> Callable[..., Any]:
@@ -124,21 +74,21 @@ def _target(function: Function) -> str:
     """Name in XLA of the compiled function, registered once for the same content."""
     import jax
 
+    axes = [len(function.shape_in(i)) for i in range(function.n_in())]
+    axes += [len(function.shape_out(o)) for o in range(function.n_out())]
+
     def write(built: Sequence[CFunction]) -> str:
         (f,) = built
         arguments = (*f.inputs, *f.outputs)
-        axes = [len(function.shape_in(i)) for i in range(len(f.inputs))]
-        axes += [len(function.shape_out(o)) for o in range(len(f.outputs))]
-        handler = _HANDLER.format(
-            sizes=", ".join(str(a.size) for a in arguments), axes=", ".join(map(str, axes)),
-            inputs=len(f.inputs), outputs=len(f.outputs),
-        )  # fmt: skip
+        handler = f"\n#define INPUTS {len(f.inputs)}\n#define OUTPUTS {len(f.outputs)}\n"
+        handler += f"#define SIZES {', '.join(str(a.size) for a in arguments)}\n"
+        handler += f"#define AXES {', '.join(map(str, axes))}\n{_HANDLER.read_text(encoding='utf-8')}"
         return batch_source([f], "casid") + entry_source(f, "batch") + handler
 
-    name = f"casid_{function.digest}"
+    name = f"casid_{function.digest}_{''.join(map(str, axes))}"
     if name not in _TARGETS:
         headers = (Path(jax.ffi.include_dir()),)
-        content = ("jax", jax.__version__, *map(str, (function.axes,)))
+        content = (name, jax.__version__)
         library = Program([function], write, "jax", content, include=headers).load()
         jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(library.casid_ffi), platform="cpu")
         _TARGETS.add(name)

@@ -65,7 +65,7 @@ class ControllerSettings:
     @property
     def inertia(self) -> Array:
         """What each joint moves while the others follow freely, ``1 / (M^-1)_kk``: gains for it are never too high."""
-        M = np.array(self.model.with_parameters(self.parameters).mass_matrix(self.q).full())
+        M = np.asarray(self.model.with_parameters(self.parameters).mass_matrix(self.q))
         return np.asarray(1.0 / np.diagonal(np.linalg.pinv(M)))
 
 
@@ -88,7 +88,7 @@ def _velocity(s: ControllerSettings) -> Controller:
 def _impedance(s: ControllerSettings) -> Controller:
     """With the frame's own inertia along and about each axis at the posture, critically damped in the air."""
     at = operational_space(s.model, s.frame)(s.q, np.zeros(s.model.n), s.parameters)
-    inertia = np.diagonal(np.array(at[2].full()))
+    inertia = np.diagonal(at[2])
     return Impedance(s.model, s.parameters, *s.gains(inertia), s.frame, inertia=inertia)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.arrays import Array
-from casid.codegen import evaluate_batch
+from casid.codegen import Function
 from casid.control._controller import Controller, Signal, gains
 from casid.description import Robot
 from casid.dynamics import Model, operational_space
@@ -104,7 +104,7 @@ class PDGravity(ModelBased):
 
     def law(self, t: ca.SX, signals: tuple[ca.SX, ...], q: ca.SX, dq: ca.SX) -> ca.SX:
         """The sum."""
-        return self.given.gravity(q) + feedback(self.kp, self.kd, signals, q, dq)
+        return ca.SX(self.given.gravity(q)) + feedback(self.kp, self.kd, signals, q, dq)
 
 
 class FeedForward(ModelBased):
@@ -115,7 +115,7 @@ class FeedForward(ModelBased):
 
     def law(self, t: ca.SX, signals: tuple[ca.SX, ...], q: ca.SX, dq: ca.SX) -> ca.SX:
         """The sum."""
-        return self.given.inverse_dynamics(*signals) + feedback(self.kp, self.kd, signals, q, dq)
+        return ca.SX(self.given.inverse_dynamics(*signals)) + feedback(self.kp, self.kd, signals, q, dq)
 
 
 class ComputedTorque(ModelBased):
@@ -128,7 +128,7 @@ class ComputedTorque(ModelBased):
 
     def law(self, t: ca.SX, signals: tuple[ca.SX, ...], q: ca.SX, dq: ca.SX) -> ca.SX:
         """Inverse dynamics of the corrected acceleration."""
-        return self.given.inverse_dynamics(q, dq, signals[2] + feedback(self.kp, self.kd, signals, q, dq))
+        return ca.SX(self.given.inverse_dynamics(q, dq, signals[2] + feedback(self.kp, self.kd, signals, q, dq)))
 
 
 @dataclass(frozen=True)
@@ -258,8 +258,8 @@ class TaskSpace(ModelBased):
         J = self.model.frame_jacobian(self.frame)(q)
         rate = ca.reshape(ca.jtimes(ca.vec(J), q, dq), 6, self.n)
         row = ca.vertcat(ca.vec(T), J @ dq, J @ ddq + rate @ dq, q)
-        values = evaluate_batch(ca.Function("rows", [q, dq, ddq], [ca.densify(row)]), *motion, compiled=False)
-        return np.asarray(values)[:, :, 0]
+        rows: Array = Function(ca.Function("rows", [q, dq, ddq], [ca.densify(row)]))(*motion)
+        return rows
 
     def seen(self, q: ca.SX, dq: ca.SX) -> Frame:
         """The frame at a state."""
@@ -286,7 +286,7 @@ class TaskSpace(ModelBased):
         force = seen.Lambda @ (acceleration - seen.dJdq - seen.J @ pull)
         bias = self.given.inverse_dynamics(q, dq, still)
         M = self.given.mass_matrix(q)
-        return bias + seen.J.T @ force + M @ pull
+        return ca.SX(bias + seen.J.T @ force + M @ pull)
 
 
 class OperationalSpace(TaskSpace):

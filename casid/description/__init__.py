@@ -24,6 +24,7 @@ from casid.description._write import Written as Written
 
 # between rooms
 from casid.description._document import Description as Description
+from casid.description._document import moving_bodies as moving_bodies
 from casid.description._document import robot_reference as robot_reference
 from casid.description._load import format_of_name as format_of_name
 from casid.description._load import load_description as load_description
@@ -41,5 +42,9 @@ from casid.description._shapes import trimesh_package as trimesh_package
 from casid.description._volumes import link_hulls as link_hulls
 from casid.description._write import as_file as as_file
 from casid.description._write import description_of as description_of
-from casid.description._write import moving_bodies as moving_bodies
 from casid.description._write import write_description as write_description
+from casid.description._placement import modified_dh as modified_dh
+from casid.description._placement import rotation_x as rotation_x
+from casid.description._placement import rotation_z as rotation_z
+from casid.description._placement import transform as transform
+from casid.description._placement import xyz_rpy as xyz_rpy

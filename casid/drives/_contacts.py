@@ -10,7 +10,6 @@ import numpy as np
 from scipy.stats import chi2
 
 from casid.arrays import Array
-from casid.codegen import evaluate_batch
 from casid.drives._rollout import DRIVE
 from casid.drives._runs import FreeRuns, Point
 from casid.drives._search import CONVERGED, MISFIT, Normal, Search
@@ -64,7 +63,7 @@ def restarted(search: Search, point: Point) -> Point:
     gap = table[:, KINDS.index("gap")]
     first = np.array([piece.start[: 2 * n] for piece in runs.pieces])
     motion = first[:, :n], first[:, n:], np.zeros((len(first), n)), runs.robot.standard_parameters()
-    still = np.asarray(evaluate_batch(runs.model.inverse_dynamics, *motion))[:, :, 0]
+    still = runs.model.inverse_dynamics(*motion)
     side = np.where(still > 0.0, 1.0, -1.0) * (1.0 if runs.encoder == DRIVE else -1.0)
     best, starts = search.costs(point), point.starts
     for joint in (None, *np.flatnonzero(gap > 0.0).tolist()):

@@ -21,7 +21,6 @@ from scipy.optimize import lsq_linear
 from scipy.signal import butter, sosfiltfilt
 
 from casid.arrays import Array
-from casid.codegen import evaluate_batch
 from casid.description.joint_parameters import COULOMB, OFFSET, ROTOR, VISCOUS
 from casid.drives._recording import CommandRecording, held_commands
 from casid.drives._rollout import ALL
@@ -159,7 +158,7 @@ def _stretches(runs: FreeRuns, data: CommandRecording, cutoff: float, delays: Ar
         speed = np.gradient(sosfiltfilt(wide, q, axis=0), t, axis=0)
         slow = _REST * runs.noise * np.sqrt(width) * 2.0 * cutoff + 1e-4
         signs = sosfiltfilt(sos, np.tanh(speed / slow), axis=0)
-        tau = np.asarray(evaluate_batch(model.inverse_dynamics, smooth, dq, ddq, pi))[:, :, 0]
+        tau = np.asarray(model.inverse_dynamics(smooth, dq, ddq, pi))
         if data.torque is not None:
             tau = tau - sosfiltfilt(sos, np.asarray(data.torque[rows]), axis=0)
         on = data.on()[rows]

@@ -11,20 +11,21 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.dynamics._kinematics import Kinematics
 from casid.dynamics._model import Model
+from casid.dynamics._model_function import ModelFunction
 from casid.dynamics._rigid_body import factor_mass_matrix, newton_euler
 from casid.dynamics.terms._joint_terms import Side
 from casid.errors import DatasetError, RobotError
 from casid.inertia import Parameters
 
 
-def inverse_mass_matrix(model: Model) -> ca.Function:
+def inverse_mass_matrix(model: Model) -> ModelFunction:
     """``(q, pi) -> Minv`` (n x n): inverse of the mass matrix, through its sparse factorisation along the tree."""
     s = model.symbols()
     inverse = _solve(model, s.mass_matrix(), ca.SX.eye(model.n))
-    return s.function("inverse_mass_matrix", ["q", "pi"], {"Minv": inverse})
+    return s.function("inverse_mass_matrix", ["q", "pi"], {"Minv": inverse}, 2)
 
 
-def inverse_dynamics_derivatives(model: Model) -> ca.Function:
+def inverse_dynamics_derivatives(model: Model) -> ModelFunction:
     """``(q, dq, ddq, pi) -> dtau_dq, dtau_ddq, dtau_dddq`` (n x n): partial derivatives of the torque.
 
     With respect to position, velocity and acceleration; the last is the mass matrix. The derivative of Coulomb friction
@@ -34,10 +35,10 @@ def inverse_dynamics_derivatives(model: Model) -> ca.Function:
     rows = _gradients(s.torque(), ca.vertcat(s.q, s.dq, s.ddq))
     n = model.n
     outputs = {"dtau_dq": rows[:, :n], "dtau_ddq": rows[:, n : 2 * n], "dtau_dddq": rows[:, 2 * n :]}
-    return s.function("inverse_dynamics_derivatives", ["q", "dq", "ddq", "pi"], outputs)
+    return s.function("inverse_dynamics_derivatives", ["q", "dq", "ddq", "pi"], outputs, 2)
 
 
-def forward_dynamics_derivatives(model: Model) -> ca.Function:
+def forward_dynamics_derivatives(model: Model) -> ModelFunction:
     """``(q, dq, tau, pi) -> dddq_dq, dddq_ddq, dddq_dtau`` (n x n): partial derivatives of the acceleration.
 
     ``dddq_dq = -M^-1 dtau_dq`` and ``dddq_ddq = -M^-1 dtau_ddq`` at ``ddq = forward_dynamics(q, dq, tau)``;
@@ -51,7 +52,7 @@ def forward_dynamics_derivatives(model: Model) -> ca.Function:
     partial = ca.substitute(_gradients(torque, ca.vertcat(s.q, s.dq)), s.ddq, acceleration)
     solved = _solve(model, M, ca.horzcat(-partial, ca.SX.eye(n)))
     outputs = {"dddq_dq": solved[:, :n], "dddq_ddq": solved[:, n : 2 * n], "dddq_dtau": solved[:, 2 * n :]}
-    return s.function("forward_dynamics_derivatives", ["q", "dq", "tau", "pi"], outputs)
+    return s.function("forward_dynamics_derivatives", ["q", "dq", "tau", "pi"], outputs, 2)
 
 
 def _solve(model: Model, M: ca.SX, right: ca.SX) -> ca.SX:
@@ -64,7 +65,7 @@ def _gradients(torque: ca.SX, motion: ca.SX) -> ca.SX:
     return ca.vertcat(*(ca.gradient(torque[k], motion).T for k in range(torque.numel())))
 
 
-def operational_space(model: Model, frame: str, kinematics: Model | None = None) -> ca.Function:
+def operational_space(model: Model, frame: str, kinematics: Model | None = None) -> ModelFunction:
     """``(q, dq, pi) -> J, dJdq, Lambda, mu, p``: the dynamics seen at a frame (Khatib 1987).
 
     With the frame's geometric Jacobian J (6 x n; linear velocity, then angular, base axes) and ``dJdq = dJ/dt dq``
@@ -105,7 +106,7 @@ def operational_space(model: Model, frame: str, kinematics: Model | None = None)
     right = ca.horzcat(ca.SX.eye(6), ca.mtimes(J, solved[:, 6]) - dJdq, ca.mtimes(J, solved[:, 7]))
     result = _solve_symmetric(inverse, right)
     outputs = {"J": J, "dJdq": dJdq, "Lambda": result[:, :6], "mu": result[:, 6], "p": result[:, 7]}
-    return s.function("operational_space", ["q", "dq", "pi"], outputs)
+    return s.function("operational_space", ["q", "dq", "pi"], outputs, (2, 1, 2, 1, 1))
 
 
 def _solve_symmetric(A: ca.SX, B: ca.SX) -> ca.SX:
@@ -145,7 +146,7 @@ def dry_friction_directions(model: Model) -> NDArray[np.float64]:
     return np.asarray(np.array(columns).reshape(len(columns), model.n).T)
 
 
-def equation_of_motion(model: Model) -> ca.Function:
+def equation_of_motion(model: Model) -> ModelFunction:
     """``(q, dq, signs, pi) -> M, rigid, terms, dry``, the parts of the equation of motion.
 
     With the directions D of `dry_friction_directions` (n x m)::
@@ -192,7 +193,7 @@ def equation_of_motion(model: Model) -> ca.Function:
         "terms": sums["joint"] + ca.mtimes(s.transmission, sums["motor"]),
         "dry": ca.vertcat(ca.SX(0, 1), *(complete[place] - without[place] for place in places)),
     }
-    return s.function("equation_of_motion", ["q", "dq", "signs", "pi"], outputs)
+    return s.function("equation_of_motion", ["q", "dq", "signs", "pi"], outputs, (2, 1, 1, 1))
 
 
 def momentum_observer(

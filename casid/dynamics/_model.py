@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from casid.description import Robot
 from casid.dynamics._base_parameters import BaseParameters, base_parameters
 from casid.dynamics._kinematics import Kinematics
+from casid.dynamics._model_function import ModelFunction
 from casid.dynamics._rigid_body import kinetic_energy, newton_euler, potential_energy, solve_mass_matrix
 from casid.dynamics._structure import BaseInput, Numbers, Parametrisation, StandardParameters, Structure, Symbols
 from casid.dynamics.terms._friction import Friction, terms_of
@@ -29,8 +30,10 @@ from casid.inertia import Parameters
 class Model(Structure):
     """CasADi functions of a robot's dynamics, for standard parameters as a symbolic input.
 
-    Every property below is a ``casadi.Function`` with named inputs and outputs (SX inside): call it with numbers, embed
-    it in another graph, map it, differentiate it, or generate C from it.
+    Every property below is a `casid.codegen.Function`: a ``casadi.Function`` with named inputs and outputs (SX inside)
+    to embed in graphs, map and differentiate, which is also called with arrays (compiled code; leading axes are
+    samples) and has the faces ``external`` (MX, Opti, other solvers) and ``jax``. ``pi`` may be left out where the
+    robot states all parameters of the model.
 
     Parameters
     ----------
@@ -57,7 +60,7 @@ class Model(Structure):
     >>> import casid
     >>> robot = casid.load_robot("panda")
     >>> model = casid.Model(robot)
-    >>> tau = model.inverse_dynamics(q, dq, ddq, robot.standard_parameters())  # doctest: +SKIP
+    >>> tau = model.inverse_dynamics(q, dq, ddq)  # doctest: +SKIP
     """
 
     def __init__(
@@ -165,46 +168,58 @@ class Model(Structure):
     # ------------------------------------------------------------------ dynamics
 
     @cached_property
-    def inverse_dynamics(self) -> ca.Function:
-        """``(q, dq, ddq, pi) -> tau`` (n): recursive Newton-Euler (Gaz et al. 2019, eq. 1)."""
+    def inverse_dynamics(self) -> ModelFunction:
+        """``(q, dq, ddq, pi) -> tau`` (n): ``tau = M ddq + c + g + friction``, recursive Newton-Euler.
+
+        Positions, velocities and accelerations (n) [rad, m; a second]; torques [N.m, N]. Gaz et al. 2019, eq. 1.
+        """
         s = self.symbols()
-        return s.function("inverse_dynamics", ["q", "dq", "ddq", "pi"], {"tau": s.torque()})
+        return s.function("inverse_dynamics", ["q", "dq", "ddq", "pi"], {"tau": s.torque()}, 1)
 
     @cached_property
-    def regressor(self) -> ca.Function:
-        """``(q, dq, ddq) -> Y`` (n x N), with ``tau = Y pi`` (Gaz et al. 2019, eq. 5)."""
+    def regressor(self) -> ModelFunction:
+        """``(q, dq, ddq) -> Y`` (n x N), with ``tau = Y pi`` (Gaz et al. 2019, eq. 5).
+
+        Motion as for `inverse_dynamics`; columns in the order of `parameter_names`.
+        """
         if self._standard is not self:
             return self._standard.regressor
         s = self.symbols()
-        return s.function("regressor", ["q", "dq", "ddq"], {"Y": ca.jacobian(s.torque(), s.pi)})
+        return s.function("regressor", ["q", "dq", "ddq"], {"Y": ca.jacobian(s.torque(), s.pi)}, 2)
 
     @cached_property
-    def base_regressor(self) -> ca.Function:
-        """``(q, dq, ddq) -> Y`` (n x rank), with ``tau = Y beta`` for the base parameters ``beta = K pi``."""
+    def base_regressor(self) -> ModelFunction:
+        """``(q, dq, ddq) -> Y`` (n x rank), with ``tau = Y beta`` for the base parameters ``beta = K pi``.
+
+        Motion as for `inverse_dynamics`; columns in the order of ``base.independent``.
+        """
         s = self._standard_symbols()
         Y = ca.jacobian(s.torque(), s.pi)[:, list(self.base.independent)]
-        return s.function("base_regressor", ["q", "dq", "ddq"], {"Y": Y})
+        return s.function("base_regressor", ["q", "dq", "ddq"], {"Y": Y}, 2)
 
     @cached_property
-    def mass_matrix(self) -> ca.Function:
-        """``(q, pi) -> M`` (n x n): symmetric joint-space mass matrix, rotor inertia included where modelled."""
+    def mass_matrix(self) -> ModelFunction:
+        """``(q, pi) -> M`` (n x n): symmetric joint-space mass matrix, rotor inertia included where modelled.
+
+        ``T = dq' M dq / 2``; entries [kg.m^2; kg.m and kg where joints are prismatic].
+        """
         s = self.symbols()
-        return s.function("mass_matrix", ["q", "pi"], {"M": s.mass_matrix()})
+        return s.function("mass_matrix", ["q", "pi"], {"M": s.mass_matrix()}, 2)
 
     @cached_property
-    def gravity(self) -> ca.Function:
-        """``(q, pi) -> g`` (n): gravity torques."""
+    def gravity(self) -> ModelFunction:
+        """``(q, pi) -> g`` (n): gravity torques [N.m, N], the gradient of `potential_energy` in q."""
         s = self.symbols()
-        return s.function("gravity", ["q", "pi"], {"g": s.gravity_torque()})
+        return s.function("gravity", ["q", "pi"], {"g": s.gravity_torque()}, 1)
 
     @cached_property
-    def coriolis(self) -> ca.Function:
-        """``(q, dq, pi) -> c`` (n): Coriolis and centrifugal torques."""
+    def coriolis(self) -> ModelFunction:
+        """``(q, dq, pi) -> c`` (n): Coriolis and centrifugal torques [N.m, N], quadratic in dq."""
         s = self.symbols()
-        return s.function("coriolis", ["q", "dq", "pi"], {"c": s.coriolis()})
+        return s.function("coriolis", ["q", "dq", "pi"], {"c": s.coriolis()}, 1)
 
     @cached_property
-    def coriolis_matrix(self) -> ca.Function:
+    def coriolis_matrix(self) -> ModelFunction:
         """``(q, dq, pi) -> C`` (n x n), ``c = C dq``, from the Christoffel symbols, so that ``dM/dt - 2 C`` is skew.
 
         ``C = (dM/dt + B - B') / 2`` with ``B = d(M v)/dq`` at the constant vector v = dq.
@@ -214,27 +229,27 @@ class Model(Structure):
         v = ca.SX.sym("v", self.n)
         B = ca.substitute(ca.jacobian(ca.mtimes(M, v), s.q), v, s.dq)
         rate = ca.reshape(ca.jtimes(ca.vec(M), s.q, s.dq), self.n, self.n)
-        return s.function("coriolis_matrix", ["q", "dq", "pi"], {"C": (rate + B - B.T) / 2})
+        return s.function("coriolis_matrix", ["q", "dq", "pi"], {"C": (rate + B - B.T) / 2}, 2)
 
     @cached_property
-    def friction(self) -> ca.Function:
-        """``(dq, pi) -> tau`` (n): what the terms add at constant velocity; ``q`` is a last input if they need it."""
+    def friction(self) -> ModelFunction:
+        """``(dq, pi) -> tau`` (n): the terms at constant velocity [N.m, N]; ``q`` is a last input if needed."""
         s = self.symbols()
-        return s.function("friction", ["dq", "pi"], {"tau": s.term_torque(ca.SX(self.n, 1))})
+        return s.function("friction", ["dq", "pi"], {"tau": s.term_torque(ca.SX(self.n, 1))}, 1)
 
     @cached_property
-    def forward_dynamics(self) -> ca.Function:
-        """``(q, dq, tau, pi) -> ddq`` (n): ``M^-1 (tau - c - g - friction)``."""
+    def forward_dynamics(self) -> ModelFunction:
+        """``(q, dq, tau, pi) -> ddq`` (n): ``M^-1 (tau - c - g - friction)`` [rad/s^2, m/s^2]."""
         s = self.symbols()
         right = s.tau - s.torque(ddq=ca.SX(self.n, 1))
         if self.motor_inertia:
             ddq = ca.solve(s.mass_matrix(), right)  # the transmission may couple joints that the tree does not
         else:
             ddq = solve_mass_matrix(s.mass_matrix(), self.robot, right)
-        return s.function("forward_dynamics", ["q", "dq", "tau", "pi"], {"ddq": ddq})
+        return s.function("forward_dynamics", ["q", "dq", "tau", "pi"], {"ddq": ddq}, 1)
 
     @cached_property
-    def static_regressor(self) -> ca.Function:
+    def static_regressor(self) -> ModelFunction:
         """``(q) -> Y`` ((n (n + 1) / 2 + n) x N), with ``[vech M; g] = Y pi`` (Gaz et al. 2019, eq. 17).
 
         ``vech`` stacks the rows of the lower triangle: M11, M21, M22, M31, ... (numpy's ``tril_indices``).
@@ -243,10 +258,10 @@ class Model(Structure):
         M = s.mass_matrix()
         stack = [M[i, j] for i in range(self.n) for j in range(i + 1)]
         Y = ca.jacobian(ca.vertcat(*stack, s.gravity_torque()), s.pi)
-        return s.function("static_regressor", ["q"], {"Y": Y})
+        return s.function("static_regressor", ["q"], {"Y": Y}, 2)
 
     @cached_property
-    def joint_wrenches(self) -> ca.Function:
+    def joint_wrenches(self) -> ModelFunction:
         """``(q, dq, ddq, pi) -> w`` (6 x n): what the parent exerts on each link through its joint.
 
         Rows: force [N], then moment [N.m], about the origin and in the axes of the moved joint frame (which is the link
@@ -255,55 +270,57 @@ class Model(Structure):
         s = self.symbols()
         _, wrenches = newton_euler(self.robot, s.q, s.dq, s.ddq, s.links, s.gravity)
         stacked = ca.horzcat(*(ca.vertcat(w.force, w.moment) for w in wrenches))
-        return s.function("joint_wrenches", ["q", "dq", "ddq", "pi"], {"w": stacked})
+        return s.function("joint_wrenches", ["q", "dq", "ddq", "pi"], {"w": stacked}, 2)
 
     @cached_property
-    def kinetic_energy(self) -> ca.Function:
-        """``(q, dq, pi) -> T`` [J], rotor inertia included where modelled."""
+    def kinetic_energy(self) -> ModelFunction:
+        """``(q, dq, pi) -> T`` [J]: kinetic energy ``dq' M dq / 2``, rotor inertia included where modelled."""
         s = self.symbols()
         energy = kinetic_energy(self.robot, s.q, s.dq, s.links)
         energy += ca.dot(s.dq, ca.mtimes(s.rotor_inertia(), s.dq)) / 2
-        return s.function("kinetic_energy", ["q", "dq", "pi"], {"T": energy})
+        return s.function("kinetic_energy", ["q", "dq", "pi"], {"T": energy}, 0)
 
     @cached_property
-    def potential_energy(self) -> ca.Function:
-        """``(q, pi) -> U`` [J], zero with all mass at the base origin."""
+    def potential_energy(self) -> ModelFunction:
+        """``(q, pi) -> U`` [J]: potential energy, zero with all mass at the base origin."""
         s = self.symbols()
-        return s.function("potential_energy", ["q", "pi"], {"U": potential_energy(self.robot, s.q, s.links, s.gravity)})
+        return s.function(
+            "potential_energy", ["q", "pi"], {"U": potential_energy(self.robot, s.q, s.links, s.gravity)}, 0
+        )
 
     # ------------------------------------------------------------------ kinematics
 
     @cached_property
-    def forward_kinematics(self) -> ca.Function:
-        """``(q) -> T_<link>, ...``: placement (4x4) of every link frame in the base frame, one output a link."""
+    def forward_kinematics(self) -> ModelFunction:
+        """``(q) -> T_<link>, ...``: placement (4x4) of every link frame in the base frame [m], one output a link."""
         s = self.symbols()
         kinematics = Kinematics(self.robot, s.q)
         outputs = {f"T_{_identifier(link.name)}": kinematics.placement(link.name) for link in self.robot.links}
-        return s.function("forward_kinematics", ["q"], outputs)
+        return s.function("forward_kinematics", ["q"], outputs, 2)
 
     @cached_property
-    def jacobian(self) -> ca.Function:
+    def jacobian(self) -> ModelFunction:
         """``(q) -> J_<link>, ...``: geometric Jacobian (6 x n) of every link frame, see `frame_jacobian`."""
         s = self.symbols()
         kinematics = Kinematics(self.robot, s.q)
         outputs = {f"J_{_identifier(link.name)}": kinematics.jacobian(link.name) for link in self.robot.links}
-        return s.function("jacobian", ["q"], outputs)
+        return s.function("jacobian", ["q"], outputs, 2)
 
-    def frame_placement(self, frame: str) -> ca.Function:
+    def frame_placement(self, frame: str) -> ModelFunction:
         """``(q) -> T`` (4x4): placement of a link or named frame in the base frame."""
         self.check_frame(frame)
         s = self.symbols()
-        return s.function("frame_placement", ["q"], {"T": Kinematics(self.robot, s.q).placement(frame)})
+        return s.function("frame_placement", ["q"], {"T": Kinematics(self.robot, s.q).placement(frame)}, 2)
 
-    def frame_jacobian(self, frame: str) -> ca.Function:
+    def frame_jacobian(self, frame: str) -> ModelFunction:
         """``(q) -> J`` (6 x n): linear velocity of the frame's origin, then angular velocity, in base axes."""
         self.check_frame(frame)
         s = self.symbols()
-        return s.function("frame_jacobian", ["q"], {"J": Kinematics(self.robot, s.q).jacobian(frame)})
+        return s.function("frame_jacobian", ["q"], {"J": Kinematics(self.robot, s.q).jacobian(frame)}, 2)
 
     # ------------------------------------------------------------------ derivatives and base parameters
 
-    def derivatives(self, function: str) -> ca.Function:
+    def derivatives(self, function: str) -> ModelFunction:
         """Analytic first derivatives of one of the functions above.
 
         Parameters
@@ -313,7 +330,7 @@ class Model(Structure):
 
         Returns
         -------
-        casadi.Function
+        ModelFunction
             Same inputs; outputs ``d<out>_d<in>`` for every output and every input, a matrix output stacked by columns:
             ``inverse_dynamics`` gives ``dtau_dq, dtau_ddq (with respect to dq), ...``, see its ``name_out()``.
         """
@@ -322,7 +339,7 @@ class Model(Structure):
             known = [name for name, value in vars(Model).items() if isinstance(value, cached_property)]
             known.remove("base")
             raise RobotError(f"no function '{function}' to differentiate; known: {', '.join(known)}")
-        f: ca.Function = getattr(self, function)
+        f: ModelFunction = getattr(self, function)
         inputs = [ca.SX.sym(f.name_in(i), f.size1_in(i), f.size2_in(i)) for i in range(f.n_in())]
         outputs = f.call(inputs)
         jacobians = {
@@ -331,7 +348,8 @@ class Model(Structure):
             for i in range(f.n_in())
         }
         name = f"{function}_derivatives"
-        return ca.Function(name, inputs, list(jacobians.values()), f.name_in(), list(jacobians), {"cse": True})
+        made = ca.Function(name, inputs, list(jacobians.values()), f.name_in(), list(jacobians), {"cse": True})
+        return ModelFunction(made, 2, f.defaults, parameter_names=f.parameter_names)
 
     @cached_property
     def base(self) -> BaseParameters:

@@ -118,6 +118,16 @@ class Structure:
             raise RobotError("the joints have different terms: there is no common stride; use link_columns")
         return len(self.parameter_names) // self.n
 
+    @cached_property
+    def nominal(self) -> np.ndarray | None:
+        """The robot's own values of ``pi``, where it states all of them: what functions take without ``pi``."""
+        if any(link.inertial is None for link in self.robot.links):
+            return None
+        own = self.robot.parameters
+        values = dict(zip(own.names, own.values, strict=True))
+        known = all(name in values for name in self.parameter_names)
+        return np.array([values[name] for name in self.parameter_names]) if known else None
+
     def parameters(self, parameters: Parameters | ArrayLike, terms: ArrayLike | None = None) -> np.ndarray:
         """The vector ``pi``, shape (N,), in the order of `parameter_names`.
 
@@ -321,8 +331,10 @@ class Symbols:
         offsets = self._parametrisation.offsets
         return self.q if offsets is None else self.q - ca.DM(offsets)
 
-    def function(self, name: str, inputs: list[str], outputs: dict[str, ca.SX]) -> ca.Function:
-        """A Function with named inputs and outputs, common subexpressions shared."""
+    def function(
+        self, name: str, inputs: list[str], outputs: dict[str, ca.SX], axes: int | Sequence[int] | None = None
+    ) -> ModelFunction:
+        """A function with named inputs and outputs, common subexpressions shared; axes of the outputs of a sample."""
         given: dict[str, ca.SX] = {}
         for item in inputs:
             given.update(self._parameter_inputs if item == "pi" else {item: getattr(self, item)})
@@ -335,7 +347,10 @@ class Symbols:
             if symbol.is_valid_input() and any(ca.depends_on(e, symbol) for e in expressions):
                 given[extra] = symbol
         made = ca.Function(name, list(given.values()), expressions, list(given), list(outputs), {"cse": True})
-        return ModelFunction(made, self.structure.parameter_names)
+        structure = self.structure
+        documented = getattr(type(structure), name, None)
+        defaults = {} if structure.nominal is None or "pi" not in given else {"pi": structure.nominal}
+        return ModelFunction(made, axes, defaults, getattr(documented, "__doc__", None), structure.parameter_names)
 
     def gravity_torque(self) -> ca.SX:
         """Torque of the links at rest."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.arrays import Array
-from casid.codegen import Call, compiled_call
+from casid.codegen import Function
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.expressions import shaped
@@ -74,20 +74,13 @@ class Chart:
         return self.n * self.links.count + len(self.terms)
 
     @cached_property
-    def _pullback(self) -> ca.Function:
+    def _pullback(self) -> Function:
         theta, slope = ca.SX.sym("theta", self.size), ca.SX.sym("slope", self.count)
         back = ca.jtimes(self._functions[0](theta), theta, slope, True) * ca.DM(self._free)
-        return ca.Function("chart_pullback", [theta, slope], [ca.densify(back)], {"cse": True})
+        return Function(ca.Function("chart_pullback", [theta, slope], [ca.densify(back)], {"cse": True}))
 
     @cached_property
-    def _calls(self) -> tuple[Call, Call]:
-        return compiled_call(self._functions[0]), compiled_call(self._pullback)
-
-    def __getstate__(self) -> dict[str, object]:
-        return {name: value for name, value in self.__dict__.items() if name != "_calls"}
-
-    @cached_property
-    def _functions(self) -> tuple[ca.Function, ca.Function]:
+    def _functions(self) -> tuple[Function, Function]:
         theta = ca.SX.sym("theta", self.size)
         split = self.n * self.links.size
         where, shape = f"parametrisation '{self.links.name}': `expression`", (self.links.count, 1)
@@ -101,22 +94,22 @@ class Chart:
         jacobian = ca.densify(ca.jacobian(pi, theta))
         options = {"cse": True}
         return (
-            ca.Function("chart", [theta], [pi], options),
-            ca.Function("chart_jacobian", [theta], [pi, jacobian], options),
+            Function(ca.Function("chart", [theta], [pi], options)),
+            Function(ca.Function("chart_jacobian", [theta], [pi, jacobian], options), axes=(1, 2)),
         )
 
     def parameters(self, theta: Array) -> Array:
         """Parameters at theta, shape (count,)."""
-        return np.array(self._calls[0](theta)[0])
+        return np.asarray(self._functions[0](theta))
 
     def pullback(self, theta: Array, slope: Array) -> Array:
         """``(d pi / d theta)' slope``: gradient in theta of a function whose gradient in pi is ``slope``."""
-        return np.array(self._calls[1](theta, slope)[0])
+        return np.asarray(self._pullback(theta, slope))
 
     def linearised(self, theta: Array) -> tuple[Array, Array]:
         """Parameters and their Jacobian in theta, shapes (count,) and (count, size); zero for held coordinates."""
         pi, jacobian = self._functions[1](theta)
-        return np.asarray(pi).reshape(-1), np.asarray(jacobian) * self._free
+        return pi, jacobian * self._free
 
     def standard(self, parameters: Array) -> tuple[Array, Array]:
         """Standard parameters of all links, shape (10 n,), and the terms' values."""

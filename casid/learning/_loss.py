@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.arrays import Array
-from casid.codegen import evaluate_batch
+from casid.codegen import Function
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.files import numeric_array
@@ -125,14 +125,15 @@ class AccelerationLoss(Loss):
         pi[columns] = own
         bias = model.inverse_dynamics(q, dq, ca.SX(model.n, 1), pi)
         M = model.mass_matrix(q, pi)
-        self._bias = ca.Function("bias", [q, dq, own], [ca.densify(bias), ca.densify(M)], {"cse": True})
+        bodies = ca.Function("bias", [q, dq, own], [ca.densify(bias), ca.densify(M)], {"cse": True})
+        self._bias = Function(bodies, axes=2)
         Y = model.regressor(q, dq, ddq)[:, columns]
-        self._regressor = ca.Function("Y", [q, dq, ddq], [ca.densify(Y)], {"cse": True})
+        self._regressor = Function(ca.Function("Y", [q, dq, ddq], [ca.densify(Y)], {"cse": True}), axes=2)
 
     def _predict(self, pi: Array, rows: NDArray[np.intp] | slice) -> tuple[Array, Array, Array, Array]:
         d = self.data
         assert d.dq is not None and d.ddq is not None
-        bias, M = evaluate_batch(self._bias, d.q[rows], d.dq[rows], pi)
+        bias, M = self._bias(d.q[rows], d.dq[rows], pi)
         try:
             predicted = np.linalg.solve(M, d.tau[rows][..., None] - bias)[..., 0]
         except np.linalg.LinAlgError:
@@ -142,7 +143,7 @@ class AccelerationLoss(Loss):
     def _jacobian(self, predicted: Array, M: Array, rows: NDArray[np.intp] | slice) -> Array:
         d = self.data
         assert d.dq is not None
-        Y = np.asarray(evaluate_batch(self._regressor, d.q[rows], d.dq[rows], predicted))
+        Y = self._regressor(d.q[rows], d.dq[rows], predicted)
         return np.asarray(-np.linalg.solve(M, Y) / self.scale[:, None])
 
     def value(self, pi: Array) -> float:
@@ -226,10 +227,9 @@ class RolloutLoss(Loss):
         y = np.concatenate([self._states[first][..., None], np.zeros((len(first), 2 * n, width))], axis=2)
         errors = np.empty((len(first), self.window, 2 * n))
         slopes = np.empty((len(first), self.window, 2 * n, width))
-        samples = 4 * self.window * len(first)
         with np.errstate(all="ignore"):
             for k in range(self.window):
-                y = self._dynamics.step(y, self.data.tau[first + k], whole, self.step, samples=samples)
+                y = self._dynamics.step(y, self.data.tau[first + k], whole, self.step)
                 errors[:, k] = (y[..., 0] - self._states[first + k + 1]) / self.scale
                 slopes[:, k] = y[..., 1:][..., self._columns if sensitive else []] / self.scale[:, None]
         if sensitive and not (np.isfinite(errors).all() and np.isfinite(slopes).all()):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.arrays import Array
-from casid.codegen import evaluate_blocks
+from casid.codegen import Function
 from casid.dynamics import Model, newton_euler
 from casid.errors import DatasetError
 from casid.identification import feasible_regression
@@ -75,7 +75,7 @@ class TorqueLoss(Loss):
         symmetric: bool = True,
     ) -> None:
         self.model, self.datasets = model, [datasets] if isinstance(datasets, Dataset) else list(datasets)
-        self._function = training_regressor(model, symmetric)
+        self._function = Function(training_regressor(model, symmetric), axes=2)
         n = model.n
         self.samples = sum(len(d) for d in self.datasets)
         motion: list[list[Array]] = []
@@ -105,8 +105,9 @@ class TorqueLoss(Loss):
     def _blocks(self, order: NDArray[np.intp] | None = None, size: int = 1024) -> Iterator[tuple[slice, Array]]:
         """Regressors of the samples in an order, a block at a time, shape (block, n, columns)."""
         motion = self._motion if order is None else [part[order] for part in self._motion]
-        for first, block in evaluate_blocks(self._function, *motion, block=size):
-            yield slice(first, first + len(block)), block
+        for first in range(0, len(motion[0]), size):
+            rows = slice(first, min(first + size, len(motion[0])))
+            yield rows, self._function(*(part[rows] for part in motion))
 
     @cached_property
     def _joints(self) -> Array:

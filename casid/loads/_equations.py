@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.arrays import Array
-from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.evidence import jackknife
@@ -209,7 +208,7 @@ class LoadStack:
         independent = list(self.model.base.independent)
 
         def evaluate(part: slice) -> Array:
-            Y = np.asarray(evaluate_batch(self.model.regressor, q[part], dq[part], ddq[part]))
+            Y = self.model.regressor(q[part], dq[part], ddq[part])
             columns = [Y[:, :, last]]
             if self.parameters is None:
                 columns.insert(0, Y[:, :, independent])
@@ -272,7 +271,7 @@ class LoadStack:
         slow, parameters = np.full(self.model.n, max(self.model.velocity_deadband, SLOWEST)), self.parameters
 
         def torque(velocities: Array) -> Array:
-            return np.asarray(evaluate_batch(self.model.regressor, q, velocities, ddq)) @ parameters
+            return np.asarray(self.model.regressor(q, velocities, ddq) @ parameters)
 
         return Resting.of(torque, np.zeros(q.shape), slow).band
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from casid.arrays import Array
-from casid.codegen import evaluate_batch
 from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import DatasetError
@@ -72,13 +71,11 @@ def explained(robot: Robot, t: Array, q: Array, tau: Array) -> Explained | None:
     pick = np.linspace(0, len(data) - 1, min(_SAMPLES, len(data))).astype(int)
     q, dq, ddq, tau = data.q[pick], data.dq[pick], data.ddq[pick], data.tau[pick]
     model = Model(robot)
-    rows = np.asarray(evaluate_batch(model.regressor, q, dq, ddq, compiled=False))
-    fixed = np.asarray(evaluate_batch(model.regressor, q, 0 * q, 0 * q, compiled=False))
+    rows = model.regressor(q, dq, ddq)
+    fixed = model.regressor(q, 0 * q, 0 * q)
     found = []
     for k in range(robot.n):
-        moved = np.asarray(
-            evaluate_batch(model.regressor, q, 0 * q, np.tile(np.eye(robot.n)[k], (len(q), 1)), compiled=False)
-        )
+        moved = np.asarray(model.regressor(q, 0 * q, np.tile(np.eye(robot.n)[k], (len(q), 1))))
         inertia = (moved[:, k] - fixed[:, k]).mean(axis=0)
         found.append(_joint(rows[:, k], fixed[:, k], inertia, dq[:, k], tau[:, k]))
     share, gravity, sense, noise = np.array(found).T

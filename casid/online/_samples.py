@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.arrays import Array
-from casid.codegen import evaluate_batch
+from casid.codegen import Function
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.files import numeric_array
@@ -93,15 +93,13 @@ def checked_times(t: ArrayLike | None, count: int, last: float) -> Array | None:
     return times
 
 
-def regressor_rows(function: ca.Function, samples: dict[str, Array]) -> Array:
-    """The regressor at the samples, shape (N, n, columns); a few samples go through CasADi's own evaluation.
+def regressor_rows(function: Function, samples: dict[str, Array]) -> Array:
+    """The regressor at the samples, shape (N, n, columns).
 
     Terms that use the measured torque get ``samples["tau"]``.
     """
     inputs = [samples[SIGNALS[name]] for name in function.name_in()]
-    if len(samples["q"]) == 1:
-        return np.asarray(function(*(value[0] for value in inputs)).full())[None]
-    return np.asarray(evaluate_batch(function, *inputs, compiled=None if len(samples["q"]) > FEW else False))
+    return np.asarray(function(*inputs))
 
 
 def weighted(weights: Array, Y: Array, torque: Array) -> tuple[Array, Array]:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.arrays import Array
-from casid.codegen import evaluate_batch
+from casid.codegen import Function
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement import Dataset
@@ -34,7 +34,7 @@ _BLOCK = 8192
 _JITTER = 0.01
 
 
-def momentum_regressor(model: Model) -> ca.Function:
+def momentum_regressor(model: Model) -> Function:
     """``(q, dq) -> (Y_p, Y_E)``: columns of the base parameters, of momentum and of ``dK/dq - dV/dq - terms``.
 
     Raises
@@ -66,7 +66,8 @@ def momentum_regressor(model: Model) -> ca.Function:
         YE[:, columns] = -ca.substitute(terms, ddq, ca.SX.zeros(n))
     independent = list(model.base.independent)
     outputs = [ca.densify(Yp[:, independent]), ca.densify(YE[:, independent])]
-    return ca.Function("momentum_regressor", [q, dq], outputs, ["q", "dq"], ["Yp", "YE"], {"cse": True})
+    made = ca.Function("momentum_regressor", [q, dq], outputs, ["q", "dq"], ["Yp", "YE"], {"cse": True})
+    return Function(made, axes=2)
 
 
 def modulating_function(half: int, period: float) -> tuple[Array, Array]:
@@ -141,7 +142,7 @@ def compress_momentum(
         for first in range(0, len(centres), max(1, _BLOCK // step)):
             some = centres[first : first + max(1, _BLOCK // step)]
             part = slice(some[0] - half, some[-1] + half + 1)
-            rows = _filtered(evaluate_batch(function, data.q[part], data.dq[part]), h, slope)[::step]
+            rows = _filtered(function(data.q[part], data.dq[part]), h, slope)[::step]
             for where, inside in factors.segments_of(first, len(some)):
                 for k, columns in enumerate(acts):
                     keep = kept[where, k]

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.arrays import Array
-from casid.codegen import evaluate_batch
 from casid.dynamics import BaseParameters, Model, regroup
 from casid.errors import DatasetError
 from casid.measurement import Dataset
@@ -215,7 +214,7 @@ class Numbers:
     @cached_property
     def regressor(self) -> Array:
         """``Y_s(q)`` of every pose, shape (poses, r, N)."""
-        rows = np.asarray(evaluate_batch(self.model.static_regressor, self.q))
+        rows: Array = self.model.static_regressor(self.q)
         return rows if self.M is not None else rows[:, -self.model.n :]
 
     @cached_property

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import casadi as ca
 import numpy as np
 
 from casid.arrays import Array
-from casid.codegen import evaluate_batch
+from casid.codegen import Function
 from casid.dynamics import Model, inverse_dynamics_derivatives, rk4_step
 
 
@@ -24,13 +23,13 @@ class VariationalDynamics:
 
     Attributes
     ----------
-    forward, derivatives, regressor : casadi.Function
+    forward, derivatives, regressor : Function
         ``(q, dq, tau, p) -> ddq``; ``(q, dq, ddq, p) -> dtau/dq, dtau/d(dq), M``; ``(q, dq, ddq) -> Y``.
     """
 
-    forward: ca.Function
-    derivatives: ca.Function
-    regressor: ca.Function
+    forward: Function
+    derivatives: Function
+    regressor: Function
 
     @classmethod
     def of(cls, model: Model, base: bool = False) -> VariationalDynamics:
@@ -39,9 +38,7 @@ class VariationalDynamics:
         regressor = model.base_regressor if base else model.regressor
         return cls(given.forward_dynamics, inverse_dynamics_derivatives(given), regressor)
 
-    def step(
-        self, motion: Array, tau: Array, p: Array, h: float, driven: Array | float = 0.0, samples: int | None = None
-    ) -> Array:
+    def step(self, motion: Array, tau: Array, p: Array, h: float, driven: Array | float = 0.0) -> Array:
         """One step of Runge and Kutta's fourth order under held torques.
 
         Parameters
@@ -54,8 +51,6 @@ class VariationalDynamics:
             [s]
         driven : ndarray, shape (N, n, s)
             Derivatives of the torques.
-        samples
-            States that are evaluated in all, see `casid.codegen.evaluate_batch`.
 
         Returns
         -------
@@ -66,16 +61,16 @@ class VariationalDynamics:
 
         def rate(motion: Array, tau: Array) -> Array:
             q, dq = (np.ascontiguousarray(motion[:, part, 0]) for part in (slice(None, n), slice(n, None)))
-            ddq = np.asarray(evaluate_batch(self.forward, q, dq, tau, p, samples=samples))
+            ddq = self.forward(q, dq, tau, p)
             if motion.shape[2] == 1:
-                return np.concatenate([motion[:, n:], ddq], axis=1)
-            by_q, by_dq, M = evaluate_batch(self.derivatives, q, dq, ddq[:, :, 0], p, samples=samples)
+                return np.concatenate([motion[:, n:], ddq[:, :, None]], axis=1)
+            by_q, by_dq, M = self.derivatives(q, dq, ddq, p)
             right = driven - by_q @ motion[:, :n, 1:] - by_dq @ motion[:, n:, 1:]
-            right[:, :, -len(p) :] -= np.asarray(evaluate_batch(self.regressor, q, dq, ddq[:, :, 0], samples=samples))
+            right[:, :, -len(p) :] -= self.regressor(q, dq, ddq)
             try:
                 slopes = np.linalg.solve(M, right)
             except np.linalg.LinAlgError:  # parameters that are no bodies'
                 slopes = np.full(right.shape, np.nan)
-            return np.concatenate([motion[:, n:], np.concatenate([ddq, slopes], axis=2)], axis=1)
+            return np.concatenate([motion[:, n:], np.concatenate([ddq[:, :, None], slopes], axis=2)], axis=1)
 
         return rk4_step(rate, motion, tau, h)

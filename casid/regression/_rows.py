@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.arrays import Array
-from casid.codegen import evaluate_batch, evaluate_blocks
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement import Dataset, FullRate
@@ -84,7 +83,9 @@ def observation_blocks(model: Model, dataset: Dataset) -> Iterator[tuple[int, Ar
     """
     if dataset.full is None:
         function = model.base_regressor
-        yield from evaluate_blocks(function, *inputs(model, dataset), compiled=_compiled(model, function, len(dataset)))
+        arrays, compiled = inputs(model, dataset), _compiled(model, function, len(dataset))
+        for first in range(0, len(dataset), _BLOCK):
+            yield first, function(*(a[first : first + _BLOCK] for a in arrays), compiled=compiled)
         return
     evaluate, unpacked = _packed(model, dataset)
     for first, packed in filtered_blocks(dataset, evaluate):
@@ -100,7 +101,7 @@ def _packed(model: Model, dataset: Dataset) -> tuple[Evaluate, Callable[[Array],
     shape = function.size_out(0)
 
     def evaluate(part: slice) -> Array:
-        values = np.asarray(evaluate_batch(function, *(a[part] for a in arrays), compiled=compiled, samples=count))
+        values: Array = function(*(a[part] for a in arrays), compiled=compiled)
         return values.reshape(len(values), -1)[:, places]
 
     def unpacked(packed: Array) -> Array:
@@ -150,11 +151,8 @@ def torques(model: Model, parameters: Array, dataset: Dataset) -> Array:
     out = np.empty(dataset.q.shape)
 
     def evaluate(part: slice) -> Array:
-        values = evaluate_batch(
-            function, *(a[part] for a in arrays), parameters, *(a[part] for a in extras), compiled=compiled,
-            samples=len(source),
-        )  # fmt: skip
-        return np.asarray(values)[:, :, 0]
+        given = (*(a[part] for a in arrays), parameters, *(a[part] for a in extras))
+        return np.asarray(function(*given, compiled=compiled))
 
     for first, block in filtered_blocks(dataset, evaluate):
         out[first : first + len(block)] = block
@@ -211,6 +209,8 @@ def _compiled(model: Model, function: ca.Function, count: int) -> bool | None:
     return False if fitted(model) and count * function.n_instructions() < WORTH_COMPILING_ONCE else None
 
 
+#: Samples whose regressors are held at a time.
+_BLOCK = 1024
 #: Rows stacked before a factor is updated.
 CHUNK = 2048
 #: Most segments that are kept; neighbours are joined when there are more.

@@ -11,7 +11,7 @@ import casadi as ca
 import numpy as np
 
 from casid.arrays import Array
-from casid.codegen import PREFIX, WIDTH, CFunction, Program, batch_source, compiled_call, scalar_source
+from casid.codegen import PREFIX, WIDTH, CFunction, Function, Program, batch_source, scalar_source
 from casid.control import Controller
 from casid.errors import ProblemError
 from casid.simulation._plant import Plant, Sampling
@@ -225,9 +225,9 @@ def sampled_loop(loop: Loop, start: Array, signals: Array, noise: Array) -> Trac
     """The loop in Python, an interval of held torque at a time."""
     plant, sampling = loop.plant, loop.sampling
     n, times = plant.n, sampling.times
-    advance, control = loop.integrator.stepper(plant, loop.stops), compiled_call(loop.controller.stacked)
+    advance, control = loop.integrator.stepper(plant, loop.stops), Function(loop.controller.stacked)
     memory = [loop.memory(start[None])[0]] if loop.controller.states else []
-    sense = None if loop.sense is None else compiled_call(loop.sense)
+    sense = None if loop.sense is None else Function(loop.sense)
     felt_at = np.concatenate([np.arange(at, at + 6) for at, _ in loop.controller.sensors] or [np.zeros(0, dtype=int)])
     whole, rest = sampling.offset
     x = start
@@ -237,8 +237,9 @@ def sampled_loop(loop: Loop, start: Array, signals: Array, noise: Array) -> Trac
         measured, row = x[: 2 * n] + noise[tick], signals[tick]
         if sense is not None:
             row = row.copy()
-            row[felt_at] = sense(x)[0]
-        command, *memory = (part.copy() for part in control(np.array([t]), row, measured[:n], measured[n:], *memory))
+            row[felt_at] = sense(x)
+        results = control(t, row, measured[:n], measured[n:], *memory)
+        command, *memory = results if memory else (results,)
         commands.append(command)
         acting = [commands[tick - whole - late] if tick - whole - late >= 0 else np.zeros(n) for late in (1, 0)]
         states.append(x)

@@ -291,8 +291,8 @@ class Plant:
         if not D.shape[1] or not slope:
             return 0.0, 0
         equation, still, q = equation_of_motion(self.given), np.zeros(self.n), np.asarray(q, dtype=float)
-        M = np.array(equation(q, still, np.zeros(D.shape[1]))[0].full())
-        limits = [np.array(equation(q, still, np.full(D.shape[1], s))[3].full()).ravel() for s in (-1.0, 1.0)]
+        M = equation(q, still, np.zeros(D.shape[1]))[0]
+        limits = [equation(q, still, np.full(D.shape[1], s))[3] for s in (-1.0, 1.0)]
         mobility = np.einsum("ie,ij,je->e", D, np.linalg.pinv(M), D)
         rates = slope * (limits[1] - limits[0]) / 2 * mobility
         return float(rates.max()), int(rates.argmax())

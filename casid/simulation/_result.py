@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.arrays import Array
-from casid.codegen import evaluate_batch
+from casid.codegen import Function
 from casid.display import Displayed
 from casid.errors import DatasetError
 from casid.measurement import Dataset
@@ -196,17 +196,17 @@ class Simulation(Displayed):
     @cached_property
     def energy(self) -> EnergyBalance:
         """The energy balance."""
-        kinetic = np.ravel(evaluate_batch(self.plant.given.kinetic_energy, self.q, self.dq))
-        potential = np.ravel(evaluate_batch(self.plant.given.potential_energy, self.q))
+        kinetic = np.asarray(self.plant.given.kinetic_energy(self.q, self.dq))
+        potential = np.asarray(self.plant.given.potential_energy(self.q))
         if self.plant.forces:
-            potential = potential + np.ravel(evaluate_batch(self.plant.stored, self.q))
+            potential = potential + Function(self.plant.stored, axes=0)(self.q)
         return EnergyBalance(kinetic, potential - potential[0], self.work, self.dissipated)
 
     def wrench(self, frame: str) -> Array:
         """External wrench at a frame of every sample, shape (N, 6): force, then moment, base axes [N, N.m]."""
         q, dq = ca.SX.sym("q", self.n), ca.SX.sym("dq", self.n)
         function = ca.Function("wrench", [q, dq], [ca.densify(self.plant.wrench(frame, q, dq))])
-        return np.asarray(evaluate_batch(function, self.q, self.dq, compiled=False))[..., 0]
+        return np.asarray(Function(function)(self.q, self.dq))
 
     @property
     def tracking_error(self) -> Array:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.arrays import Array
-from casid.codegen import compiled_call
+from casid.codegen import Function
 from casid.dynamics import dry_friction_places, equation_of_motion
 from casid.errors import ProblemError
 from casid.simulation._plant import Plant
@@ -94,11 +94,7 @@ class StickSlip:
         free = u + plant.external(q, dq)[0] - rigid - terms - ca.SX(ca.DM(self.D)) @ dry
         outputs = [ca.densify(value) for value in (M, free, *limits)]
         function = ca.Function("law", [x, u, signs], outputs, ["x", "u", "signs"], ["M", "free", "lower", "upper"])
-        self._law = compiled_call(function)
-
-    def _at(self, x: Array, u: Array, signs: Array) -> tuple[Array, Array, Array, Array]:
-        M, free, lower, upper = self._law(x, u, signs)
-        return M.reshape(self.n, self.n).copy(), free.copy(), lower.copy(), upper.copy()
+        self._at = Function(function, axes=(2, 1, 1, 1))
 
     def begin(self, x: Array, u: Array) -> tuple[Array, Mode]:
         """Mode at a state, whatever came before; what sticks is brought to rest exactly.

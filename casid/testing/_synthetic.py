@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.arrays import Array
-from casid.codegen import evaluate_batch
 from casid.description import Inertial, Joint, Link, LinkBounds, Robot
 from casid.drives import CommandRecording, FreeRuns, Servo
 from casid.dynamics import Model
@@ -110,7 +109,7 @@ def motion(n: int, samples: int, seed: int, speed: float = 1.5, periodic: bool =
 def recording(model: Model, parameters: np.ndarray, samples: int = 600, seed: int = 0, noise: float = 0.0) -> Dataset:
     """Processed recording: exact q, dq, ddq, and torques with white noise of standard deviation ``noise`` [N.m]."""
     t, q, dq, ddq = motion(model.n, samples, seed)
-    tau = np.asarray(evaluate_batch(model.inverse_dynamics, q, dq, ddq, parameters))[:, :, 0]
+    tau = model.inverse_dynamics(q, dq, ddq, parameters)
     tau = tau + noise * np.random.default_rng(seed + 1).normal(size=tau.shape)
     return Dataset(t, q, tau, dq, ddq, name=f"synthetic {seed}")
 
@@ -123,7 +122,7 @@ def recorded(
     pi = model.parameters(model.robot.standard_parameters(), np.tile([0.5, 0.4, 0.1], model.n))
     if load is not None:
         pi[list(model.link_columns[-1])] += load
-    tau = np.asarray(evaluate_batch(model.inverse_dynamics, q, dq, ddq, pi))[..., 0]
+    tau = model.inverse_dynamics(q, dq, ddq, pi)
     return t, q, dq, ddq, tau + noise * np.random.default_rng(seed + 1).normal(size=tau.shape), pi
 
 

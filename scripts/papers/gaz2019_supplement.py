@@ -15,7 +15,6 @@ from scipy import sparse
 from scipy.optimize import minimize_scalar
 
 from casid.arrays import Array
-from casid.codegen import evaluate_batch
 from casid.control import ComputedTorque
 from casid.errors import SolveError
 from casid.identification import FeasibleFit, RegressionProblem, feasible_regression
@@ -158,7 +157,7 @@ def condition_numbers() -> dict[str, float]:
     }
     model, data = panda.friction_model(), recordings.panda(every=5)
     assert data.dq is not None and data.ddq is not None
-    Y = np.asarray(evaluate_batch(model.base_regressor, data.q, data.dq, data.ddq))
+    Y = model.base_regressor(data.q, data.dq, data.ddq)
     for slowest in SLOWEST[1:]:
         kept = (np.abs(data.dq) > slowest).all(axis=1)
         found[f"5 Hz, all joints faster than {slowest:g} rad/s"] = float(

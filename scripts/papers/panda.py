@@ -11,7 +11,6 @@ from benchmarks.measure import data_folder
 
 import casid
 from casid.arrays import Array
-from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.identification import FeasibleFit, feasible_regression
 from casid.inertia import to_standard
@@ -164,7 +163,7 @@ def validated(beta: Array) -> Validation:
     """Coefficients on the recording (Gaz et al. 2019, Sec. IV-B and VI)."""
     data = recording()
     assert data.dq is not None and data.ddq is not None
-    Y = np.asarray(evaluate_batch(model().base_regressor, data.q, data.dq, data.ddq))
+    Y = model().base_regressor(data.q, data.dq, data.ddq)
     rigid = Y @ beta
     friction, shapes = np.zeros_like(rigid), np.zeros((7, 3))
     for k in SEVEN:

@@ -17,12 +17,10 @@ from scipy.stats import spearmanr
 
 import casid
 from casid.arrays import Array
-from casid.codegen import LANGUAGES, CFunction, compile_shared, evaluate_batch, scalar_source, script_source
-from casid.description import Joint, Link, Robot
-from casid.description._placement import rotation_x, rotation_z, transform
+from casid.codegen import LANGUAGES, CFunction, compile_shared, scalar_source, script_source
+from casid.description import Joint, Link, Robot, rotation_x, rotation_z, transform
 from casid.dynamics import Model
-from casid.report import BLUE, INK, ORANGE, new_figure, set_title, tidy
-from casid.report._style import GREEN, RED
+from casid.report import BLUE, GREEN, INK, ORANGE, RED, new_figure, set_title, tidy
 from papers import wam_cases as thesis
 from papers.item import Comparison, Outcome, Setting, below, items_of, one_table
 from papers.methods.feasible_set import FeasibleSet, closest_feasible, feasibility_test, settings, stack
@@ -148,7 +146,7 @@ def measured(name: str, calls: int) -> Generated:
     exec(compile(script_source([function], name, LANGUAGES["python"]), f"{name}.py", "exec"), module)
     script = module[function.name]
     one = (q[0].tolist(), dq[0].tolist(), ddq[0].tolist(), pi.tolist())
-    torques = np.asarray(evaluate_batch(model.inverse_dynamics, q, dq, ddq, pi, compiled=True)).reshape(calls, n)
+    torques = model.inverse_dynamics(q, dq, ddq, pi, compiled=True).reshape(calls, n)
     written = np.array([script(*(part[k].tolist() for part in (q, dq, ddq)), pi.tolist()) for k in range(100)])
     return Generated(
         generation,
@@ -156,7 +154,7 @@ def measured(name: str, calls: int) -> Generated:
         operations.multiplications,
         1e6 * _per_call(lambda: script(*one), 200),
         1e6 * _c_seconds(function, [part[:STATES] for part in (q, dq, ddq)], pi, 10 * calls),
-        1e6 * _per_call(lambda: evaluate_batch(model.inverse_dynamics, q, dq, ddq, pi, compiled=True), 3) / calls,
+        1e6 * _per_call(lambda: model.inverse_dynamics(q, dq, ddq, pi, compiled=True), 3) / calls,
         1e6 * _per_call(lambda: model.inverse_dynamics(q[0], dq[0], ddq[0], pi), 200),
         len(script_source([function], name, LANGUAGES["julia"])),
         float(np.abs(written - torques[:100]).max() / np.abs(torques).max()),

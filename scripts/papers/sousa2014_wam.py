@@ -10,7 +10,6 @@ import numpy as np
 from benchmarks import published
 from matplotlib.figure import Figure
 
-from casid.codegen import evaluate_batch
 from casid.identification.repair import feasibility_test
 from casid.identification.repair._feasibility import Feasibility
 from casid.regression import CompressedData, predicted_torques
@@ -107,7 +106,7 @@ def condition(name: str, step: float = 0.01) -> float:
     """Condition number of the base regressor along the reference."""
     model = thesis.model()
     motion = trajectory(name).motion(np.arange(0.0, thesis.PERIOD, step))
-    W = np.asarray(evaluate_batch(model.base_regressor, *motion))
+    W = model.base_regressor(*motion)
     return float(np.linalg.cond(W.reshape(-1, model.base.rank)))
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from casid import codegen
-from casid.codegen import cache_directory, cache_entries, clear_cache, evaluate_batch, find_compiler
+from casid.codegen import Function, cache_directory, cache_entries, clear_cache, find_compiler
 from casid.errors import CasidWarning, ExportError
 
 pytestmark = pytest.mark.skipif(find_compiler() is None or os.name == "nt", reason="needs a C compiler")
@@ -32,7 +32,7 @@ def every_call_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def values(**options: bool) -> np.ndarray:
-    return np.asarray(evaluate_batch(FUNCTION, POINTS, **options)).ravel()
+    return np.ravel(Function(FUNCTION)(POINTS, **options))
 
 
 def script(path: Path, text: str) -> str:
@@ -44,7 +44,7 @@ def script(path: Path, text: str) -> str:
 @pytest.mark.claim("a truncated or altered library in the cache is made anew, never loaded")
 def test_damaged_libraries_are_compiled_again(own_cache: Path) -> None:
     np.testing.assert_allclose(values(compiled=True), EXPECTED, rtol=1e-14)
-    (entry,) = cache_entries()
+    (entry,) = (e for e in cache_entries() if e.path.name.startswith("batch"))
     good = entry.path.read_bytes()
     rng = np.random.default_rng(1)
     for _ in range(6):
@@ -52,15 +52,13 @@ def test_damaged_libraries_are_compiled_again(own_cache: Path) -> None:
         damaged[rng.integers(len(damaged))] ^= 1 << int(rng.integers(8))
         entry.path.unlink()  # a new inode: a library that is loaded must not change under the process
         entry.path.write_bytes(damaged)
-        program = "import casadi as ca, numpy as np; from casid.codegen import evaluate_batch; x = ca.SX.sym('x'); "
-        program += (
-            "print(evaluate_batch(ca.Function('f', [x], [ca.sin(x) * x + 2]), np.ones(3), compiled=True)[2, 0, 0])"
-        )
+        program = "import casadi as ca, numpy as np; from casid.codegen import Function; x = ca.SX.sym('x'); "
+        program += "print(Function(ca.Function('f', [x], [ca.sin(x) * x + 2]))(np.ones(3), compiled=True)[2, 0])"
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr[-400:]
         assert abs(float(done.stdout) - np.sin(1.0) - 2) < 1e-14
         assert entry.path.read_bytes() == good
-    assert clear_cache() == 1
+    assert clear_cache() >= 1
     assert not list(own_cache.iterdir())
 
 

@@ -40,7 +40,7 @@ def torques(model: Model, parameters: Parameters) -> np.ndarray:
         q, dq, ddq = rng.normal(size=(3, model.n))
         states = {"memory": rng.uniform(-1, 1, sum(kept.size for _, kept in model.memories))} if model.memories else {}
         pi = model.parameters(parameters)
-        found.append(model.inverse_dynamics(q=q, dq=0.05 * dq, ddq=ddq, pi=pi, **states)["tau"].full().ravel())
+        found.append(model.inverse_dynamics(q=q, dq=0.05 * dq, ddq=ddq, pi=pi, **states)["tau"])
     return np.array(found)
 
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from casid.description import load_robot
-from casid.description.formats._toml import parse_toml
 from casid.errors import RobotError
+from tests.description.conftest import parsed
 
 # ---------------------------------------------------------------------- capsules of a robot
 
@@ -49,11 +46,11 @@ radius = 0.1
 
 
 def test_capsules_of_a_file_ride_on_the_moving_links() -> None:
-    link, tool, base = parse_toml(TOML, "arm.toml").capsules
+    link, tool, base = parsed(TOML, "arm.toml").capsules
     assert (link.joint, tool.joint, base.joint) == (0, 1, -1)
     assert tool.start == pytest.approx([0.3, 0, 0])  # through the fixed joint
     assert (tool.start == tool.end).all()
-    assert parse_toml(TOML, "arm.toml", lock=("joint2",)).capsules[1].joint == 0
+    assert parsed(TOML, "arm.toml", lock=("joint2",)).capsules[1].joint == 0
 
 
 @pytest.mark.parametrize(
@@ -67,10 +64,5 @@ def test_capsules_of_a_file_ride_on_the_moving_links() -> None:
 )
 def test_a_bad_capsule_names_file_and_table(old: str, new: str, message: str) -> None:
     with pytest.raises(RobotError, match=message) as caught:
-        parse_toml(TOML.replace(old, new), "arm.toml")
+        parsed(TOML.replace(old, new), "arm.toml")
     assert "arm.toml: capsule 2" in str(caught.value)
-
-
-def test_reading_a_toml_file_from_disk_keeps_capsules(tmp_path: Path) -> None:
-    (tmp_path / "arm.toml").write_text(TOML)
-    assert [capsule.radius for capsule in load_robot(tmp_path / "arm.toml").capsules] == [0.05, 0.04, 0.1]

@@ -9,7 +9,6 @@ import pytest
 
 import casid
 from casid.description import load_robot, robot_names
-from casid.description._placement import angle_notes
 from casid.errors import RobotError, RobotWarning
 from tests.description.conftest import URDF
 
@@ -39,33 +38,12 @@ def test_a_printed_pi_is_noticed(arm: Path) -> None:
     (note,) = load_robot(arm).notes
     assert "joint 'weld', rpy: 1.5708 is 3.7e-06 rad from a multiple of pi/2" in note
     assert load_robot(arm, angle_tolerance=1e-5).notes == ()
-    entries = [("joint 'a', rpy", 1.5708), ("joint 'b', rpy", -3.1416), ("joint 'c', rpy", 0.3)]
-    (both,) = angle_notes(entries, 1e-9)
-    assert (
-        "joint 'b', rpy: -3.1416 is 7.3e-06 rad" in both
-        and "1 more at most as far" in both
-        and "tolerance of 1e-05" in both
+    arm.write_text(
+        URDF.replace('"0 1.5707963267948966 0"', '"0 1.5708 0"').replace("-2.9", "-3.1416"), encoding="utf-8"
     )
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (lambda t: t.replace("</robot>", ""), "arm.urdf: not well-formed XML"),
-        (lambda t: t.replace('<?xml version="1.0"?>', '<!DOCTYPE r [<!ENTITY a "b">]>'), "document type definition"),
-        (lambda t: t.replace('"package://arm/upper.stl"', '"&lt;' + "x" * 20 + '"'), ""),
-        (lambda t: "<a>" * 600, "nested more than 500 deep"),
-        (lambda t: t.replace('mass value="2.5"', 'mass value="inf"'), "must be finite"),
-        (lambda t: t.replace('type="revolute"', 'type="planar"'), "of type 'planar', which casid does not support"),
-    ],
-)
-def test_bad_files_say_what_is_wrong(arm: Path, change: object, words: str) -> None:
-    arm.write_text(change(URDF), encoding="utf-8")  # type: ignore[operator]
-    if not words:
-        assert load_robot(arm).n == 2
-        return
-    with pytest.raises(RobotError, match=words):
-        load_robot(arm)
+    (both,) = load_robot(arm).notes
+    assert "joint 'shoulder', rpy: -3.1416 is 7.3e-06 rad" in both
+    assert "1 more at most as far" in both and "tolerance of 1e-05" in both
 
 
 def test_names():

@@ -113,7 +113,7 @@ def test_a_robot_whose_joints_follow_others_has_consistent_dynamics(arm: Path) -
     q, dq, ddq = rng.uniform(-1, 1, (3, robot.n))
     pi = robot.standard_parameters()
     tau = model.inverse_dynamics(q, dq, ddq, pi)
-    np.testing.assert_allclose(model.forward_dynamics(q, dq, tau, pi), ddq.reshape(-1, 1), rtol=1e-9)
+    np.testing.assert_allclose(model.forward_dynamics(q, dq, tau, pi), ddq, rtol=1e-9)
     np.testing.assert_allclose(model.regressor(q, dq, ddq) @ pi, np.array(tau), rtol=1e-9)
     np.testing.assert_allclose(model.base_regressor(q, dq, ddq) @ model.base.values(pi), np.array(tau), rtol=1e-9)
     M = np.array(model.mass_matrix(q, pi))

@@ -71,7 +71,7 @@ def urdf(spoilt: str = "") -> str:
 
 
 def vector(value) -> np.ndarray:
-    return np.asarray(value.full()).ravel()
+    return np.asarray(value).ravel()
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 
 import casid
 from casid.cli import app
-from casid.codegen import evaluate_batch
 from casid.description import write_robot
 from casid.dynamics import Model, equation_of_motion
 from casid.dynamics.terms import JointFriction, friction_model, sensitive_states, states_of
@@ -23,7 +22,7 @@ from casid.identification import ModelOptions, identify, load_model, predict
 from casid.measurement import Dataset, Processing
 from casid.regression import choose_friction, compress, wls
 from casid.regression.friction import fit_jointly
-from casid.testing._synthetic import motion
+from casid.testing import motion
 
 PERIOD = 1e-3
 REACH = 4e-3
@@ -118,7 +117,7 @@ def arm():
     model = Model(robot)
     t, q, dq, ddq = motion(model.n, 6000, 0)
     rng = np.random.default_rng(1)
-    tau = evaluate_batch(model.inverse_dynamics, q, dq, ddq, robot.standard_parameters())[:, :, 0]
+    tau = model.inverse_dynamics(q, dq, ddq, robot.standard_parameters())
     for k in range(model.n):
         z = np.sign(dq[:, k])
         if k in (1, 4):

@@ -54,8 +54,8 @@ def test_coupled_drive_trains_follow_equation_4_9(wam):
         of("motor_viscous") * dqm + of("motor_coulomb") * np.sign(dqm) + of("motor_offset") + of("motor_rotor") * ddqm
     )
     expected = joint + T @ motor
-    np.testing.assert_allclose(wam.inverse_dynamics(q, dq, ddq, pi).full().ravel(), expected, atol=1e-12)
-    mass = wam.mass_matrix(q, pi).full()
+    np.testing.assert_allclose(wam.inverse_dynamics(q, dq, ddq, pi), expected, atol=1e-12)
+    mass = wam.mass_matrix(q, pi)
     np.testing.assert_allclose(mass, T @ np.diag(of("motor_rotor")) @ T.T, atol=1e-12)
     assert float(wam.kinetic_energy(q, dq, pi)) == pytest.approx(dqm @ (of("motor_rotor") * dqm) / 2)
 
@@ -65,7 +65,7 @@ def test_forward_dynamics_inverts_with_coupled_rotors(wam):
     q, dq, ddq = rng.normal(size=(3, 7))
     pi = wam.parameters(wam.robot.standard_parameters(), rng.uniform(0.1, 1.0, 49))
     tau = wam.inverse_dynamics(q, dq, ddq, pi)
-    np.testing.assert_allclose(wam.forward_dynamics(q, dq, tau, pi).full().ravel(), ddq, atol=1e-9)
+    np.testing.assert_allclose(wam.forward_dynamics(q, dq, tau, pi), ddq, atol=1e-9)
 
 
 def test_wam_has_76_base_parameters_as_printed(wam):
@@ -107,7 +107,7 @@ def test_transmission_defaults_to_the_identity():
     pi = np.zeros(len(model.parameter_names))
     pi[sorted(model.term_columns)] = np.arange(1.0, 8.0)
     dq = np.linspace(-1, 1, 7)
-    np.testing.assert_allclose(model.friction(dq, pi).full().ravel(), np.arange(1.0, 8.0) * dq)
+    np.testing.assert_allclose(model.friction(dq, pi), np.arange(1.0, 8.0) * dq)
 
 
 @pytest.mark.parametrize("name", sorted(JOINT_TERMS))
@@ -119,8 +119,8 @@ def test_every_term_is_linear_in_its_parameter_and_documented(name):
     pi = np.zeros(len(model.parameter_names))
     pi[sorted(model.term_columns)] = rng.uniform(0.5, 1.5, 7)
     extra = [signal] if "signal" in model.regressor.name_in() else []
-    torque = model.inverse_dynamics(q, dq, ddq, pi, *extra).full().ravel()
-    np.testing.assert_allclose(model.regressor(q, dq, ddq, *extra).full() @ pi, torque, atol=1e-12)
+    torque = model.inverse_dynamics(q, dq, ddq, pi, *extra)
+    np.testing.assert_allclose(model.regressor(q, dq, ddq, *extra) @ pi, torque, atol=1e-12)
     assert np.abs(torque).max() > 0
     term = JOINT_TERMS[name]
     assert term.doc and term.unit and term.inertial == (term.name in ("rotor", "motor_rotor"))
@@ -131,7 +131,7 @@ def test_asymmetric_coulomb_has_a_level_for_each_direction():
     pi = np.zeros(len(model.parameter_names))
     for column, (term, _) in model.term_columns.items():
         pi[column] = 2.0 if term.name == "coulomb_positive" else 3.0
-    np.testing.assert_allclose(model.friction([0.5, -0.5], pi).full().ravel(), [2.0, -3.0])
+    np.testing.assert_allclose(model.friction([0.5, -0.5], pi), [2.0, -3.0])
 
 
 def test_load_friction_follows_the_nominal_torque():
@@ -141,18 +141,18 @@ def test_load_friction_follows_the_nominal_torque():
     q, dq, ddq = rng.normal(size=(3, 7))
     pi = np.zeros(len(model.parameter_names))
     pi[sorted(model.term_columns)] = 0.1
-    load = plain.inverse_dynamics(q, dq, ddq, robot.standard_parameters()).full().ravel()
+    load = plain.inverse_dynamics(q, dq, ddq, robot.standard_parameters())
     expected = np.zeros(7)
     expected[1] = 0.1 * abs(load[1]) * np.sign(dq[1])
-    np.testing.assert_allclose(model.inverse_dynamics(q, dq, ddq, pi).full().ravel(), expected, atol=1e-12)
+    np.testing.assert_allclose(model.inverse_dynamics(q, dq, ddq, pi), expected, atol=1e-12)
 
 
 def test_velocity_deadband_silences_the_sign():
     model = Model(casid.load_robot("spatial_2r"), ("coulomb",), velocity_deadband=0.1)
     pi = np.zeros(len(model.parameter_names))
     pi[sorted(model.term_columns)] = 1.0
-    np.testing.assert_allclose(model.friction([0.05, -0.2], pi).full().ravel(), [0.0, -1.0])
-    np.testing.assert_allclose(model.friction([0.1, -0.1], pi).full().ravel(), [1.0, -1.0])  # slower counts as still
+    np.testing.assert_allclose(model.friction([0.05, -0.2], pi), [0.0, -1.0])
+    np.testing.assert_allclose(model.friction([0.1, -0.1], pi), [1.0, -1.0])  # slower counts as still
 
 
 def test_own_terms_and_terms_at_single_joints():
@@ -208,8 +208,8 @@ def test_signs_vanish_inside_the_deadband(name):
     slow, fast = np.resize([0.05, -0.05], 7), np.resize([0.5, -0.5], 7)
     extra = {"signal": np.ones(7)} if "signal" in model.friction.name_in() else {}
     extra |= {"q": np.full(7, 0.3)} if "q" in model.friction.name_in() else {}
-    assert not model.friction(dq=slow, pi=pi, **extra)["tau"].full().any()
-    assert model.friction(dq=fast, pi=pi, **extra)["tau"].full().any()
+    assert not model.friction(dq=slow, pi=pi, **extra)["tau"].any()
+    assert model.friction(dq=fast, pi=pi, **extra)["tau"].any()
 
 
 def test_the_square_root_law_and_term_are_the_same_column():

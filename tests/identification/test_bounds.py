@@ -11,7 +11,6 @@ import pytest
 from scipy.optimize import lsq_linear
 
 import casid
-from casid.codegen import evaluate_batch
 from casid.description import Inertial, Joint, Link, LinkBounds, Robot
 from casid.dynamics import Model
 from casid.errors import ProblemError
@@ -42,9 +41,8 @@ from casid.measurement import Dataset
 from casid.regression import compress, wls
 from casid.retrieval import link_variables
 from casid.retrieval.plausible import DivergenceProgram, held_mass, plausible_bodies
-from casid.testing import recording
+from casid.testing import blind, recording
 from casid.testing import recording as synthetic
-from casid.testing._synthetic import blind
 from tests.description.test_volumes import URDF
 
 
@@ -188,10 +186,10 @@ def heavy():
     rng = np.random.default_rng(2)
     q, ddq = (scale * rng.normal(size=(800, 7)) for scale in (1.0, 2.0))
     still = np.zeros((800, 7))
-    weight = evaluate_batch(model.inverse_dynamics, q, still, still, model.parameters(bodies.parameters))[:, :, 0]
+    weight = model.inverse_dynamics(q, still, still, model.parameters(bodies.parameters))
     dq = 0.05 * weight + 0.3 * rng.normal(size=q.shape)  # upward more often than not: friction looks like weight
     truth = model.parameters(1.7 * bodies.parameters, np.tile([0.8, 0.4], 7))
-    tau = evaluate_batch(model.inverse_dynamics, q, dq, ddq, truth)[:, :, 0]
+    tau = model.inverse_dynamics(q, dq, ddq, truth)
     return model, Dataset(np.arange(800) * 0.01, q, tau + 0.01 * rng.normal(size=tau.shape), dq, ddq), bodies
 
 
@@ -321,7 +319,7 @@ def test_the_common_factor_and_friction_are_those_of_nonnegative_least_squares()
     data = synthetic(model, truth, samples=150, noise=0.1)
     bodies = SimpleNamespace(parameters=template)
     found = explained(bodies, compress(model, data))
-    rows = np.vstack([model.regressor(*x).full() for x in zip(data.q, data.dq, data.ddq, strict=True)])
+    rows = np.vstack([model.regressor(*x) for x in zip(data.q, data.dq, data.ddq, strict=True)])
     terms = sorted(model.term_columns)
     links = np.ravel(model.link_columns)
     columns = np.column_stack([rows[:, links] @ template, rows[:, terms]])

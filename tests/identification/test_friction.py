@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import casid
-from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.dynamics.terms import friction_model
 from casid.errors import ProblemError
@@ -67,7 +66,7 @@ def stick_slip(robot, seed=0):
         model, model.parameters(robot.standard_parameters(), np.tile([4.0, 6.0, -0.5], 6)), noise=0.3, seed=seed
     )
     rigid = Model(robot)
-    load = evaluate_batch(rigid.inverse_dynamics, plain.q, plain.dq, plain.ddq, robot.standard_parameters())[:, :, 0]
+    load = rigid.inverse_dynamics(plain.q, plain.dq, plain.ddq, robot.standard_parameters())
     v, more = plain.dq, np.zeros_like(plain.tau)
     more[:, 1] = 0.1 * np.abs(load[:, 1]) * np.sign(v[:, 1])
     more[:, 2] = 12.0 * np.exp(-((v[:, 2] / 0.3) ** 2)) * np.sign(v[:, 2])

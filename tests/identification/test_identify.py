@@ -11,11 +11,10 @@ from typer.testing import CliRunner
 
 import casid
 from casid.cli import app
-from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.errors import DatasetError, RobotError
 from casid.inertia import to_standard
-from casid.testing._synthetic import motion
+from casid.testing import motion
 
 LINKS = np.concatenate(
     [
@@ -38,7 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if held:
             q, dq, ddq = (a.copy() for a in (q, dq, ddq))
             q[:, 2], dq[:, 2], ddq[:, 2] = 0.5, 0.0, 0.0
-        tau = np.asarray(evaluate_batch(model.inverse_dynamics, q, dq, ddq, x))[:, :, 0]
+        tau = model.inverse_dynamics(q, dq, ddq, x)
         tau = tau + 0.05 * np.random.default_rng(0).normal(size=q.shape)
         np.savez(folder / f"{name}.npz", t=t, q=q, torque=tau)
         header = ["t", *(f"/joint_states/joint{k}/{s}" for s in ("position", "effort") for k in (3, 1, 2))]

@@ -24,8 +24,7 @@ from casid.identification.diagnosis._readings import (
     without_rest,
 )
 from casid.measurement import Dataset, Processing
-from casid.testing import recording
-from casid.testing._synthetic import with_friction
+from casid.testing import recording, with_friction
 
 FRICTION = ("viscous", "coulomb", "offset")
 
@@ -66,7 +65,7 @@ def rows(readings, gravity=GRAVITY, order=(0, 1, 2, 3), clock=1.0, shift=(0, 0, 
     own = Model(replace(robot(), gravity=np.asarray(gravity, dtype=float)), FRICTION).regressor
     return np.array(
         [
-            own(signs * q[order] + shift, clock * (signs * dq)[order], clock**2 * (signs * ddq)[order]).full()
+            own(signs * q[order] + shift, clock * (signs * dq)[order], clock**2 * (signs * ddq)[order])
             for q, dq, ddq in zip(readings.q, readings.dq, readings.ddq, strict=True)
         ]
     )
@@ -120,7 +119,7 @@ def test_regressors_are_those_of_other_robots(readings):
         if "order" in arguments:
             order = arguments["order"]
             own = Model(robot(), FRICTION).regressor
-            expected = [own(*x).full() for x in zip(*(a[:, order] for a in (readings.q, readings.dq, readings.ddq)),
+            expected = [own(*x) for x in zip(*(a[:, order] for a in (readings.q, readings.dq, readings.ddq)),
                                                    strict=True)]  # fmt: skip
         else:
             expected = rows(readings, **arguments)

@@ -130,11 +130,11 @@ def test_model_with_parameters_has_no_parameter_input() -> None:
     rng = np.random.default_rng(2)
     q, dq, ddq = rng.normal(size=(3, 7))
     assert given.inverse_dynamics.name_in() == ["q", "dq", "ddq"]
-    expected = model.inverse_dynamics(q, dq, ddq, model.parameters(parameters)).full()
-    assert np.allclose(given.inverse_dynamics(q, dq, ddq).full(), expected, rtol=0, atol=1e-12)
+    expected = model.inverse_dynamics(q, dq, ddq, model.parameters(parameters))
+    assert np.allclose(given.inverse_dynamics(q, dq, ddq), expected, rtol=0, atol=1e-12)
     based = model.with_base_parameters()
     beta = model.base.values(model.parameters(parameters))
-    assert np.allclose(based.inverse_dynamics(q, dq, ddq, beta).full(), expected, rtol=0, atol=1e-10)
+    assert np.allclose(based.inverse_dynamics(q, dq, ddq, beta), expected, rtol=0, atol=1e-10)
     assert given.base is model.base and based.regressor is model.regressor
 
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import casid
-from casid.codegen import evaluate_batch
 from casid.control import PD
 from casid.dynamics import Model
 from casid.learning import TorqueLoss, parametrisation
@@ -48,7 +47,7 @@ def data(model) -> Dataset:
     q, dq, ddq = a * np.sin(np.outer(t, w)), a * w * np.cos(np.outer(t, w)), -a * w**2 * np.sin(np.outer(t, w))
     bodies = [LINK] * 2
     pi = model.parameters(np.concatenate(bodies), [0.3, 0.2])
-    tau = np.asarray(evaluate_batch(model.inverse_dynamics, q, dq, ddq, pi))[..., 0]
+    tau = model.inverse_dynamics(q, dq, ddq, pi)
     return Dataset(t, q, tau + 0.05 * rng.normal(size=tau.shape), dq, ddq)
 
 

@@ -104,7 +104,7 @@ class Problem:
             tau = one.tau + [0.1, 0.5, 0.2, 0.05] * rng.normal(size=one.tau.shape)
             self.data.append(replace(one, tau=tau, mask=rng.random(tau.shape) > 0.1))
         self.regressors = [
-            [self.model.regressor(*x).full() for x in zip(one.q, one.dq, one.ddq, strict=True)] for one in self.data
+            [self.model.regressor(*x) for x in zip(one.q, one.dq, one.ddq, strict=True)] for one in self.data
         ]
         self.parameters = pi if robot == "exact" else None
         rows = rng.normal(size=(6, self.model.base.rank))

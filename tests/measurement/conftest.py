@@ -10,8 +10,8 @@ import pytest
 from casid.description import Robot, load_robot
 from casid.dynamics import Model
 from casid.measurement import Dataset
-from casid.testing._synthetic import arm as arm_of  # noqa: F401
-from casid.testing._synthetic import motion
+from casid.testing import arm as arm_of  # noqa: F401
+from casid.testing import motion
 
 T, Q, DQ, _ = motion(3, 40, 1)
 TAU = 2.0 * Q + 1.0
@@ -46,7 +46,7 @@ def arm() -> tuple[Robot, Dataset]:
     t = np.arange(801) * 0.01
     body = [0.3, 0.01, 0.02, 0.3, 0.01, 0.2, 0.1, 0.05, 0.1, 2.0, 0.2, 0.01, 0.01, 0.2, 0.01, 0.1, 0.2, 0.05, 0.1, 1.5]
     pi = np.array([*body, 0.5, 0.4, 0.1, 0.5, 0.4, 0.1])
-    tau = np.array([model.inverse_dynamics(*row, pi).full().ravel() for row in zip(q, dq, ddq, strict=True)])
+    tau = np.array([model.inverse_dynamics(*row, pi) for row in zip(q, dq, ddq, strict=True)])
     return robot, Dataset(t, q, tau)
 
 

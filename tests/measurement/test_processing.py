@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy.signal import butter, filtfilt
 
-from casid.codegen import evaluate_batch
 from casid.errors import DatasetError
 from casid.identification import ModelOptions, identify
 from casid.measurement import Dataset, FullRate, Processing, advanced, prepare, repaired
@@ -202,7 +201,7 @@ def truth(model):
 
 def recorded(model, truth, seed=0, noise=NOISE, samples=8000):
     t, q, dq, ddq = motion(model.n, samples, seed)
-    tau = evaluate_batch(model.inverse_dynamics, q, dq, ddq, truth)[:, :, 0]
+    tau = model.inverse_dynamics(q, dq, ddq, truth)
     rng = np.random.default_rng(seed + 1)
     return Dataset(t, q + 1e-6 * rng.normal(size=q.shape), tau + noise * rng.normal(size=q.shape))
 
@@ -246,7 +245,7 @@ def test_deviations_allow_for_the_filter(model, truth):
 def test_blocks_filter_as_the_whole_does(model, truth, recording, every):
     data = Processing(cutoff=4.0, every=every, trim=0.3).apply(recording)
     full = data.full
-    whole = evaluate_batch(model.inverse_dynamics, full.q, full.dq, full.ddq, truth)[:, :, 0]
+    whole = model.inverse_dynamics(full.q, full.dq, full.ddq, truth)
     b, a = butter(4, 4.0, fs=full.low_pass.rate)
     expected = filtfilt(b, a, whole, axis=0, padlen=full.low_pass.padding)[full.index]
     np.testing.assert_allclose(torques(model, truth, data), expected, atol=1e-6)
@@ -256,7 +255,7 @@ def test_blocks_filter_as_the_whole_does(model, truth, recording, every):
 
 def test_exact_torques_are_fitted_exactly_under_masks_cuts_and_measured_velocity(model, truth):
     t, q, dq, ddq = motion(model.n, 4000, 3)
-    tau = evaluate_batch(model.inverse_dynamics, q, dq, ddq, truth)[:, :, 0]
+    tau = model.inverse_dynamics(q, dq, ddq, truth)
     settings = Processing(
         cutoff=None, torque_cutoff=4.0, velocity="measured", acceleration="measured", trim=0.5, slowest=0.2
     )
@@ -271,7 +270,7 @@ def test_exact_torques_are_fitted_exactly_under_masks_cuts_and_measured_velocity
 @pytest.mark.slow
 def test_given_derivatives_are_neither_filtered_nor_thinned(model, truth):
     t, q, dq, ddq = motion(model.n, 600, 0)
-    data = Dataset(t, q, evaluate_batch(model.inverse_dynamics, q, dq, ddq, truth)[:, :, 0], dq, ddq)
+    data = Dataset(t, q, model.inverse_dynamics(q, dq, ddq, truth), dq, ddq)
     made = prepare(data, False)
     for name in ("q", "dq", "ddq", "tau"):
         np.testing.assert_array_equal(getattr(made, name), getattr(data, name))

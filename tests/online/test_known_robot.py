@@ -9,7 +9,6 @@ import pytest
 from scipy.signal import lfilter
 
 import casid
-from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.dynamics.terms import friction_dictionary
 from casid.errors import DatasetError, RobotError
@@ -33,7 +32,7 @@ def recording(rich: Model, seed: int, ripple: float, correlation: float = 0.9) -
     t, q, dq, ddq = motion(rich.n, COUNT, seed, periodic=False)
     plain = Model(rich.robot, TERMS)
     pi = plain.parameters(rich.robot.standard_parameters(), np.tile([0.5, 0.4, 0.1], rich.n))
-    tau = np.asarray(evaluate_batch(plain.inverse_dynamics, q, dq, ddq, pi))[..., 0]
+    tau = plain.inverse_dynamics(q, dq, ddq, pi)
     white = np.random.default_rng(seed).normal(size=tau.shape)
     noise = np.asarray(lfilter([np.sqrt(1 - correlation**2)], [1, -correlation], white, axis=0))
     return Dataset(t, q, tau + ripple * np.sin(2 * q) * np.sign(dq) + 0.3 * noise, dq, ddq)
@@ -108,7 +107,7 @@ def planar():
     terms = arm.term_columns
     for k in range(len(pi)):
         pi[k] = rng.uniform(0.5, 1.0) if k not in terms or terms[k][0].prior in (None, "harmonic 2") else 0.0
-    tau = np.asarray(evaluate_batch(arm.inverse_dynamics, q, dq, ddq, pi))[..., 0]
+    tau = arm.inverse_dynamics(q, dq, ddq, pi)
     return arm, Dataset(t, q, tau + 0.3 * rng.normal(size=tau.shape), dq, ddq)
 
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.inertia import to_standard
@@ -44,7 +43,7 @@ def test_a_load_with_a_correlated_residual_is_that_of_generalised_least_squares(
     online = OnlineLoad(model, pi, np.full(model.n, 5.0), body, errors=TorqueErrors(correlation=a))
     for part in (slice(0, 1), slice(1, 150), slice(150, count)):
         online.update(q[part], dq[part], ddq[part], tau[part], t[part])
-    Y = np.asarray(evaluate_batch(model.regressor, q, dq, ddq))
+    Y = model.regressor(q, dq, ddq)
     inverse = np.linalg.inv(a ** np.abs(np.subtract.outer(np.arange(count), np.arange(count))))
     own = Y[:, :, list(model.link_columns[-1])]
     left = tau - Y @ pi
@@ -117,7 +116,7 @@ def test_what_a_joints_scale_does_to_the_load_is_what_is_stated(model, forgettin
     q[90:], dq[90:], ddq[90:] = q[90], 0.0, 0.0
     free = own.copy()
     free[list(model.link_columns[-1])] -= load
-    without, carrying = (evaluate_batch(model.inverse_dynamics, q, dq, ddq, p)[..., 0] for p in (free, own))
+    without, carrying = (model.inverse_dynamics(q, dq, ddq, p) for p in (free, own))
 
     def estimator(scales: np.ndarray) -> OnlineLoad:
         online = OnlineLoad(

@@ -91,13 +91,13 @@ class ModelEngine(Engine):
         self.model, self.pi = Model(own), own.standard_parameters()
 
     def mass_matrix(self, q):
-        return self.model.mass_matrix(q, self.pi).full()
+        return self.model.mass_matrix(q, self.pi)
 
     def bias(self, q, dq):
-        return self.model.inverse_dynamics(q, dq, 0 * dq, self.pi).full().ravel()
+        return self.model.inverse_dynamics(q, dq, 0 * dq, self.pi)
 
     def acceleration(self, q, dq, tau):
-        return self.model.forward_dynamics(q, dq, tau, self.pi).full().ravel()
+        return self.model.forward_dynamics(q, dq, tau, self.pi)
 ''',
     "cli/_greeting.py": '''
 def greeting() -> None:

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from casid import load_robot
-from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.inertia import to_standard
@@ -39,7 +38,7 @@ def recording(model: Model, noise: float) -> Dataset:
     rng = np.random.default_rng(0)
     t, q, dq, ddq = motion(model.n, 5000, 0)
     truth = truth_of(model)
-    tau = np.asarray(evaluate_batch(model.inverse_dynamics, q, dq, ddq, truth))[:, :, 0]
+    tau = model.inverse_dynamics(q, dq, ddq, truth)
     return Dataset(t, q + 1e-4 * noise * rng.normal(size=q.shape), tau + noise * rng.normal(size=tau.shape))
 
 
@@ -161,7 +160,7 @@ def test_nearly_noiseless_data_are_filtered_hardly_at_all(model: Model) -> None:
     q = np.sin(w * t[:, None] + phases)
     dq, ddq = w * np.cos(w * t[:, None] + phases), -(w**2) * q
     truth = truth_of(model)
-    tau = np.asarray(evaluate_batch(model.inverse_dynamics, q, dq, ddq, truth))[:, :, 0]
+    tau = model.inverse_dynamics(q, dq, ddq, truth)
     data = Dataset(t, q + 1e-6 * rng.normal(size=q.shape), tau + 1e-3 * rng.normal(size=tau.shape))
     (chosen,) = choose_processing(model, [data], Processing())
     assert chosen.torque_cutoff >= 20.0
@@ -178,7 +177,7 @@ def test_a_slow_motion_keeps_a_low_cutoff(model: Model) -> None:
     dq = np.gradient(q, t, axis=0)
     ddq = np.gradient(dq, t, axis=0)
     truth = truth_of(model)
-    tau = np.asarray(evaluate_batch(model.inverse_dynamics, q, dq, ddq, truth))[:, :, 0]
+    tau = model.inverse_dynamics(q, dq, ddq, truth)
     data = Dataset(t, np.round(q / 1e-3) * 1e-3, tau + 0.3 * rng.normal(size=tau.shape))
     (chosen,) = choose_processing(model, [data], Processing())
     assert chosen.torque_cutoff <= 5.0

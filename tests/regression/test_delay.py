@@ -7,7 +7,6 @@ import pytest
 from scipy.interpolate import CubicSpline
 
 import casid
-from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.identification import Checks, Choice, Constraints, identify
@@ -24,7 +23,7 @@ def test_a_delay_is_found_to_a_fraction_of_a_sample(samples):
     model = Model(casid.load_robot("kuka_iiwa"), FRICTION)
     truth = model.parameters(model.robot.standard_parameters(), np.tile([2.0, 3.0, 0.5], 7))
     t, q, dq, ddq = motion(7, 4000, 2)  # 400 Hz
-    tau = evaluate_batch(model.inverse_dynamics, q, dq, ddq, truth)[:, :, 0]
+    tau = model.inverse_dynamics(q, dq, ddq, truth)
     rng = np.random.default_rng(0)
     late = Processing(cutoff=None, delay=-samples * (t[1] - t[0]), trim=0.0, every=1).apply(Dataset(t, q, tau)).tau
     raw = Dataset(t, q + 1e-6 * rng.normal(size=q.shape), late + 0.05 * rng.normal(size=q.shape))
@@ -47,7 +46,7 @@ def test_identify_takes_a_delay_out_and_says_so():
     model = Model(robot, FRICTION)
     truth = model.parameters(robot.standard_parameters(), np.tile([2.0, 3.0, 0.5], 7))
     t, q, dq, ddq = motion(7, 2000, 2)
-    tau = evaluate_batch(model.inverse_dynamics, q, dq, ddq, truth)[:, :, 0]
+    tau = model.inverse_dynamics(q, dq, ddq, truth)
     step = float(t[1] - t[0])
     late = Processing(cutoff=None, delay=-3.4 * step, trim=0.0, every=1).apply(Dataset(t, q, tau)).tau
     raw, quick = Dataset(t, q, late), {"checks": Checks(0, verdict=False), "choice": Choice(believable=False)}
@@ -77,7 +76,7 @@ def planar(step: float, delay: float) -> tuple[Model, Dataset]:
     t = step * np.arange(1500)
     speed = given[1] / step
     truth = np.random.default_rng(0).uniform(0.5, 1.5, len(model.parameter_names))
-    tau = evaluate_batch(model.inverse_dynamics, q, dq * speed, ddq * speed**2, truth)[:, :, 0]
+    tau = model.inverse_dynamics(q, dq * speed, ddq * speed**2, truth)
     tau = np.array([np.interp(t - delay, t, column) for column in tau.T]).T
     return model, Dataset(t, q, tau + 0.2 * np.random.default_rng(1).normal(size=q.shape))
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import casid
-from casid.codegen import evaluate_batch
 from casid.control import PD, CascadedDrive
 from casid.description import Joint, Link, Robot
 from casid.description.joint_parameters import JointParameter
@@ -91,7 +90,7 @@ def loop():
 def test_simulated_motion_obeys_the_model_and_its_derivatives_are_exact(loop):
     made = loop.simulate(TRUTH)
     again = loop.model.with_base_parameters().inverse_dynamics
-    tau = evaluate_batch(again, made.q, made.dq, made.ddq, TRUTH)[:, :, 0]
+    tau = again(made.q, made.dq, made.ddq, TRUTH)
     np.testing.assert_allclose(tau, made.tau, atol=1e-8)
     np.testing.assert_allclose(np.gradient(made.q[:, 0], made.t)[5:-5], made.dq[5:-5, 0], atol=5e-4)
     q, J = loop.positions(TRUTH)
@@ -227,7 +226,7 @@ def test_maximum_likelihood_takes_the_bias_of_position_noise_away(spread):
     exact = model.base.values(truth)
     t, q, *_ = motion(2, 4000, 1)
     still = Processing(cutoff=None, every=1, trim=0.0).apply(Dataset(t, q, np.zeros_like(q)))
-    tau = evaluate_batch(model.inverse_dynamics, q, still.dq, still.ddq, truth)[:, :, 0]
+    tau = model.inverse_dynamics(q, still.dq, still.ddq, truth)
     process = Processing(cutoff=None, every=1, trim=0.1)
     scores = {"OLS": [], "ML": []}
     for seed in range(6):
@@ -278,7 +277,7 @@ def test_identify_takes_any_estimator(loop):
     t, q, *_ = motion(2, 4000, 1)
     process = Processing(cutoff=None, every=1, trim=0.1)
     still = replace(process, trim=0.0).apply(Dataset(t, q, np.zeros_like(q)))
-    tau = evaluate_batch(model.inverse_dynamics, q, still.dq, still.ddq, truth)[:, :, 0]
+    tau = model.inverse_dynamics(q, still.dq, still.ddq, truth)
     rng = np.random.default_rng(0)
     raw = Dataset(t, q + 1e-5 * rng.normal(size=q.shape), tau + 0.05 * rng.normal(size=q.shape))
     plain = {"model": ModelOptions(terms=("viscous", "offset")), "processing": process}

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import casid
-from casid.codegen import evaluate_batch
 from casid.description import Limits
 from casid.description.joint_parameters import JointParameter
 from casid.dynamics import Model
@@ -30,7 +29,7 @@ def simulated(robot, friction, seed=0, samples=6000):
     """A raw recording of a robot with a known friction, as a function of (joint, velocity, load, position)."""
     model = Model(robot)
     t, q, dq, ddq = motion(model.n, samples, seed)
-    load = evaluate_batch(model.inverse_dynamics, q, dq, ddq, robot.standard_parameters())[:, :, 0]
+    load = model.inverse_dynamics(q, dq, ddq, robot.standard_parameters())
     rng = np.random.default_rng(seed + 1)
     tau = load + np.stack([friction(k, dq[:, k], load[:, k], q[:, k]) for k in range(model.n)], axis=1)
     return Dataset(t, q + 1e-6 * rng.normal(size=q.shape), tau + 0.3 * rng.normal(size=q.shape))
@@ -111,7 +110,7 @@ def test_shapes_are_found_through_the_filter():
     model = Model(robot)
     pi = np.tile([0.2, 0.0, 0.0, 0.3, 0.0, 0.3, 0.5, 0.0, 0.0, 2.0], 2)
     t, q, dq, ddq = motion(2, 10_000, 3)
-    tau = evaluate_batch(model.inverse_dynamics, q, dq, ddq, pi)[:, :, 0] + 2.0 * np.tanh(dq / 0.05) + 0.3 * dq
+    tau = model.inverse_dynamics(q, dq, ddq, pi) + 2.0 * np.tanh(dq / 0.05) + 0.3 * dq
     settings = Processing(cutoff=None, torque_cutoff=5.0, velocity="measured", acceleration="measured")
     data = settings.apply(Dataset(t, q, tau, dq, ddq))
     found = fit_jointly(model, data, "smooth")
@@ -310,6 +309,6 @@ def test_a_joint_fit_takes_slow_joints():
     slow = replace(data, dq=0.01 * data.dq, ddq=1e-4 * data.ddq)
     width = 0.1 * np.abs(slow.dq).max(axis=0)
     rows = zip(slow.q, slow.dq, slow.ddq, strict=True)
-    tau = np.array([arm.inverse_dynamics(*row, true_parameters()).full().ravel() for row in rows])
+    tau = np.array([arm.inverse_dynamics(*row, true_parameters()) for row in rows])
     found = fit_jointly(arm, replace(slow, tau=tau + 2.0 * np.tanh(slow.dq / width)), "smooth")
     np.testing.assert_allclose(found.shapes[:, 0], width, rtol=1e-3)

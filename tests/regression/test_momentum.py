@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import casid
-from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement import Dataset
@@ -26,7 +25,7 @@ def case(request):
     dq = sum(a[k] * w[k] * np.cos(np.outer(t, w[k])) for k in range(4))
     ddq = sum(-a[k] * w[k] ** 2 * np.sin(np.outer(t, w[k])) for k in range(4))
     pi = rng.uniform(0.1, 1.0, len(model.parameter_names))
-    tau = np.asarray(evaluate_batch(model.inverse_dynamics, q, dq, ddq, pi))[..., 0]
+    tau = model.inverse_dynamics(q, dq, ddq, pi)
     return model, pi, Dataset(t, q, tau, dq), ddq
 
 

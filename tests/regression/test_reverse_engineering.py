@@ -17,8 +17,8 @@ def test_exact_numbers_of_a_controller_give_the_exact_base_parameters():
     model = Model(casid.load_robot("kuka_iiwa"))
     truth = model.robot.standard_parameters()
     poses = np.random.default_rng(2).uniform(-2.0, 2.0, (30, model.n))
-    M = np.array([model.mass_matrix(q, truth).full() for q in poses])
-    g = np.array([model.gravity(q, truth).full().ravel() for q in poses])
+    M = np.array([model.mass_matrix(q, truth) for q in poses])
+    g = np.array([model.gravity(q, truth) for q in poses])
     found = reverse_engineer(model, poses, M, g)
     np.testing.assert_allclose(found.values, model.base.values(truth), atol=1e-8)
 
@@ -28,8 +28,8 @@ def numbers():
     """A planar arm's mass matrices and gravity torques."""
     model = Model(casid.load_robot("spatial_2r"))
     truth, q = np.linspace(0.5, 1.5, 20), np.random.default_rng(5).uniform(-3, 3, (30, 2))
-    M = np.array([model.mass_matrix(row, truth).full() for row in q])
-    return model, truth, q, M, np.array([model.gravity(row, truth).full().ravel() for row in q])
+    M = np.array([model.mass_matrix(row, truth) for row in q])
+    return model, truth, q, M, np.array([model.gravity(row, truth) for row in q])
 
 
 def test_mass_matrices_are_symmetric_to_a_millionth_of_their_size(numbers):
@@ -73,7 +73,7 @@ def test_gravity_torques_and_measured_ones_are_one_weighted_problem(numbers, noi
     W, tau = stacked(full, data)
     weights = wls(compress(full, data)).weights
     rows = np.tile(weights, 300)
-    Y = np.vstack([model.base_regressor(row, [0, 0], [0, 0]).full() for row in q])
+    Y = np.vstack([model.base_regressor(row, [0, 0], [0, 0]) for row in q])
     own = g.ravel() - Y @ np.linalg.lstsq(Y, g.ravel(), rcond=1e-9)[0]
     share = max(np.linalg.norm(own) / np.linalg.norm(g), 1e-6)
     sigma = share * np.sqrt(np.mean(g**2))
@@ -97,7 +97,7 @@ def test_statistics_are_those_of_all_rows(numbers):
     M = M + 0.05 * (noise := rng.normal(size=M.shape)) + 0.05 * noise.transpose(0, 2, 1)
     g = g + 0.1 * rng.normal(size=g.shape)
     found = reverse_engineer(model, q, M, g)
-    rows = np.concatenate([model.static_regressor(row).full() for row in q])
+    rows = np.concatenate([model.static_regressor(row) for row in q])
     W, y = rows[:, list(found.base.independent)], np.hstack([M[:, [0, 1, 1], [0, 0, 1]], g]).ravel()
     normal = np.linalg.inv(W.T @ W)
     e = y - W @ (beta := normal @ W.T @ y)

@@ -6,21 +6,21 @@ import numpy as np
 import pytest
 
 from casid.inertia import consistency
-from casid.testing import inverse_dynamics, random_robot
-from casid.testing._peers import (
+from casid.testing import (
     Body,
     NotMeasured,
     close,
+    inverse_dynamics,
     need,
     random_body,
-    rotation_about,
+    random_robot,
     standard_parameters,
     states,
 )
 
 
 def test_pinocchio_visits_branch_by_branch() -> None:
-    from casid.testing._peers import depth_first, parameter_map
+    from casid.testing import depth_first, parameter_map
 
     robot = random_robot(2, n=6)
     order = depth_first(robot)
@@ -51,11 +51,3 @@ def test_bodies_are_physically_consistent() -> None:
     rng = np.random.default_rng(0)
     for _ in range(10):
         assert consistency(standard_parameters([random_body(rng)])).full
-
-
-def test_rotations_are_orthogonal_and_comparisons_can_fail() -> None:
-    R = rotation_about(np.array([0.6, 0.0, 0.8]), 2.5)
-    np.testing.assert_allclose(R @ R.T, np.eye(3), atol=1e-14)
-    assert np.trace(R) == pytest.approx(1 + 2 * np.cos(2.5))
-    with pytest.raises(AssertionError):
-        close([1.0, 2.0], [1.0, 2.001])

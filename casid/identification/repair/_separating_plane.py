@@ -27,7 +27,6 @@ from functools import cached_property
 import numpy as np
 
 from casid.arrays import Array
-from casid.codegen import evaluate_batch
 from casid.description import Robot
 from casid.dynamics import Model
 from casid.inertia import ConsistencyCone, link_slice
@@ -209,5 +208,5 @@ def energy_shares(robot: Robot) -> Array:
     model, n = Model(robot), len(robot.joints)
     q = np.repeat(np.random.default_rng(0).uniform(-np.pi, np.pi, (_POSES, n)), n + 1, axis=0)
     ddq = np.tile(np.vstack([np.zeros(n), np.eye(n)]), (_POSES, 1))
-    Y = np.asarray(evaluate_batch(model.regressor, q, np.zeros_like(q), ddq)).reshape(_POSES, n + 1, n, -1)
+    Y = model.regressor(q, np.zeros_like(q), ddq).reshape(_POSES, n + 1, n, -1)
     return np.asarray(np.einsum("pjjk->k", Y[:, 1:] - Y[:, :1]) / _POSES)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.arrays import Array
-from casid.codegen import accumulate, evaluate_batch
+from casid.codegen import Function, accumulate
 from casid.control import Controller
 from casid.dynamics import BaseParameters, Model, regroup, rk4_step
 from casid.errors import DatasetError, SolveError
@@ -146,15 +146,15 @@ class ClosedLoop:
     def _chained(self, states: Array, references: Array, beta: Array) -> Array:
         """``[dF/dx, dF/dbeta]`` of the control steps from these states, shape (steps, states, states + rank)."""
         n, (count, size) = self.model.n, states.shape
-        torque, slope, remembered = evaluate_batch(self._control, states, references)
-        wide, samples = size + len(beta), 4 * self.substeps * len(self.reference)
+        torque, slope, remembered = self._control(states, references)
+        wide = size + len(beta)
         driven = np.zeros((count, n, wide))
         driven[:, :, :size] = slope
         motion = np.zeros((count, 2 * n, 1 + wide))
         motion[:, :, 0] = states[:, : 2 * n]
         motion[:, :, 1 : 1 + 2 * n] = np.eye(2 * n)
         for _ in range(self.substeps):
-            motion = self._dynamics.step(motion, torque[:, :, 0], beta, self.period / self.substeps, driven, samples)
+            motion = self._dynamics.step(motion, torque, beta, self.period / self.substeps, driven)
         kept = np.zeros((count, size - 2 * n, wide))
         kept[:, :, :size] = remembered
         return np.concatenate([motion[:, :, 1:], kept], axis=1)
@@ -164,13 +164,13 @@ class ClosedLoop:
         return VariationalDynamics.of(self.model, base=True)
 
     @cached_property
-    def _control(self) -> ca.Function:
+    def _control(self) -> Function:
         """``(x, r) -> tau, dtau/dx, dmemory/dx`` of one control step."""
         n, remembered = self.model.n, self.controller.states
         x, r = ca.SX.sym("x", (2 + remembered) * n), ca.SX.sym("r", 3 * n)
         tau, memory = self.controller.joint_step(r, x[:n], x[n : 2 * n], ca.reshape(x[2 * n :], n, remembered))
         slopes = [ca.densify(ca.jacobian(made, x)) for made in (tau, ca.vec(memory))]
-        return ca.Function("control", [x, r], [ca.densify(tau), *slopes], {"cse": True})
+        return Function(ca.Function("control", [x, r], [ca.densify(tau), *slopes], {"cse": True}), axes=(1, 2, 2))
 
     @property
     def _references(self) -> Array:

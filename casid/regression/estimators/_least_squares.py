@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import casadi as ca
 import numpy as np
 
 from casid.arrays import Array
-from casid.codegen import evaluate_batch
+from casid.codegen import Function
 from casid.dynamics import inverse_dynamics_derivatives
 from casid.errors import DatasetError, SolveError
 from casid.evidence import Batches
@@ -167,8 +166,8 @@ class MaximumLikelihood(Estimator):
                 motion = one.q[rows], one.dq[rows], one.ddq[rows]
                 moved, Sigma = _likely_errors(derivatives, motion, noise, beta, kept, F)
                 likely = [x + moved[:, :, c] for c, x in enumerate(motion)]
-                Z = W + np.asarray(evaluate_batch(model.base_regressor, *likely))
-                Z -= np.asarray(evaluate_batch(model.base_regressor, *motion))
+                Z = W + model.base_regressor(*likely)
+                Z -= model.base_regressor(*motion)
                 Z = kept[:, :, None] * Z[:, :, chosen]
                 flat = np.linalg.solve(Sigma, Z).reshape(-1, size)
                 A += flat.T @ (kept[:, :, None] * W[:, :, chosen]).reshape(-1, size)
@@ -181,10 +180,10 @@ class MaximumLikelihood(Estimator):
 
 
 def _likely_errors(
-    derivatives: ca.Function, motion: Sequence[Array], noise: MeasurementNoise, beta: Array, kept: Array, F: Array
+    derivatives: Function, motion: Sequence[Array], noise: MeasurementNoise, beta: Array, kept: Array, F: Array
 ) -> tuple[Array, Array]:
     """``C G' Sigma^-1 F``, shape (N, n, 3), and ``Sigma``, shape (N, n, n)."""
-    G = np.stack([np.asarray(g) for g in evaluate_batch(derivatives, *motion, beta)], axis=3)
+    G = np.stack(derivatives(*motion, beta), axis=3)
     G = G * kept[:, :, None, None]
     spread = np.einsum("tijc,jcd->tijd", G, noise.motion)  # G C
     Sigma = np.einsum("tijc,tkjc->tik", spread, G) + np.diag(noise.torque)

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 
 from casid.arrays import Array
-from casid.codegen import evaluate_batch
+from casid.codegen import Function
 from casid.dynamics import Model
 from casid.dynamics.terms import FrictionLaw, JointFriction, JointSignals, states_of
 from casid.measurement import Dataset
@@ -123,7 +123,7 @@ def loads_of(model: Model, parameters: Array | None, dataset: Dataset) -> Array:
     if parameters is None:
         return np.zeros(source.q.shape)
     links = model.like(terms=())
-    return np.asarray(evaluate_batch(links.inverse_dynamics, source.q, source.dq, source.ddq, parameters))[:, :, 0]
+    return np.asarray(links.inverse_dynamics(source.q, source.dq, source.ddq, parameters))
 
 
 def friction_columns(dictionaries: Sequence[Dictionary], dataset: Dataset, loads: Array) -> list[Array]:
@@ -141,7 +141,7 @@ def friction_columns(dictionaries: Sequence[Dictionary], dataset: Dataset, loads
 
     def evaluate(part: slice) -> Array:
         held = np.concatenate([z[part] for z in memories], axis=1)
-        return np.asarray(evaluate_batch(function, *(x[part] for x in arrays), held, compiled=False))[:, :, 0]
+        return np.asarray(function(*(x[part] for x in arrays), held))
 
     for first, block in filtered_blocks(dataset, evaluate):
         out[first : first + len(block)] = block
@@ -152,7 +152,7 @@ def _laws(dictionary: Dictionary) -> list[tuple[FrictionLaw, Sequence[float]]]:
     return [(c.law, c.theta) for c in dictionary.remembering]
 
 
-def _together(dictionaries: Sequence[Dictionary]) -> ca.Function:
+def _together(dictionaries: Sequence[Dictionary]) -> Function:
     """``(q, dq, ddq, load, signal, memory) -> columns`` of all joints."""
     n = len(dictionaries)
     inputs = [ca.SX.sym(name, n) for name in ("q", "dq", "ddq", "load", "signal")]
@@ -162,4 +162,4 @@ def _together(dictionaries: Sequence[Dictionary]) -> ca.Function:
         d.function(*(x[k] for x in inputs), memory[a:b])
         for k, (d, a, b) in enumerate(zip(dictionaries, edges, edges[1:], strict=False))
     ]
-    return ca.Function("columns", [*inputs, memory], [ca.vertcat(*made)])
+    return Function(ca.Function("columns", [*inputs, memory], [ca.vertcat(*made)]))

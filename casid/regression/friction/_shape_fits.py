@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.arrays import Array
-from casid.codegen import evaluate_batch
+from casid.codegen import Function
 from casid.dynamics import Model
 from casid.dynamics.terms import Friction, FrictionLaw, JointFriction, JointSignals, friction_model, sensitive_states
 from casid.errors import DatasetError, SolveError
@@ -208,7 +208,7 @@ class FrictionFit:
     def __call__(self, velocity: ArrayLike) -> Array:
         """Friction torque at velocities, any shape [N.m]."""
         v = np.asarray(velocity, dtype=float)
-        columns = np.asarray(evaluate_batch(velocity_function(self.model), v.ravel(), self.shape))[:, :, 0]
+        columns = velocity_function(self.model)(v.reshape(-1, 1), self.shape)
         return np.asarray((columns @ self.amplitudes).reshape(v.shape))
 
 
@@ -242,8 +242,8 @@ def fit_friction(velocity: ArrayLike, torque: ArrayLike, model: str | FrictionLa
     values, slopes = velocity_function(law), velocity_function(law, derivative=True)
 
     def columns(theta: list[Array]) -> tuple[list[Array], list[Array]]:
-        C = np.asarray(evaluate_batch(values, v, theta[0], compiled=False))[:, :, 0]
-        dC = np.asarray(evaluate_batch(slopes, v, theta[0], compiled=False))
+        C = values(v[:, None], theta[0])
+        dC = slopes(v[:, None], theta[0])
         return [C], [dC]
 
     none = np.zeros((len(v), 0))
@@ -255,7 +255,7 @@ def fit_friction(velocity: ArrayLike, torque: ArrayLike, model: str | FrictionLa
     return FrictionFit(law, found.amplitudes[0], found.theta[0], rms, error)
 
 
-def velocity_function(law: FrictionLaw, derivative: bool = False) -> ca.Function:
+def velocity_function(law: FrictionLaw, derivative: bool = False) -> Function:
     """``(v, theta) -> columns`` of a law of the velocity, or their derivatives in theta.
 
     Raises
@@ -271,7 +271,8 @@ def velocity_function(law: FrictionLaw, derivative: bool = False) -> ca.Function
     if any(symbol.numel() and ca.depends_on(columns, symbol) for symbol in other):
         raise DatasetError(f"friction '{law.name}' depends on more than the velocity")
     made = ca.jacobian(columns, theta) if derivative else columns
-    return ca.Function("columns", [v, theta], [ca.densify(made)], ["v", "theta"], ["c"], {"cse": True})
+    function = ca.Function("columns", [v, theta], [ca.densify(made)], ["v", "theta"], ["c"], {"cse": True})
+    return Function(function, axes=2 if derivative else 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -366,7 +367,7 @@ def _kept(data: Dataset, values: Array, k: int) -> Array:
     return values if data.mask is None else values[data.mask[:, k]]
 
 
-def _function(law: FrictionLaw, deadband: float) -> ca.Function:
+def _function(law: FrictionLaw, deadband: float) -> Function:
     """``(q, dq, ddq, signal, z, dz/dtheta, theta) -> (columns, their derivatives)``, behind each other."""
     q, dq, ddq, signal = (ca.SX.sym(name) for name in ("q", "dq", "ddq", "signal"))
     theta = ca.SX.sym("theta", len(law.shape))
@@ -376,16 +377,17 @@ def _function(law: FrictionLaw, deadband: float) -> ca.Function:
     columns = ca.vertcat(*law.dictionary(signals, ca.vertsplit(theta)))
     derivatives = ca.jacobian(columns, theta) + ca.jacobian(columns, z) @ slopes
     made = ca.vertcat(columns, ca.vec(ca.densify(derivatives)))
-    return ca.Function("columns", [q, dq, ddq, signal, z, slopes, theta], [ca.densify(made)])
+    return Function(ca.Function("columns", [q, dq, ddq, signal, z, slopes, theta], [ca.densify(made)]))
 
 
-def _filtered(law: FrictionLaw, function: ca.Function, data: Dataset, k: int, theta: Array) -> Array:
+def _filtered(law: FrictionLaw, function: Function, data: Dataset, k: int, theta: Array) -> Array:
     source = motion(data)
     assert source.dq is not None and source.ddq is not None
-    arrays = [np.ascontiguousarray(x[:, k]) for x in (source.q, source.dq, source.ddq, source.tau)]
-    arrays += sensitive_states(law, theta, source.q[:, k], sampling_period(data))
+    arrays = [x[:, k : k + 1] for x in (source.q, source.dq, source.ddq, source.tau)]
+    states = sensitive_states(law, theta, source.q[:, k], sampling_period(data))
+    arrays += [x.reshape(len(x), 1) if x[0].size == 1 else x for x in states]
 
     def evaluate(part: slice) -> Array:
-        return np.asarray(evaluate_batch(function, *(a[part] for a in arrays), theta, compiled=False))[:, :, 0]
+        return np.asarray(function(*(a[part] for a in arrays), theta))
 
     return np.concatenate([block for _, block in filtered_blocks(data, evaluate)])

@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 
 from casid.arrays import Array
-from casid.codegen import compiled_call
+from casid.codegen import Function
 from casid.errors import ProblemError
 from casid.simulation._plant import Plant
 from casid.simulation._result import Reason, Stopped, Stops
@@ -61,7 +61,7 @@ class _Adaptive:
 
     def __init__(self, settings: DormandPrince, plant: Plant, stops: Stops) -> None:
         self.settings, self.plant, self.stops = settings, plant, stops
-        self.rate = compiled_call(plant.rate)
+        self.rate = Function(plant.rate)
         exact = plant.friction.signs(ca.SX.sym("v")) is None
         self.modes = StickSlip(plant) if exact else None
         self.mode: Mode | None = None
@@ -126,7 +126,7 @@ class _Adaptive:
         extra = () if self.mode is None else (self.mode.signs, self.mode.projector)
         k = np.empty((7, len(x)))
         dx, values = self.rate(x, u, *extra)
-        k[0], pivots = dx, values.copy()
+        k[0], pivots = dx, values
         point = x
         for number, row in enumerate(_A, start=1):
             point = x + h * (row @ k[:number])

@@ -15,7 +15,7 @@ import casadi as ca
 import numpy as np
 
 from casid.arrays import Array
-from casid.codegen import compiled_call
+from casid.codegen import Function
 from casid.dynamics import dry_friction_places, rk4_step
 from casid.errors import CasidWarning, ProblemError
 from casid.simulation._plant import Plant
@@ -123,23 +123,23 @@ class FixedStep(Integrator):
     def stepper(self, plant: Plant, stops: Stops) -> Advance:
         """Step by step, checked at every step."""
         check_smooth(plant, self)
-        rate = compiled_call(plant.rate)
-        formulas = [compiled_call(f) for f in self.points(plant.size, plant.n)]
+        rate = Function(plant.rate)
+        formulas = [Function(f) for f in self.points(plant.size, plant.n)]
 
         def advance(t0: float, t1: float, x: Array, u: Array) -> Array:
             count = self.steps(t1 - t0)
-            h = np.array([(t1 - t0) / count])
+            h = (t1 - t0) / count
             for step in range(count):
                 k = []
                 at = x
                 for number, formula in enumerate(formulas):
                     dx, values = rate(at, u)
-                    k.append(dx.copy())
+                    k.append(dx)
                     if number == 0:
-                        pivots = values.copy()
-                    (at,) = formula(x, *k, h)
-                stops.check(t0 + step * float(h[0]), x, at, pivots, plant.joints)
-                x = at.copy()
+                        pivots = values
+                    at = formula(x, *k, h)
+                stops.check(t0 + step * h, x, at, pivots, plant.joints)
+                x = at
             return x
 
         return advance
@@ -210,7 +210,7 @@ class Sundials(Integrator):
         }
         solver = ca.integrator("interval", self.method, problem, 0.0, 1.0, options)
         accelerations = slice(plant.n, plant.n + solver.size1_in("z0"))
-        at = compiled_call(plant.rate)
+        at = Function(plant.rate)
 
         def advance(t0: float, t1: float, x: Array, u: Array) -> Array:
             rate, pivots = at(x, u)

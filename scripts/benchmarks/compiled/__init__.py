@@ -22,16 +22,14 @@ import numpy as np
 
 import casid
 from benchmarks.measure import Measure, NotMeasured, need
-from casid.codegen import CFunction, batch_source, digest, evaluate_batch, find_compiler, operation_count, scalar_source
+from casid.codegen import CFunction, Function, batch_source, digest, find_compiler, operation_count, scalar_source
 from casid.codegen._cache import cached_file
 from casid.description import Robot
 from casid.dynamics import Model, forward_dynamics_derivatives, inverse_dynamics_derivatives, reduced
 from casid.errors import InertiaWarning
-from casid.export import export_robot, load
-from casid.export._exported import LoadedLibrary
-from casid.export._robot import FUNCTIONS, PUBLISHED
+from casid.export import FUNCTIONS, PUBLISHED, LoadedLibrary, export_robot, load
 from casid.inertia import express_in, from_standard, link_slice, to_standard
-from casid.testing._peers import build, parameter_map, relative_error
+from casid.testing import build, parameter_map, relative_error
 
 SOURCES = Path(__file__).resolve().parents[2] / "examples" / "controller"
 
@@ -314,13 +312,13 @@ def batch_from_python() -> tuple[str, bool]:
     model = Model(casid.load_robot("panda"))
     rng = np.random.default_rng(0)
     function, times = model.base_regressor, []
-    evaluate_batch(function, *rng.normal(size=(3, 8, 7)), compiled=True)  # compile, or find in the cache
+    function(*rng.normal(size=(3, 8, 7)), compiled=True)  # compile, or find in the cache
     for _ in range(25):
         q, dq, ddq = rng.normal(size=(3, SAMPLES, 7))
         start = time.perf_counter()
-        Y = np.asarray(evaluate_batch(function, q, dq, ddq, compiled=True))
+        Y = function(q, dq, ddq, compiled=True)
         times.append(time.perf_counter() - start)
-    mapped = np.asarray(evaluate_batch(function, q, dq, ddq, compiled=False))
+    mapped = function(q, dq, ddq, compiled=False)
     assert Y.shape == (SAMPLES, 7, 43)
     error = np.abs(Y - mapped).max() / np.abs(mapped).max()
     text = f"median {1e3 * np.median(times):.1f} ms, slowest {1e3 * max(times):.1f} ms"
@@ -399,7 +397,7 @@ def _batch_against_graph(label: str, graph: ca.Function, values: dict[str, np.nd
         values[name] if name in values else np.array([state[i] for state in states])
         for i, name in enumerate(graph.name_in())
     ]
-    ours = evaluate_batch(graph, *arrays, compiled=True)
+    ours = Function(graph, 2)(*arrays, compiled=True)
     worst = 0.0
     for o, batch in enumerate(ours if isinstance(ours, tuple) else (ours,)):
         for value, state in zip(batch, states, strict=True):

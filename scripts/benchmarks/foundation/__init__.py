@@ -17,14 +17,15 @@ from benchmarks.measure import Measure, data_folder
 from casid.dynamics import Model
 from casid.inertia import from_standard, pseudo_inertia
 from casid.regression import reverse_engineer
-from casid.testing import inverse_dynamics, random_robot
-from casid.testing._peers import (
+from casid.testing import (
     URDFS,
     compare,
     compare_urdf,
     installed_urdf,
+    inverse_dynamics,
     mimicking_joints,
     random_body,
+    random_robot,
     relative_error,
     standard_parameters,
 )
@@ -203,7 +204,7 @@ def identities_of(robot: casid.Robot) -> dict[str, float]:
         def along(s: float) -> np.ndarray:
             state = [q, dq, ddq]
             state[moved] = state[moved] + s * direction
-            return np.asarray(model.inverse_dynamics(*state, pi).full().ravel())
+            return np.asarray(model.inverse_dynamics(*state, pi))
 
         return along
 
@@ -212,22 +213,22 @@ def identities_of(robot: casid.Robot) -> dict[str, float]:
         return float(model.kinetic_energy(at, speed, pi) + model.potential_energy(at, pi))
 
     tau = torque(0, q)(0.0)
-    C = model.coriolis_matrix(q, dq, pi).full()
-    dM = (model.derivatives("mass_matrix")(q=q, pi=pi)["dM_dq"].full() @ dq).reshape(n, n)
+    C = model.coriolis_matrix(q, dq, pi)
+    dM = (model.derivatives("mass_matrix")(q=q, pi=pi)["dM_dq"] @ dq).reshape(n, n)
     skew = dM - 2 * C
     exact = model.derivatives("inverse_dynamics")(q=q, dq=dq, ddq=ddq, pi=pi)
     slopes = [
         relative_error(
-            np.stack([_slope(torque(moved, unit)) for unit in np.eye(n)], axis=1), exact[name].full(), abs(tau).max()
+            np.stack([_slope(torque(moved, unit)) for unit in np.eye(n)], axis=1), exact[name], abs(tau).max()
         )
         for moved, name in enumerate(("dtau_dq", "dtau_ddq", "dtau_dddq"))
     ]
     oracle = inverse_dynamics(robot, bodies, q, dq, ddq, robot.gravity)
     return {
         "numpy Newton-Euler": relative_error(tau, oracle),
-        "Y pi = tau": relative_error(model.regressor(q, dq, ddq).full() @ pi, tau),
+        "Y pi = tau": relative_error(model.regressor(q, dq, ddq) @ pi, tau),
         "dM/dt - 2C skew": relative_error(skew + skew.T, np.zeros((n, n)), abs(C).max()),
-        "C dq = c": relative_error(C @ dq, model.coriolis(q, dq, pi).full().ravel()),
+        "C dq = c": relative_error(C @ dq, model.coriolis(q, dq, pi)),
         "energy rate = power": relative_error(_slope(energy), np.asarray(tau @ dq)),
         "finite differences": max(slopes),
     }

@@ -23,7 +23,7 @@ import casid
 from benchmarks.measure import Measure, NotMeasured, need, skipped
 from benchmarks.picture import write_picture
 from casid.arrays import Array
-from casid.codegen import evaluate_batch
+from casid.codegen import Function
 from casid.description import write_robot
 from casid.dynamics import Model
 from casid.learning import Adam, Chart, GaussNewton, NaturalGradient, TorqueLoss, certified_limit, train
@@ -56,7 +56,7 @@ def sines(speed: float = 1.0, amplitude: float = AMPLITUDE, duration: float = DU
     a = amplitude * np.minimum(np.abs(limits.lower), np.abs(limits.upper))
     phase = np.outer(t, w)
     q, dq, ddq = a * np.sin(phase), a * w * np.cos(phase), -a * w**2 * np.sin(phase)
-    tau = np.asarray(evaluate_batch(model.inverse_dynamics, q, dq, ddq, model.robot.standard_parameters()))[..., 0]
+    tau = model.inverse_dynamics(q, dq, ddq, model.robot.standard_parameters())
     if noise:
         tau = tau + noise * np.random.default_rng(7).normal(size=tau.shape)
     return Motion(q, dq, ddq, tau)
@@ -69,7 +69,7 @@ def one_sine(samples: int = 10_000, amplitude: float = 0.7, frequency: float = 0
     t = np.linspace(0.0, 39.0, samples)
     q, dq, ddq = (np.outer(x, one) for x in (np.sin(w * t), w * np.cos(w * t), -(w**2) * np.sin(w * t)))
     q, dq, ddq = amplitude * q, amplitude * dq, amplitude * ddq
-    tau = np.asarray(evaluate_batch(model.inverse_dynamics, q, dq, ddq, model.robot.standard_parameters()))[..., 0]
+    tau = model.inverse_dynamics(q, dq, ddq, model.robot.standard_parameters())
     return Motion(q, dq, ddq, tau)
 
 
@@ -262,7 +262,7 @@ def guarantees() -> tuple[str, bool]:
     broken, worst = 0, 0.0
     for p in PARAMETRISATIONS.values():
         theta = rng.standard_normal((100_000, p.size)) * 10.0 ** rng.uniform(-4, 1, (100_000, 1))
-        pi = np.asarray(evaluate_batch(p.map, theta))[..., 0]
+        pi = Function(p.map)(theta)
         size = np.maximum(1.0, np.abs(pi[:, :9]).max(axis=1))
         broken += int((~np.isfinite(pi)).any(axis=1).sum())
         if p.positive_mass:
@@ -412,8 +412,8 @@ def direct_against_training(budget: float = BUDGET) -> tuple[str, bool]:
 
     # the same samples for both: the loss of a part differs from that of the whole by more than what is asked for
     part = motion.rows(slice(None, None, CHECK))
-    best = evaluate_batch(iiwa().inverse_dynamics, part.q, part.dq, part.ddq, limit.parameters)
-    reference = float(np.mean((np.asarray(best)[..., 0] - part.tau) ** 2 / motion.tau.var(axis=0)))
+    best = iiwa().inverse_dynamics(part.q, part.dq, part.ddq, limit.parameters)
+    reference = float(np.mean((best - part.tau) ** 2 / motion.tau.var(axis=0)))
 
     def first(share: float) -> tuple[float, str]:
         """How many times the solve's CPU seconds until the loss was within a share of the certified solution's."""

@@ -25,7 +25,7 @@ from benchmarks.picture import write_picture
 from benchmarks.real.identification import ur10e_recording
 from benchmarks.recordings import FRICTION, panda, panda_model, rokae, ur10e
 from casid.arrays import Array
-from casid.codegen import bound_batch
+from casid.codegen import Function
 from casid.dynamics import Model, newton_euler
 from casid.identification import feasible_regression
 from casid.learning import Chart, GaussNewton, TorqueLoss, train
@@ -298,7 +298,7 @@ PHYSICAL = ("spd", "tri", "cov", "log-cholesky")
 
 
 @cache
-def _inverse_dynamics() -> Callable[..., tuple[Array, ...]]:
+def _inverse_dynamics() -> Function:
     """``(q, dq, ddq, links) -> tau`` with thirteen numbers a link, so that every rung goes through the same code."""
     model = iiwa()
     q, dq, ddq = (ca.SX.sym(name, model.n) for name in ("q", "dq", "ddq"))
@@ -307,11 +307,11 @@ def _inverse_dynamics() -> Callable[..., tuple[Array, ...]]:
     assert vector is not None
     gravity = ca.SX(ca.DM(vector))
     tau = newton_euler(model.robot, q, dq, ddq, ca.vertsplit(links, 13), gravity)[0]
-    return bound_batch(ca.Function("learnt_inverse_dynamics", [q, dq, ddq, links], [ca.densify(tau)], {"cse": True}))
+    return Function(ca.Function("learnt_inverse_dynamics", [q, dq, ddq, links], [ca.densify(tau)], {"cse": True}))
 
 
 @cache
-def _resolved() -> Callable[..., tuple[Array, ...]]:
+def _resolved() -> Function:
     """``(q, dq, x_ref, v_ref) -> dq_r, ddq_r, x, v``: velocity-based control (Nakanishi et al. 2008, Sec. 3.2).
 
     ``v_r = v_ref + K (x_ref - x)``, ``dq_r = J^+ v_r + N p``, ``ddq_r = J^+ (dv_r/dt - dJ/dt dq) + N dp``, where the
@@ -329,7 +329,7 @@ def _resolved() -> Callable[..., tuple[Array, ...]]:
     dq_r = inverse @ (v_ref + APPROACH * (x_ref - x)) + null @ pull
     ddq_r = inverse @ (APPROACH * (v_ref - v) - turn) + null @ (-REST * dq)
     outputs = [ca.densify(value) for value in (dq_r, ddq_r, x, v)]
-    return bound_batch(ca.Function("resolved_velocity", [q, dq, x_ref, v_ref], outputs, {"cse": True}))
+    return Function(ca.Function("resolved_velocity", [q, dq, x_ref, v_ref], outputs, {"cse": True}))
 
 
 def _gains(q: Array) -> Array:
@@ -381,14 +381,14 @@ def _track_paths(torques: Torques, seeds: list[int]) -> Array:
 
     def law(tick: int, q: Array, dq: Array) -> Array:
         k = min(tick, count - 1)
-        dq_r, ddq_r, _, _ = (part[..., 0] for part in _resolved()(q, dq, x_ref[:, k], v_ref[:, k]))
-        return torques(q, dq, ddq_r) + inertia * DAMPING * (dq_r - dq)
+        dq_r, ddq_r, _, _ = _resolved()(q, dq, x_ref[:, k], v_ref[:, k])
+        return np.asarray(torques(q, dq, ddq_r) + inertia * DAMPING * (dq_r - dq))
 
     start = np.tile(POSTURE, (len(seeds), 1))
     run = simulate_law(_plant(), law, count / RATE, start, rate=RATE, integrator=RungeKutta4(1.0 / RATE))
     flat = (part[:, :count].reshape(-1, 7) for part in (run.q, run.dq))
     seen = _resolved()(*flat, x_ref.reshape(-1, 3), v_ref.reshape(-1, 3))
-    x, v = (part[..., 0].reshape(x_ref.shape) for part in seen[2:])
+    x, v = (part.reshape(x_ref.shape) for part in seen[2:])
     return np.stack([_nmse(x_ref, x), _nmse(v_ref, v)], axis=1)
 
 
@@ -432,7 +432,7 @@ def _rungs_tracking(seeds: int) -> tuple[dict[str, Array], dict[str, str]]:
     every = np.concatenate(links)
 
     def torques(q: Array, dq: Array, ddq: Array) -> Array:
-        return np.asarray(_inverse_dynamics()(q, dq, ddq, every)[0][..., 0])
+        return np.asarray(_inverse_dynamics()(q, dq, ddq, every))
 
     scores = _track(torques, [*range(seeds)] * (len(names) + 1))
     return {name: scores[seeds * k : seeds * (k + 1)] for k, name in enumerate(["truth", *names])}, epochs

@@ -21,7 +21,7 @@ import casid
 from benchmarks.measure import Measure, NotMeasured, data_folder, need
 from benchmarks.recordings import FRICTION, GRAVITY, UR_GAINS, panda, panda_model, rokae, tx40, ur10e, ur10e_raw
 from casid.arrays import Array
-from casid.codegen import bound_batch, evaluate_batch, find_compiler
+from casid.codegen import Function, find_compiler
 from casid.description import write_robot
 from casid.dynamics import Model
 from casid.dynamics.terms import GEAR_FRICTION, friction_dictionary
@@ -346,7 +346,7 @@ def _one(case: _Case, seed: int) -> _Run:
     model = Model(casid.load_robot(case.robot))
     pi = model.robot.standard_parameters()
     t, q, dq, ddq = _sines(model, seed, case.samples)
-    tau = np.asarray(evaluate_batch(model.inverse_dynamics, q, dq, ddq, pi))[..., 0]
+    tau = model.inverse_dynamics(q, dq, ddq, pi)
     mass = 0.0
     for start in case.starts:
         mass = rng.uniform(*case.masses)
@@ -354,7 +354,7 @@ def _one(case: _Case, seed: int) -> _Run:
         loaded = pi.copy()
         loaded[-10:] += to_standard(mass, rng.uniform(-case.offset, case.offset, 3), inertia)
         after = slice(start, None)
-        tau[after] = np.asarray(evaluate_batch(model.inverse_dynamics, q[after], dq[after], ddq[after], loaded))[..., 0]
+        tau[after] = model.inverse_dynamics(q[after], dq[after], ddq[after], loaded)
     white, a = rng.normal(size=tau.shape), case.correlation
     tau += _NOISE * np.asarray(lfilter([np.sqrt(1 - a**2)], [1, -a], white, axis=0))
     online = OnlineLoad(model, pi, np.full(model.n, 1 / _NOISE), _BODY)
@@ -705,8 +705,8 @@ def _failures(after: Array, tau: Array, definite: NDArray[np.bool_], stops: Stop
 
 def _advance(plant: Plant, integrator: FixedStep, period: float) -> _Advance:
     """See `_Advance`."""
-    rate = bound_batch(plant.rate)
-    points = [bound_batch(function) for function in integrator.points(plant.size, plant.n)]
+    rate = Function(plant.rate)
+    points = [Function(function) for function in integrator.points(plant.size, plant.n)]
     steps = integrator.steps(period)
     h = np.array([period / steps])
 
@@ -718,9 +718,9 @@ def _advance(plant: Plant, integrator: FixedStep, period: float) -> _Advance:
                 here = x
                 for point in points:
                     dx, pivots = rate(here, u)
-                    definite &= (pivots[..., 0] > 0).all(axis=1)
-                    slopes.append(dx[..., 0])
-                    here = point(x, *slopes, h)[0][..., 0]
+                    definite &= (pivots > 0).all(axis=1)
+                    slopes.append(dx)
+                    here = point(x, *slopes, h)
                 x = here
         return x, definite
 

@@ -16,7 +16,7 @@ import casid
 from benchmarks import recordings
 from benchmarks.measure import Measure, need
 from casid.arrays import Array
-from casid.codegen import compiled_call, evaluate_batch
+from casid.codegen import Function
 from casid.control import ComputedTorque
 from casid.description import Inertial, Robot, write_robot
 from casid.dynamics import Model
@@ -27,8 +27,7 @@ from casid.simulation import Plant, Simulation, Stops, simulate
 from casid.simulation._loop import CompiledLoop, Loop
 from casid.simulation._plant import Sampling
 from casid.simulation.integrators import RungeKutta4
-from casid.testing import MuJoCo, running
-from casid.testing._engines import Bullet, Engine
+from casid.testing import Bullet, Engine, MuJoCo, running
 
 Result = tuple[str, bool]
 ROBOTS = ("panda", "kuka_iiwa", "ur10e", "tx40", "wam7")
@@ -54,16 +53,16 @@ def agreement(kind: type[Engine], bar: float) -> Result:
         lower, upper = np.clip(robot.limits.lower, -np.pi, np.pi), np.clip(robot.limits.upper, -np.pi, np.pi)
         q = lower + (upper - lower) * rng.uniform(0.02, 0.98, (STATES, robot.n))  # inside: engines keep joint limits
         dq, tau = rng.uniform(-2, 2, q.shape), rng.uniform(-20, 20, q.shape)
-        M = evaluate_batch(model.mass_matrix, q)
-        bias = evaluate_batch(model.inverse_dynamics, q, dq, np.zeros_like(q))
-        ddq = evaluate_batch(model.forward_dynamics, q, dq, tau)
+        M = model.mass_matrix(q)
+        bias = model.inverse_dynamics(q, dq, np.zeros_like(q))
+        ddq = model.forward_dynamics(q, dq, tau)
         errors = np.zeros(3)
         with running(robot, kind) as engine:
             for i in range(STATES):  # one state a call: engines take no more
                 pairs = (
-                    (engine.mass_matrix(q[i]), np.asarray(M)[i]),
-                    (engine.bias(q[i], dq[i]), np.asarray(bias)[i].ravel()),
-                    (engine.acceleration(q[i], dq[i], tau[i]), np.asarray(ddq)[i].ravel()),
+                    (engine.mass_matrix(q[i]), M[i]),
+                    (engine.bias(q[i], dq[i]), bias[i]),
+                    (engine.acceleration(q[i], dq[i], tau[i]), ddq[i]),
                 )
                 errors = np.maximum(errors, [np.abs(a - b).max() / np.abs(b).max() for a, b in pairs])
         parts.append(f"{name} {errors[0]:.0e} {errors[1]:.0e} {errors[2]:.0e}")
@@ -90,13 +89,13 @@ def signals(controller: ComputedTorque, done: Simulation) -> Array:
 def same_steps() -> Result:
     need("mujoco")
     plant, controller, done = closed_loop()
-    law, rows = compiled_call(controller.stacked), signals(controller, done)
+    law, rows = Function(controller.stacked), signals(controller, done)
     worst = 0.0
     with running(plant.model.robot, MuJoCo) as engine:
         q, dq = done.q[0], done.dq[0]
         engine.start(q, dq, STEP)
         for k in range(len(done) - 1):
-            tau = law(done.t[k : k + 1], rows[k], q, dq)[0].copy()
+            tau = law(done.t[k], rows[k], q, dq)
             q, dq = engine.step(tau)
             worst = max(worst, float(np.abs(q - done.q[k + 1]).max()))
     return f"{worst:.1e} rad after 10,000 steps", worst <= 1e-6 and done.end.finished
@@ -340,7 +339,7 @@ def replay(kind: type[MuJoCo] | type[Bullet], held_out: bool = False) -> Replay:
     links, inertial = Plant(model, pi).links
     robot = replace(model.robot.with_parameters(inertial), gravity=np.array(recordings.GRAVITY))
     controller = ComputedTorque(links, inertial, np.full(7, 2500.0), np.full(7, 100.0))
-    law, rows = compiled_call(controller.stacked), controller.rows(motion.at(motion.t))
+    law, rows = Function(controller.stacked), controller.rows(motion.at(motion.t))
     q, dq = motion.q[0], motion.dq[0]
     positions, torques = np.zeros_like(motion.q), np.zeros_like(motion.q)
     with running(robot, kind) as engine:
@@ -348,19 +347,19 @@ def replay(kind: type[MuJoCo] | type[Bullet], held_out: bool = False) -> Replay:
         engine.start(q, dq, STEP)
         for k in range(len(motion.t)):  # engines take one step a call
             positions[k] = q
-            torques[k] = law(motion.t[k : k + 1], rows[k], q, dq)[0]
+            torques[k] = law(motion.t[k], rows[k], q, dq)
             q, dq = engine.step(torques[k])
-    friction = evaluate_batch(model.with_parameters(pi).friction, motion.dq)
+    friction = model.with_parameters(pi).friction(motion.dq)
     bodies = Model(robot, gravity=recordings.GRAVITY).with_parameters(inertial)
-    exact = evaluate_batch(bodies.inverse_dynamics, motion.q, motion.dq, motion.ddq)
+    exact = bodies.inverse_dynamics(motion.q, motion.dq, motion.ddq)
     place = model.frame_placement("flange")
-    ours, theirs = (np.asarray(evaluate_batch(place, values)) for values in (positions, motion.q))
+    ours, theirs = (place(values) for values in (positions, motion.q))
     cosine = (np.einsum("nij,nij->n", ours[:, :3, :3], theirs[:, :3, :3]) - 1) / 2
     return Replay(
         motion.t,
         measured,
-        torques + np.asarray(friction)[:, :, 0],
+        torques + friction,
         np.linalg.norm(ours[:, :3, 3] - theirs[:, :3, 3], axis=1),
         np.degrees(np.arccos(np.clip(cosine, -1, 1))),
-        torques - np.asarray(exact)[:, :, 0],
+        torques - exact,
     )

@@ -19,10 +19,8 @@ from benchmarks import recordings
 from benchmarks.measure import Measure, NotMeasured, data_folder
 from benchmarks.real.robots import IDENTIFYING, POSITION_NOISE, SET_ON, TORQUE_NOISE, fourier, nominal, recording_of
 from benchmarks.results import digest, measured
-from casid.codegen import evaluate_batch
 from casid.control import CascadedDrive
-from casid.description import Joint, Link, Robot
-from casid.description._placement import modified_dh
+from casid.description import Joint, Link, Robot, modified_dh
 from casid.dynamics import Model
 from casid.dynamics.terms import friction_terms
 from casid.errors import CasidError
@@ -483,7 +481,7 @@ def friction_statistics(build: Callable[[], Robot]) -> Callable[[], Result]:
         scores, ratios = [], []
         for seed in range(RUNS):
             q, dq, ddq = fourier(robot.n, t, 0.1, seed, 0.4)
-            tau = np.asarray(evaluate_batch(model.inverse_dynamics, q, dq, ddq, truth))[:, :, 0]
+            tau = model.inverse_dynamics(q, dq, ddq, truth)
             rng = np.random.default_rng(1000 + seed)
             spread = rng.uniform(*POSITION_NOISE, robot.n)
             noisy = Dataset(t, q + spread * rng.normal(size=q.shape), tau + TORQUE_NOISE * rng.normal(size=q.shape))

@@ -12,15 +12,13 @@ from joblib import Parallel, delayed
 from benchmarks.learning.online import Splice, arrays, load_estimator, recordings, spliced, ur10e_load
 from benchmarks.measure import Measure, data_folder
 from benchmarks.real.identification import UR10E_ROWS
-from casid.codegen import evaluate_batch
-from casid.description import Joint, Link, Robot
-from casid.description._placement import modified_dh
+from casid.description import Joint, Link, Robot, modified_dh
 from casid.dynamics import Model
 from casid.inertia import to_standard
 from casid.loads import payload
 from casid.measurement import Dataset
 from casid.regression import compress, wls
-from casid.testing._synthetic import motion
+from casid.testing import motion
 
 RUNS = 200
 _RATE, NOISE = 25, 0.2  # 1/s, N.m
@@ -84,7 +82,7 @@ def recorded(x: np.ndarray, seconds: float, seed: int, condition: Condition, rat
     every = 100 // rate
     t, q, dq, ddq = (part[::every] for part in motion(model.n, int(100 * seconds), seed, periodic=False))
     rng = np.random.default_rng([seed, 1])
-    tau = np.asarray(evaluate_batch(model.inverse_dynamics, q, dq, ddq, x))[..., 0]
+    tau = model.inverse_dynamics(q, dq, ddq, x)
     tau = tau + condition.stribeck * 1.5 * np.sign(dq) * np.exp(-((dq / 0.15) ** 2))
     noise = rng.normal(size=tau.shape)
     for k in range(1, len(noise) if condition.correlation else 0):

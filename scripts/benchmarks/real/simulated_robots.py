@@ -22,7 +22,6 @@ from benchmarks.real.robots import (
     nominal,
 )
 from casid.arrays import Array
-from casid.codegen import evaluate_batch
 from casid.control import PD
 from casid.description import Robot
 from casid.dynamics import Model
@@ -33,7 +32,7 @@ from casid.inertia import consistency, from_standard
 from casid.measurement import Dataset, Processing
 from casid.regression import compress, wls
 from casid.regression.estimators import OLS, ClosedLoop, InstrumentalVariables, Observations, OutputError
-from casid.testing._synthetic import BODY, motion
+from casid.testing import BODY, motion
 
 Result = tuple[str, bool]
 _CMEEL = "cmeel.prefix"
@@ -281,7 +280,7 @@ def clean(model: Model, seed: int) -> tuple[Dataset, Array_defects]:
     bodies = np.tile(BODY, model.n)
     truth = model.parameters(bodies, np.tile([2.0, 3.0, 0.5], model.n))
     t, q, dq, ddq = motion(model.n, SAMPLES, seed)
-    tau = np.asarray(evaluate_batch(model.inverse_dynamics, q, dq, ddq, truth))[:, :, 0]
+    tau = model.inverse_dynamics(q, dq, ddq, truth)
     tau = tau + 0.01 * tau.std(axis=0) * rng.normal(size=tau.shape)
     return Dataset(t, q + 1e-6 * rng.normal(size=q.shape), tau, name=model.robot.name), truth
 

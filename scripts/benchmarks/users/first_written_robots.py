@@ -84,7 +84,7 @@ def torques(model: Model, parameters: Parameters, states: Array) -> Array:
     """Of a model at states (q, dq, ddq); laws with a memory at rest."""
     pi, f = model.parameters(parameters), model.inverse_dynamics
     memory = {"memory": 0.3} if "memory" in f.name_in() else {}
-    return np.array([f(q=q, dq=dq, ddq=ddq, pi=pi, **memory)["tau"].full().ravel() for q, dq, ddq in states])
+    return np.array([f(**{"q": q, "dq": dq, "ddq": ddq, "pi": pi, **memory})["tau"] for q, dq, ddq in states])
 
 
 def _states(robot: Robot, count: int = 5) -> Array:
@@ -182,13 +182,13 @@ def _every_reader(tally: Tally, name: str, robot: Robot, folder: Path) -> None:
             for joint, position in lock.items():
                 states[:, 0, all_joints.index(joint)] = position
             links = Model(read)
-            expected = np.array([links.inverse_dynamics(*state, lighter).full().ravel() for state in own])
+            expected = np.array([links.inverse_dynamics(*state, lighter) for state in own])
             again = Model(load_robot(path, lock=lock))
             what = f"{name}, {ending}{', --lock' if lock else ''}"
 
             def by_casid(again: Model = again, own: Array = own) -> Array:
                 pi = again.robot.standard_parameters()
-                return np.array([again.inverse_dynamics(*state, pi).full().ravel() for state in own])
+                return np.array([again.inverse_dynamics(*state, pi) for state in own])
 
             tally.take(f"casid: {what}", by_casid, expected)
             for reader, (run, known) in READERS.items():

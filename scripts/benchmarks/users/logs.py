@@ -18,12 +18,11 @@ import numpy as np
 
 import casid
 from benchmarks.measure import Measure
-from casid.codegen import evaluate_batch
 from casid.dynamics import Model
 from casid.errors import CasidError
 from casid.measurement import Answers, Dataset, propose, read_dataset
 from casid.retrieval.plausible import plausible_bodies
-from casid.testing._synthetic import motion
+from casid.testing import motion
 
 Array = np.ndarray
 
@@ -75,7 +74,7 @@ def truth(robot: str) -> tuple[Any, Any]:
     stroke = np.where(np.isfinite(loaded.limits.lower), loaded.limits.upper - loaded.limits.lower, 2 * np.pi)
     share = np.minimum(1.0, 0.4 * stroke / np.abs(q).max(axis=0))
     q, dq, ddq = q * share + middle, dq * share, ddq * share
-    tau = np.asarray(evaluate_batch(model.inverse_dynamics, q, dq, ddq, values))[:, :, 0]
+    tau = model.inverse_dynamics(q, dq, ddq, values)
     tau = tau + 0.05 * np.random.default_rng(4).normal(size=tau.shape)
     return loaded, Dataset(t, q, tau, dq)
 

@@ -48,7 +48,7 @@ class AccelerationFeedForward(ModelBased):
 
     def law(self, t: ca.SX, signals: tuple[ca.SX, ...], q: ca.SX, dq: ca.SX) -> ca.SX:
         """Inverse dynamics of the reference's acceleration, the gains outside of it."""
-        return self.given.inverse_dynamics(q, dq, signals[2]) + feedback(self.kp, self.kd, signals, q, dq)
+        return ca.SX(self.given.inverse_dynamics(q, dq, signals[2])) + feedback(self.kp, self.kd, signals, q, dq)
 
 
 @cache

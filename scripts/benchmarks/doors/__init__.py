@@ -1,0 +1,247 @@
+"""One function, every door: what a call costs from Python, CasADi, JAX and C, beside Pinocchio in the same run."""
+
+from __future__ import annotations
+
+import functools
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+import casid
+from benchmarks.compiled import race
+from benchmarks.measure import Measure, NotMeasured, need
+from casid.codegen import Function, find_compiler
+from casid.dynamics import Model, inverse_dynamics_derivatives
+from casid.testing import build
+
+SAMPLES, KNOTS = 4096, 30
+CASID = Path(casid.__file__).parent
+Rows = tuple[str, bool]
+
+
+def seconds(call: Callable[[], object], number: int, repeats: int = 25) -> float:
+    """Least time of a call [s]: of several loops of so many calls."""
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        for _ in range(number):
+            call()
+        times.append((time.perf_counter() - start) / number)
+    return min(times)
+
+
+@functools.cache
+def panda() -> tuple[Model, np.ndarray]:
+    """The model, and motions (3, samples, 7)."""
+    if find_compiler() is None:
+        raise NotMeasured("needs a C compiler (Debian: apt-get install gcc)")
+    return Model("panda"), np.random.default_rng(0).normal(size=(3, SAMPLES, 7))
+
+
+@functools.cache
+def functions() -> dict[str, tuple[Function, int]]:
+    """Functions by their names in Pinocchio, and how many of (q, dq, ddq) they take."""
+    model, _ = panda()
+    return {
+        "rnea": (model.inverse_dynamics, 3),
+        "computeJointTorqueRegressor": (model.regressor, 3),
+        "crba": (model.mass_matrix, 1),
+        "computeRNEADerivatives": (inverse_dynamics_derivatives(model), 3),
+    }
+
+
+def one_state() -> Rows:
+    pin = need("pinocchio")
+    model, motion = panda()
+    peer, data = build(model.robot, model.robot.standard_parameters())
+    ratios = {}
+    for name, (function, count) in functions().items():
+        state, theirs = [part[0].copy() for part in motion[:count]], getattr(pin, name)
+        function(*state, compiled=True)
+        ours, other = [], []
+        for _ in range(25):  # in turn: both see the same machine
+            ours.append(seconds(functools.partial(function, *state), 2000, 1))
+            other.append(seconds(functools.partial(theirs, peer, data, *state), 2000, 1))
+        ratios[name] = min(ours) / min(other), 1e9 * min(ours)
+    text = ", ".join(f"{name} {ratio:.2f} ({ns:.0f} ns)" for name, (ratio, ns) in ratios.items())
+    return text, max(ratio for ratio, _ in ratios.values()) <= 0.25
+
+
+def repeated_batch() -> Rows:
+    """A fresh function whose compiled code is not in this process: the public call again and again."""
+    model, motion = panda()
+    function = Model(model.robot).inverse_dynamics
+    start, spent = time.perf_counter(), []
+    while (now := time.perf_counter()) - start < 2.5:
+        function(*motion)
+        spent.append((now - start, time.perf_counter() - now))
+    later = min(took for at, took in spent if at > 1.0) / SAMPLES
+    return f"{1e9 * later:.0f} ns a state after the first second", later <= 45e-9
+
+
+def batch_beside_block() -> Rows:
+    """Public calls of all functions beside the C block, which leaves out the transposition of results."""
+    model, motion = panda()
+    times, ratios = race(model.robot).times, {}
+    for name, block in (("rnea", "inverse_dynamics_block"), ("computeJointTorqueRegressor", "regressor_block")):
+        if block not in times:
+            continue
+        function, count = functions()[name]
+        out = np.asarray(function(*motion[:count], compiled=True))
+        took = seconds(functools.partial(function, *motion[:count], out=out), 3)
+        ratios[name] = 1e9 * took / SAMPLES / times[block].median
+    return ", ".join(f"{n} {r:.2f}" for n, r in ratios.items()), max(ratios.values()) <= 1.3
+
+
+_FIRST = """
+import time, casid, numpy as np
+f = casid.Model("panda").inverse_dynamics
+x = np.ones((3, 4096, 7))
+start = time.perf_counter(); f(*x, compiled=True); print(time.perf_counter() - start)
+"""
+
+
+def overheads() -> Rows:
+    """A batch of one state less the C of one state; the first call of a new process, code in the cache."""
+    _, motion = panda()
+    function, _ = functions()["rnea"]
+    few, out = motion[:, :8].copy(), np.empty((8, 7))
+    function(*few, compiled=True)
+    whole = seconds(lambda: function(*few, out=out), 2000)
+    block = seconds(lambda: function(*motion), 3) / SAMPLES * 8
+    runs = [
+        subprocess.run([sys.executable, "-c", _FIRST], capture_output=True, text=True, check=True) for _ in range(4)
+    ]
+    first = min(float(run.stdout) for run in runs)
+    text = f"{1e9 * (whole - block):.0f} ns; first call {1e3 * first:.0f} ms"
+    return text, whole - block <= 0.3e-6 and first <= 0.030
+
+
+@functools.cache
+def in_a_program() -> tuple[float, float, float]:
+    """30 knots of inverse dynamics with Jacobians [s]: graph, external; largest difference."""
+    model, motion = panda()
+    given = model.with_parameters(model.robot.standard_parameters()).inverse_dynamics
+    x = ca.MX.sym("x", 21, KNOTS)
+    values, times = [], []
+    for function in (given, model.inverse_dynamics.external):
+        g = ca.vertcat(*(function(*ca.vertsplit(x[:, k], 7)) for k in range(KNOTS)))
+        jacobians = ca.Function("knots", [x], [g, ca.jacobian(g, ca.vec(x))])
+        point = np.concatenate(motion[:, :KNOTS].transpose(0, 2, 1))
+        buffer, run = jacobians.buffer()
+        held = [np.asfortranarray(point), *(np.zeros(jacobians.nnz_out(o)) for o in range(jacobians.n_out()))]
+        buffer.set_arg(0, memoryview(held[0]))  # type: ignore[call-arg, arg-type]
+        for o, place in enumerate(held[1:]):
+            buffer.set_res(o, memoryview(place))  # type: ignore[call-arg, arg-type]
+        run()
+        times.append(seconds(run, 20))
+        values.append(np.concatenate(held[1:]))
+    return times[0], times[1], float(np.abs(values[0] - values[1]).max())
+
+
+def knots() -> Rows:
+    graph, external, error = in_a_program()
+    return f"{1e6 * external:.1f} us; graph {1e6 * graph:.0f} us; {error:.0e}", external <= 35e-6 and error < 1e-9
+
+
+def motion_problem(function: Any) -> ca.Opti:
+    """A reach of the Panda of 30 knots with least torque squares."""
+    opti, h = ca.Opti(), 0.05
+    q, dq, ddq = (opti.variable(7, KNOTS) for _ in range(3))
+    tau = [function(q[:, k], dq[:, k], ddq[:, k]) for k in range(KNOTS)]
+    opti.minimize(sum((ca.sumsqr(t) for t in tau), ca.MX(0)) / 1e3 + ca.sumsqr(ddq) / 1e2)
+    for k in range(KNOTS - 1):
+        opti.subject_to(q[:, k + 1] == q[:, k] + h * dq[:, k] + h * h / 2 * ddq[:, k])
+        opti.subject_to(dq[:, k + 1] == dq[:, k] + h * ddq[:, k])
+    start = np.array([0.0, -0.3, 0.0, -1.8, 0.0, 1.5, 0.5])
+    for at, place in ((0, start), (-1, start + 0.4)):
+        opti.subject_to(q[:, at] == place)
+        opti.subject_to(dq[:, at] == 0)
+    opti.set_initial(q, np.tile(start[:, None], KNOTS))
+    opti.solver("ipopt", {"print_time": False}, {"print_level": 0, "sb": "yes"})
+    return opti
+
+
+def opti_motion() -> Rows:
+    model, _ = panda()
+    given, found = model.with_parameters(model.robot.standard_parameters()).inverse_dynamics, []
+    for function in (given, model.inverse_dynamics.external):
+        solved = motion_problem(function).solve()
+        stats = solved.stats()
+        spent = sum(value for name, value in stats.items() if name.startswith("t_wall_nlp_"))
+        found.append((float(solved.value(solved.opti.f)), stats["iter_count"], spent))
+    (best, steps, slow), (same, own, fast) = found
+    text = f"functions {1e3 * slow:.0f} ms -> {1e3 * fast:.0f} ms ({slow / fast:.1f} x), {own} iterations ({steps})"
+    return text, slow >= 3 * fast and abs(best - same) <= 1e-8 * abs(best)
+
+
+def other_tools() -> Rows:
+    """The same function in the other tools that are installed: rockit, do-mpc; solvers of CasADi: fatrop."""
+    model, _ = panda()
+    external, found = model.inverse_dynamics.external, {}
+    if ca.has_nlpsol("fatrop"):
+        opti = motion_problem(external)
+        reference = float(opti.solve().value(opti.f))
+        opti.solver("fatrop", {"print_time": False, "structure_detection": "none", "fatrop": {"print_level": 0}})
+        try:
+            found["fatrop"] = abs(float(opti.solve().value(opti.f)) / reference - 1)
+        except RuntimeError as error:
+            found["fatrop"] = np.inf
+            print(str(error).splitlines()[-1], file=sys.stderr)
+    if not found:
+        raise NotMeasured("needs CasADi with fatrop")
+    return ", ".join(f"{name} {error:.0e}" for name, error in found.items()), max(found.values()) < 1e-5
+
+
+def jax_face() -> Rows:
+    jax = need("jax")
+    model, motion = panda()
+    jax.config.update("jax_enable_x64", True)
+    function, pi = model.inverse_dynamics, model.robot.standard_parameters()
+    compiled = jax.jit(function.jax)
+    error = float(np.abs(np.asarray(compiled(*motion)) - function(*motion, compiled=True)).max())
+    took = seconds(lambda: compiled(*motion).block_until_ready(), 3)
+    state = [*motion[:, 0], pi]
+    slopes = model.derivatives("inverse_dynamics")(*state)
+    for i, exact in enumerate(slopes):
+        own = np.asarray(jax.jacrev(function.jax, argnums=i)(*state))
+        error = max(error, float(np.abs(own - exact).max() / max(1.0, np.abs(exact).max())))
+    return f"{1e9 * took / SAMPLES:.0f} ns a state; values and derivatives {error:.0e}", (
+        took / SAMPLES <= 60e-9 and error <= 1e-12
+    )
+
+
+def derivatives_in_c() -> Rows:
+    races = {name: race(casid.load_robot(name)) for name in ("panda", "kuka_iiwa")}
+    ratios = {n: r.ratio("inverse_dynamics_derivatives", "computeRNEADerivatives") for n, r in races.items()}
+    return ", ".join(f"{n} {r:.3f}" for n, r in ratios.items()), max(ratios.values()) <= 0.12
+
+
+def ways_to_call() -> Rows:
+    """Names in the package that call a function beside the object, and calls of compiled code elsewhere."""
+    old = re.compile(r"\b(evaluate_batch|evaluate_blocks|bound_batch|compiled_call)\b")
+    users = [path.name for path in CASID.rglob("*.py") if old.search(path.read_text(encoding="utf-8"))]
+    exported = int(not issubclass(type(casid.Model("panda").inverse_dynamics), Function))
+    return f"{1 + len(users) + exported} (an export is loaded back by casid.export.load)", not users and not exported
+
+
+MEASURES = (
+    Measure("one state from Python, Panda", "<= 0.25 x Pinocchio's Python each", "35-58 x", one_state),
+    Measure("batch of 4,096 by the same call, repeated", "<= 45 ns a state from the second second on", "4-6 us",
+            repeated_batch),
+    Measure("batches beside the C block", "<= 1.3 x", "-", batch_beside_block),
+    Measure("a call's overhead; first call with a warm cache", "<= 0.3 us; <= 30 ms", "700-1,000 us", overheads),
+    Measure("30 knots and their Jacobians in a program", "<= 35 us", "881 us", knots),
+    Measure("motion by Opti", "function time / 3, same optimum", "29.8 ms", opti_motion),
+    Measure("the same by other tools", "same optimum", "-", other_tools),
+    Measure("JAX: jit of 4,096; derivatives in q, dq, ddq, pi", "<= 60 ns a state; 1e-12", "none", jax_face),
+    Measure("derivatives of inverse dynamics in C", "<= 0.12 x Pinocchio C++", "0.15-0.17", derivatives_in_c),
+    Measure("ways to call a function", "1", "6", ways_to_call),
+)  # fmt: skip
