@@ -24,6 +24,7 @@ from casid.description._write import Written as Written
 
 # between rooms
 from casid.description._document import Description as Description
+from casid.description._document import moving_bodies as moving_bodies
 from casid.description._document import robot_reference as robot_reference
 from casid.description._load import format_of_name as format_of_name
 from casid.description._load import load_description as load_description
@@ -41,5 +42,4 @@ from casid.description._shapes import trimesh_package as trimesh_package
 from casid.description._volumes import link_hulls as link_hulls
 from casid.description._write import as_file as as_file
 from casid.description._write import description_of as description_of
-from casid.description._write import moving_bodies as moving_bodies
 from casid.description._write import write_description as write_description

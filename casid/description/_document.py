@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.arrays import Array
-from casid.description._parts import Capsule, Frame, Inertial, Joint, Limits, Link, LinkBounds, Mimic
+from casid.description._parts import LIMITS, Capsule, Frame, Inertial, Joint, Limits, Link, LinkBounds, Mimic, carried
 from casid.description._raw import (
     MOVING_TYPES,
     Lock,
@@ -32,7 +32,7 @@ from casid.description._robot import STANDARD_GRAVITY, Origin, Robot, capsule_on
 from casid.description.joint_parameters import LOAD_BODY, load_body
 from casid.errors import InertiaWarning, RobotError
 from casid.files import listed, near
-from casid.inertia import consistency, express_in, from_standard
+from casid.inertia import consistency
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,25 +96,57 @@ class Description:
         return tuple(joint for joint in self.joints if joint.type != "fixed")
 
     def robot(self, *, lock: Lock = (), gravity: ArrayLike | None = None) -> Robot:
-        """The machine with its fixed links merged into those that move.
+        """The robot on its fixed base, with fixed links merged into those that move.
+
+        Joints keep their order wherever parents already come before their children. The links of fixed joints become
+        named `Frame`s; their mass joins the moving link that carries them (or disappears in the base). A moving link's
+        bounds describe the lumped body; where *locking* joints enlarges a body, its bounds no longer apply and are
+        dropped.
+
+        Parameters
+        ----------
+        lock
+            Names of joints to fix at position 0, or a mapping from their names to positions [rad or m].
+        gravity
+            Shape (3,) [m/s^2]; default: that of the description.
 
         Raises
         ------
         RobotError
-            See `casid.description._document.assemble`; and where a transmission couples a locked joint with a free one.
+            Duplicate names, a loop, a missing parent link, several base links, a joint type that casid cannot move,
+            limits that cross, no moving joint at all, or a transmission that couples a locked joint with a free one.
+
+        Warns
+        -----
+        InertiaWarning
+            For each link whose nominal mass and inertia no real body can have.
         """
-        robot = assemble(self, lock, gravity)
-        capsules = tuple(
-            place_capsule(robot, capsule, number, self.where) for number, capsule in enumerate(self.capsules, start=1)
-        )
-        transmission = None if self.transmission is None else self._transmission(robot)
-        return replace(
-            robot,
-            capsules=capsules,
-            transmission=transmission,
+        where = self.where
+        joints = lock_joints(self.joints, lock, where)
+        check_types(joints, where)
+        merged = Merged(self, joints)
+        rules = follow(joints, where)
+        if not merged.moving:
+            names = listed(joint.name for joint in joints)
+            raise RobotError(f"{where}: robot '{self.name}' has no moving joint (joints: {names})")
+        for frame in self.frames:
+            merged.add_frame(frame)
+        stated = STANDARD_GRAVITY if self.gravity is None else self.gravity
+        read_from = {"description": f"{self.format} file {where}"} if self.format else {}
+        robot = Robot(
+            name=self.name,
+            joints=merged.joints(rules),
+            gravity=np.asarray(stated if gravity is None else gravity, dtype=float),
+            limits=_limits([body.joint for body in merged.moving if body.joint.name not in rules], where),
+            frames=tuple(merged.frames),
+            total_mass=(0.0, self.total_mass[1]) if merged.lost_mass else self.total_mass,
+            source=self.source or read_from,
             origin=Origin(self, positions(lock)),
             notes=self.notes,
         )
+        capsules = tuple(_placed(robot, capsule, k, where) for k, capsule in enumerate(self.capsules, start=1))
+        transmission = None if self.transmission is None else self._transmission(robot)
+        return replace(robot, capsules=capsules, transmission=transmission)
 
     def changed(self, *, lock: Lock = (), gravity: ArrayLike | None = None) -> Description:
         """The machine with joints fixed at a position, with another gravity; RobotError as for `robot`."""
@@ -148,95 +180,130 @@ def robot_reference(robot: Robot) -> dict[str, Any]:
     return {"robot": robot.name, "robot_file": str(file), **locked}
 
 
-def assemble(description: Description, lock: Lock = (), gravity: ArrayLike | None = None) -> Robot:
-    """Assemble a robot on a fixed base.
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A link that is fixed to a moving one; ``placement``: its frame in the moving link's."""
 
-    Joints keep their order wherever parents already come before their children. The links of fixed joints become named
-    `Frame`s; their mass joins the moving link that carries them (or disappears in the base). A moving link's bounds
-    describe the lumped body; where *locking* joints enlarges a body, its bounds no longer apply and are dropped.
+    joint: RawJoint
+    placement: Array
+
+    def parameters(self) -> Array:
+        """Standard parameters in the moving link's frame, shape (10,); zero where no body is given."""
+        body = self.link.inertial
+        return np.zeros(10) if body is None else carried(body.standard_parameters(), self.placement)
+
+    @property
+    def link(self) -> Link:
+        """The fixed link."""
+        return self.joint.link
+
+
+@dataclass(frozen=True, eq=False)
+class MovingBody:
+    """A moving link and all links that are fixed to it.
+
+    Attributes
+    ----------
+    joint : RawJoint
+        What carries the moving link.
+    parent : int
+        Number of the moving body it stands on; -1: the base.
+    placement : ndarray, shape (4, 4)
+        The joint in that body.
+    fixed : list of Part
+    """
+
+    joint: RawJoint
+    parent: int
+    placement: Array
+    fixed: list[Part] = field(default_factory=list)
+
+    @property
+    def link(self) -> Link:
+        """The moving link itself."""
+        return self.joint.link
+
+    @property
+    def parts(self) -> list[Part]:
+        """Fixed links that have a body."""
+        return [part for part in self.fixed if part.link.inertial is not None]
+
+    def of_parts(self) -> Array:
+        """Standard parameters of the fixed links together, shape (10,)."""
+        return np.asarray(np.sum([np.zeros(10), *(part.parameters() for part in self.parts)], axis=0))
+
+    def total(self) -> Array | None:
+        """Standard parameters of the lumped body; ``None``: no link gives any."""
+        own = [] if self.link.inertial is None else [self.link.inertial.standard_parameters()]
+        tens = [*own, *(part.parameters() for part in self.parts)]
+        return np.asarray(np.sum(tens, axis=0)) if tens else None
+
+    def lumped(self) -> Link:
+        """The moving link with all that is fixed to it; its bounds are dropped where locked joints enlarge it."""
+        bounds = LinkBounds() if any(part.joint.locked for part in self.fixed) else self.link.bounds
+        total = self.total()
+        body = Inertial.of(total) if total is not None and self.parts else self.link.inertial
+        return Link(self.link.name, body, bounds)
+
+    def terms(self) -> Mapping[str, float]:
+        """The joint's terms, the bodies that load locked joints added to its own."""
+        own = self.joint.terms
+        load = load_body(own)
+        loads = [(load_body(part.joint.terms), part.placement) for part in self.fixed]
+        behind = [carried(body, placement) for body, placement in loads if body is not None]
+        if load is None or not behind:
+            return own
+        return {**own, **dict(zip(LOAD_BODY, np.sum([load, *behind], axis=0).tolist(), strict=True))}
+
+
+class Merged:
+    """Moving links with everything that is fixed to them.
 
     Parameters
     ----------
     description
-        The machine; its joints in any order.
-    lock
-        Names of joints to fix at position 0, or a mapping from their names to positions [rad or m].
-    gravity
-        Shape (3,) [m/s^2]; default: that of the description.
-
-    Raises
-    ------
-    RobotError
-        Duplicate names, a loop, a missing parent link, several base links, a joint type that casid cannot move, limits
-        that cross, or no moving joint at all.
-
-    Warns
-    -----
-    InertiaWarning
-        For each link whose nominal mass and inertia no real body can have.
-    """
-    where = description.where
-    joints = lock_joints(description.joints, lock, where)
-    check_types(joints, where)
-    base = base_link(joints, description.base.name, (), where)
-    check_unique(joints, description.frames, base, where)
-    merged = _Merged(description.name, where, base)
-    for joint in parents_first(joints, base, where):
-        merged.add(joint)
-    rules = follow(joints, where)
-    if not merged.moving:
-        names = listed(joint.name for joint in joints)
-        raise RobotError(f"{where}: robot '{description.name}' has no moving joint (joints: {names})")
-    for frame in description.frames:
-        merged.add_frame(frame)
-    stated = STANDARD_GRAVITY if description.gravity is None else description.gravity
-    read_from = {"description": f"{description.format} file {where}"} if description.format else {}
-    return Robot(
-        name=description.name,
-        joints=merged.joints(rules),
-        gravity=np.asarray(stated if gravity is None else gravity, dtype=float),
-        limits=_limits([joint for joint, _, _ in merged.moving if joint.name not in rules], where),
-        frames=tuple(merged.frames),
-        total_mass=(0.0, description.total_mass[1]) if merged.lost_mass else description.total_mass,
-        source=description.source or read_from,
-    )
-
-
-class _Merged:
-    """Moving links with everything that is fixed to them.
+        The machine.
+    joints
+        Its joints, some of them locked.
 
     Attributes
     ----------
-    moving : list of (RawJoint, int, ndarray)
-        Joint, index of its parent, placement in the parent's moving link.
+    moving : list of MovingBody
+        Parents first.
     frames : list of Frame
         The base, fixed links and named frames.
     lost_mass : bool
         Whether a locked joint has left mass in the base.
+
+    Raises
+    ------
+    RobotError
+        Where names are not unique, a parent is missing, or joints form a loop.
     """
 
-    def __init__(self, name: str, where: str, base: str) -> None:
-        self.name, self.where = name, where
-        self.moving: list[tuple[RawJoint, int, Array]] = []
+    def __init__(self, description: Description, joints: Sequence[RawJoint]) -> None:
+        self.name, self.where = description.name, description.where
+        base = base_link(joints, description.base.name, (), self.where)
+        check_unique(joints, description.frames, base, self.where)
+        self.moving: list[MovingBody] = []
         self.frames = [Frame(base, -1, np.eye(4))]
         self.lost_mass = False
-        self._bodies: list[_Body] = []
-        self._carrier: dict[str, tuple[int, Array]] = {base: (-1, np.eye(4))}  # link -> moving joint, placement there
+        self._carrier: dict[str, tuple[int, Array]] = {base: (-1, np.eye(4))}  # link -> moving body, placement there
+        for joint in parents_first(joints, base, self.where):
+            self._add(joint)
 
-    def add(self, joint: RawJoint) -> None:
+    def _add(self, joint: RawJoint) -> None:
         """Add a joint whose parent link has been added."""
         parent, placement = self._carrier[joint.parent]
         if joint.type != "fixed":
             self._carrier[joint.link.name] = (len(self.moving), np.eye(4))
-            self.moving.append((joint, parent, placement @ joint.placement + 0.0))
-            self._bodies.append(_Body(joint.link))
+            self.moving.append(MovingBody(joint, parent, placement @ joint.placement + 0.0))
             return
         placement = placement @ joint.rest + 0.0
         self._carrier[joint.link.name] = (parent, placement)
         self.frames.append(Frame(joint.link.name, parent, placement))
         if parent >= 0:
-            _warn_of(joint.link, self.name, self.where, strict=False)
-            self._bodies[parent].add(joint, placement)
+            self.moving[parent].fixed.append(Part(joint, placement))
         else:
             self.lost_mass |= joint.locked
 
@@ -252,53 +319,36 @@ class _Merged:
 
     def joints(self, rules: Mapping[str, MimicRule]) -> tuple[Joint, ...]:
         """The moving joints with their lumped links."""
-        links = [body.link() for body in self._bodies]
-        carriers = {parent for _, parent, _ in self.moving}
+        links = [body.lumped() for body in self.moving]
+        carriers = {body.parent for body in self.moving}
+        for body in self.moving:
+            for part in body.fixed:
+                _warn_of(part.link, self.name, self.where, strict=False)
         for k, link in enumerate(links):
             if not (link.weightless and k in carriers):  # several joints of one body have nothing between them
                 _warn_of(link, self.name, self.where, strict=True)
-        number = {joint.name: k for k, (joint, _, _) in enumerate(self.moving)}
+        number = {body.joint.name: k for k, body in enumerate(self.moving)}
         mimic = {name: Mimic(number[rule.joint], rule.multiplier, rule.offset) for name, rule in rules.items()}
         return tuple(
             Joint(
-                j.name, MOVING_TYPES[j.type], parent, link, placement, j.axis, j.link_placement, mimic.get(j.name),
-                body.terms(j.terms),
+                j.name, MOVING_TYPES[j.type], body.parent, link, body.placement, j.axis, j.link_placement,
+                mimic.get(j.name), body.terms(),
             )
-            for (j, parent, placement), link, body in zip(self.moving, links, self._bodies, strict=True)
+            for body, link in zip(self.moving, links, strict=True)
+            for j in (body.joint,)
         )  # fmt: skip
 
 
-class _Body:
-    """A moving link and the inertials of what is fixed to it."""
+def moving_bodies(description: Description, locked: Mapping[str, float]) -> dict[str, MovingBody]:
+    """Moving links by name, with what is fixed to each, some joints being locked at positions [rad or m].
 
-    def __init__(self, own: Link) -> None:
-        self.own = own
-        self.locked = False
-        self.parts: list[Array] = []
-        self.loads: list[Array] = []
-
-    def add(self, joint: RawJoint, placement: Array) -> None:
-        self.locked |= joint.locked
-        if joint.link.inertial is not None:
-            parameters = joint.link.inertial.standard_parameters()
-            self.parts.append(express_in(parameters, placement[:3, :3], placement[:3, 3]))
-        load = load_body(joint.terms)
-        if load is not None:
-            self.loads.append(express_in(load, placement[:3, :3], placement[:3, 3]))
-
-    def terms(self, own: Mapping[str, float]) -> Mapping[str, float]:
-        """The joint's terms, the bodies that load locked joints added to its own."""
-        load = load_body(own)
-        if load is None or not self.loads:
-            return own
-        return {**own, **dict(zip(LOAD_BODY, np.sum([load, *self.loads], axis=0).tolist(), strict=True))}
-
-    def link(self) -> Link:
-        bounds = LinkBounds() if self.locked else self.own.bounds
-        if not self.parts:
-            return replace(self.own, bounds=bounds)
-        own = [] if self.own.inertial is None else [self.own.inertial.standard_parameters()]
-        return Link(self.own.name, Inertial(*from_standard(np.sum([*own, *self.parts], axis=0))), bounds)
+    Raises
+    ------
+    RobotError
+        Where names are not unique, a parent is missing, or joints form a loop.
+    """
+    joints = lock_joints(description.joints, dict(locked), description.where)
+    return {body.link.name: body for body in Merged(description, joints).moving}
 
 
 def _limits(joints: Sequence[RawJoint], where: str) -> Limits:
@@ -309,14 +359,13 @@ def _limits(joints: Sequence[RawJoint], where: str) -> Limits:
                 f"{where}: the limits of joint '{joint.name}' cross: "
                 f"lower {limits.lower:g} exceeds upper {limits.upper:g}"
             )
-        for key in ("velocity", "acceleration", "jerk", "effort"):
+        for key in LIMITS[2:]:
             if getattr(limits, key) < 0:
                 raise RobotError(
                     f"{where}: the {key} limit of joint '{joint.name}' is {getattr(limits, key):g}; "
                     "it is a largest absolute value and cannot be negative"
                 )
-    keys = ("lower", "upper", "velocity", "acceleration", "jerk", "effort")
-    return Limits(*(np.array([getattr(joint.limits, key) for joint in joints], dtype=float) for key in keys))
+    return Limits(*(np.array([getattr(joint.limits, key) for joint in joints], dtype=float) for key in LIMITS))
 
 
 def _warn_of(link: Link, robot: str, where: str, *, strict: bool) -> None:
@@ -333,7 +382,7 @@ def _warn_of(link: Link, robot: str, where: str, *, strict: bool) -> None:
         warnings.warn(f"robot '{robot}' ({where}), link '{link.name}': {complaint}", InertiaWarning, stacklevel=5)
 
 
-def place_capsule(robot: Robot, capsule: RawCapsule, number: int, where: str) -> Capsule:
+def _placed(robot: Robot, capsule: RawCapsule, number: int, where: str) -> Capsule:
     """Carry a capsule of any link to the moving link that holds it; RobotError naming file and capsule."""
     try:
         return capsule_on(robot, capsule.link, capsule.start, capsule.end, capsule.radius, capsule.name)

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.arrays import Array
 from casid.errors import RobotError
-from casid.inertia import to_standard
-
-if TYPE_CHECKING:
-    pass
+from casid.inertia import express_in, from_standard, to_standard
 
 
 def readonly(value: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
@@ -45,6 +42,15 @@ class Inertial:
         """The ten standard parameters ``Lxx Lxy Lxz Lyy Lyz Lzz lx ly lz m``."""
         return to_standard(self.mass, self.com, self.inertia_com)
 
+    @classmethod
+    def of(cls, standard: ArrayLike) -> Inertial:
+        """The body of ten standard parameters."""
+        return cls(*from_standard(standard))
+
+    def scaled(self, factor: float) -> Inertial:
+        """A body of the same shape with another density."""
+        return Inertial(factor * self.mass, self.com, factor * self.inertia_com)
+
 
 @dataclass(frozen=True, eq=False)
 class LinkBounds:
@@ -71,6 +77,11 @@ class LinkBounds:
                 raise RobotError(f"bounds of {name} cross: a lower bound exceeds its upper bound in {bounds.tolist()}")
             object.__setattr__(self, name, bounds)
 
+    def given(self) -> dict[str, list[Any]]:
+        """Those that are not free, by name, as files write them."""
+        free = LinkBounds()
+        return {name: box.tolist() for name, box in vars(self).items() if not np.array_equal(box, getattr(free, name))}
+
 
 @dataclass(frozen=True, eq=False)
 class Link:
@@ -86,7 +97,14 @@ class Link:
         return self.inertial is None or not self.inertial.standard_parameters().any()
 
 
+def carried(standard: ArrayLike, placement: Array) -> Array:
+    """Standard parameters of a body in the frame in which its own has this placement (4, 4), shape (10,)."""
+    return np.asarray(express_in(standard, placement[:3, :3], placement[:3, 3]))
+
+
 JointType = Literal["revolute", "prismatic"]
+#: Limits of a joint by name.
+LIMITS = ("lower", "upper", "velocity", "acceleration", "jerk", "effort")
 
 
 @dataclass(frozen=True)
@@ -220,7 +238,7 @@ class Limits:
 
     def __post_init__(self) -> None:
         n = len(np.asarray(self.lower))
-        for name in ("lower", "upper", "velocity", "acceleration", "jerk", "effort"):
+        for name in LIMITS:
             object.__setattr__(self, name, readonly(getattr(self, name), (n,), f"limits: {name}"))
 
     @classmethod

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from casid.arrays import Array
-from casid.description._parts import JointType, Link
+from casid.description._parts import LIMITS, JointType, Link
 from casid.description._placement import rotation_about, transform
 from casid.errors import RobotError
 from casid.files import listed, near
@@ -32,6 +33,10 @@ class JointLimits:
     acceleration: float = np.inf
     jerk: float = np.inf
     effort: float = np.inf
+
+    def finite(self, keys: Iterable[str] = LIMITS) -> dict[str, float]:
+        """Those of the named ones that are given."""
+        return {key: value for key in keys if math.isfinite(value := getattr(self, key))}
 
 
 @dataclass(frozen=True)
@@ -100,6 +105,10 @@ class RawCapsule:
     start: Array
     end: Array
     radius: float
+
+    def table(self) -> dict[str, Any]:
+        """As files write it."""
+        return {key: value.tolist() if isinstance(value, np.ndarray) else value for key, value in vars(self).items()}
 
 
 def positions(lock: Lock) -> dict[str, float]:

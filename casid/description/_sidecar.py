@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from casid.description._document import Description
-from casid.description._parts import Inertial, Link, LinkBounds
+from casid.description._parts import LIMITS, Inertial, Link, LinkBounds
 from casid.description._raw import JointLimits, RawCapsule, RawJoint
 from casid.description.joint_parameters import (
     JOINT_PARAMETERS,
@@ -23,7 +23,7 @@ from casid.description.joint_parameters import (
 from casid.errors import RobotError
 from casid.files import Table as AnyTable
 from casid.files import decode, parse_toml
-from casid.inertia import from_standard, tensor
+from casid.inertia import tensor
 
 if TYPE_CHECKING:
     from casid.description.formats._contract import Format
@@ -72,7 +72,7 @@ def inertial(table: Table) -> Inertial | None:
         mass = table.number("mass")
         if mass == 0.0 and moment.any():
             table.fail("key 'first_moment': must be zero where the mass is zero")
-        return Inertial(*from_standard(np.concatenate([inertia, moment, [mass]])))
+        return Inertial.of(np.concatenate([inertia, moment, [mass]]))
     table.require("mass", "com", "inertia_com")
     com = table.array("com", (3,), entries="x, y, z")
     return Inertial(table.number("mass"), com, tensor(table.array("inertia_com", (6,), entries=six)))
@@ -110,8 +110,6 @@ FEATURES = frozenset(
         "effort", "order", "fixed joints", "base",
     }
 )  # fmt: skip
-_LIMITS = ("velocity", "acceleration", "jerk", "effort")
-_RANGE = ("lower", "upper")
 _JOINT_KEYS = ("name", "link", "inertial", "limits", "terms")
 
 
@@ -155,14 +153,11 @@ def lost(description: Description, form: Format) -> dict[str, Any]:
     if joints:
         found["joint"] = joints
     if lacks("bounds"):
-        bounds = {link.name: table for link in description.links if (table := _bounds(link.bounds))}
+        bounds = {link.name: table for link in description.links if (table := link.bounds.given())}
         if bounds:
             found["bounds"] = bounds
     if lacks("capsules") and description.capsules:
-        found["capsule"] = [
-            {"name": c.name, "link": c.link, "start": c.start.tolist(), "end": c.end.tolist(), "radius": c.radius}
-            for c in description.capsules
-        ]
+        found["capsule"] = [capsule.table() for capsule in description.capsules]
     return found
 
 
@@ -181,9 +176,9 @@ def _joint(joint: RawJoint, form: Format) -> dict[str, Any]:
         unnamed = "fixed joints" not in form.holds and joint.name != fixed_name(joint.link.name)
         return {"link": joint.link.name} if unnamed else {}
     found: dict[str, Any] = {}
-    keys = [key for key in _LIMITS if key not in form.holds]
+    keys = [key for key in LIMITS[2:] if key not in form.holds]
     keys = list(dict.fromkeys([*form.lacks(joint.limits), *keys]))
-    limits = {key: getattr(joint.limits, key) for key in keys if math.isfinite(getattr(joint.limits, key))}
+    limits = joint.limits.finite(keys)
     if limits:
         found["limits"] = limits
     terms = {
@@ -198,16 +193,6 @@ def _joint(joint: RawJoint, form: Format) -> dict[str, Any]:
 def fixed_name(link: str) -> str:
     """Name that a reader gives to a fixed joint whose format has none."""
     return f"{link}_fixed"
-
-
-def _bounds(bounds: LinkBounds) -> dict[str, Any]:
-    free = LinkBounds()
-    keys = ("mass", "com", "inertia_com")
-    return {
-        key: getattr(bounds, key).tolist()
-        for key in keys
-        if not np.array_equal(getattr(bounds, key), getattr(free, key))
-    }
 
 
 def words(tables: Mapping[str, Any]) -> tuple[str, ...]:
@@ -266,14 +251,8 @@ def restore(description: Description, content: bytes, where: str) -> Description
         index = [k for k, joint in enumerate(joints) if joint.link.name == name]
         if not index:
             bounds.fail("the robot has no such link")
-        free = LinkBounds()
-        box = LinkBounds(
-            bounds.array("mass", (2,), free.mass.tolist(), infinite=True),
-            bounds.array("com", (3, 2), free.com.tolist(), infinite=True),
-            bounds.array("inertia_com", (6, 2), free.inertia_com.tolist(), infinite=True),
-        )
         old = joints[index[0]]
-        joints[index[0]] = replace(old, link=replace(old.link, bounds=box))
+        joints[index[0]] = replace(old, link=replace(old.link, bounds=bounds_of(bounds)))
     if "order" in data:
         listed = data["order"]
         if not isinstance(listed, list) or not all(isinstance(name, str) for name in listed):
@@ -313,7 +292,7 @@ def _restored(joints: list[RawJoint], name: str, table: Table) -> list[RawJoint]
         table.fail("the robot has no such joint")
     old = joints[index[0]]
     name = table.text("name", name)
-    limits = table.table("limits", (*_RANGE, *_LIMITS))
+    limits = table.table("limits", LIMITS)
     values = {} if limits is None else {key: limits.number(key) for key in limits.data}
     new = replace(
         old,

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.arrays import Array
-from casid.description._document import Description
+from casid.description._document import Description, MovingBody, moving_bodies
 from casid.description._load import format_of_name, load_description
-from casid.description._parts import Inertial, Link
+from casid.description._parts import LIMITS, Inertial, Link
 from casid.description._placement import ANGLE_TOLERANCE
 from casid.description._raw import (
     MOVING_TYPES,
@@ -27,80 +26,16 @@ from casid.description._raw import (
     check_types,
     check_unique,
     follow,
-    lock_joints,
-    parents_first,
 )
 from casid.description._robot import STANDARD_G, STANDARD_GRAVITY, Robot
 from casid.description._sidecar import SUFFIX, lost, words
 from casid.description.formats import FORMATS
 from casid.description.formats._contract import Changes, Format
-from casid.description.formats._toml_writer import assignments
+from casid.description.formats._toml_writer import assignments, capsule_blocks, joined
 from casid.description.joint_parameters import joint_parameter
 from casid.errors import ExportError
 from casid.files import write_files
-from casid.inertia import consistency, express_in, from_standard, pseudo_inertia
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """A link with a body that is fixed to a moving one; ``placement``: its frame in the moving link's."""
-
-    link: Link
-    placement: Array
-
-    def parameters(self) -> Array:
-        """Standard parameters in the moving link's frame, shape (10,)."""
-        assert self.link.inertial is not None
-        T = self.placement
-        return np.asarray(express_in(self.link.inertial.standard_parameters(), T[:3, :3], T[:3, 3]))
-
-
-@dataclass(frozen=True, eq=False)
-class MovingBody:
-    """A moving link and all links with bodies that are fixed to it."""
-
-    link: Link
-    parts: tuple[Part, ...]
-
-    def of_parts(self) -> Array:
-        """Standard parameters of the fixed links together, shape (10,)."""
-        return np.sum([part.parameters() for part in self.parts], axis=0) if self.parts else np.zeros(10)
-
-    def total(self) -> Array | None:
-        """Standard parameters of the lumped body, as `Robot` has them; ``None``: no link gives any."""
-        own = [] if self.link.inertial is None else [self.link.inertial.standard_parameters()]
-        tens = [*own, *(part.parameters() for part in self.parts)]
-        if not tens:
-            return None
-        if len(tens) == 1 and own:
-            return own[0]
-        return np.asarray(np.sum(tens, axis=0))
-
-
-def moving_bodies(description: Description, locked: Mapping[str, float]) -> dict[str, MovingBody]:
-    """Moving links by name, with what is fixed to each, some joints being locked at positions [rad or m].
-
-    Raises
-    ------
-    RobotError
-        Where names are not unique, or joints form a loop.
-    """
-    check_unique(description.joints, description.frames, description.base.name, description.where)
-    joints = lock_joints(description.joints, dict(locked), description.where)
-    carrier: dict[str, tuple[str, Array]] = {}
-    own: dict[str, Link] = {}
-    parts: dict[str, list[Part]] = {}
-    for joint in parents_first(joints, description.base.name, description.where):
-        name = joint.link.name
-        if joint.type != "fixed":
-            carrier[name] = (name, np.eye(4))
-            own[name], parts[name] = joint.link, []
-        elif joint.parent in carrier:
-            moving, placement = carrier[joint.parent]
-            carrier[name] = (moving, placement @ joint.rest + 0.0)
-            if joint.link.inertial is not None:
-                parts[moving].append(Part(joint.link, carrier[name][1]))
-    return {name: MovingBody(link, tuple(parts[name])) for name, link in own.items()}
+from casid.inertia import consistency, pseudo_inertia
 
 
 @dataclass(frozen=True)
@@ -229,8 +164,7 @@ def sidecar_text(name: str, tables: Mapping[str, Any]) -> str:
         inner: Mapping[str, Any] = tables.get(key, {})
         if inner:
             blocks.append([f"[{key}]", *assignments(inner)])
-    blocks += [["[[capsule]]", *assignments(capsule)] for capsule in tables.get("capsule", [])]
-    return "\n\n".join("\n".join(block) for block in blocks) + "\n"
+    return joined([*blocks, *capsule_blocks(tables.get("capsule", []))])
 
 
 def with_changes(description: Description, changes: Changes) -> Description:
@@ -353,34 +287,33 @@ def _split(total: Inertial, body: MovingBody, scaled: dict[str, float]) -> dict[
         return {}
     parts = body.of_parts()
     if not body.parts or consistency(new - parts).full or not consistency(new).full:
-        return {body.link.name: _inertial(new - parts) if body.parts else total}
+        return {body.link.name: Inertial.of(new - parts) if body.parts else total}
     size = np.linalg.eigvals(np.linalg.solve(pseudo_inertia(new), pseudo_inertia(parts))).real.clip(0.0)
     factor = float(brentq(lambda s: 4.0 - np.sum(s * size / (1.0 - s * size)), 0.0, (1.0 - 1e-12) / size.max()))
-    scaled |= {part.link.name: factor for part in body.parts}
-    rest = {part.link.name: _scaled(part.link, factor) for part in body.parts}
-    return {body.link.name: _inertial(new - factor * parts), **rest}
-
-
-def _scaled(link: Link, factor: float) -> Inertial | None:
-    """A body of the same shape with another density."""
-    body = link.inertial
-    return None if body is None else Inertial(factor * body.mass, body.com, factor * body.inertia_com)
-
-
-def _inertial(ten: Array) -> Inertial:
-    return Inertial(*from_standard(ten))
+    links = [part.link for part in body.parts]
+    scaled |= {link.name: factor for link in links}
+    rest = {link.name: link.inertial.scaled(factor) for link in links if link.inertial is not None}
+    return {body.link.name: Inertial.of(new - factor * parts), **rest}
 
 
 def description_of(robot: Robot) -> Description:
     """A description of a robot that was never a file."""
     base = next((frame.name for frame in robot.frames if frame.joint < 0), "base")
     names = [base, *(link.name for link in robot.links)]
-    leaders = [joint.name for joint in robot.joints]
     limits = iter(range(robot.n))
     joints = []
     for joint in robot.joints:
-        k = next(limits) if joint.mimic is None else -1
-        joints.append(_raw(robot, joint.name, names[joint.parent + 1], leaders, k))
+        rule, own = joint.mimic, JointLimits()
+        if rule is None:
+            k = next(limits)
+            own = JointLimits(*(float(getattr(robot.limits, key)[k]) for key in LIMITS))
+        follows = None if rule is None else MimicRule(robot.joints[rule.joint].name, rule.multiplier, rule.offset)
+        joints.append(
+            RawJoint(
+                joint.name, joint.type, names[joint.parent + 1], joint.link, joint.placement, joint.axis,
+                joint.link_placement, own, follows, joint.terms,
+            )
+        )  # fmt: skip
     return Description(
         robot.name,
         robot.name,
@@ -392,22 +325,4 @@ def description_of(robot: Robot) -> Description:
         source=robot.source,
         transmission=robot.transmission,
         capsules=tuple(RawCapsule(c.name, names[c.joint + 1], c.start, c.end, c.radius) for c in robot.capsules),
-    )
-
-
-def _raw(robot: Robot, name: str, parent: str, leaders: list[str], k: int) -> RawJoint:
-    joint = next(joint for joint in robot.joints if joint.name == name)
-    rule = joint.mimic
-    keys = ("lower", "upper", "velocity", "acceleration", "jerk", "effort")
-    return RawJoint(
-        joint.name,
-        joint.type,
-        parent,
-        joint.link,
-        joint.placement,
-        joint.axis,
-        joint.link_placement,
-        JointLimits(*(float(getattr(robot.limits, key)[k]) for key in keys)) if k >= 0 else JointLimits(),
-        None if rule is None else MimicRule(leaders[rule.joint], rule.multiplier, rule.offset),
-        joint.terms,
     )

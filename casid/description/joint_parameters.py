@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -65,30 +66,7 @@ class JointParameter:
     family: bool = False
 
 
-def _friction(
-    symbol: str,
-    unit: str,
-    meaning: str,
-    *,
-    dry: bool = False,
-    nonnegative: bool = False,
-    side: Literal["joint", "motor"] = "joint",
-    follower_power: int | None = None,
-    family: bool = False,
-) -> JointParameter:
-    return JointParameter(
-        symbol,
-        unit,
-        meaning,
-        nonnegative,
-        dissipative=True,
-        dry=dry,
-        side=side,
-        follower_power=follower_power,
-        family=family,
-    )
-
-
+_friction = partial(JointParameter, dissipative=True)
 _SLOPE, _TORQUE = "N.m.s/rad", "N.m"
 _OFFSET = "constant torque of the {}: asymmetry of Coulomb friction, sensor or current offset"
 

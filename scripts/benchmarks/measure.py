@@ -14,8 +14,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from casid.testing._peers import NotMeasured as NotMeasured
-from casid.testing._peers import need as need
+from casid.testing import NotMeasured as NotMeasured
+from casid.testing import need as need
 
 #: Set in the environment while rows are published, for rows that measure whole tables.
 PUBLISHED = "CASID_ROWS_ARE_PUBLISHED"

@@ -18,8 +18,7 @@ from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement import Question, read_dataset
 from casid.measurement._readers import _OPTIONS
-from casid.testing import recording
-from casid.testing._synthetic import motion
+from casid.testing import motion, recording
 from tests.helpers import run
 
 if sys.version_info >= (3, 11):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from casid.description import Description, Link, Lock, Robot
-from casid.description._document import assemble
-from casid.description._raw import RawJoint, base_link
+from casid.description import Robot
+from casid.description.formats import Reading, Toml
 
 URDF = """<?xml version="1.0"?>
 <!-- a comment before -->
@@ -55,10 +56,24 @@ def arm(tmp_path: Path) -> Path:
     return path
 
 
-def build(
-    joints: list[RawJoint], lock: Lock = (), base: str | None = None, loose: tuple[str, ...] = (), **options: Any
-) -> Robot:
-    """A robot of these joints."""
-    where = "machine.toml"
-    base = base_link(joints, base, loose, where)
-    return assemble(Description("machine", where, Link(base), tuple(joints), **options), lock)
+def parsed(text: str, name: str = "machine.toml", **options: Any) -> Robot:
+    """The robot of a TOML file's text."""
+    return Toml().read(text.encode(), Reading(name)).robot(**options)
+
+
+def joint(name: str, parent: str, child: str, kind: str = "revolute", **more: Any) -> dict[str, Any]:
+    """One joint of a TOML file in the convention ``placement``."""
+    return {"name": name, "type": kind, "parent": parent, "link": {"name": child, **more.pop("link", {})}, **more}
+
+
+def build(joints: list[dict[str, Any]], head: str = "", tail: str = "", **options: Any) -> Robot:
+    """The robot of these joints, read as TOML."""
+    blocks = ["\n".join(["[[joint]]", *(f"{key} = {_value(value)}" for key, value in one.items())]) for one in joints]
+    text = "\n".join(['schema = 1\nname = "machine"\nconvention = "placement"', head, *blocks, tail])
+    return parsed(text, **options)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key} = {_value(item)}" for key, item in value.items()) + "}"
+    return json.dumps(value.tolist() if isinstance(value, np.ndarray) else value)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from casid.description import load_robot
-from casid.description.formats._toml import parse_toml
 from casid.errors import RobotError
+from tests.description.conftest import parsed
 
 # ---------------------------------------------------------------------- capsules of a robot
 
@@ -49,11 +49,11 @@ radius = 0.1
 
 
 def test_capsules_of_a_file_ride_on_the_moving_links() -> None:
-    link, tool, base = parse_toml(TOML, "arm.toml").capsules
+    link, tool, base = parsed(TOML, "arm.toml").capsules
     assert (link.joint, tool.joint, base.joint) == (0, 1, -1)
     assert tool.start == pytest.approx([0.3, 0, 0])  # through the fixed joint
     assert (tool.start == tool.end).all()
-    assert parse_toml(TOML, "arm.toml", lock=("joint2",)).capsules[1].joint == 0
+    assert parsed(TOML, "arm.toml", lock=("joint2",)).capsules[1].joint == 0
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_capsules_of_a_file_ride_on_the_moving_links() -> None:
 )
 def test_a_bad_capsule_names_file_and_table(old: str, new: str, message: str) -> None:
     with pytest.raises(RobotError, match=message) as caught:
-        parse_toml(TOML.replace(old, new), "arm.toml")
+        parsed(TOML.replace(old, new), "arm.toml")
     assert "arm.toml: capsule 2" in str(caught.value)
 
 

@@ -9,7 +9,6 @@ import pytest
 
 import casid
 from casid.description import load_robot, robot_names
-from casid.description._placement import angle_notes
 from casid.errors import RobotError, RobotWarning
 from tests.description.conftest import URDF
 
@@ -39,13 +38,12 @@ def test_a_printed_pi_is_noticed(arm: Path) -> None:
     (note,) = load_robot(arm).notes
     assert "joint 'weld', rpy: 1.5708 is 3.7e-06 rad from a multiple of pi/2" in note
     assert load_robot(arm, angle_tolerance=1e-5).notes == ()
-    entries = [("joint 'a', rpy", 1.5708), ("joint 'b', rpy", -3.1416), ("joint 'c', rpy", 0.3)]
-    (both,) = angle_notes(entries, 1e-9)
-    assert (
-        "joint 'b', rpy: -3.1416 is 7.3e-06 rad" in both
-        and "1 more at most as far" in both
-        and "tolerance of 1e-05" in both
+    arm.write_text(
+        URDF.replace('"0 1.5707963267948966 0"', '"0 1.5708 0"').replace("-2.9", "-3.1416"), encoding="utf-8"
     )
+    (both,) = load_robot(arm).notes
+    assert "joint 'shoulder', rpy: -3.1416 is 7.3e-06 rad" in both
+    assert "1 more at most as far" in both and "tolerance of 1e-05" in both
 
 
 @pytest.mark.parametrize(

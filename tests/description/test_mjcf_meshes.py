@@ -1,14 +1,11 @@
 """Mass properties of MJCF meshes, beside closed forms and MuJoCo."""
 
 import struct
-from xml.etree.ElementTree import fromstring
 
 import numpy as np
 import pytest
 
 from casid.description import load_robot
-from casid.description.formats._mjcf_context import Context
-from casid.description.formats._mjcf_meshes import Meshes
 from casid.errors import RobotError
 from casid.inertia import to_standard
 
@@ -28,24 +25,47 @@ def _inline(extra=""):
     return f'<mesh name="L" vertex="{_words(VERTICES)}" face="{_words(FACES)}" {extra}/>'
 
 
-def _meshes(asset, folder=None, compiler=""):
-    root = fromstring(f"<mujoco><compiler {compiler}/><asset>{asset}</asset></mujoco>")
-    return Meshes(root, Context(root, "m.xml", 1e-9), folder)
+def _body(folder, geoms, asset="", compiler=""):
+    """The body of a link with these geoms."""
+    body = f"<worldbody><body name='b'><joint/>{geoms}</body></worldbody>"
+    (folder / "m.xml").write_text(f"<mujoco><compiler {compiler}/><asset>{asset}</asset>{body}</mujoco>")
+    (link,) = load_robot(folder / "m.xml").links
+    assert link.inertial is not None
+    return link.inertial
 
 
-def test_the_volume_by_each_rule():
+def _mesh(folder, asset, compiler="", name="L"):
+    return _body(folder, f'<geom type="mesh" mesh="{name}" density="1"/>', asset, compiler)
+
+
+def test_the_volume_by_each_rule(tmp_path):
     # two boxes, 2 x 1 and 1 x 2, of height 1
-    exact, com, unit = _meshes(_inline('inertia="exact"')).solid("L", "geom")
-    assert exact == pytest.approx(4.0)
-    np.testing.assert_allclose(com, [(2 * 1.0 + 2 * 0.5) / 4, (2 * 0.5 + 2 * 2.0) / 4, 0.5])
+    exact = _mesh(tmp_path, _inline('inertia="exact"'))
+    assert exact.mass == pytest.approx(4.0)
+    np.testing.assert_allclose(exact.com, [(2 * 1.0 + 2 * 0.5) / 4, (2 * 0.5 + 2 * 2.0) / 4, 0.5])
     boxes = 2 * (4 + 1) / 12 + 2 * 0.25**2 + 2 * 0.75**2 + 2 * (1 + 4) / 12 + 2 * 0.25**2 + 2 * 0.75**2
-    assert 4.0 * unit[2, 2] == pytest.approx(boxes)
-    assert _meshes(_inline('inertia="convex"')).solid("L", "geom")[0] == pytest.approx(5.0)
-    assert _meshes(_inline('inertia="shell"')).solid("L", "geom")[0] == pytest.approx(2 * 4 + 10)
-    assert 4.0 < _meshes(_inline()).solid("L", "geom")[0] < 5.0  # legacy counts too much of a hollow body
-    assert _meshes(_inline('inertia="exact" scale="1 -2 1"')).solid("L", "geom")[0] == pytest.approx(8.0)
-    without = f'<mesh name="L" vertex="{_words(VERTICES)}"/>'
-    assert _meshes(without).solid("L", "geom")[0] == pytest.approx(5.0)
+    assert exact.inertia_com[2, 2] == pytest.approx(boxes)
+    for words, volume in (('inertia="convex"', 5), ('inertia="shell"', 18), ('inertia="exact" scale="1 -2 1"', 8)):
+        assert _mesh(tmp_path, _inline(words)).mass == pytest.approx(volume)
+    assert 4.0 < _mesh(tmp_path, _inline()).mass < 5.0  # legacy counts too much of a hollow body
+    assert _mesh(tmp_path, f'<mesh name="L" vertex="{_words(VERTICES)}"/>').mass == pytest.approx(5.0)
+
+
+def test_a_body_is_the_sum_of_its_geoms(tmp_path):
+    ball = '<geom type="sphere" size="0.1" density="500" {}/>'
+    both = _body(tmp_path, ball.format("") + ball.format('pos="0.4 0 0"'))
+    assert both.mass == pytest.approx(2 * 500 * 4 / 3 * np.pi * 1e-3)
+    np.testing.assert_allclose(both.com, [0.2, 0, 0], atol=1e-12)
+    corner = '<mesh name="t" inertia="exact" vertex="0 0 0 1 0 0 0 1 0 0 0 1" face="0 2 1 0 1 3 0 3 2 1 2 3"/>'
+    for words, mass in (("", 1000 / 6), ('density="30"', 5.0), ('mass="2"', 2.0)):
+        one = _body(tmp_path, f'<geom type="mesh" mesh="t" pos="0 0 1" {words}/>', corner)
+        assert one.mass == pytest.approx(mass)
+        np.testing.assert_allclose(one.com, [0.25, 0.25, 1.25])
+        # the moments of a corner of a cube about its centre: 3/80 m a^2 a side, products 1/80
+        np.testing.assert_allclose(np.diag(one.inertia_com), 2 * 3 / 80 * mass)
+        np.testing.assert_allclose(one.inertia_com[0, 1], mass / 80)
+    with pytest.raises(RobotError, match=r"body 'b'.*geom of type 'box' fitted to a mesh"):
+        _body(tmp_path, '<geom type="box" mesh="t"/>', corner)
 
 
 def test_the_files_of_meshes(tmp_path):
@@ -58,16 +78,15 @@ def test_the_files_of_meshes(tmp_path):
     (tmp_path / "parts" / "c.msh").write_bytes(struct.pack("<4i", len(VERTICES), 0, 0, len(FACES)) + single + whole)
     for file in ("a.stl", "b.obj", "c.msh"):
         for compiler, address in (('meshdir="parts"', file), ('strippath="true" assetdir="parts"', f"C:/x/{file}")):
-            meshes = _meshes(f'<mesh file="{address}" inertia="exact"/>', tmp_path, compiler)
-            volume, com, _ = meshes.solid(file[0], "geom")
-            assert volume == pytest.approx(4.0, rel=1e-6), (file, compiler)
-            np.testing.assert_allclose(com, [0.75, 1.25, 0.5], rtol=1e-6)
+            made = _mesh(tmp_path, f'<mesh file="{address}" inertia="exact"/>', compiler, file[0])
+            assert made.mass == pytest.approx(4.0, rel=1e-6), (file, compiler)
+            np.testing.assert_allclose(made.com, [0.75, 1.25, 0.5], rtol=1e-6)
 
 
 @pytest.mark.parametrize(
     ("asset", "words"),
     [
-        ('<mesh name="other" vertex="0 0 0"/>', "geom: there is no mesh 'L'"),
+        ('<mesh name="other" vertex="0 0 0"/>', "body 'b': there is no mesh 'L'"),
         ('<mesh name="L"/>', "neither a file nor vertices"),
         ('<mesh name="L" vertex="0 0 0 1 0 0 0 1 0 0 0 1" face="0 1 9"/>', "faces of vertices that it does not have"),
         ('<mesh name="L" vertex="0 0 0 1 0 0 0 1 0 1 1 0"/>', "no convex hull"),
@@ -81,7 +100,7 @@ def test_the_files_of_meshes(tmp_path):
 def test_meshes_without_a_volume_are_named(tmp_path, asset, words):
     (tmp_path / "torn.msh").write_bytes(struct.pack("<4i", 4, 0, 0, 4) + b"123")
     with pytest.raises(RobotError, match=words):
-        _meshes(asset, tmp_path).solid("L", "geom")
+        _mesh(tmp_path, asset)
 
 
 @pytest.mark.claim("masses of meshes are those of MuJoCo")
@@ -98,13 +117,10 @@ def test_meshes_without_a_volume_are_named(tmp_path, asset, words):
 def test_bodies_of_meshes_beside_mujoco(tmp_path, words):
     mujoco = pytest.importorskip("mujoco", reason="needs the extra peers")
     geom = '<geom type="mesh" mesh="L" pos="0.1 0.2 0.3" quat="0.3 0.4 0.5 0.6"/>'
-    text = f"<asset>{_inline(words)}</asset><worldbody><body name='b'><joint/>{geom}</body></worldbody>"
-    (tmp_path / "m.xml").write_text(f"<mujoco>{text}</mujoco>", encoding="utf-8")
+    ours = _body(tmp_path, geom, _inline(words)).standard_parameters()
     theirs = mujoco.MjModel.from_xml_path(str(tmp_path / "m.xml"))
     turn = np.zeros(9)
     mujoco.mju_quat2Mat(turn, theirs.body_iquat[1])
     R = turn.reshape(3, 3)
     expected = to_standard(theirs.body_mass[1], theirs.body_ipos[1], R @ np.diag(theirs.body_inertia[1]) @ R.T)
-    (link,) = load_robot(tmp_path / "m.xml").links
-    assert link.inertial is not None
-    np.testing.assert_allclose(link.inertial.standard_parameters(), expected, atol=1e-12 * expected.max())
+    np.testing.assert_allclose(ours, expected, atol=1e-12 * expected.max())

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 import casid
-from casid.description import Robot
-from casid.description._robot import STANDARD_GRAVITY
+from casid.description import STANDARD_G, Robot
 from casid.dynamics import Model
 from casid.errors import RobotError
 from casid.export import with_payload
-from casid.testing._synthetic import motion
+from casid.testing import motion
 from tests.helpers import run
 
 
@@ -68,5 +67,5 @@ def test_a_load_hangs_at_the_same_frame_in_payload_and_export(tmp_path: Path) ->
 
 def test_gravity_is_the_standard_one_unless_given() -> None:
     arm = casid.load_robot("panda")
-    np.testing.assert_array_equal(arm.gravity, STANDARD_GRAVITY)
+    np.testing.assert_array_equal(arm.gravity, [0.0, 0.0, -STANDARD_G])
     assert isinstance(arm, Robot) and casid.load_robot("panda", gravity=[1.0, 2.0, 3.0]).gravity.tolist() == [1, 2, 3]

@@ -10,8 +10,6 @@ import pytest
 
 import casid
 from casid.description import convert, load_description, load_robot
-from casid.description._sidecar import SUFFIX, fixed_name, lost, words
-from casid.description.formats import Toml, Urdf
 from casid.errors import InertiaWarning, RobotError
 
 
@@ -48,9 +46,21 @@ def test_keys_of_another_type_are_refused(tmp_path, text):
         casid.load_robot(path)
 
 
-def test_a_sidecar_holds_what_the_format_cannot(arm: Path) -> None:
-    description = load_description(arm)
-    assert lost(description, Toml()) == {}
-    tables = lost(description, Urdf())
-    assert len(words(tables)) == len([line for line in words(tables) if line])
-    assert SUFFIX.endswith(".toml") and fixed_name("tool") != "tool"
+@pytest.mark.parametrize("suffix", [".xml", ".sdf"])
+def test_a_base_called_world_makes_way_where_the_name_is_taken(tmp_path: Path, suffix: str) -> None:
+    text = """schema = 1
+        name = "m"
+        convention = "placement"
+        base = { name = "world", mass = 2, com = [0, 0, 0], inertia_com = [1, 0, 0, 1, 0, 1] }
+        [[joint]]
+        type = "revolute"
+        [[frame]]
+        name = "desk"
+        link = "world"
+        xyz = [1, 2, 3]"""
+    (tmp_path / "m.toml").write_text(text)
+    done = convert(tmp_path / "m.toml", tmp_path / f"m{suffix}")
+    assert any("'world' is now called 'world_link'" in note for note in done.notes)
+    back = load_description(tmp_path / f"m{suffix}")
+    assert back.base.name == "world_link" and back.base.inertial is not None and back.base.inertial.mass == 2
+    np.testing.assert_array_equal(back.robot().frame("desk").placement[:3, 3], [1, 2, 3])

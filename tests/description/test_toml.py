@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from casid.description import load_robot
-from casid.description.formats._toml import parse_toml
 from casid.errors import InertiaWarning, RobotError
+from tests.description.conftest import parsed
 
 HEAD = """
 schema = 1
@@ -29,7 +29,7 @@ mdh = [0.1, 90, 0.2, 30]
 
 
 def parse(text, **options):
-    return parse_toml(text, "example.toml", **options)
+    return parsed(text, "example.toml", **options)
 
 
 def test_everything_a_file_can_say():

@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 
 import casid
-from casid.description import link_hulls
-from casid.description._volumes import hull
+from casid.description import found, link_hulls
 
-BOX = np.array(np.meshgrid([0.0, 0.2], [0.0, 0.3], [0.0, 0.6])).reshape(3, -1).T
 URDF = """<robot name="two">
   <link name="base"><visual><geometry><box size="9 9 9"/></geometry></visual></link>
   <link name="upper">
@@ -31,16 +29,6 @@ URDF = """<robot name="two">
   <joint name="c" type="revolute"><parent link="lower"/><child link="bare"/><origin xyz="0.3 0 0"/><axis xyz="0 1 0"/>
     <limit lower="-1" upper="1" effort="9" velocity="1"/></joint>
 </robot>"""
-
-
-def test_a_box_has_its_volume_centre_and_moments() -> None:
-    inside = np.random.default_rng(0).uniform(0.01, 0.19, (50, 3))
-    made = hull(np.vstack([BOX, inside]))
-    assert made is not None and made.volume == pytest.approx(0.036, rel=1e-12)
-    np.testing.assert_allclose(made.centre, [0.1, 0.15, 0.3], rtol=1e-12)
-    np.testing.assert_allclose(made.second, 0.036 * np.diag([0.2, 0.3, 0.6]) ** 2 / 12, atol=1e-15)
-    assert made.length == pytest.approx(0.7)
-    assert hull(BOX[:, [0, 1, 1]]) is None and hull(BOX[:3]) is None  # flat, and too few
 
 
 def test_shapes_belong_to_the_links_that_move(tmp_path: Path) -> None:
@@ -64,3 +52,12 @@ def test_a_shape_in_another_unit_is_none(tmp_path: Path) -> None:
     path.write_text(URDF.replace("0.1 0.2 0.3", "100 200 300"))
     kept = link_hulls(casid.load_robot(path))[1]
     assert kept is not None and kept.volume < 0.005
+
+
+def test_packages_are_found_among_installed_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "site-packages" / "cmeel.prefix" / "share" / "robots" / "a.urdf"
+    file.parent.mkdir(parents=True)
+    file.write_text("", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path / "site-packages"))
+    assert found("package://robots/a.urdf", None, ()) == file
+    assert found("package://robots/b.urdf", None, ()) is None

@@ -22,7 +22,7 @@ from casid.identification import ModelOptions, identify, load_model, predict
 from casid.measurement import Dataset, Processing
 from casid.regression import choose_friction, compress, wls
 from casid.regression.friction import fit_jointly
-from casid.testing._synthetic import motion
+from casid.testing import motion
 
 PERIOD = 1e-3
 REACH = 4e-3

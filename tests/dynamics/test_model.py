@@ -8,8 +8,7 @@ import pytest
 
 from casid import Model
 from casid.errors import RobotError
-from casid.testing import inverse_dynamics, random_robot
-from casid.testing._peers import random_body, standard_parameters
+from casid.testing import inverse_dynamics, random_body, random_robot, standard_parameters
 
 TREES = [
     pytest.param({"seed": 0, "n": 1}, id="one joint"),

@@ -16,8 +16,7 @@ from casid.dynamics.terms import JOINT_TERMS
 from casid.export import count_robot
 from casid.export._robot import PUBLISHED
 from casid.inertia import pseudo_inertia
-from casid.testing import random_robot
-from casid.testing._peers import close, states
+from casid.testing import close, random_robot, states
 
 
 @pytest.fixture(scope="module")

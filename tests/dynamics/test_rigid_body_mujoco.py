@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import casid
-from casid.testing import MuJoCo, random_robot, running
-from casid.testing._peers import random_body, standard_parameters
+from casid.testing import MuJoCo, random_body, random_robot, running, standard_parameters
 
 pytest.importorskip("mujoco", reason="needs the extra peers")
 

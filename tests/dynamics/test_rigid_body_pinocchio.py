@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from benchmarks.measure import NotMeasured
 
-from casid.testing import random_robot
-from casid.testing._peers import URDFS, compare, compare_urdf, installed_urdf, random_body, standard_parameters
+from casid.testing import URDFS, compare, compare_urdf, installed_urdf, random_body, random_robot, standard_parameters
 
 pytest.importorskip("pinocchio", reason="needs the extra peers")
 

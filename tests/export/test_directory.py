@@ -15,7 +15,7 @@ from casid.control import PD
 from casid.description import Robot
 from casid.errors import DatasetError
 from casid.export import export_c, export_controller, load
-from casid.testing._peers import close
+from casid.testing import close
 from tests.export.conftest import needs_compiler
 
 

@@ -22,7 +22,7 @@ from casid.errors import DatasetError, ExportError, InertiaWarning, RobotError
 from casid.export import all_functions, export_c, export_robot, load, with_payload
 from casid.export._robot import FUNCTIONS
 from casid.inertia import express_in, to_standard
-from casid.testing._peers import close, states
+from casid.testing import close, states
 from tests.export.conftest import needs_compiler
 
 

@@ -4,8 +4,7 @@ import pytest
 
 import casid
 from casid.regression import compress, wls
-from casid.testing import recording
-from casid.testing._synthetic import with_friction
+from casid.testing import recording, with_friction
 
 FRICTION = ("viscous", "coulomb", "offset")
 

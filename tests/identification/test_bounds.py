@@ -43,9 +43,8 @@ from casid.measurement import Dataset
 from casid.regression import compress, wls
 from casid.retrieval import link_variables
 from casid.retrieval.plausible import held_mass, plausible_bodies
-from casid.testing import recording
+from casid.testing import blind, recording
 from casid.testing import recording as synthetic
-from casid.testing._synthetic import blind
 from tests.description.test_volumes import URDF
 
 

@@ -17,8 +17,7 @@ from casid.identification.diagnosis import Finding, Trial, Verdict
 from casid.measurement import Processing, advanced
 from casid.report import report_of
 from casid.retrieval import total_mass
-from casid.testing import recording
-from casid.testing._synthetic import blind, with_friction
+from casid.testing import blind, recording, with_friction
 
 FRICTION = ("viscous", "coulomb", "offset")
 

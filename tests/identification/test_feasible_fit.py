@@ -12,8 +12,7 @@ from casid.errors import DatasetError
 from casid.identification import Checks, Choice, FeasibleFit, ModelOptions, feasible_regression, identify
 from casid.identification._feasible_fit import active_bounds, determined
 from casid.regression import compress, irls, residual_torques, wls
-from casid.testing import recording
-from casid.testing._synthetic import with_friction
+from casid.testing import recording, with_friction
 
 FRICTION = ("viscous", "coulomb", "offset")
 EXTRAS = {"viscous": 0.4, "coulomb": 0.3, "offset": -0.1, "load_friction": 0.05}

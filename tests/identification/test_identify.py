@@ -14,7 +14,7 @@ from casid.cli import app
 from casid.dynamics import Model
 from casid.errors import DatasetError, RobotError
 from casid.inertia import to_standard
-from casid.testing._synthetic import motion
+from casid.testing import motion
 
 LINKS = np.concatenate(
     [

@@ -13,8 +13,7 @@ from casid.dynamics import Model
 from casid.identification import Checks, Constraints, ModelOptions, identify
 from casid.measurement import Processing
 from casid.retrieval import sensible_bounds, total_mass
-from casid.testing import recording
-from casid.testing._synthetic import blind, with_friction
+from casid.testing import blind, recording, with_friction
 
 FRICTION = ("viscous", "coulomb", "offset")
 

@@ -24,8 +24,7 @@ from casid.identification.diagnosis._readings import (
     without_rest,
 )
 from casid.measurement import Dataset, Processing
-from casid.testing import recording
-from casid.testing._synthetic import with_friction
+from casid.testing import recording, with_friction
 
 FRICTION = ("viscous", "coulomb", "offset")
 

@@ -14,7 +14,7 @@ from casid.errors import DatasetError
 from casid.identification import predict, refit_friction, reverse_engineered
 from casid.measurement import Dataset
 from casid.regression import reverse_engineer_with_torques
-from casid.testing._synthetic import motion
+from casid.testing import motion
 from problems.spatial_2r import true_parameters
 
 #: phi_1, phi_2, phi_3 of both joints (Gaz et al. 2019, eq. 25).

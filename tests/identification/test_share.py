@@ -14,8 +14,7 @@ from casid.identification._consistent_fits import FURTHER, SHARES, ConsistentFit
 from casid.inertia import pseudo_inertia
 from casid.regression import compress, wls
 from casid.retrieval import total_mass
-from casid.testing import recording
-from casid.testing._synthetic import blind, with_friction
+from casid.testing import blind, recording, with_friction
 
 
 @pytest.mark.claim("the share is chosen by parts of the motion that the fit did not see")

@@ -28,8 +28,7 @@ from casid.identification._joint_terms import (
 )
 from casid.regression import compress
 from casid.retrieval.plausible import plausible_bodies
-from casid.testing import recording
-from casid.testing._synthetic import blind
+from casid.testing import blind, recording
 
 QUIET = Checks(verdict=False)
 

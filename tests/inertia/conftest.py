@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from casid.testing._peers import random_body
+from casid.testing import random_body
 
 
 @pytest.fixture

@@ -7,8 +7,7 @@ from casid import inertia
 from casid.errors import DatasetError
 from casid.inertia import PSEUDO_INERTIA_MAP, tensor_entries
 from casid.inertia._parameters import spatial_inertia
-from casid.testing._peers import standard_parameters
-from casid.testing._synthetic import random_placement
+from casid.testing import random_placement, standard_parameters
 
 
 def test_standard_parameters_follow_the_parallel_axis_theorem(body):

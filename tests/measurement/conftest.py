@@ -10,8 +10,8 @@ import pytest
 from casid.description import Robot, load_robot
 from casid.dynamics import Model
 from casid.measurement import Dataset
-from casid.testing._synthetic import arm as arm_of  # noqa: F401
-from casid.testing._synthetic import motion
+from casid.testing import arm as arm_of  # noqa: F401
+from casid.testing import motion
 
 T, Q, DQ, _ = motion(3, 40, 1)
 TAU = 2.0 * Q + 1.0

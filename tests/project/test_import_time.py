@@ -19,8 +19,9 @@ def test_import_casid_loads_nothing_heavy() -> None:
     assert not loaded_after("import casid") & {*HEAVY, "casadi", "numpy"}
 
 
-def test_a_model_needs_neither_scipy_nor_matplotlib() -> None:
+def test_neither_a_model_nor_a_report_needs_scipy_or_matplotlib() -> None:
     assert not loaded_after("from casid import Model, load_robot") & set(HEAVY)
+    assert not loaded_after("import casid.report") & {"scipy", "matplotlib"}
 
 
 def test_command_line_starts_without_casadi() -> None:

@@ -12,7 +12,7 @@ from casid.report import report_of
 from casid.report._intervals import IntervalsSection, digits, intervals_figure, torque_shares, verdict
 from casid.retrieval import parameter_intervals
 from casid.retrieval.insight import ParameterInterval
-from casid.testing._synthetic import BODY, nearest
+from casid.testing import BODY, nearest
 
 
 def interval(low: float, high: float, name: str = "m1", point: np.ndarray | None = None) -> ParameterInterval:

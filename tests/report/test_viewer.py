@@ -25,8 +25,7 @@ from casid.report._links import link_placements
 from casid.report.viewer import Page, view
 from casid.report.viewer._page import charts as charts_of
 from casid.report.viewer._page import scene
-from casid.testing import recording
-from casid.testing._synthetic import motion
+from casid.testing import motion, recording
 
 CHROMIUM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), ""

@@ -35,7 +35,7 @@ from casid.retrieval import (
     total_mass,
 )
 from casid.retrieval.constraints import PhysicalConsistency
-from casid.testing._synthetic import BODY, arm, nearest
+from casid.testing import BODY, arm, nearest
 
 
 def bounded_arm(n: int = 2, bounded: bool = True) -> Robot:

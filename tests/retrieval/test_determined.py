@@ -15,8 +15,7 @@ from casid.retrieval.program._determined import (
     split,
     to_svec,
 )
-from casid.testing import random_robot
-from casid.testing._peers import random_body, standard_parameters
+from casid.testing import random_body, random_robot, standard_parameters
 
 
 def regression(links=3, noise=0.1, seed=0, scales=1.0, rows=None, **options):

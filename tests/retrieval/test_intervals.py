@@ -27,7 +27,7 @@ from casid.retrieval import (
 from casid.retrieval.insight import Intervals, ParameterInterval, weigh_each_link, what_if
 from casid.retrieval.insight._explain import ActiveBound
 from casid.retrieval.insight._intervals import _least_ratio, indistinguishable
-from casid.testing._synthetic import BODY, nearest
+from casid.testing import BODY, nearest
 
 
 @pytest.fixture(scope="module")

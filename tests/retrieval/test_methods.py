@@ -35,7 +35,7 @@ from casid.retrieval import (
 )
 from casid.retrieval.constraints import PhysicalConsistency, gyration_bound
 from casid.retrieval.methods import METHODS, Branches, Direct, Method, Penalty, SimulatedAnnealing, Start
-from casid.testing._synthetic import BODY, nearest
+from casid.testing import BODY, nearest
 from problems.spatial_2r import true_parameters
 
 QUICK_METHODS = (

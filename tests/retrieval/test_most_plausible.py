@@ -11,7 +11,7 @@ import pytest
 from casid.inertia import pseudo_inertia, to_standard
 from casid.retrieval import Constraint, Problem, com_box, least_squares, link_variables, mass_bounds, solve, total_mass
 from casid.retrieval.plausible import DivergenceProgram
-from casid.testing._synthetic import arm
+from casid.testing import arm
 
 TRUE = np.concatenate(
     [to_standard(3.0, [0.1, 0.0, 0.1], np.diag([0.03, 0.04, 0.02])),

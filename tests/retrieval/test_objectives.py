@@ -36,7 +36,7 @@ from casid.retrieval import (
     total_mass,
 )
 from casid.retrieval.plausible import believable
-from casid.testing._synthetic import BODY, arm
+from casid.testing import BODY, arm
 
 
 @pytest.mark.claim(

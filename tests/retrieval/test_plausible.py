@@ -30,8 +30,7 @@ from casid.retrieval.plausible import (
 )
 from casid.retrieval.plausible._bodies import skeleton_boxes, trustworthy, within_the_arm
 from casid.retrieval.plausible._tolerance import sensitivity
-from casid.testing import recording
-from casid.testing._synthetic import blind, with_friction
+from casid.testing import blind, recording, with_friction
 from problems import panda_retrieval, spatial_2r
 from problems.spatial_2r import true_parameters
 

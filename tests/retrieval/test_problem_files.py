@@ -17,7 +17,7 @@ from casid.retrieval import (
     load_problem,
     problem_names,
 )
-from casid.testing._synthetic import arm
+from casid.testing import arm
 
 
 def test_shipped_and_unknown_names() -> None:

@@ -22,7 +22,7 @@ from casid.retrieval import (
 from casid.retrieval._rows import split_rows
 from casid.retrieval.constraints import PhysicalConsistency, gyration_bound
 from casid.retrieval.program._nlp import Cone, FeasibleSet, LiftedProgram
-from casid.testing._synthetic import BODY, arm, nearest
+from casid.testing import BODY, arm, nearest
 
 OTHER = to_standard(0.7, [-0.1, 0.05, 0.02], np.diag([0.01, 0.012, 0.008]))
 

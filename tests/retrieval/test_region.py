@@ -37,7 +37,7 @@ from casid.retrieval.constraints import PhysicalConsistency
 from casid.retrieval.constraints._bounds import LinkConstraint
 from casid.retrieval.constraints._constraint import ScalarRow, Setting
 from casid.retrieval.program._starts import nominal_parameters, random_parameters
-from casid.testing._synthetic import BODY, arm, nearest
+from casid.testing import BODY, arm, nearest
 
 
 def test_the_form_of_a_sphere_is_its_expression() -> None:

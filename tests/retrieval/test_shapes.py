@@ -28,7 +28,7 @@ from casid.retrieval import (
     link_variables,
     symmetric_link,
 )
-from casid.testing._synthetic import arm
+from casid.testing import arm
 from problems import cookbook
 
 

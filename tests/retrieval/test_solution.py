@@ -26,7 +26,7 @@ from casid.retrieval import (
 from casid.retrieval._solution import assess, checked_bound
 from casid.retrieval.constraints import PhysicalConsistency, gyration_bound
 from casid.retrieval.program._starts import random_parameters
-from casid.testing._synthetic import BODY, arm, nearest
+from casid.testing import BODY, arm, nearest
 
 
 @pytest.mark.claim("standard parameters are 10 n numbers, extras are apart")

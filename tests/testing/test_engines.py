@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import casid
-from casid.testing import MuJoCo, running
-from casid.testing._peers import states
+from casid.testing import MuJoCo, running, states
 
 
 def test_mujoco_runs_what_casid_writes() -> None:

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from casid.inertia import consistency
-from casid.testing import inverse_dynamics, random_robot
-from casid.testing._peers import (
+from casid.testing import (
     Body,
     NotMeasured,
     close,
+    inverse_dynamics,
     need,
     random_body,
+    random_robot,
     rotation_about,
     standard_parameters,
     states,
@@ -20,7 +21,7 @@ from casid.testing._peers import (
 
 
 def test_pinocchio_visits_branch_by_branch() -> None:
-    from casid.testing._peers import depth_first, parameter_map
+    from casid.testing import depth_first, parameter_map
 
     robot = random_robot(2, n=6)
     order = depth_first(robot)

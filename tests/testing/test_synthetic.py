@@ -8,18 +8,21 @@ import pytest
 import casid
 from casid.drives import Servo
 from casid.dynamics import Model
-from casid.testing import broadband_commands, commanded_motion, random_robot, recording
-from casid.testing._synthetic import (
+from casid.testing import (
     BASES,
     BODY,
     TERMS,
     arm,
+    broadband_commands,
+    commanded_motion,
     motion,
     nearest,
     plausible,
     random_placement,
+    random_robot,
     random_trajectory,
     recorded,
+    recording,
 )
 
 

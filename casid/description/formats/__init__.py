@@ -12,6 +12,7 @@ from casid.description.formats._urdf import Urdf
 
 # between rooms
 from casid.description.formats._contract import Changes as Changes
+from casid.description.formats._contract import Reading as Reading
 
 if TYPE_CHECKING:
     from casid.description.formats._contract import Format

@@ -12,11 +12,10 @@ import numpy as np
 
 from casid.arrays import Array
 from casid.description._document import Description
-from casid.description._parts import Inertial, Link, LinkBounds
+from casid.description._parts import Inertial, Link, LinkBounds, carried
 from casid.description._placement import ANGLE_TOLERANCE
 from casid.description._raw import JointLimits, RawJoint
 from casid.description.joint_parameters import LOAD_BODY, load_body
-from casid.inertia import express_in, from_standard
 
 
 @dataclass(frozen=True)
@@ -149,14 +148,14 @@ def links_at_joints(description: Description) -> tuple[Description, tuple[str, .
             return link
         body = link.inertial
         if body is not None:
-            body = Inertial(*from_standard(express_in(body.standard_parameters(), T[:3, :3], T[:3, 3])))
+            body = Inertial.of(carried(body.standard_parameters(), T))
         return Link(link.name, body, replace(free, mass=link.bounds.mass))
 
     def terms(joint: RawJoint) -> Mapping[str, float]:
         T, load = shift.get(joint.link.name), load_body(joint.terms)
         if T is None or load is None:
             return joint.terms
-        return {**joint.terms, **dict(zip(LOAD_BODY, express_in(load, T[:3, :3], T[:3, 3]).tolist(), strict=True))}
+        return {**joint.terms, **dict(zip(LOAD_BODY, carried(load, T).tolist(), strict=True))}
 
     def on(link: str, placement: Array) -> Array:
         return shift[link] @ placement + 0.0 if link in shift else placement

@@ -70,37 +70,6 @@ def mergeable(description: Description) -> dict[str, str]:
     return found
 
 
-def written(description: Description) -> str:
-    """A description as the text of a new file."""
-    gravity = STANDARD_GRAVITY if description.gravity is None else description.gravity
-    lines = [
-        tag("mujoco", {"model": description.name}, empty=False),
-        "  " + tag("compiler", {"angle": "radian", "autolimits": "true", "inertiafromgeom": "false"}),
-        "  " + tag("option", {"gravity": numbers(gravity)}),
-        "  <worldbody>",
-    ]
-    writer = _Bodies(description)
-    base = description.base
-    if base.name == _WORLD:
-        lines += writer.inside(_WORLD, "    ")
-    else:
-        lines.append("    " + tag("body", {"name": base.name}, empty=False))
-        lines += _inertial_lines(base.inertial or NO_BODY, "      ")
-        lines += [*writer.inside(base.name, "      "), "    </body>"]
-    lines.append("  </worldbody>")
-    followers = [joint for joint in description.joints if joint.mimic is not None]
-    if followers:
-        lines.append("  <equality>")
-        for joint in followers:
-            rule = joint.mimic
-            assert rule is not None
-            coefficients = f"{number(rule.offset)} {number(rule.multiplier)} 0 0 0"
-            words = {"joint1": joint.name, "joint2": rule.joint, "polycoef": coefficients}
-            lines.append("    " + tag("joint", words))
-        lines.append("  </equality>")
-    return "\n".join([*lines, "</mujoco>", ""])
-
-
 class _Bodies:
     def __init__(self, description: Description) -> None:
         self.description = description
@@ -178,45 +147,6 @@ def _inertial_lines(body: Inertial | None, pad: str) -> list[str]:
     return [] if body is None else [pad + tag("inertial", _inertial(body))]
 
 
-def edited(content: bytes, changes: Changes, where: str) -> bytes:
-    """The same file with other bodies and joint terms."""
-    file = XmlFile(content, where)
-    if any(file.root.iter("include")):
-        Elements(where).fail("includes other files, so it cannot be edited; convert it to a new file instead")
-    bodies = ((body.get("name") or f"body{k}", body) for k, body in enumerate(file.root.iter("body"), start=1))
-    edits, inside = file.inertial_edits(
-        bodies, changes.inertials, lambda body, _, pad: [pad + tag("inertial", _inertial(body))]
-    )
-    for joint in file.root.iter("joint"):
-        terms = changes.terms.get(joint.get("name", ""))
-        if terms is None or (file.parents.get(joint) is not None and file.parents[joint].tag == "equality"):
-            continue
-        # zeros are written out: a class of defaults may hold other values
-        values: dict[str, str | None] = {key: number(terms.get(symbol, 0.0)) for key, symbol in _TERMS}
-        if values["stiffness"] == "0" and not any("stiffness" in other.attrib for other in file.root.iter("joint")):
-            del values["stiffness"]
-        if any("springref" in other.attrib for other in file.root.iter("joint")):
-            values["springref"] = "0"  # the torque of a spring that rests elsewhere is in the offset
-        edits[joint] = file.retagged(joint, values)
-    if changes.inertials:
-        for compiler in file.root.findall("compiler"):
-            if compiler.get("inertiafromgeom") == "true":
-                edits[compiler] = file.retagged(compiler, {"inertiafromgeom": "auto"})
-    return file.edited(edits, inside)
-
-
-def _refused_by_mujoco(description: Description) -> tuple[str, ...]:
-    """A note where MuJoCo will not load the file: bodies that no mass distribution has."""
-    bodies = [link for link in description.links if link.inertial is not None and not link.weightless]
-    wrong = [
-        link.name for link in bodies
-        if link.inertial is not None and not consistency(link.inertial.standard_parameters()).full
-    ]  # fmt: skip
-    if not wrong:
-        return ()
-    return (f"MuJoCo refuses bodies that are not physical, here {', '.join(wrong)}: casid check repairs them",)
-
-
 class Mjcf(Format):
     """MJCF files."""
 
@@ -249,7 +179,14 @@ class Mjcf(Format):
 
     def doubts(self, description: Description) -> tuple[str, ...]:
         """MuJoCo loads no file with a body that no mass distribution has."""
-        return _refused_by_mujoco(description)
+        wrong = [
+            link.name for link in description.links
+            if not (link.weightless or link.inertial is None)
+            and not consistency(link.inertial.standard_parameters()).full
+        ]  # fmt: skip
+        if not wrong:
+            return ()
+        return (f"MuJoCo refuses bodies that are not physical, here {', '.join(wrong)}: casid check repairs them",)
 
     def renamed(self, description: Description) -> dict[str, str]:
         """Links that have no body of their own: several joints of one body."""
@@ -270,8 +207,56 @@ class Mjcf(Format):
 
     def write(self, description: Description) -> bytes:
         """See `Format.write`."""
-        return written(description).encode()
+        gravity = STANDARD_GRAVITY if description.gravity is None else description.gravity
+        lines = [
+            tag("mujoco", {"model": description.name}, empty=False),
+            "  " + tag("compiler", {"angle": "radian", "autolimits": "true", "inertiafromgeom": "false"}),
+            "  " + tag("option", {"gravity": numbers(gravity)}),
+            "  <worldbody>",
+        ]
+        writer = _Bodies(description)
+        base = description.base
+        if base.name == _WORLD:
+            lines += writer.inside(_WORLD, "    ")
+        else:
+            lines.append("    " + tag("body", {"name": base.name}, empty=False))
+            lines += _inertial_lines(base.inertial or NO_BODY, "      ")
+            lines += [*writer.inside(base.name, "      "), "    </body>"]
+        lines.append("  </worldbody>")
+        followers = [joint for joint in description.joints if joint.mimic is not None]
+        if followers:
+            lines.append("  <equality>")
+            for joint in followers:
+                rule = joint.mimic
+                assert rule is not None
+                coefficients = f"{number(rule.offset)} {number(rule.multiplier)} 0 0 0"
+                words = {"joint1": joint.name, "joint2": rule.joint, "polycoef": coefficients}
+                lines.append("    " + tag("joint", words))
+            lines.append("  </equality>")
+        return "\n".join([*lines, "</mujoco>", ""]).encode()
 
     def edit(self, content: bytes, changes: Changes, where: str) -> bytes:
         """See `Format.edit`."""
-        return edited(content, changes, where)
+        file = XmlFile(content, where)
+        if any(file.root.iter("include")):
+            Elements(where).fail("includes other files, so it cannot be edited; convert it to a new file instead")
+        bodies = ((body.get("name") or f"body{k}", body) for k, body in enumerate(file.root.iter("body"), start=1))
+        edits, inside = file.inertial_edits(
+            bodies, changes.inertials, lambda body, _, pad: [pad + tag("inertial", _inertial(body))]
+        )
+        for joint in file.root.iter("joint"):
+            terms = changes.terms.get(joint.get("name", ""))
+            if terms is None or (file.parents.get(joint) is not None and file.parents[joint].tag == "equality"):
+                continue
+            # zeros are written out: a class of defaults may hold other values
+            values: dict[str, str | None] = {key: number(terms.get(symbol, 0.0)) for key, symbol in _TERMS}
+            if values["stiffness"] == "0" and not any("stiffness" in other.attrib for other in file.root.iter("joint")):
+                del values["stiffness"]
+            if any("springref" in other.attrib for other in file.root.iter("joint")):
+                values["springref"] = "0"  # the torque of a spring that rests elsewhere is in the offset
+            edits[joint] = file.retagged(joint, values)
+        if changes.inertials:
+            for compiler in file.root.findall("compiler"):
+                if compiler.get("inertiafromgeom") == "true":
+                    edits[compiler] = file.retagged(compiler, {"inertiafromgeom": "auto"})
+        return file.edited(edits, inside)

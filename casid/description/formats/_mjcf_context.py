@@ -41,8 +41,7 @@ class Context(Elements):
     """
 
     def __init__(self, root: Element, where: str, tolerance: float) -> None:
-        super().__init__(where)
-        self.tolerance = tolerance
+        super().__init__(where, tolerance)
         self.compiler: dict[str, str] = {}
         for element in root.findall("compiler"):
             self.compiler.update(element.attrib)

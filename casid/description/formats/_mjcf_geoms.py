@@ -7,12 +7,12 @@ import math
 import numpy as np
 
 from casid.arrays import Array
-from casid.description._parts import Inertial
+from casid.description._parts import Inertial, carried
 from casid.description._placement import transform
 from casid.description.formats._mjcf_context import Context
 from casid.description.formats._mjcf_meshes import Meshes
 from casid.description.formats._xml import Element
-from casid.inertia import express_in, from_standard, to_standard
+from casid.inertia import to_standard
 
 #: Number of sizes that matter, by type of geom; with ``fromto`` the length is not among them.
 _SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "box": 3}
@@ -41,7 +41,7 @@ def body_of_geoms(geoms: list[tuple[Element, Array]], context: Context, meshes: 
     if not tens:
         return None
     total = np.sum(tens, axis=0)
-    return Inertial(*from_standard(total)) if total[9] > 0 else None
+    return Inertial.of(total) if total[9] > 0 else None
 
 
 def _geom(geom: Element, frame: Array, context: Context, meshes: Meshes, what: str) -> Array | None:
@@ -53,8 +53,7 @@ def _geom(geom: Element, frame: Array, context: Context, meshes: Meshes, what: s
     if kind == "mesh":
         volume, com, unit = meshes.solid(geom.get("mesh", ""), what)
         m = density * volume if mass is None else mass
-        placed = frame @ context.placement(geom, what)
-        return express_in(to_standard(m, com, m * unit), placed[:3, :3], placed[:3, 3])
+        return carried(to_standard(m, com, m * unit), frame @ context.placement(geom, what))
     if kind not in _SIZES or "mesh" in geom.attrib:
         fitted = " fitted to a mesh" if "mesh" in geom.attrib else ""
         context.fail(
@@ -78,8 +77,7 @@ def _geom(geom: Element, frame: Array, context: Context, meshes: Meshes, what: s
         context.fail(f"{what}: a geom of type '{kind}' needs {_SIZES[kind]} positive sizes, got {size}")
     volume, unit = _shape(kind, size)
     m = density * volume if mass is None else mass
-    placed = frame @ placement
-    return express_in(to_standard(m, np.zeros(3), np.diag(m * unit)), placed[:3, :3], placed[:3, 3])
+    return carried(to_standard(m, np.zeros(3), np.diag(m * unit)), frame @ placement)
 
 
 def _shape(kind: str, size: list[float]) -> tuple[float, Array]:

@@ -11,20 +11,18 @@ import numpy as np
 from casid.arrays import Array
 from casid.description._document import Description
 from casid.description._parts import Inertial, Link
-from casid.description._placement import rotation_about, transform, unit_axis
+from casid.description._placement import rotation_about, transform
 from casid.description._raw import JointLimits, RawFrame, RawJoint
 from casid.description._sidecar import fixed_name
-from casid.description.formats._contract import Reading
+from casid.description.formats._contract import NO_BODY, Reading
 from casid.description.formats._mjcf_context import Context, joint_couplings, unsupported, with_includes
 from casid.description.formats._mjcf_geoms import body_of_geoms
 from casid.description.formats._mjcf_meshes import Meshes
-from casid.description.formats._xml import Element, XmlFile
+from casid.description.formats._xml import Element, XmlFile, turned
 from casid.errors import RobotError
 from casid.inertia import tensor
 
 _WORLD = "world"
-#: Between several joints of one body there is nothing.
-_NOTHING = Inertial(0.0, np.zeros(3), np.zeros((3, 3)))
 #: MuJoCo's own default [m/s^2].
 _GRAVITY = (0.0, 0.0, -9.81)
 _KINDS = {"hinge": "revolute", "slide": "prismatic", "ball": "ball", "free": "floating"}
@@ -121,12 +119,7 @@ class _Reader:
         factor = total / mass
 
         def link(of: Link) -> Link:
-            body = of.inertial
-            return (
-                of
-                if body is None
-                else replace(of, inertial=Inertial(factor * body.mass, body.com, factor * body.inertia_com))
-            )
+            return of if of.inertial is None else replace(of, inertial=of.inertial.scaled(factor))
 
         self.joints = [replace(joint, link=link(joint.link)) for joint in self.joints]
         return link(base), True
@@ -177,7 +170,7 @@ class _Reader:
         for k, (element, frame) in enumerate(body.joints):
             last = k == len(body.joints) - 1
             name = element.get("name") or f"{body.name}_joint{k + 1}"
-            carried = link if last else Link(f"{body.name}/{name}", _NOTHING)
+            carried = link if last else Link(f"{body.name}/{name}", NO_BODY)
             self.joints.append(self._joint(element, frame, name, before, carried, at))
             before, at = carried.name, np.eye(4)
         self._sites(body, body.name)
@@ -192,11 +185,7 @@ class _Reader:
             context.fail(f"{what}: its type '{kind}' is not one of {', '.join(_KINDS)}")
         if kind in ("free", "ball"):
             return RawJoint(name, _KINDS[kind], parent, link, placement=at)
-        try:
-            axis = frame[:3, :3] @ np.array(context.numbers(element, "axis", 3, what, (0.0, 0.0, 1.0)))
-            axis = unit_axis(axis, context.tolerance)
-        except ValueError as error:
-            context.fail(f"{what}: {error}")
+        axis = context.axis(frame[:3, :3] @ np.array(context.numbers(element, "axis", 3, what, (0.0, 0.0, 1.0))), what)
         anchor = frame[:3, :3] @ np.array(context.numbers(element, "pos", 3, what, (0.0,) * 3)) + frame[:3, 3]
         turn = context.angle if kind == "hinge" else float
         reference = turn(context.number(element, "ref", what, 0.0))
@@ -271,15 +260,12 @@ class _Reader:
         context = self.context
         mass = context.number(element, "mass", what)
         placed = frame @ context.placement(element, what)
-        R = placed[:3, :3]
         if "fullinertia" in element.attrib:
             xx, yy, zz, xy, xz, yz = context.numbers(element, "fullinertia", 6, what)
             matrix = tensor([xx, xy, xz, yy, yz, zz])
         else:
             matrix = np.diag(context.numbers(element, "diaginertia", 3, what, (0.0,) * 3))
-        if not np.array_equal(R, np.eye(3)):
-            matrix = R @ matrix @ R.T
-            matrix = (matrix + matrix.T) / 2
+        matrix = turned(matrix, placed[:3, :3])
         compiler = Element("compiler", context.compiler)
         mass = max(mass, context.number(compiler, "boundmass", "compiler", 0.0)) if mass >= 0 else mass
         least = context.number(compiler, "boundinertia", "compiler", 0.0)

@@ -17,10 +17,10 @@ import numpy as np
 from casid.arrays import Array
 from casid.description._document import Description
 from casid.description._parts import Inertial, Link
-from casid.description._placement import INFINITE, Poses, angle_notes, number, numbers, rpy_of, unit_axis, xyz_rpy
-from casid.description._raw import JointLimits, MimicRule, RawFrame, RawJoint, base_link
+from casid.description._placement import INFINITE, Poses, angle_notes, number, numbers, rpy_of, xyz_rpy
+from casid.description._raw import JointLimits, MimicRule, RawFrame, RawJoint
 from casid.description.formats._contract import Changes, Format, Reading, base_beside_world
-from casid.description.formats._xml import Element, Elements, XmlFile, shaped, tag
+from casid.description.formats._xml import Element, Elements, XmlFile, shaped, tag, turned
 from casid.inertia import tensor, tensor_entries
 
 _SIX = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
@@ -113,9 +113,7 @@ class Sdf(Format):
 
 class _Reader(Elements):
     def __init__(self, reading: Reading) -> None:
-        super().__init__(reading.where)
-        self.tolerance = reading.angle_tolerance
-        self.angles: list[tuple[str, float]] = []
+        super().__init__(reading.where, reading.angle_tolerance)
         self.poses = Poses(reading.where)
 
     def description(self, file: XmlFile) -> Description:
@@ -123,9 +121,7 @@ class _Reader(Elements):
         bodies: dict[str, Link] = {}
         for element in model.findall("link"):
             name = self.name(element)
-            if name in bodies:
-                self.fail(f"two links are named '{name}'; link names must be unique")
-            bodies[name] = Link(name, self._inertial(element, f"link '{name}'"))
+            self.unique(Link(name, self._inertial(element, f"link '{name}'")), bodies)
             self._place(element, name, "")
         elements = model.findall("joint")
         for element in elements:
@@ -196,17 +192,13 @@ class _Reader(Elements):
         if found is None:
             return None
         mass, inertia = found.find("mass"), found.find("inertia")
-        for name in ("fluid_added_mass",):
-            if found.find(name) is not None:
-                self.fail(f"{what}: <{name}> is not modelled; remove it")
+        if found.find("fluid_added_mass") is not None:
+            self.fail(f"{what}: <fluid_added_mass> is not modelled; remove it")
         entries = dict.fromkeys(_SIX, 0.0) | dict.fromkeys(("ixx", "iyy", "izz"), 1.0)  # SDFormat's defaults
         if inertia is not None:
             entries = {key: self.text_number(inertia.find(key), what, entries[key]) for key in _SIX}
         pose = self._pose(found.find("pose"), what)
-        matrix, R = tensor(list(entries.values())), pose[:3, :3]
-        if not np.array_equal(R, np.eye(3)):
-            matrix = R @ matrix @ R.T
-            matrix = (matrix + matrix.T) / 2
+        matrix = turned(tensor(list(entries.values())), pose[:3, :3])
         return Inertial(self.text_number(mass, what, 1.0), pose[:3, 3], matrix)
 
     def _end(self, joint: Element, end: str, bodies: Mapping[str, Link]) -> str:
@@ -229,9 +221,7 @@ class _Reader(Elements):
             return [j for j in joints if j is not mounts[0]], mounts[0].link.name
         if rooted:
             return joints, _WORLD
-        mentioned = {name for joint in joints for name in (joint.parent, joint.link.name)}
-        base = base_link(joints, None, [name for name in bodies if name not in mentioned], self.where)
-        return joints, base
+        return joints, self.tree(bodies, joints).name
 
     def _joint(self, element: Element, bodies: Mapping[str, Link], version: tuple[int, ...]) -> RawJoint:
         name, kind = self.name(element), element.get("type", "")
@@ -267,10 +257,7 @@ class _Reader(Elements):
         if frame or (in_model and version < (1, 7)):
             frame = "" if frame in ("__model__", _WORLD) else frame
             vector = self.poses.relative(joint, frame)[:3, :3] @ vector
-        try:
-            return unit_axis(vector, self.tolerance)
-        except ValueError as error:
-            self.fail(f"{what}: {error}")
+        return self.axis(vector, what)
 
     def _limits(self, axis: Element | None, kind: str, what: str) -> JointLimits:
         limit = None if axis is None else axis.find("limit")
@@ -290,9 +277,7 @@ class _Reader(Elements):
         found = None if axis is None else axis.find("mimic")
         if found is None:
             return None
-        leader = found.get("joint")
-        if not leader:
-            self.fail(f"{what}: <mimic> names no joint")
+        leader = self.leader(found, what)
         ratio = self.text_number(found.find("multiplier"), what, 1.0)
         reference = self.text_number(found.find("reference"), what, 0.0)
         return MimicRule(leader, ratio, self.text_number(found.find("offset"), what, 0.0) - ratio * reference)
@@ -362,7 +347,7 @@ def _joint_lines(joint: RawJoint, base: str) -> list[str]:
     if joint.type != "fixed":
         lines += ["      <axis>", f"        <xyz>{numbers(joint.axis)}</xyz>"]
         keys = ("effort", "velocity") if kind == "continuous" else ("lower", "upper", "effort", "velocity")
-        finite = {key: getattr(limits, key) for key in keys if math.isfinite(getattr(limits, key))}
+        finite = limits.finite(keys)
         if finite:
             lines += _block("limit", {key: number(value) for key, value in finite.items()}, "        ")
         terms = {key: number(joint.terms[symbol]) for key, symbol in _DYNAMICS if joint.terms.get(symbol)}

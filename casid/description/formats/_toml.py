@@ -68,13 +68,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from casid.arrays import Array
 from casid.description._document import Description
 from casid.description._parts import Link, LinkBounds
 from casid.description._placement import (
-    ANGLE_TOLERANCE,
     angle_notes,
     degrees_slip,
     modified_dh,
@@ -82,15 +80,13 @@ from casid.description._placement import (
     unit_axis,
     xyz_rpy,
 )
-from casid.description._raw import JointLimits, Lock, MimicRule, RawFrame, RawJoint
-from casid.description._robot import Robot
+from casid.description._raw import JointLimits, MimicRule, RawFrame, RawJoint
 from casid.description._sidecar import FEATURES, Table, bounds_of, inertial, read_capsule
 from casid.description.formats._contract import Changes, Format, Reading
 from casid.description.formats._toml_writer import edited, written
 from casid.description.joint_parameters import JOINT_PARAMETERS, joint_parameter
 from casid.errors import RobotError, RobotWarning
-from casid.files import decode, shown
-from casid.files import parse_toml as toml_values
+from casid.files import decode, parse_toml, shown
 
 #: Convention -> key of the Denavit-Hartenberg row of a joint.
 _ROW = {"modified-dh": "mdh", "standard-dh": "dh", "placement": None}
@@ -108,7 +104,7 @@ class Toml(Format):
 
     def read(self, content: bytes, reading: Reading) -> Description:
         """See `Format.read`."""
-        data = toml_values(decode(content, reading.where, "robot file", RobotError), reading.where, RobotError)
+        data = parse_toml(decode(content, reading.where, "robot file", RobotError), reading.where, RobotError)
         return _description(data, reading.where, reading.angle_tolerance, content)
 
     def write(self, description: Description) -> bytes:
@@ -122,19 +118,6 @@ class Toml(Format):
     def edit(self, content: bytes, changes: Changes, where: str) -> bytes:
         """See `Format.edit`."""
         return edited(content.decode("utf-8"), changes, where).encode()
-
-
-def parse_toml(
-    text: str,
-    where: str,
-    *,
-    lock: Lock = (),
-    gravity: ArrayLike | None = None,
-    angle_tolerance: float = ANGLE_TOLERANCE,
-) -> Robot:
-    """As `casid.load_robot`, from text; ``where`` stands for the file in messages."""
-    description = Toml().read(text.encode("utf-8"), Reading(where, None, angle_tolerance))
-    return description.robot(lock=lock, gravity=gravity)
 
 
 def _description(data: dict[str, Any], where: str, angle_tolerance: float, content: bytes) -> Description:
@@ -242,12 +225,9 @@ class _Reader:
         name = data.get("name")
         where = f"{self.where}: frame {number}" + (f" {shown(name)}" if isinstance(name, str) else "")
         table = Table(data, where, ("name", "link", "xyz", "rpy", "rpy_deg"))
-        return RawFrame(table.text("name"), table.text("link", last), self._xyz_rpy(table))
+        return RawFrame(table.text("name"), table.text("link", last), self._placed(table))
 
-    def _xyz_rpy(self, table: Table) -> Array:
-        return self._placed(table, "xyz", "rpy")
-
-    def _placed(self, table: Table, xyz: str, rpy: str) -> Array:
+    def _placed(self, table: Table, xyz: str = "xyz", rpy: str = "rpy") -> Array:
         shift = table.array(xyz, (3,), (0.0, 0.0, 0.0), entries="x, y, z").tolist()
         angles = table.angles(rpy, 3, (0.0, 0.0, 0.0)).tolist()
         if rpy in table:
@@ -258,7 +238,7 @@ class _Reader:
         """Placements of the joint frame and of the link frame."""
         if self.row is None or (fixed and self.row not in table):
             link = np.eye(4) if fixed or self.row else self._placed(table, "link_xyz", "link_rpy")
-            return self._xyz_rpy(table), link
+            return self._placed(table), link
         table.require(self.row)
         clash = [key for key in ("xyz", "rpy", "rpy_deg") if key in table]
         if clash:

@@ -13,15 +13,13 @@ from tomlkit.items import Table as TableItem
 
 from casid.arrays import Array
 from casid.description._document import Description
-from casid.description._parts import Inertial, Link, LinkBounds
+from casid.description._parts import Inertial
 from casid.description._placement import rpy_of
 from casid.description._raw import RawJoint
 from casid.description.formats._contract import Changes
 from casid.description.joint_parameters import nested
 from casid.errors import RobotError
 from casid.inertia import tensor_entries
-
-_LIMITS = ("lower", "upper", "velocity", "acceleration", "jerk", "effort")
 
 
 def value_text(value: Any) -> str:
@@ -75,9 +73,16 @@ def written(description: Description) -> str:
     for frame in description.frames:
         values = {"name": frame.name, "link": frame.link, **_placed(frame.placement, "xyz", "rpy")}
         blocks.append(["[[frame]]", *assignments(values)])
-    for c in description.capsules:
-        values = {"name": c.name, "link": c.link, "start": c.start, "end": c.end, "radius": c.radius}
-        blocks.append(["[[capsule]]", *assignments(values)])
+    return joined([*blocks, *capsule_blocks(capsule.table() for capsule in description.capsules)])
+
+
+def capsule_blocks(tables: Iterable[Mapping[str, Any]]) -> list[list[str]]:
+    """Lines of tables ``[[capsule]]``, in robot files and sidecars."""
+    return [["[[capsule]]", *assignments(table)] for table in tables]
+
+
+def joined(blocks: Iterable[Iterable[str]]) -> str:
+    """Text of blocks of lines, an empty line between them."""
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
 
 
@@ -89,20 +94,17 @@ def _joint(joint: RawJoint) -> Iterable[list[str]]:
         values["axis"] = joint.axis
         if not np.array_equal(joint.link_placement, np.eye(4)):
             values |= _placed(joint.link_placement, "link_xyz", "link_rpy")
-        limits = {key: getattr(joint.limits, key) for key in _LIMITS if math.isfinite(getattr(joint.limits, key))}
-        if limits:
-            values["limits"] = limits
+        if joint.limits.finite():
+            values["limits"] = joint.limits.finite()
         if joint.mimic is not None:
-            rule = joint.mimic
-            values["mimic"] = {"joint": rule.joint, "multiplier": rule.multiplier, "offset": rule.offset}
+            values["mimic"] = vars(joint.mimic)
         if joint.terms:
             values["terms"] = nested(joint.terms)
     yield ["[[joint]]", *assignments(values)]
     link = {"name": joint.link.name, **({} if joint.link.inertial is None else inertial_values(joint.link.inertial))}
     yield ["[joint.link]", *assignments(link)]
-    bounds = _bounds(joint.link)
-    if bounds:
-        yield ["[joint.link.bounds]", *assignments(bounds)]
+    if joint.link.bounds.given():
+        yield ["[joint.link.bounds]", *assignments(joint.link.bounds.given())]
 
 
 def inertial_values(body: Inertial) -> dict[str, Any]:
@@ -112,12 +114,6 @@ def inertial_values(body: Inertial) -> dict[str, Any]:
 
 def _placed(placement: Array, xyz: str, rpy: str) -> dict[str, Any]:
     return {xyz: placement[:3, 3], rpy: list(rpy_of(placement[:3, :3]))}
-
-
-def _bounds(link: Link) -> dict[str, Any]:
-    free, keys = LinkBounds(), ("mass", "com", "inertia_com")
-    given = {key: getattr(link.bounds, key) for key in keys}
-    return {key: value for key, value in given.items() if not np.array_equal(value, getattr(free, key))}
 
 
 def edited(text: str, changes: Changes, where: str) -> str:

@@ -25,10 +25,9 @@ from casid.description._placement import (
     numbers,
     rotation_rpy,
     rpy_of,
-    unit_axis,
     xyz_rpy,
 )
-from casid.description._raw import JointLimits, MimicRule, RawJoint, base_link
+from casid.description._raw import JointLimits, MimicRule, RawJoint
 from casid.description.formats._contract import (
     Changes,
     Format,
@@ -37,10 +36,11 @@ from casid.description.formats._contract import (
     links_at_joints,
     weightless_where_fixed,
 )
-from casid.description.formats._xml import Element, Elements, XmlFile, shaped, tag
+from casid.description.formats._xml import Element, Elements, XmlFile, shaped, tag, turned
 from casid.errors import RobotError
 from casid.inertia import tensor, tensor_entries
 
+_DYNAMICS = (("damping", "fv"), ("friction", "fc"))
 _SIX = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 
 
@@ -107,26 +107,15 @@ class Urdf(Format):
 
 
 class _Reader(Elements):
-    def __init__(self, where: str, angle_tolerance: float) -> None:
-        super().__init__(where)
-        self.tolerance = angle_tolerance
-        self.angles: list[tuple[str, float]] = []
-
     def description(self, root: Element, content: bytes) -> Description:
         links: dict[str, Link] = {}
         for element in root.findall("link"):
-            link = self._link(element)
-            if link.name in links:
-                self.fail(f"two links are named '{link.name}'; link names must be unique")
-            links[link.name] = link
+            self.unique(self._link(element), links)
         joints = tuple(self._joint(element, links) for element in root.findall("joint"))
-        mentioned = {name for joint in joints for name in (joint.parent, joint.link.name)}
-        loose = [name for name in links if name not in mentioned]
-        base = base_link(joints, None, loose, self.where)
         return Description(
             root.get("name") or Path(self.where).stem,
             self.where,
-            links.get(base, Link(base)),
+            self.tree(links, joints),
             joints,
             notes=tuple(angle_notes(self.angles, self.tolerance)),
             format=Urdf.name,
@@ -151,11 +140,8 @@ class _Reader(Elements):
         if mass is None or inertia is None:
             self.fail(f"{what}: <inertial> has no <{'mass' if mass is None else 'inertia'}>")
         xyz, rpy = self._origin(inertial, what)
-        rotation = rotation_rpy(rpy, self.tolerance)
         matrix = tensor([self.number(inertia, key, what) for key in _SIX])
-        if not np.array_equal(rotation, np.eye(3)):
-            matrix = rotation @ matrix @ rotation.T
-            matrix = (matrix + matrix.T) / 2
+        matrix = turned(matrix, rotation_rpy(rpy, self.tolerance))
         return Link(name, Inertial(self.number(mass, "value", what), np.array(xyz), matrix))
 
     def _joint(self, element: Element, links: dict[str, Link]) -> RawJoint:
@@ -190,16 +176,14 @@ class _Reader(Elements):
         found = element.find("mimic")
         if found is None:
             return None
-        leader = found.get("joint")
-        if not leader:
-            self.fail(f'{what}: <mimic> names no joint; write <mimic joint="..."/>')
+        leader = self.leader(found, what, '; write <mimic joint="..."/>')
         return MimicRule(leader, self.number(found, "multiplier", what, 1.0), self.number(found, "offset", what, 0.0))
 
     def _terms(self, element: Element, what: str) -> dict[str, float]:
         found = element.find("dynamics")
         if found is None:
             return {}
-        terms = {symbol: self.number(found, key, what, 0.0) for symbol, key in (("fv", "damping"), ("fc", "friction"))}
+        terms = {symbol: self.number(found, key, what, 0.0) for key, symbol in _DYNAMICS}
         for symbol, value in terms.items():
             if value < 0:
                 self.fail(f"{what}: <dynamics> has a negative value ({symbol} = {value:g}); friction is not negative")
@@ -208,10 +192,7 @@ class _Reader(Elements):
     def _axis(self, element: Element, what: str) -> Array:
         found = element.find("axis")
         xyz = [1.0, 0.0, 0.0] if found is None else self.numbers(found, "xyz", 3, what, (1.0, 0.0, 0.0))
-        try:
-            return unit_axis(xyz, self.tolerance)
-        except ValueError as error:
-            self.fail(f"{what}: {error}")
+        return self.axis(xyz, what)
 
     def _limits(self, element: Element, kind: str, what: str) -> JointLimits:
         limit = element.find("limit")
@@ -251,8 +232,7 @@ def _link_lines(link: Link) -> list[str]:
 
 
 def _dynamics(terms: Mapping[str, float]) -> dict[str, str]:
-    pairs = (("damping", "fv"), ("friction", "fc"))
-    return {key: number(terms[symbol]) for key, symbol in pairs if terms.get(symbol)}
+    return {key: number(terms[symbol]) for key, symbol in _DYNAMICS if terms.get(symbol)}
 
 
 def _joint_lines(joint: RawJoint) -> list[str]:

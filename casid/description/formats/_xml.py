@@ -10,7 +10,13 @@ from typing import NoReturn
 from xml.etree import ElementTree
 from xml.parsers import expat
 
-from casid.description._parts import Inertial
+import numpy as np
+from numpy.typing import ArrayLike
+
+from casid.arrays import Array
+from casid.description._parts import Inertial, Link
+from casid.description._placement import ANGLE_TOLERANCE, unit_axis
+from casid.description._raw import RawJoint, base_link
 from casid.errors import RobotError, RobotWarning
 from casid.files import number_list
 
@@ -183,6 +189,14 @@ class XmlFile:
         return content
 
 
+def turned(inertia: Array, rotation: Array) -> Array:
+    """``R I R'``, shape (3, 3), symmetric to the last bit."""
+    if np.array_equal(rotation, np.eye(3)):
+        return inertia
+    matrix = rotation @ inertia @ rotation.T
+    return np.asarray((matrix + matrix.T) / 2)
+
+
 def with_attributes(tag: bytes, values: Mapping[str, str | None]) -> bytes:
     """A start tag with some attributes set (``None``: removed); the others keep their text and order."""
     left = dict(values)
@@ -203,10 +217,20 @@ def with_attributes(tag: bytes, values: Mapping[str, str | None]) -> bytes:
 
 
 class Elements:
-    """Numbers and names of one file's elements; every message starts with the file's name."""
+    """Numbers and names of one file's elements; every message starts with the file's name.
 
-    def __init__(self, where: str) -> None:
+    Parameters
+    ----------
+    where
+        The file, for messages.
+    tolerance
+        Angles this close to a multiple of pi/2 count as that multiple [rad].
+    """
+
+    def __init__(self, where: str, tolerance: float = ANGLE_TOLERANCE) -> None:
         self.where = where
+        self.tolerance = tolerance
+        self.angles: list[tuple[str, float]] = []  # as read, for `angle_notes`
 
     def fail(self, message: str) -> NoReturn:
         """Raise a `RobotError` that starts with the file."""
@@ -254,6 +278,32 @@ class Elements:
     def number(self, element: Element, key: str, what: str, default: float | None = None) -> float:
         """One number of an attribute."""
         return self.numbers(element, key, 1, what, None if default is None else (default,))[0]
+
+    def axis(self, vector: ArrayLike, what: str) -> Array:
+        """Unit vector along a joint's axis, shape (3,)."""
+        try:
+            return unit_axis(vector, self.tolerance)
+        except ValueError as error:
+            self.fail(f"{what}: {error}")
+
+    def tree(self, links: Mapping[str, Link], joints: Sequence[RawJoint]) -> Link:
+        """The base of the tree that links and joints form."""
+        mentioned = {name for joint in joints for name in (joint.parent, joint.link.name)}
+        base = base_link(joints, None, [name for name in links if name not in mentioned], self.where)
+        return links.get(base, Link(base))
+
+    def unique(self, link: Link, links: dict[str, Link]) -> None:
+        """Add a link to those of the file."""
+        if link.name in links:
+            self.fail(f"two links are named '{link.name}'; link names must be unique")
+        links[link.name] = link
+
+    def leader(self, mimic: Element, what: str, hint: str = "") -> str:
+        """The joint that ``<mimic>`` names."""
+        leader = mimic.get("joint")
+        if not leader:
+            self.fail(f"{what}: <mimic> names no joint{hint}")
+        return leader
 
     def text_numbers(self, element: Element | None, count: int, what: str, default: Sequence[float]) -> list[float]:
         """Numbers that are an element's text."""

@@ -23,7 +23,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import norm
 
 from casid import evidence
 from casid.arrays import Array
@@ -343,6 +342,8 @@ class Hypotheses:
 
         Of the joints whose friction surely drives, or of all where these are most.
         """
+        from scipy.stats import norm  # slow to import
+
         fit, model = self._fit, self._model
         base = [fit.data.base.names[i] for i in fit.excited.independent]
         drains = np.zeros((model.n, len(base)))  # power of friction as a linear form of the excited base parameters
@@ -382,6 +383,8 @@ class Hypotheses:
 
     def delay(self, raw: Dataset, dataset: Dataset) -> list[Finding]:
         """A significant lag of a recording's torques behind its positions, as read and as processed."""
+        from scipy.stats import norm  # slow to import
+
         try:
             lag = estimate_delay(self._model, filtered(raw, dataset), self._fit.weights)
         except CasidError:

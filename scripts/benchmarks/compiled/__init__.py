@@ -31,7 +31,7 @@ from casid.export import export_robot, load
 from casid.export._exported import LoadedLibrary
 from casid.export._robot import FUNCTIONS, PUBLISHED
 from casid.inertia import express_in, from_standard, link_slice, to_standard
-from casid.testing._peers import build, parameter_map, relative_error
+from casid.testing import build, parameter_map, relative_error
 
 SOURCES = Path(__file__).resolve().parents[2] / "examples" / "controller"
 

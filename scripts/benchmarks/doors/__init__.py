@@ -20,7 +20,7 @@ from benchmarks.compiled import race
 from benchmarks.measure import Measure, NotMeasured, need
 from casid.codegen import Function, find_compiler
 from casid.dynamics import Model, inverse_dynamics_derivatives
-from casid.testing._peers import build
+from casid.testing import build
 
 SAMPLES, KNOTS = 4096, 30
 CASID = Path(casid.__file__).parent

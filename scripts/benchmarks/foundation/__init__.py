@@ -17,14 +17,15 @@ from benchmarks.measure import Measure, data_folder
 from casid.dynamics import Model
 from casid.inertia import from_standard, pseudo_inertia
 from casid.regression import reverse_engineer
-from casid.testing import inverse_dynamics, random_robot
-from casid.testing._peers import (
+from casid.testing import (
     URDFS,
     compare,
     compare_urdf,
     installed_urdf,
+    inverse_dynamics,
     mimicking_joints,
     random_body,
+    random_robot,
     relative_error,
     standard_parameters,
 )

@@ -27,7 +27,7 @@ from casid.regression import Fit, compress, ols, wls
 from casid.regression.friction import fit_jointly
 from casid.retrieval import Constraint, LinkVariables, com_box, mass_bounds, total_mass
 from casid.retrieval.constraints import ConsistencyKind, gyration_bound
-from casid.testing._peers import need
+from casid.testing import need
 
 
 def clarabel_regression(

@@ -27,8 +27,7 @@ from casid.simulation import Plant, Simulation, Stops, simulate
 from casid.simulation._loop import CompiledLoop, Loop
 from casid.simulation._plant import Sampling
 from casid.simulation.integrators import RungeKutta4
-from casid.testing import MuJoCo, running
-from casid.testing._engines import Bullet, Engine
+from casid.testing import Bullet, Engine, MuJoCo, running
 
 Result = tuple[str, bool]
 ROBOTS = ("panda", "kuka_iiwa", "ur10e", "tx40", "wam7")

@@ -19,7 +19,7 @@ from casid.inertia import to_standard
 from casid.loads import payload
 from casid.measurement import Dataset
 from casid.regression import compress, wls
-from casid.testing._synthetic import motion
+from casid.testing import motion
 
 RUNS = 200
 _RATE, NOISE = 25, 0.2  # 1/s, N.m

@@ -32,7 +32,7 @@ from casid.inertia import consistency, from_standard
 from casid.measurement import Dataset, Processing
 from casid.regression import compress, wls
 from casid.regression.estimators import OLS, ClosedLoop, InstrumentalVariables, Observations, OutputError
-from casid.testing._synthetic import BODY, motion
+from casid.testing import BODY, motion
 
 Result = tuple[str, bool]
 _CMEEL = "cmeel.prefix"

@@ -49,7 +49,7 @@ from casid.retrieval import (
     run_study,
     solve,
 )  # fmt: skip
-from casid.testing._synthetic import recorded
+from casid.testing import recorded
 
 Numbers = Iterable[Any]
 ROBOTS = Path(__file__).resolve().parents[3] / "robots"

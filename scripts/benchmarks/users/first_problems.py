@@ -20,8 +20,7 @@ from casid.errors import CasidError
 from casid.identification import ReverseEngineering, reverse_engineered
 from casid.inertia import from_pseudo_inertia, pseudo_inertia
 from casid.retrieval import Constraint, LinkVariables, Problem, com_box, least_squares, link_variables, mass_bounds
-from casid.testing._peers import build, parameter_map
-from casid.testing._synthetic import arm
+from casid.testing import arm, build, parameter_map
 
 _SYMBOLS = Operations(ca.if_else, ca.fmin, ca.fmax)
 _COUNT, _QUICK = 500, 60

@@ -22,7 +22,7 @@ from casid.dynamics import Model
 from casid.errors import CasidError
 from casid.measurement import Answers, Dataset, propose, read_dataset
 from casid.retrieval.plausible import plausible_bodies
-from casid.testing._synthetic import motion
+from casid.testing import motion
 
 Array = np.ndarray
 
