@@ -52,7 +52,7 @@ def sphere(links: LinkVariables) -> tuple[Constraint, ...]:
 
 
 def soft_mass(links: LinkVariables) -> tuple[Constraint, ...]:
-    """Soft: the wrist should have 4.5 to 5 kg; a kilogram off costs 1e-4 (a tenth of the fit's sum of squares)."""
+    """Soft: the wrist should have 4.5 to 5 kg; a kilogram off costs 1e-4 (a quarter of the fit's sum of squares)."""
     return (soften(total_mass(links.links[4:], 4.5, 5.0, label="wrist mass, roughly"), weight=1e-4),)
 
 
@@ -73,8 +73,8 @@ def symmetric(links: LinkVariables) -> tuple[Constraint, ...]:
 
 
 def revolution(links: LinkVariables) -> tuple[Constraint, ...]:
-    """Link 1 is a body of revolution about its z axis."""
-    return (axisymmetric_link(links[0], "z"),)
+    """Link 7, the flange, is a body of revolution about its z axis."""
+    return (axisymmetric_link(links[6], "z"),)
 
 
 def equal(links: LinkVariables) -> tuple[Constraint, ...]:
@@ -83,8 +83,8 @@ def equal(links: LinkVariables) -> tuple[Constraint, ...]:
 
 
 def sub_chain(links: LinkVariables) -> tuple[Constraint, ...]:
-    """The wrist was weighed: links 5 to 7 together have 3.4 to 3.8 kg."""
-    return (total_mass(links.links[4:], 3.4, 3.8, label="wrist mass"),)
+    """The wrist was weighed: links 5 to 7 together have 4 to 4.4 kg."""
+    return (total_mass(links.links[4:], 4.0, 4.4, label="wrist mass"),)
 
 
 def realisable(links: LinkVariables) -> tuple[Constraint, ...]:
@@ -145,4 +145,4 @@ def build(recipe: str = "cylinder") -> Problem:
         raise ProblemError(f"unknown recipe '{recipe}'; there are {', '.join(recipes)}")
     base = load_problem("panda_retrieval")
     extra = recipes[recipe](base.variables)
-    return replace(base.with_constraints(extra), name=f"cookbook: {recipe}")
+    return replace(base.add(extra), name=f"cookbook: {recipe}")

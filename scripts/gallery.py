@@ -25,8 +25,7 @@ from scipy.spatial import Delaunay
 from casid.description import found, load_robot
 from casid.dynamics import Model
 from casid.inertia import from_standard, read_parameters
-from casid.report import links_figure
-from casid.report._shapes import shapes
+from casid.report import links_figure, shapes
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 #: Widest picture on the page [pixels].

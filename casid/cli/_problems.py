@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MethodOption = Annotated[
     str,
     typer.Option(
-        help="direct, penalty, branches, global or annealing; see docs/constraints.md.",
+        help="auto, direct, penalty, branches, global or annealing; see docs/constraints.md.",
         rich_help_panel=o.ADVANCED,
     ),
 ]
@@ -32,7 +32,7 @@ class Solving(o.OptionGroup):
 
     starts: int | None = o.option(None, "Number of random starts; without it, one deterministic start.", min=1)
     seed: int = o.option(0, "Seed of the random starts.", min=0)
-    method: MethodOption = "direct"
+    method: MethodOption = "auto"
 
     def solve(self, problem: Problem) -> tuple[Solution, Solution | Study]:
         """The best solution, and the result it is of: itself, or all starts; no exception where none is usable."""
@@ -103,7 +103,7 @@ def intervals(
         float | None, typer.Option(help="Allowed increase of the sum of squares; default: what noise explains.")
     ] = None,
     weigh: Annotated[bool, typer.Option("--weigh", help="Also show what weighing each link would determine.")] = False,
-    method: MethodOption = "direct",
+    method: MethodOption = "auto",
     out: Annotated[Path | None, typer.Option(help="Folder for intervals.csv and intervals.png.")] = None,
 ) -> None:
     """Find the interval of each parameter that the data and the constraints leave."""
@@ -146,7 +146,7 @@ def study(
     _exit_unless_usable(best)
 
 
-def explain(problem: ProblemArgument, method: MethodOption = "direct") -> None:
+def explain(problem: ProblemArgument, method: MethodOption = "auto") -> None:
     """Solve a problem and show which bounds and constraints determine its solution."""
     from casid import retrieval
     from casid.retrieval.methods import method_of

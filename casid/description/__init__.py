@@ -43,3 +43,8 @@ from casid.description._volumes import link_hulls as link_hulls
 from casid.description._write import as_file as as_file
 from casid.description._write import description_of as description_of
 from casid.description._write import write_description as write_description
+from casid.description._placement import modified_dh as modified_dh
+from casid.description._placement import rotation_x as rotation_x
+from casid.description._placement import rotation_z as rotation_z
+from casid.description._placement import transform as transform
+from casid.description._placement import xyz_rpy as xyz_rpy

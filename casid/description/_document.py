@@ -28,7 +28,7 @@ from casid.description._raw import (
     parents_first,
     positions,
 )
-from casid.description._robot import STANDARD_GRAVITY, Origin, Robot, capsule_on
+from casid.description._robot import STANDARD_GRAVITY, Robot, capsule_on
 from casid.description.joint_parameters import LOAD_BODY, load_body
 from casid.errors import InertiaWarning, RobotError
 from casid.files import listed, near
@@ -64,6 +64,8 @@ class Description:
         The file itself: a writer of the same format edits it in place.
     folder : Path, optional
         That of the file: addresses of meshes are relative to it.
+    locked : mapping
+        Of a robot's `origin`: positions of the joints that were locked, by name [rad or m].
     """
 
     name: str
@@ -80,6 +82,7 @@ class Description:
     format: str = ""
     content: bytes = b""
     folder: Path | None = None
+    locked: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.gravity is not None and np.array_equal(self.gravity, STANDARD_GRAVITY):
@@ -141,12 +144,16 @@ class Description:
             frames=tuple(merged.frames),
             total_mass=(0.0, self.total_mass[1]) if merged.lost_mass else self.total_mass,
             source=self.source or read_from,
-            origin=Origin(self, positions(lock)),
+            origin=replace(self, locked=positions(lock)),
             notes=self.notes,
         )
         capsules = tuple(_placed(robot, capsule, k, where) for k, capsule in enumerate(self.capsules, start=1))
         transmission = None if self.transmission is None else self._transmission(robot)
         return replace(robot, capsules=capsules, transmission=transmission)
+
+    def unlocked(self) -> Robot:
+        """The robot with all its joints; those that casid cannot move (floating, planar) stay fixed at position 0."""
+        return self.robot(lock=[joint.name for joint in self.joints if joint.type not in ("fixed", *MOVING_TYPES)])
 
     def changed(self, *, lock: Lock = (), gravity: ArrayLike | None = None) -> Description:
         """The machine with joints fixed at a position, with another gravity; RobotError as for `robot`."""
@@ -173,9 +180,9 @@ class Description:
 def robot_reference(robot: Robot) -> dict[str, Any]:
     """Name of a robot, and the file and the locked joints that it was read with: what a result says of its robot."""
     origin = robot.origin
-    if origin is None or origin.description.folder is None:
+    if origin is None or origin.folder is None:
         return {"robot": robot.name}
-    file = (origin.description.folder / origin.description.where).resolve()
+    file = (origin.folder / origin.where).resolve()
     locked = {"locked": dict(origin.locked)} if origin.locked else {}
     return {"robot": robot.name, "robot_file": str(file), **locked}
 

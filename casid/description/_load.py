@@ -158,18 +158,22 @@ def _format_of(path: Path, content: bytes) -> Format:
     """By the suffix; an ``.xml`` file may be any of the XML formats."""
     if path.suffix.lower() == ".xml":
         head = content[: 2**16]
-        return next((form for form in FORMATS if form.recognises(head)), format_of_name(path.name))
+        return next((form for form in FORMATS if form.mark and form.mark in head), format_of_name(path.name))
     return format_of_name(str(path))
 
 
 def robot_names() -> tuple[str, ...]:
     """Names of the robots that ship with casid, sorted."""
-    return tuple(sorted(entry.name[:-5] for entry in _folder().iterdir() if entry.name.endswith(".toml")))
+    return _names(_folder())
 
 
 def identified_names() -> tuple[str, ...]:
     """Names of the identified robots that ship with casid, sorted; `load_robot` loads them as it does the others."""
-    return tuple(sorted(entry.name[:-5] for entry in _identified().iterdir() if entry.name.endswith(".toml")))
+    return _names(_folder() / "identified")
+
+
+def _names(folder: Traversable) -> tuple[str, ...]:
+    return tuple(sorted(entry.name[:-5] for entry in folder.iterdir() if entry.name.endswith(".toml")))
 
 
 def identified_record(name: str) -> dict[str, Any]:
@@ -195,24 +199,20 @@ def identified_record(name: str) -> dict[str, Any]:
     names = identified_names()
     if name not in names:
         raise RobotError(f"'{name}' is no identified robot{near(name, names)}; there are {listed(names)}")
-    text = (_identified() / f"{name}.toml").read_text(encoding="utf-8")
+    text = (_folder() / "identified" / f"{name}.toml").read_text(encoding="utf-8")
     return dict(parse_toml(text, f"{name}.toml", RobotError)["identified"])
 
 
 def _shipped(name: str) -> Traversable:
     names, identified = robot_names(), identified_names()
     if name in identified:
-        return _identified() / f"{name}.toml"
+        return _folder() / "identified" / f"{name}.toml"
     if name not in names:
         raise RobotError(
             f"unknown robot '{name}'{near(name, (*names, *identified))} (shipped robots: {listed(names)}; identified "
             f"ones: casid robots; or give a path to a file, {listed(SUFFIXES)})"
         )
     return _folder() / f"{name}.toml"
-
-
-def _identified() -> Traversable:
-    return _folder() / "identified"
 
 
 def _folder() -> Traversable:

@@ -271,6 +271,14 @@ def base_link(joints: Sequence[RawJoint], base: str | None, loose: Sequence[str]
     return roots[0]
 
 
+def by_parent(joints: Sequence[RawJoint]) -> dict[str, list[RawJoint]]:
+    """Joints on each link, in the file's order."""
+    found: dict[str, list[RawJoint]] = {}
+    for joint in joints:
+        found.setdefault(joint.parent, []).append(joint)
+    return found
+
+
 def parents_first(joints: Sequence[RawJoint], base: str, where: str) -> list[RawJoint]:
     """Stable topological order: of the joints whose parent link is placed, always the first of the file.
 

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 
 from casid.arrays import Array
 from casid.description._parts import Capsule, Frame, Inertial, Joint, Limits, Link, Mimic, readonly
-from casid.description._raw import MOVING_TYPES
 from casid.description.joint_parameters import LOAD_BODY, joint_parameter, symbol_and_joint
 from casid.display import Displayed
 from casid.errors import RobotError
@@ -27,27 +26,6 @@ if TYPE_CHECKING:
 #: Standard gravity [m/s^2], and as a vector of the base frame.
 STANDARD_G = 9.80665
 STANDARD_GRAVITY = (0.0, 0.0, -STANDARD_G)
-
-
-@dataclass(frozen=True, eq=False)
-class Origin:
-    """What a robot was made from.
-
-    Attributes
-    ----------
-    description : Description
-        All links and joints of the file.
-    locked : mapping
-        Positions of the locked joints by name [rad or m].
-    """
-
-    description: Description
-    locked: Mapping[str, float]
-
-    def unlocked(self) -> Robot:
-        """The robot with all its joints; those that casid cannot move (floating, planar) stay fixed at position 0."""
-        joints = self.description.joints
-        return self.description.robot(lock=[j.name for j in joints if j.type not in ("fixed", *MOVING_TYPES)])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,8 +54,9 @@ class Robot(Displayed):
         4.12): motor-side parameters then count as seen at the joint.
     capsules : tuple of Capsule
         Bodies for collision checks, on links and on the base; empty: none known.
-    origin : Origin, optional
-        What the robot was read from: restores the fixed links and edits the file when the robot is written.
+    origin : Description, optional
+        What the robot was read from, with the joints that were locked: restores the fixed links and edits the file when
+        the robot is written.
     notes : tuple of str
         Findings of the reader that leave the robot as it is.
     """
@@ -91,7 +70,7 @@ class Robot(Displayed):
     source: Mapping[str, str] = field(default_factory=dict)
     transmission: Array | None = None
     capsules: tuple[Capsule, ...] = ()
-    origin: Origin | None = None
+    origin: Description | None = None
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

@@ -66,7 +66,7 @@ def link_hulls(robot: Robot) -> tuple[Hull | None, ...]:
     robot
         One that was read from a URDF; others have no shapes here.
     """
-    description = None if robot.origin is None else robot.origin.description
+    description = robot.origin
     if description is None or description.format != "URDF":
         return (None,) * len(robot.links)
     parts: list[list[Hull]] = [[] for _ in robot.links]

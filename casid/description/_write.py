@@ -32,6 +32,7 @@ from casid.description._sidecar import SUFFIX, lost, words
 from casid.description.formats import FORMATS
 from casid.description.formats._contract import Changes, Format
 from casid.description.formats._toml_writer import assignments, capsule_blocks, joined
+from casid.description.formats._xml import shaped
 from casid.description.joint_parameters import joint_parameter
 from casid.errors import ExportError
 from casid.files import write_files
@@ -120,7 +121,7 @@ def _left_out(description: Description, form: Format) -> tuple[str, ...]:
     """In words, what a new file does not have of the one that was read."""
     same = ["its comments"] if description.format == form.name else []
     read_from = next((other for other in FORMATS if other.name == description.format), None)
-    count = 0 if read_from is None else read_from.shapes(description.content, description.where)
+    count = shaped(description.content, description.where, *read_from.shaped) if read_from and read_from.shaped else 0
     shapes = [f"the shapes (meshes, boxes, ...) of {count} links"] if count else []
     parts = [*shapes, *same]
     return (f"written anew, without {' and '.join(parts)}: {description.where} has them",) if parts else ()
@@ -218,10 +219,9 @@ def _check_loads(description: Description) -> None:
     if not any(joint.type in MOVING_TYPES for joint in description.joints):
         check_unique(description.joints, description.frames, description.base.name, description.where)
         return
-    odd = [joint.name for joint in description.joints if joint.type not in ("fixed", *MOVING_TYPES)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        description.robot(lock=odd)
+        description.unlocked()
 
 
 def write_robot(robot: Robot, path: str | Path) -> Written:
@@ -239,7 +239,7 @@ def write_robot(robot: Robot, path: str | Path) -> Written:
     """
     if robot.origin is None:
         return write_description(description_of(robot), path)
-    description = robot.origin.description
+    description = robot.origin
     stated = STANDARD_GRAVITY if description.gravity is None else description.gravity
     anew = False
     if not np.array_equal(robot.gravity, stated):

@@ -22,3 +22,6 @@ from casid.export._robot import with_payload as with_payload
 from casid.export._texts import comment as comment
 from casid.export._robot import UNITS as UNITS
 from casid.export._robot import count_robot as count_robot
+from casid.export._exported import LoadedLibrary as LoadedLibrary
+from casid.export._robot import FUNCTIONS as FUNCTIONS
+from casid.export._robot import PUBLISHED as PUBLISHED

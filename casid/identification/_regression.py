@@ -176,7 +176,11 @@ class RegressionProblem:
         options: SolveOptions | None = None,
     ) -> None:
         began = perf_counter()
-        self._fit, self._prior, self._options = fit, prior, options or SolveOptions(initial_gradient=100.0, ipopt=QUICK)
+        self._fit, self._prior, self._options = (
+            fit,
+            prior,
+            options or SolveOptions(initial_gradient=100.0, nlpsol={"ipopt": QUICK}),
+        )
         model = fit.data.model
         statement = constraints if isinstance(constraints, Statement) else Statement(model.robot, constraints)
         R, rho, rest = quadratic(fit)

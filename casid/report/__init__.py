@@ -35,3 +35,10 @@ from casid.report._tables import WORD as WORD
 from casid.report._tables import numbers as numbers
 from casid.report._tables import summary_table as summary_table
 from casid.report._tables import texts as texts
+from casid.report._shapes import shapes as shapes
+from casid.report._simulation import energy_figure as energy_figure
+from casid.report._simulation import motion_figure as motion_figure
+from casid.report._style import FAINT as FAINT
+from casid.report._style import GREEN as GREEN
+from casid.report._style import RED as RED
+from casid.report._style import png_bytes as png_bytes

@@ -25,7 +25,6 @@ from casid.report._style import (
     GREEN,
     INK,
     MUTED,
-    ORANGE,
     RED,
     link_colours,
     new_figure,
@@ -216,12 +215,12 @@ def _limits_text(checks: list[LimitCheck]) -> str:
     return f"certified; nearest: {check.quantity} of {check.joint} at {100 * share:.1f} %"
 
 
-def motion_figure(trajectory: Trajectory, limits: MotionLimits, title: str = "Motion against its limits") -> Figure:
+def motion_figure(trajectory: Trajectory, limits: MotionLimits) -> Figure:
     """Position, velocity and acceleration of every joint, each in its limits (dashed); of static poses the position."""
     n, poses = trajectory.n, trajectory.basis.static
     orders = 1 if poses else 3
     figure = new_figure(7.0 if poses else 12.0, max(3.0, (1.0 if poses else 1.35) * n + 0.8))
-    set_title(figure, title)
+    set_title(figure, "Motion against its limits")
     grid = figure.subplots(n, orders, sharex=True, squeeze=False)
     start, end = trajectory.basis.span
     t = trajectory.basis.samples(2) if poses else np.linspace(start, end, 800)
@@ -250,20 +249,15 @@ def motion_figure(trajectory: Trajectory, limits: MotionLimits, title: str = "Mo
     return figure
 
 
-def singular_values_figure(
-    observation: Observation, trajectory: Trajectory, samples: int = 160, reference: Trajectory | None = None
-) -> Figure:
-    """Singular values of the observation matrix, largest first; those of a reference trajectory beside them."""
+def singular_values_figure(observation: Observation, trajectory: Trajectory, samples: int) -> Figure:
+    """Singular values of the observation matrix, largest first."""
     figure = new_figure(9.0, 4.6)
     set_title(figure, "Singular values of the observation matrix")
     axes = figure.subplots()
-    curves = [(trajectory, BLUE, "this motion")] + ([(reference, ORANGE, "reference")] if reference else [])
-    for motion, colour, label in curves:
-        values = np.linalg.svd(observation.matrix(motion.sample(samples)), compute_uv=False)
-        number = np.arange(1, len(values) + 1)
-        text = f"{label}: condition number {values[0] / values[-1]:.4g}"
-        axes.semilogy(number, values, "o-", color=colour, ms=4, linewidth=1.2, label=text)
-        axes.axhspan(values[-1], values[0], color=colour, alpha=0.06, linewidth=0)
+    values = np.linalg.svd(observation.matrix(trajectory.sample(samples)), compute_uv=False)
+    text = f"this motion: condition number {values[0] / values[-1]:.4g}"
+    axes.semilogy(np.arange(1, len(values) + 1), values, "o-", color=BLUE, ms=4, linewidth=1.2, label=text)
+    axes.axhspan(values[-1], values[0], color=BLUE, alpha=0.06, linewidth=0)
     axes.set_xlabel("number", fontsize=10)
     axes.set_ylabel("singular value", fontsize=10)
     axes.legend(fontsize=9, frameon=False, labelcolor=MUTED)
@@ -271,18 +265,15 @@ def singular_values_figure(
     return figure
 
 
-def deviations_figure(
-    names: tuple[str, ...], deviations: Array, alone: Array | None = None, title: str = "Predicted standard deviations"
-) -> Figure:
+def deviations_figure(names: tuple[str, ...], deviations: Array, alone: Array) -> Figure:
     """Predicted standard deviation of every base parameter; hollow: if all others were known."""
     r = len(names)
     figure = new_figure(max(8.0, 0.19 * r + 2.0), 4.8)
-    set_title(figure, title)
+    set_title(figure, "Predicted standard deviations")
     axes = figure.subplots()
     at = np.arange(r)
-    if alone is not None:
-        axes.vlines(at, alone, deviations, color=FAINT, linewidth=2.0)
-        axes.plot(at, alone, "o", mfc="white", mec=MUTED, ms=4, label="if all other parameters were known")
+    axes.vlines(at, alone, deviations, color=FAINT, linewidth=2.0)
+    axes.plot(at, alone, "o", mfc="white", mec=MUTED, ms=4, label="if all other parameters were known")
     axes.plot(at, deviations, "o", color=GREEN, ms=5, label="standard deviation")
     axes.set_yscale("log")
     axes.set_xticks(at, names, rotation=90, fontsize=7)

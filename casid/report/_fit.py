@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from casid.arrays import Array
 from casid.dynamics import linear_form
@@ -96,34 +96,15 @@ class FitSection(ReportSection):
             raise ProblemError(
                 f"problem '{name}' was made from samples, not from coefficients: there is no fit of each to draw"
             )
-        title = f"{name}: fit of each coefficient, sum of squares {self.solution.objective:.4e}"
-        return fit_figure(fit.expressions, fit.fitted, fit.given, fit.sd, fit.used, title=title)
+        return fit_figure(fit, f"{name}: fit of each coefficient, sum of squares {self.solution.objective:.4e}")
 
 
-def fit_figure(
-    expressions: Sequence[str],
-    fitted: ArrayLike,
-    given: ArrayLike,
-    deviation: ArrayLike | None = None,
-    used: ArrayLike | None = None,
-    title: str = "Fit of each coefficient",
-) -> Figure:
-    """Value of each coefficient, given and fitted, and the difference in standard deviations.
+def fit_figure(fit: FittedCoefficients, title: str) -> Figure:
+    """Value of each coefficient, given and fitted, and the difference in standard deviations, or the plain one.
 
-    Parameters
-    ----------
-    expressions
-        Each coefficient written out, e.g. ``Lzz1 + Lyy2``, length r; the last link that leads a term groups the rows.
-    fitted, given
-        Values from the retrieved parameters and from the data, shape (r,) [kg.m^2 or kg.m or kg].
-    deviation
-        Standard deviations of the given values, shape (r,), same units; without them the plain differences are shown.
-    used
-        Which coefficients the fit was made to, shape (r,), boolean; the others are marked as not used.
+    The last link that leads a term groups the rows.
     """
-    fitted, given = np.asarray(fitted, dtype=float), np.asarray(given, dtype=float)
-    sd = None if deviation is None else np.asarray(deviation, dtype=float)
-    mask = np.ones(len(given), dtype=bool) if used is None else np.asarray(used, dtype=bool)
+    expressions, fitted, given, sd, mask = fit.expressions, fit.fitted, fit.given, fit.sd, fit.used
     order = sorted(range(len(given)), key=lambda i: (_link(expressions[i]), i))
     rows = np.empty(len(given))
     rows[order] = np.arange(len(given))

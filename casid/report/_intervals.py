@@ -79,6 +79,12 @@ def torque_shares(intervals: Intervals) -> dict[str, float]:
     return {e.name: float(largest[names.index(e.name)] * e.width) for e in entries}
 
 
+def judged(intervals: Intervals) -> list[tuple[ParameterInterval, float, str]]:
+    """Each quantity with its share of the torque, infinite where that is not defined, and its verdict."""
+    shares = torque_shares(intervals)
+    return [(e, share, verdict(e, share)) for e in intervals.entries for share in (shares.get(e.name, np.inf),)]
+
+
 class IntervalsSection(ReportSection):
     """Proven ends of each quantity beside its bounds, the torque that its range makes, a verdict."""
 
@@ -90,10 +96,7 @@ class IntervalsSection(ReportSection):
         intervals = self.intervals
         rows: list[tuple[Cell, ...]] = []
         colours = {"known": "green", "roughly known": "yellow", "no effect": "dim", "small": "dim", "open": "red"}
-        shares = torque_shares(intervals)
-        for e in intervals.entries:
-            share = shares.get(e.name, np.inf)
-            known = verdict(e, share)
+        for e, share, known in judged(intervals):
             part = f"{100 * share:.2g} %" if np.isfinite(share) else "-"
             cells = (f"{v:.4g}" for v in (e.low, e.high, *e.prior))
             rows.append((e.name, *cells, part, Text(known, style=colours[known])))
@@ -111,12 +114,10 @@ class IntervalsSection(ReportSection):
 
     def files(self) -> Mapping[str, bytes]:
         """``intervals.csv``."""
-        shares = torque_shares(self.intervals)
         rows = [
-            (e.name, e.low, e.high, e.attained_low, e.attained_high, *e.prior, digits(e),
-             verdict(e, shares.get(e.name, np.inf)))
-            for e in self.intervals.entries
-        ]  # fmt: skip
+            (e.name, e.low, e.high, e.attained_low, e.attained_high, *e.prior, digits(e), known)
+            for e, _, known in judged(self.intervals)
+        ]
         header = ("quantity", "low", "high", "attained_low", "attained_high", "bound_low", "bound_high")
         return {"intervals.csv": csv_bytes((*header, "digits", "verdict"), rows)}
 
@@ -148,8 +149,7 @@ def intervals_figure(intervals: Intervals) -> Figure:
     figure = new_figure(10.0, 1.8 + 0.19 * len(entries))
     set_title(figure, f"{intervals.problem.name}: what the data and the constraints determine")
     left, right = figure.subplots(1, 2, sharey=True, width_ratios=[1.5, 1.0])
-    colours, shares = _COLOURS, torque_shares(intervals)
-    verdicts = [verdict(e, shares.get(e.name, np.inf)) for e in entries]
+    colours, verdicts = _COLOURS, [known for _, _, known in judged(intervals)]
     for k, e in enumerate(entries):
         low, high = e.prior
         span = high - low

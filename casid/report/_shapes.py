@@ -62,7 +62,7 @@ def shapes(robot: Robot, packages: Sequence[str | Path] = ()) -> tuple[Shape, ..
     RobotError
         If a file is not found or cannot be read, the URDF moves in another way than the robot, or trimesh is missing.
     """
-    description = None if robot.origin is None else robot.origin.description
+    description = robot.origin
     folders = [Path(folder) for folder in packages]
     if description is None:
         return ()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from rich.table import Table
 
 from casid.arrays import Array
@@ -177,14 +177,7 @@ class StartsSection(ReportSection):
         return {"starts": self._figure()} if len(self.solutions) > 1 else {}
 
     def _figure(self) -> Figure:
-        first = self.solutions[0]
-        return starts_figure(
-            [start.gap for start in self.solutions],
-            [start.iterations for start in self.solutions],
-            [start.certified for start in self.solutions],
-            first.tolerances.gap,
-            title=f"{first.problem.name}: convergence of {len(self.solutions)} starts",
-        )
+        return starts_figure(self.solutions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,32 +258,14 @@ def _of_study(study: Study, verbose: bool = False, choice: Believable | None = N
     return _of_solution(study.best, verbose, choice, study)
 
 
-def starts_figure(
-    gaps: ArrayLike,
-    iterations: ArrayLike,
-    certified: ArrayLike,
-    tolerance: float,
-    title: str = "Convergence of the starts",
-) -> Figure:
-    """Certified relative gap of every start, sorted, and how many iterations the starts took.
-
-    Parameters
-    ----------
-    gaps
-        Relative gap between each start's objective and the certified lower bound, shape (k,); NaN where a start failed.
-    iterations
-        Iterations of each start, restarts included, shape (k,).
-    certified
-        Which starts ended certified, shape (k,), boolean.
-    tolerance
-        The relative gap up to which a start counts as certified.
-    """
-    gap = np.asarray(gaps, dtype=float)
-    work = np.asarray(iterations, dtype=float)
-    good = np.asarray(certified, dtype=bool)
+def starts_figure(starts: Sequence[Solution]) -> Figure:
+    """Certified relative gap of every start, sorted, and how many iterations the starts took, restarts included."""
+    gap, work = (np.array([getattr(start, name) for start in starts], dtype=float) for name in ("gap", "iterations"))
+    good = np.array([start.certified for start in starts])
+    tolerance = starts[0].tolerances.gap
     figure = new_figure(10.0, 4.8)
     left, right = figure.subplots(1, 2, width_ratios=[1.25, 1.0])
-    set_title(figure, title)
+    set_title(figure, f"{starts[0].problem.name}: convergence of {len(starts)} starts")
     _sorted_gaps(left, gap, good, tolerance)
     _iterations(right, work, good)
     return figure

@@ -47,9 +47,10 @@ from casid.retrieval.insight._explain import explain as explain
 from casid.retrieval.insight._intervals import parameter_intervals as parameter_intervals
 
 # between rooms
+from casid.retrieval import _programs as _programs
 from casid.retrieval._objectives import LeastSquares as LeastSquares
 from casid.retrieval._objectives import chi_square as chi_square
-from casid.retrieval._problem import Constraints as Constraints
+from casid.retrieval.constraints._constraint import Constraints as Constraints
 from casid.retrieval._problem_files import ConstraintBuilder as ConstraintBuilder
 from casid.retrieval._problem_files import load_constraints as load_constraints
 from casid.retrieval._solution import ParameterResult as ParameterResult

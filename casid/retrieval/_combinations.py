@@ -185,7 +185,7 @@ def _with_domains(problem: Problem) -> Problem:
         rows = [row.expression for row in domain_rows(constraint.expression, 0, x)]
         if rows:
             label = problem.free_label(f"domain of {constraint.label}")
-            problem = problem.with_constraints(Constraint(label, ca.vertcat(*rows), 0.0))
+            problem = problem.add(Constraint(label, ca.vertcat(*rows), 0.0))
     return problem
 
 

@@ -33,7 +33,7 @@ from casid.inertia import (
     pseudo_inertia,
     standard_size,
 )
-from casid.retrieval._variables import LinkVariables
+from casid.retrieval._variables import LinkVariables, in_unknowns
 
 
 class Addend:
@@ -111,7 +111,7 @@ class ObjectiveSum(Addend):
             more = other._sum(sign)
             return ObjectiveSum(self.squares + more.squares, self.other + more.other)
         try:
-            added = ca.SX(other)
+            added = ca.SX(in_unknowns(other, "objective: what is added"))
         except NotImplementedError:
             raise ProblemError(
                 f"objective: expected a casadi.SX, a number or another objective to add, got {type(other).__name__}"
@@ -188,7 +188,7 @@ class LeastSquares(Addend):
         if x.numel() < count:
             raise ProblemError(f"objective: it has {count} unknowns, the vector given has {x.numel()}")
         residual = ca.sparsify(ca.DM(self.matrix)) @ x[:count] - ca.DM(self.target)
-        return ca.SX(ca.sumsqr(residual) + self.constant)
+        return ca.sumsqr(residual) + self.constant
 
     def __call__(self, x: ArrayLike) -> float:
         """Value at x, shape (N,)."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import io
 import pickle
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, ClassVar
 
 import casadi as ca
 import numpy as np
@@ -20,19 +20,19 @@ from casid.expressions import Condition, NumpyFunction, affine_rows, conditions,
 from casid.inertia import link_slice
 from casid.retrieval._objectives import Coefficients, LeastSquares, ObjectiveSum, split_objective
 from casid.retrieval._region import Facts, LinkRegion, link_regions, region_box
-from casid.retrieval._variables import LinkVariables
+from casid.retrieval._variables import LinkVariables, in_unknowns
 from casid.retrieval.constraints._constraint import (
     Constraint,
+    Constraints,
     PhysicalConsistency,
     Setting,
     consistency_cone,
+    flattened,
     scaled_margin,
 )
 
 #: Relative difference of two ways to compute one value that is far below any gap that is claimed.
 _ALIKE = 1e-9
-#: What may be handed over as constraints: one, or any nesting of several.
-Constraints: TypeAlias = "Constraint | PhysicalConsistency | Iterable[Constraints]"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -90,11 +90,14 @@ class Problem(Displayed):
     objective_label: str = ""
     stated: ca.SX | None = None
     cones: tuple[PhysicalConsistency, ...] = field(default=(), init=False)
+    #: What its solver solves, for other solvers: stated where that is known (`casid.retrieval._programs`).
+    nlp: ClassVar[Callable[[Problem], dict[str, Any]]]
+    opti: ClassVar[Callable[[Problem], tuple[ca.Opti, LinkVariables]]]
 
     def __post_init__(self) -> None:
         own = {entry.link: entry for entry in self.link_consistency}
         constraints: list[Constraint] = []
-        for entry in _flattened(self.constraints, self.name):
+        for entry in flattened(self.constraints, f"problem '{self.name}'"):
             if isinstance(entry, PhysicalConsistency):
                 own[entry.link] = entry
             else:
@@ -102,6 +105,7 @@ class Problem(Displayed):
         stated: Any = self.objective
         if isinstance(stated, ObjectiveSum):
             stated = stated.expression(self.variables.x)
+        stated = in_unknowns(stated, f"problem '{self.name}': the objective")
         if isinstance(stated, ca.SX):  # in place of what was minimised before
             constraints = [c for c in constraints if c.label != self.objective_label]
             vars(self).update(objective_label="", stated=stated)
@@ -177,8 +181,8 @@ class Problem(Displayed):
 
     # ------------------------------------------------------------------ edits
 
-    def with_constraints(self, *more: Constraints) -> Problem:
-        """The same problem with further constraints; everything else stays as it is."""
+    def add(self, *more: Constraints) -> Problem:
+        """The same problem with further constraints, or relations (``links[6].mass <= 1``); all else stays as it is."""
         return replace(self, constraints=(*self.constraints, *more))
 
     def without(self, *labels: str) -> Problem:
@@ -416,16 +420,3 @@ def unused(text: str, taken: Collection[str]) -> str:
         number += 1
         found = f"{text} ({number})"
     return found
-
-
-def _flattened(given: Any, name: str) -> Iterator[Constraint | PhysicalConsistency]:
-    if isinstance(given, Constraint | PhysicalConsistency):
-        yield given
-    elif isinstance(given, Iterable) and not isinstance(given, str | bytes | ca.SX | np.ndarray):
-        for entry in given:
-            yield from _flattened(entry, name)
-    else:
-        raise ProblemError(
-            f"problem '{name}': a constraint must be a Constraint with bounds, got {type(given).__name__}; wrap the "
-            "expression: Constraint(label, expression, lower, upper)"
-        )

@@ -12,9 +12,9 @@ from types import ModuleType, TracebackType
 from typing import Any
 
 from casid.errors import CasidError, ProblemError
-from casid.retrieval._problem import Constraints, Problem
+from casid.retrieval._problem import Problem
 from casid.retrieval._variables import LinkVariables
-from casid.retrieval.constraints._constraint import Constraint
+from casid.retrieval.constraints._constraint import Constraint, Constraints
 
 #: What a user's file is called in messages.
 PROBLEM, CONSTRAINTS = "problem file", "constraint file"

@@ -225,14 +225,14 @@ class Facts:
         self.totals: list[tuple[tuple[int, ...], float, float]] = []
 
     def second_moment(self, link: int) -> float:
-        """``tr(Sigma)`` of a uniform box in the range of the centre of mass, of the largest mass; else infinite."""
+        """``tr(Sigma)`` of the largest mass, a uniform box in its range of centres, or of its extent; else infinite."""
         heaviest = float(self.mass[link, 1])
         for links, _, upper in self.totals:
             if link in links:
                 heaviest = min(heaviest, upper)
-        edges = self.com[link, :, 1] - self.com[link, :, 0]
-        known = np.isfinite(heaviest) and heaviest > 0 and np.isfinite(edges).all() and bool((edges > 0).all())
-        return float(heaviest * (edges @ edges) / 12) if known else float("inf")
+        edges, reach = self.com[link, :, 1] - self.com[link, :, 0], float(self.reach[link])
+        square = min(float(edges @ edges) / 12 if (edges > 0).all() else np.inf, reach if reach > 0 else np.inf)
+        return heaviest * square if heaviest > 0 and np.isfinite(square) else float("inf")
 
     def mass_within(self, link: LinkView, lower: float, upper: float) -> None:
         """``lower <= m <= upper``."""

@@ -20,7 +20,7 @@ from casid.errors import BoundWarning, ProblemError, SolveError
 from casid.expressions import evaluate
 from casid.inertia import LinkParameters, Parameters
 from casid.retrieval._problem import Problem
-from casid.retrieval._variables import UnknownVariableError
+from casid.retrieval._variables import UnknownVariableError, in_unknowns
 from casid.retrieval.constraints._constraint import FEASIBILITY
 
 if TYPE_CHECKING:
@@ -240,6 +240,8 @@ class Solution(ParameterResult, Displayed):
         Status that the solver reported.
     trace : tuple
         Steps of the method, where it takes several: see the method.
+    tried : str
+        Ways to a certificate that were taken, with their gaps, and what to try next where none closed it.
     """
 
     problem: Problem
@@ -258,6 +260,7 @@ class Solution(ParameterResult, Displayed):
     seed: int | None = None
     solver_status: str = ""
     trace: tuple[Any, ...] = ()
+    tried: str = ""
     versions: Mapping[str, str] = field(default_factory=lambda: dict(_found_versions()))
 
     def __post_init__(self) -> None:
@@ -274,15 +277,12 @@ class Solution(ParameterResult, Displayed):
 
     # ------------------------------------------------------------------ values
 
-    def __call__(self, expression: ca.SX) -> Any:
+    def value(self, expression: ca.SX | ca.MX) -> Any:
         """Value of an expression of the problem's variables: a number, or an array of the expression's shape."""
+        expression = in_unknowns(expression, "solution.value(...)")
         if not isinstance(expression, ca.SX):
-            raise ProblemError(f"solution(...): expected a casadi.SX, got {type(expression).__name__}")
-        symbols = {s.__hash__() for s in ca.symvar(self.problem.variables.x)}
-        if any(s.__hash__() not in symbols for s in ca.symvar(expression)):
-            raise ProblemError(
-                f"solution(...): the expression has symbols that are no variables of problem '{self.problem.name}'"
-            )
+            raise ProblemError(f"solution.value(...): expected a casadi.SX or MX, got {type(expression).__name__}")
+        self.problem.variables.check_symbols(expression, "solution.value(...)")
         values = evaluate(expression, self.problem.variables.x, self.x)
         return float(values[0]) if values.size == 1 else values.reshape(expression.shape, order="F")
 

@@ -72,8 +72,10 @@ class SolveOptions:
         How many times as large as the nominal body a link may become that the problem does not bound.
     proximal : bool
         Add a very small proximal term that draws such links to the nominal body; nothing else determines their size.
-    ipopt : mapping
-        Further options of IPOPT for the first call.
+    solver : str
+        Plugin of `casadi.nlpsol` for the first call; IPOPT goes on from there to the point that can be certified.
+    nlpsol : mapping
+        Options of that plugin, as CasADi spells them: ``{"ipopt": {"max_iter": 50}}``.
     direct : bool
         Take the fast way (`casid.retrieval.program._determined`) where the optimum is a single point and no start is
         given; of these options it uses ``certified_gap`` and ``feasibility``.
@@ -87,7 +89,8 @@ class SolveOptions:
     initial_gradient: float = 10.0
     search_factor: float = 1e6
     proximal: bool = True
-    ipopt: Mapping[str, Any] | None = None
+    solver: str = "ipopt"
+    nlpsol: Mapping[str, Any] | None = None
     direct: bool = True
 
     @property
@@ -145,8 +148,9 @@ class PreparedProblem:
                 "tol": 1e-7,
                 "mu_target": 1e-8,
                 "max_iter": self.options.max_iterations,
-                **(self.options.ipopt or {}),
-            }
+            },
+            self.options.solver,
+            self.options.nlpsol or {},
         )
         self._polishers: dict[int, ca.Function] = {}
         self._tighten = tighten
@@ -291,7 +295,11 @@ class PreparedProblem:
                     "max_iter": self.options.max_iterations,
                     "warm_start_init_point": "yes",
                     **{f"warm_start_{push}": 1e-16 for push in pushes},
-                    **{k: v for k, v in (self.options.ipopt or {}).items() if k.startswith(("mumps", "fast_step"))},
+                    **{
+                        k: v
+                        for k, v in (self.options.nlpsol or {}).get("ipopt", {}).items()
+                        if k.startswith(("mumps", "fast_step"))
+                    },
                 }
             )
         return self._polishers[exponent]
@@ -498,4 +506,4 @@ def _with_cuts(base: Problem, cuts: list[Cut]) -> Problem:
     sizes = np.maximum(np.abs(forms).max(axis=1), 1e-12)
     rows = ca.sparsify(ca.DM(forms / sizes[:, None])) @ base.variables.x
     low = np.array([c.low for c in cuts]) / sizes
-    return base.with_constraints(Constraint(base.free_label("cuts of the relaxation"), rows, lower=low))
+    return base.add(Constraint(base.free_label("cuts of the relaxation"), rows, lower=low))

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import cached_property
+from typing import Any
+from weakref import WeakValueDictionary
 
 import casadi as ca
 import numpy as np
@@ -13,6 +16,9 @@ from casid.description import LinkBounds, Robot
 from casid.errors import ProblemError, UnknownNameError
 from casid.inertia import TENSOR_INDEX, link_slice, standard_names, standard_size
 
+#: Symbols of `LinkVariables.mx` -> the unknowns that they stand for.
+_STAND_FOR: WeakValueDictionary[int, LinkVariables] = WeakValueDictionary()
+
 
 class UnknownVariableError(ProblemError, UnknownNameError):
     """A link, unknown or interval that a problem does not have."""
@@ -20,7 +26,7 @@ class UnknownVariableError(ProblemError, UnknownNameError):
 
 @dataclass(frozen=True, eq=False)
 class LinkView:
-    """One link's unknowns as SX expressions of the ten standard parameters.
+    """One link's unknowns as expressions of the ten standard parameters: SX, or MX in a view of MX symbols.
 
     Attributes
     ----------
@@ -57,10 +63,9 @@ class LinkView:
     @property
     def inertia(self) -> ca.SX:
         """Inertia L about the link-frame origin, shape (3, 3) [kg.m^2]; linear in the unknowns."""
-        matrix = ca.SX(3, 3)
-        for position, (i, j) in enumerate(TENSOR_INDEX):
-            matrix[i, j] = matrix[j, i] = self.parameters[position]
-        return matrix
+        place = {tuple(sorted(entry)): k for k, entry in enumerate(TENSOR_INDEX)}
+        by_columns = [place[min(i, j), max(i, j)] for j in range(3) for i in range(3)]
+        return ca.reshape(self.parameters[by_columns], 3, 3)
 
     @property
     def inertia_com(self) -> ca.SX:
@@ -69,13 +74,13 @@ class LinkView:
         Gaz et al. 2019, eq. 26.
         """
         moment = self.first_moment
-        return self.inertia - (ca.dot(moment, moment) * ca.SX.eye(3) - moment @ moment.T) / self.mass
+        return self.inertia - (ca.dot(moment, moment) * ca.DM.eye(3) - moment @ moment.T) / self.mass
 
     @property
     def pseudo_inertia(self) -> ca.SX:
         """Pseudo-inertia ``J = [[tr(L)/2 1 - L, l], [l', m]]``, shape (4, 4); linear in the unknowns (Wensing 2018)."""
         inertia = self.inertia
-        sigma = ca.trace(inertia) / 2 * ca.SX.eye(3) - inertia
+        sigma = ca.trace(inertia) / 2 * ca.DM.eye(3) - inertia
         moment = self.first_moment
         return ca.vertcat(ca.horzcat(sigma, moment), ca.horzcat(moment.T, self.mass))
 
@@ -98,6 +103,22 @@ class LinkVariables:
     x: ca.SX
     links: tuple[LinkView, ...]
     extras: Mapping[str, tuple[float, float]]
+
+    def over(self, x: Any) -> LinkVariables:
+        """The same quantities of other expressions in place of the unknowns, shape (N, 1): SX, MX or numbers."""
+        views = tuple(replace(link, parameters=x[link_slice(link.index)]) for link in self.links)
+        return LinkVariables(self.robot, x, views, self.extras)
+
+    @cached_property
+    def mx(self) -> LinkVariables:
+        """The same quantities of MX symbols; what is written in them is accepted wherever an SX expression is."""
+        view = self.over(ca.MX.sym("x", self.size))
+        _STAND_FOR[view.x.__hash__()] = self
+        vars(view).update(unknowns=self)  # kept as long as the view is
+        return view
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "mx"}  # symbols do not travel
 
     def __iter__(self) -> Iterator[LinkView]:
         return iter(self.links)
@@ -183,3 +204,28 @@ def link_variables(robot: Robot, extras: Mapping[str, tuple[float, float]] | Non
     x = ca.vertcat(*[ca.SX.sym(name) for name in (*names, *extras)])
     links = tuple(LinkView(link.name, k, x[link_slice(k)], link.bounds) for k, link in enumerate(robot.links))
     return LinkVariables(robot, x, links, extras)
+
+
+def in_unknowns(expression: Any, what: str) -> Any:
+    """An MX expression of the quantities of `LinkVariables.mx`, written in the unknowns; anything else as it is.
+
+    Functions of scalars are inlined, others are called (`casadi.interpolant`).
+
+    Raises
+    ------
+    ProblemError
+        If it has other symbols.
+    """
+    if not isinstance(expression, ca.MX):
+        return expression
+    symbols = ca.symvar(expression)
+    known: list[Any] = [_STAND_FOR.get(symbol.__hash__()) for symbol in symbols]
+    foreign = [symbol for symbol, variables in zip(symbols, known, strict=True) if variables is None] or symbols[1:]
+    if foreign:
+        raise ProblemError(
+            f"{what} contains the symbol {foreign[0]}, which is no unknown of the problem; write it in the quantities "
+            "of its own link_variables(...).mx"
+        )
+    if not symbols:
+        return ca.SX(ca.evalf(expression))
+    return ca.Function("of_x", symbols, [expression]).call([known[0].x])[0]

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from casid.files import prepare_directory, write_files
-from casid.report._style import png_bytes
+from casid.report import png_bytes
 
 DPI, COLOURS = 90, 256
 

@@ -15,8 +15,7 @@ import numpy as np
 
 import casid
 from benchmarks.measure import data_folder
-from casid.description import Joint, Link, Robot
-from casid.description._placement import modified_dh, xyz_rpy
+from casid.description import Joint, Link, Robot, modified_dh, xyz_rpy
 from casid.dynamics import Model
 from casid.measurement import Dataset, Processing, read_dataset
 

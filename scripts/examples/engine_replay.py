@@ -27,8 +27,7 @@ from benchmarks.measure import NotMeasured
 from benchmarks.motion.engines import ENGINES, Replay, replay
 
 from casid.files import prepare_directory, write_files
-from casid.report import BLUE, INK, MUTED, ORANGE, new_figure, set_title, tidy
-from casid.report._style import png_bytes
+from casid.report import BLUE, INK, MUTED, ORANGE, new_figure, png_bytes, set_title, tidy
 
 COLOURS = (BLUE, ORANGE)
 

@@ -22,9 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from papers import wam_cases as thesis
 
 from casid.files import prepare_directory, write_files
-from casid.report import BLUE, MUTED, ORANGE, new_figure, set_title, tidy
-from casid.report._simulation import energy_figure
-from casid.report._style import GREEN, png_bytes
+from casid.report import BLUE, GREEN, MUTED, ORANGE, energy_figure, new_figure, png_bytes, set_title, tidy
 from casid.simulation import Simulation, SmoothCoulomb
 
 

@@ -18,8 +18,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1])]
 from benchmarks.learning.online import load_estimator, recordings
 from benchmarks.picture import write_picture
 
-from casid.report import BLUE, INK, MUTED, new_figure, set_title, tidy
-from casid.report._style import GREEN, RED
+from casid.report import BLUE, GREEN, INK, MUTED, RED, new_figure, set_title, tidy
 
 #: Samples from one estimate to the next.
 EVERY = 5

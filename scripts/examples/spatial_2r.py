@@ -22,8 +22,7 @@ from rich.table import Table
 import casid
 from casid.files import prepare_directory
 from casid.inertia import from_standard, link_slice
-from casid.report import BLUE, INK, ORANGE, new_figure, set_title, tidy
-from casid.report._style import RED
+from casid.report import BLUE, INK, ORANGE, RED, new_figure, set_title, tidy
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
 

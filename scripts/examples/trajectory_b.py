@@ -22,9 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from papers import wam_cases as thesis
 
 from casid.files import prepare_directory, write_files
-from casid.report import tracking_figure
-from casid.report._simulation import motion_figure
-from casid.report._style import png_bytes
+from casid.report import motion_figure, png_bytes, tracking_figure
 
 
 def main() -> int:

@@ -18,8 +18,7 @@ from casid.arrays import Array
 from casid.dynamics import Model
 from casid.inertia import pseudo_inertia, to_standard
 from casid.motion import Sine
-from casid.report import BLUE, INK, ORANGE, new_figure, set_title, tidy
-from casid.report._style import GREEN, RED
+from casid.report import BLUE, GREEN, INK, ORANGE, RED, new_figure, set_title, tidy
 from casid.retrieval.methods import Penalty
 from papers import panda
 from papers import panda as pipeline

@@ -8,8 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from casid.arrays import Array
-from casid.report import BLUE, INK, MUTED, ORANGE, new_figure, set_title, tidy
-from casid.report._style import GREEN, RED
+from casid.report import BLUE, GREEN, INK, MUTED, ORANGE, RED, new_figure, set_title, tidy
 
 COLOURS = (MUTED, BLUE, ORANGE, GREEN, RED, INK)
 

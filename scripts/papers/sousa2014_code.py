@@ -18,11 +18,9 @@ from scipy.stats import spearmanr
 import casid
 from casid.arrays import Array
 from casid.codegen import LANGUAGES, CFunction, compile_shared, scalar_source, script_source
-from casid.description import Joint, Link, Robot
-from casid.description._placement import rotation_x, rotation_z, transform
+from casid.description import Joint, Link, Robot, rotation_x, rotation_z, transform
 from casid.dynamics import Model
-from casid.report import BLUE, INK, ORANGE, new_figure, set_title, tidy
-from casid.report._style import GREEN, RED
+from casid.report import BLUE, GREEN, INK, ORANGE, RED, new_figure, set_title, tidy
 from papers import wam_cases as thesis
 from papers.item import Comparison, Outcome, Setting, below, items_of, one_table
 from papers.methods.feasible_set import FeasibleSet, closest_feasible, feasibility_test, settings, stack

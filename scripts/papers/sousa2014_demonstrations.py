@@ -8,8 +8,7 @@ import numpy as np
 from benchmarks import published
 from examples.free_fall import joints_figure, totals_figure
 
-from casid.report import set_title
-from casid.report._simulation import energy_figure, motion_figure
+from casid.report import energy_figure, motion_figure, set_title
 from papers import wam_cases as thesis
 from papers.item import Check, Outcome, Setting, differs, items_of, one_table
 

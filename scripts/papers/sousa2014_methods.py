@@ -13,8 +13,7 @@ from scipy import sparse
 import casid
 from casid.dynamics import Model
 from casid.identification.repair import nearest_feasible
-from casid.report import BLUE, INK, ORANGE, new_figure, set_title, tidy
-from casid.report._style import RED
+from casid.report import BLUE, INK, ORANGE, RED, new_figure, set_title, tidy
 from papers.item import Comparison, Outcome, Setting, items_of, one_table
 from papers.methods.comparison import Size, run_sizes
 from papers.methods.earlier import ReductionPath, essential_fit, reduction_path

@@ -17,7 +17,7 @@ import pytest
 import casid
 from casid.dynamics import Model
 from casid.inertia import parameter_csv
-from casid.report._simulation import recording_npz
+from casid.measurement import Dataset
 from casid.testing import recording
 
 WIDTHS = (80, 100, 120)
@@ -48,6 +48,10 @@ def terminal(width: int, *arguments: object, cwd: Path | None = None) -> tuple[s
     return b"".join(pieces).decode().replace("\r\n", "\n"), process.wait()
 
 
+def _save(path: Path, data: Dataset) -> None:
+    np.savez(path, t=data.t, q=data.q, dq=data.dq, tau=data.tau)
+
+
 def _log(model: Model, values: np.ndarray) -> bytes:
     """A controller's log with long names."""
     data = recording(model, values, 800, 0, 0.02)
@@ -70,11 +74,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     model = Model(robot, ("viscous", "coulomb", "offset"))
     values = np.concatenate([robot.standard_parameters(), np.tile([0.3, 0.2, 0.1], 2)])
     for name, seed in (("one.npz", 0), ("two.npz", 1)):
-        (made / name).write_bytes(recording_npz(recording(model, values, 800, seed, 0.02)))
+        _save(made / name, recording(model, values, 800, seed, 0.02))
     (made / "known.csv").write_bytes(parameter_csv(model.named(values)))
     loaded = values.copy()
     loaded[10:20] += [0.05, 0, 0, 0.05, 0, 0.05, 0.02, 0.03, 0.1, 1.0]
-    (made / "loaded.npz").write_bytes(recording_npz(recording(model, loaded, 800, 0, 0.02)))
+    _save(made / "loaded.npz", recording(model, loaded, 800, 0, 0.02))
     swing = 0.2 * np.random.default_rng(0).normal(size=(7, 8))
     coefficients = np.hstack([swing, [[0], [0], [0], [-1.5], [0], [2], [0]]])
     gravity = Model(robot).gravity

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from casid.description import load_robot
 from casid.errors import RobotError
 from tests.description.conftest import parsed
 
@@ -69,8 +66,3 @@ def test_a_bad_capsule_names_file_and_table(old: str, new: str, message: str) ->
     with pytest.raises(RobotError, match=message) as caught:
         parsed(TOML.replace(old, new), "arm.toml")
     assert "arm.toml: capsule 2" in str(caught.value)
-
-
-def test_reading_a_toml_file_from_disk_keeps_capsules(tmp_path: Path) -> None:
-    (tmp_path / "arm.toml").write_text(TOML)
-    assert [capsule.radius for capsule in load_robot(tmp_path / "arm.toml").capsules] == [0.05, 0.04, 0.1]

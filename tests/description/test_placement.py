@@ -7,16 +7,14 @@ import math
 import numpy as np
 import pytest
 
+from casid.description import modified_dh, rotation_x, rotation_z
 from casid.description._placement import (
     cos_sin,
-    modified_dh,
     quaternion_of,
     rotation_about,
     rotation_of_quaternion,
     rotation_rpy,
-    rotation_x,
     rotation_y,
-    rotation_z,
     rpy_of,
     standard_dh,
     unit_axis,

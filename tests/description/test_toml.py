@@ -124,21 +124,6 @@ def test_placement_convention():
     assert joint.placement.tolist() == [[0, 0, 1, 1], [0, 1, 0, 2], [-1, 0, 0, 3], [0, 0, 0, 1]]
 
 
-def test_any_tree():
-    text = MDH + "".join(
-        f'[[joint]]\nname = "{name}"\ntype = "revolute"\nparent = "{parent}"\nmdh = [0, 0, 1, 0]\n'
-        f'link.name = "{link}"\n'
-        for name, parent, link in (("c", "B", "C"), ("a", "base", "A"), ("b", "A", "B"), ("d", "A", "D"))
-    )
-    robot = parse(text)
-    assert [(j.name, j.parent) for j in robot.joints] == [("a", -1), ("b", 0), ("c", 1), ("d", 0)]
-
-
-def test_gravity_can_be_overridden_and_defaults_to_standard_gravity():
-    assert parse(MDH + JOINT).gravity.tolist() == [0, 0, -9.80665]
-    assert parse(MDH + JOINT, gravity=(9.81, 0, 0)).gravity.tolist() == [9.81, 0, 0]
-
-
 BAD = {
     "unknown key at the top": ("nmae = 'x'\n" + MDH + JOINT, "example.toml: unknown key 'nmae'; did you mean 'name'"),
     "unknown key of a joint": (
@@ -233,7 +218,6 @@ BAD = {
         MDH + JOINT + "parent = 'bse'\n",
         "joint 'joint1' stands on link 'bse', which does not exist; did you mean 'base'",
     ),
-    "no joint": ("joint = []\n" + MDH, "robot 'example' has no moving joint"),
 }
 
 

@@ -78,26 +78,6 @@ def test_inertia_is_rotated_into_the_link_frame(read):
     np.testing.assert_allclose(body.inertia_com, [[1.5, -0.1, -0.3], [-0.1, 1, 0.2], [-0.3, 0.2, 2]], atol=1e-16)
 
 
-def test_fixed_links_are_lumped_and_kept_as_frames(read):
-    robot = read(
-        link("base"),
-        link("mount", BODY),
-        link("one", BODY),
-        link("tool", BODY),
-        link("tip"),
-        joint("to_mount", "base", "mount", "fixed"),
-        joint("j", "mount", "one"),
-        joint("to_tool", "one", "tool", "fixed", '<origin xyz="0 0 1"/>'),
-        joint("to_tip", "tool", "tip", "fixed", '<origin xyz="1 0 0"/>'),
-    )
-    assert robot.n == 1
-    frames = {frame.name: (frame.joint, frame.placement[:3, 3].tolist()) for frame in robot.frames}
-    assert frames == {"base": (-1, [0, 0, 0]), "mount": (-1, [0, 0, 0]), "tool": (0, [0, 0, 1]), "tip": (0, [1, 0, 1])}
-    # two equal bodies of 2 kg and 1 kg.m2 at z = 0 and z = 1: by hand
-    np.testing.assert_allclose(robot.standard_parameters(), [4, 0, 0, 4, 0, 2, 0, 0, 2, 4], atol=1e-15)
-    np.testing.assert_allclose(robot.links[0].inertial.com, [0, 0, 0.5])
-
-
 def test_links_without_inertials(read):
     robot = read(
         link("base"), link("one"), link("two"), link("tool", BODY),
@@ -184,10 +164,6 @@ def test_meshes_and_the_rest_are_ignored(read):
 J = joint("j", "base", "one")
 BAD = {
     "two bases": ((link("base"), link("one"), link("other"), J), "2 links are carried by no joint: base, other"),
-    "loop": (
-        (*ARM, joint("a", "one", "two"), joint("b", "two", "one")),
-        "joints form a loop that never reaches the base: a -> b -> a; correct one of their parents",
-    ),
     "whole loop": (
         (link("one"), link("two"), joint("a", "one", "two"), joint("b", "two", "one")),
         "arm.urdf: the joints form a loop that never reaches the base: a -> b -> a",
@@ -196,7 +172,6 @@ BAD = {
         (*ARM, joint("a", "base", "one"), joint("b", "base", "two"), joint("c", "one", "two")),
         "link 'two' is carried by two joints, 'b' and 'c'; .*closed loop",
     ),
-    "same joint": ((*ARM, J, joint("j", "one", "two")), "two joints are named 'j'"),
     "same link": ((link("base"), link("one"), link("one"), J), "two links are named 'one'"),
     "no child": ((link("base"), joint("j", "base", "one")), "joint 'j': its child link 'one' does not exist"),
     "no parent element": ((link("base"), '<joint name="j" type="fixed"/>'), "joint 'j' has no <parent link="),
@@ -223,22 +198,15 @@ BAD = {
         (link("base"), link("one"), joint("j", "base", "one", content='<origin xyz="0 1"/>')),
         "joint 'j': <origin xyz=\"0 1\"> must hold 3 numbers, got 2",
     ),
-    "commas": (
-        (link("base"), link("one"), joint("j", "base", "one", content='<origin xyz="0, 1 2"/>')),
-        "is not 3 numbers separated by spaces",
-    ),
     "no axis": (
         (link("base"), link("one"), joint("j", "base", "one", content='<axis xyz="0 0 0"/>')),
         "joint 'j': an axis needs a direction",
-    ),
-    "crossed limits": (
-        (link("base"), link("one"), joint("j", "base", "one", content='<limit lower="1" upper="-1"/>')),
-        "the limits of joint 'j' cross",
     ),
     "xacro": (
         ('<xacro:macro xmlns:xacro="http://www.ros.org/wiki/xacro" name="m"/>',),
         "contains <xacro:macro>; expand it first: xacro arm.urdf > robot.urdf",
     ),
+    "too deep": (("<a>" * 600,), "nested more than 500 deep"),
     "broken": (("<link",), "arm.urdf: not well-formed XML"),
 }
 
@@ -251,14 +219,10 @@ def test_bad_input(case, read):
     assert str(caught.value).startswith("arm.urdf")
 
 
-def test_document_types_are_refused(tmp_path):
-    path = tmp_path / "bomb.urdf"
-    path.write_text('<!DOCTYPE robot [<!ENTITY a "aa"><!ENTITY b "&a;&a;">]><robot name="&b;"/>', encoding="utf-8")
+def test_other_xml_and_document_types_are_refused(tmp_path):
+    (tmp_path / "bomb.urdf").write_text('<!DOCTYPE robot [<!ENTITY a "aa"><!ENTITY b "&a;&a;">]><robot name="&b;"/>')
     with pytest.raises(RobotError, match=r"bomb.urdf: has a document type definition"):
-        load_robot(path)
-
-
-def test_other_xml_is_refused(tmp_path):
+        load_robot(tmp_path / "bomb.urdf")
     (tmp_path / "world.urdf").write_text("<sdf/>", encoding="utf-8")
     with pytest.raises(RobotError, match=r"world.urdf: not a URDF: its root element is <sdf>, expected <robot>"):
         load_robot(tmp_path / "world.urdf")

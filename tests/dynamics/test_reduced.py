@@ -13,8 +13,7 @@ from casid.description import Frame, Joint, Link, Robot
 from casid.dynamics import Model, operational_space, reduced
 from casid.dynamics._reduced import _inverse, _joint_frames, _Regrouping, _rotation_to, _second_moments, _slide, _tidy
 from casid.dynamics.terms import JOINT_TERMS
-from casid.export import count_robot
-from casid.export._robot import PUBLISHED
+from casid.export import PUBLISHED, count_robot
 from casid.inertia import pseudo_inertia
 from casid.testing import close, random_robot, states
 

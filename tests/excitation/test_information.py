@@ -18,9 +18,8 @@ from casid.excitation import (
     Observation,
     weak_parameters,
 )
-from casid.excitation.information._criteria import CRITERIA, criterion
-from casid.excitation.information._observation import Mapped, smooth_signs
-from casid.excitation.optimisation._starts import Objective, Stage
+from casid.excitation.information import CRITERIA, criterion
+from casid.excitation.optimisation import Objective, Stage
 from casid.motion import Fourier, Motion
 
 QUICK = (Stage(0.2, 2.0, 25), Stage(0.05, 8.0, 25))
@@ -37,17 +36,6 @@ def test_information_is_that_of_the_stacked_regressor(arm: Robot) -> None:
     W = np.vstack([np.array(model.base_regressor(*(x[k] for x in motion))) / noise[:, None] for k in range(9)])
     assert observation.matrix(motion) == pytest.approx(W)
     assert observation.information(motion) == pytest.approx(W.T @ W)
-
-
-def test_smoothed_signs_converge_to_signs() -> None:
-    x = ca.SX.sym("q", 2)
-    f = ca.Function(
-        "f", [x], [ca.horzcat(ca.sign(x[0]) * x[1], ca.fmax(x[0], x[1]) ** 2 + ca.sin(x[1]) / 3)], ["q"], ["Y"]
-    )
-    smooth = smooth_signs(f, ca.SX.sym("width"))
-    at = [0.7, -0.3]
-    assert np.array(smooth(at, 1e-3)) == pytest.approx(np.array(f(at)))
-    assert float(smooth(at, 0.5)[0]) == pytest.approx(np.tanh(1.4) * -0.3)
 
 
 @pytest.mark.parametrize("scale", [None, "columns", "given"])
@@ -144,19 +132,6 @@ def test_payload_has_the_ten_parameters_of_a_load(panda: Robot) -> None:
     assert observation.matrix(motion) @ load == pytest.approx(np.concatenate(expected))
     with pytest.raises(ProblemError, match="no link 'tool'"):
         Observation.payload(casid.Model(panda), "tool")
-
-
-def test_a_mapped_function_is_the_function_at_every_sample() -> None:
-    q, width = ca.SX.sym("q", 2), ca.SX.sym("width")
-    f = ca.Function("f", [q, width], [q * width, ca.horzcat(q, 2 * q, q**2)], ["q", "width"], ["a", "B"])
-    samples = np.random.default_rng(0).normal(size=(5, 2))
-    vectors, matrices = Mapped(f, 5, ("width",))(samples, 0.5)
-    assert vectors.shape == (2, 5)
-    assert matrices.shape == (2, 3, 5)
-    for k in range(5):
-        a, B = f(samples[k], 0.5)
-        assert vectors[:, k] == pytest.approx(np.array(a).ravel())
-        assert matrices[:, :, k] == pytest.approx(np.array(B))
 
 
 @pytest.mark.claim("a function of a user that returns another shape is refused where it is taken")

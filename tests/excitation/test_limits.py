@@ -21,7 +21,7 @@ from casid.excitation import (
     torque_limits,
     workspace_box,
 )
-from casid.excitation.optimisation._starts import Stage
+from casid.excitation.optimisation import Stage
 from casid.motion import Basis, Fourier, Motion, Trajectory
 from casid.testing import BASES, random_trajectory
 

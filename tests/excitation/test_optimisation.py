@@ -22,9 +22,8 @@ from casid.excitation import (
     certify_limits,
     workspace_box,
 )
+from casid.excitation.optimisation import Progress, Stage
 from casid.excitation.optimisation._nlp import Nlp
-from casid.excitation.optimisation._result import Progress, requests
-from casid.excitation.optimisation._starts import Stage
 from casid.motion import Fourier, Motion, Poses, QuinticSpline, Ramped, Trajectory
 
 QUICK = (Stage(0.2, 2.0, 25), Stage(0.05, 8.0, 25))
@@ -110,11 +109,6 @@ def test_an_interrupted_design_keeps_its_best(arm: Robot, observed: Observation)
     assert design.interrupted and len(design.starts) == 1 and seen[-1].iteration == 5
     assert design.value <= seen[0].best * (1 + 1e-9)
     assert max(check.excess for check in certify_limits(design.trajectory, limits)) <= 0
-    with requests() as request:
-        request.made = True
-        assert Designer(observed, Fourier(0.6, 3), limits, samples=60)._start(
-            0, (1, 1), QUICK, None, (np.inf, np.inf, request)
-        ) is None  # fmt: skip
 
 
 class Pressing(ConditionNumber):

@@ -13,7 +13,7 @@ from benchmarks.compiled import build_controller, run_controller
 
 from casid.control import PD
 from casid.description import Robot
-from casid.errors import DatasetError
+from casid.errors import DatasetError, ExportError
 from casid.export import export_c, export_controller, load
 from casid.testing import close
 from tests.export.conftest import needs_compiler
@@ -49,3 +49,11 @@ def test_controller_example_tracks(panda: Robot, tmp_path: Path) -> None:
 def test_a_law_without_a_model_is_written(tmp_path: Path) -> None:
     done = export_controller(PD(np.full(2, 50.0), np.full(2, 5.0)), tmp_path / "c", "hold")
     assert "int hold_control(" in (done.path / "hold.h").read_text()
+
+
+def test_a_folder_without_a_manifest_is_refused(tmp_path):
+    with pytest.raises(ExportError, match=r"manifest|json"):
+        load(tmp_path)
+    (tmp_path / "a.json").write_text("[1]", encoding="utf-8")
+    with pytest.raises(ExportError, match="no manifest"):
+        load(tmp_path)

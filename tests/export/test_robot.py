@@ -19,8 +19,7 @@ from casid.cli import app
 from casid.description import Joint, Link, Robot
 from casid.dynamics import Model
 from casid.errors import DatasetError, ExportError, InertiaWarning, RobotError
-from casid.export import all_functions, export_c, export_robot, load, with_payload
-from casid.export._robot import FUNCTIONS
+from casid.export import FUNCTIONS, all_functions, export_c, export_robot, load, with_payload
 from casid.inertia import express_in, to_standard
 from casid.testing import close, states
 from tests.export.conftest import needs_compiler

@@ -17,7 +17,6 @@ from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import RobotError
 from casid.export import export_robot
-from casid.export._texts import cmake, makefile
 from casid.inertia import express_in, to_standard
 from tests.export.conftest import needs_compiler
 
@@ -56,11 +55,6 @@ def test_header_says_what_a_user_must_know(panda: Robot, tmp_path: Path) -> None
     assert "const double beta[43]" in text
     record = json.loads((tmp_path / "b" / "panda.json").read_text())
     assert record["functions"]["base_regressor"]["outputs"] == [{"name": "Y", "rows": 7, "columns": 43}]
-
-
-def test_build_files_name_their_sources() -> None:
-    assert "arm_batch" in makefile("arm", True) and "arm_batch" not in makefile("arm", False)
-    assert "arm.c arm_batch.c" in cmake("arm", True) and "enable_testing" in cmake("arm", False)
 
 
 @needs_compiler

@@ -98,7 +98,7 @@ def test_a_robot_shows_its_joints() -> None:
 
 def test_problems_solutions_and_intervals_show_themselves() -> None:
     problem = casid.load_problem("spatial_2r")
-    odd = problem.with_constraints(Constraint("<b>light & 'odd'", problem.variables["link2"].mass, upper=4.9))
+    odd = problem.add(Constraint("<b>light & 'odd'", problem.variables["link2"].mass, upper=4.9))
     html = odd._repr_html_()
     assert "<b>light" not in html and "&lt;b&gt;light &amp; " in html
     assert [line[0] for line in rows(html)][-1] == "&lt;b&gt;light &amp; &#x27;odd&#x27;"

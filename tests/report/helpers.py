@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from casid.description import Inertial, Joint, Limits, Link, Robot
-from casid.report._style import png_bytes
+from casid.report import png_bytes
 
 
 def arm(n: int = 3) -> Robot:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from casid.identification import Comparison, Difference
 from casid.report import report_of
-from casid.report._comparison import ComparisonSection, comparison_figure
 
 
 def found() -> Comparison:
@@ -23,7 +22,7 @@ def found() -> Comparison:
 
 
 def test_the_significant_difference_and_the_masses_stand_in_the_tables() -> None:
-    differences, links, errors, _ = ComparisonSection(found()).tables()
+    differences, links, errors, _ = report_of(found()).tables()
     assert [list(map(str, column.cells)) for column in differences.columns][:4] == [
         ["b2", "b1"], ["0.1", "1"], ["+0.3", "+0.01"], ["1e-07", "0.600"]
     ]  # fmt: skip
@@ -38,6 +37,6 @@ def test_the_record_has_no_number_that_is_none_and_the_line_names_the_joint() ->
 
 
 def test_the_picture_shows_changes_in_standard_deviations() -> None:
-    (axes,) = comparison_figure(found()).axes
+    (axes,) = report_of(found()).figures()["comparison"].axes
     offsets = axes.collections[-1].get_offsets()
     assert sorted(round(float(y), 6) for _, y in offsets) == [0.5, 6.0]

@@ -40,6 +40,9 @@ def test_every_section_gives_what_the_files_hold(result: Identification) -> None
     files = {name for section in report.sections for name in section.files()}
     assert files == {"parameters.csv", "base_parameters.csv"}
     titles = [str(table.title) for table in report.tables()]
+    (friction,) = (table for table in report.tables() if "Friction" in str(table.title))
+    shown = [float(str(cell)) for cell in friction.columns[1].cells]
+    np.testing.assert_allclose(shown, [result.parameters["fv1"], result.parameters["fv2"]], rtol=1e-3)
     assert titles[-1].startswith("spatial_2r identification") and "Joints" in titles and "Links" in titles
     page = report.html({})
     for heading in ("Joints", "Torques", "Links", "Friction and drive train", "Base parameters", "Notes"):

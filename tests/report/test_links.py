@@ -13,6 +13,7 @@ from casid.errors import DatasetError
 from casid.inertia import LinkParameters, to_standard
 from casid.report import links_figure
 from casid.report._links import _ellipsoid, link_placements, links_table, middle_posture
+from casid.report.viewer import Page
 from tests.report.helpers import arm, read_png, text_of
 
 
@@ -51,3 +52,10 @@ def test_posture_is_the_middle_of_the_limits_and_placements_follow_the_tree() ->
     assert middle_posture(robot).tolist() == [0.5, 0.5, 0.0]
     heights = [T[2, 3] for T in link_placements(robot, np.zeros(3))]
     assert np.allclose(heights, [0.3, 0.6, 0.9])
+
+
+@pytest.mark.parametrize("count", [1, 10, 30])
+def test_every_link_has_a_colour_of_its_own(count: int) -> None:
+    page = Page("arm")
+    page.robot(arm(count))
+    assert len(set(page.robots["robot1"]["colours"])) == count

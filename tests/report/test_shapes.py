@@ -9,7 +9,8 @@ import pytest
 
 import casid
 from casid.errors import RobotError
-from casid.report._shapes import shapes, shapes_found
+from casid.report import shapes
+from casid.report.viewer import Page
 
 trimesh = pytest.importorskip("trimesh", reason="needs the extra meshes")
 
@@ -56,9 +57,12 @@ def test_a_mesh_that_is_not_found_is_an_error_or_no_shapes(arm: Path, monkeypatc
     robot = casid.load_robot(arm)
     with pytest.raises(RobotError, match=r"link 'arm': mesh 'package://my_arm/ball.stl' not found"):
         shapes(robot)
-    assert shapes_found(robot) == ()
+    page = Page("arm")
+    page.robot(robot)
+    assert "shapes" not in page.robots["robot1"]
     monkeypatch.setenv("ROS_PACKAGE_PATH", str(arm.parents[1] / "packages"))
-    assert len(shapes_found(robot)) == 2
+    page.robot(robot)
+    assert len(page.robots["robot2"]["shapes"]) == 2
 
 
 def test_a_toml_robot_takes_the_shapes_of_a_urdf_that_moves_alike(arm: Path) -> None:

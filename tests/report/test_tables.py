@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 
-from casid.report import PlainTable
-from casid.report._style import png_bytes
+from casid.report import PlainTable, png_bytes
 from tests.report.helpers import text_of
 
 NASTY = ("a$b$c", "x_{$\\frac$", "[/x]", "[bold]name", ":warning:", "\U000e0001", "100 %", "<b>&")

@@ -21,10 +21,7 @@ from casid.identification import Checks, ModelOptions, identify
 from casid.inertia import parameter_csv
 from casid.motion import Fourier, Trajectory, trajectory_text
 from casid.report import PlainTable, report_of
-from casid.report._links import link_placements
 from casid.report.viewer import Page, view
-from casid.report.viewer._page import charts as charts_of
-from casid.report.viewer._page import scene
 from casid.testing import motion, recording
 
 CHROMIUM = next(
@@ -54,7 +51,9 @@ def report() -> str:
 
 def test_a_scene_holds_the_robots_kinematics_and_the_uniform_ellipsoids() -> None:
     robot = casid.load_robot("ur10e")
-    record = scene(robot)
+    page = Page("ur10e")
+    page.robot(robot)
+    (record,) = page.robots.values()
     assert [joint["parent"] for joint in record["joints"]] == [joint.parent for joint in robot.joints]
     body = record["sets"][0]["bodies"][1]
     axes = np.array(body["semi_axes"])  # the uniform ellipsoid's second moment of mass is m/5 times the squared axes
@@ -67,7 +66,9 @@ def test_a_scene_holds_the_robots_kinematics_and_the_uniform_ellipsoids() -> Non
 def test_charts_are_thinned_and_missing_values_are_null() -> None:
     t = np.linspace(0, 1, 100_000)
     y = np.stack([t, np.where(t > 0.5, np.nan, t)], axis=1)
-    charts = charts_of(t, {"measured": y}, ["a", "b"], "N·m", "g")
+    page = Page("curves")
+    page.curves(t, {"measured": y}, ["a", "b"], "N·m", "g")
+    (charts,) = page.plots.values()
     assert [chart["title"] for chart in charts] == ["a", "b"] and len(charts[0]["t"]) == 2500
     assert charts[1]["curves"][0]["y"][-1] is None and charts[0]["curves"][0]["y"][-1] == 1.0
 
@@ -242,7 +243,7 @@ def test_joints_stand_where_the_kinematics_put_them(name: str, browser: Any, tmp
     low, high = (float(moved.get_attribute(k)) for k in ("min", "max"))
     q[1] = 0.3 * low + 0.7 * high
     moved.evaluate("(node, value) => { node.value = value; node.dispatchEvent(new Event('input')); }", float(q[1]))
-    placements = link_placements(robot, q)
+    placements = [np.array(T) for T in casid.Model(robot).forward_kinematics(q)]
     origins = []
     for joint in robot.joints:
         parent = placements[joint.parent] if joint.parent >= 0 else np.eye(4)

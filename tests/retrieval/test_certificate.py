@@ -184,7 +184,7 @@ def test_cuts_hold_at_every_feasible_point(panda):
         Constraint("root", 0.1 - ca.sqrt(1e-6 + ca.sumsqr(links[4].com)), lower=0.0),
         Constraint("steps", ca.if_else(links[6].com[2] < 0.09, 0.05, 0.02) ** 2 - links[6].com[0] ** 2, lower=0.0),
     )
-    problem = panda.without("total mass").with_constraints(extra)
+    problem = panda.without("total mass").add(extra)
     relaxation = Relaxation(problem)
     inside = feasible_points(problem)
     assert len(inside) >= 5
@@ -213,7 +213,7 @@ def test_relaxed_bound_is_below_every_feasible_solution():
 
 def test_soft_nonlinear_constraint_has_a_finite_bound(panda):
     ball = soften(Constraint("ball", 0.05**2 - ca.sumsqr(panda.variables[3].com), lower=0.0), weight=1e-3)
-    solution = casid.solve(panda.with_constraints(ball))
+    solution = casid.solve(panda.add(ball))
     assert 3.8e-4 <= solution.lower_bound <= solution.total
     assert explain(solution).open == ("ball",)
 

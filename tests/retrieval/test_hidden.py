@@ -135,7 +135,7 @@ def test_bounds_of_an_extra_are_checked_although_a_constraint_has_its_name():
     amounts = problem.violations(np.append(x, -10.0))
     assert problem.hard_violation(amounts) == pytest.approx(10.0)
     assert amounts["e"] == 0.0
-    soft = problem.without("e").with_constraints(problem.constraints[-1].soften(1.0))
+    soft = problem.without("e").add(problem.constraints[-1].soften(1.0))
     assert soft.hard_violation(soft.violations(np.append(x, -10.0))) == pytest.approx(10.0)
 
 

@@ -67,7 +67,7 @@ def test_a_start_of_a_wrong_shape_is_refused(name: str) -> None:
 @pytest.mark.parametrize("method", QUICK_METHODS, ids=lambda m: m.name)
 def test_failure_is_a_status_or_an_error(method) -> None:
     problem = two_valleys()
-    impossible = problem.with_constraints(Constraint("heavy", problem.variables[0].mass, lower=9.0))
+    impossible = problem.add(Constraint("heavy", problem.variables[0].mass, lower=9.0))
     found = solve(impossible, method=method, throw=False)
     assert found.status in ("infeasible", "failed") and found.max_violation > 0.1
     with pytest.raises(SolveError):
@@ -78,7 +78,7 @@ def test_failure_is_a_status_or_an_error(method) -> None:
 def test_methods_use_their_start_and_seed() -> None:
     problem = two_valleys()
     right, left = (to_standard(2.0, [x, 0.0, 0.1], np.diag([0.03, 0.04, 0.02])) for x in (0.2, -0.2))
-    ends = [solve(problem, start=start)(problem.variables[0].com[0]) for start in (right, left)]
+    ends = [solve(problem, start=start, method="direct").value(problem.variables[0].com[0]) for start in (right, left)]
     assert ends[0] > 0 > ends[1]
     assert solve(problem, method=Branches()).certified and solve(problem, method=Branches())["lx1"] > 0
     with pytest.raises(ProblemError, match="not both"):
@@ -96,7 +96,7 @@ def test_failure_exits_with_1_and_writes_nothing(method: str, tmp_path) -> None:
         "def build():\n"
         "    p = casid.load_problem('spatial_2r', shapes='box')\n"
         "    c = p.variables[1].com\n"
-        "    return p.with_constraints(Constraint('far', ca_norm(c), lower=9.0))\n\n"
+        "    return p.add(Constraint('far', ca_norm(c), lower=9.0))\n\n"
         "def ca_norm(c):\n    return c[0] ** 2 + c[1] ** 2\n"
     )
     out = tmp_path / "out"
@@ -243,7 +243,7 @@ def test_penalty_refuses_what_it_is_not():
     problem = casid.load_problem("spatial_2r")
     with pytest.raises(ProblemError, match="at least 1"):
         Penalty(kappa=0)
-    semi = problem.with_constraints(PhysicalConsistency(problem.variables[0].index, problem.variables[0].name, "semi"))
+    semi = problem.add(PhysicalConsistency(problem.variables[0].index, problem.variables[0].name, "semi"))
     with pytest.raises(ProblemError, match="triangle inequality"):
         casid.solve(semi, method=Penalty())
 
@@ -298,7 +298,7 @@ def outside() -> Problem:
 
 def test_splitting_raises_the_bound() -> None:
     told = []
-    loose = solve(outside())
+    loose = solve(outside(), method="direct")
     found = solve(outside(), method=Global(gap=1e-3, nodes=4, progress=lambda *state: told.append(state)))
     bounds, used = [state[1] for state in told], [state[2] for state in told]
     assert loose.gap > 0.05 and bounds == sorted(bounds) and bounds[-1] == pytest.approx(found.lower_bound)

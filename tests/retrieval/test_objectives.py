@@ -89,7 +89,7 @@ def test_objectives_reach_their_least_value_by_hand(name: str) -> None:
     function, least, tight = _BY_HAND[name]
     expression = function(one, two)
     found = casid.solve(Problem(name, links, expression, constraints))
-    assert found(expression) == pytest.approx(found.objective, rel=1e-9, abs=1e-9) and found.penalty == 0.0
+    assert found.value(expression) == pytest.approx(found.objective, rel=1e-9, abs=1e-9) and found.penalty == 0.0
     assert found.objective == pytest.approx(least, rel=1e-5)
     assert found.lower_bound <= least + 1e-9 and found.certified == tight
     assert found.max_violation <= 1e-8 and "violated" not in str(casid.retrieval.explain(found))
@@ -102,9 +102,7 @@ def test_a_sum_of_squares_is_read_off_its_expression() -> None:
     at = np.random.default_rng(0).normal(size=links.size)
     assert problem.objective(at) == pytest.approx(float(ca.Function("f", [links.x], [value])(at)), rel=1e-12)
     assert not problem.objective_label and problem.constraints == tuple(constraints)
-    again = Problem("more", links, value + one.inertia[0, 0], constraints).with_constraints(
-        Constraint("more", two.mass, lower=0.6)
-    )
+    again = Problem("more", links, value + one.inertia[0, 0], constraints).add(Constraint("more", two.mass, lower=0.6))
     assert again.objective_label == "objective" and [c.label for c in again.constraints].count("objective") == 1
 
 
@@ -152,7 +150,7 @@ def test_a_bound_of_parts_that_exceed_the_objective_is_lowered() -> None:
     wrong = replace(problem, objective=replace(problem.objective, constant=problem.objective.constant + 0.5))
     found = casid.solve(wrong, throw=False)
     assert found.objective == pytest.approx(0.75, rel=1e-6) and found.lower_bound <= 0.75 + 1e-9
-    assert problem.value(found.x) == pytest.approx(found((one.mass - 2) ** 2 + two.mass), rel=1e-12)
+    assert problem.value(found.x) == pytest.approx(found.value((one.mass - 2) ** 2 + two.mass), rel=1e-12)
 
 
 @pytest.mark.claim("the objective is no constraint that can be taken away by its label")
@@ -222,7 +220,7 @@ def test_the_largest_error_is_minimised_through_an_extra() -> None:
     rows = Constraint("above", errors - worst, upper=0), Constraint("below", -errors - worst, upper=0)
     found = casid.solve(Problem("minimax", links, worst, (mass_bounds(links["link1"], 1.0, 4.0), *rows)))
     assert found.certified and found.objective == pytest.approx(4 / 3, rel=1e-6)
-    assert found(mass) == pytest.approx(17 / 6, rel=1e-6)
+    assert found.value(mass) == pytest.approx(17 / 6, rel=1e-6)
 
 
 def test_soft_constraints_and_an_objective_of_ones_own_are_apart() -> None:

@@ -46,7 +46,7 @@ def test_convex_recipes_are_certified(recipe, free):
     solution = casid.solve(casid.load_problem("cookbook", recipe=recipe))
     assert solution.certified
     assert solution.max_violation <= 1e-8
-    assert solution.total >= free.lower_bound
+    assert solution.total >= 1.0005 * free.lower_bound  # it shows an effect
 
 
 @pytest.mark.parametrize("recipe", list(cookbook.NONCONVEX))
@@ -81,7 +81,7 @@ def test_recipes_hold_geometrically():
     assert np.linalg.norm(com(solutions["sphere"], 3)) <= 0.05 + 1e-9
     assert np.linalg.norm(com(solutions["ellipsoid"], 3) / [0.08, 0.05, 0.05]) <= 1 + 1e-9
     assert abs(com(solutions["symmetric"], 3)[2]) <= 1e-9
-    first = solutions["revolution"].link_parameters[0]
+    first = solutions["revolution"].link_parameters[6]
     assert np.abs(first.com[:2]).max() <= 1e-9
     assert first.inertia_com[0, 0] == pytest.approx(first.inertia_com[1, 1], abs=1e-9)
     x = solutions["equal"].standard_parameters.reshape(7, 10)
@@ -101,8 +101,8 @@ def test_recipes_hold_geometrically():
 def test_either_takes_the_better_option(panda):
     links = panda.variables
     options = [com_in_sphere(links[3], [0.03, 0, 0], 0.03), com_in_sphere(links[3], [-0.1, 0, 0], 0.03)]
-    best = min(casid.solve(panda.with_constraints(option)).objective for option in options)
-    problem = panda.with_constraints(either("bolt", *options))
+    best = min(casid.solve(panda.add(option)).objective for option in options)
+    problem = panda.add(either("bolt", *options))
     solution = casid.solve(problem, method="branches")
     assert solution.certified
     assert solution.objective == pytest.approx(best, rel=1e-6)

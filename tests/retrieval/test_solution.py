@@ -37,10 +37,10 @@ def test_solution_answers_questions() -> None:
     assert found.extras == {"fv1": found["fv1"]} and found["fv1"] == pytest.approx(0.3, abs=1e-6)
     assert found.links["link2"].mass == found["m2"] and list(found.links) == ["link1", "link2"]
     link = problem.variables["link2"]
-    np.testing.assert_allclose(found(link.inertia_com), found.links["link2"].inertia_com, atol=1e-15)
-    assert found(link.mass) == found["m2"]
+    np.testing.assert_allclose(found.value(link.inertia_com), found.links["link2"].inertia_com, atol=1e-15)
+    assert found.value(link.mass) == found["m2"]
     with pytest.raises(ProblemError):
-        found(ca.SX.sym("m2"))
+        found.value(ca.SX.sym("m2"))
     assert "nearest" in repr(found) and "optimal" in repr(found) and len(repr(found)) < 200
     assert "2 links" in repr(problem) and len(repr(problem)) < 200
 
@@ -145,7 +145,7 @@ def test_the_region_of_a_proof_is_stated() -> None:
     assert list(found.conflict.region) == [link.name]
     assert f"holds for {link.name} up to 1e+06 times" in found.conflict.words()
     assert "g.mm^2" in found.conflict.words()
-    bounded = solve(problem.with_constraints(gyration_bound(link, 1.0)), throw=False).conflict
+    bounded = solve(problem.add(gyration_bound(link, 1.0)), throw=False).conflict
     assert bounded is not None
     assert bounded.proven
     assert not bounded.region

@@ -22,7 +22,7 @@ def problem() -> Problem:
     first, second = stated.variables
     heavy = Constraint("heavy", first.mass + second.mass, lower=1.5 * float(random_regression(2, 5).truth[9::10].sum()))
     wanted = soften(Constraint("light second", second.mass, upper=0.1), weight=3.0)
-    return stated.with_constraints(heavy, wanted)
+    return stated.add(heavy, wanted)
 
 
 def test_an_independent_solver_finds_the_same_optimum(problem):

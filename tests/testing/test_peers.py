@@ -14,7 +14,6 @@ from casid.testing import (
     need,
     random_body,
     random_robot,
-    rotation_about,
     standard_parameters,
     states,
 )
@@ -52,11 +51,3 @@ def test_bodies_are_physically_consistent() -> None:
     rng = np.random.default_rng(0)
     for _ in range(10):
         assert consistency(standard_parameters([random_body(rng)])).full
-
-
-def test_rotations_are_orthogonal_and_comparisons_can_fail() -> None:
-    R = rotation_about(np.array([0.6, 0.0, 0.8]), 2.5)
-    np.testing.assert_allclose(R @ R.T, np.eye(3), atol=1e-14)
-    assert np.trace(R) == pytest.approx(1 + 2 * np.cos(2.5))
-    with pytest.raises(AssertionError):
-        close([1.0, 2.0], [1.0, 2.001])

@@ -18,8 +18,6 @@ from casid.testing import (
     motion,
     nearest,
     plausible,
-    random_placement,
-    random_robot,
     random_trajectory,
     recorded,
     recording,
@@ -60,24 +58,6 @@ def test_a_trajectory_of_a_seed_repeats(basis):
     at = np.linspace(0.1, 1.0, 5)
     np.testing.assert_array_equal(first.motion(at).q, second.motion(at).q)
     assert first.motion(at).q.shape == (5, 2) and not np.allclose(first.motion(at).q, other.motion(at).q)
-
-
-def test_the_seed_decides() -> None:
-    one, two, other = (random_robot(seed, n=8, shifted_links=True) for seed in (1, 1, 2))
-    for a, b in zip(one.joints, two.joints, strict=True):
-        assert a.parent == b.parent and a.type == b.type and np.array_equal(a.placement, b.placement)
-    assert not np.array_equal(one.joints[0].placement, other.joints[0].placement)
-    assert not np.array_equal(one.joints[0].link_placement, np.eye(4))
-
-
-def test_chains_are_chains() -> None:
-    assert [joint.parent for joint in random_robot(0, n=5, chain=True).joints] == [-1, 0, 1, 2, 3]
-
-
-def test_placements_are_rigid() -> None:
-    T = random_placement(np.random.default_rng(4))
-    np.testing.assert_allclose(T[:3, :3] @ T[:3, :3].T, np.eye(3), atol=1e-14)
-    assert np.linalg.det(T[:3, :3]) > 0 and np.abs(T[:3, 3]).max() <= 0.5
 
 
 BODIES = [0.3, 0.01, 0.02, 0.3, 0.01, 0.2, 0.1, 0.05, 0.1, 2.0, 0.2, 0.01, 0.01, 0.2, 0.01, 0.1, 0.2, 0.05, 0.1, 1.5]

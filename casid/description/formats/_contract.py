@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
@@ -67,12 +67,18 @@ class Format(ABC):
         goes to a sidecar file.
     terms : frozenset of str
         Symbols of the joint terms it can express.
+    mark : bytes
+        What a file of an ambiguous suffix (``.xml``) is recognised by; empty: nothing.
+    shaped : tuple of str
+        Elements of an XML format that give a link a shape: a mesh, a box, ...
     """
 
     name: ClassVar[str]
     suffixes: ClassVar[tuple[str, ...]]
     holds: ClassVar[frozenset[str]]
     terms: ClassVar[frozenset[str]]
+    mark: ClassVar[bytes] = b""
+    shaped: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def read(self, content: bytes, reading: Reading) -> Description:
@@ -86,10 +92,6 @@ class Format(ABC):
     def edit(self, content: bytes, changes: Changes, where: str) -> bytes:
         """The same file, byte for byte, but for the changes. RobotError where it cannot be edited."""
 
-    def recognises(self, content: bytes) -> bool:
-        """Whether a file of an ambiguous suffix (``.xml``) is of this format."""
-        return False
-
     def prepared(self, description: Description) -> tuple[Description, tuple[str, ...]]:
         """The description as the format would have it, and in words what had to change (frames moved, ...)."""
         return description, ()
@@ -97,10 +99,6 @@ class Format(ABC):
     def doubts(self, description: Description) -> tuple[str, ...]:
         """In words, why the programs that read this format will refuse the file; empty: they will not."""
         return ()
-
-    def shapes(self, content: bytes, where: str) -> int:
-        """Number of links of a file with a shape: a mesh, a box, ..."""
-        return 0
 
     def holds_term(self, symbol: str) -> bool:
         """Whether the format can express the joint term of a symbol."""
@@ -121,6 +119,13 @@ class Format(ABC):
     def renamed(self, description: Description) -> Mapping[str, str]:
         """Links that the format merges into another one: name -> name of the other."""
         return {}
+
+
+def free_name(name: str, taken: Collection[str]) -> str:
+    """The name, with as many ``_`` behind it as make it one that is not taken."""
+    while name in taken:
+        name += "_"
+    return name
 
 
 def links_at_joints(description: Description) -> tuple[Description, tuple[str, ...]]:
@@ -194,9 +199,7 @@ def frames_as_links(description: Description) -> Description:
     taken = {joint.name for joint in description.joints}
     added = []
     for frame in description.frames:
-        name = f"{frame.name}_fixed"
-        while name in taken:
-            name += "_"
+        name = free_name(f"{frame.name}_fixed", taken)
         taken.add(name)
         added.append(RawJoint(name, "fixed", frame.link, Link(frame.name), placement=frame.placement))
     return replace(description, joints=(*description.joints, *added), frames=())
@@ -225,9 +228,7 @@ def base_beside_world(description: Description) -> tuple[Description, tuple[str,
     old = description.base
     if old.name != "world" or old.inertial is None:
         return description, ()
-    name, taken = "world_link", {link.name for link in description.links}
-    while name in taken:
-        name += "_"
+    name = free_name("world_link", {link.name for link in description.links})
     result = replace(
         description,
         base=replace(old, name=name),

@@ -20,7 +20,7 @@ from casid.arrays import Array
 from casid.description._document import Description
 from casid.description._parts import Inertial
 from casid.description._placement import number, numbers, quaternion_of
-from casid.description._raw import JointLimits, RawJoint
+from casid.description._raw import JointLimits, RawJoint, by_parent
 from casid.description._robot import STANDARD_GRAVITY
 from casid.description.formats._contract import (
     NO_BODY,
@@ -31,7 +31,7 @@ from casid.description.formats._contract import (
     weightless_where_fixed,
 )
 from casid.description.formats._mjcf_reader import read_mjcf_content
-from casid.description.formats._xml import Elements, XmlFile, shaped, tag
+from casid.description.formats._xml import Elements, XmlFile, tag
 from casid.inertia import consistency, tensor_entries
 
 _WORLD = "world"
@@ -50,9 +50,7 @@ def mergeable(description: Description) -> dict[str, str]:
     MuJoCo refuses bodies that move without mass, but a body may have several joints. Returns the link's name by that of
     the link that takes its joint; only where frames agree, so that nothing is lost but the link's name.
     """
-    behind: dict[str, list[RawJoint]] = {}
-    for joint in description.joints:
-        behind.setdefault(joint.parent, []).append(joint)
+    behind = by_parent(description.joints)
     used = {frame.link for frame in description.frames} | {capsule.link for capsule in description.capsules}
     found: dict[str, str] = {}
     for joint in description.joints:
@@ -73,9 +71,7 @@ def mergeable(description: Description) -> dict[str, str]:
 class _Bodies:
     def __init__(self, description: Description) -> None:
         self.description = description
-        self.behind: dict[str, list[RawJoint]] = {}
-        for joint in description.joints:
-            self.behind.setdefault(joint.parent, []).append(joint)
+        self.behind = by_parent(description.joints)
         self.merged = mergeable(description)
 
     def inside(self, link: str, pad: str) -> list[str]:
@@ -152,20 +148,14 @@ class Mjcf(Format):
 
     name = "MJCF"
     suffixes = (".xml", ".mjcf")
+    mark = b"<mujoco"
+    shaped = ("geom",)
     holds = frozenset({"gravity", "effort"})
     terms = frozenset({"fv", "fc", "Ia", "ks"})
 
     def read(self, content: bytes, reading: Reading) -> Description:
         """See `Format.read`."""
         return read_mjcf_content(content, reading)
-
-    def recognises(self, content: bytes) -> bool:
-        """See `Format.recognises`."""
-        return b"<mujoco" in content
-
-    def shapes(self, content: bytes, where: str) -> int:
-        """See `Format.shapes`."""
-        return shaped(content, where, "geom")
 
     def lacks(self, limits: JointLimits) -> tuple[str, ...]:
         """MJCF requires both ends of a range, the lower below the upper, and an effort other than zero."""
@@ -194,15 +184,13 @@ class Mjcf(Format):
 
     def order(self, description: Description) -> tuple[str, ...] | None:
         """Bodies are nested: a joint comes before all that it carries."""
-        children: dict[str, list[int]] = {}
-        for k, joint in enumerate(description.joints):
-            children.setdefault(joint.parent, []).append(k)
+        behind = by_parent(description.joints)
         order: list[str] = []
-        stack = list(reversed(children.get(description.base.name, [])))
+        stack = behind.get(description.base.name, [])[::-1]
         while stack:
-            joint = description.joints[stack.pop()]
+            joint = stack.pop()
             order.append(joint.name)
-            stack += reversed(children.get(joint.link.name, []))
+            stack += reversed(behind.get(joint.link.name, []))
         return tuple(order)
 
     def write(self, description: Description) -> bytes:

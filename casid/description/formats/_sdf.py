@@ -19,8 +19,8 @@ from casid.description._document import Description
 from casid.description._parts import Inertial, Link
 from casid.description._placement import INFINITE, Poses, angle_notes, number, numbers, rpy_of, xyz_rpy
 from casid.description._raw import JointLimits, MimicRule, RawFrame, RawJoint
-from casid.description.formats._contract import Changes, Format, Reading, base_beside_world
-from casid.description.formats._xml import Element, Elements, XmlFile, shaped, tag, turned
+from casid.description.formats._contract import Changes, Format, Reading, base_beside_world, free_name
+from casid.description.formats._xml import Element, Elements, XmlFile, tag, turned
 from casid.inertia import tensor, tensor_entries
 
 _SIX = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
@@ -33,20 +33,14 @@ class Sdf(Format):
 
     name = "SDF"
     suffixes = (".sdf", ".world")
+    mark = b"<sdf"
+    shaped = ("visual", "collision")
     holds = frozenset({"velocity", "effort", "fixed joints", "order"})
     terms = frozenset({"fv", "fc", "ks"})
 
     def read(self, content: bytes, reading: Reading) -> Description:
         """See `Format.read`."""
         return _Reader(reading).description(XmlFile(content, reading.where))
-
-    def recognises(self, content: bytes) -> bool:
-        """See `Format.recognises`."""
-        return b"<sdf" in content
-
-    def shapes(self, content: bytes, where: str) -> int:
-        """See `Format.shapes`."""
-        return shaped(content, where, "visual", "collision")
 
     def prepared(self, description: Description) -> tuple[Description, tuple[str, ...]]:
         """A base with a body cannot be called ``world``."""
@@ -58,8 +52,8 @@ class Sdf(Format):
         names: dict[str, str] = {}
         for joint in description.joints:
             name = joint.name
-            while name in taken:
-                name = f"{name}_joint" if name == joint.name else f"{name}_"
+            if name in taken:
+                name = free_name(f"{name}_joint", taken)
             taken.add(name)
             if name != joint.name:
                 names[joint.name] = name
@@ -294,10 +288,7 @@ class _Reader(Elements):
 
 def _mount(description: Description) -> str:
     """Name of the joint that fixes the base to the world."""
-    name, taken = f"{description.base.name}_mount", {joint.name for joint in description.joints}
-    while name in taken:
-        name += "_"
-    return name
+    return free_name(f"{description.base.name}_mount", {joint.name for joint in description.joints})
 
 
 def _text(name: str) -> str:

@@ -36,7 +36,7 @@ from casid.description.formats._contract import (
     links_at_joints,
     weightless_where_fixed,
 )
-from casid.description.formats._xml import Element, Elements, XmlFile, shaped, tag, turned
+from casid.description.formats._xml import Element, Elements, XmlFile, tag, turned
 from casid.errors import RobotError
 from casid.inertia import tensor, tensor_entries
 
@@ -49,6 +49,8 @@ class Urdf(Format):
 
     name = "URDF"
     suffixes = (".urdf",)
+    mark = b"<robot"
+    shaped = ("visual", "collision")
     holds = frozenset({"velocity", "effort", "fixed joints", "order", "base"})
     terms = frozenset({"fv", "fc"})
 
@@ -64,14 +66,6 @@ class Urdf(Format):
                     f"{reading.where}: contains <{element.tag}>; expand it first: xacro {reading.where} > robot.urdf"
                 )
         return _Reader(reading.where, reading.angle_tolerance).description(root, content)
-
-    def recognises(self, content: bytes) -> bool:
-        """See `Format.recognises`."""
-        return b"<robot" in content
-
-    def shapes(self, content: bytes, where: str) -> int:
-        """See `Format.shapes`."""
-        return shaped(content, where, "visual", "collision")
 
     def prepared(self, description: Description) -> tuple[Description, tuple[str, ...]]:
         """Link frames moved into the joint frames, named frames as links; zero mass where nothing else is known."""

@@ -6,7 +6,7 @@ import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from casid.description import Robot, identified_names, load_robot, robot_names
 from casid.description.formats import FORMATS as ROBOT_FORMATS
 from casid.dynamics import Model
 from casid.errors import DatasetError, InertiaWarning
-from casid.files import listed, read_json, read_text, read_toml, reason
+from casid.files import read_json, read_text, read_toml, reason
 from casid.identification.repair import check_file
 from casid.inertia import read_parameters
 from casid.measurement import FORMATS as RECORDING_FORMATS
@@ -23,7 +23,7 @@ from casid.measurement import read_dataset
 from casid.motion import read_trajectory
 from casid.report._shapes import Shape, shapes, shapes_found
 from casid.report._tables import summary_table
-from casid.report.viewer._page import Page, shapes_of, with_data
+from casid.report.viewer._page import MARK, Page
 
 #: Parameters of `Page.curves`.
 Curves = tuple[Array, Mapping[str, Array], Sequence[str], str, str]
@@ -54,7 +54,7 @@ def view(file: str | Path, robot: str | Path | Robot | None = None, packages: Se
     file
         A shipped robot's name; a robot's file; ``solution.json``, ``identification.json``, ``simulation.json``,
         ``excitation.json`` or the folder that holds one; a ``trajectory.toml``; parameters (CSV, JSON); a recording;
-        ``report.html``.
+        ``report.html``, shown as it was written.
     robot
         Whose parameters or motion the file holds; default: the one that the file names.
     packages
@@ -84,35 +84,15 @@ def view(file: str | Path, robot: str | Path | Robot | None = None, packages: Se
             raise DatasetError(f"folder '{path}' holds none of {', '.join(_RESULTS)}; name a file in it")
         path = found
     if path.suffix.lower() in (".html", ".htm"):
-        return with_data(
-            read_text(path, "page", DatasetError), path.name, lambda scene: _with_shapes(scene, robot, packages)
-        )
+        return _written(read_text(path, "page", DatasetError), path.name)
     return _page(_shown(path, robot), packages)
 
 
-def _with_shapes(
-    scene: Mapping[str, Any], robot: str | Path | Robot | None, packages: Sequence[str | Path]
-) -> Mapping[str, Any]:
-    """The robot of a page with the shapes of its file, where that is known."""
-    known = _same(robot, scene)
-    return scene if known is None else {**scene, **shapes_of(_surfaces(known, packages))}
-
-
-def _same(robot: str | Path | Robot | None, scene: Mapping[str, Any]) -> Robot | None:
-    """The robot of a page, where it is given or ships with casid, and has the links that the page shows."""
-    if robot is None and scene.get("name") not in (*robot_names(), *identified_names()):
-        return None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InertiaWarning)
-        known = robot if isinstance(robot, Robot) else load_robot(scene["name"] if robot is None else robot)
-    names = [link.name for link in known.links]
-    if names != scene.get("links"):
-        if robot is None:
-            return None
-        raise DatasetError(
-            f"the page shows links {listed(scene.get('links', []))}; robot '{known.name}' has {listed(names)}"
-        )
-    return known
+def _written(page: str, where: str) -> str:
+    """A page that casid wrote, as it is; DatasetError for another one, and for one that is cut off."""
+    if MARK in page and page.rstrip().endswith("</html>"):
+        return page
+    raise DatasetError(f"'{where}' is not a page written by casid, or is cut off; open it with a browser")
 
 
 def _surfaces(robot: Robot, packages: Sequence[str | Path]) -> tuple[Shape, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -30,8 +30,8 @@ _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-
 _POINTS, _FRAMES = 2500, 600
 
 
-#: What is before and after the data of a page.
-_DATA = ('<script type="application/json" id="casid-data">', "</script>")
+#: The tag that precedes the data of a page.
+MARK = '<script type="application/json" id="casid-data">'
 
 
 class Page:
@@ -135,25 +135,7 @@ class Page:
 
 def _data(data: Mapping[str, Any]) -> str:
     text = json.dumps(data, allow_nan=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c").join(_DATA)  # no text inside can end the script
-
-
-def with_data(page: str, where: str, changed: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> str:
-    """A page that `Page.html` wrote, with its robots changed.
-
-    Raises
-    ------
-    DatasetError
-        If the text is not such a page; ``where`` names it.
-    """
-    before, _, rest = page.partition(_DATA[0])
-    text, _, after = rest.partition(_DATA[1])
-    try:
-        data = json.loads(text)
-        robots = {name: changed(scene) for name, scene in data["robots"].items()}
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise DatasetError(f"'{where}' is not a page written by casid, or is cut off; open it with a browser") from None
-    return before + _data({**data, "robots": robots}) + after
+    return MARK + text.replace("<", "\\u003c") + "</script>"  # no text inside can end the script
 
 
 @cache
@@ -217,13 +199,9 @@ def scene(
     if robot.coupled:
         matrix, offset = robot.coupling()
         record |= {"coupling": [_plain(row) for row in matrix], "offset": _plain(offset)}
-    record |= shapes_of(surfaces)
+    if surfaces:
+        record["shapes"] = [_surface(shape) for shape in surfaces]
     return record if played is None else record | {"motion": played}
-
-
-def shapes_of(surfaces: Sequence[Shape]) -> dict[str, Any]:
-    """The entry ``shapes`` of a `scene`; nothing where there are none."""
-    return {"shapes": [_surface(shape) for shape in surfaces]} if surfaces else {}
 
 
 def _surface(shape: Shape) -> dict[str, Any]:

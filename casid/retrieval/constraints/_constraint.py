@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, TypeVar, overload
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 import casadi as ca
 import numpy as np
@@ -20,7 +20,8 @@ from casid.errors import ProblemError
 from casid.expressions import affine_rows, alternatives, as_function, constants, evaluate, may_hide, required_domains
 from casid.inertia import CONES, ConsistencyCone, mass_index
 from casid.retrieval._region import Facts, Quadric, find_quadric
-from casid.retrieval._variables import LinkView
+from casid.retrieval._variables import LinkView, in_unknowns
+from casid.retrieval.constraints._relations import label_of, relation
 
 Side = Literal["lower", "upper", "both"]
 C = TypeVar("C", bound="Constraint")
@@ -97,13 +98,15 @@ class ScalarRow:
 
 @dataclass(frozen=True, eq=False)
 class Constraint:
-    """``lower <= expression <= upper``, entry by entry.
+    """``lower <= expression <= upper``, entry by entry; or a relation, ``Constraint(links[6].mass <= 1)``.
 
     Attributes
     ----------
     label : str
-        Its name in reports and errors.
+        Its name in reports and errors; left out, it is the expression as it reads.
     expression : SX
+        Also of MX (`LinkVariables.mx`), and without bounds a relation: ``a <= b``, ``a == b``, entry by entry,
+        or several with `casadi.logic_and`; ``<`` counts as ``<=``.
         Any CasADi expression of the problem's variables; a matrix is taken entry by entry, by columns. Expressions that
         are linear in the unknowns (mass, first moment, inertia about the origin, pseudo-inertia) keep the problem
         convex and its certificate tight. A bound that jumps (`casadi.if_else`) is allowed: only the branch taken at the
@@ -116,12 +119,12 @@ class Constraint:
     Raises
     ------
     ProblemError
-        For a missing label, an expression that is no SX, bounds that cross, are NaN or of the wrong number, a
-        constant NaN, or a weight that is not positive.
+        For a missing label, an expression that is none of unknowns, a relation that bounds nothing (``!=``, or, not),
+        bounds that cross, are NaN or of the wrong number, a constant NaN, or a weight that is not positive.
     """
 
     label: str
-    expression: ca.SX
+    expression: Any = None  # SX; MX and relations are accepted
     lower: Any = -np.inf  # numbers and arrays alike: broadcast below
     upper: Any = np.inf
     weight: float | None = None
@@ -139,16 +142,25 @@ class Constraint:
     kept_in_relaxation: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        if isinstance(self.label, ca.SX | ca.MX) and self.expression is None:
+            given = in_unknowns(self.label, "a constraint")
+            vars(self).update(label=label_of(given), expression=given)
         if not isinstance(self.label, str) or not self.label:
             raise ProblemError(f"a constraint needs a label, a non-empty string; got {self.label!r}")
+        vars(self).update(expression=in_unknowns(self.expression, f"constraint '{self.label}'"))
         if not isinstance(self.expression, ca.SX):
             raise ProblemError(
-                f"constraint '{self.label}': the expression must be a casadi.SX of link quantities, got "
+                f"constraint '{self.label}': the expression must be a casadi.SX or MX of link quantities, got "
                 f"{type(self.expression).__name__}"
             )
         size = int(self.expression.numel())
         if size == 0:
             raise ProblemError(f"constraint '{self.label}': the expression is empty")
+        if np.ndim(self.lower) == np.ndim(self.upper) == 0 and (self.lower, self.upper) == (-np.inf, np.inf):
+            found = relation(ca.densify(self.expression), f"constraint '{self.label}'")
+            if found is not None:
+                vars(self).update(zip(("expression", "lower", "upper"), found, strict=True))
+                size = int(self.expression.numel())
         object.__setattr__(self, "expression", ca.densify(ca.vec(self.expression)))
         if any(np.isnan(value) for value in constants(self.expression)):
             raise ProblemError(f"constraint '{self.label}': the expression contains the constant NaN")
@@ -162,7 +174,7 @@ class Constraint:
                 f"upper{entry} = {self.upper[crossing[0]]:.6g}"
             )
         if np.isinf(self.lower).all() and np.isinf(self.upper).all():
-            raise ProblemError(f"constraint '{self.label}' bounds nothing: give lower, upper or both")
+            raise ProblemError(f"constraint '{self.label}' bounds nothing: give lower, upper or a relation (<=, ==)")
         if self.weight is not None and not (np.isfinite(self.weight) and self.weight > 0):
             raise ProblemError(f"constraint '{self.label}': the weight must be positive and finite, got {self.weight}")
 
@@ -325,19 +337,33 @@ def consistency_cone(cone: ConsistencyCone | str, where: str) -> ConsistencyCone
     return CONES[cone]
 
 
-@overload
-def soften(constraint: C, weight: float) -> C: ...
-@overload
-def soften(constraint: Iterable[Constraint], weight: float) -> tuple[Constraint, ...]: ...
-def soften(constraint: Constraint | Iterable[Constraint], weight: float) -> Constraint | tuple[Constraint, ...]:
+#: What may be handed over as constraints: one, a relation (``mass <= 3``), or any nesting of several.
+Constraints: TypeAlias = "Constraint | PhysicalConsistency | ca.SX | ca.MX | Iterable[Constraints]"
+
+
+def flattened(given: Any, where: str) -> Iterator[Any]:
+    """Every constraint of any nesting, relations read."""
+    if isinstance(given, Constraint | PhysicalConsistency):
+        yield given
+    elif isinstance(given, ca.SX | ca.MX):
+        yield Constraint(given)  # type: ignore[arg-type]
+    elif isinstance(given, Iterable) and not isinstance(given, str | bytes | np.ndarray):
+        for entry in given:
+            yield from flattened(entry, where)
+    else:
+        raise ProblemError(
+            f"{where}: a constraint must be a Constraint or a relation (mass <= 3), got {type(given).__name__}"
+        )
+
+
+def soften(constraint: Constraint | Iterable[Constraint], weight: float) -> Any:
     """The same constraint, or all of several, soft: a unit of violation costs ``weight`` (exact l1 penalty).
 
     The unit is that of the expression, except for a centre of mass (kg.m: the violation of ``l - m lower >= 0``) and
     for bounds of an inertia (kg^2.m^2: that of ``m (I - lower) >= 0``), whose solver forms are softened.
     """
-    if isinstance(constraint, Constraint):
-        return constraint.soften(weight)
-    return tuple(one.soften(weight) for one in constraint)
+    soft = tuple(one.soften(weight) for one in flattened(constraint, "soften"))
+    return soft[0] if isinstance(constraint, Constraint | ca.SX | ca.MX) else soft
 
 
 def domain_rows(expression: ca.SX, entry: int, x: ca.SX) -> Iterator[ScalarRow]:

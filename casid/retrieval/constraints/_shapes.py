@@ -6,7 +6,7 @@ certificate's region. All constraints but `either` describe convex sets.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import product
 from typing import Literal
 
@@ -18,7 +18,7 @@ from casid.arrays import Array
 from casid.errors import ProblemError
 from casid.retrieval._variables import LinkView
 from casid.retrieval.constraints._bounds import com_box
-from casid.retrieval.constraints._constraint import Constraint
+from casid.retrieval.constraints._constraint import Constraint, Constraints, flattened
 
 
 def com_in_cylinder(link: LinkView, start: ArrayLike, end: ArrayLike, radius: float) -> tuple[Constraint, ...]:
@@ -114,10 +114,10 @@ def com_in_hull(link: LinkView, points: ArrayLike) -> tuple[Constraint, ...]:
     )
 
 
-def either(label: str, *options: Sequence[Constraint]) -> Constraint:
+def either(label: str, *options: Constraints) -> Constraint:
     """At least one of several sets of constraints holds: bolted here, or bolted there.
 
-    Every option is a sequence of hard constraints; ``method="branches"`` solves one problem an option, so
+    Every option is a hard constraint, a relation or several; ``method="branches"`` solves one problem an option, so
     that the best one is found and certified. ``max over options of min over rows >= 0`` in CasADi terms.
 
     Raises
@@ -130,7 +130,7 @@ def either(label: str, *options: Sequence[Constraint]) -> Constraint:
     smallest = []
     for number, option in enumerate(options, start=1):
         rows = []
-        for constraint in option:
+        for constraint in flattened(option, f"constraint '{label}'"):
             if constraint.weight is not None:
                 raise ProblemError(
                     f"constraint '{label}': '{constraint.label}' of option {number} is soft; options must be hard"

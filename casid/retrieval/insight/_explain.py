@@ -238,7 +238,7 @@ def what_if(
     limit = intervals.optimum + intervals.tolerance
     found = []
     for candidate, constraint in candidates.items():
-        extended = problem.with_constraints(constraint)
+        extended = problem.add(constraint)
         try:
             solved = parameter_intervals(extended, wanted, limit=limit, options=options)
         except ProblemError as error:

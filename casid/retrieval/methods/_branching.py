@@ -42,6 +42,7 @@ def close_gap(
     seconds: float = 60.0,
     options: SolveOptions | None = None,
     progress: Progress | None = None,
+    patience: float = np.inf,
 ) -> Solution:
     """Tighten a solution's lower bound, and improve the solution, by branching on boxes of the centres of mass.
 
@@ -58,12 +59,17 @@ def close_gap(
         Stop after so many relaxations, or so long; the best bound so far is returned.
     progress
         Called after every relaxation.
+    patience
+        Stop after so many relaxations in which the gap has not halved.
     """
     search = _Search(solution, gap, options or SolveOptions())
     deadline = perf_counter() + seconds
-    while search.open and search.used < nodes and perf_counter() < deadline:
+    least, halved = search.gap, search.used
+    while search.open and search.used < min(nodes, halved + patience) and perf_counter() < deadline:
         if not search.split_lowest(deadline):
             break
+        if search.gap <= least / 2:
+            least, halved = search.gap, search.used
         if progress is not None:
             progress(search.best.total, search.bound, search.used)
     return search.result()
@@ -93,7 +99,12 @@ class _Search:
     @property
     def open(self) -> bool:
         """Whether the gap still exceeds the requested one."""
-        return bool(self._heap) and relative_gap(self.best.total, self.bound, self._negligible) > self._gap
+        return bool(self._heap) and self.gap > self._gap
+
+    @property
+    def gap(self) -> float:
+        """Relative gap so far."""
+        return relative_gap(self.best.total, self.bound, self._negligible)
 
     def split_lowest(self, deadline: float) -> bool:
         """Split the node of smallest bound; False if no split is left that could help."""
@@ -108,7 +119,7 @@ class _Search:
             box[axis] = low, high
             label = f"box {self.used}.{0 if np.isinf(low) else 1} of the search"
             part = com_box(self._problem.variables[link], box[:, 0], box[:, 1], label=node.problem.free_label(label))
-            self._look_at(node, node.problem.with_constraints(part), perf_counter() >= deadline)
+            self._look_at(node, node.problem.add(part), perf_counter() >= deadline)
         return True
 
     def _look_at(self, parent: _Node, problem: Problem, late: bool) -> None:

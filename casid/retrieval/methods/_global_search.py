@@ -17,19 +17,19 @@ from casid.expressions import as_function
 from casid.inertia import link_slice, standard_size
 from casid.retrieval._combinations import combinations
 from casid.retrieval._problem import Problem
-from casid.retrieval._solution import Solution, reassess
-from casid.retrieval._solver import PreparedProblem
+from casid.retrieval._solution import Solution, annotated, reassess
+from casid.retrieval._solver import PreparedProblem, SolveOptions
 from casid.retrieval.methods._branching import Branches, close_gap
-from casid.retrieval.methods._method import Direct, Method, Start
+from casid.retrieval.methods._method import Direct, Method, SolveSeed, Start
 
 
 @dataclass(frozen=True)
 class Global(Method):
     """Solve, and bring the proven gap down to ``gap`` where the constraints are not convex.
 
-    Branches of if-else and either-or are enumerated if there are at most ``most`` combinations; what stays open is
-    tightened by branching on boxes of the centres of mass (`close_gap`). When the time is over, the best bound so far
-    is returned.
+    Where the direct solve leaves a gap, branches of if-else and either-or are enumerated if there are at most ``most``
+    combinations; without any, what stays open is tightened by branching on boxes of the centres of mass (`close_gap`).
+    When the time is over, the best bound so far is returned.
 
     Attributes
     ----------
@@ -42,6 +42,8 @@ class Global(Method):
         Largest number of combinations of branches.
     progress : callable or None
         Called with the best total, the proven bound and the number of relaxations so far.
+    patience : float
+        Leave the boxes after so many relaxations in which the gap has not halved.
     """
 
     gap: float = 0.01
@@ -49,18 +51,26 @@ class Global(Method):
     seconds: float = 30.0
     most: int = 16
     progress: Callable[[float, float, int], object] | None = None
+    patience: float = float("inf")
     name: ClassVar[str] = "global"
 
     def solve(self, problem: Problem, start: Start) -> Solution:
         """See `Method.solve`."""
         began = perf_counter()
-        if self._several(problem):
-            return Branches(self.most, self.gap, self.seconds).solve(problem, start)
         solution = Direct().solve(problem, start)
+        gap, words = max(self.gap, start.options.certified_gap), [_words("direct", solution, began)]
         left = self.seconds - (perf_counter() - began)
-        if not solution.usable or solution.gap <= max(self.gap, start.options.certified_gap) or left <= 0:
-            return solution
-        return close_gap(solution, self.gap, self.nodes, left, start.options, self.progress)
+        if solution.status == "infeasible" or (solution.usable and solution.gap <= gap) or left <= 0:
+            return annotated(solution, tried="; ".join([*words, *_next(solution)]))
+        began = perf_counter()
+        if self._several(problem):
+            found = Branches(self.most, gap, left).solve(problem, start)
+            words.append(_words(f"branches, {len(found.trace)} combinations", found, began))
+            solution = solution if found.rank() > solution.rank() and found.status != "infeasible" else found
+        elif solution.usable:
+            solution = close_gap(solution, gap, self.nodes, left, start.options, self.progress, self.patience)
+            words.append(_words("branching on boxes of the centres of mass", solution, began))
+        return annotated(solution, tried="; ".join([*words, *_next(solution)]))
 
     def _several(self, problem: Problem) -> bool:
         """Whether there are combinations of branches, and few enough."""
@@ -68,6 +78,40 @@ class Global(Method):
             return sum(1 for _ in islice(combinations(problem, self.most), 2)) > 1
         except ProblemError:
             return False
+
+
+@dataclass(frozen=True)
+class Auto(Global):
+    """The way to a certificate, chosen: what `Global` does, to the gap of a certificate, within 10 s.
+
+    Convex problems are certified by the direct solve. Only where it leaves a gap the branches of if-else and either-or,
+    if they are few, or boxes of the centres of mass follow. `Solution.tried` names what was done, and what to try next.
+    From random starts it is the direct method.
+    """
+
+    gap: float = 0.0
+    seconds: float = 10.0
+    patience: float = 12
+    name: ClassVar[str] = "auto"
+
+    def bind(self, problem: Problem, nominal: Array | None, options: SolveOptions) -> SolveSeed:
+        """See `Method.bind`."""
+        return Direct().bind(problem, nominal, options)
+
+
+def _words(what: str, solution: Solution, began: float) -> str:
+    return f"{what} ({perf_counter() - began:.1f} s): {solution.status}, gap {solution.gap:.1e}"
+
+
+def _next(solution: Solution) -> list[str]:
+    """What to try where no certificate was found."""
+    if solution.certified or solution.status == "infeasible":
+        return []
+    if not solution.usable:
+        return ["next: give a start, or soften a constraint"]
+    if solution.problem.conditions:
+        return ["next: method=Branches(most=...), every combination, however long it takes"]
+    return ["next: method=Global(gap=1e-6, seconds=120), or narrower boxes of the centres of mass (com_box)"]
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -13,12 +16,14 @@ from casid.retrieval._problem_files import load_problem
 from casid.retrieval._solution import Solution
 from casid.retrieval._solver import SolveOptions, checked_point
 from casid.retrieval.methods._branching import Branches
-from casid.retrieval.methods._global_search import Global, SimulatedAnnealing
+from casid.retrieval.methods._global_search import Auto, Global, SimulatedAnnealing
 from casid.retrieval.methods._method import Direct, Method, Start
 from casid.retrieval.methods._penalty import Penalty
 
 #: Name -> the method with its default settings.
-METHODS: dict[str, type[Method]] = {kind.name: kind for kind in (Direct, Penalty, Branches, Global, SimulatedAnnealing)}
+METHODS: dict[str, type[Method]] = {
+    kind.name: kind for kind in (Auto, Direct, Penalty, Branches, Global, SimulatedAnnealing)
+}
 
 
 def method_of(method: Method | str) -> Method:
@@ -41,9 +46,10 @@ def solve(
     start: ArrayLike | None = None,
     seed: int | None = None,
     nominal: ArrayLike | None = None,
-    options: SolveOptions | None = None,
+    options: SolveOptions | Mapping[str, Any] | None = None,
     throw: bool = True,
-    method: Method | str = "direct",
+    method: Method | str = "auto",
+    solver: str | None = None,
 ) -> Solution:
     """Solve a problem.
 
@@ -60,12 +66,15 @@ def solve(
     nominal
         Fully consistent parameters that set the scale of the variables, shape (N,). Default: `nominal_parameters`.
     options
-        Of every solve, see `SolveOptions`.
+        Of every solve, see `SolveOptions`; or options of the solver's plugin as CasADi spells them, passed through
+        whole: ``{"ipopt": {"max_iter": 50}}``.
     throw
         Raise if no feasible point is found; otherwise return a `Solution` with that status (for sweeps).
     method
-        `Direct` (the default), `Penalty`, `Branches`, `Global`, `SimulatedAnnealing`, or one of your own;
-        or a name, for default settings.
+        `Auto` (the default: `Solution.tried` names the way that was chosen), `Direct`, `Penalty`, `Branches`, `Global`,
+        `SimulatedAnnealing`, or one of your own; or a name, for default settings.
+    solver
+        Plugin of `casadi.nlpsol` for the first call (`SolveOptions.solver`), such as ``sqpmethod`` or ``fatrop``.
 
     Raises
     ------
@@ -80,11 +89,12 @@ def solve(
     if start is not None and seed is not None and not chosen.draws:
         raise ProblemError(f"method '{chosen.name}' starts from a point or from a seed: give start or seed, not both")
     check_dead_branches(problem)
+    settings = options if isinstance(options, SolveOptions) else SolveOptions(nlpsol=options)
     given = Start(
         None if start is None else checked_point(problem, start, "start"),
         seed,
         None if nominal is None else checked_point(problem, nominal, "nominal"),
-        options or SolveOptions(),
+        settings if solver is None else replace(settings, solver=solver),
     )
     solution = chosen.solve(problem, given)
     return solution.or_raise() if throw else solution

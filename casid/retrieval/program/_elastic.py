@@ -4,6 +4,10 @@ Every hard row gets a slack, and the sum of the slacks, each in units of its bou
 hard. If the minimum is positive the constraints conflict; the rows with a multiplier are the reason, those with a slack
 the relaxation. With constraints that are not convex this is a local statement: the smallest relaxation of a few starts.
 
+**Linear rows.** Whether these contradict each other is decided by one linear program: the same relaxation, over the box
+that bounds every body. Its multipliers prove it, whatever they are, if what they make of the rows is positive all over
+the box, in rational numbers.
+
 **Proof (Farkas).** With the multipliers at that point, the dual bound of the *zero* function over the feasible points
 (`casid.retrieval.bound._certificate`) is 0 if there is one. Where it is positive, there is none: whatever the
 multipliers are, and whatever the nonlinear constraints are, since these enter by relaxations only.
@@ -12,6 +16,7 @@ multipliers are, and whatever the nonlinear constraints are, since these enter b
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -19,6 +24,7 @@ from casid.arrays import Array
 from casid.inertia import mass_index
 from casid.retrieval._objectives import LeastSquares
 from casid.retrieval._problem import Problem
+from casid.retrieval._region import region_box
 from casid.retrieval._rows import LinearRows, NonlinearRows, Row
 from casid.retrieval._solution import Conflict
 from casid.retrieval.bound._certificate import Dual, Search, dual_bound
@@ -35,6 +41,8 @@ _STARTS = 2
 LEAST_MASS = 0.02
 #: The dual bound proves a conflict if it exceeds this share of the size of its terms.
 _PROVEN = 1e-9
+#: What a proof in rational numbers must exceed, as a share of its terms: rows and box are rounded numbers.
+_ROUNDED = 1e-12
 #: Rounds of cuts of the relaxation that may prove a conflict of nonconvex constraints.
 _ROUNDS = 6
 
@@ -57,12 +65,15 @@ def find_conflict(problem: Problem, rows: FeasibleSet, relaxation: Relaxation, f
 
 def _proven_conflict(problem: Problem, rows: FeasibleSet, relaxation: Relaxation, factor: float) -> Conflict | None:
     """The conflict of linear rows and cuts that hold wherever the nonlinear constraints do; None without a proof."""
+    exact = _linear_conflict(problem, rows)
     cuts: list[Cut] = []
-    x = rows.nominal
     for _ in range(_ROUNDS):
         relaxed = FeasibleSet(_with_cuts(problem, rows.linear, cuts), NonlinearRows.none(), rows.cones, rows.nominal)
         elastic = _elastic(relaxed)
         found = _least_relaxation(problem, elastic, [rows.nominal])
+        if exact is not None:  # its relaxation knows no cones
+            read = None if found is None else _read(problem, elastic, found[1], found[0], proven=True)
+            return read or _read(problem, elastic, exact[1], exact[0], proven=True, real=_PROVEN)
         if found is None:
             return None
         x, multipliers = found
@@ -76,6 +87,64 @@ def _proven_conflict(problem: Problem, rows: FeasibleSet, relaxation: Relaxation
             return None
         cuts += new
     return None
+
+
+def _linear_conflict(problem: Problem, rows: FeasibleSet) -> tuple[Array, Array] | None:
+    """Where linear rows contradict each other: their point of least relaxation, and multipliers that prove it."""
+    from scipy.optimize import linprog  # imported late: it takes its time
+
+    linear = rows.linear
+    low, high, _ = region_box(problem.regions, tuple(problem.variables.extras.values()))
+    floor = low.copy()
+    for entry, region in zip(problem.cones, problem.regions, strict=True):
+        mass = mass_index(entry.link)
+        low[mass], high[mass] = region.mass
+        if entry.cone.positive_mass:
+            low[mass] = max(low[mass], entry.margin)
+            floor[mass] = LEAST_MASS * rows.nominal[mass]
+    lower, upper = np.flatnonzero(np.isfinite(linear.lower)), np.flatnonzero(np.isfinite(linear.upper))
+    at, signs = np.concatenate([lower, upper]), np.repeat([1.0, -1.0], [len(lower), len(upper)])
+    if not len(at):
+        return None
+    forms, bounds = signs[:, None] * linear.matrix[at], np.concatenate([linear.lower[lower], -linear.upper[upper]])
+    prices = np.array([row.weight for row in _elastic(rows).linear.rows[: len(linear.rows)]], dtype=float)[at]
+    sizes = np.maximum(np.abs(rows.nominal), 1e-6)  # of the unknowns: the program's numbers are near one
+    box = np.column_stack([np.minimum(np.maximum(floor, low), high), high]) / sizes[:, None]
+    found = linprog(
+        np.repeat([0.0, 1.0], [len(sizes), len(at)]),
+        -np.hstack([prices[:, None] * forms * sizes, np.eye(len(at))]),
+        -prices * bounds,
+        bounds=np.vstack([box, np.tile([0.0, np.inf], (len(at), 1))]),
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+    )
+    if found.status != 0:
+        return None
+    dual = np.maximum(-found.ineqlin.marginals, 0.0) * prices
+    for digits in (10**6, 10**30):  # short fractions cancel where nothing bounds an unknown
+        shares = [Fraction(d).limit_denominator(digits) for d in (dual / (dual.max() or 1.0)).tolist()]
+        if _contradicts(forms, bounds, shares, low, high):
+            multipliers = np.zeros(len(linear.rows))
+            np.subtract.at(multipliers, at, signs * dual)
+            return found.x[: len(sizes)] * sizes, multipliers
+    return None
+
+
+def _contradicts(forms: Array, bounds: Array, shares: list[Fraction], low: Array, high: Array) -> bool:
+    """Whether no point of the box meets ``forms x >= bounds``: their sum by shares >= 0 stays below its bound in it."""
+    used = [k for k, share in enumerate(shares) if share]
+    needed = [shares[k] * Fraction(bounds[k]) for k in used]
+    value, terms = sum(needed, Fraction(0)), sum(map(abs, needed), Fraction(0))
+    for j in np.flatnonzero((forms[used] != 0.0).any(axis=0)):
+        parts = [shares[k] * Fraction(forms[k, j]) for k in used]
+        slope, size = sum(parts, Fraction(0)), sum(map(abs, parts), Fraction(0))
+        end = high[j] if slope > 0 else low[j]
+        farthest = abs(end) if abs(slope) > Fraction(_ROUNDED) * size else max(abs(low[j]), abs(high[j]))
+        if slope and not np.isfinite([end, farthest]).all():
+            return False
+        if slope:
+            value -= slope * Fraction(end)
+            terms += size * Fraction(farthest)
+    return value > Fraction(_ROUNDED) * terms
 
 
 def _local_conflict(problem: Problem, rows: FeasibleSet) -> Conflict | None:
@@ -106,7 +175,9 @@ def _least_relaxation(problem: Problem, elastic: FeasibleSet, starts: list[Array
     return program.parameters(best.point.w), np.concatenate(program.row_multipliers(best.point, 1.0))
 
 
-def _read(problem: Problem, elastic: FeasibleSet, multipliers: Array, x: Array, proven: bool) -> Conflict | None:
+def _read(
+    problem: Problem, elastic: FeasibleSet, multipliers: Array, x: Array, proven: bool, real: float = _REAL
+) -> Conflict | None:
     """Rows with a slack, and rows with a multiplier, in words."""
     lower = np.concatenate([elastic.linear.lower, elastic.nonlinear.lower])
     upper = np.concatenate([elastic.linear.upper, elastic.nonlinear.upper])
@@ -119,10 +190,10 @@ def _read(problem: Problem, elastic: FeasibleSet, multipliers: Array, x: Array, 
             continue
         above = multipliers[k] > 0 or value[k] > upper[k]
         text = _text(problem, row, above)
-        if abs(multipliers[k]) > _REAL * row.weight and text not in conflicting:
+        if abs(multipliers[k]) > real * row.weight and text not in conflicting:
             conflicting.append(text)
         excess = max(lower[k] - value[k], value[k] - upper[k], 0.0)
-        if excess * row.weight > _REAL:
+        if excess * row.weight > real:
             missed = _missed(problem, row, x) if row.relaxed else float(excess / row.unit_size(x))
             amount = max(missed, relaxation.get(text, 0.0))
             relaxation[text] = amount

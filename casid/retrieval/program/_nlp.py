@@ -19,7 +19,7 @@ consistency is written in coordinates in which it is a quadratic image of free n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -156,6 +156,7 @@ class LiftedProgram:
         self._factor_slices = [slice(size + at.start, size + at.stop) for at in map(link_slice, range(len(cones)))]
         soft = [(i, r.weight) for i, r in enumerate((*linear.rows, *nonlinear.rows)) if r.weight is not None]
         self._soft = tuple(i for i, _ in soft)
+        self._labels = tuple(row.label for row in within.rows)
         self.weights = np.array([w for _, w in soft])
         self._dimensions = (size, factors, len(soft))
         self._scale_rows()
@@ -379,12 +380,41 @@ class LiftedProgram:
 
     # ------------------------------------------------------------------ solve
 
-    def solver(self, options: Mapping[str, Any]) -> ca.Function:
-        """An IPOPT solver of this program."""
+    def solver(
+        self, options: Mapping[str, Any], plugin: str = "ipopt", given: Mapping[str, Any] | None = None
+    ) -> ca.Function:
+        """A solver of this program: IPOPT with some options, or any plugin with what is given to `casadi.nlpsol`."""
         program, functions, _ = self._program
+        given = dict(given or {})
+        if not ca.has_nlpsol(plugin):
+            raise ProblemError(f"solver: this CasADi has no nlpsol plugin '{plugin}'")
+        if plugin != "ipopt":
+            return _made(plugin, program, {"print_time": False, **given})
+        own = given.pop("ipopt", {})
         ipopt = {"print_level": 0, "sb": "yes", "bound_relax_factor": 0.0, "nlp_scaling_method": "none", **options}
         quiet = {"print_time": False, "show_eval_warnings": False, "calc_lam_p": False, "calc_multipliers": False}
-        return ca.nlpsol("retrieval", "ipopt", program, {**quiet, **functions, "ipopt": ipopt})
+        return _made(plugin, program, {**quiet, **functions, **given, "ipopt": {**ipopt, **own}})
+
+    def plain(self, names: Sequence[str]) -> dict[str, Any]:
+        """The program for any solver, in units of the objective: see `casid.retrieval.nlp`."""
+        program, _, bounds = self._program
+        w, size = program["x"], len(self.nominal)
+        of_w = ca.Function("program", [w, program["p"]], [program["f"], program["g"]])
+        f, g = of_w(w, ca.vertcat(1.0, ca.DM.zeros(1 + size)))
+        y = w[:size]
+        for cone, entries in zip(self.cones, self._factor_slices, strict=True):
+            y[link_slice(cone.link)] = _quadratic_functions(cone.notion)[0](w[entries])
+        x = ca.sparsify(ca.DM(self._basis)) @ y + ca.DM(self._origin)
+        every = [*(f"y {name}" for name in names), *(f"T{c.link + 1} {k}" for c in self.cones for k in range(10))]
+        return {
+            "x": w,
+            "f": f + self.objective.constant,
+            "g": g,
+            **bounds,
+            "x0": self.start(self.nominal),
+            "names": (*every, *(f"s {self._labels[row]}" for row in self._soft)),
+            "parameters": ca.Function("parameters", [w], [x], ["x"], ["parameters"]),
+        }
 
     def solve(
         self, solver: ca.Function, point: Array | Point, scale: float, proximal: float, slope: Array | None = None
@@ -403,9 +433,9 @@ class LiftedProgram:
         history = stats.get("iterations", {}).get("mu", [])
         return Outcome(
             Point(*(np.array(result[name]).reshape(-1) for name in ("x", "lam_g", "lam_x"))),
-            str(stats["return_status"]),
-            bool(stats["success"]) or stats["return_status"] in _AT_ROUNDING,
-            int(stats["iter_count"]),
+            str(stats.get("return_status", "")),
+            bool(stats["success"]) or stats.get("return_status") in _AT_ROUNDING,
+            int(stats.get("iter_count", 0)),
             float(history[-1]) if len(history) else 0.1,
         )
 
@@ -413,6 +443,14 @@ class LiftedProgram:
         """Sum of squares plus soft penalty at w."""
         slacks = w[len(w) - len(self._soft) :]
         return self.objective(self.parameters(w)) + float(self.weights @ slacks)
+
+
+def _made(plugin: str, program: Mapping[str, ca.MX], options: Mapping[str, Any]) -> ca.Function:
+    try:
+        return ca.nlpsol("retrieval", plugin, program, options)
+    except RuntimeError as error:
+        reason = str(error).splitlines()[-1]
+        raise ProblemError(f"solver '{plugin}' does not take these options: {reason}") from None
 
 
 def _coordinates(cones: tuple[Cone, ...], nominal: Array) -> tuple[Array, Array]:

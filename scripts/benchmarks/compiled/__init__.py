@@ -27,9 +27,7 @@ from casid.codegen._cache import cached_file
 from casid.description import Robot
 from casid.dynamics import Model, forward_dynamics_derivatives, inverse_dynamics_derivatives, reduced
 from casid.errors import InertiaWarning
-from casid.export import export_robot, load
-from casid.export._exported import LoadedLibrary
-from casid.export._robot import FUNCTIONS, PUBLISHED
+from casid.export import FUNCTIONS, PUBLISHED, LoadedLibrary, export_robot, load
 from casid.inertia import express_in, from_standard, link_slice, to_standard
 from casid.testing import build, parameter_map, relative_error
 

@@ -20,8 +20,8 @@ from casid.excitation import (
     certify_limits,
     torque_limits,
 )
-from casid.excitation.information._criteria import CRITERIA
-from casid.excitation.optimisation._starts import Objective
+from casid.excitation.information import CRITERIA
+from casid.excitation.optimisation import Objective
 from casid.motion import Fourier, Poses, Trajectory
 
 Array = np.ndarray

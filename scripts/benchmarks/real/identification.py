@@ -20,8 +20,7 @@ from benchmarks.measure import Measure, NotMeasured, data_folder
 from benchmarks.real.robots import IDENTIFYING, POSITION_NOISE, SET_ON, TORQUE_NOISE, fourier, nominal, recording_of
 from benchmarks.results import digest, measured
 from casid.control import CascadedDrive
-from casid.description import Joint, Link, Robot
-from casid.description._placement import modified_dh
+from casid.description import Joint, Link, Robot, modified_dh
 from casid.dynamics import Model
 from casid.dynamics.terms import friction_terms
 from casid.errors import CasidError

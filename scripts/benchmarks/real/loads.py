@@ -12,8 +12,7 @@ from joblib import Parallel, delayed
 from benchmarks.learning.online import Splice, arrays, load_estimator, recordings, spliced, ur10e_load
 from benchmarks.measure import Measure, data_folder
 from benchmarks.real.identification import UR10E_ROWS
-from casid.description import Joint, Link, Robot
-from casid.description._placement import modified_dh
+from casid.description import Joint, Link, Robot, modified_dh
 from casid.dynamics import Model
 from casid.inertia import to_standard
 from casid.loads import payload

@@ -14,8 +14,7 @@ from papers.methods.earlier import ReductionPath
 from papers.methods.regression import Answer
 
 from casid.arrays import Array
-from casid.report import BLUE, INK, MUTED, ORANGE, new_figure, set_title, tidy
-from casid.report._style import FAINT, GREEN, RED
+from casid.report import BLUE, FAINT, GREEN, INK, MUTED, ORANGE, RED, new_figure, set_title, tidy
 
 _STYLES: dict[str, tuple[str, str, str]] = {  # colour, marker, line
     "OLS": (MUTED, "", ":"),
