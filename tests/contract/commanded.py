@@ -159,7 +159,7 @@ FUNCTIONS = ("--functions", "inverse_dynamics,mass_matrix,forward_dynamics,gravi
 MOTION = ("--duration", 5, "--harmonics", 3)
 CASES: dict[str, Case] = {
     "simulate": Case(partial(simulate, "--term-values", "viscous=0.2,coulomb=0.3", "--noise", "1e-5,1e-3,0.02")),
-    "simulate pd": Case(partial(simulate, "--controller", "pd-gravity", "--bandwidth", 12, "--delay", 0.002)),
+    "simulate pd": Case(partial(simulate, "--controller", "pd-gravity", "--bandwidth", 12, "--control-delay", 0.002)),
     "identify --quick": Case(identify),
     "validate": Case(validate),
     "payload --without": Case(partial(payload, "without"), slow=False),
