@@ -488,7 +488,7 @@ class Verdict:
         named = f" ({large})" if large else ""
         clean = (
             f"no finding against the model: error {self.error:.2f} %{apart}{named}; {self.tried} other readings "
-            "(gravity, signs, order, zeros, clock) were checked, none explains the recording better"
+            "(gravity, signs, order, zeros, scales, clock) were checked, none explains the recording better"
         )
         return self._headline("torques", clean)
 

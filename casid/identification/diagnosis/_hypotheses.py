@@ -1,7 +1,9 @@
 """Hypotheses about a recording: other readings of it, compared by how they predict what no fit has seen.
 
-Another reading has gravity along another axis, one joint reversed, two exchanged, another zero or clock, or torques of
-another time. A few hundred samples rank all of them (`Readings`). The best few predict parts of the motion from the
+Another reading has gravity along another axis, one joint reversed, two exchanged, another zero or clock, one torque of
+another scale, or torques of another time. The columns of a link are shared by all joints that carry it, so that the scale
+of one torque against the others follows from least squares. A reading is refused where friction that surely brakes as
+recorded would surely drive. A few hundred samples rank all of them (`Readings`). The best few predict parts of the motion from the
 others, as the recording does as it is, and are compared stretch by stretch (`casid.evidence.compared`): on the
 logarithms of the errors, a Gaussian likelihood whose variance is each stretch's own, so that loud stretches do not
 decide alone; as the best of those that were compared. (As the best of all that were ranked, some seventy, a reversed
@@ -252,8 +254,8 @@ class Hypotheses:
         candidates = ranked[:MOST_TRIALS]
         turned = self._turned(readings)
         tried = len(candidates)
-        found = [(trial, one) for one in candidates if (trial := trial_of(self.free(), self.free(one), tried))]
-        better = [(trial, one) for trial, one in found if not self._drives(one)]
+        surely = [(trial, one) for one in candidates if (trial := trial_of(self.free(), self.free(one), tried))]
+        better = [(trial, one) for trial, one in surely if not self._drives(one)]
         if better:
             trial, best = min(better, key=lambda pair: pair[0].after)
             if best.plainer is not None and trial_of(self.free(best.plainer), self.free(best)) is None:

@@ -247,7 +247,7 @@ def geared(name: str, joint: int | None, gear: float) -> dict[str, Any]:
 
 def gears(only: tuple[str, ...] = (*SET_ON, *JUDGED_ON)) -> Result:
     """Wrong gears of all joints that carry gravity, and clean pieces."""
-    work = {}
+    work: dict[str, Callable[[], dict[str, Any]]] = {}
     for name in only:
         work |= {f"{name}, clean {k}": partial(geared, name, None, float(k)) for k in range(PIECES + 1)}
         joints = [(k, gear) for k in carriers(*recording_of(name)) for gear in GEARS]
