@@ -46,7 +46,8 @@ def test_headlines_say_what_is_wrong_first_and_count_the_rest():
     assert judged.line == f"{judged.torques}; links: {judged.links}"
     usual = Verdict((LOOK, OPEN), 1.5, 2.5, 60)
     clean = "no finding against the model: error 1.50 %, 2.50 % on held-out parts of the same motion"
-    checked = "; 60 other readings (gravity, signs, order, zeros, scales, clock) were checked, none explains the recording better"
+    kinds = "gravity, signs, order, zeros, scales, clock"
+    checked = f"; 60 other readings ({kinds}) were checked, none explains the recording better"
     assert usual.right and usual.torques == f"{clean}{checked}; to be checked: {LOOK.text}"
     joints = {"j0": 9.9, "j1": 50.2, "j2": float("nan"), "j3": 10.0}
     assert Verdict((), 1.5, 2.5, 60, joints).torques == f"{clean} (j1 50 %, j3 10 %){checked}"
