@@ -195,7 +195,12 @@ def test_proven_ranges_hold_the_truth_and_the_choice(robot, data):
     record = result.record()
     assert record["intervals"][f"{robot.links[0].name} mass"][0] is not None
     assert {entry["name"] for entry in record["determined"]} == set(result.model.parameter_names)
-    assert "Proven ranges" in report_of(result).html({})
+    first, *others = result.intervals.entries
+    apart = replace(first, low=1.2573, high=98.512, attained_low=33.287, attained_high=44.519)
+    made = replace(result, intervals=replace(result.intervals, entries=(apart, *others)))
+    page, printed = report_of(made).html({}), made.record()["intervals"][first.name]
+    assert "Proven ranges" in page and "1.257" in page and "98.51" in page and printed == [1.2573, 98.512]
+    assert "33.29" not in page and "44.52" not in page  # what sets attain proves nothing
 
 
 @pytest.mark.claim("the headline of the links is not right above bodies that no arm has")

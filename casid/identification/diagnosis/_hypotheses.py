@@ -3,8 +3,8 @@
 Another reading has gravity along another axis, one joint reversed, two exchanged, another zero or clock, one torque of
 another scale, or torques of another time. All joints that carry a link share its columns, so that the scale of one
 torque against the others follows from least squares. A reading is refused where friction that surely brakes as recorded
-would surely drive. A few hundred samples rank all of them (`Readings`). The best few predict parts of the motion from the
-others, as the recording does as it is, and are compared stretch by stretch (`casid.evidence.compared`): on the
+would surely drive. A few hundred samples rank all of them (`Readings`). The best few predict parts of the motion from
+the others, as the recording does as it is, and are compared stretch by stretch (`casid.evidence.compared`): on the
 logarithms of the errors, a Gaussian likelihood whose variance is each stretch's own, so that loud stretches do not
 decide alone; as the best of those that were compared. (As the best of all that were ranked, some seventy, a reversed
 torque of the Kinova's currents, 3.5 standard errors, would be missed.)
