@@ -206,6 +206,12 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
             "time stamps or unit of position",
             "rate or time_scale in the recording's TOML",
         ),
+        "torque of another scale": Cause(
+            "torque scale",
+            "with the torque of '{joint}' times {factor:.2g} the model leaves {reading:.1f} % of the torques "
+            "unexplained, as recorded {recorded:.1f} %: another gear ratio or torque constant",
+            "gains times {factor:.2g} for '{joint}' in the recording's TOML",
+        ),
         "torques of nominal bodies": Cause(
             "torque scale",
             f"torques are {{ratio:.2g}} times those of the nominal bodies: {_UNIT}",
@@ -213,7 +219,8 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
         ),
         "torques for the size": Cause(
             "torque scale",
-            f"the largest torques, {{torque:.3g}} N.m, are {{what}} for an arm of {{reach:.2g}} m: {_UNIT}",
+            f"links of an arm's proportions explain the torques with {{mass:.3g}} kg, arms of such a reach weigh "
+            f"{{low:.3g}} to {{high:.3g}} kg: {_UNIT}",
             "gains in the recording's TOML",
         ),
         "total mass": Cause(
@@ -488,7 +495,7 @@ class Verdict:
         named = f" ({large})" if large else ""
         clean = (
             f"no finding against the model: error {self.error:.2f} %{apart}{named}; {self.tried} other readings "
-            "(gravity, signs, order, zeros, clock) were checked, none explains the recording better"
+            "(gravity, signs, order, zeros, scales, clock) were checked, none explains the recording better"
         )
         return self._headline("torques", clean)
 

@@ -1,8 +1,10 @@
 """Hypotheses about a recording: other readings of it, compared by how they predict what no fit has seen.
 
-Another reading has gravity along another axis, one joint reversed, two exchanged, another zero or clock, or torques of
-another time. A few hundred samples rank all of them (`Readings`). The best few predict parts of the motion from the
-others, as the recording does as it is, and are compared stretch by stretch (`casid.evidence.compared`): on the
+Another reading has gravity along another axis, one joint reversed, two exchanged, another zero or clock, one torque of
+another scale, or torques of another time. All joints that carry a link share its columns, so that the scale of one
+torque against the others follows from least squares. A reading is refused where friction that surely brakes as recorded
+would surely drive. A few hundred samples rank all of them (`Readings`). The best few predict parts of the motion from
+the others, as the recording does as it is, and are compared stretch by stretch (`casid.evidence.compared`): on the
 logarithms of the errors, a Gaussian likelihood whose variance is each stretch's own, so that loud stretches do not
 decide alone; as the best of those that were compared. (As the best of all that were ranked, some seventy, a reversed
 torque of the Kinova's currents, 3.5 standard errors, would be missed.)
@@ -48,7 +50,7 @@ from casid.identification.diagnosis._readings import (
     without_rest,
 )
 from casid.measurement import Dataset
-from casid.regression import compress, estimate_delay, wls
+from casid.regression import Fit, compress, estimate_delay, wls
 
 #: Parts of the motion that are predicted from the others.
 PARTS = 4
@@ -64,6 +66,8 @@ TIED = 1e-6
 CLOCKS = (0.1, 0.5, 0.7, 1.4, 2.0, 10.0)
 #: Shift of a joint's zero from which a parabola is drawn, and the least that is a finding [rad].
 SHIFT, LEAST_SHIFT = 0.1, 0.05
+#: Factors of one joint's torque that are tried, and the least that is a finding: torque constants are known to 10 %.
+GEARS, LEAST_GEAR = tuple(2.0 ** (k / 2) for k in range(-3, 4)), 1.2
 #: Cosine of the tilt of a base that counts as level: 8 degrees.
 LEVEL = 0.99
 #: Least delay that is a finding: in sampling periods, and the share of the residual that it explains.
@@ -175,7 +179,8 @@ def trial_of(before: Losses | None, after: Losses | None, tried: int = 1) -> Tri
     if not counted.any():
         return None
     own = before.squares[:, counted].sum(axis=0)
-    old, new = ((each.squares[:, counted] / own).mean(axis=1) for each in (before, after))
+    scales = (before.torques / np.where(counted, after.torques, 1.0))[counted]  # errors relative to a reading's torques
+    old, new = (before.squares[:, counted] / own).mean(axis=1), (after.squares[:, counted] * scales / own).mean(axis=1)
     found = evidence.compared(np.log(np.maximum(old, 1e-300)), np.log(np.maximum(new, 1e-300)), tried)
     error = 100.0 * float(np.sqrt((own / before.torques[counted]).mean()))
     left = error * float(np.sqrt(new.sum() / old.sum()))
@@ -249,7 +254,8 @@ class Hypotheses:
         candidates = ranked[:MOST_TRIALS]
         turned = self._turned(readings)
         tried = len(candidates)
-        better = [(trial, one) for one in candidates if (trial := trial_of(self.free(), self.free(one), tried))]
+        surely = [(trial, one) for one in candidates if (trial := trial_of(self.free(), self.free(one), tried))]
+        better = [(trial, one) for trial, one in surely if not self._drives(one)]
         if better:
             trial, best = min(better, key=lambda pair: pair[0].after)
             if best.plainer is not None and trial_of(self.free(best.plainer), self.free(best)) is None:
@@ -342,20 +348,9 @@ class Hypotheses:
 
         Of the joints whose friction surely drives, or of all where these are most.
         """
-        from scipy.stats import norm  # slow to import
-
-        fit, model = self._fit, self._model
-        base = [fit.data.base.names[i] for i in fit.excited.independent]
-        drains = np.zeros((model.n, len(base)))  # power of friction as a linear form of the excited base parameters
-        for column, (term, joint) in model.term_columns.items():
-            name = model.parameter_names[column]
-            if term.nonnegative and term.dissipative and name in base:
-                speeds = np.concatenate([np.abs(d.dq[:, joint]) for d in self._raw if d.dq is not None])
-                drains[joint, base.index(name)] = float((speeds**2).mean() if term.viscous else speeds.mean())
-        power = drains @ fit.beta[list(fit.excited.independent)]
-        sd = np.sqrt(np.maximum(np.einsum("ki,ij,kj->k", drains, fit.covariance, drains), 1e-300))
+        model = self._model
+        power, sure = self._drained(self._fit, self._raw)
         moves = np.any([moving(data, model.robot) for data in self._raw], axis=0)  # rest has no friction law
-        sure = float(norm.ppf(1.0 - (1.0 - evidence.CONFIDENCE) / 2.0 / model.n)) * sd
         backwards = moves & (power < -sure)
         if not backwards.any():
             return []
@@ -365,6 +360,35 @@ class Hypotheses:
         signs = np.full(model.n, -1.0) if everything else np.where(backwards, -1.0, 1.0)
         found = Finding("driving friction", joint=names, values={"what": what})
         return [Hypothesis(found, change=partial(signed, signs=signs, torques_only=True))]
+
+    def _drives(self, one: Hypothesis) -> bool:
+        """Whether friction of a joint surely brakes as recorded and surely drives under a hypothesis."""
+        if one.change is None:
+            return False
+        power, sure = self._drained(self._linear(AS_RECORDED), self._datasets)
+        other, unsure = self._drained(self._linear(one), self._datasets)
+        return bool(((power > sure) & (other < -unsure)).any())
+
+    def _linear(self, one: Hypothesis) -> Fit:
+        """Free parameters, fitted to all of the motion."""
+        return wls(compress(*one.read(self._plain, self._datasets)))
+
+    @staticmethod
+    def _drained(fit: Fit, datasets: Sequence[Dataset]) -> tuple[Array, Array]:
+        """Power that each joint's friction takes from the motion [W], and the deviation from zero that is sure."""
+        from scipy.stats import norm  # slow to import
+
+        model = fit.data.model
+        base = [fit.data.base.names[i] for i in fit.excited.independent]
+        drains = np.zeros((model.n, len(base)))  # power of friction as a linear form of the excited base parameters
+        for column, (term, joint) in model.term_columns.items():
+            name = model.parameter_names[column]
+            if term.nonnegative and term.dissipative and name in base:
+                speeds = np.concatenate([np.abs(d.dq[:, joint]) for d in datasets if d.dq is not None])
+                drains[joint, base.index(name)] = float((speeds**2).mean() if term.viscous else speeds.mean())
+        power = drains @ fit.beta[list(fit.excited.independent)]
+        sd = np.sqrt(np.maximum(np.einsum("ki,ij,kj->k", drains, fit.covariance, drains), 1e-300))
+        return power, float(norm.ppf(1.0 - (1.0 - evidence.CONFIDENCE) / 2.0 / model.n)) * sd
 
     # ------------------------------------------------------------------------------------------- channels, delay
 
@@ -425,7 +449,10 @@ def rank(readings: Readings, fewer: Readings) -> tuple[list[Hypothesis], int]:
     """Of each kind the readings that explain a few samples best, the best first; and how many were compared."""
     found: list[Hypothesis] = []
     count = 0
-    kinds = ((_gravity, readings), (_signs, readings), (_orders, fewer), (_clocks, fewer), (_zeros, fewer))
+    kinds = (
+        (_gravity, readings), (_signs, readings), (_orders, fewer), (_clocks, fewer), (_zeros, fewer),
+        (_gears, readings),
+    )  # fmt: skip
     for kind, samples in kinds:
         here = samples.residual(samples.regressor())
         made, tried = kind(samples, here)
@@ -490,6 +517,20 @@ def _clocks(readings: Readings, here: float) -> tuple[list[Hypothesis], int]:
     return [
         Hypothesis(Finding("velocity scale", values=values), value / here, change=partial(clocked, factor=factor))
     ], len(CLOCKS)
+
+
+def _gears(readings: Readings, here: float) -> tuple[list[Hypothesis], int]:
+    """The torque of one joint times a factor."""
+    scales = list(readings.scaled(GEARS))
+    value, k, factor = min((value, k, factor) for k, factor, value in scales)
+    if max(factor, 1.0 / factor) < LEAST_GEAR:
+        return [], len(scales)
+    values = {"factor": factor, **_compared(value, here)}
+    joint = readings.model.robot.coordinates[k].name
+    change = partial(signed, signs=np.where(np.arange(readings.model.n) == k, factor, 1.0), torques_only=True)
+    return [
+        Hypothesis(Finding("torque of another scale", joint=joint, values=values), value / here, change=change)
+    ], len(scales)
 
 
 def _zeros(readings: Readings, here: float) -> tuple[list[Hypothesis], int]:

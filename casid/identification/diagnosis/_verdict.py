@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casid.arrays import Array
-from casid.description import STANDARD_G, Robot
+from casid.description import Robot
 from casid.errors import CasidError
 from casid.evidence import compared
-from casid.identification._bounds import largest_torques, reach
+from casid.identification._bounds import explained, largest_torques, reach
 from casid.identification._consistent_fits import ABOVE_BEST, ConsistentFits
 from casid.identification._feasible_fit import REACHED, FeasibleFit, certified_intervals
 from casid.identification._posterior import assumed_reached, mass_intervals, without_intervals
@@ -25,14 +25,15 @@ from casid.identification.diagnosis._hypotheses import Hypotheses
 from casid.identification.diagnosis._readings import FEWER, Readings, opposite_axis
 from casid.measurement import Dataset, Defect
 from casid.regression import Fit, torques
-from casid.retrieval.plausible import heaviest, nominal_bodies
+from casid.retrieval.plausible import DESCRIBED_ARMS, heaviest, nominal_bodies
 
 #: Ratio of the residual norms, consistent over unconstrained, from which torques contradict a known total mass.
 CONTRADICTION = 1.5
 #: Share of a joint's torque that a fit leaves unexplained from which it is named, and over that of the other joints.
 UNEXPLAINED, OUTSTANDING = 25.0, 3.0
-#: Ranges of real arms: torque over nominal torque, and largest torque over g reach^4 [kg/m^3].
-GAIN, STRENGTH = (0.4, 2.5), (0.35, 60.0)
+#: Range of torque over nominal torque of real arms; and how far beyond the published arms' masses over the square of
+#: the reach, which span as much themselves, no arm lies (of servos: a fifth of the least).
+GAIN, TENFOLD = (0.4, 2.5), 10.0
 #: Least share of the torques of nominal bodies that bodies of links without one cannot add, and the relative size of
 #: singular values that count.
 OWN, DISTINCT = 0.3, 1e-8
@@ -91,7 +92,7 @@ def verdict_on(
     readings = Readings(fit.data.model, datasets[longest])
     if readings.possible and not dead:
         found, tried = hypotheses.explained(readings, readings.fewer(datasets[longest], FEWER))
-    found = found or _strength(robot, datasets, feasible)
+    found = found or _strength(robot, datasets, feasible, fits)
     if any(f.kind in MISREAD for f in found):
         signals = [f for f in signals if f.kind != "channel"]  # errors of a fit to misread torques
     signals = [hypotheses.without(f) if f.kind == "channel" else f for f in signals if f.cause != "dead channel"]
@@ -121,20 +122,20 @@ def _unexplained(fit: Fit) -> list[Finding]:
     ]
 
 
-def _strength(robot: Robot, datasets: tuple[Dataset, ...], feasible: FeasibleFit) -> list[Finding]:
+def _strength(
+    robot: Robot, datasets: tuple[Dataset, ...], feasible: FeasibleFit, fits: ConsistentFits
+) -> list[Finding]:
     """Torques in another unit: against nominal bodies, against the size of the arm, against a known total mass."""
     if not np.linalg.norm(robot.gravity) > 0:
         return _total_mass(robot, feasible)
     nominal = nominal_bodies(robot)
     if nominal is not None:
         return _nominal(robot, nominal, max(datasets, key=len), feasible)
-    largest = max(float(np.percentile(np.abs(data.tau), 99.0, axis=0).max()) for data in datasets)
-    # whether the place of the first joint is a part of the arm or a pedestal is open: weak and strong in either case
-    lengths = {"weak": reach(robot, mounted=False), "strong": reach(robot)}
-    strength = {what: largest / (STANDARD_G * length**4) for what, length in lengths.items()}
-    what = "weak" if strength["weak"] < STRENGTH[0] else "strong" if strength["strong"] > STRENGTH[1] else ""
-    if what and all(joint.type == "revolute" for joint in robot.joints):
-        return [Finding("torques for the size", values={"torque": largest, "what": what, "reach": lengths[what]})]
+    mass, areal = explained(fits.template, feasible.fit.data).mass, [a.mass / a.reach**2 for a in DESCRIBED_ARMS]
+    # whether the place of the first joint is a part of the arm or a pedestal is open: light and heavy in either case
+    low, high = min(areal) * reach(robot, mounted=False) ** 2, max(areal) * reach(robot) ** 2
+    if all(joint.type == "revolute" for joint in robot.joints) and not low / TENFOLD <= mass <= high * TENFOLD:
+        return [Finding("torques for the size", values={"mass": mass, "low": low, "high": high})]
     return _total_mass(robot, feasible)
 
 
