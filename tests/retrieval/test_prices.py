@@ -150,7 +150,7 @@ def test_prices_of_equalities_are_one_sided(panda) -> None:
     assert len(bounds) >= 3
     for bound in bounds:
         entry, lower = int(bound.text.split("[")[1][0]), "lowered" in bound.text
-        step = 3e-5 * solution.total / bound.multiplier  # another than that of the price
+        step = 1e-5 * solution.total / bound.multiplier  # another than that of the price
         price = (solution.total - relaxed_total(problem, equal.label, entry, lower, step)) / step
         assert bound.multiplier == pytest.approx(price, rel=0.02)
         gained = solution.total - relaxed_total(problem, equal.label, entry, lower, bound.step)

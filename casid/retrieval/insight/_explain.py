@@ -26,7 +26,7 @@ from casid.retrieval.constraints._constraint import Constraint, Side
 from casid.retrieval.insight._intervals import Intervals, parameter_intervals
 
 #: Shares of the objective that a step of an expression without a unit, and the step of a slope, gain at most.
-_TENTH, _SMALL = 0.1, 1e-4
+_TENTH, _SMALL = 0.1, 2e-5
 
 
 @dataclass(frozen=True)
