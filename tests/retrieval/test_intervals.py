@@ -250,17 +250,17 @@ def test_what_a_measurement_would_settle_is_asked_of_the_masses() -> None:
         what_if(found, {"weigh": weighed}, ["c1"])
 
 
-def test_the_gain_of_a_bound_is_its_multiplier_times_its_step_over_the_objective() -> None:
-    """``(m - 2)^2`` with ``m <= 1.5``: the slope is one."""
+def test_the_gain_of_a_bound_is_that_of_the_problem_with_it_relaxed() -> None:
+    """``(m - 2)^2`` with ``m <= 1.5``: the slope is one; from 0.25 to 0.16 with a bound of 1.6."""
     heavy = to_standard(2.0, [0.0, 0.0, 0.0], 0.1 * np.eye(3))
     problem = nearest(heavy, lambda v: mass_bounds(v[0], 0.5, 1.5), bounded=False)
     found = solve(problem)
     (bound,) = explain(found).bounds
-    assert bound.multiplier == pytest.approx(1.0, rel=1e-5) and bound.step == 0.1
-    assert bound.gain == pytest.approx(0.1 / 0.25, rel=1e-5)
-    assert str(bound) == "link1 mass <= 1.5 kg: relaxing it by 0.1 kg would improve the fit by 40 % (to first order)"
-    plain = ActiveBound("own <= 1", 0.5, "", np.inf, 1.0)
-    assert str(plain) == "own <= 1: relaxing it by 1 would improve the fit by 0.5 (to first order)"
+    assert bound.multiplier == pytest.approx(1.0, rel=1e-3) and bound.step == 0.1
+    assert bound.gain == pytest.approx(0.09 / 0.25, rel=1e-5)
+    assert str(bound) == "link1 mass <= 1.5 kg: relaxing it by 0.1 kg would improve the fit by 36 %"
+    plain = ActiveBound("own <= 1", 0.5, "", np.nan, 1.0)
+    assert str(plain) == "own <= 1: relaxing it by 1 would improve the objective by 0.5 (to first order)"
 
 
 class UnprovenSearch:

@@ -21,6 +21,8 @@ from casid.retrieval import (
     com_in_ellipsoid,
     com_in_hull,
     com_in_sphere,
+    equal_links,
+    explain,
     least_squares,
     link_variables,
     sensible_bounds,
@@ -128,3 +130,37 @@ def test_the_bound_of_several_soft_shapes_is_sound(panda) -> None:
             x = (1 - share) * other.x + share * found.x
             assert problem.met(problem.violations(x), 1e-8)
             assert found.lower_bound <= problem.objective(x) + problem.penalty(x)
+
+
+def relaxed_total(problem: Problem, label: str, entry: int, lower: bool, step: float) -> float:
+    """Objective with one bound looser by a step."""
+    (old,) = (c for c in problem.constraints if c.label == label)
+    ends = {"lower": old.lower.copy(), "upper": old.upper.copy()}
+    ends["lower" if lower else "upper"][entry] += -step if lower else step
+    others = [c for c in problem.constraints if c.label != label]
+    return casid.solve(replace(problem, constraints=(*others, replace(old, **ends)))).total
+
+
+@pytest.mark.claim("a price is the one-sided gain, also where more bounds are active than the optimum needs")
+def test_prices_of_equalities_are_one_sided(panda) -> None:
+    equal = equal_links(panda.variables[4], panda.variables[5])
+    problem = replace(panda, constraints=(*panda.constraints, equal))
+    solution = casid.solve(problem)
+    bounds = [b for b in explain(solution).bounds if "equals" in b.text]
+    assert len(bounds) >= 3
+    for bound in bounds:
+        entry, lower = int(bound.text.split("[")[1][0]), "lowered" in bound.text
+        step = 1e-5 * solution.total / bound.multiplier  # another than that of the price
+        price = (solution.total - relaxed_total(problem, equal.label, entry, lower, step)) / step
+        assert bound.multiplier == pytest.approx(price, rel=0.02)
+        gained = solution.total - relaxed_total(problem, equal.label, entry, lower, bound.step)
+        assert bound.gain == pytest.approx(gained / solution.total, rel=1e-3, abs=1e-6)
+        assert 0 < bound.gain <= 1 and bound.unit.startswith("kg") and " = 0 " in bound.text
+
+
+@pytest.mark.claim("a bound that consistency makes void has no price")
+def test_void_bounds_have_no_price(panda) -> None:
+    shape = com_in_cylinder(panda.variables[3], [0, 0, -0.05], [0, 0, 0.05], 0.03)
+    bounds = explain(casid.solve(replace(panda, constraints=(*panda.constraints, *shape)))).bounds
+    assert not any("mass >= 0" in bound.text for bound in bounds)
+    assert bounds and all(0 < bound.gain <= 1 and bound.unit for bound in bounds)

@@ -1,4 +1,8 @@
-"""Explanation of a solution: active bounds, the gain of relaxing each, branches, convexity, other objectives."""
+"""Explanation of a solution: active bounds, the gain of relaxing each, branches, convexity, other objectives.
+
+What a bound is worth is what the problem gains, solved again with the bound relaxed. A multiplier is that slope only
+where it is unique: elsewhere (more bounds are active than the optimum needs) it lies between the slopes of both sides.
+"""
 
 from __future__ import annotations
 
@@ -15,29 +19,34 @@ from casid.retrieval._combinations import Branch, branches_at
 from casid.retrieval._problem import Problem
 from casid.retrieval._rows import Row, split_rows
 from casid.retrieval._solution import Solution
-from casid.retrieval._solver import SolveOptions
+from casid.retrieval._solver import PreparedProblem, SolveOptions
 from casid.retrieval.bound._cuts import Relaxation
 from casid.retrieval.constraints._bounds import mass_bounds
-from casid.retrieval.constraints._constraint import Constraint
+from casid.retrieval.constraints._constraint import Constraint, Side
 from casid.retrieval.insight._intervals import Intervals, parameter_intervals
+
+#: Shares of the objective that a step of an expression without a unit, and the step of a slope, gain at most.
+_TENTH, _SMALL = 0.1, 2e-5
 
 
 @dataclass(frozen=True)
 class ActiveBound:
-    """A bound with a positive multiplier: relaxing it would improve the fit.
+    """A bound that the fit would gain from relaxing; an equality is moved to the side that gains.
 
     Attributes
     ----------
     text : str
         The bound in words.
     multiplier : float
-        Decrease of the objective per unit of relaxation, >= 0, in the bound's own unit.
+        Decrease of the objective per unit of relaxation, >= 0, in the bound's own unit: one-sided, by a small step.
     unit : str
-        kg, m, kg.m^2, or empty for a user's expression.
+        kg, m, kg.m^2, or empty where it is not known.
     gain : float
-        First-order improvement by ``step``, relative to the objective.
+        Improvement by ``step``, relative to the objective; NaN where that is no sum of squares.
     step : float
-        0.1 kg, 1 cm, 0.01 kg.m^2, or 1 for a user's expression.
+        0.1 kg, 1 cm, 0.01 kg.m^2; else a power of ten up to 1 that gains a tenth of the objective at most.
+    first_order : bool
+        The problem was not solved again: the solver's multiplier times the step.
     """
 
     text: str
@@ -45,11 +54,14 @@ class ActiveBound:
     unit: str
     gain: float
     step: float
+    first_order: bool = False
 
     def __str__(self) -> str:
-        unit = f" {self.unit}" if self.unit else ""
-        size = f"{100 * self.gain:.3g} %" if np.isfinite(self.gain) else f"{self.multiplier * self.step:.3g}"
-        return f"{self.text}: relaxing it by {self.step:g}{unit} would improve the fit by {size} (to first order)"
+        step = f"{self.step:g} {self.unit}".rstrip()
+        known, verb = np.isfinite(self.gain), "moving" if " = " in self.text else "relaxing"
+        size = f"the fit by {100 * self.gain:.3g} %" if known else f"the objective by {self.multiplier * self.step:.3g}"
+        order = " (to first order)" if self.first_order or not known else ""
+        return f"{self.text}: {verb} it by {step} would improve {size}{order}"
 
 
 @dataclass(frozen=True)
@@ -123,12 +135,14 @@ def explain(solution: Solution, share: float = 1e-6) -> Explanation:
         per_label[row.label] = position + 1
         if values is None or position >= len(values) or values[position] == 0.0:
             continue
-        bound = _bound(solution, row, float(values[position]), x, total)
-        if bound.multiplier * bound.step >= share * total:
+        bound = _bound(solution, row, float(values[position]), x, total, share)
+        if bound is not None:
             bounds.append(bound)
     bounds.sort(key=lambda b: -b.multiplier * b.step)
+    prices = problem.prices(x)
     soft = tuple(
-        f"{c.label}: violated by {solution.violations[c.label]:.3g}"
+        f"{c.label}: violated by {f'{solution.violations[c.label]:.3g} {c.unit_of(0)}'.rstrip()}, which costs "
+        f"{prices[c.label]:.3g}"
         for c in problem.constraints
         if c.weight is not None and c.label != problem.objective_label and solution.violations[c.label] > 1e-9
     )
@@ -142,12 +156,45 @@ def explain(solution: Solution, share: float = 1e-6) -> Explanation:
     )
 
 
-def _bound(solution: Solution, row: Row, multiplier: float, x: Array, total: float) -> ActiveBound:
+def _bound(solution: Solution, row: Row, multiplier: float, x: Array, total: float, share: float) -> ActiveBound | None:
+    """A row's bound and its gain; None where the gain is no larger than the share."""
     constraint = solution.problem.constraints[row.constraint]
-    amount = abs(multiplier) * row.unit_size(x)  # solver rows are m times the physical one
-    side = row.side if row.side != "both" else "upper" if multiplier > 0 else "lower"
+    slope = abs(multiplier) * row.unit_size(x)  # solver rows are m times the physical one
     step = constraint.step
-    return ActiveBound(constraint.bound_text(row.entry, side), amount, constraint.unit, amount * step / total, step)
+    if step == 1.0 and slope > 0:
+        step = float(min(step, 10.0 ** np.floor(np.log10(_TENTH * total / slope))))
+    if not slope * step >= share * total:  # more than this is not gained: what is relaxed gains least of all slopes
+        return None
+    side = row.side if row.side != "both" else "upper" if multiplier > 0 else "lower"
+    small = min(step, _SMALL * total / slope)
+    near = _gain(solution, row, side, small)
+    if near / small * step < share * total:  # a longer step never gains more in proportion
+        return None
+    far = _gain(solution, row, side, step)
+    first_order = not np.isfinite(near + far)
+    if first_order:
+        near, far = slope * small, min(slope * step, total)
+    if far < share * total:
+        return None
+    text, unit = constraint.bound_text(row.entry, side), constraint.unit_of(row.entry)
+    if constraint.lower[row.entry] == constraint.upper[row.entry]:
+        text = f"{constraint.entry_name(row.entry)} = {f'{constraint.upper[row.entry]:.6g} {unit}'.rstrip()}"
+        text += f" ({'raised' if side == 'upper' else 'lowered'})"
+    gain = np.nan if solution.problem.objective_label else far / total
+    return ActiveBound(text, near / small, unit, gain, step, first_order)
+
+
+def _gain(solution: Solution, row: Row, side: Side, step: float) -> float:
+    """What the problem gains with a bound relaxed by the step; NaN where its solution is none."""
+    problem = solution.problem
+    constraint = problem.constraints[row.constraint]
+    moved = getattr(constraint, side).copy()
+    moved[row.entry] += step if side == "upper" else -step
+    every = list(problem.constraints)
+    every[row.constraint] = replace(constraint, **{side: moved})
+    relaxed = PreparedProblem(replace(problem, constraints=tuple(every)), tighten=False)
+    found = relaxed.solve(solution.x, throw=False)
+    return solution.total - found.total if found.usable else np.nan
 
 
 def _cones(solution: Solution) -> list[ActiveCone]:
