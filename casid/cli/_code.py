@@ -98,21 +98,20 @@ def export(
     _refuse_unused(context, target.online is not None, target.ros2, target.fmu)
     loaded = options.robot(robot)
     machine, given = values.chosen(loaded, code.runtime_parameters == "none")
-    if target.online is not None:
-        settings = target.online, target.deviation, target.forgetting
-        made = writer("online")(machine, given, settings, out, code.prefix, overwrite)
-        typer.echo(f"Written to {made.path}: {', '.join(made.files)}")
-        return
     common: dict[str, Any] = {
         "parameters": given,
         "payload": None if values.payload is None else comma_numbers(values.payload, "payload", DatasetError),
         "frame": values.frame,
         "overwrite": overwrite,
     }
-    if target.ros2 or target.fmu:
-        if target.fmu:
-            common["fmi"] = target.fmi
-        made = writer("ros2" if target.ros2 else "fmu")(machine, out, **common)
+    made: Any = None
+    if target.online is not None:
+        settings = target.online, target.deviation, target.forgetting
+        made = writer("online")(machine, given, settings, out, code.prefix, overwrite)
+    elif target.ros2 or target.fmu:
+        version = {"fmi": target.fmi} if target.fmu else {}
+        made = writer("ros2" if target.ros2 else "fmu")(machine, out, **common, **version)
+    if made is not None:
         typer.echo(f"Written to {made.path}: {', '.join(made.files)}")
         return
     if code.functions is None:
