@@ -120,7 +120,7 @@ def derivatives() -> tuple[str, bool]:
                 misses[f"{constraint.label} {side} {entry}"] = miss(slopes[entry], at)
     good = sum(m <= 1e-6 for m in misses.values())
     worst = max(misses, key=misses.__getitem__)
-    return f"{good} of {len(misses)} within 1e-6; worst {misses[worst]:.1e} ({worst})", good == len(misses)
+    return f"{good} of {len(misses)} within 1e-6; worst {misses[worst]:.1e} ({worst})", bool(good == len(misses))
 
 
 def study(points: int = 1000) -> tuple[str, bool]:
