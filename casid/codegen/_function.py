@@ -376,7 +376,9 @@ def _second(graph: ca.Function) -> ca.Function:
             blocks[k][i], blocks[i][k] = block, block.T
         for o in range(graph.n_out()):
             blocks[i][n + graph.n_out() + o] = slopes[o * n + i].T
-    return ca.Function(plain.name(), given, sum(blocks, []), plain.name_in(), plain.name_out(), {"cse": True})
+    return ca.Function(
+        plain.name(), given, [b for row in blocks for b in row], plain.name_in(), plain.name_out(), {"cse": True}
+    )
 
 
 class _Plain:
