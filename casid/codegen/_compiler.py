@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import logging
 import os
 import platform
 import shlex
@@ -35,6 +36,9 @@ _FLAGS = ("-std=gnu11", "-O3", "-ffp-contract=fast", "-fPIC", "-shared")
 _SHOWN_LINES = 20
 #: How long the compiler may take for a source, and for its version [s].
 _COMPILE_SECONDS, _ANSWER_SECONDS = 300.0, 20.0
+#: Time of a compilation from which one line of the log speaks of it [s]: a pause that users notice.
+_SILENT_SECONDS = 2.0
+_LOG = logging.getLogger("casid")
 
 
 def find_compiler() -> list[str] | None:
@@ -147,8 +151,14 @@ def _run(command: list[str], text: str, seconds: float) -> subprocess.CompletedP
         )  # fmt: skip
     except (OSError, ValueError) as error:
         raise ExportError(f"the C compiler '{command[0]}' cannot be run: {reason(error).lower()}") from None
+    silent = min(seconds, _SILENT_SECONDS)
     try:
-        out, err = process.communicate(text, timeout=seconds)
+        try:
+            out, err = process.communicate(text, timeout=silent)
+        except subprocess.TimeoutExpired:
+            if silent < seconds:
+                _LOG.warning("casid: compiling %.0f kB of C, once: the cache keeps the code", len(text) / 1e3)
+            out, err = process.communicate(timeout=seconds - silent)
     except subprocess.TimeoutExpired:
         raise ExportError(f"the C compiler '{command[0]}' did not finish within {seconds:g} s") from None
     finally:
@@ -294,12 +304,10 @@ def load_library(path: Path) -> ctypes.CDLL:
 def without_failure(build: Callable[[], T | None]) -> T | None:
     """What is built with compiled code, or None where that is not possible and slower evaluation has to do.
 
-    A missing compiler and a function without C code give None; a compiler or a cache that does not work gives None and
-    one `CasidWarning` for the whole process.
+    A function without C code gives None; a compiler or a cache that is missing or does not work gives None and one
+    `CasidWarning` for the whole process.
     """
-    command = find_compiler()
-    if command is None:
-        return None
+    command = find_compiler() or []
     place = tuple(command)
     try:
         place = (*command, str(cache_directory()))
