@@ -522,8 +522,8 @@ def _clocks(readings: Readings, here: float) -> tuple[list[Hypothesis], int]:
 def _gears(readings: Readings, here: float) -> tuple[list[Hypothesis], int]:
     """The torque of one joint times a factor, where the residual falls by what simplicity may cost.
 
-    Wrong gears of UR10e, Rokae and Panda lower it by 6 to 60 %, factors beyond tolerances on clean pieces by 3 %, on one
-    half of the Rokae's motion by 5.4 % (not surely held out).
+    Wrong gears of UR10e, Rokae and Panda lower it by 6 to 60 %, factors beyond tolerances on clean pieces by 3 %, on
+    one half of the Rokae's motion by 5.4 % (not surely held out).
     """
     scales = list(readings.scaled(GEARS))
     value, k, factor = min((value, k, factor) for k, factor, value in scales)
