@@ -136,8 +136,8 @@ def test_a_single_impossible_constraint_is_named() -> None:
 def test_the_region_of_a_proof_is_stated() -> None:
     variables = link_variables(arm())
     link = variables[0]
-    heavy = Constraint("mass", link.mass, lower=10.0)
-    own = (heavy, mass_bounds(link, 0, 5), com_box(link, -1, 1))
+    near, far = Constraint("near", ca.sumsqr(link.com), upper=0.05**2), Constraint("far", link.com[0], lower=0.2)
+    own = (near, far, mass_bounds(link, 0, 5), com_box(link, -1, 1))
     problem = Problem("units", variables, least_squares(variables, np.eye(10), BODY), own)
     found = solve(problem, throw=False)
     assert found.status == "infeasible"
