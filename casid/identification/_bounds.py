@@ -1,25 +1,8 @@
-"""Bounds of an identification where the description has none; the masses to expect, and their prior ranges.
+"""Bounds of an identification where the description has none, and the masses to expect.
 
 They scale with the size and the torques of the robot, keep the parameters that the data leave open, and with them the
 region of the certificate, bounded; a real robot is far from them. Where one is reached, the result lists it
 (`FeasibleFit.active`).
-
-Torques determine the links' gravity and inertia about the joints, not their masses: a kilogram on the axis of the first
-joint makes none. What is chosen follows the bodies that the kinematics suggest, so that its error is that of the
-suggestion. With ``r_i = log(true / chosen)`` of N described robots, their mean b and standard deviation s, a further
-robot's mass is expected in its prior range
-
-    chosen * exp(b -+ t_(N-1, 0.975) s sqrt(1 + 1/N)),
-
-Student's range of one further value; of single links with the quantiles of all of them. Within the bounds of the
-description, and within the proven ranges where they were asked for. It is a factor of the choice, known before any data
-of this robot: no statistic of them, and no confidence interval.
-
-Of fourteen simulated robots b is 0.08 and s 0.26; of sixteen others, which these numbers were not set on, the range
-of the total mass held the truth of fifteen (not of a humanoid's arm, 0.21, whose description gives every link
-the unit matrix as moments of inertia). Where bodies follow the links' shapes (`suggested_bodies`) b
-is 0.07 and s 0.12 of one recording of each of the fourteen. `scripts/acceptance.py real` measures how often the
-ranges hold the truth, on robots that these numbers were not set on.
 
 Expected masses: the bodies that follow from the kinematics have masses up to one factor. It is that of the bodies
 which, with the joint terms, explain the recorded torques best: least squares of one number ``f >= 0`` and the terms'
@@ -58,7 +41,6 @@ from casid.inertia import STANDARD_NAMES, to_standard
 from casid.measurement import Dataset
 from casid.regression import CompressedData, Fit
 from casid.retrieval import Constraint, ConstraintBuilder, Constraints, LinkVariables, sensible_bounds
-from casid.retrieval.insight import Intervals
 from casid.retrieval.plausible import PlausibleBodies, held_mass, plausible_bodies
 
 #: A link weighs at most so many times what the strongest joint holds at arm's length.
@@ -224,72 +206,8 @@ def largest_torques(datasets: Sequence[Dataset]) -> tuple[Array, Array]:
     return torques, speeds
 
 
-#: Ends of the prior range over the chosen mass, of all links and of a single one, of the fourteen simulated robots
-#: that `scripts/benchmarks/real/simulated_robots.py` names.
-TOTAL, SINGLE = (0.6, 2.0), (0.35, 2.6)
-#: Those of all links where the plausible bodies follow the links' shapes; of the same fourteen.
-SHAPED = (0.82, 1.4)
-#: Ends of a range over each other from which the mass is called open.
-OPEN = 1.5
-
-
-@dataclass(frozen=True)
-class PriorRange:
-    """Prior range of a mass: where the masses of other robots lie, relative to what was chosen for them.
-
-    Attributes
-    ----------
-    name : str
-        Of the link; ``all links``.
-    value, low, high : float
-        The chosen mass and the ends [kg].
-    """
-
-    name: str
-    value: float
-    low: float
-    high: float
-
-    @property
-    def open(self) -> bool:
-        """Whether the ends are so far apart that the value is a choice, not a measurement."""
-        return self.high > OPEN * self.low
-
-
-def prior_ranges(
-    robot: Robot, masses: Sequence[float], proven: Intervals | None = None, bodies: PlausibleBodies | None = None
-) -> tuple[PriorRange, ...]:
-    """The prior range of the mass of all moving links, then that of each.
-
-    Parameters
-    ----------
-    robot
-    masses
-        Chosen mass of each link [kg].
-    proven
-        Proven ranges of the links' masses.
-    bodies
-        What the choice followed.
-    """
-    ends = SHAPED if bodies is not None and SHAPE in bodies.origins else TOTAL
-    ranges = {} if proven is None else {entry.name: (entry.low, entry.high) for entry in proven.entries}
-    total = float(np.sum(masses))
-    made = [_range("all links", total, ends, robot.total_mass)]
-    for link, mass in zip(robot.links, masses, strict=True):
-        bounds = (float(link.bounds.mass[0]), float(link.bounds.mass[1]))
-        made.append(_range(link.name, float(mass), SINGLE, bounds, ranges.get(f"{link.name} mass")))
-    return tuple(made)
-
-
-def _range(name: str, value: float, ends: tuple[float, float], *within: tuple[float, float] | None) -> PriorRange:
-    """The prior range of one mass, within bounds; an end that contradicts the value is the value."""
-    low, high = ends[0] * value, ends[1] * value
-    for bounds in within:
-        if bounds is not None:
-            low, high = max(low, bounds[0]), min(high, bounds[1])
-    return PriorRange(name, value, min(low, value), max(high, value))
-
-
+#: Largest mass of right links over that of the bodies that explain the torques: beyond all robots of known bodies.
+HEAVIER = 2.0
 #: Least expected mass over the one that the largest torque holds.
 LEAST_HELD = 1.0 / 3.0
 #: Mass of the links over that of the bodies that explain the torques best.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +18,10 @@ from casid.dynamics import Model
 from casid.dynamics.terms import Friction
 from casid.errors import DatasetError, RobotError
 from casid.files import finite_number, open_end, read_json
-from casid.identification._bounds import PriorRange, prior_ranges
 from casid.identification._consistent_fits import SharePath
 from casid.identification._feasible_fit import Determined, FeasibleFit, determined
 from casid.identification._joint_terms import FoundSpring
+from casid.identification._posterior import MassInterval, centre_intervals, mass_intervals
 from casid.identification._prediction import HeldOut, Prediction, predict
 from casid.identification.diagnosis._findings import Verdict
 from casid.inertia import Parameters, parameter_record, read_parameters
@@ -93,15 +94,23 @@ class Identification(ParameterResult, Displayed):
         """For every parameter its interval from the data alone; without one, its value is the plausible choice."""
         return determined(self.unconstrained, self.feasible.values)
 
+    @cached_property
+    def mass_ranges(self) -> tuple[MassInterval, ...]:
+        """Interval of 95 % of the mass of all links, then of each: `casid.identification._posterior`."""
+        return mass_intervals(self.model.robot, self.feasible, self.intervals, self._right)
+
+    @cached_property
+    def centre_ranges(self) -> tuple[MassInterval, ...]:
+        """Interval of 95 % of each coordinate of each link's centre of mass [m], in its frame."""
+        return centre_intervals(self.model.robot, self.feasible, self._right)
+
     @property
-    def mass_ranges(self) -> tuple[PriorRange, ...]:
-        """Prior range of the mass of all links, then of each: `casid.identification._bounds`."""
-        choice, masses = self.feasible.believable, self.standard_parameters[9::10].tolist()
-        return prior_ranges(self.model.robot, masses, self.intervals, None if choice is None else choice.bodies)
+    def _right(self) -> bool:
+        return self.verdict is None or self.verdict.right
 
     @property
     def total_mass_range(self) -> tuple[float, float]:
-        """Ends of the prior range of the mass of all links [kg]."""
+        """Ends of the interval of the mass of all links [kg]; infinite where the fit is wrong."""
         whole = self.mass_ranges[0]
         return whole.low, whole.high
 

@@ -17,7 +17,7 @@ stated is nested: on each part of the motion with the joints chosen on the other
 Where consistent links are free enough to take the counterbalance's place, the held-out error does not show it, but the
 masses do: without it, the bodies that the kinematics suggest explain the torques best with next to no mass. A
 counterbalance is therefore accepted too where those bodies (`casid.identification._bounds.explained`) weigh more
-with it than the prior range of what they weigh without it allows (`MOST`), where their error falls as surely and by as
+with it than `HEAVIER` times what they weigh without it, where their error falls as surely and by as
 much as is asked above, and where it takes gravity's load off its joint: a wrong sign or misplaced bodies lower the
 mass, and move it by less than a third on the sixteen real and simulated recordings without a counterbalance. The
 held-out error of consistent links must not rise surely.
@@ -42,7 +42,7 @@ from casid.dynamics import Model
 from casid.dynamics.terms import Friction, friction_model
 from casid.errors import CasidError, ProblemError
 from casid.evidence import Comparison, compared
-from casid.identification._bounds import TOTAL, Explained, expected_rotors, explained, known_rotors
+from casid.identification._bounds import HEAVIER, Explained, expected_rotors, explained, known_rotors
 from casid.identification._consistent_fits import ConsistentFits, Priced
 from casid.identification._feasible_fit import FeasibleFit, determined
 from casid.identification._options import LINEAR_FRICTION, ModelOptions
@@ -67,8 +67,8 @@ LAWS_FALL = 1.05
 COUNTERBALANCE, SPRING = ("spring_sine", "spring_cosine"), ("spring",)
 #: Held-out error before over that after from which a spring is accepted.
 SPRING_FALL = 1.15
-#: Largest mass over that of the bodies that explain the torques, of its prior range.
-MOST = TOTAL[1]
+
+
 #: Kind and joint.
 Key = tuple[str, str]
 #: Share of the expected rotor inertia below which a joint has none.
@@ -366,7 +366,7 @@ def _weighed(
     while len(found) < len(every):
         taken = [(spring.kind, spring.joint) for spring in found]
         tried = {key: of([*taken, key]) for key in every if key not in taken}
-        heavier = [key for key, (made, _) in tried.items() if made.mass > MOST * now.mass]
+        heavier = [key for key, (made, _) in tried.items() if made.mass > HEAVIER * now.mass]
         if not heavier:
             break
         best = min(heavier, key=lambda key: float(tried[key][1].sum()))

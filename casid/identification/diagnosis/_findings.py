@@ -349,8 +349,15 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
         ),
         "open masses": Cause(
             "masses",
-            "masses are not determined by these data: {mass:.3g} kg in all is the most plausible, the prior range "
+            "masses are not determined by these data: {mass:.3g} kg in all is the most plausible, with 95 % "
             "{low:.3g} to {high:.3g} kg",
+            "",
+            wrong=False,
+            about="links",
+        ),
+        "masses without interval": Cause(
+            "masses",
+            "masses are not determined by this fit: {mass:.3g} kg in all is without an interval, because {why}",
             "",
             wrong=False,
             about="links",

@@ -10,8 +10,8 @@ torque of the Kinova's currents, 3.5 standard errors, would be missed.)
 Free parameters predict first. They follow a wrong reading of a short or slow motion almost as well as the right one;
 bodies that can exist do not. Readings between which they do not decide are therefore compared by physically consistent
 fits, and so is what free parameters never show: all torques reversed, of which friction that drives is the sign. Where
-even bodies predict alike, as of slow motions under opposite gravity, their masses decide, beyond the prior range of a
-total mass.
+even bodies predict alike, as of slow motions under opposite gravity, their masses decide, beyond the factor
+`HEAVIER` of a total mass.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from casid import evidence
 from casid.arrays import Array
 from casid.dynamics import Model
 from casid.errors import CasidError
-from casid.identification._bounds import TOTAL
+from casid.identification._bounds import HEAVIER
 from casid.identification._consistent_fits import ConsistentFits
 from casid.identification._feasible_fit import FeasibleFit
 from casid.identification._prediction import parts_of
@@ -266,7 +266,7 @@ class Hypotheses:
     ) -> Finding:
         """Of the best reading and those that it does not surely predict better than, the one that bodies choose.
 
-        Gravity goes before a fault of a joint or two that needs links beyond the prior range of a mass: a direction of
+        Gravity goes before a fault of a joint or two that needs links beyond `HEAVIER`: a direction of
         gravity is one fault that all joints show, and one of six; the joint or pair was picked among n or n (n - 1).
         """
         gravity = best.finding.kind == "gravity"
@@ -283,7 +283,7 @@ class Hypotheses:
             found = self._proven(one) or self._lighter(one)
             if one in rivals and found is not None and own is not None:
                 mass = _mass(own)
-                if mass > TOTAL[1] * float(found.values["turned_mass"]):
+                if mass > HEAVIER * float(found.values["turned_mass"]):
                     values = {**found.values, "alternative": best.finding.text, "other_mass": mass}
                     return replace(found, cause="gravity or a joint", values=values)
         return replace(best.finding, trial=trial)
@@ -300,9 +300,9 @@ class Hypotheses:
         return None if trial is None else replace(one.finding, values=values, trial=trial)
 
     def _lighter(self, one: Hypothesis) -> Finding | None:
-        """Another gravity under which bodies predict no worse, and weigh less than the prior range allows."""
+        """Another gravity under which bodies predict no worse, and weigh less than half."""
         made = self.bodies(one)
-        if made is None or _mass(made) * TOTAL[1] >= _mass(self._feasible):
+        if made is None or _mass(made) * HEAVIER >= _mass(self._feasible):
             return None
         known = self.consistent(one) is not None and trial_of(self.consistent(one), self.consistent()) is None
         if not known and made.solution.total > self._feasible.solution.total:

@@ -15,9 +15,10 @@ from casid.arrays import Array
 from casid.description import STANDARD_G, Robot
 from casid.errors import CasidError
 from casid.evidence import compared
-from casid.identification._bounds import largest_torques, prior_ranges, reach
+from casid.identification._bounds import largest_torques, reach
 from casid.identification._consistent_fits import ABOVE_BEST, ConsistentFits
 from casid.identification._feasible_fit import REACHED, FeasibleFit, certified_intervals
+from casid.identification._posterior import assumed_reached, mass_intervals, without_intervals
 from casid.identification._prediction import HeldOut
 from casid.identification.diagnosis._findings import Finding, Trial, Verdict
 from casid.identification.diagnosis._hypotheses import Hypotheses
@@ -100,6 +101,7 @@ def verdict_on(
     if not any(f.wrong for f in found):
         found += _unexplained(fit)
     found += link_findings(robot, datasets, feasible, held_out, fits.choosing)
+    found += _open_masses(robot, feasible, not any(f.wrong for f in found))
     held = float("nan") if held_out is None else held_out.tested["consistent"].total
     return Verdict(tuple(found), feasible.relative_error, held, tried)
 
@@ -303,10 +305,6 @@ def link_findings(
             found.append(Finding("more than any arm", values=values))
     found += _contradiction(feasible, held_out)
     chosen = feasible.believable
-    whole = prior_ranges(robot, masses.tolist(), bodies=None if chosen is None else chosen.bodies)[0]
-    if whole.open and chosen is not None and chosen.bodies.boxes.any():
-        values = {"mass": whole.value, "low": whole.low, "high": whole.high}
-        found.append(Finding("open masses", values=values))
     if choosing and feasible.believable is None:
         found.append(Finding("not the most plausible"))
     if not feasible.certified:
@@ -315,14 +313,26 @@ def link_findings(
     return found
 
 
+def _open_masses(robot: Robot, feasible: FeasibleFit, right: bool) -> list[Finding]:
+    """The interval of the total mass where bodies followed no known masses, or why there is none."""
+    whole, choice = mass_intervals(robot, feasible, right=right)[0], feasible.believable
+    if choice is None or not choice.bodies.boxes.any() or not whole.open:
+        return []
+    values: dict[str, float | str] = {"mass": whole.value, "low": whole.low, "high": whole.high}
+    why = without_intervals(robot, feasible, right)
+    return [
+        Finding("masses without interval", values={"mass": whole.value, "why": why})
+        if why
+        else Finding("open masses", values=values)
+    ]
+
+
 def _held(robot: Robot, feasible: FeasibleFit) -> list[Finding]:
     """Masses that lie on a default bound, with their proven ranges where that bound does not count."""
-    reached = {bound.quantity for bound in feasible.active if bound.kind == "constraint"}
     found = []
-    for k, link in enumerate(robot.links):
+    for k in assumed_reached(robot, feasible):
+        link = robot.links[k]
         labels = [f"{link.name} mass", f"{link.name} extent"]
-        if not reached & set(labels) or np.isfinite(link.bounds.mass[1]):
-            continue
         mass = float(feasible.link_parameters[k].mass)
         try:
             entry = certified_intervals(feasible, without=labels).entries[0]

@@ -10,7 +10,7 @@ proof (`DivergenceProgram`): no set is more plausible within that distance of th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import perf_counter
 
@@ -53,6 +53,8 @@ class Believable(ParameterResult):
         Of any hard constraint, re-checked in numpy.
     time : float
         [s]
+    rotors : mapping of str to float
+        Rotor inertias that were expected [kg.m^2].
     """
 
     problem: Problem
@@ -62,6 +64,7 @@ class Believable(ParameterResult):
     choice: MostPlausible
     max_violation: float
     time: float
+    rotors: Mapping[str, float] = field(default_factory=dict)
     reason: str = ""
 
     @property
@@ -100,6 +103,12 @@ class Believable(ParameterResult):
     def divergence(self) -> float:
         """Log-det divergence from the plausible bodies."""
         return self.choice.divergence
+
+    @cached_property
+    def covariance(self) -> Array:
+        """Covariance of all unknowns, shape (N, N): the choice is the mode of a posterior (docs/plausible.md, P11)."""
+        program = DivergenceProgram(self.problem, self.bodies.parameters, self.bodies.scaled, self.rotors)
+        return program.covariance(self.choice, np.full(len(self.bodies.origins), self.bodies.boxes.all()))
 
     @property
     def gap(self) -> float:
@@ -173,7 +182,7 @@ def believable(
         limit = best + max(tolerance, EXACT * problem.objective.size)
     chosen = bodies or plausible_bodies(problem.variables.robot)
     program = DivergenceProgram(problem, chosen.parameters, chosen.scaled, rotors)
-    return _made(problem, best, chosen, program.solve(limit, np.array(solution.x), near), began)
+    return _made(problem, best, chosen, program.solve(limit, np.array(solution.x), near), began, rotors)
 
 
 def believable_path(
@@ -209,7 +218,7 @@ def believable_path(
 
     program = DivergenceProgram(problem, chosen.parameters, chosen.scaled, rotors)
     path = program.path(limits, np.array(solution.x), 0.02 if rough else MET)
-    return tuple(_made(problem, best, chosen, found, began) for found in path)
+    return tuple(_made(problem, best, chosen, found, began, rotors) for found in path)
 
 
 def _allowed(problem: Problem, best: float, share: float) -> float:
@@ -217,10 +226,17 @@ def _allowed(problem: Problem, best: float, share: float) -> float:
     return max(best * (1.0 + share) ** 2, best + EXACT * problem.objective.size)
 
 
-def _made(problem: Problem, best: float, bodies: PlausibleBodies, found: MostPlausible, began: float) -> Believable:
+def _made(
+    problem: Problem,
+    best: float,
+    bodies: PlausibleBodies,
+    found: MostPlausible,
+    began: float,
+    rotors: Mapping[str, float] | None,
+) -> Believable:
     """The result of one solution of the program."""
     worst = problem.hard_violation(problem.violations(found.parameters))
-    return Believable(problem, best, found.limit, bodies, found, worst, perf_counter() - began)
+    return Believable(problem, best, found.limit, bodies, found, worst, perf_counter() - began, rotors or {})
 
 
 def _check(problem: Problem, solution: Solution) -> None:

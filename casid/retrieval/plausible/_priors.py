@@ -9,6 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import ArrayLike
+
+from casid.arrays import Array
+
 _NONE = float("nan")
 
 
@@ -70,6 +75,9 @@ class PriorNumber(float):
         made.data, made.spread, made.moves = data, spread, moves
         return made
 
+    def __reduce__(self) -> tuple[type, tuple[float, str, str, str]]:
+        return PriorNumber, (float(self), self.data, self.spread, self.moves)
+
 
 _FIVE = "five described arms"
 _CHECKED = "checked on four other arms; errors of the bodies hardly depend on it"
@@ -110,6 +118,45 @@ TERMS = PriorNumber(0.1, "not fitted", "unknown", "joint terms that the motion d
 #: Weight omega of a rotor inertia, and the share delta of the expected one below which all are alike (P2).
 ROTOR = PriorNumber(0.2, "not fitted", "unknown", "rotor inertias against the links' own; masses of geared arms")
 NO_ROTOR = PriorNumber(0.01, "not fitted", "unknown", "drives whose torque is measured behind the gear")
+
+
+class Misses(NamedTuple):
+    """How far choices of plausible bodies missed the truth of robots whose bodies are known.
+
+    Attributes
+    ----------
+    scale, spread : float
+        c and a: root mean squares of ``e / s'`` and of ``e = log(true / chosen)`` (centres: the difference), with s the
+        deviation of the choice's posterior and ``1 / s'^2 = 1 / s^2 + 1 / a^2``. No mass is worse known than by the
+        choice alone; a is infinite where s alone makes the errors likelier.
+    robots : int
+        How many.
+    """
+
+    scale: float
+    spread: float
+    robots: int
+
+    def half_width(self, deviations: ArrayLike) -> Array:
+        """``t c s'``, half of an interval of 95 % of the logarithm, with Student's t of the robots."""
+        from scipy.stats import t  # a model is imported without scipy
+
+        known = deviations / np.sqrt(1.0 + np.square(deviations) / self.spread**2)
+        return np.asarray(t.ppf(0.975, self.robots - 1) * self.scale * known)
+
+
+#: Of totals, single links and centres of mass [m], by where a body is from: the kinematics, its link's shape, inertial
+#: values of a description (the truth within 10 % of it). Robots: scripts/benchmarks/real/mass_deviations.csv.
+MISSES = {
+    "skeleton": (Misses(1.273, 0.212, 37), Misses(1.346, 0.553, 34), Misses(1.062, np.inf, 30)),
+    "shape": (Misses(0.448, np.inf, 28), Misses(1.326, 0.442, 28), Misses(1.612, np.inf, 28)),
+    "description": (Misses(1.023, 0.056, 29), Misses(0.156, np.inf, 29), Misses(0.246, np.inf, 29)),
+}
+
+
+def misses(origin: str) -> tuple[Misses, Misses, Misses]:
+    """Those of a body of this origin (`PlausibleBodies.origins`): of totals, of single links, of centres."""
+    return MISSES.get(origin, MISSES["skeleton"])
 
 
 def priors() -> Iterator[tuple[str, PriorNumber]]:

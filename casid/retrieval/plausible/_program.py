@@ -44,11 +44,13 @@ from casid.inertia import (
     MET,
     ROUGH,
     SVEC_WEIGHTS,
+    TRIANGLE_MAP,
     Climb,
     InteriorPoint,
     Measure,
     Point,
     congruence,
+    divergence_hessian,
     from_pseudo_inertia,
     link_slice,
     log_det_function,
@@ -65,6 +67,8 @@ from casid.retrieval.plausible._priors import NO_ROTOR, ROTOR, TERMS
 ENOUGH = 1e-7
 #: Least eigenvalue of a link's matrix, as a share of its largest, where IPOPT begins.
 LIFT = 1e-3
+#: Curvature of what nothing determines, where that of plausible bodies is 1.
+OPEN = 1e-9
 #: Prices on the way to a given one, each `DEARER` times the one before.
 CLIMB = 6
 _IPOPT: dict[str, Any] = {
@@ -261,6 +265,31 @@ class DivergenceProgram:
         for price in prices:
             point = program.solve(point, price, ROUGH if price < prices[-1] else EXACT)
             yield self.basis @ point.y + self.origin, self._multipliers(program, point) / price
+
+    def covariance(self, answer: MostPlausible, free: NDArray[np.bool_]) -> Array:
+        """Covariance of all unknowns, shape (N, N): the inverse curvature of ``D + price q`` at an answer (P11).
+
+        A row with the multiplier z keeps its slack within 1/z: the curvature z^2 across it. D does not change with the
+        common factor of bodies and references, where that is unknown: D'' is projected across ``y`` of free bodies.
+
+        Parameters
+        ----------
+        answer
+        free
+            Bodies that share an unknown factor, shape (n,).
+        """
+        y, last = self._coordinates_of(answer.parameters), self._standard
+        squares, rows = self.problem.objective.matrix @ self.basis, self.linear.matrix @ self.basis
+        H = 2.0 * answer.price * squares.T @ squares + (rows.T * answer.multipliers**2) @ rows
+        H[last:, last:] += np.diag(self.measure.curvature(y[last:]))
+        H += OPEN * np.eye(len(y))
+        pull = np.zeros(len(y))
+        for k, block in enumerate(divergence_hessian(self.measure.matrices(y), TRIANGLE_MAP)):
+            H[link_slice(k), link_slice(k)] += block
+            pull[link_slice(k)] = free[k] * (block @ y[link_slice(k)])
+        if free.any():
+            H -= np.outer(pull, pull) / (pull @ y)
+        return np.asarray(self.basis @ np.linalg.solve(H, self.basis.T))
 
     # ------------------------------------------------------------------ by the interior point
 
