@@ -21,9 +21,9 @@ import numpy as np
 from casid.arrays import Array
 from casid.codegen import _compiler
 from casid.codegen._cache import digest
-from casid.codegen._compiler import Program, c_name, compile_shared, load_library, without_failure
+from casid.codegen._compiler import PREFIX, Program, c_name, compile_shared, load_library, without_failure
 from casid.codegen._evaluate import mapped
-from casid.codegen._source import batch_source, entry_source, external_source, scalar_source
+from casid.codegen._source import batch_source, casadi_source, entry_source, external_source, scalar_source
 from casid.errors import CasidWarning, DatasetError, ExportError
 
 _CASADI = (ca.SX, ca.MX, ca.DM)
@@ -379,6 +379,69 @@ def _second(graph: ca.Function) -> ca.Function:
     return ca.Function(
         plain.name(), given, [b for row in blocks for b in row], plain.name_in(), plain.name_out(), {"cse": True}
     )
+
+
+_LINKED = """
+int {name}_one(const double *const *in, double *const *out)
+{{ return {c}({one}); }}
+int {name}_many(long count, const double *const *in, const long *step, double *const *out)
+{{
+    long i;
+    int failed = 0;
+    (void)step;
+    for (i = 0; i < count && !failed; ++i)
+        failed = {c}({many});
+    return failed;
+}}
+"""
+
+
+def linked(
+    source: str, label: str, functions: Mapping[str, tuple[str, Mapping[str, Any], Mapping[str, Any]]]
+) -> dict[str, Function]:
+    """Functions of C code alone, by name.
+
+    Parameters
+    ----------
+    source
+        C text with ``int <c name>(const double *input, ..., double *output, ...)``, matrices row by row.
+    label
+        Beginning of the library's name.
+    functions
+        C name, and (rows, columns) of inputs and outputs by name, by the function's name.
+
+    Raises
+    ------
+    ExportError
+        As `compile_shared` and `load_library`.
+    """
+    for name, (c, inputs, outputs) in functions.items():
+        shapes = [*inputs.values(), *outputs.values()]
+        sizes, n = [rows * columns for rows, columns in shapes], len(inputs)
+        places, lines = [f"w + {sum(sizes[:k])}" for k in range(len(sizes))], ["long k;"]
+        for k, (rows, columns) in enumerate(shapes):
+            array, at = f"arg[{k}]" if k < n else f"res[{k - n}]", f"({places[k]})[k % {rows} * {columns} + k / {rows}]"
+            move = f"{at} = {array} ? {array}[k] : 0.0;" if k < n else f"if ({array}) {array}[k] = {at};"
+            lines += [f"if ({c}({', '.join(places)})) return 1;"] if k == n else []
+            lines += [f"for (k = 0; k < {sizes[k]}; ++k) {move}"] if sizes[k] else []
+        given, made = ({key: ca.Sparsity.dense(*s) for key, s in side.items()} for side in (inputs, outputs))
+        source += "\n" + casadi_source(f"{PREFIX}{name}", given, made, lines, sum(sizes))
+        results = [f"out[{o}] + i * {size}" for o, size in enumerate(sizes[n:])]
+        one = ", ".join([*(f"in[{i}]" for i in range(n)), *(f"out[{o}]" for o in range(len(outputs)))])
+        many = ", ".join([*(f"in[{i}] + i * step[{i}]" for i in range(n)), *results])
+        source += _LINKED.format(name=f"{PREFIX}{name}", c=c, one=one, many=many)
+    path = compile_shared(source, label)
+    library, found = load_library(path), {}
+    for name in functions:
+        external = ca.external(f"{PREFIX}{name}", str(path))
+        x = external.mx_in()
+        found[name] = f = Function(ca.Function(name, x, external.call(x), external.name_in(), external.name_out()))
+        f._addresses = {
+            kind: ctypes.cast(library[f"{PREFIX}{name}_{end}"], ctypes.c_void_p).value or 0
+            for kind, end in (("call", "one"), ("batch", "many"))
+        }
+        f._compiled = _made(f, f._addresses["call"], f._addresses["batch"])
+    return found
 
 
 class _Plain:

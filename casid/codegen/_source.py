@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import keyword
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -370,24 +370,43 @@ def _external(f: CFunction) -> str:
         lines += [f"const double *a{i} = arg[{i}] ? arg[{i}] : none;", f"(void)a{i};"]
     for o, s in enumerate(outputs):
         lines += [f"double *r{o} = res[{o}] ? res[{o}] : w + {spare[o]};", f"(void)r{o};"] if s.nnz() else []
-    lines += [*emitter.statements(), "(void)iw, (void)w, (void)mem;", "return 0;"]
-    text = f"int {f.name}(const double **arg, double **res, long long *iw, double *w, int mem)\n{{\n"
-    text += f"{wrapped(lines)}\n}}\n"
-    for side, arguments, patterns in (("in", f.inputs, inputs), ("out", f.outputs, outputs)):
+    given, made = ({a.name: s for a, s in zip(*p, strict=True)} for p in ((f.inputs, inputs), (f.outputs, outputs)))
+    return casadi_source(f.name, given, made, [*lines, *emitter.statements()], spare[-1])
+
+
+def casadi_source(
+    name: str, inputs: Mapping[str, ca.Sparsity], outputs: Mapping[str, ca.Sparsity], lines: Sequence[str], work: int
+) -> str:
+    """C source of a function as `casadi.external` loads it.
+
+    Parameters
+    ----------
+    name
+        Its name in C.
+    inputs, outputs
+        Patterns of its arguments by name.
+    lines
+        Its statements, from ``arg`` to ``res`` with so many numbers of room at ``w``.
+    work
+        That number.
+    """
+    text = f"int {name}(const double **arg, double **res, long long *iw, double *w, int mem)\n{{\n"
+    text += f"{wrapped([*lines, '(void)iw, (void)w, (void)mem, (void)arg, (void)res;', 'return 0;'])}\n}}\n"
+    for side, patterns in (("in", inputs), ("out", outputs)):
         size = len(patterns)
-        names = ", ".join(f'"{a.name}"' for a in arguments) or "0"
-        for k, s in enumerate(patterns):
+        names = ", ".join(f'"{key}"' for key in patterns) or "0"
+        for k, s in enumerate(patterns.values()):
             numbers = ", ".join(map(str, [s.size1(), s.size2(), *s.colind(), *s.row()]))
-            text += f"static const long long {f.name}_{side}{k}[] = {{{numbers}}};\n"
-        tables = ", ".join(f"{f.name}_{side}{k}" for k in range(size)) or "0"
+            text += f"static const long long {name}_{side}{k}[] = {{{numbers}}};\n"
+        tables = ", ".join(f"{name}_{side}{k}" for k in range(size)) or "0"
         text += (
-            f"long long {f.name}_n_{side}(void) {{ return {size}; }}\n"
-            f"const char *{f.name}_name_{side}(long long i) {{ static const char *const names[] = {{{names}}}; "
+            f"long long {name}_n_{side}(void) {{ return {size}; }}\n"
+            f"const char *{name}_name_{side}(long long i) {{ static const char *const names[] = {{{names}}}; "
             f"return i < {size} ? names[i] : 0; }}\n"
-            f"const long long *{f.name}_sparsity_{side}(long long i) {{ static const long long *const all[] = "
+            f"const long long *{name}_sparsity_{side}(long long i) {{ static const long long *const all[] = "
             f"{{{tables}}}; return i < {size} ? all[i] : 0; }}\n"
         )
     return text + (
-        f"int {f.name}_work(long long *a, long long *r, long long *iw, long long *w)\n"
-        f"{{ *a = {len(inputs)}; *r = {len(outputs)}; *iw = 0; *w = {spare[-1]}; return 0; }}\n"
+        f"int {name}_work(long long *a, long long *r, long long *iw, long long *w)\n"
+        f"{{ *a = {len(inputs)}; *r = {len(outputs)}; *iw = 0; *w = {work}; return 0; }}\n"
     )

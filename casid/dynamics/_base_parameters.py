@@ -11,14 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.arrays import Array
-from casid.description import Robot
 from casid.errors import DatasetError, UnknownNameError
 
 #: A column counts as dependent when what the columns before it leave of it is below this share of its length.
@@ -27,23 +25,8 @@ RANK_TOLERANCE = 1e-8
 TIDY_DECIMALS = 10
 
 
-class HasRegressor(Protocol):
-    """What base parameters are found from: a robot, names of its parameters, its regressor; e.g. `casid.Model`."""
-
-    @property
-    def robot(self) -> Robot:
-        """The machine."""
-        ...
-
-    @property
-    def parameter_names(self) -> tuple[str, ...]:
-        """Names of the N parameters."""
-        ...
-
-    @property
-    def regressor(self) -> ca.Function:
-        """``(q, dq, ddq) -> Y`` (n x N)."""
-        ...
+if TYPE_CHECKING:
+    from casid.dynamics._model import Model
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -106,7 +89,7 @@ class BaseParameters:
         return f"BaseParameters({self.rank} of {len(self.parameter_names)} parameters: {first}{more})"
 
 
-def base_parameters(model: HasRegressor, samples: int | None = None) -> BaseParameters:
+def base_parameters(model: Model, samples: int | None = None) -> BaseParameters:
     """Base parameters of a model's regressor, from its values at random states (fixed seed: deterministic).
 
     Parameters
@@ -119,7 +102,7 @@ def base_parameters(model: HasRegressor, samples: int | None = None) -> BasePara
     return regroup(stacked_regressor(model, samples), model.parameter_names)
 
 
-def stacked_regressor(model: HasRegressor, samples: int | None = None) -> Array:
+def stacked_regressor(model: Model, samples: int | None = None) -> Array:
     """Regressor of a model at random states, stacked: shape (n samples, N); see `base_parameters`."""
     n, names = model.robot.n, model.parameter_names
     count = samples or max(30, 6 * len(names) // n)

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike
-
-from casid.arrays import Array
-from casid.codegen import check_identifier, compile_shared, load_library
-from casid.errors import DatasetError, ExportError
-from casid.files import Table, data_limit, read_json, read_text, reason, shown
+from casid.codegen import Function, check_identifier, linked
+from casid.errors import ExportError
+from casid.files import Table, data_limit, read_json, read_text, shown
 
 #: Rows and columns of an argument.
 Shape = tuple[int, int]
@@ -103,87 +97,16 @@ def _arguments(table: _Table, side: str) -> dict[str, Shape]:
     return found
 
 
-class LoadedFunction:
-    """An exported C function, called with numbers.
+class LoadedLibrary(dict[str, Function]):
+    """The functions of an exported folder by name, also as attributes: objects as those of a `casid.Model`.
 
-    Vectors go in and come out with shape (length,), matrices with (rows, columns); several results are a tuple.
-
-    Attributes
-    ----------
-    name : str
-        Name without the export's prefix.
-    inputs, outputs : mapping of str to (int, int)
-        Rows and columns of each argument.
+    They have no graph: no derivatives, hence neither ``external`` nor ``jax``; export derivatives as functions.
     """
 
-    def __init__(self, name: str, symbol: Any, inputs: Mapping[str, Shape], outputs: Mapping[str, Shape]) -> None:
-        self.name = name
-        self._call = symbol
-        self.inputs = MappingProxyType(dict(inputs))
-        self.outputs = MappingProxyType(dict(outputs))
-
-    def __call__(self, *arrays: ArrayLike) -> Array | tuple[Array, ...]:
-        """Evaluate one sample.
-
-        Raises
-        ------
-        DatasetError
-            If the number or shape of the arguments does not fit.
-        """
-        if len(arrays) != len(self.inputs):
-            raise DatasetError(f"'{self.name}' takes {', '.join(self.inputs)}; got {len(arrays)} arguments")
-        passed = []
-        for (name, (rows, columns)), given in zip(self.inputs.items(), arrays, strict=True):
-            value = np.ascontiguousarray(given, dtype=float)
-            if value.shape not in ((rows, columns), (rows,) if columns == 1 else (rows, columns)):
-                shape = (rows, columns) if columns > 1 else (rows,)
-                raise DatasetError(f"'{self.name}': '{name}' expects shape {shape}, got {value.shape}")
-            passed.append(value)
-        results = [np.empty((rows, columns) if columns > 1 else rows) for rows, columns in self.outputs.values()]
-        status = self._call(*(ctypes.c_void_p(value.ctypes.data) for value in (*passed, *results)))
-        if status:
-            raise ExportError(f"'{self.name}' returned {status}")
-        return results[0] if len(results) == 1 else tuple(results)
-
-    def __repr__(self) -> str:
-        return f"LoadedFunction({self.name}: ({', '.join(self.inputs)}) -> ({', '.join(self.outputs)}))"
-
-
-class LoadedLibrary(Mapping[str, LoadedFunction]):
-    """The functions of an exported folder by name, also as attributes.
-
-    Attributes
-    ----------
-    path : Path
-        The shared library in the cache.
-    """
-
-    def __init__(self, path: Path, manifest: Manifest) -> None:
-        self.path = path
-        library = load_library(path)
-        try:
-            self._functions = {
-                name: LoadedFunction(name, library[f"{manifest.prefix}_{name}"], *shapes)
-                for name, shapes in manifest.functions.items()
-            }
-        except AttributeError as error:
-            raise ExportError(f"the library of export '{manifest.prefix}' cannot be loaded: {reason(error)}") from None
-
-    def __getitem__(self, name: str) -> LoadedFunction:
-        return self._functions[name]
-
-    def __iter__(self) -> Any:
-        return iter(self._functions)
-
-    def __len__(self) -> int:
-        return len(self._functions)
-
-    def __getattr__(self, name: str) -> LoadedFunction:
-        functions = self.__dict__.get("_functions", {})
-        if name in functions:
-            found: LoadedFunction = functions[name]
-            return found
-        raise AttributeError(f"no function '{name}'; known: {', '.join(functions)}")
+    def __getattr__(self, name: str) -> Function:
+        if name in self:
+            return self[name]
+        raise AttributeError(f"no function '{name}'; known: {', '.join(self)}")
 
 
 def load(directory: str | Path) -> LoadedLibrary:
@@ -206,5 +129,6 @@ def load(directory: str | Path) -> LoadedLibrary:
             trouble = trouble or f": {error}"
             continue
         code = source.replace(f'#include "{manifest.prefix}.h"', header)
-        return LoadedLibrary(compile_shared(code, manifest.prefix), manifest)
+        functions = {name: (f"{manifest.prefix}_{name}", *shapes) for name, shapes in manifest.functions.items()}
+        return LoadedLibrary(linked(code, manifest.prefix, functions))
     raise ExportError(f"folder '{folder}' holds no export of casid (C files and their .json){trouble}")

@@ -30,7 +30,12 @@ def test_any_function_of_a_user(tmp_path: Path) -> None:
     row, scaled = library.f(value, matrix)
     close(row, [value @ matrix])
     close(scaled, (matrix**2).sum() * value)
-    with pytest.raises(DatasetError, match=r"'A' expects shape \(2, 3\), got \(3, 2\)"):
+    values = np.random.default_rng(0).normal(size=(70, 2))
+    for place, right in zip(library.f(values, matrix), (values @ matrix, 55.0 * values), strict=True):
+        close(place.reshape(70, -1), right)
+    for ours, theirs in zip(library.f(ca.DM(value), ca.DM(matrix)), f(value, matrix), strict=True):
+        close(ours.full(), theirs.full())
+    with pytest.raises(DatasetError, match=r"f: A has shape \(3, 2\); expected .*A \(2, 3\)"):
         library.f(value, matrix.T)
     with pytest.raises(AttributeError, match="known: f"):
         _ = library.g

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -20,6 +20,7 @@ from casid.dynamics.terms._dynamic_laws import Dahl, GeneralisedMaxwell, LoadedD
 from casid.dynamics.terms._joint_terms import JointSignals, JointTerm
 from casid.dynamics.terms._laws import (
     Asymmetric,
+    Combined,
     Deadband,
     FrictionLaw,
     Linear,
@@ -31,58 +32,8 @@ from casid.dynamics.terms._laws import (
     Smooth,
     Spring,
     Stribeck,
-    Theta,
 )
 from casid.errors import DatasetError, RobotError
-
-
-class Combined(FrictionLaw):
-    """The sum of laws, e.g. ``stribeck+load``.
-
-    Parameters
-    ----------
-    laws
-        At least one; their amplitudes must have different symbols.
-    """
-
-    def __init__(self, laws: Sequence[FrictionLaw]) -> None:
-        self.laws = tuple(laws)
-        self.name = "+".join(law.name for law in laws)
-        self.amplitudes = tuple(a for law in laws for a in law.amplitudes)
-        self.shape = tuple(s for law in laws for s in law.shape)
-        self.loaded = any(law.loaded for law in laws)
-        self.memory = sum(law.memory for law in laws)
-        symbols = [a.symbol for a in self.amplitudes]
-        twice = sorted({s for s in symbols if symbols.count(s) > 1})
-        if twice:
-            raise DatasetError(f"friction '{self.name}': two of its laws have the amplitude '{twice[0]}'")
-
-    def parts(self) -> tuple[FrictionLaw, ...]:
-        """The laws that it is the sum of."""
-        return self.laws
-
-    def columns(self, signals: JointSignals, theta: Theta) -> list[ca.SX]:
-        """One expression an amplitude."""
-        parts = self._parts(theta, signals.memory)
-        return [c for law, own, z in parts for c in law.dictionary(signals._replace(memory=z), own)]
-
-    def evolve(self, z: ca.SX, step: ca.SX, period: ca.SX, theta: Theta) -> ca.SX:
-        """States after a step, law by law."""
-        return ca.vertcat(*(law.following(mine, step, period, own) for law, own, mine in self._parts(theta, z)))
-
-    def settled(self, velocity: ca.SX, sign: ca.SX, theta: Theta) -> ca.SX:
-        """States after a long motion at one velocity, law by law."""
-        parts = self._parts(theta, ca.SX(self.memory, 1))
-        return ca.vertcat(ca.SX(0, 1), *(law.settled(velocity, sign, own) for law, own, _ in parts))
-
-    def _parts(self, theta: Theta, z: ca.SX) -> Iterator[tuple[FrictionLaw, Theta, ca.SX]]:
-        """Each law with its share of shape and states."""
-        shapes = states = 0
-        for law in self.laws:
-            own = z[states : states + law.memory] if law.memory else ca.SX(0, 1)
-            yield law, theta[shapes : shapes + len(law.shape)], own
-            shapes, states = shapes + len(law.shape), states + law.memory
-
 
 #: The laws by name.
 FRICTION_MODELS = MappingProxyType(

@@ -22,9 +22,9 @@ from casid.description.joint_parameters import (
     shape_fault,
     symbol_and_joint,
 )
-from casid.dynamics.terms._catalogue import FRICTION_MODELS, Combined, friction_model
+from casid.dynamics.terms._catalogue import FRICTION_MODELS, friction_model
 from casid.dynamics.terms._joint_terms import JOINT_TERMS, JointSignals, JointTerm, Memory
-from casid.dynamics.terms._laws import FrictionLaw, Theta
+from casid.dynamics.terms._laws import Combined, FrictionLaw, Theta
 from casid.errors import DatasetError, RobotError
 from casid.expressions import shaped
 

@@ -419,7 +419,7 @@ def _against_pinocchio(
 
     def call(name: str, *state: np.ndarray) -> tuple[np.ndarray, ...]:
         f = library[name]
-        result = f(*state, *(values[key] for key in f.inputs if key in values))
+        result = f(*state, *(values[key] for key in f.name_in() if key in values))
         return result if isinstance(result, tuple) else (result,)
 
     for _ in range(10):

@@ -606,7 +606,7 @@ def exported() -> list[Seed]:
 def read_export(path: Path) -> Numbers:
     numbers: list[Any] = []
     for function in load(path).values():
-        arrays = [np.ones((rows, columns) if columns > 1 else rows) for rows, columns in function.inputs.values()]
+        arrays = [np.ones(function.shape_in(i)) for i in range(function.n_in())]
         found = function(*arrays)
         numbers += list(found) if isinstance(found, tuple) else [found]
     return numbers
