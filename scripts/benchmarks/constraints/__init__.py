@@ -45,13 +45,13 @@ def outside(kind: str, at: np.ndarray, size: np.ndarray, c: np.ndarray) -> np.nd
     d = c - at
     across = np.hypot(d[:, 0], d[:, 1])
     if kind == "sphere":
-        return np.linalg.norm(d, axis=1) - size[0]
+        return np.asarray(np.linalg.norm(d, axis=1) - size[0])
     if kind == "cylinder":
-        return np.max([across - size[0], d[:, 2] - size[2], -d[:, 2]], axis=0)
+        return np.asarray(np.max([across - size[0], d[:, 2] - size[2], -d[:, 2]], axis=0))
     if kind == "cone":
         slope = (size[1] - size[0]) / size[2]
         side = (across - size[0] - slope * d[:, 2]) / np.hypot(1.0, slope)
-        return np.max([side, d[:, 2] - size[2], -d[:, 2]], axis=0)
+        return np.asarray(np.max([side, d[:, 2] - size[2], -d[:, 2]], axis=0))
     if kind == "ellipsoid":
         return size.min() * (np.linalg.norm(d / size, axis=1) - 1.0)
     return (np.abs(d) - size).max(axis=1)  # a box, or the hull of its corners
