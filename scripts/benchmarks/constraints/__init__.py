@@ -53,8 +53,8 @@ def outside(kind: str, at: np.ndarray, size: np.ndarray, c: np.ndarray) -> np.nd
         side = (across - size[0] - slope * d[:, 2]) / np.hypot(1.0, slope)
         return np.asarray(np.max([side, d[:, 2] - size[2], -d[:, 2]], axis=0))
     if kind == "ellipsoid":
-        return size.min() * (np.linalg.norm(d / size, axis=1) - 1.0)
-    return (np.abs(d) - size).max(axis=1)  # a box, or the hull of its corners
+        return np.asarray(size.min() * (np.linalg.norm(d / size, axis=1) - 1.0))
+    return np.asarray((np.abs(d) - size).max(axis=1))  # a box, or the hull of its corners
 
 
 def shape(kind: str, link: Any, at: np.ndarray, size: np.ndarray) -> tuple[Constraint, ...]:
