@@ -67,8 +67,10 @@ def _apart(q: Array, v: Array, band: float, rate: float) -> float:
 
 #: Samples kept for each period of the cut-off frequency, where the number is chosen.
 SAMPLES_PER_PERIOD = 20.0
-#: What is trimmed at either end where the number is chosen: seconds, and share of the recording.
-LONGEST_TRIM, MOST_TRIMMED = 0.5, 0.1
+#: What is trimmed at either end at most where the number is chosen [s].
+LONGEST_TRIM = 0.5
+#: The same as a share of the recording.
+MOST_TRIMMED = 0.1
 #: Gaps and repeats shorter than this share of the cut-off's period are interpolated and stay in.
 SHORTEST = 0.1
 #: What the comparison of the velocities found, by the one that is taken.

@@ -133,7 +133,8 @@ def export(robot: str, *options: object) -> dict[str, Any]:
     rng, values = np.random.default_rng(0), {}
     given: dict[str, np.ndarray] = {}
     for name, function in load(out).items():
-        arguments = [given.setdefault(key, rng.uniform(-1, 1, size)) for key, size in function.inputs.items()]
+        names = enumerate(function.name_in())
+        arguments = [given.setdefault(key, rng.uniform(-1, 1, function.shape_in(k))) for k, key in names]
         made = function(*arguments)
         outputs = made if isinstance(made, tuple) else (made,)
         values[name] = [float(f(np.asarray(one))) for one in outputs for f in (np.sum, np.linalg.norm)]

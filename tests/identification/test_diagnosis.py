@@ -274,7 +274,7 @@ def test_defects_are_worded(robot, data):
 
 
 @pytest.mark.parametrize(("speed", "cause"), [
-    (1.9, None), (4.1, "faster than its limit"), (0.015, "slow motion"),
+    (1.9, None), (4.1, "faster than its limit"), pytest.param(0.015, "slow motion", marks=pytest.mark.slow),
 ])  # fmt: skip
 def test_speeds_are_compared_with_limits(robot, data, speed, cause):
     scale = speed / np.abs(data.dq).max()
@@ -293,6 +293,7 @@ def test_masses_at_bounds_are_named(robot, data):
     assert "bodies cost residual" in causes(judged)
 
 
+@pytest.mark.slow
 @pytest.mark.claim("an arm on a pedestal is not called light for its size, one whose torques are a thousandth is")
 def test_torques_are_those_of_an_arm_of_this_size(robot, data):
     first = robot.joints[0]

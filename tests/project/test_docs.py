@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in [*sorted((ROOT / "docs").glob("*.md"))]}
 PAGES |= {name: (ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "CONTRIBUTING.md")}
 #: Pages whose code takes more than a few seconds.
-SLOW = {"excitation.md", "identification.md", "simulation.md"}
+SLOW = {"constraints.md", "excitation.md", "identification.md", "simulation.md"}
 
 
 def blocks(page: str, *languages: str) -> list[str]:

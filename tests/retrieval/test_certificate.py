@@ -203,6 +203,7 @@ def test_cuts_hold_at_every_feasible_point(panda):
     assert set(relaxation.nonconvex) == {"far", "product", "difference", "root", "steps"}
 
 
+@pytest.mark.slow
 def test_relaxed_bound_is_below_every_feasible_solution():
     problem = casid.load_problem("cookbook", recipe="tube")
     solution = casid.solve(problem)
