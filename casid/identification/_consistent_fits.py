@@ -231,6 +231,8 @@ class SharePath:
             return f"share {100 * self.share:.3g} %: nothing was held out to choose it by"
         own = next(step for step in self.steps if step.share == self.share)
         end = ", the largest of them: the data would allow more" if self.ends else ""
+        if min(step.share for step in self.steps) > min(SHARES):
+            end += "; at smaller shares no answer was found in every part"
         return (
             f"share {100 * self.share:.3g} % of {len(self.steps)} tried: held-out error {own.error:.2f} %, the best "
             f"{best.error:.2f} % at {100 * best.share:.3g} %, less by {own.error - best.error:.2f} +- "

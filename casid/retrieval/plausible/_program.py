@@ -196,12 +196,13 @@ class DivergenceProgram:
         Returns
         -------
         list of MostPlausible
-            In the order of the limits.
+            In the order of the limits. A rough path (``met`` above `MET`) ends before a limit at which no point that
+            explains the data is found.
 
         Raises
         ------
         SolveError
-            If for one of them no point that explains the data is found.
+            If there is no such point at the largest limit, or, on an exact path, at one of them.
         """
         found: dict[int, MostPlausible] = {}
         constant, program = self.problem.objective.constant, self._interior_point()
@@ -211,9 +212,14 @@ class DivergenceProgram:
             point = climb.to(limits[k] - constant)
             made = None if point is None else self._relaxed(program, point, climb.price, limits[k])
             if made is None or not self._plain or made.gap > 10 * ENOUGH or not self._obeyed(made.parameters):
-                made = self._by_ipopt(limits[k], [near, None if made is None else made.parameters, start], made)
+                try:
+                    made = self._by_ipopt(limits[k], [near, None if made is None else made.parameters, start], made)
+                except SolveError:
+                    if not found or met <= MET:
+                        raise
+                    break
             found[k] = made
-        return [found[k] for k in range(len(limits))]
+        return [found[k] for k in range(len(limits)) if k in found]
 
     def priced(
         self,
