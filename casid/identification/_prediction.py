@@ -67,6 +67,19 @@ class Prediction:
         """The same over all joints [%]."""
         return 100.0 * float(np.linalg.norm(self.residual) / max(np.linalg.norm(self._counted), np.finfo(float).tiny))
 
+    @cached_property
+    def rest(self) -> tuple[float, Array]:
+        """Share of the samples that are left out because a joint rests, and the largest residual of each there [N.m].
+
+        Friction at rest may be any torque up to that of breaking away, which the model does not predict.
+        """
+        resting = np.zeros(self.predicted.shape, dtype=bool)
+        for one in self.dataset.defects:
+            if one.kind == "standstill" and one.treatment == "left out" and one.joint is not None:
+                resting[:, one.joint] |= one.mask(self.dataset.t, 0.0)
+        away = np.abs(self.dataset.tau - self.predicted)
+        return float(resting.any(axis=1).mean()), np.asarray(np.where(resting, away, 0.0).max(axis=0))
+
     @property
     def _counted(self) -> Array:
         return self.dataset.tau if self.dataset.mask is None else np.where(self.dataset.mask, self.dataset.tau, 0.0)

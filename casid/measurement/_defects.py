@@ -45,8 +45,10 @@ STILL = 1e-3
 #: Measured velocities are the differences of the positions to this factor (any two units, and any two usual sampling
 #: rates, differ by more), with this correlation at least (half of their variance is noise at 0.7).
 VELOCITY, CORRELATED = 1.1, 0.8
-#: Largest share of a joint's samples that spikes and repeats may take away, and that standstill may.
-MOST_SPOILED, MOST_STILL = 0.1, 0.5
+#: Largest share of a joint's samples that spikes and repeats may take away, and that saturation may.
+MOST_SPOILED, MOST_SATURATED = 0.1, 0.5
+#: A joint's rest is left out where it also moves for so long [s]: six of the shortest rests.
+LEAST_MOVING = 6.0 * STILL_TIME
 #: A joint that moves less than this share of the one that moves most does not show the motion.
 LEAST_MOTION = 0.02
 
@@ -231,8 +233,8 @@ def treated(
     """The defects with what is done to each, and the torques that remain.
 
     Short gaps and repeats are interpolated well enough. Where spikes would take more than `MOST_SPOILED` of a joint's
-    samples they are interpolated only; where a joint stands still for longer than `MOST_STILL` of the recording, as in
-    one of poses, its standstill is what was measured.
+    samples they are interpolated only; where a joint moves for less than `LEAST_MOVING`, its standstill is what was
+    measured.
 
     Parameters
     ----------
@@ -257,8 +259,8 @@ def treated(
     remaining = np.ones((len(t), n), dtype=bool)
     made: list[Defect] = [one for one in found if one.kind in ("dead", "velocity", "reversed")]
     for kind, most in (
-        ("gap", 1.0), ("repeats", MOST_SPOILED), ("saturation", MOST_STILL), ("spike", MOST_SPOILED),
-        ("standstill", MOST_STILL),
+        ("gap", 1.0), ("repeats", MOST_SPOILED), ("saturation", MOST_SATURATED), ("spike", MOST_SPOILED),
+        ("standstill", 1.0 - LEAST_MOVING / (len(t) * period)),
     ):  # fmt: skip
         pairs = [(one, _long(one, shortest, period)) for one in found if one.kind == kind]
         own = [part for one, long in pairs for part in one.part(long, "left out")]

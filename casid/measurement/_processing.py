@@ -17,7 +17,7 @@ from casid.errors import DatasetError
 from casid.measurement._dataset import Dataset, FullRate
 from casid.measurement._defects import Defect, defect_notes, find_defects, moving_joints, treated, white_noise
 from casid.measurement._low_pass import LowPass, choose_cutoff
-from casid.measurement._sampling import advanced, regular, repaired, uniform
+from casid.measurement._sampling import advanced, regular, repaired, uniform, without_rest
 
 #: How far the measured velocity may be from the differences, as a share of the velocity, beyond what noise explains.
 AGREES = 0.02
@@ -170,6 +170,7 @@ class Processing:
             If the recording is too short for the filter or trim, or lacks the measured velocity that is asked for.
         """
         data, found = repaired(recording) if self.defects else (recording, ())
+        data = without_rest(data, found, LONGEST_TRIM)
         data = uniform(data, self.rate)
         frequency = 1.0 / data.period
         data = advanced(data, self.delay)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -41,6 +42,30 @@ def repaired(recording: Dataset) -> tuple[Dataset, tuple[Defect, ...]]:
     motion: dict[str, Any] = {name: made(getattr(recording, name), found.q_off) for name in ("q", "dq", "ddq")}
     motion["tau"] = made(recording.tau, found.tau_off)
     return replace(recording, **motion, steps=(*recording.steps, *steps)), found.defects
+
+
+def without_rest(data: Dataset, found: Sequence[Defect], margin: float, within: bool = False) -> Dataset:
+    """The recording without the rest of all joints at both ends, but for a margin [s] beside the motion.
+
+    Parameters
+    ----------
+    data
+    found
+        Its defects.
+    margin
+    within
+        Rest between motions is left out too, and the time closed up: as good as the motion in one piece.
+    """
+    kept = np.ones(len(data), dtype=bool)
+    for first, last in (span for one in found if (one.kind, one.joint) == ("standstill", None) for span in one.spans):
+        at_ends = first <= data.t[0], last >= data.t[-1]
+        if within or any(at_ends):
+            begin, end = (-np.inf if at_ends[0] else first + margin), (np.inf if at_ends[1] else last - margin)
+            kept &= (data.t <= begin) | (data.t >= end)
+    if kept.all():
+        return data
+    period, made = data.period, data.rows(kept, f"left out {int((~kept).sum())} samples of rest")
+    return replace(made, t=made.t[0] + period * np.arange(len(made))) if within else made
 
 
 def advancing(recording: Dataset) -> Dataset:

@@ -36,7 +36,7 @@ from numpy.typing import ArrayLike
 from casid.arrays import Array
 from casid.dynamics import Model
 from casid.errors import CasidError, DatasetError
-from casid.measurement import Dataset, Processing, is_motion, repaired
+from casid.measurement import LONGEST_TRIM, Dataset, Processing, find_defects, is_motion, repaired, without_rest
 from casid.regression._compress import CompressedData, compress
 from casid.regression._fit import Fit, wls
 from casid.regression._rows import FullRateColumns
@@ -153,7 +153,8 @@ def _duration(data: Dataset) -> float:
 
 
 def _middle(data: Dataset) -> Dataset:
-    """The middle of a long recording."""
+    """The middle of a long recording, without rest."""
+    data = without_rest(data, find_defects(data).defects, LONGEST_TRIM, within=True)
     first = float(data.t[0]) + (_duration(data) - LONGEST) / 2
     return data if first <= data.t[0] else data.between(first, first + LONGEST)
 

@@ -136,7 +136,7 @@ def compress_momentum(
         centres = np.arange(half, len(data) - half, step)
         kept = _unmasked(data, half)[::step]
         correlated += kept.sum(axis=0) * overlap(h, step)
-        factors.begin(len(centres), SEGMENTS)
+        factors.begin(np.asarray(kept.any(axis=1)), SEGMENTS)
         raw = data.tau if data.tau_raw is None else data.tau_raw
         filtered = [oaconvolve(tau, h[:, None], mode="valid", axes=0)[::step] for tau in (data.tau, raw)]
         for first in range(0, len(centres), max(1, _BLOCK // step)):

@@ -275,12 +275,14 @@ class SegmentedFactors:
         self._current: int
         self._recording = -1
 
-    def begin(self, samples: int, segments: int) -> None:
-        """A recording of so many samples follows, to be cut into so many segments."""
+    def begin(self, counting: NDArray[np.bool_], segments: int) -> None:
+        """A recording follows, to be cut into so many segments with as many samples that count, shape (N,)."""
         self._close()
         self._recording += 1
-        count = max(1, min(segments, samples // 10))
-        self._edges = np.linspace(0, samples, count + 1).astype(int)
+        before = np.concatenate([[0], np.cumsum(counting)])
+        count = max(1, min(segments, int(before[-1]) // 10))
+        self._edges = np.searchsorted(before, np.linspace(0, before[-1], count + 1).astype(int))
+        self._edges[[0, -1]] = 0, len(counting)
         self._current = 0
 
     def segments_of(self, first: int, count: int) -> Iterator[tuple[slice, slice]]:

@@ -97,7 +97,10 @@ class PredictionSection(ReportSection):
         columns = {"joint": NAME} | numbers("torque RMS [N.m]", "error RMS [N.m]", "MSE [(N.m)^2]", "error [%]")
         total = ("all", "", "", "", f"{prediction.relative_error:.3f}")
         title = f"{prediction.dataset.name}: predicted by Newton-Euler"
-        return (PlainTable(title, columns, [*rows, None, total]),)
+        share, away = prediction.rest
+        at_rest = ", ".join(f"{name} {one:.3g}" for name, one in zip(self.joints, away, strict=True) if one > 0)
+        note = f"Errors while moving; at rest ({100 * share:.0f} % of the samples) friction may be [N.m]: {at_rest}"
+        return (PlainTable(title, columns, [*rows, None, total], note if at_rest else ""),)
 
     def record(self) -> Mapping[str, Any]:
         """Errors of each joint, and what was done to the recording."""
@@ -106,6 +109,7 @@ class PredictionSection(ReportSection):
             "recording": prediction.dataset.name,
             "samples": len(prediction.dataset),
             "relative_error": prediction.relative_error,
+            "at_rest": {"share": prediction.rest[0], "largest": prediction.rest[1].tolist()},
             "joints": [
                 {
                     "name": name,

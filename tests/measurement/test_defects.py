@@ -119,6 +119,23 @@ def test_frozen_samples_saturation_and_standstill_are_named() -> None:
     assert still.share == pytest.approx(0.1, abs=0.01)
 
 
+@pytest.mark.claim("rest is left out however long it is: the motion that counts is that of the recording without it")
+@pytest.mark.parametrize("place", [0, 4000, 9999])
+def test_rest_of_four_fifths_is_left_out(place: int) -> None:
+    data = moving()
+    repeats = np.ones(len(data), dtype=int)
+    repeats[place] += 4 * len(data)
+    order = np.repeat(np.arange(len(data)), repeats)
+    noise = 1e-6 * np.random.default_rng(0).normal(size=(len(order), data.n))
+    rested = replace(data, t=np.arange(len(order)) * data.period, q=data.q[order] + noise, tau=data.tau[order] + noise)
+    made, own = processed(rested), processed(data)
+    assert {(one.kind, one.treatment) for one in made.defects} == {("standstill", "left out")}
+    counted = len(made) if made.mask is None else int(made.mask.all(axis=1).sum())
+    assert 0.85 * len(own) <= counted <= 1.02 * len(own)
+    if place != 4000:  # at an end: the samples themselves are gone
+        assert len(made) <= 1.05 * len(own)
+
+
 def test_a_joint_that_never_moves_keeps_its_torques() -> None:
     """What is held by a brake is measured at rest: there is no other part of the recording to take."""
     data = moving()

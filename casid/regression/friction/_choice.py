@@ -251,5 +251,7 @@ def _links(model: Model, beta: Array) -> Array:
 
 
 def _thinned(recordings: Sequence[Dataset]) -> list[Dataset]:
-    every = int(np.ceil(sum(len(d) for d in recordings) / MOST_SAMPLES))
-    return [d if every == 1 else d.rows(slice(None, None, every), "thinned") for d in recordings]
+    """Not more samples than are looked at, of those that count at some joint."""
+    counting = [d if d.mask is None else d.rows(d.mask.any(axis=1), "without rest") for d in recordings]
+    every = int(np.ceil(sum(len(d) for d in counting) / MOST_SAMPLES))
+    return [d if every == 1 else d.rows(slice(None, None, every), "thinned") for d in counting]

@@ -1,6 +1,6 @@
 """Right on real robots: believable links, friction, verdicts, payloads, measured on recordings and simulations."""
 
 from benchmarks.measure import rows_of
-from benchmarks.real import faults, identification, intervals, loads, robots, simulated_robots
+from benchmarks.real import faults, identification, intervals, loads, rest, robots, simulated_robots
 
-MEASURES = rows_of(robots, simulated_robots, identification, faults, loads, intervals)
+MEASURES = rows_of(robots, simulated_robots, identification, faults, loads, intervals, rest)
