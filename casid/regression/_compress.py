@@ -196,7 +196,7 @@ def compress(
     read: list[Heading] = []
     for data in datasets:
         scale = None if weights is None else _row_factors(data, next(weights, None))
-        counting = np.ones(len(data), dtype=bool) if data.mask is None else np.asarray(data.mask).any(axis=1)
+        counting = np.ones(len(data), dtype=bool) if data.mask is None else np.asarray(data.mask.any(axis=1))
         for factors in made:
             factors.begin(counting, SEGMENTS)
         for first, block in observation_blocks(model, data) if known is None else ((0, next(known)),):
