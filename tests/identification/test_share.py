@@ -137,6 +137,8 @@ def test_the_largest_share_that_may_be_tried_is_tried_and_none_beyond(most):
 def test_shares_that_a_part_lacks_and_motions_of_one_part_are_left_out():
     motion = Motion({0.1: BEST, 0.02: BEST}, lacking=((), (0.02,)))
     assert [step.share for step in motion.chosen().steps] == [0.1]
+    assert "at smaller shares no answer" in motion.chosen().reason
+    assert "no answer" not in Motion(dict.fromkeys(SHARES, BEST)).chosen().reason
     assert chosen_share(motion.parts[:1], [0], motion).steps == ()
     assert Motion(dict.fromkeys(SHARES, BEST), torques=0.0).chosen().steps == ()
     assert fixed(None).share == 0.05 and fixed(0.2).share == 0.2

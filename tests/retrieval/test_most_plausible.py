@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from casid.errors import SolveError
 from casid.inertia import pseudo_inertia, to_standard
 from casid.retrieval import Constraint, Problem, com_box, least_squares, link_variables, mass_bounds, solve, total_mass
 from casid.retrieval.plausible import DivergenceProgram
@@ -178,3 +179,15 @@ def test_plausible_bodies_are_one_in_their_coordinates() -> None:
     lengths = np.linalg.norm(matrix @ made.basis, axis=0)
     assert lengths[20] == pytest.approx(np.median(lengths[:20]))
     assert made.basis[21, 21] == pytest.approx(np.median(lengths[:20])) and not made.basis[20:, :20].any()
+
+
+@pytest.mark.claim("one share without an answer does not throw away the path of those that have one")
+def test_a_rough_path_ends_before_what_has_no_answer_and_an_exact_one_is_refused() -> None:
+    stated = problem()
+    least = stated.objective(best())
+    limits, start = [least + 4.0, least + 2.0, 0.9 * least], best()  # below the least of all there is no point
+    found = program(stated).path(limits, start, met=0.02)
+    assert len(found) == 2 and found[0].divergence < found[1].divergence
+    for refused in (lambda: program(stated).path(limits, start), lambda: program(stated).path(limits[2:], start, 0.02)):
+        with pytest.raises(SolveError):
+            refused()
