@@ -12,7 +12,16 @@ import pytest
 
 import casid
 from casid.errors import ProblemError
-from casid.retrieval import Constraint, SolveOptions, either, link_variables, load_problem, soften, solve
+from casid.retrieval import (
+    Constraint,
+    InfeasibleError,
+    SolveOptions,
+    either,
+    link_variables,
+    load_problem,
+    soften,
+    solve,
+)
 
 INF = np.inf
 TABLE = ca.interpolant("table", "linear", [[0.0, 1.0, 5.0]], [0.0, 2.0, 3.0])
@@ -249,3 +258,8 @@ def test_a_study_over_parameters_goes_on_where_it_stopped(lengths, tmp_path) -> 
         whole.plot_over("length")
     with pytest.raises(ProblemError, match="no parameter 'width'"):
         casid.study(lengths, over={"width": [1.0]})
+
+
+def test_a_relation_without_a_label_is_stated_once_where_it_conflicts(panda, links):
+    with pytest.raises(InfeasibleError, match=r"hand >= 0\.5 conflicts with m7 <= 0\.2;"):
+        solve(panda.add(links[6].mass <= 0.2, Constraint("hand", links[6].mass >= 0.5)))

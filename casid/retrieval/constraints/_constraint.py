@@ -115,6 +115,8 @@ class Constraint:
         Infinite where free; given as a number or one an entry.
     weight : float or None
         ``None`` for a hard constraint; for a soft one the price of a unit of violation (exact l1 penalty, by slacks).
+    name : str
+        What the expression is called in messages, where that is not the label: of a relation without a label its side.
 
     Raises
     ------
@@ -128,6 +130,7 @@ class Constraint:
     lower: Any = -np.inf  # numbers and arrays alike: broadcast below
     upper: Any = np.inf
     weight: float | None = None
+    name: str = ""
 
     #: Physical quantity that is bounded, in words; empty for a user's expression.
     quantity: ClassVar[str] = ""
@@ -146,7 +149,8 @@ class Constraint:
     kept_in_relaxation: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if isinstance(self.label, ca.SX | ca.MX) and self.expression is None:
+        unlabelled = isinstance(self.label, ca.SX | ca.MX) and self.expression is None
+        if unlabelled:
             given = in_unknowns(self.label, "a constraint")
             vars(self).update(label=label_of(given), expression=given)
         if not isinstance(self.label, str) or not self.label:
@@ -165,6 +169,8 @@ class Constraint:
             if found is not None:
                 vars(self).update(zip(("expression", "lower", "upper"), found, strict=True))
                 size = int(self.expression.numel())
+                if unlabelled and size == 1:
+                    vars(self).update(name=label_of(self.expression))
         object.__setattr__(self, "expression", ca.densify(ca.vec(self.expression)))
         if any(np.isnan(value) for value in constants(self.expression)):
             raise ProblemError(f"constraint '{self.label}': the expression contains the constant NaN")
@@ -198,7 +204,7 @@ class Constraint:
 
     def with_expression(self, expression: ca.SX) -> Constraint:
         """The same bounds on another expression of the unknowns."""
-        return Constraint(self.label, expression, self.lower, self.upper, self.weight)
+        return Constraint(self.label, expression, self.lower, self.upper, self.weight, self.name)
 
     def violation(self, value: ArrayLike) -> float:
         """Largest amount by which a value of the expression leaves its bounds; infinite if the value is NaN."""
@@ -212,7 +218,7 @@ class Constraint:
         """Name of an entry in messages."""
         if self.entries:
             return f"{self.label} {self.entries[entry]}"
-        return self.label if self.size == 1 else f"{self.label}[{entry}]"
+        return self.name or self.label if self.size == 1 else f"{self.label}[{entry}]"
 
     def unit_of(self, entry: int) -> str:
         """Unit of an entry of the expression, empty where it is not known."""
