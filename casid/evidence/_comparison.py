@@ -27,6 +27,11 @@ from casid.arrays import Array
 
 #: Confidence of every decision and of every interval.
 CONFIDENCE = 0.95
+#: Parts of a motion that are predicted from the others, where nothing else is asked for.
+PARTS = 4
+#: Ratio of two errors below which their difference does not count, however sure it is: simplicity and plausibility may
+#: cost this much. Without it the AR5's share is 15 % in place of 10, its held-out error 2.41 in place of 2.24 %.
+NOTICEABLE = 1.05
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,8 @@
 The residual of a real robot is model error, not noise, so that no quantile of a noise distribution bounds how far the
 choice of plausible links may go. Each of several shares is therefore tried on parts of the motion that a fit did not
 see. Of the shares than whose held-out error the best one's is not surely less (`casid.evidence.compared`, on the
-squares of the stretches of the motion), and is less by at most 5 %, the largest is taken: its links are the most
-plausible. Without the second condition the AR5's share is 15 % in place of 10, its held-out error 2.41 in place of
-2.24 %.
+squares of the stretches of the motion), and is less by at most 5 % (`casid.evidence.NOTICEABLE`), the largest is taken:
+its links are the most plausible.
 
 An estimator that does not minimise squared torques (maximum likelihood, instruments) is not judged by them alone: what
 its estimate's own metric and covariance exclude with 95 % is not tried (`own_share`). Samples count in the choice as
@@ -23,7 +22,7 @@ import numpy as np
 from casid.arrays import Array
 from casid.description import Robot
 from casid.errors import CasidError, SolveError
-from casid.evidence import compared
+from casid.evidence import NOTICEABLE, compared
 from casid.identification._bounds import (
     default_bounds,
     expected_rotors,
@@ -46,8 +45,6 @@ from casid.retrieval.plausible import DivergenceProgram, PlausibleBodies
 #: Shares that are tried; those that are tried too where the largest of these is the choice; and the one that is taken
 #: where nothing can be held out.
 SHARES, FURTHER, NOT_HELD_OUT = (0.3, 0.2, 0.15, 0.1, 0.07, 0.05, 0.03, 0.02), (1.0, 0.7, 0.45), 0.05
-#: Largest held-out error of the choice over that of the best.
-ABOVE_BEST = 1.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -339,7 +336,7 @@ def _chosen(parts: Sequence[Part], made: Sequence[dict[float, Array]]) -> ShareP
     least = int(np.argmin(totals))
     against = [compared(squares[:, k], squares[:, least]) for k in range(len(everywhere))]
     errors = 100.0 * np.sqrt(totals / torques)
-    near = (errors <= ABOVE_BEST * errors[least]) & ~np.array([each.better for each in against])
+    near = (errors <= NOTICEABLE * errors[least]) & ~np.array([each.better for each in against])
     deviations = errors * len(squares) * np.array([each.error for each in against]) / totals / 2.0
     steps = tuple(ShareStep(*map(float, one)) for one in zip(everywhere, errors, deviations, strict=True))
     return SharePath(steps, max(step.share for step, taken in zip(steps, near, strict=True) if taken), tuple(made))

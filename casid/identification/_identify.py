@@ -23,6 +23,7 @@ from casid.arrays import Array
 from casid.description import Robot, load_robot
 from casid.dynamics import Model
 from casid.errors import CasidError, DatasetError, ProblemError
+from casid.evidence import NOTICEABLE
 from casid.identification._bounds import split_bounds
 from casid.identification._consistent_fits import ConsistentFits, SharePath, chosen_share, fixed, own_share
 from casid.identification._feasible_fit import FeasibleFit, certified_intervals
@@ -580,7 +581,7 @@ def _notes(fit: Fit, feasible: FeasibleFit) -> list[str]:
             f"have a standard deviation above their value{': ' + ', '.join(vague) if vague else ''}"
         )
     ratio = float(np.sqrt(feasible.solution.total / fit.objective)) if fit.objective > 0 else 1.0
-    if ratio > 1.05:
+    if ratio > NOTICEABLE:
         notes.append(
             f"physical consistency raises the weighted residual by {100 * (ratio - 1):.1f} %: the unconstrained fit "
             "explains noise with impossible bodies, or a bound or the model is wrong; see the base parameters whose "

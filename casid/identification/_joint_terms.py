@@ -41,7 +41,7 @@ from casid.description.joint_parameters import symbol_and_joint
 from casid.dynamics import Model
 from casid.dynamics.terms import Friction, friction_model
 from casid.errors import CasidError, ProblemError
-from casid.evidence import Comparison, compared
+from casid.evidence import NOTICEABLE, PARTS, Comparison, compared
 from casid.identification._bounds import HEAVIER, Explained, expected_rotors, explained, known_rotors
 from casid.identification._consistent_fits import ConsistentFits, Priced
 from casid.identification._feasible_fit import FeasibleFit, determined
@@ -57,12 +57,6 @@ from casid.retrieval.plausible import PlausibleBodies
 #: Laws that are chosen from: ``auto`` from all of them, those with memory, a spring or signs of their own too; the
 #: default from static ones.
 CHOSEN = {"auto": CANDIDATES, "static": STATIC}
-#: Parts of the motion that are predicted from the others.
-PARTS = 4
-#: Least ratio of the held-out errors with linear and with chosen friction: simplicity may cost what plausibility may
-#: (`casid.identification._consistent_fits.ABOVE_BEST`); of UR10e, AR5, TX40 and Panda those are left whose error falls
-#: by half.
-LAWS_FALL = 1.05
 #: Terms of a counterbalance and of a spring, by their names in `casid.dynamics.terms._joint_terms.JOINT_TERMS`.
 COUNTERBALANCE, SPRING = ("spring_sine", "spring_cosine"), ("spring",)
 #: Held-out error before over that after from which a spring is accepted.
@@ -211,7 +205,7 @@ def _better(search: FrictionSearch, plain: Model, fits: ConsistentFits, name: st
         )
         if (
             not compared(before.squares["consistent"], after.squares["consistent"]).better
-            or errors[0] <= LAWS_FALL * errors[1]
+            or errors[0] <= NOTICEABLE * errors[1]
         ):
             return IdentifiedFriction(plain, None, kept, None, f"linear friction is kept ({kind} fit): {words}")
     choice = search.chosen()

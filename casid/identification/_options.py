@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from casid.description import Robot
 from casid.dynamics.terms import JointTerm
 from casid.errors import DatasetError
+from casid.evidence import PARTS
 from casid.identification._regression import Bounds
 from casid.retrieval import ConstraintBuilder, Prior
 from casid.retrieval.constraints import ConsistencyKind
@@ -145,7 +146,7 @@ class Checks:
         For another number of folds.
     """
 
-    folds: int = 4
+    folds: int = PARTS
     verdict: bool = True
     intervals: bool = False
 

@@ -36,6 +36,7 @@ from numpy.typing import ArrayLike
 from casid.arrays import Array
 from casid.dynamics import Model
 from casid.errors import CasidError, DatasetError
+from casid.evidence import PARTS
 from casid.measurement import LONGEST_TRIM, Dataset, Processing, find_defects, is_motion, repaired, without_rest
 from casid.regression._compress import CompressedData, compress
 from casid.regression._fit import Fit, wls
@@ -55,8 +56,6 @@ RATE = 5.0 * CANDIDATES[-1]
 SAMPLES = 2.5
 #: Longest stretch of a recording that is looked at [s].
 LONGEST = 120.0
-#: Parts of the motion that are predicted from the others.
-PARTS = 4
 
 
 def choose_processing(model: Model, raw: Sequence[Dataset], processing: Processing) -> tuple[Processing, ...]:

@@ -30,8 +30,9 @@ from casid import evidence
 from casid.arrays import Array
 from casid.dynamics import Model
 from casid.errors import CasidError
+from casid.evidence import NOTICEABLE, PARTS
 from casid.identification._bounds import HEAVIER
-from casid.identification._consistent_fits import ABOVE_BEST, ConsistentFits
+from casid.identification._consistent_fits import ConsistentFits
 from casid.identification._feasible_fit import FeasibleFit
 from casid.identification._prediction import parts_of
 from casid.identification.diagnosis._findings import MOST_OF_RESIDUAL, Finding, Trial
@@ -52,8 +53,6 @@ from casid.identification.diagnosis._readings import (
 from casid.measurement import Dataset
 from casid.regression import Fit, compress, estimate_delay, wls
 
-#: Parts of the motion that are predicted from the others.
-PARTS = 4
 #: Readings that are compared by what they predict, the best ranked first.
 MOST_TRIALS = 3
 #: What is worth its computing time; nothing is decided by it. Share to which the residual on a few samples must fall
@@ -527,7 +526,7 @@ def _gears(readings: Readings, here: float) -> tuple[list[Hypothesis], int]:
     """
     scales = list(readings.scaled(GEARS))
     value, k, factor = min((value, k, factor) for k, factor, value in scales)
-    if max(factor, 1.0 / factor) < LEAST_GEAR or ABOVE_BEST * value > here:
+    if max(factor, 1.0 / factor) < LEAST_GEAR or NOTICEABLE * value > here:
         return [], len(scales)
     values = {"factor": factor, **_compared(value, here)}
     joint = readings.model.robot.coordinates[k].name

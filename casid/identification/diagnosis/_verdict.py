@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from casid.arrays import Array
 from casid.description import Robot
 from casid.errors import CasidError
-from casid.evidence import compared
+from casid.evidence import NOTICEABLE, compared
 from casid.identification._bounds import explained, largest_torques, reach
-from casid.identification._consistent_fits import ABOVE_BEST, ConsistentFits
+from casid.identification._consistent_fits import ConsistentFits
 from casid.identification._feasible_fit import REACHED, FeasibleFit, certified_intervals
 from casid.identification._posterior import assumed_reached, mass_intervals, without_intervals
 from casid.identification._prediction import HeldOut
@@ -361,12 +361,12 @@ def _contradiction(feasible: FeasibleFit, held_out: HeldOut | None) -> list[Find
     if not feasible.fit.objective > 0:
         return []
     ratio = float(np.sqrt(feasible.solution.total / feasible.fit.objective))
-    if ratio <= ABOVE_BEST:
+    if ratio <= NOTICEABLE:
         return []
     if held_out is None:
         return [Finding("bodies cost residual", values={"ratio": ratio})]
     squares = held_out.squares
-    if not compared(squares["consistent"] / ABOVE_BEST**2, squares["unconstrained"]).better:
+    if not compared(squares["consistent"] / NOTICEABLE**2, squares["unconstrained"]).better:
         return []
     held, free = (held_out.tested[kind].total for kind in ("consistent", "unconstrained"))
     return [Finding("torques against bodies", values={"ratio": ratio, "held": held, "free": free})]
