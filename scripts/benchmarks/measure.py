@@ -17,9 +17,6 @@ from typing import Any
 from casid.testing import NotMeasured as NotMeasured
 from casid.testing import need as need
 
-#: Set in the environment while rows are published, for rows that measure whole tables.
-PUBLISHED = "CASID_ROWS_ARE_PUBLISHED"
-
 
 @dataclass(frozen=True)
 class Measure:

@@ -1,9 +1,10 @@
 """What was measured: rows by topic in one file with the state of the code that they are of, and the page of all.
 
-A state is a digest of names and contents of files, of the recordings, and of the versions of the packages that casid
-computes with. A row counts while its state is that of the last publication: all others are "not measured". Work that
-takes hours adds up in pieces (50 of 4,000 problems), one line each of ``build/pieces/NAME.jsonl``, which count likewise
-while the files that they exercise are unchanged. The page anew: ``python scripts/benchmarks/results.py``.
+A state is a digest of names and contents of files that git does not ignore, of the recordings, and of the versions of
+the packages that casid computes with. A row counts while its state is that of the last publication: all others are "not
+measured". Work that takes hours adds up in pieces (50 of 4,000 problems), one line each of ``build/pieces/NAME.jsonl``,
+which count likewise while the files that they exercise are unchanged. The page anew: ``python
+scripts/benchmarks/results.py``.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -28,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.measure import Measure, NotMeasured, Outcome, Verdict, data_folder, measures, topics
 from casid.errors import DatasetError
-from casid.files import read_toml
+from casid.files import read_toml, write_files
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER, DOCS = ROOT / "build" / "pieces", ROOT / "docs"
@@ -60,9 +62,13 @@ def digest(*patterns: str, root: Path = ROOT) -> str:
     ValueError
         If a pattern finds no file: such a key would never change.
     """
+    listed = subprocess.run(
+        ["git", "ls-files", "-oi", "--exclude-standard", "-z"], cwd=root, capture_output=True, check=False
+    ).stdout.decode()
+    ignored = {root / name for name in listed.split("\0")}  # what is built beside the sources
     whole, paths = hashlib.sha256(), set[Path]()
     for pattern in patterns:
-        found = {path for path in root.glob(pattern) if path.is_file() and "__pycache__" not in path.parts}
+        found = {path for path in root.glob(pattern) if path.is_file() and "__pycache__" not in path.parts} - ignored
         if not found:
             raise ValueError(f"{pattern!r} finds no file under {root}: check the pattern")
         paths |= found
@@ -138,11 +144,33 @@ def verdict(record: Mapping[str, Any], row: Mapping[str, Any]) -> str:
     return row["verdict"] if row and row["state"] == record.get("state") else "-"
 
 
+@contextmanager
+def locked(path: Path, wait: bool = True) -> Iterator[bool]:
+    """Whether this process holds the lock of this name; it is let go with the process, too."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+
+
+@contextmanager
+def claimed(topic: str, name: str, state: str, quick: bool = False, docs: Path = DOCS) -> Iterator[bool]:
+    """Whether a row is this run's to measure: not yet published in this state, and no other run is measuring it."""
+    key = hashlib.sha256(f"{topic} {name} {docs}".encode()).hexdigest()[:16]
+    with locked(FOLDER.parent / "locks" / key, wait=False) as mine:
+        row = stored(docs)["rows"].get(topic, {}).get(name, {})
+        yield mine and not (row and row["state"] == state and (quick or not row["quick"]))
+
+
 def publish(
     topic: str, outcomes: Sequence[Outcome], catalogue: Mapping[str, Sequence[Measure]], quick: bool,
     docs: Path = DOCS, state: str = "",
 ) -> None:  # fmt: skip
-    """Store rows beside those of other runs, and write the page of all.
+    """Store rows beside those of other runs, also of such that run now, and write the page of all.
 
     Parameters
     ----------
@@ -151,28 +179,28 @@ def publish(
     quick
         Whether the run was quick: its smaller rows replace no whole ones of the same state.
     """
-    record, state = stored(docs), state or digest(*WHOLE)
-    record |= {"commit": commit(), "state": state, "machine": machine()}
-    rows = record["rows"].setdefault(topic, {})
-    today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
-    for one in outcomes:
-        smaller = quick and one.measure.quick is not None
-        before = rows.get(one.measure.name, {})
-        if one.verdict not in (Verdict.MET, Verdict.MISSED) or (
-            smaller and verdict(record, before) != "-" and not before["quick"]
-        ):
-            continue
-        rows[one.measure.name] = {
-            "value": one.value, "verdict": one.verdict.value, "seconds": round(one.seconds, 1), "date": today,
-            "commit": record["commit"], "state": state, "quick": smaller,
-        }  # fmt: skip
-    record["rows"] = {
-        name: {m.name: record["rows"][name][m.name] for m in listed if m.name in record["rows"].get(name, {})}
-        for name, listed in sorted(catalogue.items())
-    }
-    text = json.dumps(record, indent=1, ensure_ascii=False)
-    (docs / "results.json").write_text(text + "\n", encoding="utf-8")
-    (docs / "results.md").write_text(page(record, catalogue, docs), encoding="utf-8")
+    with locked(FOLDER.parent / "locks" / "results"):
+        record, state = stored(docs), state or digest(*WHOLE)
+        record |= {"commit": commit(), "state": state, "machine": machine()}
+        rows = record["rows"].setdefault(topic, {})
+        today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
+        for one in outcomes:
+            smaller = quick and one.measure.quick is not None
+            before = rows.get(one.measure.name, {})
+            if one.verdict not in (Verdict.MET, Verdict.MISSED) or (
+                smaller and verdict(record, before) != "-" and not before["quick"]
+            ):
+                continue
+            rows[one.measure.name] = {
+                "value": one.value, "verdict": one.verdict.value, "seconds": round(one.seconds, 1), "date": today,
+                "commit": record["commit"], "state": state, "quick": smaller,
+            }  # fmt: skip
+        record["rows"] = {
+            name: {m.name: record["rows"][name][m.name] for m in listed if m.name in record["rows"].get(name, {})}
+            for name, listed in sorted(catalogue.items())
+        }
+        text = json.dumps(record, indent=1, ensure_ascii=False)
+        write_files(docs, {"results.json": text + "\n", "results.md": page(record, catalogue, docs)})
 
 
 def commit() -> str:

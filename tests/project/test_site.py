@@ -6,6 +6,7 @@ import ast
 import importlib
 import importlib.util
 import json
+import multiprocessing
 import os
 import re
 import subprocess
@@ -147,6 +148,36 @@ def test_a_quick_row_is_marked_and_replaces_no_whole_one(tmp_path: Path) -> None
     assert "| whole |  | NO |" in _page(tmp_path) and "half" not in _page(tmp_path)
 
 
+def _published(number: int, docs: Path) -> None:
+    row = _measure(f"row {number}")
+    catalogue = {"topic": [_measure(f"row {k}") for k in range(8)]}
+    results.publish("topic", [Outcome(row, "0.5", Verdict.MET, 1.0)], catalogue, False, docs, "a")
+
+
+@pytest.mark.claim("runs that publish at once lose no row")
+def test_runs_that_publish_at_once_lose_no_row(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    runs = [context.Process(target=_published, args=(number, tmp_path)) for number in range(8)]
+    for run in runs:
+        run.start()
+    for run in runs:
+        run.join()
+    rows = results.stored(tmp_path)["rows"]["topic"]
+    assert list(rows) == [f"row {number}" for number in range(8)]
+
+
+def test_a_row_is_measured_by_one_run_and_once_in_a_state(tmp_path: Path) -> None:
+    with results.claimed("topic", "row 1", "a", docs=tmp_path) as mine:
+        with results.claimed("topic", "row 1", "a", docs=tmp_path) as second:
+            assert mine and not second
+        with results.claimed("topic", "row 2", "a", docs=tmp_path) as other:
+            assert other
+    _published(1, tmp_path)
+    for state, open_ in (("a", False), ("b", True)):
+        with results.claimed("topic", "row 1", state, docs=tmp_path) as again:
+            assert again is open_
+
+
 def test_a_state_is_its_files_names_and_contents(tmp_path: Path) -> None:
     def state() -> str:
         return results.digest("*.py", root=tmp_path)
@@ -161,6 +192,10 @@ def test_a_state_is_its_files_names_and_contents(tmp_path: Path) -> None:
     states.append(state())
     assert len(set(states)) == 3
     (tmp_path / "c.txt").write_text("no part of it")
+    assert state() == states[-1]
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    (tmp_path / ".gitignore").write_text("built.py\n")
+    (tmp_path / "built.py").write_text("built beside the sources")
     assert state() == states[-1]
 
 
