@@ -103,7 +103,7 @@ def measured(
     name: str, key: str, parts: Mapping[str, Callable[[], dict[str, Any]]], seconds: float, jobs: int = 2,
     folder: Path = FOLDER,
 ) -> dict[str, dict[str, Any]]:  # fmt: skip
-    """Pieces of a row by their parts: those that are kept, and those that can be measured in this time.
+    """Pieces of a row by their parts: those that are kept, and the others measured now.
 
     Parameters
     ----------
@@ -113,6 +113,11 @@ def measured(
         What measures each part; joblib must be able to send it to another process.
     seconds
         No part begins later than this.
+
+    Raises
+    ------
+    NotMeasured
+        If parts are left when that time is over: the next run goes on with them.
     """
     found, end = kept(name, key, folder), time.monotonic() + seconds
     waiting = (
@@ -121,7 +126,10 @@ def measured(
     for piece in Parallel(jobs, return_as="generator_unordered", pre_dispatch=jobs)(waiting):
         keep(name, key, piece, folder)
         found[piece["part"]] = piece
-    return {part: found[part] for part in parts if part in found}
+    left = [part for part in parts if part not in found]
+    if left:
+        raise NotMeasured(f"{len(left)} of {len(parts)} parts are left, such as '{left[0]}': run it again to go on")
+    return {part: found[part] for part in parts}
 
 
 def _piece(part: str, run: Callable[[], dict[str, Any]]) -> dict[str, Any]:

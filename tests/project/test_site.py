@@ -17,7 +17,7 @@ from pathlib import Path
 import public_names
 import pytest
 from benchmarks import results
-from benchmarks.measure import Measure, Outcome, Verdict, measures, topics
+from benchmarks.measure import Measure, NotMeasured, Outcome, Verdict, measures, topics
 from benchmarks.users import pages as site
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -203,7 +203,8 @@ def test_what_is_kept_is_not_measured_again_and_time_ends_the_rest(tmp_path: Pat
     parts = {name: partial(dict, value=name.upper()) for name in "abc"}
     for part, value in (("a", "first"), ("a", "kept"), ("z", "of no part")):
         results.keep("row", "now", {"part": part, "value": value}, tmp_path)
-    assert list(results.measured("row", "now", parts, 0.0, 1, tmp_path)) == ["a"]
+    with pytest.raises(NotMeasured, match="2 of 3 parts are left, such as 'b'"):
+        results.measured("row", "now", parts, 0.0, 1, tmp_path)
     found = results.measured("row", "now", parts, 60.0, 1, tmp_path)
     assert [(part, found[part]["value"]) for part in found] == [("a", "kept"), ("b", "B"), ("c", "C")]
     found = results.measured("row", "changed", parts, 60.0, 1, tmp_path)  # other code: all anew

@@ -230,10 +230,14 @@ class _Links:
     chosen: float
 
 
-def _links(name: str, known: bool) -> _Links:
-    """One robot, identified from its kinematics and a simulated recording; its total mass known or not."""
+def _both(name: str) -> dict[bool, _Links]:
+    """One robot, identified from its kinematics and a simulated recording; its total mass unknown, and known."""
     robot = _robot(name)
-    training, other = _simulated_truth(robot, 0)
+    made = _simulated_truth(robot, 0)
+    return {known: _links(robot, *made, known) for known in (False, True)}
+
+
+def _links(robot: Robot, training: Dataset, other: Dataset, known: bool) -> _Links:
     true = robot.standard_parameters().reshape(-1, 10)
     total = float(true[:, 9].sum())
     unknown = blind(robot)
@@ -265,17 +269,17 @@ def _medians(found: list[_Links]) -> tuple[float, float]:
 
 def known_truth(jobs: int = 2) -> tuple[str, bool]:
     """All arms, spread over processes."""
-    work = [(name, known) for name in (*FILES, *OTHERS) for known in (False, True)]
-    made = dict(zip(work, Parallel(n_jobs=jobs)(delayed(_links)(*one) for one in work), strict=True))
+    work = (*FILES, *OTHERS)
+    made = dict(zip(work, Parallel(n_jobs=jobs)(delayed(_both)(name) for name in work), strict=True))
     texts, met = [], True
-    for name in (*FILES, *OTHERS):
-        free, informed = made[name, False], made[name, True]
+    for name in work:
+        free, informed = made[name].values()
         pairs = ", ".join("{:.0f} {:.0f}".format(*(100 * m for m in _medians([links]))) for links in (free, informed))
         texts.append(f"{name} {pairs}; torques {free.chosen:.2f} ({free.plain:.2f})")
         met = met and (name in OTHERS or free.chosen <= 1.01 * free.plain)
     for label, names in (("the five", FILES), ("the others, for information", OTHERS)):
         for known, bars in BARS.items():
-            medians = _medians([made[name, known] for name in names])
+            medians = _medians([made[name][known] for name in names])
             texts.append(
                 f"{label}{', total mass known' if known else ''}: masses {100 * medians[0]:.0f}, "
                 f"moments {100 * medians[1]:.0f} %"

@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +14,7 @@ from papers import gaz2019_supplement as supplement
 from papers import panda
 from papers import sousa2014_wam as wam
 from papers.catalogue import PAPERS, paper_of
-from papers.item import Check, Setting, Status
+from papers.item import Check, Outcome, Setting, Status
 from papers.methods.sdpa import read_sdpa, solve_sdpa, write_sdpa
 from papers.methods.wam import PERIODS, wam_data
 from papers.methods.wam_inertial import inertial_errors
@@ -54,6 +54,12 @@ EXPECTED = {
 }  # fmt: skip
 
 
+@cache
+def ran(key: str, name: str, quick: bool = False) -> Outcome:
+    """What an item gives, computed once for all rows."""
+    return paper_of(key).item(name).run(Setting(quick))
+
+
 def stated(key: str, items: tuple[str, ...], asked: tuple[str, ...] = ()) -> Result:
     """What items state, computed in full.
 
@@ -61,7 +67,7 @@ def stated(key: str, items: tuple[str, ...], asked: tuple[str, ...] = ()) -> Res
     behind an exclamation mark, where it does not hold.
     """
     need("clarabel")
-    checks = [check for name in items for check in paper_of(key).item(name).run(FULL).checks]
+    checks = [check for name in items for check in ran(key, name).checks]
     text = "; ".join(("" if check.holds else "does not hold: ") + check.claim for check in checks)
     met = bool(checks) and not any(check.changed for check in checks)
     return text, met and all(_answered(words, checks) for words in asked)
@@ -77,7 +83,7 @@ def fresh() -> Result:
     for paper in PAPERS:
         old = sections((ROOT / "docs" / "papers" / f"{paper.key}.md").read_text(encoding="utf-8"))
         for item in (item for item in paper.items if item.repeatable):
-            outcome, total = item.run(FULL), total + 1
+            outcome, total = ran(paper.key, item.name), total + 1
             changed += any(check.changed for check in outcome.checks)
             if not same(section_of(Done(item, outcome), paper.key).strip(), old.get(item.name, "").strip()):
                 stale.append(f"{paper.key} {item.name}")
@@ -89,13 +95,13 @@ def items() -> Result:
     """Every item in its quick form; a repeatable one, whose full form is quick, must have the recorded verdicts."""
     counts = dict.fromkeys((*(status.value for status in Status), "differs", "not computed", "verdict changed"), 0)
     listed = all({item.name for item in paper.items} >= EXPECTED[paper.key] for paper in PAPERS)
-    every = [item for paper in PAPERS for item in paper.items]
-    for item in every:
+    every = [(paper.key, item) for paper in PAPERS for item in paper.items]
+    for key, item in every:
         counts[item.status.value] += 1
         if item.function is None:
             continue
         try:
-            checks = item.run(Setting(quick=not item.repeatable)).checks
+            checks = ran(key, item.name, not item.repeatable).checks
         except (NotMeasured, CasidError):
             counts["not computed"] += 1
             continue

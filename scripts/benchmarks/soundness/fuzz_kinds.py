@@ -23,6 +23,7 @@ from unittest.mock import patch
 
 import casadi as ca
 import numpy as np
+from typer.main import get_command
 
 import casid
 from benchmarks.measure import NotMeasured
@@ -615,6 +616,12 @@ def read_export(path: Path) -> Numbers:
 # ---------------------------------------------------------------------- commands
 
 
+@cache
+def command() -> Any:
+    """The command line, built once."""
+    return get_command(app)
+
+
 def run(*words: str) -> str:
     """Output of a command.
 
@@ -626,7 +633,7 @@ def run(*words: str) -> str:
     out, err, code = io.StringIO(), io.StringIO(), None
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
-            app(list(words), standalone_mode=True)
+            command()(list(words), standalone_mode=True)
         except SystemExit as end:
             code = end.code
     if code in (0, None):
