@@ -9,6 +9,7 @@ import csv
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,15 @@ TX40_TERMS = (*FRICTION, "rotor", "motor_viscous@joint_6", "motor_coulomb@joint_
 Placement = tuple[np.ndarray, tuple[float, float, float]]
 PROTOCOL: dict[str, Any] = {"velocity": "differentiate", "defects": False}  # every sample, whatever it is
 UR_GAINS = (10.0, 10.6956, 8.4566, 9.0029, 9.48, 10.1232)  # N.m/A, UR10E_parameters.txt of the source
+#: Samples in motion of each recording of the UR10e by the end of its name, and the reference protocol.
+UR10E_ROWS = {
+    "30sec_12harm": (634, 3510), "40sec_12harm": (499, 4460), "20sec_8harm": (319, 2310), "14harm50sec": (194, 4966),
+    "14harm50secLoad": (307, 5071),
+}  # fmt: skip
+UR10E = Processing(
+    cutoff=7.5, torque_cutoff=10.0, order=5, rate=None, velocity="measured", filter_position=False,
+    acceleration_cutoff=7.5, trim=0.0, every=1,
+)  # fmt: skip
 
 
 @cache
@@ -51,28 +61,36 @@ def panda_model() -> Model:
 
 def ur10e_raw() -> Dataset:
     path = data_folder() / "ur10e" / "identification_data" / "ur-20_02_10-30sec_12harm.npz"
-    return read_dataset(path, columns={"tau": "i"}, gains=UR_GAINS, rows=(634, 3510))
+    return read_dataset(path, columns={"tau": "i"}, gains=UR_GAINS, rows=UR10E_ROWS["30sec_12harm"])
 
 
 def ur10e() -> tuple[Model, list[Dataset]]:
-    settings = Processing(
-        cutoff=7.5, torque_cutoff=10.0, order=5, rate=None, velocity="measured", defects=False, filter_position=False,
-        acceleration_cutoff=7.5, trim=0.0, every=1, filter_columns=False,
-    )  # fmt: skip
+    settings = replace(UR10E, defects=False, filter_columns=False)
     return Model(casid.load_robot("ur10e"), (*FRICTION, "rotor"), GRAVITY), [settings.apply(ur10e_raw())]
 
 
-def tx40_data(filter_columns: bool = False) -> Dataset:
+def ur10e_recording(where: str | Path, rows: tuple[int, int] | None = None, gains: Any = UR_GAINS) -> Dataset:
+    """By a path or the name in `UR10E_ROWS`: through the reference protocol, the regressor's columns filtered too."""
+    if isinstance(where, str):
+        rows = rows or UR10E_ROWS[where]
+        (where,) = (data_folder() / "ur10e" / "identification_data").glob(f"*{where}.npz")
+    return UR10E.apply(read_dataset(where, columns={"tau": "i"}, gains=gains, rows=rows))
+
+
+def tx40_raw(**settings: Any) -> Dataset:
     reduction = np.diag([32.0, 32, 45, -48, 45, 32])
     reduction[5, 4] = 32
-    data = read_dataset(
+    return read_dataset(
         data_folder() / "tx40" / "recording.npz", columns={"q": "pos_motor", "tau": "tau_motor"}, rate=5000.0,
-        transmission=reduction, position_offset=[0, -np.pi / 2, np.pi / 2, 0, 0, 0],
+        transmission=reduction, position_offset=[0, -np.pi / 2, np.pi / 2, 0, 0, 0], **settings,
     )  # fmt: skip
+
+
+def tx40_data(filter_columns: bool = False) -> Dataset:
     settings = Processing(
         cutoff=50.0, trim=0.02, every=20, between=(0.0, 7.4), filter_columns=filter_columns, **PROTOCOL
     )  # fmt: skip
-    return settings.apply(data)
+    return settings.apply(tx40_raw())
 
 
 def tx40() -> tuple[Model, list[Dataset]]:

@@ -22,8 +22,7 @@ from benchmarks.learning.epochs import ADAM, AMPLITUDE, PERIODS, RATE, dataset, 
 from benchmarks.learning.online import simulate_law
 from benchmarks.measure import Measure, need, skipped
 from benchmarks.picture import write_picture
-from benchmarks.real.identification import ur10e_recording
-from benchmarks.recordings import FRICTION, panda, panda_model, rokae, ur10e
+from benchmarks.recordings import FRICTION, panda, panda_model, rokae, ur10e, ur10e_recording
 from casid.arrays import Array
 from casid.codegen import Function
 from casid.dynamics import Model, newton_euler
@@ -36,7 +35,6 @@ from casid.online._estimator import plausible_values
 from casid.regression import choose_friction, compress, torques, wls
 from casid.report import INK, MUTED, new_figure, set_title, tidy
 from casid.simulation import Plant
-from casid.simulation.integrators import RungeKutta4
 
 if TYPE_CHECKING:  # needs jax
     from baselines.network import Network
@@ -355,10 +353,10 @@ def _track_sines(torques: Torques, lanes: int) -> Array:
         return np.asarray(torques(q, dq, ddq) + inertia * feedback)
 
     start = (np.tile(x[0], (lanes, 1)) for x in (motion.q, motion.dq))
-    run = simulate_law(_plant(), law, SINE, *start, rate=RATE, integrator=RungeKutta4(1.0 / RATE))
-    count = run.q.shape[1]
+    found = simulate_law(_plant(), law, round(SINE * RATE), RATE, *start)
+    count = found[0].shape[1]
     q, dq = (np.tile(x[:count], (lanes, 1, 1)) for x in (motion.q, motion.dq))
-    return np.stack([_nmse(q, run.q), _nmse(dq, run.dq)], axis=1)
+    return np.stack([_nmse(q, found[0]), _nmse(dq, found[1])], axis=1)
 
 
 def _path(seed: int) -> tuple[Array, Array]:
@@ -385,8 +383,8 @@ def _track_paths(torques: Torques, seeds: list[int]) -> Array:
         return np.asarray(torques(q, dq, ddq_r) + inertia * DAMPING * (dq_r - dq))
 
     start = np.tile(POSTURE, (len(seeds), 1))
-    run = simulate_law(_plant(), law, count / RATE, start, rate=RATE, integrator=RungeKutta4(1.0 / RATE))
-    flat = (part[:, :count].reshape(-1, 7) for part in (run.q, run.dq))
+    found = simulate_law(_plant(), law, count, RATE, start, np.zeros_like(start))
+    flat = (part[:, :count].reshape(-1, 7) for part in found)
     seen = _resolved()(*flat, x_ref.reshape(-1, 3), v_ref.reshape(-1, 3))
     x, v = (part.reshape(x_ref.shape) for part in seen[2:])
     return np.stack([_nmse(x_ref, x), _nmse(v_ref, v)], axis=1)

@@ -9,7 +9,7 @@ import tempfile
 import timeit
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 
@@ -18,8 +18,19 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.signal import lfilter
 
 import casid
-from benchmarks.measure import Measure, NotMeasured, data_folder, need
-from benchmarks.recordings import FRICTION, GRAVITY, UR_GAINS, panda, panda_model, rokae, tx40, ur10e, ur10e_raw
+from benchmarks.measure import Measure, NotMeasured, need
+from benchmarks.recordings import (
+    FRICTION,
+    GRAVITY,
+    UR10E,
+    panda,
+    panda_model,
+    rokae,
+    tx40,
+    ur10e,
+    ur10e_raw,
+    ur10e_recording,
+)  # fmt: skip
 from casid.arrays import Array
 from casid.codegen import Function, find_compiler
 from casid.description import write_robot
@@ -28,7 +39,7 @@ from casid.dynamics.terms import GEAR_FRICTION, friction_dictionary
 from casid.errors import DatasetError
 from casid.inertia import pseudo_inertia, to_standard
 from casid.inertia.entropic import Plausible
-from casid.measurement import Dataset, Processing, read_dataset
+from casid.measurement import Dataset
 from casid.motion import Sine
 from casid.online import (
     NaturalAdaptation,
@@ -44,10 +55,6 @@ from casid.online import (
 from casid.online._adaptive import AdaptiveRun
 from casid.regression import CompressedData, compress, compress_momentum, wls
 from casid.simulation import Plant, Stops
-from casid.simulation._plant import Sampling
-from casid.simulation._result import End, Reason, Rollouts
-from casid.simulation._simulate import default_integrator
-from casid.simulation.integrators._integrator import FixedStep
 
 
 def plausible(model: Model) -> Plausible:
@@ -65,7 +72,7 @@ def streaming() -> tuple[str, bool]:
         fit = wls(compress(model, data))
         online = Online.from_fit(fit, plausible(model))
         least, worst = np.inf, 0.0
-        q, dq, ddq, tau = _arrays(data)
+        q, dq, ddq, tau = arrays(data)
         for k in range(0, len(data), 20):
             part = slice(k, k + 20)
             online.update(q[part], dq[part], ddq[part], tau[part], data.t[part])
@@ -78,11 +85,6 @@ def streaming() -> tuple[str, bool]:
         ok &= error <= 1e-9 and least > 0
         texts.append(f"{name}: {error:.1e} from batch, smallest eigenvalue ever {least:.1e}, gap ever {worst:.1e}")
     return "; ".join(texts), ok
-
-
-def _arrays(data: Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    assert data.dq is not None and data.ddq is not None
-    return data.q, data.dq, data.ddq, data.tau
 
 
 def _anyhow(model: Model, law: type[NaturalAdaptation] | type[SlotineLi], truth: np.ndarray, seed: int) -> AdaptiveRun:
@@ -135,20 +137,11 @@ def adaptive(attacks: int = 12) -> tuple[str, bool]:
     return "; ".join(texts), ok
 
 
-def _even(data: Dataset) -> Dataset:
-    """At a uniform rate, which the momentum form needs."""
-    settings = Processing(
-        cutoff=7.5, torque_cutoff=10.0, order=5, rate=100.0, velocity="measured", filter_position=False,
-        acceleration_cutoff=7.5, trim=0.0, every=1, filter_columns=False,
-    )  # fmt: skip
-    return settings.apply(data)
-
-
 def momentum() -> tuple[str, bool]:
     """With and without accelerations, on one half of each recording; error of the other half's torques."""
-    texts = []
+    texts, even = [], replace(UR10E, rate=100.0, filter_columns=False)  # the momentum form needs a uniform rate
     recordings: dict[str, tuple[Model, list[Dataset]]] = {
-        "Panda": (panda_model(), [panda()]), "UR10e": (ur10e()[0], [_even(ur10e_raw())]), "TX40": tx40(),
+        "Panda": (panda_model(), [panda()]), "UR10e": (ur10e()[0], [even.apply(ur10e_raw())]), "TX40": tx40(),
         "Rokae": rokae(),
     }  # fmt: skip
     for name, (model, datasets) in recordings.items():
@@ -186,22 +179,10 @@ def arrays(data: Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarra
     return data.q, data.dq, data.ddq, data.tau
 
 
-def ur10e_load(path: Path, rows: tuple[int, int] | None) -> Dataset:
-    """A recording of the UR10e through the filters of the reference protocol."""
-    settings = Processing(
-        cutoff=7.5, torque_cutoff=10.0, order=5, rate=None, velocity="measured", filter_position=False,
-        acceleration_cutoff=7.5, trim=0.0, every=1,
-    )  # fmt: skip
-    return settings.apply(read_dataset(path, columns={"tau": "i"}, gains=UR_GAINS, rows=rows))
-
-
 @cache
 def recordings() -> tuple[Dataset, Dataset]:
     """The same motion without and with a load."""
-    folder = data_folder() / "ur10e" / "identification_data"
-    names = (("ur-20_02_19_14harm50sec", (194, 4966)), ("ur-20_02_19_14harm50secLoad", (307, 5071)))
-    free, loaded = (ur10e_load(folder / f"{name}.npz", rows) for name, rows in names)
-    return free, loaded
+    return ur10e_recording("14harm50sec"), ur10e_recording("14harm50secLoad")
 
 
 def load_estimator(fitted_on: Sequence[Dataset] = ()) -> OnlineLoad:
@@ -226,19 +207,21 @@ def load_picked_up(splices: int = 20) -> tuple[str, bool]:
     return f"{text}; the other way round: {dropped}", ok
 
 
-def _splices(splices: int, picked_up: bool) -> tuple[str, bool]:
-    online, both = load_estimator(), recordings()
+def splices_of(online: OnlineLoad, splices: int, picked_up: bool = True) -> list[Splice]:
+    """Runs of an estimator in which the motion without load goes on as that with it, or the other way round."""
+    both = recordings()
     count = min(map(len, both))
     before, after = ([a[:count] for a in arrays(data)] for data in both[:: 1 if picked_up else -1])
-    t: np.ndarray = np.arange(count) * 0.01
-    runs: list[Splice] = []
-    done = 0
+    t, runs, done = np.asarray(np.arange(count) * 0.01), list[Splice](), 0
     for at in np.linspace(0.2, 0.7, splices) * count:
-        splice = int(at)
-        part = slice(done, splice)
-        online.update(before[0][part], before[1][part], before[2][part], before[3][part], t[part])
-        done = splice
-        runs.append(spliced(copy.deepcopy(online), after, t, splice, online.estimate().mass))
+        part, done = slice(done, int(at)), int(at)
+        online.update(*(a[part] for a in before), t[part])
+        runs.append(spliced(copy.deepcopy(online), after, t, done, online.estimate().mass))
+    return runs
+
+
+def _splices(splices: int, picked_up: bool) -> tuple[str, bool]:
+    runs = splices_of(load_estimator(), splices, picked_up)
     delays, times = np.array([r.delay for r in runs]), np.array([r.settled for r in runs])
     held = np.mean([r.held for r in runs], axis=0)
     physical, false = all(r.physical for r in runs), sum(r.others for r in runs)
@@ -612,116 +595,31 @@ C_ROWS = [
 
 #: ``(tick, q, dq) -> tau`` of all rollouts at once: q, dq and tau have shape (B, n).
 Law = Callable[[int, Array, Array], ArrayLike]
-#: ``(x, u) -> x`` one period later, and whether M was positive definite on the way.
-_Advance = Callable[[Array, Array], tuple[Array, NDArray[np.bool_]]]
 
 
-def simulate_law(
-    plant: Plant,
-    law: Law,
-    duration: float,
-    q0: ArrayLike,
-    dq0: ArrayLike | None = None,
-    *,
-    integrator: FixedStep | None = None,
-    rate: float = 1000.0,
-    stops: Stops | None = None,
-) -> Rollouts:
-    """Simulate B rollouts side by side under a sampled torque law given as a Python function.
+def simulate_law(plant: Plant, law: Law, ticks: int, rate: float, q0: Array, dq0: Array) -> tuple[Array, Array]:
+    """Positions and velocities, shape (B, ticks + 1, n), of B rollouts under a sampled torque law, a Python function.
 
-    Controllers that are expressions run faster, and export to C: `simulate_many`. This is for the others.
-
-    Parameters
-    ----------
-    plant
-        The robot that moves.
-    law
-        Called once a sample with the states of all rollouts; ended ones keep their last state.
-    duration, rate, stops
-        As for `simulate`.
-    q0, dq0
-        Shape (B, n); velocities default to zero.
-    integrator
-        A fixed-step one; default: as for `simulate`.
-
-    Returns
-    -------
-    Rollouts
-        NaN after a rollout's end; a torque that is not finite ends its rollout.
-
-    Raises
-    ------
-    DatasetError
-        If shapes do not fit.
-    ProblemError
-        If the integrator's step does not divide the sampling period.
+    A step of Runge and Kutta a sample; NaN after the sample in which a rollout is not finite, M is not positive
+    definite, or a joint is faster than `Stops` allows.
     """
-    sampling, n = Sampling(duration, rate), plant.n
-    q = np.atleast_2d(np.asarray(q0, dtype=float))
-    dq = np.zeros_like(q) if dq0 is None else np.atleast_2d(np.asarray(dq0, dtype=float))
-    if q.shape[1:] != (n,) or dq.shape != q.shape or not (np.isfinite(q).all() and np.isfinite(dq).all()):
-        raise DatasetError(f"rollouts: expected (B, {n}) finite positions and velocities, got {q.shape} and {dq.shape}")
-    integrator = integrator or default_integrator(plant, sampling, q[0])
-    x = np.zeros((len(q), plant.size))
-    x[:, :n], x[:, n : 2 * n] = q, dq
-    return _under_law(law, x, sampling, _advance(plant, integrator, sampling.period), stops or Stops())
-
-
-def _under_law(law: Law, x: Array, sampling: Sampling, advance: _Advance, stops: Stops) -> Rollouts:
-    """Rollouts from states x (B, size), sample by sample."""
-    n, count = (x.shape[1] - 2) // 2, sampling.ticks + 1
-    q = x[:, :n]
-    states, torques = np.full((len(q), count, x.shape[1]), np.nan), np.full((len(q), count, n), np.nan)
-    alive: NDArray[np.bool_] = np.ones(len(q), dtype=bool)
-    ends = [End(float(sampling.times[-1]))] * len(q)
-    for tick, time in enumerate(sampling.times):
-        tau = np.array(law(tick, x[:, :n], x[:, n : 2 * n]), dtype=float)
-        if tau.shape != q.shape:
-            raise DatasetError(f"the torque law gave shape {tau.shape}, expected {q.shape}")
-        states[alive, tick], torques[alive, tick] = x[alive], tau[alive]
-        if tick == sampling.ticks or not alive.any():
-            break
-        after, definite = advance(x, np.where(np.isfinite(tau), tau, 0.0))
-        for reason, which in _failures(after, tau, definite, stops).items():
-            for lane in np.flatnonzero(alive & which):
-                alive[lane], ends[lane] = False, End(float(time), reason)
-        x = np.where(alive[:, None], after, x)
-    return Rollouts(
-        sampling.times, states[:, :, :n], states[:, :, n : 2 * n], torques, states[:, :, 2 * n],
-        states[:, :, 2 * n + 1], tuple(ends),
-    )  # fmt: skip
-
-
-def _failures(after: Array, tau: Array, definite: NDArray[np.bool_], stops: Stops) -> dict[Reason, NDArray[np.bool_]]:
-    """Reasons to end, and the rollouts they end, shape (B,)."""
-    n = tau.shape[1]
-    with np.errstate(invalid="ignore"):
-        return {
-            Reason.NOT_FINITE: ~(np.isfinite(after).all(axis=1) & np.isfinite(tau).all(axis=1)),
-            Reason.INDEFINITE: ~definite if stops.definite else np.zeros(len(tau), dtype=bool),
-            Reason.DIVERGED: np.abs(after[:, n : 2 * n]).max(axis=1) > stops.speed,
-        }
-
-
-def _advance(plant: Plant, integrator: FixedStep, period: float) -> _Advance:
-    """See `_Advance`."""
-    rate = Function(plant.rate)
-    points = [Function(function) for function in integrator.points(plant.size, plant.n)]
-    steps = integrator.steps(period)
-    h = np.array([period / steps])
-
-    def advance(x: Array, u: Array) -> tuple[Array, NDArray[np.bool_]]:
-        definite: NDArray[np.bool_] = np.ones(len(x), dtype=bool)
-        with np.errstate(all="ignore"):
-            for _ in range(steps):
-                slopes: list[Array] = []
-                here = x
-                for point in points:
-                    dx, pivots = rate(here, u)
-                    definite &= (pivots > 0).all(axis=1)
-                    slopes.append(dx)
-                    here = point(x, *slopes, h)
-                x = here
-        return x, definite
-
-    return advance
+    n, h = plant.n, 1.0 / rate
+    slope = Function(plant.rate)
+    x = np.zeros((len(q0), plant.size))
+    x[:, :n], x[:, n : 2 * n] = q0, dq0
+    seen = np.full((len(q0), ticks + 1, 2 * n), np.nan)
+    alive = np.ones(len(q0), dtype=bool)
+    with np.errstate(all="ignore"):
+        for tick in range(ticks + 1):
+            tau = np.asarray(law(tick, x[:, :n], x[:, n : 2 * n]), dtype=float)
+            seen[alive, tick] = x[alive, : 2 * n]
+            slopes, good = [], np.isfinite(tau).all(axis=1)
+            for share in (0.0, 0.5, 0.5, 1.0):
+                found, pivots = slope(x + share * h * slopes[-1] if slopes else x, np.where(good[:, None], tau, 0.0))
+                slopes.append(found)
+                good &= (pivots > 0).all(axis=1)
+            after = x + h / 6 * (slopes[0] + 2 * slopes[1] + 2 * slopes[2] + slopes[3])
+            good &= np.isfinite(after).all(axis=1) & (np.abs(after[:, n : 2 * n]).max(axis=1) <= Stops().speed)
+            alive &= good
+            x = np.where(alive[:, None], after, x)
+    return seen[:, :, :n], seen[:, :, n:]

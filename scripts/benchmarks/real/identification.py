@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from importlib import metadata
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,8 +15,20 @@ from numpy.typing import ArrayLike
 
 import casid
 from benchmarks import recordings
-from benchmarks.measure import Measure, NotMeasured, data_folder
-from benchmarks.real.robots import IDENTIFYING, POSITION_NOISE, SET_ON, TORQUE_NOISE, fourier, nominal, recording_of
+from benchmarks.measure import Measure, data_folder
+from benchmarks.real.robots import (
+    IDENTIFYING,
+    ITERATIONS,
+    OTHERS,
+    POSITION_NOISE,
+    SET_ON,
+    TORQUE_NOISE,
+    described,
+    fourier,
+    nominal,
+    recording_of,
+)  # fmt: skip
+from benchmarks.real.robots import kinova as kinova_recording
 from benchmarks.results import digest, measured
 from casid.control import CascadedDrive
 from casid.description import Joint, Link, Robot, modified_dh
@@ -59,12 +70,7 @@ def panda() -> Result:
 
 def kinova() -> Result:
     model, _ = recordings.kinova()
-    folder = data_folder() / "kinova_gen3"
-    columns = {"t": "t_ms", "tau": "tau_sensor"}
-    raw = [
-        read_dataset(folder / f"{name}.npz", columns=columns, time_scale=1e-3, unwrap=True)
-        for name in ("opti_traj_testing1", "RunTrajectory1")
-    ]
+    raw = [kinova_recording(name, "tau_sensor") for name in ("opti_traj_testing1", "RunTrajectory1")]
     texts, met = [], True
     for here, there in ((0, 1), (1, 0)):
         data = [d.only(range(1, 7)) if k == 1 else d for k, d in enumerate(raw)]  # joint 1 is dead in the second
@@ -84,17 +90,9 @@ def kinova() -> Result:
 
 
 def payload_pair() -> Result:
-    folder = data_folder() / "ur10e" / "identification_data"
-    settings = Processing(
-        cutoff=7.5, torque_cutoff=10.0, order=5, rate=None, velocity="measured", filter_position=False,
-        acceleration_cutoff=7.5, trim=0.0, every=1,
-    )  # fmt: skip
-
     def pair(factors: ArrayLike = 1.0) -> list[Dataset]:
         scale = np.asarray(recordings.UR_GAINS) * factors
-        read = (("Load", (307, 5071)), ("", (194, 4966)))
-        paths = [(folder / f"ur-20_02_19_14harm50sec{name}.npz", rows) for name, rows in read]
-        return [settings.apply(read_dataset(p, columns={"tau": "i"}, gains=scale, rows=rows)) for p, rows in paths]
+        return [recordings.ur10e_recording(name, gains=scale) for name in ("14harm50secLoad", "14harm50sec")]
 
     def half(data: list[Dataset], part: int) -> list[Dataset]:
         return [d.rows(slice(part * len(d) // 2, (part + 1) * len(d) // 2), "one half") for d in data]
@@ -215,7 +213,7 @@ def _designed(seed: int) -> tuple[np.ndarray, ...]:
     """A motion of 10 s within the Panda's limits, designed by casid for the condition number, 50 samples a second."""
     robot = casid.load_robot("panda")
     study = DesignSettings(duration=10.0, collision=False, torque=False, samples=80)
-    design = study.designer(robot).run(1, seed, max_seconds=15.0, robot=robot.name)
+    design = study.designer(robot).run(1, seed, robot=robot.name, iterations=ITERATIONS)
     t = np.arange(0.0, 10.0, 0.02)
     return t, *design.trajectory.motion(t)
 
@@ -377,35 +375,18 @@ OPTION_ROWS = (
 
 RUNS = 50
 PUBLISHED_EMPS = np.array([95.1089, 203.5034, 20.3935, -3.1648])
-UR10E_ROWS = {
-    "30sec_12harm": (634, 3510),
-    "40sec_12harm": (499, 4460),
-    "20sec_8harm": (319, 2310),
-    "14harm50sec": (194, 4966),
-}
 
 
 # ---------------------------------------------------------------------- friction on recordings
 
 
-def ur10e_recording(name: str) -> Dataset:
-    """A recording of the UR10e by the reference protocol, the regressor's columns filtered as well."""
-    folder = data_folder() / "ur10e" / "identification_data"
-    (path,) = folder.glob(f"*{name}.npz")
-    settings = Processing(
-        cutoff=7.5, torque_cutoff=10.0, order=5, rate=None, velocity="measured", filter_position=False,
-        acceleration_cutoff=7.5, trim=0.0, every=1,
-    )  # fmt: skip
-    data = read_dataset(path, columns={"tau": "i"}, gains=recordings.UR_GAINS, rows=UR10E_ROWS[name])
-    return settings.apply(data)
-
-
 def ur10e() -> Result:
     choice = choose_friction(
-        Model(casid.load_robot("ur10e"), ("rotor",), recordings.GRAVITY), ur10e_recording("30sec_12harm")
+        Model(casid.load_robot("ur10e"), ("rotor",), recordings.GRAVITY), recordings.ur10e_recording("30sec_12harm")
     )
     bars = {"40sec_12harm": 5.31, "20sec_8harm": 7.51, "14harm50sec": 4.86}
-    errors = {name: compress(choice.model, ur10e_recording(name)).relative_errors(choice.fit.beta)[0] for name in bars}
+    tests = {name: compress(choice.model, recordings.ur10e_recording(name)) for name in bars}
+    errors = {name: test.relative_errors(choice.fit.beta)[0] for name, test in tests.items()}
     laws = ", ".join(joint.law.name for joint in choice.friction.joints)
     text = "; ".join(f"{name} {errors[name]:.2f} % ({errors[name] / bars[name]:.2f} x)" for name in bars) + f"; {laws}"
     return text, all(errors[name] <= 0.65 * bars[name] for name in bars)
@@ -451,29 +432,17 @@ def _unrepeated() -> np.ndarray:
 # ---------------------------------------------------------------------- statistics in simulation
 
 
-def _ur5() -> Robot:
-    try:
-        package = metadata.distribution("example-robot-data")
-    except metadata.PackageNotFoundError:
-        raise NotMeasured("needs the package 'example-robot-data' (pip install casid[peers])") from None
-    folder = "cmeel.prefix/share/example-robot-data/robots"
-    return casid.load_robot(str(package.locate_file(f"{folder}/ur_description/urdf/ur5_robot.urdf")))
+#: Viscous and Coulomb friction and offset of each joint [N.m.s/rad, N.m, N.m].
+STATED = (
+    (5, 7, 0.3), (6, 7, 0.2), (4, 5, -0.2), (1.5, 2, 0.1), (1, 1.5, 0.1), (0.8, 1, -0.1), (0.5, 0.5, 0.05),
+)  # fmt: skip
 
 
 def friction_statistics(build: Callable[[], Robot]) -> Callable[[], Result]:
     def run() -> Result:
         robot = build()
         model = Model(robot, recordings.FRICTION)
-        friction = [
-            [5, 7, 0.3],
-            [6, 7, 0.2],
-            [4, 5, -0.2],
-            [1.5, 2, 0.1],
-            [1, 1.5, 0.1],
-            [0.8, 1, -0.1],
-            [0.5, 0.5, 0.05],
-        ]
-        truth = model.parameters(nominal(robot), np.ravel(friction[: robot.n]))
+        truth = model.parameters(nominal(robot), np.ravel(STATED[: robot.n]))
         exact = model.base.values(truth)
         wanted = [i for i, name in enumerate(model.base.names) if name[:2] in ("fv", "fc", "fo")]
         t = np.arange(0, 20, 1e-3)
@@ -575,7 +544,8 @@ def emps_output_error() -> Result:
 
 _HAND = "by hand"
 _SIMULATED: Sequence[tuple[str, Callable[[], Robot]]] = (
-    ("UR5", _ur5), ("Panda", lambda: casid.load_robot("panda")), ("TX40", lambda: casid.load_robot("tx40")),
+    ("UR5", lambda: casid.load_robot(described(*OTHERS["UR5"]))),
+    ("Panda", lambda: casid.load_robot("panda")), ("TX40", lambda: casid.load_robot("tx40")),
 )  # fmt: skip
 REGRESSION_ROWS = (
     Measure(

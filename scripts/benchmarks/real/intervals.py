@@ -59,12 +59,12 @@ def _nominal(name: str, first: int = 1) -> list[float]:
 #: Real robots, and the masses of their links, or of all of them [kg].
 REAL: dict[str, Callable[[], tuple[Robot, list[Dataset], list[float]]]] = {
     "UR10e": lambda: (*robots._ur10e(), _nominal("ur10e")),
-    "AR5": lambda: (*robots._ar5(), _nominal("ar5", 0)),
+    "AR5": lambda: (*robots.one_recording("AR5"), _nominal("ar5", 0)),
     "Kinova Gen3, sensors": lambda: (*robots._kinova("tau_sensor"), _nominal("kinova_gen3")),
     "Kinova Gen3, currents": lambda: (*robots._kinova("tau_current"), _nominal("kinova_gen3")),
-    "TX40": lambda: (robots.blind(robots.recording_of("TX40")[0]), [robots.recording_of("TX40")[1]], _nominal("tx40")),
-    "Franka Panda": lambda: (*robots._panda(), [16.0]),
-    "UR10, real": lambda: (*robots._ur10(), [28.7]),
+    "TX40": lambda: (*robots.one_recording("TX40"), _nominal("tx40")),
+    "Franka Panda": lambda: (*robots.one_recording("Panda"), [16.0]),
+    "UR10, real": lambda: (*robots.one_recording("UR10"), [28.7]),
     "KR300": lambda: (*robots._kr300(), [1150.0]),
     "Rokae": lambda: (*robots._rokae(), [20.7]),
 }

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 from joblib import Parallel, delayed
 
-from benchmarks.learning.online import Splice, arrays, load_estimator, recordings, spliced, ur10e_load
+from benchmarks.learning.online import arrays, load_estimator, splices_of
 from benchmarks.measure import Measure, data_folder
-from benchmarks.real.identification import UR10E_ROWS
+from benchmarks.recordings import ur10e_recording
 from casid.description import Joint, Link, Robot, modified_dh
 from casid.dynamics import Model
 from casid.inertia import to_standard
@@ -113,7 +112,7 @@ def _one(condition: Condition, run: int) -> tuple[list[bool], float, float]:
 
 
 def coverage(runs: int = RUNS, jobs: int = 2) -> tuple[str, bool]:
-    """All conditions: shares of the runs whose intervals hold the truth."""
+    """All conditions: shares of the runs whose intervals hold the truth. Part of a row of ``soundness``."""
     texts, met = [], True
     for condition in CONDITIONS:
         made = Parallel(n_jobs=jobs)(delayed(_one)(condition, run) for run in range(runs))
@@ -125,14 +124,6 @@ def coverage(runs: int = RUNS, jobs: int = 2) -> tuple[str, bool]:
     return "; ".join(texts), met
 
 
-LOAD_ROWS = (
-    Measure(
-        f"intervals of loads, {len(CONDITIONS)} conditions, {RUNS} runs each", "95 % +- 3",
-        "58 and 35 % for the mass", coverage, lambda: coverage(20), f"{RUNS - 20} of {RUNS} runs",
-    ),
-)  # fmt: skip
-
-
 FITTED_ON = ("30sec_12harm", "40sec_12harm", "20sec_8harm")
 #: Splices of the watched motion; within how much of the mass at the end, after which time [s], in which share of them.
 SPLICES, WITHIN, AFTER, SHARE = 20, 0.05, 2.0, 0.95
@@ -142,30 +133,19 @@ DETECTED = 0.5
 
 @cache
 def _fitted_on() -> tuple[Dataset, ...]:
-    folder = data_folder() / "ur10e" / "identification_data"
-    return tuple(ur10e_load(next(folder.glob(f"*{name}.npz")), UR10E_ROWS[name]) for name in FITTED_ON)
+    return tuple(map(ur10e_recording, FITTED_ON))
 
 
 def other_motion() -> list[Dataset]:
     """All recordings without a load that the robot was not fitted on, standstill included."""
     folder, names = data_folder() / "ur10e", (*FITTED_ON, "Load", "push")
     paths = sorted(p for p in folder.glob("*/ur-*.npz") if not any(name in p.stem for name in names))
-    return [ur10e_load(path, None) for path in paths]
+    return [ur10e_recording(path) for path in paths]
 
 
 def picked_up(splices: int = SPLICES) -> tuple[str, bool]:
     """Splices of a motion that the robot was not fitted on."""
-    online, both = load_estimator(_fitted_on()), recordings()
-    count = min(map(len, both))
-    before, after = ([a[:count] for a in arrays(data)] for data in both)
-    t = np.arange(count) * 0.01
-    runs: list[Splice] = []
-    done = 0
-    for at in np.linspace(0.2, 0.7, splices) * count:
-        part = slice(done, int(at))
-        online.update(before[0][part], before[1][part], before[2][part], before[3][part], t[part])
-        done = int(at)
-        runs.append(spliced(copy.deepcopy(online), after, t, done, online.estimate().mass))
+    runs = splices_of(load_estimator(_fitted_on()), splices)
     late, settled = np.array([r.delay for r in runs]), np.array([r.settled for r in runs])
     held, share = np.mean([r.held for r in runs], axis=0), float((settled <= AFTER).mean())
     false = sum(r.others for r in runs)

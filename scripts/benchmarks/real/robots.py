@@ -71,7 +71,22 @@ IDENTIFYING = (
     "casid/retrieval/**/*.py", "casid/identification/*.py", "scripts/benchmarks/recordings.py",
     "scripts/benchmarks/real/robots.py",
 )  # fmt: skip
+#: Gear ratios of the KR300: its torques are those of the motors.
 KR300_GAINS = (256.85714285714283, 267.42857142857144, 252.33333333333334, 221.0, 239.61904761904762, 154.3231343283582)
+QUARTERS = [0, -np.pi / 2, np.pi / 2, 0, 0, 0]
+
+
+def kr300(part: str) -> Dataset:
+    """A recording of the KR300."""
+    columns = {"q": "act_pos_mot_deg", "dq": "act_vel_mot_deg_per_s", "tau": "act_torque_abs_nm"}
+    path = data_folder() / "kr300" / f"recording_{part}.npz"
+    return read_dataset(path, columns=columns, degrees=True, gains=KR300_GAINS, position_offset=QUARTERS)
+
+
+def kinova(name: str = "opti_traj_testing1", signal: str = "tau_current") -> Dataset:
+    """A recording of the Kinova."""
+    path, columns = data_folder() / "kinova_gen3" / f"{name}.npz", {"t": "t_ms", "tau": signal}
+    return read_dataset(path, columns=columns, time_scale=1e-3, unwrap=True)
 
 
 @cache
@@ -87,27 +102,14 @@ def recording_of(name: str) -> Case:
         data = read_dataset(folder / "rokae_xmate" / "excitation.npz", rate=1000.0)
         return recordings.rokae()[0].robot, data
     if name == "Kinova":
-        columns = {"t": "t_ms", "tau": "tau_current"}
-        path = folder / "kinova_gen3" / "opti_traj_testing1.npz"
-        data = read_dataset(path, columns=columns, time_scale=1e-3, unwrap=True)
-        return recordings.kinova()[0].robot, data
+        return recordings.kinova()[0].robot, kinova()
     if name == "UR10":
         robot = casid.load_robot(folder / "ur10_unisa" / "ur10_unisa.toml")
         return robot, read_dataset(folder / "ur10_unisa" / "exciting_trajectory.npz")
     if name == "KR300":
-        columns = {"q": "act_pos_mot_deg", "dq": "act_vel_mot_deg_per_s", "tau": "act_torque_abs_nm"}
-        zero = [0, -np.pi / 2, np.pi / 2, 0, 0, 0]
-        path = folder / "kr300" / "recording_A.npz"
-        data = read_dataset(path, columns=columns, degrees=True, gains=KR300_GAINS, position_offset=zero)
-        return casid.load_robot(folder / "kr300" / "kr300.toml"), data
+        return casid.load_robot(folder / "kr300" / "kr300.toml"), kr300("A")
     if name == "TX40":
-        reduction = np.diag([32.0, 32, 45, -48, 45, 32])
-        reduction[5, 4] = 32
-        data = read_dataset(
-            folder / "tx40" / "recording.npz", columns={"q": "pos_motor", "tau": "tau_motor"}, rate=5000.0,
-            transmission=reduction, position_offset=[0, -np.pi / 2, np.pi / 2, 0, 0, 0], between=(0.0, 7.5),
-        )  # fmt: skip
-        return casid.load_robot("tx40"), data
+        return casid.load_robot("tx40"), recordings.tx40_raw(between=(0.0, 7.5))
     if name == "simulated":
         return _simulated()
     data = recordings.ur10e_raw()
@@ -173,6 +175,10 @@ def blind(robot: Robot) -> Robot:
     return replace(robot, joints=joints, total_mass=(0.0, np.inf))
 
 
+#: Of the design of a motion: its result does not depend on the machine (condition numbers as after 15 s).
+ITERATIONS = 40
+
+
 def designed_motion(robot: Robot, seed: int, t: np.ndarray | None = None) -> tuple[np.ndarray, ...]:
     """A motion designed by casid for the condition number; default: 2000 samples."""
     unlimited = ~np.isfinite(robot.limits.velocity) | (robot.limits.velocity <= 0)
@@ -185,7 +191,7 @@ def designed_motion(robot: Robot, seed: int, t: np.ndarray | None = None) -> tup
         jerk=np.full(robot.n, np.inf),
     )
     study = DesignSettings(collision=False, torque=False, samples=80)
-    design = study.designer(replace(blind(robot), limits=limits)).run(1, seed, max_seconds=15.0, robot=robot.name)
+    design = study.designer(replace(blind(robot), limits=limits)).run(1, seed, robot=robot.name, iterations=ITERATIONS)
     t = np.arange(0.0, 20.0, 0.01) if t is None else t
     return t, *design.trajectory.motion(t)
 
@@ -299,58 +305,31 @@ TRUTH_ROWS = (
 Result = tuple[str, bool]
 TERMS = ("viscous", "coulomb", "offset", "rotor")
 Read = Callable[[], tuple[Robot, list[Dataset]]]
-#: Gear ratios of the KR300: its torques are those of the motors.
-_KR300_GAINS = (
-    256.85714285714283,
-    267.42857142857144,
-    252.33333333333334,
-    221.0,
-    239.61904761904762,
-    154.3231343283582,
-)
 
 
-def _ar5() -> tuple[Robot, list[Dataset]]:
-    folder = data_folder() / "ar5"
-    return casid.load_robot(folder / "ar5_kinematics_only.toml"), [read_dataset(folder / "recording.npz")]
+def one_recording(name: str) -> tuple[Robot, list[Dataset]]:
+    """A robot's kinematics and its recording."""
+    robot, data = recording_of(name)
+    return blind(robot), [data]
 
 
 def _ur10e() -> tuple[Robot, list[Dataset]]:
     path = data_folder() / "ur10e" / "identification_data" / "ur-20_02_10-30sec_12harm.npz"
-    data = read_dataset(path, columns={"tau": "i"}, gains=recordings.UR_GAINS)
-    return blind(casid.load_robot("ur10e")), [data]
-
-
-def _ur10() -> tuple[Robot, list[Dataset]]:
-    folder = data_folder() / "ur10_unisa"
-    return casid.load_robot(folder / "ur10_unisa.toml"), [read_dataset(folder / "exciting_trajectory.npz")]
+    return blind(casid.load_robot("ur10e")), [read_dataset(path, columns={"tau": "i"}, gains=recordings.UR_GAINS)]
 
 
 def _kr300() -> tuple[Robot, list[Dataset]]:
-    folder = data_folder() / "kr300"
-    columns = {"q": "act_pos_mot_deg", "dq": "act_vel_mot_deg_per_s", "tau": "act_torque_abs_nm"}
-    offset = [0, -np.pi / 2, np.pi / 2, 0, 0, 0]
-    read = partial(read_dataset, columns=columns, degrees=True, gains=_KR300_GAINS, position_offset=offset)
-    return casid.load_robot(folder / "kr300.toml"), [read(folder / f"recording_{part}.npz") for part in "AB"]
+    return recording_of("KR300")[0], [kr300(part) for part in "AB"]
 
 
 def _kinova(signal: str) -> tuple[Robot, list[Dataset]]:
-    names = [
-        "opti_traj_testing1",
-        "RunTrajectory1",
-        *(["RecordTrajectory_quadratic"] if signal == "tau_current" else []),
-    ]
-    read = partial(read_dataset, columns={"t": "t_ms", "tau": signal}, time_scale=1e-3, unwrap=True)
-    return recordings.kinova()[0].robot, [read(data_folder() / "kinova_gen3" / f"{name}.npz") for name in names]
+    names = ("opti_traj_testing1", "RunTrajectory1", *(("RecordTrajectory_quadratic",) * (signal == "tau_current")))
+    return recordings.kinova()[0].robot, [kinova(name, signal) for name in names]
 
 
 def _rokae() -> tuple[Robot, list[Dataset]]:
     path = data_folder() / "rokae_xmate" / "excitation.npz"
     return recordings.rokae()[0].robot, [read_dataset(path, columns={"tau": "tau_joint"}, rate=1000.0)]
-
-
-def _panda() -> tuple[Robot, list[Dataset]]:
-    return blind(casid.load_robot("panda")), [recordings.panda_raw()]
 
 
 def _found(read: Read) -> Identification:
@@ -397,7 +376,7 @@ def _ar5_cad() -> tuple[Robot, list[Dataset], int]:
     assert body is not None
     moments, axes = np.linalg.eigh(body.inertia_com)
     bent = axes @ np.diag([*moments[:2], 3.0 * moments.sum()]) @ axes.T
-    return _with_bodies(robot, {2: replace(body, inertia_com=bent)}), _ar5()[1], 2
+    return _with_bodies(robot, {2: replace(body, inertia_com=bent)}), one_recording("AR5")[1], 2
 
 
 def _kinova_cad() -> tuple[Robot, list[Dataset], int]:
@@ -535,15 +514,21 @@ def all_certified(runs: int = 100, jobs: int = 2) -> Result:
 BODY_ROWS = (
     Measure(
         "AR5: masses by default (set on it)", "8-14 kg (CAD 10.7), error <= 1.8 %", "240 kg, 14.1 %",
-        partial(masses, _ar5, 8, 14, error=1.8),
+        partial(masses, partial(one_recording, "AR5"), 8, 14, error=1.8),
     ),
     Measure(
         "UR10e: masses by default (set on it)", "20-36 kg (28.7), error <= 2.2 %, auto's of 0.2", "73.6 kg, 4.0 %",
         partial(masses, _ur10e, 20, 36, error=2.2),
     ),
     Measure("Rokae: masses by default (set on it)", "13-28 kg (20.7)", "39-49 kg", partial(masses, _rokae, 13.4, 28)),
-    Measure("Panda: masses by default (set on it)", "10-22 kg (16)", "19 kg", partial(masses, _panda, 10.4, 21.7)),
-    Measure("UR10: masses by default", "20-36 kg (28.7)", "47-81 kg", partial(masses, _ur10, 20, 36)),
+    Measure(
+        "Panda: masses by default (set on it)", "10-22 kg (16)", "19 kg",
+        partial(masses, partial(one_recording, "Panda"), 10.4, 21.7),
+    ),
+    Measure(
+        "UR10: masses by default", "20-36 kg (28.7)", "47-81 kg",
+        partial(masses, partial(one_recording, "UR10"), 20, 36),
+    ),
     Measure(
         "KR300, A and B: masses by default", "700-1900 kg, joint 2's counterbalance found", "5289 kg",
         partial(masses, _kr300, 700, 1900, sprung=("joint2",)),

@@ -68,7 +68,7 @@ CONDITIONS: tuple[tuple[str, Run], ...] = (
 
 
 def coverage(runs: int = RUNS, jobs: int = 2) -> tuple[str, bool]:
-    """All conditions: shares of intervals that hold the truth; those of loads are measured by the row of ``real``."""
+    """All conditions: shares of intervals that hold the truth, both sides, each condition for itself."""
     text, met = loads.coverage(runs, jobs)
     texts = [text]
     for name, one in CONDITIONS:
