@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from casid.arrays import Array
 from casid.display import Displayed
 from casid.errors import ProblemError
-from casid.expressions import Condition, NumpyFunction, affine_rows, conditions, exact_value, has_conditions
+from casid.expressions import Condition, NumpyFunction, affine_rows, conditions, exact_value
 from casid.inertia import link_slice
 from casid.retrieval._objectives import Coefficients, LeastSquares, ObjectiveSum, split_objective
 from casid.retrieval._region import Facts, LinkRegion, link_regions, region_box
@@ -172,11 +172,15 @@ class Problem(Displayed):
             )
         x = self.variables.x
         for constraint in self.constraints:
-            self.variables.check_symbols(constraint.expression, f"constraint '{constraint.label}'")
-            fixed = [i for i in range(constraint.size) if not ca.depends_on(constraint.expression[i], x)]
-            if fixed:
-                entry = "" if constraint.size == 1 else f" (entry {fixed[0]})"
-                raise ProblemError(f"constraint '{constraint.label}'{entry} does not depend on any variable")
+
+            def check(x: ca.SX, constraint: Constraint = constraint) -> None:
+                self.variables.check_symbols(constraint.expression, f"constraint '{constraint.label}'")
+                fixed = [i for i in range(constraint.size) if not ca.depends_on(constraint.expression[i], x)]
+                if fixed:
+                    entry = "" if constraint.size == 1 else f" (entry {fixed[0]})"
+                    raise ProblemError(f"constraint '{constraint.label}'{entry} does not depend on any variable")
+
+            constraint.kept("checked", check, x)
 
     def __repr__(self) -> str:
         stated = [c for c in self.constraints if c.label != self.objective_label]
@@ -308,26 +312,16 @@ class Problem(Displayed):
     @cached_property
     def conditions(self) -> tuple[tuple[str, Condition], ...]:
         """Conditions of the constraints' if-else, each with the label of the first constraint that holds it."""
-        x = self.variables.x
-        if not self.constraints or not has_conditions(ca.vertcat(*[c.expression for c in self.constraints]), x):
-            return ()
         found: dict[str, tuple[str, Condition]] = {}
         for constraint in self.constraints:
-            for condition in conditions(constraint.expression, x):
+            for condition in constraint.kept("conditions", conditions, constraint.expression, self.variables.x):
                 found.setdefault(condition.key, (constraint.label, condition))
         return tuple(found.values())
 
-    @cached_property
-    def _expressions(self) -> NumpyFunction:
-        return NumpyFunction(ca.vertcat(*[c.expression for c in self.constraints]), self.variables.x)
-
     def values(self, x: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
         """Value of every constraint's expression at x, by label, NaN where it is undefined."""
-        if not self.constraints:
-            return {}
-        every = self._expressions(np.asarray(x, dtype=float))
-        ends = np.cumsum([c.size for c in self.constraints])[:-1]
-        return {c.label: v for c, v in zip(self.constraints, np.split(every, ends), strict=True)}
+        x, symbols = np.asarray(x, dtype=float), self.variables.x
+        return {c.label: c.kept("values", NumpyFunction, c.expression, symbols)(x) for c in self.constraints}
 
     @cached_property
     def _own_labels(self) -> tuple[dict[PhysicalConsistency, str], dict[str, str]]:
@@ -379,7 +373,7 @@ class Problem(Displayed):
     @cached_property
     def _soft_rows(self) -> tuple[NumpyFunction, Array, Array, Array, tuple[str, ...]] | None:
         """Soft constraints' solver rows, their bounds, weights and labels."""
-        rows = [(row, c) for c in self.constraints if not c.hard for row in c.rows(self.setting)]
+        rows = [(row, c) for c in self.constraints if not c.hard for row in c.solver_rows(self.setting)]
         if not rows:
             return None
         function = NumpyFunction(ca.vertcat(*[row.expression for row, _ in rows]), self.variables.x)

@@ -7,7 +7,10 @@ centre of mass, ``m (Lxx - upper) <= ly^2 + lz^2`` (no division) for an inertia 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -15,7 +18,7 @@ import numpy as np
 from casid.arrays import Array
 from casid.inertia import mass_index
 from casid.retrieval._problem import Problem
-from casid.retrieval.constraints._constraint import ScalarRow, Side
+from casid.retrieval.constraints._constraint import Constraint, ScalarRow, Setting, Side
 
 
 @dataclass(frozen=True)
@@ -118,35 +121,67 @@ class NonlinearRows:
 
 def split_rows(problem: Problem) -> tuple[LinearRows, NonlinearRows]:
     """All constraints of a problem as scalar rows, linear and nonlinear; rows implied by consistency are left out."""
-    linear: list[tuple[ScalarRow, Row]] = []
-    curved: list[tuple[ScalarRow, Row]] = []
+    x, standard = problem.variables.x, problem.variables.standard_size
+    linear, curved = [LinearRows.none(x.numel())], list[tuple[ScalarRow, Row]]()
     for index, constraint in enumerate(problem.constraints):
-        for row in constraint.rows(problem.setting):
-            source = Row(
-                index,
-                row.entry,
-                constraint.weight,
-                f"domain of {constraint.entry_name(row.entry)}"
-                if row.domain
-                else constraint.bound_text(row.entry, row.side),
-                row.side,
-                row.mass_of,
-                label=constraint.label,
-                quantity=constraint.quantity,
-                group=index if constraint.shared and not constraint.hard else None,
+        own, bent = constraint.kept(
+            "split", _split(index, constraint, problem.setting), (index,), *problem.setting.facts
+        )
+        linear.append(own)
+        curved += bent
+    bounded = [(k, *entry) for k, entry in enumerate(problem.variables.extras.items()) if np.isfinite(entry[1]).any()]
+    extras = [
+        (
+            ScalarRow(x[standard + k], low, high, True, k),
+            Row(-1, k, None, f"{low:.6g} <= {name} <= {high:.6g}", label=name),
+        )
+        for k, name, (low, high) in bounded
+    ]
+    linear.append(_numbers(extras, x))
+    return LinearRows(
+        np.vstack([part.matrix for part in linear]),
+        np.concatenate([part.lower for part in linear]),
+        np.concatenate([part.upper for part in linear]),
+        tuple(row for part in linear for row in part.rows),
+    ), _curved(tuple(curved), x.numel())
+
+
+def _split(index: int, constraint: Constraint, setting: Setting) -> Callable[..., tuple[LinearRows, Any]]:
+    """What makes the linear rows of a constraint, and the others."""
+
+    def make(*_: Any) -> tuple[LinearRows, list[tuple[ScalarRow, Row]]]:
+        rows = [
+            (
+                row,
+                Row(
+                    index,
+                    row.entry,
+                    constraint.weight,
+                    f"domain of {constraint.entry_name(row.entry)}"
+                    if row.domain
+                    else constraint.bound_text(row.entry, row.side),
+                    row.side,
+                    row.mass_of,
+                    label=constraint.label,
+                    quantity=constraint.quantity,
+                    group=index if constraint.shared and not constraint.hard else None,
+                ),
             )
-            (linear if row.linear else curved).append((row, source))
-    standard = problem.variables.standard_size
-    for k, (name, (low, high)) in enumerate(problem.variables.extras.items()):
-        if np.isfinite(low) or np.isfinite(high):
-            text = f"{low:.6g} <= {name} <= {high:.6g}"
-            row = ScalarRow(problem.variables.x[standard + k], low, high, True, k)
-            linear.append((row, Row(-1, k, None, text, label=name)))
-    return _numbers(linear, problem.variables.x), NonlinearRows(
-        ca.vertcat(*[row.expression for row, _ in curved]) if curved else ca.SX(0, 1),
-        np.array([row.lower for row, _ in curved]),
-        np.array([row.upper for row, _ in curved]),
-        tuple(source for _, source in curved),
+            for row in constraint.solver_rows(setting)
+        ]
+        return _numbers([pair for pair in rows if pair[0].linear], setting.x), [r for r in rows if not r[0].linear]
+
+    return make
+
+
+@lru_cache(16)
+def _curved(rows: tuple[tuple[ScalarRow, Row], ...], size: int) -> NonlinearRows:
+    """One and the same for the same rows of so many unknowns: what is made of it is made once."""
+    return NonlinearRows(
+        ca.vertcat(*[row.expression for row, _ in rows]) if rows else ca.SX(0, 1),
+        np.array([row.lower for row, _ in rows]),
+        np.array([row.upper for row, _ in rows]),
+        tuple(source for _, source in rows),
     )
 
 

@@ -42,6 +42,8 @@ _OUTGROWN = 0.1
 #: Calls of IPOPT after the first, at most; another is not needed where the optimum is this share of the value that
 #: scaled it.
 _POLISHES, _ACCURATE = 3, 0.5
+#: From a neighbour's optimum, at the accuracy of a certificate; unknowns and rows are scaled already.
+_FOLLOWING = {"tol": 1e-9, "mumps_permuting_scaling": 0, "mumps_scaling": 0}
 #: The objective is never scaled by less than this share of its value at x = 0: differences would be lost in rounding.
 LEAST_SCALE = 1e-8
 #: How often the nominal bodies may be enlarged where links nearly leave their search region.
@@ -152,7 +154,7 @@ class PreparedProblem:
             self.options.solver,
             self.options.nlpsol or {},
         )
-        self._polishers: dict[int, ca.Function] = {}
+        self._reached: tuple[Outcome, float] | None = None
         self._tighten = tighten
         self._unregularised: dict[float, Certificate] = {}
         self._relaxed: Certificate | None = None
@@ -278,31 +280,47 @@ class PreparedProblem:
             found.append(self.program.solve(self._first, best.point.w, 1.0 / value, proximal))
         return found
 
-    def _polisher(self, mu: float, target: float) -> ca.Function:
+    def _polisher(self, mu: float, target: float, **more: Any) -> ca.Function:
         """Solver that starts warm at a barrier parameter (rounded up to a power of 10) and stops at the target."""
-        exponent = int(np.ceil(np.log10(mu)))
-        if exponent not in self._polishers:
-            pushes = ("bound_push", "bound_frac", "slack_bound_push", "slack_bound_frac", "mult_bound_push")
-            self._polishers[exponent] = self.program.solver(
-                {
-                    "tol": 1e-12,
-                    "acceptable_tol": 1e-9,
-                    "acceptable_iter": 4,
-                    "mu_target": target,
-                    "mu_init": 10.0**exponent,
-                    "dual_inf_tol": 1e-4,
-                    "compl_inf_tol": 1e-4,
-                    "max_iter": self.options.max_iterations,
-                    "warm_start_init_point": "yes",
-                    **{f"warm_start_{push}": 1e-16 for push in pushes},
-                    **{
-                        k: v
-                        for k, v in (self.options.nlpsol or {}).get("ipopt", {}).items()
-                        if k.startswith(("mumps", "fast_step"))
-                    },
-                }
-            )
-        return self._polishers[exponent]
+        pushes = ("bound_push", "bound_frac", "slack_bound_push", "slack_bound_frac", "mult_bound_push")
+        own = (self.options.nlpsol or {}).get("ipopt", {})
+        return self.program.solver(
+            {
+                "tol": 1e-12,
+                "acceptable_tol": 1e-9,
+                "acceptable_iter": 4,
+                "mu_target": target,
+                "mu_init": 10.0 ** int(np.ceil(np.log10(mu))),
+                "dual_inf_tol": 1e-4,
+                "compl_inf_tol": 1e-4,
+                "max_iter": self.options.max_iterations,
+                "warm_start_init_point": "yes",
+                **{f"warm_start_{push}": 1e-16 for push in pushes},
+                **more,
+                **{k: v for k, v in own.items() if k.startswith(("mumps", "fast_step"))},
+            }
+        )
+
+    def follow(self, problem: Problem, seed: int | None = None) -> Solution | None:
+        """Solve a problem whose numbers alone differ, from the primal-dual point that `solve` reached in this one.
+
+        Assessed as any solution; None where that point led to no certified one, or the structures differ.
+        """
+        began = perf_counter()
+        other = PreparedProblem(problem, self.nominal, self.options, self._tighten)
+        if self._reached is None or other.program.graph is not self.program.graph:
+            return None
+        near, scale = self._reached
+        target = self.options.target_gap / self._terms
+        solver = other._polisher(target, target, mu_init=target, **_FOLLOWING)
+        outcome = other.program.solve(solver, near.point, scale, target / 2 * self.options.proximal)
+        value = other.program.objective_value(outcome.point.w) - min(problem.objective.constant, 0.0)
+        if not outcome.good or not scale * value >= _ACCURATE:
+            return None
+        found, _ = other._assess(outcome, scale, seed)
+        if not found.certified or other.grown(found.x) is not None:
+            return None
+        return annotated(found, iterations=outcome.iterations, solve_time=perf_counter() - began)
 
     def solve(self, start: ArrayLike | None = None, seed: int | None = None, throw: bool = True) -> Solution:
         """Solve from one start, with restarts where it fails.
@@ -324,7 +342,7 @@ class PreparedProblem:
             iterations += outcome.iterations
             found, _ = self._assess(outcome, scale, seed)
             if best is None or found.rank() < best.rank():
-                best = found
+                best, self._reached = found, (outcome, scale) if found.certified else None
             if best.certified or (best.status == "feasible" and self.nonlinear.size and outcome.success):
                 break
             if attempt == 0 and not best.usable and self.conflict is not None and self.conflict.proven:
@@ -335,6 +353,7 @@ class PreparedProblem:
             larger = PreparedProblem(self.problem, grown, self.options, self._tighten)
             larger._growths = self._growths - 1
             again = larger.solve(best.x, throw=False)
+            self._reached = None
             iterations += again.iterations
             best = min(best, again, key=Solution.rank)
         best = annotated(

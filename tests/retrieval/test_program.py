@@ -75,19 +75,19 @@ def check(nlp: dict, functions: dict, at: np.ndarray, p: np.ndarray, seed: int) 
 
 def test_derivatives_of_the_lifted_program_are_those_of_its_functions(problem: Problem) -> None:
     program = lifted(problem)
-    nlp, functions, bounds = program._program
+    nlp, functions, bounds = program.graph.program, program.graph.functions, program.bounds
     rng = np.random.default_rng(6)
     w = program.start(NOMINAL) + 0.1 * rng.normal(size=31 + 20 + 2)
-    check(nlp, functions, w, np.concatenate([[1.3, 0.2], rng.normal(size=31)]), 0)
+    check(nlp, functions, w, program.numbers(1.3, 0.2, rng.normal(size=31)), 0)
     assert len(bounds["lbg"]) == len(bounds["ubg"]) == nlp["g"].shape[0]
 
 
 def test_the_lifted_objective_is_the_sum_of_squares_the_penalty_and_what_keeps_links_near(problem: Problem) -> None:
     program = lifted(problem)
-    nlp = program._program[0]
+    nlp = program.graph.program
     w, rng = program.start(NOMINAL), np.random.default_rng(7)
     slope = rng.normal(size=31)
-    value = float(ca.Function("f", [nlp["x"], nlp["p"]], [nlp["f"]])(w, np.concatenate([[2.0, 0.5], slope])))
+    value = float(ca.Function("f", [nlp["x"], nlp["p"]], [nlp["f"]])(w, program.numbers(2.0, 0.5, slope)))
     slacks = w[-2:]
     assert slacks == pytest.approx([3 * OTHER[9] + 0.3 - 1.0, 5 * BODY[9] + OTHER[9] ** 2 - 9.0])
     y = np.linalg.solve(program.coordinates[0], program.parameters(w) - program.coordinates[1])

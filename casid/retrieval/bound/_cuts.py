@@ -185,7 +185,7 @@ class Relaxation:
         return tuple(
             (index, entries)
             for index, constraint in enumerate(self.problem.constraints)
-            if (entries := frozenset(r.entry for r in constraint.rows(self.problem.setting) if not r.linear))
+            if (entries := frozenset(r.entry for r in constraint.solver_rows(self.problem.setting) if not r.linear))
         )
 
     @cached_property

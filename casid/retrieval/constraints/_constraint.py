@@ -7,9 +7,9 @@ kinds there are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, cast
 
 import casadi as ca
 import numpy as np
@@ -25,6 +25,7 @@ from casid.retrieval.constraints._relations import label_of, relation
 
 Side = Literal["lower", "upper", "both"]
 C = TypeVar("C", bound="Constraint")
+T = TypeVar("T")
 #: Largest number of alternatives of a minimum or maximum that are examined.
 _MOST = 16
 #: What may be missed of a bound, in its own units, wherever it is judged: of a point, and of a constant.
@@ -63,6 +64,11 @@ class Setting:
     x: ca.SX
     positive_mass: tuple[bool, ...]
     triangle: tuple[bool, ...]
+
+    @property
+    def facts(self) -> tuple[Any, ...]:
+        """All of it, to be compared."""
+        return self.x, self.positive_mass, self.triangle
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,6 +241,22 @@ class Constraint:
         return f"{lower:.6g} <= {name} <= {upper:.6g}{unit}"
 
     # ------------------------------------------------------------------ what a solver and a certificate use
+
+    def kept(self, what: str, make: Callable[..., T], *given: Any) -> T:
+        """``make(*given)``, made once for the same arguments: problems at other parameters share their constraints."""
+        store = vars(self).setdefault("_kept", {})
+        old, found = store.get(what, (None, None))
+        if old is None or not all(a is b or (type(a) is tuple and a == b) for a, b in zip(old, given, strict=True)):
+            found = make(*given)
+            store[what] = given, found
+        return cast(T, found)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_kept"}
+
+    def solver_rows(self, setting: Setting) -> tuple[ScalarRow, ...]:
+        """`rows`, made once for a setting."""
+        return self.kept("rows", lambda *_: tuple(self.rows(setting)), *setting.facts)
 
     def rows(self, setting: Setting) -> Iterable[ScalarRow]:
         """Rows for the solver, equivalent to the bounds wherever the problem's other constraints hold.

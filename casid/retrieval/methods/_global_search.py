@@ -20,7 +20,7 @@ from casid.retrieval._problem import Problem
 from casid.retrieval._solution import Solution, annotated, reassess
 from casid.retrieval._solver import PreparedProblem, SolveOptions
 from casid.retrieval.methods._branching import Branches, close_gap
-from casid.retrieval.methods._method import Direct, Method, SolveSeed, Start
+from casid.retrieval.methods._method import Direct, Method, SolveNext, SolveSeed, Start
 
 
 @dataclass(frozen=True)
@@ -97,6 +97,10 @@ class Auto(Global):
     def bind(self, problem: Problem, nominal: Array | None, options: SolveOptions) -> SolveSeed:
         """See `Method.bind`."""
         return Direct().bind(problem, nominal, options)
+
+    def follow(self, first: Problem, seed: int, options: SolveOptions) -> SolveNext:
+        """See `Method.follow`."""
+        return Direct().follow(first, seed, options)
 
 
 def _words(what: str, solution: Solution, began: float) -> str:

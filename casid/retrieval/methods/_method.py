@@ -16,6 +16,8 @@ from casid.retrieval.program._determined import applies, solve_determined
 
 #: From the seed of a random start to the solution reached from it.
 SolveSeed = Callable[[int], Solution]
+#: From a problem and the seed of its random start to its solution.
+SolveNext = Callable[[Problem, int], Solution]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +72,13 @@ class Method(ABC):
         """Solve one problem from the random starts of many seeds; overridden where work can be done once for all."""
         return lambda seed: self.solve(problem, Start(None, seed, nominal, options))
 
+    def follow(self, first: Problem, seed: int, options: SolveOptions) -> SolveNext:
+        """Solve problems whose numbers differ little from the first one's; overridden where its solution is a start.
+
+        The solution of each depends on the first problem and itself alone, whatever was solved before it.
+        """
+        return lambda problem, own: self.bind(problem, None, options)(own)
+
 
 @dataclass(frozen=True)
 class Direct(Method):
@@ -90,3 +99,15 @@ class Direct(Method):
         """See `Method.bind`: the program is built once."""
         prepared = PreparedProblem(problem, nominal, options)
         return lambda seed: prepared.solve(seed=seed, throw=False)
+
+    def follow(self, first: Problem, seed: int, options: SolveOptions) -> SolveNext:
+        """See `Method.follow`: from the first one's primal-dual point; where that fails, as any problem."""
+        prepared = PreparedProblem(first, None, options)
+        solution = prepared.solve(seed=seed, throw=False)
+
+        def solve(problem: Problem, own: int) -> Solution:
+            if problem is first:
+                return solution
+            return prepared.follow(problem, own) or self.bind(problem, None, options)(own)
+
+        return solve

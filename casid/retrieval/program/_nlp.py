@@ -19,7 +19,7 @@ consistency is written in coordinates in which it is a quadratic image of free n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -34,11 +34,19 @@ from casid.inertia import ConsistencyCone, link_slice, standard_size
 from casid.retrieval._objectives import LeastSquares
 from casid.retrieval._rows import LinearRows, NonlinearRows, Row
 from casid.retrieval.constraints._constraint import PhysicalConsistency
+from casid.retrieval.program._graph import (
+    Graph,
+    Shape,
+    derivatives,
+    graph_of,
+    operations,
+    places,
+    quadratic_functions,
+    solver_of,
+)
 
 #: IPOPT calls it a failure that no digit is left to gain; what it reached is judged by re-check and certificate.
 _AT_ROUNDING = ("Search_Direction_Becomes_Too_Small",)
-#: Value and Jacobian of some rows, and the Hessian of ``multipliers' value`` in the unknowns that enter curved.
-Part = tuple[ca.MX, ca.MX, Callable[[ca.MX], ca.MX]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,6 +171,9 @@ class LiftedProgram:
         self._slack = [places[i if r.group is None else ("group", r.group)] for i, r in soft.items()]
         self.weights = np.array([*groups.values()])
         self._dimensions = (size, factors, len(groups))
+        kept = vars(nonlinear)  # rows that problems share
+        kept["operations"] = kept.get("operations") or operations(nonlinear.expression, x)
+        self._operations, self._constants = kept["operations"]
         self._scale_rows()
 
     def _scale_rows(self) -> None:
@@ -170,7 +181,7 @@ class LiftedProgram:
         matrix = self.linear.matrix @ self._basis
         self.linear_scale = np.maximum(np.abs(matrix).max(axis=1, initial=0.0), 1e-12)
         if self.nonlinear.size:
-            jacobian = ca.Function("slope", [self._x], [ca.jacobian(self.nonlinear.expression, self._x)])(self.nominal)
+            jacobian = derivatives(self._operations)[1](self.nominal, self._constants)
             steep = np.abs(np.array(ca.densify(jacobian)) @ self._basis).max(axis=1)
             steep = np.where(np.isfinite(steep), steep, 1.0)
         else:
@@ -239,98 +250,67 @@ class LiftedProgram:
     # ------------------------------------------------------------------ program
 
     @cached_property
-    def _program(self) -> tuple[dict[str, ca.MX], dict[str, ca.Function], dict[str, Array]]:
-        """For CasADi's interface to IPOPT: the program, its derivatives, its bounds.
-
-        The parameters are ``p = (scale, proximal, slope)``. Jacobians are rows by (y, T, s); of the Hessian the blocks
-        of y and of T are given, s enters linearly.
-        """
-        size, factors, slacks = self._dimensions
-        sizes = {"y": size, "T": factors, "s": slacks, "p": 2 + size}
-        y, t, s, p = (ca.MX.sym(name, length) for name, length in sizes.items())
-        w, lam_f = ca.vertcat(y, t, s), ca.MX.sym("lam_f")
-        f, gradient, of_y, of_t = self._objective_part(y, t, s, p)
-        parts = (self._row_part(y, s), self._region_part(t), self._cone_part(y, t))
-        g, jacobian = ca.vertcat(*[part[0] for part in parts]), ca.vertcat(*[part[1] for part in parts])
-        lam_g = ca.MX.sym("lam_g", g.shape[0])
-        ends = np.cumsum([0, *(part[0].shape[0] for part in parts)]).tolist()
-        rows, region, cones = (part[2](lam) for part, lam in zip(parts, ca.vertsplit(lam_g, ends), strict=True))
-        hessian = ca.diagcat(lam_f * of_y + rows, lam_f * of_t + region + cones, ca.DM(slacks, slacks))
-        names, hess = ["x", "p"], [w, p, lam_f, lam_g]
-        functions = {
-            "grad_f": ca.Function("grad_f", [w, p], [f, gradient], names, ["f", "grad_f_x"]),
-            "jac_g": ca.Function("jac_g", [w, p], [g, jacobian], names, ["g", "jac_g_x"]),
-            "hess_lag": ca.Function(
-                "hess_lag", hess, [ca.triu(hessian)], [*names, "lam_f", "lam_g"], ["triu_hess_gamma_x_x"]
-            ),
+    def _numbers(self) -> dict[str, Array]:
+        """What the graph's parameters are, by name: scale, proximal and slope are those of a call."""
+        split, in_y = len(self.linear.rows), self.objective.matrix @ self._basis
+        steep = self.linear.matrix @ self._basis / self._scales[:split, None]
+        centre = np.zeros(len(self.nominal))
+        for k in self._unbounded:
+            centre[link_slice(k)] = self.nominal[link_slice(k)]
+        return {
+            "scale": np.ones(1),
+            "proximal": np.zeros(1),
+            "slope": np.zeros(len(self.nominal)),
+            "matrix": in_y.ravel("F"),
+            "target": self.objective.target - self.objective.matrix @ self._origin,
+            "gram": (in_y.T @ in_y).ravel("F"),
+            "price": self.weights,
+            "centre": centre,
+            "steep": steep.T[steep.T != 0],
+            "offset": self.linear.matrix @ self._origin / self._scales[:split],
+            "basis": self._basis.T[self._basis.T != 0],
+            "origin": self._origin,
+            "scales": self._scales,
+            "constants": self._constants,
+            "region": np.array([self._region]),
         }
+
+    def numbers(self, scale: float, proximal: float, slope: Array | None = None) -> Array:
+        """Parameters p of the graph for one call; ``slope'y`` is added to the objective."""
+        own = {"scale": np.array([scale]), "proximal": np.array([proximal])}
+        own |= {} if slope is None else {"slope": slope}
+        return np.concatenate([*(self._numbers | own).values()])
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The graph that the program shares with all of its shape."""
+        shape = Shape(
+            len(self.nominal),
+            len(self.objective.target),
+            len(self.weights),
+            tuple((cone.link, cone.notion) for cone in self.cones),
+            places(self._basis),
+            places(self.linear.matrix @ self._basis / self._scales[: len(self.linear.rows), None]),
+            len(self.linear.rows),
+            self._operations,
+            self._soft,
+            tuple(self._slack),
+            self._unbounded,
+        )
+        return graph_of(shape, tuple((name, len(number)) for name, number in self._numbers.items()))
+
+    @cached_property
+    def bounds(self) -> dict[str, Array]:
+        """Of the unknowns and the rows."""
+        factors = self._dimensions[1]
         low, high = self._row_bounds()
-        least = np.full(ends[2] - ends[1], -np.inf)  # of the region
-        bounds = {
+        regions = sum(cone.link in self._unbounded for cone in self.cones)
+        return {
             "lbx": self._lower_bounds(),
             "ubx": np.full(sum(self._dimensions), np.inf),
-            "lbg": np.concatenate([low, least, np.zeros(factors)]),
-            "ubg": np.concatenate([high, np.ones(len(least)), np.zeros(factors)]),
+            "lbg": np.concatenate([low, np.full(regions, -np.inf), np.zeros(factors)]),
+            "ubg": np.concatenate([high, np.ones(regions), np.zeros(factors)]),
         }
-        return {"x": w, "p": p, "f": f, "g": g}, functions, bounds
-
-    def _objective_part(self, y: ca.MX, t: ca.MX, s: ca.MX, p: ca.MX) -> tuple[ca.MX, ca.MX, ca.MX, ca.MX]:
-        """``scale (|R x - r|^2 + weights's) + proximal |...|^2 + slope'y``: value, gradient, blocks of the Hessian.
-
-        The proximal term is about T = 0 for unbounded links with a cone, about the nominal body for those without one.
-        """
-        size = len(self.nominal)
-        shares, centre = np.zeros((2, size + t.shape[0]))
-        coned = {cone.link: position for position, cone in enumerate(self.cones)}
-        for k in self._unbounded:
-            if k in coned:
-                shares[size:][link_slice(coned[k])] = 1.0
-            else:  # y is x there
-                shares[link_slice(k)] = 1.0
-                centre[link_slice(k)] = self.nominal[link_slice(k)]
-        scale, strength, slope = p[0], p[1], p[2:]
-        in_y = self.objective.matrix @ self._basis
-        R, price = ca.DM(in_y), ca.DM(self.weights)
-        residual = R @ y - ca.DM(self.objective.target - self.objective.matrix @ self._origin)
-        away = ca.DM(shares) * (ca.vertcat(y, t) - ca.DM(centre))
-        value = scale * (ca.sumsqr(residual) + ca.dot(price, s)) + strength * ca.sumsqr(away) + ca.dot(slope, y)
-        of_y = 2 * scale * (R.T @ residual) + 2 * strength * away[:size] + slope
-        gradient = ca.densify(ca.vertcat(of_y, 2 * strength * away[size:], scale * price))
-        pull = 2 * strength * ca.diag(ca.DM(shares))
-        return value, gradient, 2 * scale * ca.DM(in_y.T @ in_y) + pull[:size, :size], pull[size:, size:]
-
-    def _row_part(self, y: ca.MX, s: ca.MX) -> Part:
-        """The constraints: ``lower <= g - s <= upper``, ``g + s >= lower`` for the lower side of soft rows."""
-        linear, scales, soft = self.linear, self._scales, list(self._soft)
-        split, slacks = len(linear.rows), len(self.weights)
-        lam = ca.SX.sym("lam", self.nonlinear.size)
-        scaled = self.nonlinear.expression / ca.DM(scales[split:]) if self.nonlinear.size else ca.SX(0, 1)
-        slope = ca.jacobian(scaled, self._x)
-        value, steepness = ca.Function("g", [self._x], [scaled]), ca.Function("dg", [self._x], [slope])
-        curvature = ca.Function("ddg", [self._x, lam], [ca.jacobian(slope.T @ lam, self._x)])
-        basis = ca.sparsify(ca.DM(self._basis))
-        steep = ca.sparsify(ca.DM(linear.matrix @ self._basis / scales[:split, None]))
-        full = basis @ y + ca.DM(self._origin)
-        g = ca.vertcat(steep @ y + ca.DM(linear.matrix @ self._origin / scales[:split]), value(full))
-        dg = ca.vertcat(steep, steepness(full) @ basis)
-        pick = ca.DM(len(scales), slacks)
-        for column, row in zip(self._slack, soft, strict=True):
-            pick[row, column] = 1.0 / scales[row]
-        none = ca.DM(len(scales), self._dimensions[1])
-        found, jacobian = g - pick @ s, ca.horzcat(dg, none, -pick)
-        if soft:
-            found = ca.vertcat(found, g[soft] + pick[soft, :] @ s)
-            jacobian = ca.vertcat(jacobian, ca.horzcat(dg[soft, :], none[soft, :], pick[soft, :]))
-
-        def hessian(multipliers: ca.MX) -> ca.MX:
-            if not self.nonlinear.size:
-                return ca.MX(len(self.nominal), len(self.nominal))
-            of_rows = multipliers[: len(scales)]
-            if soft:
-                of_rows[soft] += multipliers[len(scales) :]
-            return basis.T @ curvature(full, of_rows[split:]) @ basis
-
-        return found, jacobian, hessian
 
     def _row_bounds(self) -> tuple[Array, Array]:
         """Scaled lower and upper bounds; the lower one of a soft row is a row of its own, behind all others."""
@@ -340,39 +320,6 @@ class LiftedProgram:
         second = lower[soft]
         lower[soft] = -np.inf
         return np.concatenate([lower, second]), np.concatenate([upper, np.full(len(soft), np.inf)])
-
-    def _region_part(self, t: ca.MX) -> Part:
-        """``|T_k|^2 / region <= 1`` for links with a cone that nothing bounds."""
-        places = [position for position, cone in enumerate(self.cones) if cone.link in self._unbounded]
-        squares = ca.DM(len(places), t.shape[0])
-        for row, position in enumerate(places):
-            squares[row, link_slice(position)] = 1.0 / self._region
-        before, behind = ca.DM(len(places), len(self.nominal)), ca.DM(len(places), len(self.weights))
-
-        def hessian(multipliers: ca.MX) -> ca.MX:
-            return ca.diag(2 * (squares.T @ multipliers)) if places else ca.MX(*[t.shape[0]] * 2)
-
-        return squares @ (t * t), ca.horzcat(before, squares @ ca.diag(2 * t), behind), hessian
-
-    def _cone_part(self, y: ca.MX, t: ca.MX) -> Part:
-        """``y_k - q(T_k) = 0``."""
-        select = ca.DM(t.shape[0], y.shape[0])
-        functions = {notion: _quadratic_functions(notion) for notion in {cone.notion for cone in self.cones}}
-        products, slopes = [], []
-        for position, cone in enumerate(self.cones):
-            select[link_slice(position), link_slice(cone.link)] = ca.DM.eye(standard_size(1))
-            product, slope, _ = functions[cone.notion]
-            products.append(product(t[link_slice(position)]))
-            slopes.append(slope(t[link_slice(position)]))
-
-        def hessian(multipliers: ca.MX) -> ca.MX:
-            curves = [-functions[cone.notion][2](multipliers[link_slice(k)]) for k, cone in enumerate(self.cones)]
-            return ca.diagcat(*curves) if curves else ca.MX(0, 0)
-
-        select = ca.sparsify(select)
-        value = select @ y - ca.vertcat(*products) if self.cones else ca.MX(0, 1)
-        away = ca.diagcat(*slopes) if self.cones else ca.MX(0, 0)
-        return value, ca.horzcat(select, -away, ca.DM(t.shape[0], len(self.weights))), hessian
 
     def _lower_bounds(self) -> Array:
         """Of the unknowns: the factors' diagonals (with a barrier) and the slacks are not negative."""
@@ -390,26 +337,21 @@ class LiftedProgram:
         self, options: Mapping[str, Any], plugin: str = "ipopt", given: Mapping[str, Any] | None = None
     ) -> ca.Function:
         """A solver of this program: IPOPT with some options, or any plugin with what is given to `casadi.nlpsol`."""
-        program, functions, _ = self._program
-        given = dict(given or {})
         if not ca.has_nlpsol(plugin):
             raise ProblemError(f"solver: this CasADi has no nlpsol plugin '{plugin}'")
-        if plugin != "ipopt":
-            return _made(plugin, program, {"print_time": False, **given})
-        own = given.pop("ipopt", {})
-        ipopt = {"print_level": 0, "sb": "yes", "bound_relax_factor": 0.0, "nlp_scaling_method": "none", **options}
-        quiet = {"print_time": False, "show_eval_warnings": False, "calc_lam_p": False, "calc_multipliers": False}
-        return _made(plugin, program, {**quiet, **functions, **given, "ipopt": {**ipopt, **own}})
+        if plugin == "ipopt" and not given:
+            return solver_of(self.graph, options)
+        return self.graph.solver(plugin, options, given or {})
 
     def plain(self, names: Sequence[str]) -> dict[str, Any]:
         """The program for any solver, in units of the objective: see `casid.retrieval.nlp`."""
-        program, _, bounds = self._program
-        w, size = program["x"], len(self.nominal)
+        program, bounds = self.graph.program, self.bounds
+        w = program["x"]
         of_w = ca.Function("program", [w, program["p"]], [program["f"], program["g"]])
-        f, g = of_w(w, ca.vertcat(1.0, ca.DM.zeros(1 + size)))
-        y = w[:size]
+        f, g = of_w(w, self.numbers(1.0, 0.0))
+        y = w[: len(self.nominal)]
         for cone, entries in zip(self.cones, self._factor_slices, strict=True):
-            y[link_slice(cone.link)] = _quadratic_functions(cone.notion)[0](w[entries])
+            y[link_slice(cone.link)] = quadratic_functions(cone.notion)[0](w[entries])
         x = ca.sparsify(ca.DM(self._basis)) @ y + ca.DM(self._origin)
         every = [*(f"y {name}" for name in names), *(f"T{c.link + 1} {k}" for c in self.cones for k in range(10))]
         return {
@@ -426,15 +368,14 @@ class LiftedProgram:
         self, solver: ca.Function, point: Array | Point, scale: float, proximal: float, slope: Array | None = None
     ) -> Outcome:
         """Run IPOPT from w, or warm from a primal-dual point; ``slope'x`` is added to the objective, shape (N,)."""
-        bounds = self._program[2]
         warm: dict[str, Array] = {}
         if isinstance(point, Point):
             w, warm = point.w, {"lam_g0": point.multipliers, "lam_x0": point.bound_multipliers}
         else:
             w = point
-        tilt = np.zeros(len(self.nominal)) if slope is None else self._basis.T @ slope
+        p = self.numbers(scale, proximal, None if slope is None else self._basis.T @ slope)
         with interruptible():
-            result = solver(x0=w, p=np.concatenate([[scale, proximal], tilt]), **bounds, **warm)
+            result = solver(x0=w, p=p, **self.bounds, **warm)
         stats = solver.stats()
         history = stats.get("iterations", {}).get("mu", [])
         return Outcome(
@@ -451,14 +392,6 @@ class LiftedProgram:
         return self.objective(self.parameters(w)) + float(self.weights @ slacks)
 
 
-def _made(plugin: str, program: Mapping[str, ca.MX], options: Mapping[str, Any]) -> ca.Function:
-    try:
-        return ca.nlpsol("retrieval", plugin, program, options)
-    except RuntimeError as error:
-        reason = str(error).splitlines()[-1]
-        raise ProblemError(f"solver '{plugin}' does not take these options: {reason}") from None
-
-
 def _coordinates(cones: tuple[Cone, ...], nominal: Array) -> tuple[Array, Array]:
     """C and x0 of ``x = C y + x0``, block diagonal: the cones' bases; 1 and 0 for links without one and for extras."""
     basis, origin = np.eye(len(nominal)), np.zeros(len(nominal))
@@ -466,14 +399,3 @@ def _coordinates(cones: tuple[Cone, ...], nominal: Array) -> tuple[Array, Array]
         link = link_slice(cone.link)
         basis[link, link], origin[link] = cone.basis, cone.offset
     return basis, origin
-
-
-def _quadratic_functions(notion: ConsistencyCone) -> tuple[ca.Function, ca.Function, ca.Function]:
-    """q(t), its Jacobian, and the Hessian of ``lam' q(t)``, which does not depend on t."""
-    t, lam = ca.SX.sym("t", standard_size(1)), ca.SX.sym("lam", standard_size(1))
-    product = notion.products(t)
-    return (
-        ca.Function("q", [t], [product]),
-        ca.Function("slope", [t], [ca.jacobian(product, t)]),
-        ca.Function("curve", [lam], [ca.hessian(ca.dot(lam, product), t)[0]]),
-    )

@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, lru_cache
 from importlib import import_module
-from itertools import product
+from itertools import groupby, product
 from operator import index
 from pathlib import Path
 from threading import Thread
@@ -34,7 +34,7 @@ from casid.retrieval._combinations import check_dead_branches
 from casid.retrieval._problem import Problem
 from casid.retrieval._solution import Conflict, Solution, Tolerances, assess
 from casid.retrieval._solver import SolveOptions, checked_point
-from casid.retrieval.methods._method import Method, SolveSeed
+from casid.retrieval.methods._method import Method, SolveNext, SolveSeed
 from casid.retrieval.methods._solve import method_of
 
 if TYPE_CHECKING:
@@ -59,34 +59,106 @@ def solve_here(
         yield task, bound[name](seed)
 
 
+@dataclass(frozen=True, eq=False)
+class Grid(Mapping[str, Problem]):
+    """One problem at many values of its parameters, by name.
+
+    The points are solved in stretches as long as there are of them: each from the first of its own stretch, so that
+    none depends on which others were solved before, in which process, or before a kill.
+
+    Attributes
+    ----------
+    problem : Problem
+    points : mapping
+        The values of each, by its name; of the parameter ``margin`` or, where there is none, of the margin.
+    """
+
+    problem: Problem
+    points: Mapping[str, Mapping[str, float]]
+
+    @classmethod
+    def over(cls, problem: Problem, values: Mapping[str, Iterable[float]]) -> Grid:
+        """Every combination of values."""
+        settings = [dict(zip(values, map(float, some), strict=True)) for some in product(*values.values())]
+        return cls(problem, {", ".join(f"{key}={value!r}" for key, value in own.items()): own for own in settings})
+
+    @cached_property
+    def _made(self) -> dict[str, Problem]:
+        return {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Grid, (self.problem, self.points)
+
+    def __getitem__(self, name: str) -> Problem:
+        if name not in self._made:
+            values, own = dict(self.points[name]), self.problem
+            if "margin" in values and "margin" not in own.variables.parameters:
+                own = replace(own, margin=values.pop("margin"))
+            self._made[name] = own.at(**values)
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.points)
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    @cached_property
+    def leads(self) -> dict[str, str]:
+        """The first of each one's stretch."""
+        names, length = [*self.points], max(1, round(len(self.points) ** 0.5))
+        return {name: names[k - k % length] for k, name in enumerate(names)}
+
+
+def solve_along(
+    grid: Grid, method: Method, options: SolveOptions, tasks: Sequence[Task]
+) -> Iterator[tuple[Task, Solution]]:
+    """Points of a grid in this process, in order."""
+    for lead, stretch in groupby(tasks, lambda task: grid.leads[task[0]]):
+        first = grid[lead]
+        follow: SolveNext | None = None
+        for task in stretch:
+            name, _, seed = task
+            follow = follow or method.follow(first, seed, options)
+            yield task, follow(first if name == lead else grid[name], seed)
+
+
 def solve_elsewhere(
-    problems: Mapping[str, Problem],
+    problems: Mapping[str, Problem] | Grid,
     tasks: Sequence[Task],
     method: Method,
-    nominal: Array | None,
     options: SolveOptions,
     jobs: int | str,
 ) -> Iterator[dict[str, Any]]:
     """On processes of this machine, or on a cluster: records, as they come in."""
     joblib = _joblib()
     here = None if isinstance(jobs, str) else os.getpid()
-    blobs = {name: pickle.dumps((problem, method, nominal, options)) for name, problem in problems.items()}
-    calls = (joblib.delayed(_solve_one)(blobs[name], name, number, seed, here) for name, number, seed in tasks)
-    if not isinstance(jobs, str):
-        yield from joblib.Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(calls)
-        return
-    with joblib.parallel_config(backend="dask", n_jobs=-1):
-        yield from joblib.Parallel(return_as="generator_unordered", batch_size=1)(calls)
+    if isinstance(problems, Grid):
+        blob = pickle.dumps((problems, method, options))
+        stretches = groupby(tasks, lambda task: problems.leads[task[0]])
+        calls = [joblib.delayed(_solve_stretch)(blob, [*of], here) for _, of in stretches]
+    else:
+        blobs = {name: pickle.dumps((problem, method, options)) for name, problem in problems.items()}
+        calls = [joblib.delayed(_solve_one)(blobs[task[0]], task, here) for task in tasks]
+    with nullcontext() if here else joblib.parallel_config(backend="dask", n_jobs=-1):
+        work = {"n_jobs": jobs} if here else {}
+        for records in joblib.Parallel(return_as="generator_unordered", batch_size=1, **work)(calls):
+            yield from records
 
 
-def _solve_one(blob: bytes, name: str, number: int, seed: int, study: int | None = None) -> dict[str, Any]:
-    if study is not None and study != os.getpid():
-        _end_with(study)
-    return _record(name, number, _bound(blob)(seed))
+def _solve_one(blob: bytes, task: Task, study: int | None = None) -> list[dict[str, Any]]:
+    _end_with(study)
+    name, number, seed = task
+    return [_record(name, number, _bound(blob)(seed))]
+
+
+def _solve_stretch(blob: bytes, tasks: Sequence[Task], study: int | None = None) -> list[dict[str, Any]]:
+    _end_with(study)
+    return [_record(name, number, solution) for (name, number, _), solution in solve_along(*_loaded(blob), tasks)]
 
 
 @lru_cache(maxsize=1)
-def _end_with(study: int) -> None:
+def _end_with(study: int | None) -> None:
     """End this worker when the process of the study has ended or was killed."""
 
     def watch() -> None:
@@ -94,15 +166,22 @@ def _end_with(study: int) -> None:
             sleep(1.0)
         os._exit(1)
 
-    if os.getppid() == study:
+    if study is not None and os.getppid() == study:
         Thread(target=watch, daemon=True, name="end with the study").start()
 
 
 @lru_cache(maxsize=4)
 def _bound(blob: bytes) -> SolveSeed:
     """The method bound to the problem, kept between the starts that a process solves."""
-    problem, method, nominal, options = pickle.loads(blob)
-    found: SolveSeed = method.bind(problem, nominal, options)
+    problem, method, options = pickle.loads(blob)
+    found: SolveSeed = method.bind(problem, None, options)
+    return found
+
+
+@lru_cache(maxsize=4)
+def _loaded(blob: bytes) -> tuple[Grid, Method, SolveOptions]:
+    """A grid, kept between its stretches that a process solves."""
+    found: tuple[Grid, Method, SolveOptions] = pickle.loads(blob)
     return found
 
 
@@ -352,12 +431,13 @@ def study(
         is missing, if the cluster does not answer, or if ``over`` names what is no parameter.
     """
     began = perf_counter()
-    named = {problems.name: problems} if isinstance(problems, Problem) else dict(problems)
-    points: dict[str, dict[str, float]] = {}
+    named: Mapping[str, Problem] = {problems.name: problems} if isinstance(problems, Problem) else dict(problems)
+    points: Mapping[str, Mapping[str, float]] = {}
     if over is not None:
         if not isinstance(problems, Problem):
             raise ProblemError("a study over parameters is of one problem")
-        points, named = _grid(problems, over)
+        named = grid = Grid.over(problems, over)
+        points = grid.points
     starts = starts if starts is not None else 1 if points else 100
     if not named or starts < 1 or jobs == 0:
         raise ProblemError(f"a study needs at least one problem, start and job; got {len(named)}, {starts}, {jobs}")
@@ -371,7 +451,7 @@ def study(
     tasks = [(name, number, one) for name in named for number, one in seeds if (name, number) not in done]
     solutions = {key: _revived(named[key[0]], stored, given.tolerances) for key, stored in done.items()}
     with connected(jobs if isinstance(jobs, str) else None), _appending(file, header) as append:
-        for stored, solution in _solved(named, tasks, chosen, given, jobs):
+        for stored, solution in _solved(named, tasks, chosen, given, jobs, starts):
             append(stored)
             solutions[(stored["problem"], stored["start"])] = solution
             if progress is not None:
@@ -381,42 +461,32 @@ def study(
     return Study(results, len(tasks), perf_counter() - began, seed, points)
 
 
-def _grid(
-    problem: Problem, over: Mapping[str, Iterable[float]]
-) -> tuple[dict[str, dict[str, float]], dict[str, Problem]]:
-    """Every combination of values by its name, and its problem."""
-    points, named = {}, {}
-    for values in product(*over.values()):
-        settings = dict(zip(over, map(float, values), strict=True))
-        name = ", ".join(f"{key}={value!r}" for key, value in settings.items())
-        free = "margin" not in problem.variables.parameters
-        own = problem.at(**{key: value for key, value in settings.items() if key != "margin" or not free})
-        named[name] = replace(own, margin=settings["margin"]) if free and "margin" in settings else own
-        points[name] = settings
-    return points, named
-
-
 def _header(named: Mapping[str, Problem], seed: int, method: Method, options: SolveOptions) -> dict[str, Any]:
     """First line of the file: what a run must share with an earlier one to continue it."""
-    problems = {name: fingerprint(problem) for name, problem in named.items()}
+    if isinstance(named, Grid):  # its problems differ in the values that their names state
+        problems = dict.fromkeys(named, fingerprint(named[next(iter(named))]))
+    else:
+        problems = {name: fingerprint(problem) for name, problem in named.items()}
     return {
         "casid_study": FORMAT, "problems": problems, "seed": seed, "method": repr(method), "options": repr(options),
     }  # fmt: skip
 
 
 def _solved(
-    named: Mapping[str, Problem],
-    tasks: list[Task],
-    method: Method,
-    options: SolveOptions,
-    jobs: int | str,
+    named: Mapping[str, Problem], tasks: list[Task], method: Method, options: SolveOptions, jobs: int | str, starts: int
 ) -> Any:
     """Pairs of what is stored and the solution, as they come in."""
+    along = named if isinstance(named, Grid) and starts == 1 else None
     if jobs == 1:
-        for (name, number, _), solution in solve_here(named, tasks, method, None, options):
+        solved = (
+            solve_here(named, tasks, method, None, options)
+            if along is None
+            else solve_along(along, method, options, tasks)
+        )
+        for (name, number, _), solution in solved:
             yield _record(name, number, solution), solution
     else:
-        for stored in solve_elsewhere(named, tasks, method, None, options, jobs):
+        for stored in solve_elsewhere(along or dict(named), tasks, method, options, jobs):
             yield stored, _revived(named[stored["problem"]], _checked(stored), options.tolerances)
 
 
@@ -438,6 +508,10 @@ def fingerprint(problem: Problem) -> str:
         digest.update(repr((entry.link, entry.cone.name, entry.margin)).encode())
     expressions = ca.Function("g", [problem.variables.x], [c.expression for c in problem.constraints])
     digest.update(expressions.serialize().encode() if problem.constraints else b"")
+    if problem.templates:
+        digest.update(repr(dict(problem.variables.parameters)).encode())
+        own = ca.Function("t", [problem.variables.x, problem.variables.p], [*problem.templates.values()])
+        digest.update(repr([*problem.templates]).encode() + own.serialize().encode())
     for link in problem.variables.robot.links:
         if link.inertial is not None:
             digest.update(link.inertial.standard_parameters().tobytes())
