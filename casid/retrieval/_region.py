@@ -146,6 +146,13 @@ class Quadric:
         rows.append(form)
         return rows + self._mccormick(com)
 
+    def secant_errors(self, com: Array, centre: Array) -> Array:
+        """How far the secants over the box are from the form at a centre of mass, an axis each, shape (3,)."""
+        values, vectors = np.linalg.eigh(self.square)
+        convex = (vectors**2 @ np.maximum(values, 0.0)).round(15)
+        inside = np.clip(centre[:, None], com[:, :1], com[:, 1:])[:, 0]
+        return np.asarray(convex * (inside - com[:, 0]) * (com[:, 1] - inside))
+
     def _linear(self) -> Array:
         return np.concatenate([self.inertia, self.moment, [self.mass]])
 

@@ -428,7 +428,7 @@ class PreparedProblem:
         """The bound by relaxations near a point; the trivial bound where the constraints are convex."""
         if not self.relaxation.nonconvex:
             return Certificate(-np.inf, 0.0, {})
-        found = relaxed_bound(self.problem, near, self.nominal, self.options, self.relaxation)
+        found = relaxed_bound(self.relaxation, near, self.nominal, self.options)
         return Certificate(found.bound if np.isfinite(found.bound) else -np.inf, 0.0, found.search_region)
 
     @cached_property
@@ -468,22 +468,18 @@ def checked_point(problem: Problem, point: ArrayLike, what: str) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Relaxed:
-    """Bound of a relaxation and its solution; the bound is infinite where the relaxation is proven to be empty."""
+    """A relaxation, its bound and its solution; the bound is infinite where it is proven to be empty."""
 
+    relaxation: Relaxation
     bound: float
     x: Array | None
     search_region: dict[str, float]
 
 
 def relaxed_bound(
-    problem: Problem,
-    near: Array,
-    nominal: Array | None,
-    options: SolveOptions,
-    relaxation: Relaxation | None = None,
-    enough: float = np.inf,
+    relaxation: Relaxation, near: Array, nominal: Array | None, options: SolveOptions, enough: float = np.inf
 ) -> Relaxed:
-    """Lower bound of a problem by its convex relaxation with cuts.
+    """Lower bound of a problem by its convex relaxation with cuts, in the smallest boxes of the centres of mass.
 
     Parameters
     ----------
@@ -492,7 +488,10 @@ def relaxed_bound(
     enough
         Stop once the bound has reached this value.
     """
-    relaxation = relaxation or Relaxation(problem)
+    smallest = relaxation.contracted()
+    if smallest is None:
+        return Relaxed(relaxation, np.inf, None, {})
+    relaxation, problem = smallest, smallest.problem
     base = problem.below(*relaxation.nonconvex)
     plain = replace(options, restarts=min(options.restarts, 1))
     cuts = _cuts_at(relaxation, near)
@@ -500,7 +499,7 @@ def relaxed_bound(
     for _ in range(_ROUNDS):
         found = PreparedProblem(_with_cuts(base, cuts), nominal, plain, tighten=False).solve(throw=False)
         if found.status == "infeasible":
-            return Relaxed(np.inf, None, {})
+            return Relaxed(relaxation, np.inf, None, {})
         improved = found.lower_bound > best + 1e-9 * abs(best)
         if found.lower_bound > best:
             best, searched = found.lower_bound, dict(found.search_region)
@@ -510,7 +509,7 @@ def relaxed_bound(
         if best >= enough or not new or not found.usable or stalled:
             break
         cuts += new
-    return Relaxed(best, x, searched)
+    return Relaxed(relaxation, best, x, searched)
 
 
 def _cuts_at(relaxation: Relaxation, x: Array) -> list[Cut]:

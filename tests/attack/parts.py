@@ -110,14 +110,18 @@ def _cones_hold(attack: Attack, x: np.ndarray) -> np.ndarray:
 
 
 def _cuts(attack: Attack, points: np.ndarray, near: np.ndarray) -> list[str]:
-    relaxation, wrong = Relaxation(attack.problem), []
-    sizes = np.abs(points)
-    for x in (attack.truth, *near[:, -4:].T):
-        cuts = [cut for side in relaxation.sides for cut in relaxation.side_cuts(side, x)] + relaxation.set_cuts(x)
-        for cut in cuts:
-            amount = cut.low - cut.form @ points
-            if (amount > _ROUNDING * (np.abs(cut.form) @ sizes + abs(cut.low))).any():
-                wrong.append(f"a cut removes a feasible point by {amount.max():.3g}")
+    whole, sizes = Relaxation(attack.problem), np.abs(points)
+    smallest = whole.contracted()
+    if smallest is None:
+        return ["a set of centres of mass that holds a feasible point is called empty"]
+    wrong = [f"smallest box: {text}" for text in _regions(smallest.problem, points)]
+    for relaxation in (whole, smallest):
+        for x in (attack.truth, *near[:, -4:].T):
+            cuts = [cut for side in relaxation.sides for cut in relaxation.side_cuts(side, x)]
+            for cut in cuts + relaxation.set_cuts(x):
+                amount = cut.low - cut.form @ points
+                if (amount > _ROUNDING * (np.abs(cut.form) @ sizes + abs(cut.low))).any():
+                    wrong.append(f"a cut removes a feasible point by {amount.max():.3g}")
     return wrong
 
 

@@ -317,7 +317,7 @@ ONE, TWO = ((0.1, 0.0, 0.2), 0.15), ((0.25, -0.1, 0.3), 0.1)
 @pytest.mark.parametrize("balls", [(ONE,), (ONE, TWO)])
 def test_the_support_of_balls_is_their_farthest_point(balls) -> None:
     """``max d'c0 + r`` over the alternatives: never less, and little more where cells become too many."""
-    found = ComSet(1, BOX, tuple(ball(*one) for one in balls), 20)
+    found = ComSet(1, BOX, tuple(ball(*one) for one in balls), 20, (0, 1, 2))
     cells, rng = found.cells(), np.random.default_rng(0)
     for direction in (np.eye(3)[0], -np.eye(3)[2], unit(rng)):
         exact = max(direction @ np.array(centre) + radius for centre, radius in balls)
@@ -327,7 +327,7 @@ def test_the_support_of_balls_is_their_farthest_point(balls) -> None:
 
 def test_cells_cover_the_set_and_little_more() -> None:
     centre, radius = ONE
-    found, rng = ComSet(1, BOX, (ball(*ONE),), 20), np.random.default_rng(1)
+    found, rng = ComSet(1, BOX, (ball(*ONE),), 20, (0, 1, 2)), np.random.default_rng(1)
     cells = found.cells()
     points = np.array(centre) + radius * np.array([unit(rng) * rng.random() ** (1 / 3) for _ in range(500)])
     within = (cells[None, :, :, 0] <= points[:, None]) & (points[:, None] <= cells[None, :, :, 1])
@@ -336,7 +336,7 @@ def test_cells_cover_the_set_and_little_more() -> None:
     np.testing.assert_allclose(sides, np.tile(np.ptp(BOX, axis=1) / 8, (len(cells), 1)))
     assert np.prod(sides, axis=1).sum() < 8 * 4 / 3 * np.pi * radius**3
     assert len({tuple(cell.ravel().round(9)) for cell in cells}) == len(cells)
-    assert len(found.cells(0)) == 1 and len(ComSet(1, BOX, (), 20).cells()) == 0
+    assert len(found.cells(0)) == 1 and len(ComSet(1, BOX, (), 20, (0, 1, 2)).cells()) == 0
 
 
 def sphere_problem(lower: float = -np.inf, upper: float = np.inf):
@@ -413,6 +413,32 @@ def test_planes_of_a_set_cut_off_what_is_outside_and_nothing_else() -> None:
         assert problem.constraints[cut.constraint].label == "quartic"
     assert relaxation.set_cuts(inside[0]) == []
     assert relaxation.set_cuts(np.append(BODY[:9], 0.0)) == []
+
+
+@pytest.mark.claim("the smallest box of a set of centres of mass holds the set, touches it, and is empty where it is")
+def test_boxes_shrink_to_the_set() -> None:
+    def boxed(low: list[float], high: list[float], expression) -> Relaxation:
+        def rows(v):
+            return (com_box(v[0], low, high, label="box"), Constraint("own", expression(v[0].com), lower=0.0))
+
+        return Relaxation(nearest(BODY, rows))
+
+    def bore(radius: float) -> Relaxation:
+        return boxed([-0.05, -0.05, -0.1], [0.15, 0.05, 0.05], lambda c: ca.sumsqr(c[:2]) - radius**2)
+
+    least, smallest = np.sqrt(0.1**2 - 0.05**2), bore(0.1).contracted()
+    assert smallest is not None and smallest.problem.regions[0].com[0, 0] <= least
+    assert smallest.problem.regions[0].com == pytest.approx(
+        np.array([[least, 0.15], [-0.05, 0.05], [-0.1, 0.05]]), abs=1e-6
+    )
+    assert bore(0.16).contracted() is None  # the farthest corner is 15.8 cm from the axis
+    steps = boxed([-0.2] * 3, [0.2] * 3, lambda c: c[0] - ca.if_else(c[2] > 0.1, 0.0, 0.1))
+    assert [s.axes for s in steps.com_sets] == [(0, 2)]
+    smallest = steps.contracted()
+    assert smallest is not None
+    assert smallest.regions[0].com == pytest.approx(
+        np.array([[0, 0.2], [-0.2, 0.2], [-0.2, 0.2]]), abs=1e-4
+    )  # a whole side touches
 
 
 def _beyond(centre: np.ndarray) -> float:

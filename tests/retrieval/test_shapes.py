@@ -50,11 +50,11 @@ def test_convex_recipes_are_certified(recipe, free):
 
 
 @pytest.mark.parametrize("recipe", list(cookbook.NONCONVEX))
-def test_nonconvex_recipes_have_a_tight_bound(recipe):
-    solution = casid.solve(casid.load_problem("cookbook", recipe=recipe), method=Global(gap=0.01))
+def test_nonconvex_recipes_are_certified(recipe):
+    """By the way that is chosen without an option; that it is over in 10 s is a row of the measurements."""
+    solution = casid.solve(casid.load_problem("cookbook", recipe=recipe), method=Global(gap=0.0, seconds=60.0))
     assert solution.max_violation <= 1e-8
-    assert 0 < solution.lower_bound <= solution.total
-    assert solution.gap <= 0.01
+    assert 0 < solution.lower_bound <= solution.total and solution.certified
 
 
 def test_recipes_hold_geometrically():

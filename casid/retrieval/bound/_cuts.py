@@ -10,9 +10,11 @@ the mass it is linear, ``n'l <= h(n) m``. Other constraints are left out, which 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
+from typing import Literal
 
 import casadi as ca
 import numpy as np
@@ -24,9 +26,9 @@ from casid.inertia import link_slice, mass_index, moment_slice
 from casid.retrieval._problem import Problem
 from casid.retrieval._region import LinkRegion, Quadric, com_quotients
 from casid.retrieval._rows import Row
+from casid.retrieval.constraints._bounds import com_box
 from casid.retrieval.constraints._constraint import FEASIBILITY, Constraint
 
-_CORNERS = np.array([[i, j, k] for i in (0, 1) for j in (0, 1) for k in (0, 1)])
 #: Cells that one refinement may look at; more would take longer than the bound is worth.
 _MOST_CELLS = 8_000
 
@@ -44,21 +46,36 @@ class ComSet:
         Each of all unknowns x, depending on this link's centre of mass only; one a combination of branches.
     size : int
         Number of unknowns.
+    axes : tuple of int
+        Coordinates on which the functions depend: the others need no halving.
     """
 
     link: int
     box: Array
     alternatives: tuple[ca.Function, ...]
     size: int
+    axes: tuple[int, ...]
 
     def cells(self, depth: int = 3) -> Array:
         """Cells that may hold feasible points, shape (K, 3, 2), after ``depth`` halvings of every side."""
         cells = self.box[None]
         for _ in range(depth):
-            if len(cells) * 8 > _MOST_CELLS:
+            if self._is_much(len(cells)):
                 break
-            cells = self._feasible(_split(cells))
+            cells = self._feasible(_split(cells, self.axes))
         return cells
+
+    def _is_much(self, count: int) -> bool:
+        return bool(count * 2 ** len(self.axes) > _MOST_CELLS)
+
+    def hull(self, cells: Array) -> Array:
+        """Smallest box that holds the set, shape (3, 2), as exact as `support`; infinite ends where it is empty."""
+        box: Array = self.box.copy()
+        tolerance = 1e-7 * float(np.ptp(box, axis=1).max())
+        for axis in self.axes:
+            for end, sign in ((0, -1.0), (1, 1.0)):
+                box[axis, end] = sign * self.support(sign * np.eye(3)[axis], cells, tolerance)
+        return box
 
     def support(self, direction: Array, cells: Array, tolerance: float) -> float:
         """Upper bound of ``direction'c`` over the set.
@@ -71,7 +88,7 @@ class ComSet:
             if not len(cells):
                 return -np.inf
             centres = cells.mean(axis=2)
-            inside = self._holds(centres)
+            inside = self._meets(np.stack([centres, centres], axis=2), "low")
             if inside.any():
                 reached = max(reached, float((centres[inside] @ direction).max()))
             top = float(highest.max())
@@ -80,29 +97,24 @@ class ComSet:
             if (
                 top - reached <= tolerance
                 or np.ptp(cells, axis=2).max() <= tolerance / 10
-                or open_cells.sum() * 8 > _MOST_CELLS
+                or self._is_much(int(open_cells.sum()))
             ):
                 return top
-            cells = np.concatenate([cells[~open_cells], self._feasible(_split(cells[open_cells]))])
+            cells = np.concatenate([cells[~open_cells], self._feasible(_split(cells[open_cells], self.axes))])
         return float(_highest(cells, direction).max(initial=-np.inf))
 
     def _feasible(self, cells: Array) -> Array:
+        return cells[self._meets(cells, "high")]
+
+    def _meets(self, cells: Array, end: Literal["low", "high"]) -> NDArray[np.bool_]:
+        """Which cells lie in the set, by the low ends of the functions' enclosures; by the high ends, which may."""
         keep = np.zeros(len(cells), dtype=bool)
         free = np.full(self.size, np.inf)
         for function in self.alternatives:
-            possible = np.ones(len(cells), dtype=bool)
+            met = np.ones(len(cells), dtype=bool)
             for interval in enclose(function, -free, free, com_quotients(self.link, cells)):
-                possible &= np.broadcast_to(interval.high >= -FEASIBILITY, possible.shape)
-            keep |= possible
-        return cells[keep]
-
-    def _holds(self, points: Array) -> NDArray[np.bool_]:
-        keep = np.zeros(len(points), dtype=bool)
-        x = np.zeros((self.size, len(points)))
-        x[9::10] = 1.0
-        x[moment_slice(self.link)] = points.T
-        for function in self.alternatives:
-            keep |= (np.array(function.map(len(points))(x)) >= -FEASIBILITY).all(axis=0)
+                met &= np.broadcast_to(getattr(interval, end) >= -FEASIBILITY, met.shape)
+            keep |= met
         return keep
 
 
@@ -119,13 +131,13 @@ def depends_on_com_only(function: ca.Function, size: int, links: int) -> int | N
     return next(iter(found)) if len(found) == 1 else None
 
 
-def _split(cells: Array) -> Array:
-    """Eight halves of every cell."""
-    middle = cells.mean(axis=2)
-    low = np.stack([cells[:, :, 0], middle], axis=2)
-    high = np.stack([middle, cells[:, :, 1]], axis=2)
-    axes = np.arange(3)
-    return np.concatenate([np.stack([low[:, axes, c], high[:, axes, c]], axis=2) for c in _CORNERS])
+def _split(cells: Array, axes: Sequence[int]) -> Array:
+    """Every cell halved along each of the axes."""
+    for axis in axes:
+        low, high = cells.copy(), cells.copy()
+        low[:, axis, 1] = high[:, axis, 0] = cells[:, axis].mean(axis=1)
+        cells = np.concatenate([low, high])
+    return cells
 
 
 def _highest(cells: Array, direction: Array) -> Array:
@@ -133,6 +145,8 @@ def _highest(cells: Array, direction: Array) -> Array:
 
 
 _MOST_BRANCHES = 16
+#: A box that is narrower by a smaller share of its side is not worth a constraint.
+_NARROWER = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,15 +290,44 @@ class Relaxation:
                     cuts.append(self._embed(form, com_set.link, 0.0, self._set_sides[com_set.link][0]))
         return cuts
 
+    def within(self, link: int, low: Array, high: Array) -> Relaxation:
+        """That of the problem with a narrower box of a link's centre of mass; what is known of its sides is kept."""
+        box = com_box(self.problem.variables[link], low, high, label=self.problem.free_label("box of the relaxation"))
+        narrower = Relaxation(self.problem.add(box))
+        kept = ("_curved", "sides", "_by_row", "_set_sides", "_set_functions")
+        narrower.__dict__.update({name: self.__dict__[name] for name in kept if name in self.__dict__})
+        return narrower
+
+    def contracted(self) -> Relaxation | None:
+        """That of the smallest boxes that hold the sets of centres of mass; None where one of them is empty."""
+        found = self
+        for com_set in self.com_sets:
+            low, high = com_set.hull(self._cells[com_set.link]).T
+            if (low > high).any():
+                return None
+            narrower = np.maximum(low - com_set.box[:, 0], com_set.box[:, 1] - high)
+            if (narrower > _NARROWER * np.ptp(com_set.box, axis=1)).any():
+                found = found.within(com_set.link, low, high)
+        return found
+
     @cached_property
     def com_sets(self) -> tuple[ComSet, ...]:
         """Sets of centres of mass of the constraints that have no quadratic form."""
-        x, size = self.problem.variables.x, self.problem.variables.size
-        found = []
+        size = self.problem.variables.size
+        return tuple(
+            ComSet(link, self.regions[link].com, functions, size, axes)
+            for link, (functions, axes) in self._set_functions.items()
+        )
+
+    @cached_property
+    def _set_functions(self) -> dict[int, tuple[tuple[ca.Function, ...], tuple[int, ...]]]:
+        """By link, the sides of its set as functions, one an alternative, and the axes on which they depend."""
+        x, found = self.problem.variables.x, dict[int, tuple[tuple[ca.Function, ...], tuple[int, ...]]]()
         for link, sides in self._set_sides.items():
             rows = ca.vertcat(*[self._row(side) for side in sides])
-            found.append(ComSet(link, self.regions[link].com, _alternatives(rows, x), size))
-        return tuple(found)
+            axes = tuple(axis for axis in range(3) if ca.depends_on(rows, x[moment_slice(link)][axis]))
+            found[link] = _alternatives(rows, x), axes
+        return found
 
     @cached_property
     def _set_sides(self) -> dict[int, list[Side]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from itertools import count
@@ -11,13 +11,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from casid.arrays import Array
 from casid.inertia import link_slice, mass_index, moment_slice
 from casid.retrieval._combinations import Combination, combinations
 from casid.retrieval._problem import Problem
 from casid.retrieval._solution import Conflict, Solution, assess, reassess, relative_gap
 from casid.retrieval._solver import PreparedProblem, Relaxed, SolveOptions, relaxed_bound
 from casid.retrieval.bound._cuts import Relaxation
-from casid.retrieval.constraints._bounds import com_box
 from casid.retrieval.methods._method import Method, Start
 from casid.retrieval.program._starts import nominal_parameters
 
@@ -27,11 +27,10 @@ Progress = Callable[[float, float, int], object]
 
 @dataclass(order=True)
 class _Node:
-    """A part of the problem with its bound; ``boxes`` are the splits that led there, ``label -> (link, low, high)``."""
+    """A part of the problem with its bound."""
 
     bound: float
     number: int
-    problem: Problem = field(compare=False)
     relaxed: Relaxed = field(compare=False)
 
 
@@ -83,9 +82,9 @@ class _Search:
         self._problem, self._given = solution.problem, solution.lower_bound
         self._negligible = self._problem.objective.negligible(solution.x)
         self._order = count()
-        root = relaxed_bound(self._problem, solution.x, None, options)
+        root = relaxed_bound(Relaxation(self._problem), solution.x, None, options)
         self._region = root.search_region or dict(solution.search_region)
-        self._heap = [_Node(root.bound, next(self._order), self._problem, root)]
+        self._heap = [_Node(root.bound, next(self._order), root)]
         self._closed = np.inf  # smallest bound of the nodes that were left for good
         self.used = 1
 
@@ -109,7 +108,7 @@ class _Search:
     def split_lowest(self, deadline: float) -> bool:
         """Split the node of smallest bound; False if no split is left that could help."""
         node = heappop(self._heap)
-        split = _where_to_split(self._problem, node)
+        split = _where_to_split(self._problem, node.relaxed)
         if split is None:
             self._closed = min(self._closed, node.bound)
             return False
@@ -117,31 +116,31 @@ class _Search:
         for low, high in ((-np.inf, at), (at, np.inf)):
             box = np.tile([-np.inf, np.inf], (3, 1))
             box[axis] = low, high
-            label = f"box {self.used}.{0 if np.isinf(low) else 1} of the search"
-            part = com_box(self._problem.variables[link], box[:, 0], box[:, 1], label=node.problem.free_label(label))
-            self._look_at(node, node.problem.add(part), perf_counter() >= deadline)
+            self._look_at(node, node.relaxed.relaxation.within(link, *box.T), perf_counter() >= deadline)
         return True
 
-    def _look_at(self, parent: _Node, problem: Problem, late: bool) -> None:
+    def _look_at(self, parent: _Node, relaxation: Relaxation, late: bool) -> None:
         """Bound a part; after the deadline it keeps its parent's bound."""
         if late:
-            heappush(self._heap, _Node(parent.bound, next(self._order), problem, parent.relaxed))
+            late_part = replace(parent.relaxed, relaxation=relaxation)
+            heappush(self._heap, _Node(parent.bound, next(self._order), late_part))
             return
         near = self.best.x if parent.relaxed.x is None else parent.relaxed.x
-        found = relaxed_bound(problem, near, None, self._options, enough=self.best.total)
+        found = relaxed_bound(relaxation, near, None, self._options, enough=self.best.total)
         self.used += 1
         bound = max(found.bound, parent.bound)
         if not np.isfinite(bound) and bound > 0:
             return  # proven to be empty
         if found.x is not None and relative_gap(self.best.total, bound, self._negligible) > self._gap:
             self._try(found.x)
-        heappush(self._heap, _Node(bound, next(self._order), problem, replace(found, bound=bound)))
+        heappush(self._heap, _Node(bound, next(self._order), replace(found, bound=bound)))
 
     def _try(self, x: np.ndarray) -> None:
         """A local solve of the problem from a relaxation's solution."""
         if not np.isfinite(np.concatenate([v for v in self._problem.values(x).values()] or [np.zeros(1)])).all():
             return
-        tried = PreparedProblem(self._problem, None, replace(self._options, restarts=0)).solve(start=x, throw=False)
+        prepared = PreparedProblem(self._problem, None, replace(self._options, restarts=0), tighten=False)
+        tried = prepared.solve(start=x, throw=False)
         if tried.rank() < self.best.rank():
             self.best = tried
 
@@ -155,45 +154,47 @@ class _Search:
         )
 
 
-def _where_to_split(original: Problem, node: _Node) -> tuple[int, int, float] | None:
+def _where_to_split(original: Problem, relaxed: Relaxed) -> tuple[int, int, float] | None:
     """Link, axis and place of the next split.
 
-    The centre of mass whose constraints the relaxation's solution misses most, along its widest side.
+    The centre of mass whose constraints the relaxation's solution misses most, along the axis that is to blame.
     """
-    x = node.relaxed.x
+    x = relaxed.x
     if x is None:
         return None
-    relaxation = Relaxation(node.problem)
-    missed = {
-        link: amount
-        for link, amount in _missed(node.problem, relaxation, x).items()
-        if amount > 1e-9 and np.isfinite(relaxation.regions[link].com).all()
-    }
-    if not missed:
+    relaxation = relaxed.relaxation
+    link, axis, missed = max(_missed(original, relaxation, x), key=lambda found: found[2], default=(0, 0, 0.0))
+    if not missed > 1e-9:
         return None
-    link = max(missed, key=missed.__getitem__)
-    box, first = relaxation.regions[link].com, original.regions[link].com
-    widths = np.ptp(first, axis=1) if np.isfinite(first).all() else np.ones(3)
-    axis = int(np.argmax(np.ptp(box, axis=1) / np.maximum(widths, 1e-300)))
-    low, high = box[axis]
+    low, high = relaxation.regions[link].com[axis]
     centre = float(x[moment_slice(link)][axis] / max(x[mass_index(link)], 1e-9))
-    at = 0.5 * float(box[axis].mean()) + 0.5 * float(np.clip(centre, low, high))
+    at = 0.25 * (low + high) + 0.5 * float(np.clip(centre, low, high))
     return link, axis, float(np.clip(at, low + 0.2 * (high - low), high - 0.2 * (high - low)))
 
 
-def _missed(problem: Problem, relaxation: Relaxation, x: np.ndarray) -> dict[int, float]:
-    """By how much x misses the constraints that are not convex, for every link they concern, relative to their size."""
+def _missed(original: Problem, relaxation: Relaxation, x: Array) -> Iterator[tuple[int, int, float]]:
+    """Link, axis to blame, and by how much x misses each constraint that is not convex, relative to its size.
+
+    Of a quadratic form to blame is the axis whose secant is farthest from it, else the one whose side was narrowed
+    least.
+    """
+    problem = relaxation.problem
     values = problem.values(x)
-    worst: dict[int, float] = {}
     for side in relaxation.sides:
         if relaxation.is_convex(side):
             continue
         amount = side.missed(problem.constraints[side.constraint], values)
         links = [side.quadric.link] if side.quadric is not None else [s.link for s in relaxation.com_sets]
         for link in links:
+            box, first, mass = relaxation.regions[link].com, original.regions[link].com, float(x[mass_index(link)])
+            if not np.isfinite(box).all():
+                continue
+            blame = np.ptp(box, axis=1) / np.maximum(np.ptp(first, axis=1), 1e-300)
+            if side.quadric is not None and mass > 0:
+                secants = side.quadric.secant_errors(box, x[moment_slice(link)] / mass)
+                blame = secants if secants.max() > 0 else blame
             scale = max(1e-6, abs(side.bound), float(np.abs(x[link_slice(link)][:6]).max()))
-            worst[link] = max(worst.get(link, 0.0), amount / scale)
-    return worst
+            yield link, int(np.argmax(blame)), amount / scale
 
 
 @dataclass(frozen=True, eq=False)
