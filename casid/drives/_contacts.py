@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import chi2
 
 from casid.arrays import Array
-from casid.drives._rollout import DRIVE
+from casid.drives._law import DRIVE
 from casid.drives._runs import FreeRuns, Point
 from casid.drives._search import CONVERGED, MISFIT, Normal, Search
 from casid.drives._servo import KINDS, QUANTITIES

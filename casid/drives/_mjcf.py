@@ -9,7 +9,7 @@ import numpy as np
 
 from casid.description import Robot, number, numbers, write_robot
 from casid.drives._identify import CommandIdentification
-from casid.drives._rollout import tilted_gravity
+from casid.drives._law import tilted_gravity
 from casid.drives._servo import QUANTITIES, STIFF
 from casid.errors import ExportError
 from casid.files import read_bytes, write_files

@@ -10,8 +10,9 @@ with ``fc_j + fl_j |c + g|_j + fs_j exp(-(v_j / vs_j)^2)`` in place of fc_j wher
 times its gain setting; d: a known torque). Of second order between changes of the friction's sign. The friction is a
 linear complementarity problem with a positive definite matrix, solved by pivoting: it has one solution, continuous in
 the parameters (Stewart and Trinkle 1996). With the modes of a step fixed, its derivative is that of the step itself, so
-the sensitivities below are those of the computed motion, not of an ideal one. With F the difference of both sides, of
-which CasADi gives the derivatives (those of the links' torque in the joint's load at a constant acceleration)::
+the sensitivities below are those of the computed motion, not of an ideal one. With F the difference of both sides, a
+graph that CasADi differentiates (`casid.drives._law`; the links' torque in the joint's load at a constant
+acceleration)::
 
     dF/dv+ Sv+ = -(dF/dv Sv + dF/dq Sq + dF/dw Sw + dF/dp),   Sq+ = Sq + h Sv+
 
@@ -41,6 +42,7 @@ import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from threading import Lock
 
 import casadi as ca
 import numpy as np
@@ -49,17 +51,13 @@ from numpy.typing import NDArray
 from casid.arrays import Array
 from casid.codegen import CFunction, Program, c_name, scalar_source
 from casid.description import Robot
-from casid.drives._law import joint_law
+from casid.drives._law import DRIVE, RIGID, Case, Step, link_motion
 from casid.drives._loop import LOOP
 from casid.drives._servo import KINDS, STIFF
-from casid.dynamics import Model
 from casid.errors import RobotError
 
 #: A parameter of this joint number acts at all joints.
 ALL = -1
-#: Joints are rigid, or elastic with encoders at the link or at the drive.
-RIGID, LINK, DRIVE = 0, 1, 2
-
 
 #: Derivatives beyond are those of a motion that nothing predicts, such as that of contacts that rebound; they are
 #: of no use, and 0 is returned in their place.
@@ -125,28 +123,6 @@ def branches(robot: Robot) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(k for k, r in enumerate(root) if r == first) for first in dict.fromkeys(root))
 
 
-def tilted_gravity(gravity: Array, tilt: Array) -> Array:
-    """Gravity in the frame of a base that is tilted by `Servo.tilt_x`, `Servo.tilt_y`, shape (3,)."""
-    t = ca.SX.sym("t", 2)
-    return np.asarray(ca.Function("gravity", [t], [_tilted(gravity, t)])(tilt)).ravel()
-
-
-def _tilted(gravity: Array, tilt: ca.SX) -> ca.SX:
-    """Gravity in the frame of a base that is tilted: ``|g| d / |d|`` with ``d = g + g x (t1 e1 + t2 e2)``.
-
-    e1, e2: the two base axes least along gravity, made perpendicular to it; t: tangents of the angles.
-    """
-    size = float(np.linalg.norm(gravity))
-    if size == 0.0:
-        return ca.SX(ca.DM(gravity))
-    down = np.asarray(gravity, dtype=float) / size
-    d = ca.SX(ca.DM(down))
-    for place, k in enumerate(sorted(np.argsort(np.abs(down), kind="stable")[:2].tolist())):
-        axis = np.eye(3)[k] - down[k] * down
-        d += tilt[place] * ca.DM(np.cross(down, axis / np.linalg.norm(axis)))
-    return size * d / ca.norm_2(d)
-
-
 class Branch:
     """One tree of joints on the fixed base, ready to run.
 
@@ -160,67 +136,33 @@ class Branch:
 
     def __init__(self, robot: Robot, joints: Sequence[int]) -> None:
         self.robot, self.joints = robot, tuple(joints)
-        self.n = len(self.joints)
+        self.n, self._lock = len(self.joints), Lock()
+        self._steps: dict[Case, tuple[Step, ctypes._NamedFuncPointer]] = {}
 
     @cached_property
-    def functions(self) -> tuple[ca.Function, ca.Function]:
-        """``(q, v, s) -> M, b`` and ``(q, v, a, s) -> dID/dq, dID/dv, dID/ds``.
+    def bodies(self) -> ca.Function:
+        """Motion of the links, see `link_motion`."""
+        return link_motion(self.robot, self.joints)
 
-        s: factors of the links' bodies, then the tilt of the base by two angles (`_tilted`).
-        """
-        return self._functions(1)
+    def step(self, case: Case) -> tuple[Step, ctypes._NamedFuncPointer]:
+        """Graphs of a step of that case, and the compiled loop."""
+        with self._lock:
+            if case not in self._steps:
+                step = Step(self.bodies, case)
+                words = {"N": step.N, "LINKS": self.n, "MEMORY": step.memory, "ENTRIES": step.places.shape[1]}
+                words |= {f.name().upper(): c_name(f) for f in step.functions}
+                template = "".join(f"#define {word} {value}\n" for word, value in words.items()) + LOOP
 
-    def _functions(self, copies: int) -> tuple[ca.Function, ca.Function]:
-        """The same; with two copies of the coordinates the second ones, of the drives, have no bodies."""
-        model, n = Model(self.robot, gravity="input"), self.n
-        nominal = self.robot.standard_parameters().reshape(-1, 10)
-        q, v, a = (ca.SX.sym(name, n * copies) for name in ("q", "v", "a"))
-        s = ca.SX.sym("s", n + 2)
-        gravity = _tilted(self.robot.gravity, s[n:])
+                def written(built: Sequence[CFunction]) -> str:
+                    return scalar_source(list(built), "casid") + template
 
-        def whole(part: ca.SX) -> ca.SX:
-            full = ca.SX(model.n, 1)
-            full[list(self.joints)] = part[:n]
-            return full
-
-        pi = ca.SX(ca.DM(nominal.ravel()))
-        for place, k in enumerate(self.joints):
-            pi[10 * k : 10 * k + 10] = pi[10 * k : 10 * k + 10] * s[place]
-        rows = list(self.joints)
-        rest = ca.SX((copies - 1) * n, 1)
-        torque = model.inverse_dynamics(whole(q), whole(v), whole(a), pi, gravity)[rows]
-        torque = ca.vertcat(torque, rest)
-        M = ca.diagcat(model.mass_matrix(whole(q), pi)[rows, rows], ca.SX((copies - 1) * n, (copies - 1) * n))
-        still = ca.vertcat(model.inverse_dynamics(whole(q), whole(v), ca.SX(model.n, 1), pi, gravity)[rows], rest)
-        slopes = [ca.densify(ca.jacobian(torque, x)) for x in (q, v, s)]
-        first = ca.Function("motion", [q, v, s], [ca.densify(M), ca.densify(still)], {"cse": True})
-        second = ca.Function("slopes", [q, v, a, s], slopes, {"cse": True})
-        return first, second
-
-    @cached_property
-    def _rigid(self) -> ctypes._NamedFuncPointer:
-        return self._routine(self.functions)
-
-    @cached_property
-    def _sprung(self) -> ctypes._NamedFuncPointer:
-        return self._routine(self._functions(2))
-
-    def _routine(self, functions: tuple[ca.Function, ca.Function]) -> ctypes._NamedFuncPointer:
-        law = joint_law(functions[0].size1_in(0) > self.n)
-        whole = (*functions, *law.functions)
-        words = {"N": functions[0].size1_in(0), "LINKS": self.n, "INPUTS": self.n + 2, "STIFF": STIFF,
-                 "KINDS": len(KINDS), **law.words, **{f.name().upper(): c_name(f) for f in whole},
-                 **{kind.upper(): number for number, kind in enumerate(KINDS)}}  # fmt: skip
-        template = "".join(f"#define {word} {value}\n" for word, value in words.items()) + LOOP
-
-        def written(built: Sequence[CFunction]) -> str:
-            return scalar_source(list(built), "casid") + template
-
-        return Program(whole, written, "rollout", (template,)).load().casid_rollout
+                program = Program(step.functions, written, "rollout", (template,))
+                self._steps[case] = step, program.load().casid_rollout
+            return self._steps[case]
 
     def run(
         self, drive: Drive, parameters: Array, start: Array, columns: Sequence[Column] = (), free: bool = False
-    ) -> tuple[Array, Array, Array]:
+    ) -> tuple[Array, Array]:
         """Positions at every sample, and their derivatives.
 
         Parameters
@@ -242,29 +184,37 @@ class Branch:
         q : ndarray, shape (samples, n)
         S : ndarray, shape (samples, n, columns)
             Empty without columns.
-        end : ndarray, shape (2 n,)
-            State after the last step.
         """
-        n, P = self.n, len(columns) + (len(start) if free else 0)
-        count = int(drive.emit.sum()) + 1
-        q, S = np.empty((count, n)), np.empty((count, n, P))
-        x = np.array(start, dtype=float)
-        kinds = np.array([KINDS.index(c.kind) for c in columns], dtype=np.int64)
-        joints = np.array([c.joint for c in columns], dtype=np.int64)
-        routine = self._sprung if drive.encoder else self._rigid
-        work = np.empty((14 if drive.encoder else 7) * n * (P + 8))
+        n, P, count = self.n, len(columns) + (len(start) if free else 0), int(drive.emit.sum()) + 1
+        value, asked = dict(zip(KINDS, parameters.T, strict=True)), {column.kind for column in columns}
+        soft = value["bristle"] < STIFF
+        faded = bool((value["fs"] > 0).any() or value["warm"].any() or asked & {"fs", "warm"})
+        wound = bool((value["ki"] > 0).any() or "ki" in asked)
+        step, routine = self.step(Case(drive.encoder, faded, bool(soft.any()), wound))
+        stride, size = -(-P // 8) * 8, 2 * step.N + step.memory
+        y, modes = np.zeros(size), np.zeros((3, 2 * n))
+        y[: len(start)] = start
+        S, places = np.zeros((size + step.N + step.memory, stride)), np.empty((3, 0), dtype=np.int64)
+        if P:
+            joint, kind = np.divmod(np.arange(n * len(KINDS)), len(KINDS))
+            kinds, joints = [KINDS.index(c.kind) for c in columns], np.array([c.joint for c in columns])
+            acts = (kind[:, None] == kinds) & ((joint[:, None] == joints) | (joints == ALL))
+            first = [one[:1].sum(axis=0) for one in (drive.u, drive.du, drive.on, drive.torque, drive.clock)]
+            slopes = step.start_slopes(np.concatenate([y, parameters.ravel(), *first], axis=None)).full()
+            S[:size, : len(columns)] = slopes[:, 2 * step.N :] @ acts
+            if free:
+                S[:size, len(columns) : P] = slopes[:, : 2 * step.N]
+            rows, inputs = step.places
+            entry, column = np.nonzero(acts[inputs])
+            places = np.array([entry, rows[entry], column])
+        q, shown = np.empty((count, n)), step.N - n if drive.encoder == DRIVE else 0
+        J = np.empty((count, n, P))
         arrays = (
             drive.h, drive.u, drive.du, drive.on, drive.torque, drive.clock, drive.emit,
-            np.ascontiguousarray(parameters, dtype=float), kinds, joints, x, q, S, work,
+            np.ascontiguousarray(parameters, dtype=float), *places, y, *modes, q, J, S,
         )  # fmt: skip
-        pointers = [ctypes.c_void_p(array.ctypes.data) for array in arrays]
-        sizes = [
-            ctypes.c_long(len(drive.h)),
-            ctypes.c_long(len(columns)),
-            ctypes.c_long(P),
-            ctypes.c_long(drive.encoder),
-        ]
-        routine(*sizes, *pointers)
-        if S.size and not max(float(S.max()), -float(S.min())) < _CHAOTIC:
-            S[:] = 0.0
-        return q, S, x
+        sizes = [ctypes.c_long(size) for size in (len(drive.h), P, stride, shown, places.shape[1])]
+        routine(*sizes, *(ctypes.c_void_p(array.ctypes.data) for array in arrays))
+        if J.size and not max(float(J.max()), -float(J.min())) < _CHAOTIC:
+            J[:] = 0.0
+        return q, J

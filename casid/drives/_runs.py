@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from casid.arrays import Array
 from casid.description import Robot
+from casid.drives._law import DRIVE, LINK, RIGID
 from casid.drives._recording import CommandRecording, held_commands
-from casid.drives._rollout import ALL, DRIVE, LINK, RIGID, Branch, Column, Drive, branches
+from casid.drives._rollout import ALL, Branch, Column, Drive, branches
 from casid.drives._servo import KINDS, QUANTITIES, SHARED, Servo, Unknown
 from casid.dynamics import Model
 from casid.errors import DatasetError
@@ -312,7 +313,7 @@ class FreeRuns:
         """Initial state of a branch in a piece, its positions, and their derivatives."""
         start = point.starts[index][self.state(branch)]
         drive = self.drive(self.pieces[index], branch, table[:, KINDS.index("delay")])
-        q, S, _ = branch.run(drive, table[list(branch.joints)], start, columns, free)
+        q, S = branch.run(drive, table[list(branch.joints)], start, columns, free)
         return start, q, S
 
     def errors(self, point: Point, shown: Sequence[Array] | None = None) -> Array:
