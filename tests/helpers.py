@@ -1,10 +1,12 @@
-"""What tests of several rooms need: the command line in this process."""
+"""What tests of several rooms need: the command line in this process, and the 6x6 inertia of a link."""
 
 from __future__ import annotations
 
+import numpy as np
 from typer.testing import CliRunner
 
 from casid.cli import app
+from casid.inertia import skew, tensor
 
 RUNNER = CliRunner()
 
@@ -15,3 +17,9 @@ def run(*arguments: object, code: int = 0) -> str:
     assert result.exit_code == code, result.output
     assert result.exception is None or isinstance(result.exception, SystemExit)
     return result.output
+
+
+def spatial_inertia(parameters: np.ndarray) -> np.ndarray:
+    """``[[L, S(l)'], [S(l), m 1]]``."""
+    moment = skew(parameters[6:9])
+    return np.block([[tensor(parameters[:6]), moment.T], [moment, parameters[9] * np.eye(3)]])

@@ -6,37 +6,8 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from casid.codegen import operation_count
-from casid.codegen._graph import Graph, count_operations, graph_of
-from casid.codegen._simplify import simplify
-
-#: Python meaning of the operations that graphs keep.
-MEANING = {
-    "add": lambda a, b: a + b, "mul": lambda a, b: a * b, "div": lambda a, b: a / b, "pow": np.power,
-    "fmin": min, "fmax": max, "sign": np.sign, "less": lambda a, b: float(a < b),
-    "less_equal": lambda a, b: float(a <= b), "if_else_zero": lambda a, b: b if a else 0.0, "fabs": abs,
-    "equal": lambda a, b: float(a == b), "not_equal": lambda a, b: float(a != b), "not": lambda a: float(not a),
-    "and": lambda a, b: float(bool(a) and bool(b)), "or": lambda a, b: float(bool(a) or bool(b)),
-    "atan2": np.arctan2,
-}  # fmt: skip
-
-
-def evaluate(graph: Graph, inputs: list[np.ndarray]) -> np.ndarray:
-    """A program's results, node by node, in the order of its outputs."""
-    values = [0.0]
-
-    def of(ref: int) -> float:
-        return values[ref] if ref > 0 else -values[-ref]
-
-    for node in graph.nodes:
-        if node.op == "const":
-            values.append(node.value)
-        elif node.op == "input":
-            values.append(inputs[node.args[0]][node.args[1]])
-        else:
-            args = [of(a) for a in node.args]
-            values.append(float(MEANING.get(node.op, getattr(np, node.op, None))(*args)))
-    return np.array([of(ref) for _, _, ref in graph.outputs])
+from casid.codegen import LANGUAGES, CFunction, operation_count, script_source
+from casid.errors import ExportError
 
 
 def random_polynomials(seed: int) -> ca.Function:
@@ -55,17 +26,28 @@ def random_polynomials(seed: int) -> ca.Function:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_simplified_programs_mean_the_same_and_cost_no_more(seed: int) -> None:
-    function = random_polynomials(seed)
-    graph = graph_of(function)
-    simple = simplify(graph)
+    function, made = random_polynomials(seed), {}
+    exec(script_source([CFunction(function)], "demo", LANGUAGES["python"]), made)
     for scale in (0.3, 1.1):
         x = scale * np.random.default_rng(seed).uniform(-1, 1, 6)
         expected = function(x).full().ravel()
-        for program in (graph, simple):
-            value = evaluate(program, [x])
-            assert value == pytest.approx(expected, rel=1e-9, abs=1e-9 * np.abs(expected).max())
-    before, after = count_operations(graph), count_operations(simple)
+        assert made["f"](x.tolist()) == pytest.approx(expected, rel=1e-9, abs=1e-9 * np.abs(expected).max())
+    before, after = (operation_count(function, simplified) for simplified in (False, True))
     assert after.multiplications + after.additions <= before.multiplications + before.additions
+
+
+def test_operations_are_counted_by_kind() -> None:
+    x, y = ca.SX.sym("x"), ca.SX.sym("y")
+    counted = operation_count(ca.Function("f", [x, y], [ca.sin(x) * y + x / y, ca.fabs(y)]), simplified=False)
+    assert (counted.multiplications, counted.additions, counted.divisions) == (1, 1, 1)
+    assert (counted.trigonometric, counted.other) == (1, 1)
+
+
+def test_functions_with_solvers_are_refused() -> None:
+    x = ca.MX.sym("x")
+    solver = ca.rootfinder("solver", "newton", {"x": x, "g": x**3 - 2})
+    with pytest.raises(ExportError, match=r"'solver' .*(cannot be written as scalar operations|no C counterpart)"):
+        operation_count(solver)
 
 
 def test_known_savings() -> None:
@@ -77,3 +59,5 @@ def test_known_savings() -> None:
     opposite = operation_count(ca.Function("f", [a, b], [a - b, b - a]))
     assert (opposite.additions, opposite.negations) == (1, 1)
     assert operation_count(ca.Function("f", [a], [a + a])).additions == 1
+    signs = operation_count(ca.Function("f", [a, b], [ca.sin(b - a), ca.sin(a - b), ca.cos(b - a), ca.cos(a - b)]))
+    assert (signs.trigonometric, signs.additions) == (2, 1)

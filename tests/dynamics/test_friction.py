@@ -14,8 +14,6 @@ from casid.cli import app
 from casid.description import write_robot
 from casid.dynamics import Model, equation_of_motion
 from casid.dynamics.terms import JointFriction, friction_model, sensitive_states, states_of
-from casid.dynamics.terms._dynamic_laws import DISTANCES
-from casid.dynamics.terms._friction import CHUNK, accumulated
 from casid.errors import RobotError
 from casid.export import load
 from casid.identification import ModelOptions, identify, load_model, predict
@@ -26,6 +24,8 @@ from casid.testing import motion
 
 PERIOD = 1e-3
 REACH = 4e-3
+#: Where the elements of the law slip, over its reach.
+DISTANCES = np.array([0.3, 1.0, 4.0])
 
 
 def wander(samples=3000):
@@ -41,7 +41,7 @@ def test_dahl_and_maxwell_follow_their_definitions_step_by_step():
     for i, way in enumerate(np.diff(q, prepend=q[0])):
         for _ in range(20):  # Euler in small steps of the way
             z += (way - abs(way) * z) / REACH / 20
-        s = np.clip(s + way / (np.array(DISTANCES) * REACH), -1, 1)
+        s = np.clip(s + way / (DISTANCES * REACH), -1, 1)
         assert abs(z - dahl[i, 0]) < 0.01
         np.testing.assert_allclose(maxwell[i], s, atol=1e-12)
     assert np.abs(dahl).max() > 0.99
@@ -72,17 +72,6 @@ def test_laws_without_memory_have_no_states_beside_those_with():
     assert [z.shape for z in found] == [(700, 0), (700, 1), (700, 0), (700, 3)]
     for name, z in zip(laws, found, strict=True):
         np.testing.assert_array_equal(z, JointFriction(laws[name], shapes[name]).states(q, PERIOD))
-
-
-def test_a_recursion_with_several_inputs_runs_over_chunks():
-    x, u, p = ca.SX.sym("x", 2), ca.SX.sym("u", 2), ca.SX.sym("p", 1)
-    step = ca.Function("step", [x, u, p], [ca.vertcat(p * x[0] + u[0], x[0] - u[1])])
-    drive = np.random.default_rng(1).normal(size=(2 * CHUNK + 7, 2))
-    expected, state = [], np.array([1.0, -1.0])
-    for row in drive:
-        state = np.array([0.5 * state[0] + row[0], state[0] - row[1]])
-        expected.append(state)
-    np.testing.assert_allclose(accumulated(step, [1.0, -1.0], drive, [0.5]), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["dahl", "maxwell", "gms", "lugre", "lugre+spring"])

@@ -11,12 +11,12 @@ from casid.dynamics.terms import (
     FRICTION_MODELS,
     JOINT_TERMS,
     FrictionLaw,
+    JointFriction,
     JointSignals,
     friction_dictionary,
     friction_model,
     friction_terms,
 )
-from casid.dynamics.terms._dynamic_laws import COARSE_REACH, DISTANCES, REACH
 from casid.errors import RobotError
 
 #: Of position q, velocity v, load u and states z; w is the first shape and s the second.
@@ -105,8 +105,11 @@ def test_shapes_scale_with_the_speed_of_the_joint(name):
 
 def test_elements_slip_before_at_and_after_the_reach():
     """The hysteresis curve bends over a decade of distances around the reach, as the polygon of the docstring does."""
-    assert DISTANCES[0] < 1.0 == DISTANCES[1] < DISTANCES[2] and 10 <= DISTANCES[2] / DISTANCES[0] <= 20
-    assert REACH.power == 0
+    law, reach = friction_model("maxwell"), 0.01
+    states = JointFriction(law, (reach,)).states(reach / 100 * np.arange(600), 1e-3)
+    first, middle, last = (states > 1 - 1e-9).argmax(axis=0) / 100
+    assert first < 1.0 == middle < last and 10 <= last / first <= 20
+    assert law.shape[0].power == 0
 
 
 def test_a_coarse_search_leaves_no_gap():
@@ -115,7 +118,8 @@ def test_a_coarse_search_leaves_no_gap():
         for shape in law.shape:
             tried = np.array(shape.tried)
             assert shape.least < 0 or (tried[1:] / tried[:-1] < 5).all(), (law.name, shape)
-    assert replace(COARSE_REACH, tried=REACH.tried) == REACH and set(COARSE_REACH.tried) < set(REACH.tried)
+    fine, coarse = friction_model("dahl").shape[0], friction_model("lugre").shape[0]
+    assert replace(coarse, tried=fine.tried) == fine and set(coarse.tried) < set(fine.tried)
 
 
 @pytest.mark.parametrize("name", ["stribeck", "loadstribeck", "lugre", "gms", "sigmoid"])

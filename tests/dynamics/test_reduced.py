@@ -11,10 +11,8 @@ import casid
 from casid.codegen import operation_count
 from casid.description import Frame, Joint, Link, Robot
 from casid.dynamics import Model, operational_space, reduced
-from casid.dynamics._reduced import _inverse, _joint_frames, _Regrouping, _rotation_to, _second_moments, _slide, _tidy
 from casid.dynamics.terms import JOINT_TERMS
 from casid.export import PUBLISHED, count_robot
-from casid.inertia import pseudo_inertia
 from casid.testing import close, random_robot, states
 
 
@@ -86,48 +84,6 @@ def test_operation_counts_beat_the_published_ones() -> None:
     assert counts["inverse dynamics, numbers"].additions <= 275
 
 
-def test_second_moments_are_those_of_the_pseudo_inertia() -> None:
-    model = Model("spatial_2r", ("viscous",))
-    pi = np.random.default_rng(0).normal(size=22)
-    moments = _second_moments(model) @ pi
-    for columns in model.link_columns:
-        J = pseudo_inertia(pi[list(columns)])
-        got = moments[list(columns)]
-        np.testing.assert_allclose(got[:6], J[[0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2]], atol=1e-14)
-        np.testing.assert_array_equal(got[6:], pi[list(columns)][6:])
-    others = list(model.term_columns)
-    np.testing.assert_array_equal(moments[others], pi[others])
-
-
-@pytest.mark.parametrize("axis", [[0, 0, 1], [0, 0, -1], [1, 0, 0], [0.6, 0, 0.8], [0.48, 0.6, -0.64]])
-def test_an_axis_becomes_z_of_a_right_handed_frame(axis: list[float]) -> None:
-    R = _rotation_to(np.array(axis, dtype=float))
-    np.testing.assert_allclose(R @ R.T, np.eye(3), atol=1e-15)
-    assert np.linalg.det(R) == pytest.approx(1.0)
-    np.testing.assert_array_equal(R[:, 2], axis)
-
-
-def test_rounding_at_zero_and_one_is_taken_away_and_nothing_else() -> None:
-    given = np.array([1e-17, 1 - 2e-16, -1 + 1e-16, 2 + 4e-16, 0.5, 1e-15, -3e-16])
-    expected = np.array([0.0, 1.0, -1.0, 2 + 4e-16, 0.5, 1e-15, 0.0])
-    np.testing.assert_array_equal(_tidy(given), expected)
-    placed = np.eye(4)
-    placed[:3, :3], placed[:3, 3] = _rotation_to(np.array([0.6, 0.0, 0.8])), [0.1, -0.2, 0.3]
-    np.testing.assert_allclose(_inverse(placed) @ placed, np.eye(4), atol=1e-15)
-
-
-def test_a_frame_that_slides_along_its_axis_leaves_the_torques() -> None:
-    model = Model("panda")
-    pi = np.random.default_rng(3).normal(size=70)
-    robot, values = _joint_frames(model, pi.copy())
-    slid, moved = _slide(robot, values, 3, 0.25, model.link_columns)
-    assert slid.joints[3].placement[:3, 3] @ robot.joints[3].placement[:3, 2] == pytest.approx(
-        robot.joints[3].placement[:3, 3] @ robot.joints[3].placement[:3, 2] + 0.25
-    )
-    q, dq, ddq = states(7)
-    close(Model(slid).inverse_dynamics(q, dq, ddq, moved), model.inverse_dynamics(q, dq, ddq, pi), 1e-9)
-
-
 def _arm(*joints: tuple[str, list[float], list[float]]) -> Robot:
     """A chain: type, axis and offset of each joint."""
     made = []
@@ -156,44 +112,25 @@ def test_the_frames_of_a_spherical_joint_slide_into_its_centre() -> None:
     close(found(q, dq, ddq), Model(apart).inverse_dynamics(q, dq, ddq, pi))
 
 
-def test_the_body_of_a_sliding_joint_is_a_mass_alone() -> None:
-    """Of a link that only slides, the base parameters hold no second moment; those of its parent take them over."""
-    model = Model(_arm(("revolute", [0, 0, 1], [0, 0, 0.1]), ("prismatic", [0, 1, 0], [0.2, 0.1, 0.3])))
+@pytest.mark.parametrize(
+    ("axis", "most"),
+    [([0, 0, 1], 17), ([0, 0, -1], 17), ([1, 0, 0], 21), ([0.6, 0, 0.8], 36), ([0.48, 0.6, -0.64], 57)],
+)
+def test_axes_of_any_direction_turn_and_slide(axis: list[float], most: int) -> None:
+    """Of a link that only slides the base parameters hold a mass alone: what its torques cost stays small."""
+    model = Model(_arm(("revolute", axis, [0, 0, 0.1]), ("prismatic", axis[::-1], [0.2, 0.1, 0.3])))
     pi = np.random.default_rng(6).normal(size=20)
-    form = _Regrouping(model, pi, model)
-    slider, turning = form.moments[list(model.link_columns[1])], form.moments[list(model.link_columns[0])]
-    np.testing.assert_array_equal(slider[:6], np.zeros(6))
-    assert slider[9] == pytest.approx(pi[19]) and turning[0] != 0.0
-    np.testing.assert_array_equal(turning[[5, 8, 9]], np.zeros(3))
+    small = reduced(model, pi).inverse_dynamics
+    q, dq, ddq = states(2)
+    close(small(q, dq, ddq), model.inverse_dynamics(q, dq, ddq, pi))
+    assert operation_count(small).multiplications <= most
 
 
-@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
-def test_masses_are_put_back_where_that_saves_operations(size: float) -> None:
+def test_masses_are_put_back_where_that_saves_operations_whatever_their_unit() -> None:
     model = Model(random_robot(1, n=4, chain=True))
-    pi = size * np.random.default_rng(2).normal(size=40)
-    robot, values = _joint_frames(model, pi.copy())
-    form = _Regrouping(model.like(robot), values, model)
-    masses = [columns[9] for columns in model.link_columns]
-    before, cost = form.moments, form.cost
-    form.put_back_masses()
-    assert form.cost < cost
-    back = [m for m in masses if form.moments[m] != 0.0 and before[m] == 0.0]
-    gone = np.flatnonzero((form.moments == 0.0) & (before != 0.0))
-    assert back and len(gone) == len(back) and all(i % 10 in (6, 7, 8) for i in gone)
-    np.testing.assert_allclose(form.K @ form.moments, form.K @ before, atol=1e-12 * size)  # the same base parameters
-
-
-def test_no_mass_is_put_back_that_outweighs_the_robot() -> None:
-    """First moments over lengths below a tenth of a millimetre: masses of thousands, and torques that lose digits."""
-    robot = random_robot(1, n=4, chain=True)
-    shrunk = np.diag([1e-4, 1e-4, 1e-4, 1.0])
-    joints = [replace(joint, placement=shrunk @ joint.placement @ np.linalg.inv(shrunk)) for joint in robot.joints]
-    model = Model(replace(robot, joints=tuple(joints)))
-    moved, values = _joint_frames(model, np.random.default_rng(2).normal(size=40))
-    form = _Regrouping(model.like(moved), values, model)
-    largest = np.abs(form.moments).max()
-    form.put_back_masses()
-    assert np.abs(form.moments).max() <= 51.0 * largest
+    pi = np.random.default_rng(2).normal(size=40)
+    counts = {operation_count(reduced(model, unit * pi).inverse_dynamics) for unit in (1e-3, 1.0, 1e3)}
+    assert len(counts) == 1 and counts.pop().multiplications <= 284  # 286 with none put back
 
 
 def test_the_operational_space_of_a_reduced_model_is_the_robot_s() -> None:

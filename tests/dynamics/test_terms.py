@@ -10,7 +10,6 @@ import casid
 from casid.description.joint_parameters import (
     COULOMB,
     JOINT_PARAMETERS,
-    LOAD,
     JointParameter,
     joint_parameter,
     symbol_and_joint,
@@ -25,7 +24,6 @@ from casid.dynamics.terms import (
     friction_dictionary,
     friction_model,
 )
-from casid.dynamics.terms._laws import Polynomial, Stribeck, catalogued
 from casid.errors import RobotError
 
 COUPLED = ("viscous", "coulomb", "offset", "motor_viscous", "motor_coulomb", "motor_offset", "motor_rotor")
@@ -214,7 +212,7 @@ def test_signs_vanish_inside_the_deadband(name):
 
 def test_the_square_root_law_and_term_are_the_same_column():
     signals = JointSignals(0, *(ca.SX.sym(name) for name in ("q", "dq", "ddq", "sign", "load", "signal")))
-    law = Polynomial().columns(signals, ())[2]
+    law = friction_model("polynomial").columns(signals, ())[2]
     assert ca.is_equal(law, JOINT_TERMS["sqrt_viscous"].column(signals), 10)
 
 
@@ -225,8 +223,11 @@ def test_terms_and_laws_refer_to_the_catalogue():
     dictionary = friction_dictionary(harmonics=1, signed=1, speeds=(0.1,))
     assert all(joint_parameter(term.symbol) is not None for term in dictionary)
     assert [term.prior for term in dictionary] == ["harmonic 1"] * 2 + ["signed 1"] * 2 + ["speeds"]
-    assert not catalogued(LOAD, signed=[LOAD])[0].nonnegative and not catalogued(COULOMB, smooth=[COULOMB])[0].dry
-    assert Stribeck().amplitudes[1].symbol == "fc" and Dahl().memory == 1
+    signed, smooth = (
+        {a.symbol: a for a in friction_model(name).amplitudes}[COULOMB.symbol] for name in ("polynomial", "smooth")
+    )
+    assert COULOMB.nonnegative and not signed.nonnegative and signed.dry and smooth.nonnegative and not smooth.dry
+    assert friction_model("stribeck").amplitudes[1].symbol == "fc" and Dahl().memory == 1
 
 
 def test_terms_say_what_they_are():

@@ -21,7 +21,6 @@ from casid.inertia import (
     to_standard,
     to_svec,
 )
-from casid.inertia._divergence import ORTHONORMAL_MAP, inverse_hessian
 
 BODIES = np.stack(
     [
@@ -30,7 +29,11 @@ BODIES = np.stack(
     ]
 )
 REFERENCES = np.stack([to_standard(m, [0.0, 0.0, 0.05], np.diag([0.02, 0.02, 0.01]) * m) for m in (2.0, 1.0)])
-MAPS = {"standard": PSEUDO_INERTIA_MAP, "triangle": TRIANGLE_MAP, "orthonormal": ORTHONORMAL_MAP}
+MAPS = {
+    "standard": PSEUDO_INERTIA_MAP,
+    "triangle": TRIANGLE_MAP,
+    "orthonormal": from_svec(np.eye(10)).reshape(10, 16).T,
+}
 
 
 def test_the_value_is_that_of_its_definition_and_zero_at_the_reference():
@@ -58,12 +61,9 @@ def test_gradient_and_hessian_are_those_of_finite_differences(name):
     assert np.swapaxes(root, 1, 2) @ root == pytest.approx(hessian, rel=1e-12)
 
 
-def test_the_inverse_hessian_and_the_function_of_casadi_agree():
-    J = pseudo_inertia(BODIES)
-    product = divergence_hessian(J, ORTHONORMAL_MAP) @ inverse_hessian(J)
-    assert product == pytest.approx(np.tile(np.eye(10), (2, 1, 1)), abs=1e-8)
-    value = float(log_det_function()(lower_triangle(J[0])))
-    assert value == pytest.approx(np.linalg.slogdet(J[0])[1], rel=1e-12)
+def test_the_function_of_casadi_is_the_logarithm_of_the_determinant():
+    J = pseudo_inertia(BODIES)[0]
+    assert float(log_det_function()(lower_triangle(J))) == pytest.approx(np.linalg.slogdet(J)[1], rel=1e-12)
 
 
 @pytest.mark.claim("a matrix with two negative eigenvalues has an infinite divergence, though its determinant is > 0")

@@ -6,8 +6,8 @@ import pytest
 from casid import inertia
 from casid.errors import DatasetError
 from casid.inertia import PSEUDO_INERTIA_MAP, tensor_entries
-from casid.inertia._parameters import spatial_inertia
 from casid.testing import random_placement, standard_parameters
+from tests.helpers import spatial_inertia
 
 
 def test_standard_parameters_follow_the_parallel_axis_theorem(body):

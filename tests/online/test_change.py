@@ -1,16 +1,17 @@
-"""Detection of load changes: silent on noise and outliers, quick on changes, and their most likely time."""
+"""Samples as they arrive: weights by state, fading information, and load changes, seen soon and only if there are."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from casid.evidence import ResidualNoise
-from casid.online import ChangeDetector
+from casid.online import ChangeDetector, StateNoise
 from casid.online._change import FadingWindow, RecentSamples, Sample
-from casid.online._samples import Information
+from casid.online._samples import Information, StateWeights
 
 
 def alarms_of(
@@ -97,3 +98,85 @@ def test_residuals_of_a_change_that_is_not_noticed_yet_do_not_raise_the_alarm_le
     assert noise.inflation(300.0) > 3.0
     assert len(alarms) == 1
     assert 1000 <= alarms[0] <= 1300
+
+
+def test_directional_forgetting_fades_only_what_is_seen():
+    rng = np.random.default_rng(1)
+    information = Information.nothing(5).updated(rng.normal(size=(40, 5)), rng.normal(size=40))
+    rows = np.zeros((1, 5))
+    rows[0, :2] = 1.0, 2.0
+    faded = information.forgotten(rows, 0.5)
+    A, B = information.R.T @ information.R, faded.R.T @ faded.R
+    seen = A @ rows.T
+    expected = A - 0.5 * seen @ seen.T / (rows @ seen).item()
+    assert np.allclose(B, expected, atol=1e-12 * np.abs(A).max())
+    assert np.allclose(faded.estimate, information.estimate)
+
+
+@pytest.mark.claim("forgetting does not depend on the unit of the torques")
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
+def test_forgetting_knows_no_unit(scale):
+    rng = np.random.default_rng(0)
+    rows, newest, targets = rng.normal(size=(40, 5)), rng.normal(size=(2, 5)), rng.normal(size=40)
+    faded = Information.nothing(5).updated(scale * rows, scale * targets).forgotten(scale * newest, 0.5)
+    same = Information.nothing(5).updated(rows, targets).forgotten(newest, 0.5)
+    assert faded.R / scale == pytest.approx(same.R, rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize(("freedom", "known"), [(0.7, False), (1.0, True), (4.0, True)])
+def test_a_variance_needs_a_degree_of_freedom(freedom, known):
+    made = Information(np.eye(2), np.array([1.0, 2.0]), 6.0, 8.0, freedom, 2)
+    assert made.variance == (pytest.approx(6.0 / freedom) if known else np.inf)
+
+
+def test_a_skipped_sample_lets_the_others_fade():
+    rng = np.random.default_rng(1)
+    window, nothing = FadingWindow(3, 20.0), Information.nothing(3)
+    first = rng.normal(size=(5, 3)), rng.normal(size=5)
+    window.update(*first, nothing, 1.0)
+    kept = window._information
+    window.update(rng.normal(size=(5, 3)), rng.normal(size=5), nothing, 1.0)
+    window.skip()
+    fade = np.sqrt(1 - 1 / 20.0)
+    np.testing.assert_allclose(window._information.R, fade * kept.R)
+    np.testing.assert_allclose(window._information.rho, fade * kept.rho)
+
+
+@pytest.mark.parametrize("chunks", [(0, 60), (0, 1, 25, 26, 60)])
+def test_weights_follow_rest_and_the_torque_s_rate_of_change(model, chunks):
+    """Sample by sample: a rest's friction is one unknown, whatever the packets; errors of timing grow with the rate."""
+    rng, n = np.random.default_rng(5), model.n
+    parameters = rng.uniform(0.5, 1.5, len(model.parameter_names))
+    names = list(model.parameter_names)
+    noise = StateNoise(np.ones(n), np.linspace(0.0, 0.3, n), np.linspace(0.0, 0.05, n))
+    q, ddq, tau = rng.normal(size=(3, 60, n))
+    dq = np.where(rng.random((60, n)) < 0.7, 0.05, 0.5) * rng.choice([-1.0, 1.0], (60, n))
+    dq[10:50, 3] = 0.01
+    times, weights, correlation, longest = 0.02 * np.arange(60), rng.uniform(0.5, 2.0, n), np.full(n, 0.6), 5.0
+    rested, expected = np.zeros(n), []
+    for k in range(60):
+        row = []
+        for j in range(n):
+            fv, fc, fo = (parameters[names.index(f"{kind}{j + 1}")] for kind in ("fv", "fc", "fo"))
+            rate = (tau[k, j] - tau[k - 1, j]) / 0.02 if k else 0.0
+            added, shift = (noise.timing[j] * rate) ** 2, 0.0
+            still = abs(dq[k, j]) < noise.speed[j]
+            rested[j] = rested[j] + 1 if still else 0
+            if still:
+                band = fv * noise.speed[j] + fc
+                added += band**2 * max(max(rested[j], longest) * (1 - 0.6) / (1 + 0.6), 1.0)
+                shift = fo - (fv * dq[k, j] + fc * np.sign(dq[k, j]) + fo)
+            row.append((weights[j] / np.sqrt(1 + weights[j] ** 2 * added), not still, shift))
+        expected.append(row)
+    made = StateWeights(model, parameters, noise)
+    parts = []
+    for i, j in pairwise(chunks):
+        samples = {"q": q[i:j], "dq": dq[i:j], "ddq": ddq[i:j], "tau": tau[i:j]}
+        made.last, *rest = made.at(samples, times[i:j], weights, correlation, longest)
+        parts.append(rest)
+    for place in range(3):
+        found = np.concatenate([part[place] for part in parts])
+        np.testing.assert_allclose(found, [[cell[place] for cell in row] for row in expected], atol=1e-9)
+    made.last = None
+    steady = made.at({"q": q, "dq": dq, "ddq": ddq, "tau": tau}, None, weights, correlation, longest)
+    assert np.isnan(steady[0][2]) and (steady[1] >= np.concatenate([part[0] for part in parts]) - 1e-12).all()

@@ -5,21 +5,23 @@ from __future__ import annotations
 import copy
 import pickle
 import warnings
-from itertools import pairwise
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.signal import lfilter
+from scipy.stats import t
 
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.inertia import pseudo_inertia, to_standard
 from casid.measurement import Dataset
-from casid.online import Online, OnlineLoad, StateNoise, TorqueErrors, entropic_fit
-from casid.online._samples import Information, StateWeights
+from casid.online import ChangeDetector, Online, OnlineLoad, TorqueErrors, entropic_fit
 from casid.regression import compress, wls
 from casid.testing import plausible, recorded, recording
+from problems.spatial_2r import true_parameters
 
 BODY = to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3))
 
@@ -118,19 +120,6 @@ def test_a_joint_at_rest_does_not_wind_up_forgetting(model):
     assert smallest_eigenvalue(model, online.estimate().parameters.values) > 0
 
 
-def test_directional_forgetting_fades_only_what_is_seen():
-    rng = np.random.default_rng(1)
-    information = Information.nothing(5).updated(rng.normal(size=(40, 5)), rng.normal(size=40))
-    rows = np.zeros((1, 5))
-    rows[0, :2] = 1.0, 2.0
-    faded = information.forgotten(rows, 0.5)
-    A, B = information.R.T @ information.R, faded.R.T @ faded.R
-    seen = A @ rows.T
-    expected = A - 0.5 * seen @ seen.T / (rows @ seen).item()
-    assert np.allclose(B, expected, atol=1e-12 * np.abs(A).max())
-    assert np.allclose(faded.estimate, information.estimate)
-
-
 def test_all_samples_of_a_fit_at_once_say_what_they_say_one_by_one(model):
     t, q, dq, ddq, tau, _ = recorded(model, 300, noise=0.2)
     fit = wls(compress(model, Dataset(t, q, tau, dq, ddq)))
@@ -141,16 +130,6 @@ def test_all_samples_of_a_fit_at_once_say_what_they_say_one_by_one(model):
     assert at_once.entropic.objective == pytest.approx(one_by_one.entropic.objective, rel=1e-8)
     assert at_once.parameters.values == pytest.approx(one_by_one.parameters.values, abs=1e-5)
     assert at_once.suboptimality < 1e-6
-
-
-@pytest.mark.claim("forgetting does not depend on the unit of the torques")
-@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
-def test_forgetting_knows_no_unit(scale):
-    rng = np.random.default_rng(0)
-    rows, newest, targets = rng.normal(size=(40, 5)), rng.normal(size=(2, 5)), rng.normal(size=40)
-    faded = Information.nothing(5).updated(scale * rows, scale * targets).forgotten(scale * newest, 0.5)
-    same = Information.nothing(5).updated(rows, targets).forgotten(newest, 0.5)
-    assert faded.R / scale == pytest.approx(same.R, rel=1e-12, abs=1e-12)
 
 
 @pytest.mark.parametrize(("samples", "moves"), [(1, 0.0), (1, 1.0), (2, 1.0), (9, 1.0)])
@@ -273,46 +252,6 @@ def test_an_estimate_that_was_cut_short_goes_on_and_warns(model):
     assert weights[1] < weights[0]
 
 
-@pytest.mark.parametrize("chunks", [(0, 60), (0, 1, 25, 26, 60)])
-def test_weights_follow_rest_and_the_torque_s_rate_of_change(model, chunks):
-    """Sample by sample: a rest's friction is one unknown, whatever the packets; errors of timing grow with the rate."""
-    rng, n = np.random.default_rng(5), model.n
-    parameters = rng.uniform(0.5, 1.5, len(model.parameter_names))
-    names = list(model.parameter_names)
-    noise = StateNoise(np.ones(n), np.linspace(0.0, 0.3, n), np.linspace(0.0, 0.05, n))
-    q, ddq, tau = rng.normal(size=(3, 60, n))
-    dq = np.where(rng.random((60, n)) < 0.7, 0.05, 0.5) * rng.choice([-1.0, 1.0], (60, n))
-    dq[10:50, 3] = 0.01
-    times, weights, correlation, longest = 0.02 * np.arange(60), rng.uniform(0.5, 2.0, n), np.full(n, 0.6), 5.0
-    rested, expected = np.zeros(n), []
-    for k in range(60):
-        row = []
-        for j in range(n):
-            fv, fc, fo = (parameters[names.index(f"{kind}{j + 1}")] for kind in ("fv", "fc", "fo"))
-            rate = (tau[k, j] - tau[k - 1, j]) / 0.02 if k else 0.0
-            added, shift = (noise.timing[j] * rate) ** 2, 0.0
-            still = abs(dq[k, j]) < noise.speed[j]
-            rested[j] = rested[j] + 1 if still else 0
-            if still:
-                band = fv * noise.speed[j] + fc
-                added += band**2 * max(max(rested[j], longest) * (1 - 0.6) / (1 + 0.6), 1.0)
-                shift = fo - (fv * dq[k, j] + fc * np.sign(dq[k, j]) + fo)
-            row.append((weights[j] / np.sqrt(1 + weights[j] ** 2 * added), not still, shift))
-        expected.append(row)
-    made = StateWeights(model, parameters, noise)
-    parts = []
-    for i, j in pairwise(chunks):
-        samples = {"q": q[i:j], "dq": dq[i:j], "ddq": ddq[i:j], "tau": tau[i:j]}
-        made.last, *rest = made.at(samples, times[i:j], weights, correlation, longest)
-        parts.append(rest)
-    for place in range(3):
-        found = np.concatenate([part[place] for part in parts])
-        np.testing.assert_allclose(found, [[cell[place] for cell in row] for row in expected], atol=1e-9)
-    made.last = None
-    steady = made.at({"q": q, "dq": dq, "ddq": ddq, "tau": tau}, None, weights, correlation, longest)
-    assert np.isnan(steady[0][2]) and (steady[1] >= np.concatenate([part[0] for part in parts]) - 1e-12).all()
-
-
 @pytest.mark.claim("intervals on line count errors that repeat from sample to sample")
 @pytest.mark.parametrize("correlation", [0.0, 0.9])
 def test_intervals_hold_the_truth_where_errors_repeat(correlation):
@@ -330,3 +269,53 @@ def test_intervals_hold_the_truth_where_errors_repeat(correlation):
         low, high = online.estimate().intervals.T
         held.append((low <= exact) & (exact <= high))
     assert 0.88 < np.mean(held) < 0.995
+
+
+@pytest.mark.parametrize(("freedom", "counted"), [(0.3, 1.0), (7.0, 7.0)])
+def test_intervals_are_student_s_with_a_degree_of_freedom_at_least(model, freedom, counted):
+    _, q, dq, ddq, tau, _ = recorded(model, 30)
+    online = Online(model, np.full(model.n, 20.0), plausible(model))
+    online.update(q, dq, ddq, tau)
+    found = replace(online.estimate(), freedom=freedom)
+    half = t.ppf(0.975, counted) * found.sd
+    np.testing.assert_allclose(found.intervals, np.stack([found.beta - half, found.beta + half], axis=1))
+
+
+def test_what_is_not_given_is_usual():
+    arm = Model("spatial_2r")
+    body = to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3))
+    plain = OnlineLoad(arm, true_parameters(), np.ones(2), body)
+    assert (
+        not plain.correlation.any()
+        and not plain.gain_error.any()
+        and plain.detector.windows == ChangeDetector(10).windows
+    )
+    errors, detector = TorqueErrors(correlation=0.5, gain=0.1), ChangeDetector(10, windows=(20.0,))
+    given = OnlineLoad(arm, true_parameters(), np.ones(2), body, errors=errors, detector=detector)
+    np.testing.assert_array_equal(given.correlation, [0.5, 0.5])
+    np.testing.assert_array_equal(given.gain_error, [0.1, 0.1])
+    assert given.detector is detector
+
+
+def test_a_path_that_was_cut_short_goes_on_where_it_ended(monkeypatch):
+    """From the last point and its weight; where it ended at the least, from the point alone."""
+    online = Online(Model("spatial_2r"), [1.0, 1.0])
+    data = recording(online.model, true_parameters(), samples=30)
+    online.update(data.q, data.dq, data.ddq, data.tau)
+    asked = []
+
+    def estimated(start, weight, steps):
+        asked.append((start, weight))
+        ended = SimpleNamespace(x="x", weight=0.3, iterations=steps, suboptimality=gap)
+        return SimpleNamespace(entropic=ended, suboptimality=gap)
+
+    monkeypatch.setattr(online, "_estimated", estimated)
+    gap = 1e-9
+    online.estimate()
+    online.estimate()
+    gap = np.inf
+    with pytest.warns(UserWarning, match="did not converge"):
+        online.estimate()
+    gap = 1e-9
+    online.estimate()
+    assert asked == [(None, None), ("x", None), ("x", None), ("x", 0.3)]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from casid.inertia import from_standard, pseudo_inertia
-from casid.inertia._parameters import spatial_inertia
+from tests.helpers import spatial_inertia
 
 pytest.importorskip("clarabel", reason="needs the extra test")
 
