@@ -106,10 +106,11 @@ def excite(
     output: Output,
 ) -> None:
     """Design a motion (or static poses) that makes identification accurate. Ctrl-C keeps the best so far."""
-    from casid.excitation import DesignSettings
-    from casid.files import write_files
-    from casid.motion import read_trajectory
-    from casid.report import report_of
+    with shown("reading"):
+        from casid.excitation import DesignSettings
+        from casid.files import write_files
+        from casid.motion import read_trajectory
+        from casid.report import new_figure, png_bytes, report_of
 
     _refuse_unused(context, motion.basis, goal.payload, motion.rest)
     if not 0 < output.output_rate < float("inf"):
@@ -135,8 +136,10 @@ def excite(
     if search.evaluate is None:
         designer = settings.designer(machine)
         many = f"{search.starts} start{'s' if search.starts > 1 else ''} of at most {search.iterations} iterations"
+        with shown("drawing"):
+            png_bytes(new_figure(1, 1))  # loads what draws: after Ctrl-C a second is left
         typer.echo(f"{many} (--iterations); Ctrl-C keeps the best so far", err=True)
-        with _design_progress(machine.name) as show:
+        with _design_progress(machine.name, search) as show:
             design = designer.run(
                 search.starts, search.seed, progress=show, max_seconds=search.time_limit, robot=machine.name,
                 iterations=search.iterations,
@@ -151,7 +154,9 @@ def excite(
     present(replace(report, sections=(found, accuracy, motion_files)), folder)
     if folder is not None:
         keeping(f"all but the animation is written to {folder}")
-        announce_written(folder, write_files(folder, animation.files()))
+        with shown("animation"):
+            files = animation.files()
+        announce_written(folder, write_files(folder, files))
 
 
 def _at_home(given: dict[str, Any]) -> dict[str, Any]:
@@ -237,12 +242,13 @@ def _with_capsules(machine: Robot, name: str, packages: list[Path]) -> Robot:
 
 
 @contextmanager
-def _design_progress(name: str) -> Iterator[Callable[..., None]]:
-    """One line on stderr with the current value of the criterion."""
+def _design_progress(name: str, search: Search) -> Iterator[Callable[..., None]]:
+    """One line on stderr with the current value of the criterion; a stage that ends early makes the rest shorter."""
     with shown(f"{name}: first motion") as update:
 
         def show(at: Any) -> None:
-            where = f"start {at.start}/{at.starts}, stage {at.stage}/{at.stages}, iteration {at.iteration}"
-            update(f"{name}: {where}: {at.value:.4g}, best kept {at.best:.4g}", None, None)
+            where = f"start {at.start}/{at.starts}, {at.iteration}/{search.iterations}"
+            done = (at.start - 1) * search.iterations + min(at.iteration, search.iterations)
+            update(f"{where}: {at.value:.3g}, kept {at.best:.3g}", done, at.starts * search.iterations)
 
         yield show

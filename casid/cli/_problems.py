@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from casid.cli import options as o
-from casid.cli.shared import ProblemArgument, keeping, out_folder, present, refuse, starts_bar
+from casid.cli.shared import ProblemArgument, keeping, out_folder, present, refuse, shown, starts_bar
 
 if TYPE_CHECKING:
     from casid.retrieval import Problem, Solution
@@ -107,17 +107,23 @@ def intervals(
     out: Annotated[Path | None, typer.Option(help="Folder for intervals.csv and intervals.png.")] = None,
 ) -> None:
     """Find the interval of each parameter that the data and the constraints leave."""
-    from casid import retrieval
-    from casid.report import report_of
-    from casid.retrieval.insight import weigh_each_link, what_if
-    from casid.retrieval.methods import method_of
-
     folder = out_folder(out)
-    chosen, loaded = method_of(method), retrieval.load_problem(problem)
-    soft = [c.label for c in loaded.constraints if not c.hard and c.label != loaded.objective_label]
-    loaded = loaded.without(*soft)  # they exclude nothing
-    found = retrieval.parameter_intervals(loaded, tolerance=tolerance, solution=retrieval.solve(loaded, method=chosen))
-    effects = what_if(found, weigh_each_link(found.problem, found)) if weigh else ()
+    with shown("solving") as update:
+        from casid import retrieval
+        from casid.report import report_of
+        from casid.retrieval.insight import weigh_each_link, what_if
+        from casid.retrieval.methods import method_of
+
+        chosen, loaded = method_of(method), retrieval.load_problem(problem)
+        soft = [c.label for c in loaded.constraints if not c.hard and c.label != loaded.objective_label]
+        loaded = loaded.without(*soft)  # they exclude nothing
+        found = retrieval.parameter_intervals(
+            loaded, tolerance=tolerance, solution=retrieval.solve(loaded, method=chosen),
+            progress=lambda done, of: update(f"interval {done + 1} of {of}", done, of),
+        )  # fmt: skip
+        if weigh:
+            update("what weighing each link would determine", None, None)
+        effects = what_if(found, weigh_each_link(found.problem, found)) if weigh else ()
     present(report_of(found, effects=effects), folder)
 
 
@@ -131,11 +137,12 @@ def study(
     method: MethodOption = "direct",
 ) -> None:
     """Solve a problem from many starts; results stream to a file, and a killed study continues where it stopped."""
-    from casid import retrieval
-    from casid.retrieval.methods import method_of
-    from casid.retrieval.study import study as run
+    with shown("reading"):
+        from casid import retrieval
+        from casid.retrieval.methods import method_of
+        from casid.retrieval.study import study as run
 
-    chosen, loaded = method_of(method), retrieval.load_problem(problem)
+        chosen, loaded = method_of(method), retrieval.load_problem(problem)
     keeping(f"the starts solved so far are kept in {file}; the same command goes on from there")
     with starts_bar(f"{loaded.name}: {starts} starts", starts) as advance:
         found = run(loaded, file, starts, seed, chosen, cluster or jobs, progress=advance)

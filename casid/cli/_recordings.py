@@ -22,7 +22,7 @@ from casid.cli.shared import (
     out_folder,
     present,
     refuse,
-    steps,
+    shown,
 )
 from casid.errors import DatasetError, InertiaWarning
 from casid.files import comma_list
@@ -139,25 +139,26 @@ def identify(
     Recordings without torques but with commanded positions, or whose TOML describes a servo, are identified by
     simulation: gains, armature, friction, delay and what the data tell of each.
     """
-    from casid.description import write_robot
-    from casid.identification import Choice, Constraints, ModelOptions
-    from casid.identification import identify as run
-    from casid.report import report_of
-    from casid.retrieval import Prior, load_constraints
+    with shown("reading"):
+        from casid.description import write_robot
+        from casid.identification import Choice, Constraints, ModelOptions
+        from casid.identification import identify as run
+        from casid.report import report_of
+        from casid.retrieval import Prior, load_constraints
 
-    if not choices.believable:
-        refuse(context, ("share",), "does not go with --no-believable")
-    folder, files = out_folder(output.out), output.robots()
-    _refuse_repeated(recording)
-    settings = o.Settings.merged(recording, **modelled.given(), **reading.given())
-    loaded, given = settings.robot(robot), settings.given
+        if not choices.believable:
+            refuse(context, ("share",), "does not go with --no-believable")
+        folder, files = out_folder(output.out), output.robots()
+        _refuse_repeated(recording)
+        settings = o.Settings.merged(recording, **modelled.given(), **reading.given())
+        loaded, given = settings.robot(robot), settings.given
     for kind in recordings() if reading.tau is None else ():
         commanded = kind.from_commands(loaded, recording)
         if commanded is not None:
             kind.identify_commands(loaded, commanded, files, folder, output.actuators or (), choices.profile or ())
             return
     refuse(context, ("actuators", "profile"), "needs recordings of commands without torques")
-    with steps() as progress:
+    with shown("reading") as progress:
         data = [settings.recording(path, loaded) for path in recording]
         result = run(
             loaded,

@@ -1,6 +1,6 @@
 """What commands share: the end by Ctrl-C, arguments, lists, the console, progress, reports, errors and warnings.
 
-Ctrl-C ends a command within two seconds, with exit code 130 and what is kept.
+Ctrl-C ends a command within a second, with exit code 130 and what is kept.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 #: Exit code of a command that Ctrl-C ended.
 INTERRUPTED = 130
 #: The process ends so many seconds after Ctrl-C, whatever it is in [s].
-PATIENCE = 1.5
+PATIENCE = 0.7
 
 
 @dataclass
@@ -251,8 +251,11 @@ def announce_conversion(written: Written) -> None:
 
 def present(report: Report, folder: Path | None = None) -> list[Path]:
     """Write the files of a report to a folder, if one is given; then print its tables, and their names."""
-    screen, written = console(), [] if folder is None else report.write(folder)
-    for table in report.tables():
+    screen = console()
+    with shown("tables" if folder is None else "tables and pictures") as update:
+        tables = report.tables()
+        written = [] if folder is None else report.write(folder, lambda done, of: update("pictures", done, of))
+    for table in tables:
         screen.print(table)
     if folder is not None:
         announce_written(folder, written)
@@ -260,38 +263,44 @@ def present(report: Report, folder: Path | None = None) -> list[Path]:
 
 
 @contextmanager
-def shown(text: str, total: int | None = None) -> Iterator[Callable[[str, int | None, int | None], None]]:
-    """Progress on stderr: a bar on a terminal, a line now and then in a file or a pipe.
+def shown(text: str) -> Iterator[Callable[[str, float | None, float | None], None]]:
+    """Progress on stderr: a bar with what is left on a terminal, a line now and then in a file or a pipe.
 
     Yields a function of a text, and of how much is done of how much, if that is known.
     """
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     screen = Console(stderr=True)
     if not screen.is_terminal:
         yield _lines()
         return
-    counted = [BarColumn(), MofNCompleteColumn()] if total is not None else [SpinnerColumn()]
-    columns = (TextColumn("{task.description}", markup=False), *counted, TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description}", markup=False), BarColumn(16), TextColumn("{task.fields[share]}"),
+        TimeElapsedColumn(), TextColumn("{task.fields[left]}"),
+    )  # fmt: skip
     with Progress(*columns, console=screen, transient=True) as bar:
-        task = bar.add_task(text, total=total)
+        task = bar.add_task(text, total=None, share="", left="")
 
-        def update(text: str, done: int | None, of: int | None) -> None:
-            bar.update(task, description=text, completed=done, total=of)
+        def update(text: str, done: float | None, of: float | None) -> None:
+            part = None if done is None or not of else done / of
+            elapsed = bar.tasks[0].elapsed
+            left = f"{elapsed * (1 / part - 1):.0f} s left" if part and elapsed else ""
+            share = "" if part is None else f"{100 * part:.0f} %"
+            bar.update(task, description=text, completed=part or 0, total=1 if part else None, share=share, left=left)
 
         yield update
 
 
-def _lines() -> Callable[[str, int | None, int | None], None]:
+def _lines() -> Callable[[str, float | None, float | None], None]:
     began = last = monotonic()
 
-    def line(text: str, done: int | None, of: int | None) -> None:
+    def line(text: str, done: float | None, of: float | None) -> None:
         nonlocal last
         now = monotonic()
         if now - last >= LINE_EVERY:
             last = now
-            count = "" if done is None or of is None else f", {done} of {of}"
+            count = "" if done is None or not of else f", {100 * done / of:.0f} %"
             typer.echo(f"{text}{count} ({now - began:.0f} s)", err=True)
 
     return line
@@ -301,18 +310,11 @@ def _lines() -> Callable[[str, int | None, int | None], None]:
 def starts_bar(text: str, total: int) -> Iterator[Callable[..., None]]:
     """Progress of ``total`` starts; yields a function to call after each start."""
     done = 0
-    with shown(text, total) as update:
+    with shown(text) as update:
 
         def advance(*_: object) -> None:
             nonlocal done
             done += 1
-            update(text, done, total)
+            update(f"{text}, {done} of {total}", done, total)
 
         yield advance
-
-
-@contextmanager
-def steps() -> Iterator[Callable[[str, int, int], None]]:
-    """Progress of a run in steps."""
-    with shown("reading", 1) as update:
-        yield update

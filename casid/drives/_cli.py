@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from casid.cli.shared import announce_written, present, steps
+from casid.cli.shared import announce_written, present, shown
 from casid.errors import DatasetError
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def identify_commands(
 
     for path in actuators:
         format_of(path)
-    with steps() as progress:
+    with shown("reading") as progress:
         data = [read_commands(path, robot, settings) for path, settings in recordings.items()]
         described = {
             path.name: servo_from(read_toml(path, "recording", DatasetError), path.name)
@@ -117,7 +117,7 @@ def excite_commands(
     limits = MotionLimits.of_robot(robot, share)
     described = recording.suffix == ".toml"
     servo = servo_from(read_toml(recording, "recording", DatasetError), recording.name) if described else Servo()
-    with steps() as progress:
+    with shown("reading") as progress:
         found = identify_from_commands(robot, [read_commands(recording, robot)], servo, progress=progress)
         design = design_commands(
             found.runs, found.theta, limits, duration=duration, iterations=iterations, seed=seed,

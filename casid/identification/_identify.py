@@ -62,8 +62,13 @@ from casid.retrieval.plausible import robot_bodies
 
 #: Condition number above which the excitation counts as poor.
 CONDITION = 1e4
-#: Called with a step in words, and how many of all are done: ``(text, done, total)``.
-Progress = Callable[[str, int, int], None]
+#: Called with a step in words, and how much of all work is done: ``(text, done, total)``.
+Progress = Callable[[str, float, float], None]
+#: Shares of the time that is spent when each step begins: means of a simulated and a measured motion of a Panda.
+BEGINS = {
+    "reading": 0.0, "cleaning": 0.14, "compressing": 0.29, "choosing friction, springs and the share": 0.32,
+    "fitting believable links": 0.74, "judging": 0.76,
+}  # fmt: skip
 #: Processing of all recordings, or of each.
 Processings = Processing | bool | Sequence[Processing | bool | None] | None
 
@@ -134,7 +139,7 @@ def identify(
     ):  # fmt: skip
         if not isinstance(given, kind):
             raise ProblemError(f"{name}: expected casid.identification.{kind.__name__}(...), got {given!r}")
-    progress("reading", 0, STEPS)
+    progress("reading", 0.0, 1.0)
     measured = read(robot, recordings)
     check_bounds(measured.robot, _decided(model, estimator, checks), split_bounds(constraints.bounds)[1])
     settings = tuple(processing) if isinstance(processing, Sequence) else (processing,)
@@ -142,16 +147,20 @@ def identify(
         one is False or (isinstance(one, Processing) and one.delay != 0.0) for one in settings
     )
 
-    def identified(lag: float | Literal["auto"] | None) -> Identification:
-        progress("cleaning", 1, STEPS)
+    def identified(lag: float | Literal["auto"] | None, before: float = 0.0) -> Identification:
+        def begin(step: str) -> None:
+            again = " once more, without the delay" if before else ""
+            progress(f"{step}{again}", before + BEGINS[step], before + 1.0)
+
+        begin("cleaning")
         cleaned = clean(measured, model, processing, lag)
-        progress("compressing", 2, STEPS)
+        begin("compressing")
         compressed = compress(cleaned, estimator)
-        progress("choosing friction, springs and the share", 3, STEPS)
+        begin("choosing friction, springs and the share")
         chosen = choose_model(compressed, constraints, choice, checks)
-        progress("fitting believable links", 4, STEPS)
+        begin("fitting believable links")
         fitted = fit_consistently(chosen)
-        progress("judging", 5, STEPS)
+        begin("judging")
         return judge(fitted, checks)
 
     with one_thread():  # thousands of factors are too small to be shared out
@@ -159,14 +168,10 @@ def identify(
         lag = None if settled or made.verdict is None else proven_delay(made.verdict.findings)
         if lag is None:
             return made
-        again = identified(float(lag.values["seconds"]))
+        again = identified(float(lag.values["seconds"]), 1.0 - BEGINS["cleaning"])
     if again.verdict is None:
         return again
     return replace(again, verdict=replace(again.verdict, findings=(taken_out(lag), *again.verdict.findings)))
-
-
-#: Steps of `identify`.
-STEPS = 6
 
 
 def _decided(model: ModelOptions, estimator: Estimator | str, checks: Checks) -> ModelOptions:

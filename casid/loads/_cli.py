@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from casid.cli import options as o
-from casid.cli.shared import RobotArgument, out_folder, present, refuse, steps
+from casid.cli.shared import RobotArgument, out_folder, present, refuse, shown
 
 if TYPE_CHECKING:
     from casid.description import Robot
@@ -77,7 +77,7 @@ def payload(
     settings = fit.settings([loaded] if without is None else [without, loaded], reading)
     machine = settings.robot(robot)
     flange_of(machine, result.frame)  # refused before anything is read
-    with steps() as progress:
+    with shown("reading") as progress:
         progress("reading", 0, 2)
         if identification is not None:
             model, parameters = load_model(identification, machine)
@@ -108,7 +108,7 @@ def gains(
 
     settings = fit.settings([without, loaded], reading)
     machine = settings.robot(robot)
-    with steps() as progress:
+    with shown("reading") as progress:
         progress("reading", 0, 2)
         model = _model(machine, settings)
         data = [_prepared(path, settings, model) for path in (loaded, without)]

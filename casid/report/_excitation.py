@@ -216,36 +216,36 @@ def _limits_text(checks: list[LimitCheck]) -> str:
 
 
 def motion_figure(trajectory: Trajectory, limits: MotionLimits) -> Figure:
-    """Position, velocity and acceleration of every joint, each in its limits (dashed); of static poses the position."""
+    """Position, velocity and acceleration of all joints between their limits (dashed); of static poses the position.
+
+    One row a joint, whose marks are its limits, or its own extremes where it has none.
+    """
     n, poses = trajectory.n, trajectory.basis.static
-    orders = 1 if poses else 3
-    figure = new_figure(7.0 if poses else 12.0, max(3.0, (1.0 if poses else 1.35) * n + 0.8))
+    figure = new_figure(7.0 if poses else 12.0, 0.8 * n + 1.4, layout=None)
     set_title(figure, "Motion against its limits")
-    grid = figure.subplots(n, orders, sharex=True, squeeze=False)
+    grid = figure.subplots(1, 1 if poses else 3, squeeze=False)[0]
+    figure.subplots_adjust(0.17 if poses else 0.1, 0.5 / figure.get_figheight(), 0.98, 1 - 0.7 / figure.get_figheight())
     start, end = trajectory.basis.span
     t = trajectory.basis.samples(2) if poses else np.linspace(start, end, 800)
-    shift = 1.0 if poses else -start
-    colours = link_colours(n)
-    for order in range(orders):
+    middles, colours = 1.0 * np.arange(n)[::-1], link_colours(n)
+    for order, axes in enumerate(grid):
         values = trajectory.derivative(t, order).T
+        lower, upper = limits.lower[order], limits.upper[order]
+        low = np.where(np.isfinite(lower), lower, values.min(axis=1))
+        high = np.where(np.isfinite(upper), upper, values.max(axis=1))
+        rows = 0.8 * (values.T - (low + high) / 2) / np.maximum(high - low, 1e-9) + middles
         for k in range(n):
-            axes = grid[k, order]
-            low, high = float(limits.lower[order, k]), float(limits.upper[order, k])
-            for edge in (low, high):
-                if np.isfinite(edge):
-                    axes.axhline(edge, color=RED, linewidth=0.9, linestyle=(0, (4, 3)))
-            axes.plot(t + shift, values[k], "o" if poses else "-", ms=3, color=colours[k], linewidth=1.4)
-            both = [value for value in (low, high, values[k].min(), values[k].max()) if np.isfinite(value)]
-            room = 0.08 * max(max(both) - min(both), 1e-9)
-            axes.set_ylim(min(both) - room, max(both) + room)
-            tidy(axes)
-            axes.tick_params(labelsize=7)
-            if order == 0:
-                axes.set_ylabel(trajectory.joints[k], fontsize=8, rotation=0, ha="right", va="center")
-            if k == 0:
-                axes.set_title(f"{_NAMES[order]} [{_UNITS[order]}]", fontsize=9, loc="left", color=INK)
-            if k == n - 1:
-                axes.set_xlabel("pose" if poses else "time [s]", fontsize=9)
+            axes.plot(t + (1.0 if poses else -start), rows[:, k], "o" if poses else "-", ms=3, lw=1.4, color=colours[k])
+        bounded = np.concatenate([(middles - 0.4)[np.isfinite(lower)], (middles + 0.4)[np.isfinite(upper)]])
+        axes.hlines(bounded, 0, 1, RED, linewidth=0.9, linestyles=(0, (4, 3)), transform=axes.get_yaxis_transform())
+        axes.set_yticks([*(middles - 0.4), *(middles + 0.4)], [f"{value:.3g}" for value in (*low, *high)])
+        tidy(axes, "x")
+        axes.tick_params(labelsize=7)
+        axes.set_title(f"{_NAMES[order]} [{_UNITS[order]}]", fontsize=9, loc="left", color=INK)
+        axes.set_xlabel("pose" if poses else "time [s]", fontsize=9)
+    for k, name in enumerate(trajectory.joints):
+        where = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "xytext": (-34, 0)}
+        grid[0].annotate(name, (0, middles[k]), **where, fontsize=8, ha="right", va="center", color=colours[k])
     return figure
 
 

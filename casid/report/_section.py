@@ -93,8 +93,13 @@ class Report:
         """Pictures of all sections by name."""
         return {name: figure for section in self.sections for name, figure in section.figures().items()}
 
-    def files(self) -> dict[str, bytes]:
+    def files(self, progress: Callable[[int, int], None] = lambda done, of: None) -> dict[str, bytes]:
         """Content of all files by name.
+
+        Parameters
+        ----------
+        progress
+            Called with how many of all sections are drawn.
 
         Warns
         -----
@@ -102,28 +107,32 @@ class Report:
             For each picture that cannot be drawn, with the reason; the other files are complete.
         """
         contents = {self.json: json_bytes(self.record())} if self.json else {}
-        for section in self.sections:
+        drawn: dict[str, bytes] = {}
+        for number, section in enumerate(self.sections):
+            progress(number, len(self.sections))
             contents |= section.files()
-        drawn = pictures(self.figures)
+            drawn |= pictures(section.figures)
         contents |= drawn
         for name, report in self.folders.items():
             contents |= {f"{name}/{file}": content for file, content in report.files().items()}
         return contents | {self.page: self.html(drawn).encode()} if self.page else contents
 
-    def write(self, folder: str | Path) -> list[Path]:
+    def write(self, folder: str | Path, progress: Callable[[int, int], None] = lambda done, of: None) -> list[Path]:
         """Write all files: every one of them or none.
 
         Parameters
         ----------
         folder
             Made if it does not exist.
+        progress
+            Called with how many of all sections are drawn.
 
         Raises
         ------
         ExportError
             If a file cannot be written or a number is not finite; then no file has changed.
         """
-        return write_files(prepare_directory(folder), self.files())
+        return write_files(prepare_directory(folder), self.files(progress))
 
     def html(self, drawn: Mapping[str, bytes] | None = None) -> str:
         """One self-contained HTML page: robots to turn, curves to zoom, tables to sort.

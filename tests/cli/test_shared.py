@@ -56,7 +56,7 @@ def test_without_a_terminal_a_line_now_and_then_tells_progress(
             now[0] += 1.0
             advance(object())
     lines = capsys.readouterr().err.splitlines()
-    assert lines == [f"arm: 40 starts, {k} of 40 ({k} s)" for k in (10, 20, 30, 40)]
+    assert lines == [f"arm: 40 starts, {k} of 40, {5 * k // 2} % ({k} s)" for k in (10, 20, 30, 40)]
 
 
 def test_excite_says_how_long_it_will_take() -> None:
@@ -133,7 +133,7 @@ def test_a_study_keeps_its_starts(tmp_path: Path) -> None:
 @pytest.mark.parametrize("after", [0.0, 4.0, 12.0])
 def test_excite_keeps_its_best_motion(tmp_path: Path, after: float) -> None:
     text, code, _ = interrupted(tmp_path, *EXCITE, seen="Ctrl-C keeps", after=after)
-    lines = [line for line in text.splitlines() if line and not line.startswith(("1 start", "panda: start"))]
+    lines = [line for line in text.splitlines() if line and not line.startswith(("1 start", "start 1/1"))]
     assert code == 130 and len(lines) == 1 and lines[0].startswith("interrupted: "), text
     if "nothing was written" in text:
         assert not (tmp_path / "motion").exists()

@@ -161,5 +161,5 @@ def test_a_design_draws_itself() -> None:
     limits = MotionLimits(("a", "b"), -np.full((4, 2), 2.0), np.full((4, 2), 2.0))
     design = Designer(Observation.of_model(model), Fourier(0.5, 3), limits, samples=20).run(max_seconds=2)
     assert "condition number" in design._repr_html_()
-    assert len(design.plot_motion(limits)) == 6 and len(design.plot_motion()) == 6
+    assert len(design.plot_motion(limits)) == 3 and len(design.plot_motion()) == 3
     assert len(design.plot_singular_values()) == 1 and len(design.plot_deviations()) == 1

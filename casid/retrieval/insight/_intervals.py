@@ -20,7 +20,7 @@ Dinkelbach's steps: ``a'x - t m`` is minimised, t is moved to the ratio at the m
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -206,6 +206,7 @@ def parameter_intervals(
     sd: ArrayLike | None = None,
     options: SolveOptions | None = None,
     limit: float | None = None,
+    progress: Callable[[int, int], object] = lambda done, of: None,
 ) -> Intervals:
     """Smallest and largest value of each quantity over all feasible sets that explain the data.
 
@@ -224,6 +225,8 @@ def parameter_intervals(
         Standard deviations of the residuals, for the default tolerance.
     limit
         In place of the tolerance: largest sum of squares, not below the optimum.
+    progress
+        Called with how many of all quantities are done.
 
     Raises
     ------
@@ -254,9 +257,12 @@ def parameter_intervals(
         raise ProblemError(f"the tolerance {tolerance:.3g} is below rounding; allow at least {least:.3g}")
     forms = _standard_forms(problem) if quantities is None else _forms(problem, quantities)
     search = LevelSet(problem, solution, tolerance, options)
-    entries = tuple(_interval(search, name, form, link) for name, (form, link) in forms.items())
+    entries: list[ParameterInterval] = []
+    for name, (form, link) in forms.items():
+        progress(len(entries), len(forms))
+        entries.append(_interval(search, name, form, link))
     return Intervals(
-        entries, problem, solution.objective, float(tolerance), perf_counter() - began, search.search_region
+        tuple(entries), problem, solution.objective, float(tolerance), perf_counter() - began, search.search_region
     )
 
 
