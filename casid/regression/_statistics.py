@@ -15,6 +15,8 @@ from casid.regression._compress import CompressedData
 
 #: The residuals' own correlation counts when it exceeds the filter's by more standard deviations than this.
 SIGNIFICANT = 3.0
+#: Share of the scores of independent errors below which what a fit leaves of them says nothing.
+KEPT = 0.05
 
 
 def correlation_factors(
@@ -31,12 +33,14 @@ def correlation_factors(
 
     and the mean of
 
-        sum_b s_b' A^-1 s_b / sum_b s^2 tr(A^-1 A_b - A^-1 A_b Q A_b)
+        sum_b s_b' C s_b / sum_b s^2 tr(C A_b - C A_b Q A_b)
 
     is 1. It is larger the more the residuals of a segment agree (a covariance that allows for heteroscedasticity and
-    autocorrelation, its scale averaged over the directions of the joint). The larger of the two is taken, the second
-    only where chance does not explain it: the numerator is a sum of about ``(tr M)^2 / tr M^2`` squares, M the blocks
-    of the denominator. ``s^2`` is the residual's sum of squares over the samples less ``tr(A Q)``.
+    autocorrelation, its scale averaged over the directions of the estimate). In the metric C a direction counts by what
+    the joint says of it: parameters that do not act on the joint, or act on it by rounding alone, have no part, and no
+    threshold tells them from others. The larger of the two is taken, the second only where chance does not explain it:
+    the numerator is a sum of about ``(tr M)^2 / tr M^2`` squares, M the blocks of the denominator. ``s^2`` is the
+    residual's sum of squares over the samples less ``tr(A Q)``.
 
     Parameters
     ----------
@@ -61,45 +65,28 @@ def correlation_factors(
     direction = np.zeros(data.base.rank + 2)
     direction[: data.base.rank], direction[data.base.rank] = -beta, 1.0
     variances = data.squared_errors(beta) / np.maximum(data.counts, 1)
-    C = inverse @ inverse.T
-    blurred = np.zeros_like(C)
-    for w, variance, R in zip(weights, variances, data.factors, strict=True):
-        blurred += w**4 * variance * (R[:, columns].T @ R[:, columns])
-    blurred = C @ blurred @ C
+    rows = [factor[:, columns] @ inverse for factor in data.factors]
+    normals = [one.T @ one for one in rows]  # B' A_j B: their weighted sum is the identity
+    blurred = np.einsum("j,jrs->rs", weights**4 * variances, normals)
     for k in range(data.n):
-        places = [i for i, c in enumerate(columns) if data.factors[k][:, c].any()]
-        if not places or data.counts[k] <= len(places) or variances[k] <= 0:
+        if data.counts[k] <= 0 or variances[k] <= 0:
             continue
-        Q = (2 * weights[k] ** 2 * C - blurred / variances[k])[np.ix_(places, places)]
-        measured, squares = _of_joint(data, k, [columns[i] for i in places], Q, variances[k], direction)
-        if squares >= 1 and measured > known[k] * _largest_by_chance(squares):
+        Q = 2 * weights[k] ** 2 * np.eye(len(blurred)) - blurred / variances[k]  # in the basis B
+        freedom = max(float(data.counts[k] - np.sum(normals[k] * Q)), 1.0)
+        found, expected = 0.0, []
+        for segment in data.segments:
+            part = segment.factors[k]
+            scaled = part[:, columns] @ inverse
+            normal = scaled.T @ scaled
+            found += float(((scaled.T @ (part @ direction)) ** 2).sum())
+            expected.append(normal - normal @ Q @ normal)
+        mean = sum(float(np.trace(one)) for one in expected)
+        if mean <= KEPT * float(np.trace(normals[k])):
+            continue
+        measured = found * freedom / (variances[k] * data.counts[k] * mean)
+        if measured > known[k] * _largest_by_chance(mean**2 / sum(float((one * one.T).sum()) for one in expected)):
             factors[k] = measured
     return np.asarray(factors)
-
-
-def _of_joint(
-    data: CompressedData, k: int, columns: list[int], Q: Array, variance: float, direction: Array
-) -> tuple[float, float]:
-    """Joint k's factor, and of how many squares it is the mean; 0 where the fit leaves nothing of the scores."""
-    R = data.factors[k][:, columns]
-    lengths = np.linalg.norm(R, axis=0)
-    _, s, Vt = np.linalg.svd(R / lengths, full_matrices=False)
-    sure = s > 1e-6 * s[0]
-    whitened, back = (Vt[sure] / s[sure, None]) / lengths, (Vt[sure].T * s[sure]) * lengths[:, None]
-    Q = back.T @ Q @ back
-    variance *= data.counts[k] / max(data.counts[k] - float(np.trace(Q)), 1.0)
-    found, expected = 0.0, []
-    for segment in data.segments:
-        if segment.counts[k]:
-            part = segment.factors[k]
-            rows = part[:, columns] @ whitened.T
-            normal = rows.T @ rows
-            found += float(((rows.T @ (part @ direction)) ** 2).sum())
-            expected.append(normal - normal @ Q @ normal)
-    mean = sum(float(np.trace(one)) for one in expected)
-    if mean < 0.1:
-        return 1.0, 0.0
-    return found / (variance * mean), mean**2 / max(sum(float((one * one.T).sum()) for one in expected), 1e-300)
 
 
 def _largest_by_chance(degrees: float) -> float:

@@ -44,7 +44,7 @@ def root_of(W, w):
     return vectors * np.sqrt(np.maximum(values, 0.0))
 
 
-def factor_of(W, w, e, k, used, segments=12):
+def factor_of(W, w, e, k, segments=12):
     """Of joint k: squares of the segments' scores over their mean for independent errors, whose covariance is written
     out sample by sample, and how many squares that is.
     """
@@ -54,13 +54,12 @@ def factor_of(W, w, e, k, used, segments=12):
     left = np.eye(samples * n) - rows @ root_of(W, w) @ (rows @ root_of(W, w)).T * np.tile(w**2, samples)
     covariance = (left[own] * np.tile(variances, samples)) @ left[own].T
     variance = (e[:, k] ** 2).sum() / (np.trace(covariance) / variances[k])
-    Wk = W[:, k, used]
-    normal, per = np.linalg.inv(Wk.T @ Wk), samples // segments
+    Wk, metric, per = W[:, k], root_of(W, w) @ root_of(W, w).T, samples // segments
     parts = [slice(b * per, (b + 1) * per) for b in range(segments)]
     scores = [Wk[part].T @ e[part, k] for part in parts]
-    blocks = [normal @ Wk[part].T @ covariance[part, part] @ Wk[part] / variances[k] for part in parts]
+    blocks = [metric @ Wk[part].T @ covariance[part, part] @ Wk[part] / variances[k] for part in parts]
     mean = sum(map(np.trace, blocks))
-    squares = sum(s @ normal @ s for s in scores)
+    squares = sum(s @ metric @ s for s in scores)
     return squares / (variance * mean), mean**2 / sum(np.trace(block @ block) for block in blocks)
 
 
@@ -72,7 +71,7 @@ def test_correlation_factors_are_those_of_the_segments_scores(small, weights):
     columns = range(data.base.rank)
     found = correlation_factors(data, w, columns, beta, root)
     for k in range(3):
-        measured, squares = factor_of(W, w, tau - W @ beta, k, W[:, k].any(axis=0))
+        measured, squares = factor_of(W, w, tau - W @ beta, k)
         chance = chi2.ppf(norm.cdf(3.0), squares) / squares
         assert measured > 1.02 * chance
         assert found[k] == pytest.approx(measured, rel=1e-6)
@@ -81,6 +80,21 @@ def test_correlation_factors_are_those_of_the_segments_scores(small, weights):
         for share, expected in ((0.99, measured), (1.01, 1.01 * edge)):
             known = replace(data, correlation=np.full(3, edge * share))
             assert correlation_factors(known, w, columns, beta, root)[k] == pytest.approx(expected, rel=1e-6)
+
+
+def test_correlation_factors_do_not_depend_on_rounding(small):
+    data, W, tau, _ = small["correlated"]
+    w, beta, columns = np.ones(3), least_squares(W, tau), range(data.base.rank)
+    rng = np.random.default_rng(2)
+
+    def rounded(factors):
+        return tuple(R + 1e-15 * np.abs(R).max() * rng.normal(size=R.shape) for R in factors)
+
+    segments = tuple(replace(segment, factors=rounded(segment.factors)) for segment in data.segments)
+    other = replace(data, factors=rounded(data.factors), segments=segments)
+    found, again = (correlation_factors(one, w, columns, beta, root_of(W, w)) for one in (data, other))
+    assert (found > 1.0).all()
+    np.testing.assert_allclose(again, found, rtol=1e-9)
 
 
 @pytest.mark.claim("intervals count errors that repeat from sample to sample")

@@ -225,7 +225,7 @@ GEARS = (0.5, 0.7, 1.5, 2.0)
 def carriers(robot: Robot, data: Dataset) -> list[int]:
     """Joints that carry gravity: plausible bodies load them with a twentieth of the largest such torque."""
     model, bodies = casid.Model(robot), plausible_bodies(robot).parameters
-    statics = np.array([model.regressor(q, 0 * q, 0 * q).full() @ bodies for q in data.q[:: len(data) // 50]])
+    statics = np.array([model.regressor(q, 0 * q, 0 * q) @ bodies for q in data.q[:: len(data) // 50]])
     sizes = np.sqrt((statics**2).mean(axis=0))
     return [k for k in range(robot.n) if sizes[k] > 0.05 * sizes.max()]
 
