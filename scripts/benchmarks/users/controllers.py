@@ -242,7 +242,7 @@ def _do_mpc() -> tuple[str, bool]:
 
 def _acados() -> tuple[str, bool]:
     python = os.environ.get("CASID_ACADOS_PYTHON", sys.executable)
-    script = ROOT / "scripts" / "mpc_acados.py"
+    script = ROOT / "scripts" / "examples" / "mpc_acados.py"
     found = {}
     for form in ("implicit", "explicit"):
         command = [python, str(script), "--form", form, "--steps", "15"]
