@@ -216,7 +216,8 @@ def splices_of(online: OnlineLoad, splices: int, picked_up: bool = True) -> list
     t, runs, done = np.asarray(np.arange(count) * 0.01), list[Splice](), 0
     for at in np.linspace(0.2, 0.7, splices) * count:
         part, done = slice(done, int(at)), int(at)
-        online.update(*(a[part] for a in before), t[part])
+        q, dq, ddq, tau = (a[part] for a in before)
+        online.update(q, dq, ddq, tau, t[part])
         runs.append(spliced(copy.deepcopy(online), after, t, done, online.estimate().mass))
     return runs
 
@@ -611,7 +612,7 @@ def simulate_law(plant: Plant, law: Law, ticks: int, rate: float, q0: Array, dq0
         for tick in range(ticks + 1):
             tau = np.asarray(law(tick, x[:, :n], x[:, n : 2 * n]), dtype=float)
             seen[alive, tick] = x[alive, : 2 * n]
-            slopes, good = [], np.isfinite(tau).all(axis=1)
+            slopes, good = list[Array](), np.isfinite(tau).all(axis=1)
             for share in (0.0, 0.5, 0.5, 1.0):
                 found, pivots = slope(x + share * h * slopes[-1] if slopes else x, np.where(good[:, None], tau, 0.0))
                 slopes.append(found)
