@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from benchmarks.real.robots import _kinova, _kr300, _ur10
+from benchmarks.real.robots import _kinova, _kr300, one_recording
 
 from casid.description import Robot
 from casid.identification import Checks, Identification, identify
@@ -44,7 +44,7 @@ def intervals_of(result: Identification) -> dict[str, tuple[float, float, float]
 
 
 TORQUES: dict[str, Callable[[], Found]] = {
-    "ur10_salerno": partial(made, _ur10, "ur10_unisa"),
+    "ur10_salerno": partial(made, partial(one_recording, "UR10"), "ur10_unisa"),
     "kr300": partial(made, _kr300, "kr300"),
     "kinova_gen3_sensors": partial(
         made, partial(_kinova, "tau_sensor"), "kinova_gen3", 1

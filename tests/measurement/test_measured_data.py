@@ -14,7 +14,6 @@ QUICK = (
     "WAM two-joint, reference fit",
     "TX40, feasible",
     "thesis Table 6.1, triangle inequality",
-    "thesis Table 4.2: base parameters of the WAM",
 )
 
 

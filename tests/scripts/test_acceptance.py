@@ -11,7 +11,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
-from benchmarks import soundness
+from benchmarks import house, soundness
 from benchmarks.measure import Measure, NotMeasured, Verdict, headline, in_process, outcome, skipped
 
 from tests.attack import claims
@@ -98,6 +98,20 @@ def test_work_in_a_process_of_its_own_answers_raises_or_is_late():
         in_process(time.sleep, 5, limit=0.2)
     with pytest.raises(ChildProcessError):
         in_process(os._exit, 1, limit=20)
+
+
+@pytest.mark.claim("an older table holds only where each of its rows is published in this state, whole, and met")
+def test_an_older_table_is_judged_by_what_is_published(monkeypatch):
+    right = {"verdict": "yes", "state": "now", "quick": False}
+    monkeypatch.setattr(house, "digest", lambda *_: "now")
+    monkeypatch.setattr(house, "measures", lambda _: [_row(skipped)])
+    for change, verdict in (
+        ({}, Verdict.MET), ({"verdict": "NO"}, Verdict.MISSED), ({"state": "then"}, Verdict.NOT_MEASURED),
+        ({"quick": True}, Verdict.NOT_MEASURED),
+    ):  # fmt: skip
+        rows = {"topic": {"row": right | change}}
+        monkeypatch.setattr(house, "stored", lambda rows=rows: {"rows": rows})
+        assert outcome(_row(lambda: house.older("topic"))).verdict is verdict
 
 
 def _table(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -73,10 +73,10 @@ def run_controller(controller: Controller, seconds: float, limit: float = 1.0) -
     return _run([str(controller.computed_torque), str(seconds), str(limit)]).strip()
 
 
-def _run(command: list[str]) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+def _run(command: list[str], folder: Path | None = None) -> str:
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise RuntimeError(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
+        raise RuntimeError(f"{' '.join(command)} failed:\n{(done.stdout + done.stderr)[-2000:]}")
     return done.stdout
 
 
@@ -163,21 +163,17 @@ def race(robot: Robot, states: int = 64, repeats: int = 300) -> Race:
         compile_times = []
         for _ in range(3):
             start = time.perf_counter()
-            _run_dynamics_race([*cc, "-std=c99", *_CASID, "-c", "regressor.c", "-o", "regressor.o"], folder)
+            _run([*cc, "-std=c99", *_CASID, "-c", "regressor.c", "-o", "regressor.o"], folder)
             compile_times.append(time.perf_counter() - start)
         for name in ("scalar", "batch"):
-            _run_dynamics_race([*cc, "-std=gnu11", *_CASID, "-c", f"{name}.c", "-o", f"{name}.o"], folder)
+            _run([*cc, "-std=gnu11", *_CASID, "-c", f"{name}.c", "-o", f"{name}.o"], folder)
         library = prefix / "lib"
         link = [f"-L{library}", "-lpinocchio_default", f"-Wl,-rpath,{library}", "-Wl,--allow-shlib-undefined", "-lm"]
-        _run_dynamics_race(
-            [cxx, str(_pinocchio_object(prefix, eigen, cxx)), "scalar.o", "batch.o", *link, "-o", "race"], folder
-        )
+        _run([cxx, str(_pinocchio_object(prefix, eigen, cxx)), "scalar.o", "batch.o", *link, "-o", "race"], folder)
         runs = []
         for i in range(_COPIES):
             shutil.copy(folder / "race", folder / f"race{i}")
-            runs.append(
-                _run_dynamics_race([f"./race{i}", "robot.txt", str(states), str(-(-repeats // _COPIES))], folder)
-            )
+            runs.append(_run([f"./race{i}", "robot.txt", str(states), str(-(-repeats // _COPIES))], folder))
         size = (folder / "regressor.c").stat().st_size
     rows: dict[str, list[list[float]]] = {}
     for line in "".join(runs).splitlines():
@@ -212,19 +208,12 @@ def _pinocchio_object(prefix: Path, eigen: Path, cxx: str) -> Path:
     source = HERE / "dynamics_race.cpp"
     command = [cxx, *_PINOCCHIO, f"-I{eigen}", f"-I{prefix / 'include'}"]
     version = importlib.metadata.version("pin")
-    key = digest(source.read_bytes(), " ".join(command), version, _run_dynamics_race([cxx, "--version"], HERE))
+    key = digest(source.read_bytes(), " ".join(command), version, _run([cxx, "--version"], HERE))
 
     def compile_to(path: Path) -> None:
-        _run_dynamics_race([*command, "-c", str(source), "-o", str(path)], HERE)
+        _run([*command, "-c", str(source), "-o", str(path)], HERE)
 
     return cached_file(f"race-{key}.o", compile_to)
-
-
-def _run_dynamics_race(command: list[str], folder: Path) -> str:
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(command[:1])} failed: {(done.stderr or done.stdout)[-600:]}")
-    return done.stdout
 
 
 def _write_robot(path: Path, robot: Robot, pi: np.ndarray) -> None:
@@ -414,9 +403,6 @@ def _against_pinocchio(
     rng = np.random.default_rng(12)
     errors: dict[str, float] = {}
 
-    def compare(name: str, *pairs: tuple[object, np.ndarray]) -> None:
-        errors[name] = max(errors.get(name, 0.0), *(relative_error(value, expected) for value, expected in pairs))
-
     def call(name: str, *state: np.ndarray) -> tuple[np.ndarray, ...]:
         f = library[name]
         result = f(*state, *(values[key] for key in f.name_in() if key in values))
@@ -424,36 +410,27 @@ def _against_pinocchio(
 
     for _ in range(10):
         q, dq, ddq = rng.uniform(-1.5, 1.5, (3, robot.n))
-        tau = pin.rnea(model, data, q, dq, ddq).copy()
-        gravity = pin.computeGeneralizedGravity(model, data, q).copy()
-        compare("inverse_dynamics", (call("inverse_dynamics", q, dq, ddq)[0], tau))
-        compare("gravity", (call("gravity", q)[0], gravity))
-        compare("coriolis", (call("coriolis", q, dq)[0], pin.nonLinearEffects(model, data, q, dq) - gravity))
-        compare("mass_matrix", (call("mass_matrix", q)[0], _symmetric(pin.crba(model, data, q))))
-        compare(
-            "inverse_mass_matrix", (call("inverse_mass_matrix", q)[0], _symmetric(pin.computeMinverse(model, data, q)))
-        )
-        compare("forward_dynamics", (call("forward_dynamics", q, dq, tau)[0], pin.aba(model, data, q, dq, tau)))
-        compare(
-            "regressor",
-            (call("regressor", q, dq, ddq)[0], pin.computeJointTorqueRegressor(model, data, q, dq, ddq) @ T),
-        )
-        expected = [np.array(part) for part in pin.computeRNEADerivatives(model, data, q, dq, ddq)]
-        expected[2] = _symmetric(expected[2])
-        compare(
-            "inverse_dynamics_derivatives",
-            *zip(call("inverse_dynamics_derivatives", q, dq, ddq), expected, strict=True),
-        )
-        expected = [np.array(part) for part in pin.computeABADerivatives(model, data, q, dq, tau)]
-        expected[2] = _symmetric(expected[2])
-        compare(
-            "forward_dynamics_derivatives",
-            *zip(call("forward_dynamics_derivatives", q, dq, tau), expected, strict=True),
-        )
-        compare(
-            "kinetic_energy",
-            (call("kinetic_energy", q, dq)[0], np.array([pin.computeKineticEnergy(model, data, q, dq)])),
-        )
+        at = (model, data, q)
+        tau, gravity = pin.rnea(*at, dq, ddq).copy(), pin.computeGeneralizedGravity(*at).copy()
+        both = [[np.array(part) for part in parts] for parts in (
+            pin.computeRNEADerivatives(*at, dq, ddq), pin.computeABADerivatives(*at, dq, tau)
+        )]  # fmt: skip
+        inverse, forward = ((first, second, _symmetric(third)) for first, second, third in both)
+        expected: dict[str, tuple[tuple[np.ndarray, ...], Sequence[np.ndarray]]] = {
+            "inverse_dynamics": ((q, dq, ddq), (tau,)),
+            "gravity": ((q,), (gravity,)),
+            "coriolis": ((q, dq), (pin.nonLinearEffects(*at, dq) - gravity,)),
+            "mass_matrix": ((q,), (_symmetric(pin.crba(*at)),)),
+            "inverse_mass_matrix": ((q,), (_symmetric(pin.computeMinverse(*at)),)),
+            "forward_dynamics": ((q, dq, tau), (pin.aba(*at, dq, tau).copy(),)),
+            "regressor": ((q, dq, ddq), (pin.computeJointTorqueRegressor(*at, dq, ddq) @ T,)),
+            "inverse_dynamics_derivatives": ((q, dq, ddq), inverse),
+            "forward_dynamics_derivatives": ((q, dq, tau), forward),
+            "kinetic_energy": ((q, dq), (np.array([pin.computeKineticEnergy(*at, dq)]),)),
+        }
+        for name, (state, truths) in expected.items():
+            found = [relative_error(value, true) for value, true in zip(call(name, *state), truths, strict=True)]
+            errors[name] = max(errors.get(name, 0.0), *found)
     return [(f"{label} {name}", error) for name, error in errors.items()]
 
 

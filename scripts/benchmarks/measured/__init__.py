@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
 import time
@@ -19,14 +18,13 @@ from benchmarks.measure import Measure, NotMeasured, data_folder
 from benchmarks.measure import need as need_of_measure
 from casid.dynamics import Model
 from casid.identification import RegressionProblem, feasible_regression
-from casid.identification.repair import feasibility_test, nearest_feasible
-from casid.identification.repair._feasibility import Feasibility
+from casid.identification.repair import nearest_feasible
 from casid.inertia import PSEUDO_INERTIA_MAP, link_slice
 from casid.measurement import Dataset
 from casid.regression import Fit, compress, ols, wls
 from casid.regression.friction import fit_jointly
 from casid.retrieval import Constraint, LinkVariables, com_box, mass_bounds, total_mass
-from casid.retrieval.constraints import ConsistencyKind, gyration_bound
+from casid.retrieval.constraints import gyration_bound
 from casid.testing import need
 
 
@@ -68,7 +66,6 @@ def clarabel_regression(
 
 
 Result = tuple[str, bool]
-DRIVE_TERMS = ("viscous", "coulomb", "offset", "motor_viscous", "motor_coulomb", "motor_offset", "motor_rotor")
 
 
 def table_viii(variables: LinkVariables) -> tuple[Constraint, ...]:
@@ -176,55 +173,15 @@ def tx40_nonlinear() -> Result:
     return text, joint.fit.relative_error <= 5.68
 
 
-def three_link(column: str, kind: ConsistencyKind) -> tuple[Feasibility, np.ndarray]:
+def table_6_1_full() -> Result:
     robot = casid.load_robot("three_link")
     rows = published.table("yoshida_table_6_1_three_link")
     forms = np.array([published.linear_form(row["expression"], robot.parameter_names()) for row in rows])
-    result = nearest_feasible(robot, forms, [float(row[column]) for row in rows], consistency=kind)
-    return result, np.array([float(row["beta_prime_t2"]) for row in rows])
-
-
-def table_6_1_semi() -> Result:
-    first, _ = three_link("beta_t1", "semi")
-    second, printed = three_link("beta_t2", "semi")
-    off = float(np.abs(second.corrected - printed).max())
-    text = (
-        f"beta_t1 {first.verdict}, beta_t2 {second.verdict}; distance {second.distance:.4e} (proven >= "
-        f"{second.proven_distance:.4e}), corrected within {off:.1e} of beta'_t2"
-    )
-    right = first.verdict == "feasible" and second.verdict == "infeasible" and off <= 5e-6
-    return text, right and abs(second.distance - 1.652e-3) <= 5e-6
-
-
-def table_6_1_full() -> Result:
-    results = [three_link(column, "full")[0] for column in ("beta_t1", "beta_t2")]
+    sets = [published.column(rows, column) for column in ("beta_t1", "beta_t2")]
+    results = [nearest_feasible(robot, forms, given, consistency="full") for given in sets]
     text = "; ".join(f"{r.verdict}, {r.distance:.4e}, gap {r.solution.gap:.0e}" for r in results)
     right = all(r.verdict == "infeasible" for r in results)
     return text, right and abs(results[0].distance - 1.93e-4) <= 5e-7 and abs(results[1].distance - 0.0564) <= 5e-5
-
-
-def table_4_9() -> Result:
-    model = Model(casid.load_robot("wam7"), DRIVE_TERMS)
-    beta = [float(row["beta_WLS"]) for row in published.table("wam_table_4_9_feasible_estimates")]
-    semi, full = (feasibility_test(model, beta, consistency=kind) for kind in ("semi", "full"))
-    text = (
-        f"{semi.verdict}; u' = {semi.distance**2:.6f} (proven >= {semi.proven_distance**2:.6f}) beside the thesis's "
-        f"0.0077; with the triangle inequality {full.distance**2:.6f}"
-    )
-    return text, semi.verdict == "infeasible" and full.verdict == "infeasible"
-
-
-def table_4_2() -> Result:
-    model = Model(casid.load_robot("wam7"), DRIVE_TERMS)
-    worst = 0.0
-    rows = published.table("wam_table_4_2_base_parameters")
-    for row, form in zip(rows, model.base.K, strict=True):
-        printed = re.sub(r"F([vco])j(\d)", r"f\1\2", re.sub(r"F([vco])m(\d)", r"f\1m\2", row["expression"]))
-        worst = max(worst, float(np.abs(published.linear_form(printed, model.parameter_names) - form).max()))
-    return (
-        f"{model.base.rank}, largest difference of a coefficient {worst:.1e}",
-        model.base.rank == 76 and worst <= 1e-8,
-    )
 
 
 WHOLE = """
@@ -332,20 +289,10 @@ MEASURES = (
     Measure("WAM two-joint, feasible", "certified, ratio > 1.05 explained", "-", feasible(recordings.wam, WAM_WHY)),
     Measure("TX40, nonlinear friction fitted jointly", "<= 5.68 %", _R, tx40_nonlinear),
     Measure(
-        "thesis Table 6.1, m > 0 and I > 0",
-        "feasible / infeasible, within 5e-6, distance 1.652e-3",
-        "thesis Sec. 6.2",
-        table_6_1_semi,
-    ),
-    Measure(
         "thesis Table 6.1, triangle inequality",
         "both infeasible, 1.93e-4 and 0.0564",
         "a semidefinite solver",
         table_6_1_full,
-    ),
-    Measure("thesis Table 4.6/4.9: beta_WLS", "infeasible; u' printed", "thesis: u' = 0.0077", table_4_9),
-    Measure(
-        "thesis Table 4.2: base parameters of the WAM", "76, as printed (8 decimals)", "thesis Sec. 4.2", table_4_2
     ),
     Measure("whole Panda identification, file to certified parameters", "<= 2 s wall, <= 400 MB", "-", whole_panda),
     Measure("1e6 samples stacked and compressed", "<= 15 s on one core, linear, bounded memory", "-", million),

@@ -40,12 +40,8 @@ from casid.simulation import Plant, simulate
 from casid.simulation.integrators import RungeKutta4
 
 #: Load [kg, m, kg.m^2] put on the UR10e, deviation of its torques [N.m], rate [Hz] and samples of the recording.
-_LOAD, _DEVIATION, _RATE, _SAMPLES = (
-    to_standard(3.2, [0.02, 0.177, -0.035], np.diag([0.02, 0.015, 0.01])),
-    1.0,
-    500,
-    5000,
-)
+_LOAD = to_standard(3.2, [0.02, 0.177, -0.035], np.diag([0.02, 0.015, 0.01]))
+_DEVIATION, _RATE, _SAMPLES = 1.0, 500, 5000
 #: Newton steps of one call, as in the example that is delivered; calls at most; agreement with Python.
 _STEPS, _CALLS, _AGREEMENT = 20, 50, 1e-5
 
@@ -242,7 +238,7 @@ def _do_mpc() -> tuple[str, bool]:
 
 def _acados() -> tuple[str, bool]:
     python = os.environ.get("CASID_ACADOS_PYTHON", sys.executable)
-    script = ROOT / "scripts" / "mpc_acados.py"
+    script = ROOT / "scripts" / "examples" / "mpc_acados.py"
     found = {}
     for form in ("implicit", "explicit"):
         command = [python, str(script), "--form", form, "--steps", "15"]
@@ -274,13 +270,20 @@ def interpreter(version: str) -> str | None:
     return None
 
 
-def wheel(place: Path) -> Path:
-    """A wheel of this version, built in a folder of its own."""
+def sources(place: Path, *further: str) -> Path:
+    """A copy of what a wheel is built from, and of further files, in a folder of its own."""
     source = place / "source"
     for name in ("casid", "robots", "problems"):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, source)
+    for name in ("pyproject.toml", "README.md", "LICENSE", *further):
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, source / name)
+    return source
+
+
+def wheel(place: Path) -> Path:
+    """A wheel of this version, built in a folder of its own."""
+    source = sources(place)
     command = [sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", str(place), str(source)]
     subprocess.run(command, capture_output=True, check=True)
     (made,) = place.glob("*.whl")
@@ -370,12 +373,7 @@ def _stand_ins(python: Path, version: str) -> Mapping[str, tuple[str, str]]:
 
 def _package(builder: Any, place: Path, python: Path, version: str) -> Any:
     """The recipe built from a copy of the sources, in a folder that is thrown away."""
-    source = place / "source"
-    for name in ("casid", "robots", "problems"):
-        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE", str(RECIPE.relative_to(ROOT))):
-        (source / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, source / name)
+    source = sources(place, str(RECIPE.relative_to(ROOT)))
     for name, (number, script) in _stand_ins(python, version).items():
         build = {"script": [script], "dynamic_linking": {"binary_relocation": False}}
         stand_in = {"package": {"name": name, "version": number}, "build": build}
