@@ -15,8 +15,7 @@ import numpy as np
 from casid.arrays import Array
 from casid.inertia._divergence import SVEC_WEIGHTS, congruence, symmetric
 from casid.inertia._interior_point import NEAR, ROUGH, InteriorPoint, Measure
-from casid.inertia._parameter_vector import link_slice
-from casid.inertia._parameters import consistency, pseudo_inertia
+from casid.inertia._parameters import consistency, link_slice, pseudo_inertia
 
 #: Weight of the divergence at which the softened equations stop; bodies together up to this many times as large as
 #: those found are covered by the bound of the distance.
