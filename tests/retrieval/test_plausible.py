@@ -28,7 +28,7 @@ from casid.retrieval.plausible import (
     polished,
     robot_bodies,
 )
-from casid.retrieval.plausible._bodies import skeleton_boxes, trustworthy, within_the_arm
+from casid.retrieval.plausible._bodies import skeleton_boxes, trustworthy
 from casid.retrieval.plausible._tolerance import sensitivity
 from casid.testing import blind, recording, with_friction
 from problems import panda_retrieval, spatial_2r
@@ -276,15 +276,6 @@ def test_published_coefficients_give_links_within_the_arm(published):
         assert semi[-1] < 1.75 * np.linalg.norm(box[:, 1] - box[:, 0]) / 2 and semi[0] > 0.05 * semi[-1], link.name
     first = choice.link_parameters[0]
     assert first.com[2] - np.sqrt(5 * first.principal_moments[-1] / first.mass) > -0.333  # above the table
-
-
-def test_described_bodies_are_shortened_to_the_arm():
-    panda = casid.load_robot("panda")
-    body, box = panda.links[4].inertial.standard_parameters(), skeleton_boxes(panda)[4]
-    made = within_the_arm(body, box)
-    assert made[9] == body[9] and made[6:9] == pytest.approx(body[6:9]) and consistency(made).full
-    assert np.trace(pseudo_inertia(made)[:3, :3]) < np.trace(pseudo_inertia(body)[:3, :3])
-    assert within_the_arm(made, box) == pytest.approx(made) and within_the_arm(body, 3 * box) == pytest.approx(body)
 
 
 @pytest.mark.claim("a best fit that the solver leaves without proof is proven by Newton's method")

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.arrays import Array
+from casid.arrays import RANK, Array
 from casid.dynamics import Model
 from casid.dynamics.terms import Friction, FrictionLaw, JointFriction, friction_model
 from casid.errors import DatasetError
@@ -544,7 +544,7 @@ def _options(laws: Sequence[FrictionLaw], speed: float) -> list[JointFriction]:
 
 def _links(model: Model, beta: Array) -> Array:
     """Standard parameters of links with these base parameters: the shortest such vector."""
-    pi = np.linalg.lstsq(model.base.K, beta, rcond=1e-10)[0]
+    pi = np.linalg.lstsq(model.base.K, beta, rcond=RANK)[0]
     return np.asarray(pi[np.ravel(model.link_columns)])
 
 
