@@ -30,8 +30,6 @@ from casid.online._known_robot import StateNoise, torque_rate
 
 #: Largest number in measurements and weighted equations: beyond it, sums of squares of squares are not finite.
 LARGEST = 1e60
-#: Number of samples up to which compiled code costs more to find than it saves.
-FEW = 500
 #: Inputs of a regressor, and the arrays of samples that hold them.
 SIGNALS = {"q": "q", "dq": "dq", "ddq": "ddq", "signal": "tau"}
 

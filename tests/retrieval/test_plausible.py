@@ -28,7 +28,7 @@ from casid.retrieval.plausible import (
     polished,
     robot_bodies,
 )
-from casid.retrieval.plausible._bodies import skeleton_boxes, trustworthy
+from casid.retrieval.plausible._bodies import skeleton_boxes
 from casid.retrieval.plausible._tolerance import sensitivity
 from casid.testing import blind, recording, with_friction
 from problems import panda_retrieval, spatial_2r
@@ -167,11 +167,11 @@ def test_bodies_come_from_description_boxes_or_skeleton(robot):
     assert set(plausible_bodies(robot).origins) == {"description"}
     assert set(plausible_bodies(blind(robot)).origins) == {"skeleton"}
     panda = casid.load_robot("panda")
-    assert not trustworthy(panda)  # a retrieved set, one of its links longer than the arm
+    assert robot_bodies(panda).repaired  # a retrieved set, one of its links longer than the arm
     assert set(plausible_bodies(panda, nominal=False).origins) == {"box of its centre of mass"}
     first = robot.joints[0].link
     copies = tuple(replace(j, link=replace(j.link, inertial=first.inertial)) for j in robot.joints)
-    assert not trustworthy(replace(robot, joints=copies))
+    assert robot_bodies(replace(robot, joints=copies)) is None
     for made in (robot, blind(robot), panda):
         assert all(consistency(ten).full for ten in plausible_bodies(made).parameters.reshape(-1, 10))
 
