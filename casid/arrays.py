@@ -7,3 +7,6 @@ from numpy.typing import NDArray
 
 #: Array of real numbers; docstrings give its shape and units.
 Array = NDArray[np.float64]
+#: Share of the largest singular value of equations (of the longest column) up to which another is rounding: six digits
+#: above that of double precision, which factors of long recordings and their scaling cost.
+RANK = 1e-10

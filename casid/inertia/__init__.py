@@ -10,8 +10,8 @@ from casid.inertia._parameters import to_pinocchio as to_pinocchio
 from casid.inertia._parameters import from_pinocchio as from_pinocchio
 
 # The parameters of a robot, and their files
-from casid.inertia._parameter_vector import Parameters as Parameters
-from casid.inertia._parameter_vector import LinkParameters as LinkParameters
+from casid.inertia._parameters import Parameters as Parameters
+from casid.inertia._parameters import LinkParameters as LinkParameters
 from casid.inertia._parameter_files import read_parameters as read_parameters
 from casid.inertia._parameter_files import write_parameters as write_parameters
 
@@ -58,8 +58,8 @@ from casid.inertia._interior_point import Point as Point
 from casid.inertia._interior_point import Scaling as Scaling
 from casid.inertia._parameter_files import parameter_csv as parameter_csv
 from casid.inertia._parameter_files import parameter_record as parameter_record
-from casid.inertia._parameter_vector import link_slice as link_slice
-from casid.inertia._parameter_vector import mass_index as mass_index
-from casid.inertia._parameter_vector import moment_slice as moment_slice
-from casid.inertia._parameter_vector import standard_size as standard_size
+from casid.inertia._parameters import link_slice as link_slice
+from casid.inertia._parameters import mass_index as mass_index
+from casid.inertia._parameters import moment_slice as moment_slice
+from casid.inertia._parameters import standard_size as standard_size
 from casid.inertia._parameters import PSEUDO_INERTIA_MAP as PSEUDO_INERTIA_MAP

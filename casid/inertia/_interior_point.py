@@ -54,7 +54,7 @@ from casid.inertia._divergence import (
     lower_triangle,
     symmetric,
 )
-from casid.inertia._parameter_vector import link_slice
+from casid.inertia._parameters import link_slice
 
 _FROM_ONE = Divergence(np.eye(4))
 

@@ -28,8 +28,7 @@ from casid.files import (
     read_text,
     write_files,
 )
-from casid.inertia._parameter_vector import HasParameterNames, Parameters
-from casid.inertia._parameters import STANDARD_NAMES, standard_names
+from casid.inertia._parameters import STANDARD_NAMES, HasParameterNames, Parameters, standard_names
 
 _WHAT = "parameter file"
 #: Largest file [bytes].

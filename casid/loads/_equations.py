@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.arrays import Array
+from casid.arrays import RANK, Array
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.evidence import jackknife
@@ -353,7 +353,7 @@ class LoadStack:
     def _least_squares(self, factors: Sequence[Array], weights: Array) -> Array:
         stack = np.vstack([w * f for w, f in zip(weights, factors, strict=True)])
         scale = lengths((stack[:, :-1] ** 2).sum(axis=0))
-        return np.asarray(np.linalg.lstsq(stack[:, :-1] / scale, stack[:, -1], rcond=1e-10)[0] / scale)
+        return np.asarray(np.linalg.lstsq(stack[:, :-1] / scale, stack[:, -1], rcond=RANK)[0] / scale)
 
     def errors(self, x: Array) -> tuple[float, float]:
         """Relative error of the loaded recordings without and with the load [%]; the robot as fitted with it."""
@@ -361,7 +361,7 @@ class LoadStack:
         R, target = self._beta
         beta: Array = np.zeros(0)
         if self.base:
-            beta = np.asarray(np.linalg.lstsq(R[:, : self.base], target - R[:, self.base :] @ x, rcond=1e-10)[0])
+            beta = np.asarray(np.linalg.lstsq(R[:, : self.base], target - R[:, self.base :] @ x, rcond=RANK)[0])
         whole = np.concatenate([beta, x])
         without = np.concatenate([beta, np.zeros(10), x[10:]])
         size = np.sqrt(sum(float(f[:, -1] @ f[:, -1]) for f in factors))

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from casid.arrays import Array
+from casid.arrays import RANK, Array
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.loads._equations import combined, load_stack
@@ -140,6 +140,6 @@ def _least_norm(A: Array, b: Array) -> tuple[Array, Array]:
     """Least squares of least norm with scaled columns, and the deviations of its unknowns for residuals of size 1."""
     scale = lengths((A**2).sum(axis=0))
     U, s, Vt = np.linalg.svd(A / scale, full_matrices=False)
-    sure = s > 1e-9 * s[0]
+    sure = s > RANK * s[0]
     x = Vt[sure].T @ ((U[:, sure].T @ b) / s[sure]) / scale
     return x, np.linalg.norm((Vt[sure].T / s[sure]) / scale[:, None], axis=1)

@@ -37,7 +37,7 @@ from casid.arrays import Array
 from casid.description import Joint, Link, Robot
 from casid.dynamics import Model
 from casid.errors import CasidError, DatasetError
-from casid.inertia import Parameters, express_in, from_standard, to_standard
+from casid.inertia import Parameters, from_standard, to_standard
 from casid.loads._bounded_errors import bounded_load
 from casid.loads._equations import (
     PLACES,
@@ -301,9 +301,3 @@ def _too_heavy(model: Model, standard: Array, with_load: Sequence[Dataset]) -> l
         f"the load alone requires {worst[k]:.3g} N.m at joint '{robot.coordinates[k].name}', whose limit is "
         f"{limits[k]:.3g}: it is heavier than the robot can carry"
     ]
-
-
-def moved(standard: ArrayLike, placement: ArrayLike) -> Array:
-    """Standard parameters of a body in a frame with the given placement (4, 4), expressed in the parent's frame."""
-    T = np.asarray(placement, dtype=float)
-    return express_in(np.asarray(standard, dtype=float), T[:3, :3], T[:3, 3])

@@ -17,9 +17,9 @@ from casid.measurement._defects import time_gaps as time_gaps
 from casid.measurement._processing import Processing as Processing
 from casid.measurement._processing import is_motion as is_motion
 from casid.measurement._processing import prepare as prepare
-from casid.measurement._sampling import advanced as advanced
-from casid.measurement._sampling import repaired as repaired
-from casid.measurement._sampling import without_rest as without_rest
+from casid.measurement._processing import advanced as advanced
+from casid.measurement._processing import repaired as repaired
+from casid.measurement._processing import without_rest as without_rest
 from casid.measurement._defects import find_defects as find_defects
 from casid.measurement._processing import LONGEST_TRIM as LONGEST_TRIM
 

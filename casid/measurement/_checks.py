@@ -13,8 +13,7 @@ from casid.errors import CasidWarning, DatasetError
 from casid.measurement._dataset import Dataset
 from casid.measurement._defects import STILL, Defect
 from casid.measurement._evidence import explained
-from casid.measurement._processing import is_motion
-from casid.measurement._sampling import repaired
+from casid.measurement._processing import is_motion, repaired
 
 
 def defects(recording: Dataset, robot: Robot | None = None) -> tuple[Defect, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from casid.arrays import Array
+from casid.arrays import RANK, Array
 from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import DatasetError
@@ -120,7 +120,7 @@ def _joint(rows: Array, fixed: Array, inertia: Array, dq: Array, tau: Array) -> 
         return np.nan, np.nan, 0.0, 1.0
     columns = np.column_stack([np.tanh(dq / (0.03 * speed)), np.ones_like(dq), rows])
     scale = np.linalg.norm(columns, axis=0)
-    used = scale > 1e-9 * scale.max()
+    used = scale > RANK * scale.max()
     u, s, v = np.linalg.svd(columns[:, used] / scale[used], full_matrices=False)
     kept = s > 1e-6 * s[0]
     u, s, v = u[:, kept], s[kept], v[kept]
@@ -140,7 +140,7 @@ def _joint(rows: Array, fixed: Array, inertia: Array, dq: Array, tau: Array) -> 
 def _basis(columns: Array) -> Array:
     """Orthonormal basis of what columns span."""
     scale = np.linalg.norm(columns, axis=0)
-    used = scale > 1e-10 * scale.max(initial=0.0)  # what rounding leaves of a column that does not act
+    used = scale > RANK * scale.max(initial=0.0)  # what rounding leaves of a column that does not act
     u, s, _ = np.linalg.svd(columns[:, used] / scale[used], full_matrices=False)
     kept: Array = u[:, s > 1e-8 * s.max(initial=0.0)]
     return kept

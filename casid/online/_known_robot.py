@@ -26,7 +26,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.arrays import Array
+from casid.arrays import RANK, Array
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.evidence import ResidualNoise
@@ -202,7 +202,7 @@ def _fitted(
     units = lengths((A[:, others] ** 2).sum(axis=0))
     flat = A[:, others] / units
     U, s, _ = np.linalg.svd(flat, full_matrices=False)
-    U = U[:, s > 1e-9 * s[0]]
+    U = U[:, s > RANK * s[0]]
     own = A[:, chosen] - U @ (U.T @ A[:, chosen])  # the flat prior's parameters integrated out
     H, g = own.T @ own, own.T @ rho
     places = np.repeat(np.arange(len(groups)), [len(columns) for columns in groups.values()])
@@ -222,7 +222,7 @@ def _fitted(
             break
     pi: Array = np.zeros(A.shape[1])
     pi[chosen] = mean
-    rest = np.linalg.lstsq(flat, rho - A[:, chosen] @ mean, rcond=1e-9)[0]
+    rest = np.linalg.lstsq(flat, rho - A[:, chosen] @ mean, rcond=RANK)[0]
     pi[others] = rest / units
     return pi, dict(zip(groups, s_g.tolist(), strict=True))
 

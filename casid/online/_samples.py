@@ -20,7 +20,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.arrays import Array
+from casid.arrays import RANK, Array
 from casid.codegen import Function
 from casid.dynamics import Model
 from casid.errors import DatasetError
@@ -30,8 +30,6 @@ from casid.online._known_robot import StateNoise, torque_rate
 
 #: Largest number in measurements and weighted equations: beyond it, sums of squares of squares are not finite.
 LARGEST = 1e60
-#: Number of samples up to which compiled code costs more to find than it saves.
-FEW = 500
 #: Inputs of a regressor, and the arrays of samples that hold them.
 SIGNALS = {"q": "q", "dq": "dq", "ddq": "ddq", "signal": "tau"}
 
@@ -234,8 +232,6 @@ class StateWeights:
 
 #: Information along a row, ``|R y|``, is rounding below this share of ``sum_k |R_k| |y_k|``: nothing to forget there.
 SILENT = 1e-12
-#: A parameter is determined by more than this share of its column of R, and a direction by that of the largest.
-KNOWN = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,7 +276,7 @@ class Information:
         triangle = np.asarray(np.linalg.qr(np.vstack([above, np.column_stack([rows, targets])]), mode="r"))
         left = triangle[r:, r:].ravel()
         R = triangle[:r, :r].copy()
-        determined = int(np.sum(np.abs(np.diagonal(R)) > KNOWN * np.linalg.norm(R, axis=0)))
+        determined = int(np.sum(np.abs(np.diagonal(R)) > RANK * np.linalg.norm(R, axis=0)))
         more = len(rows) if counted is None else counted
         freedom = max(self.freedom + more - (determined - self.determined), 0.0)
         rest, count = self.rest + float(left @ left), self.count + more
@@ -309,7 +305,7 @@ class Information:
     @property
     def estimate(self) -> Array:
         """Least-squares p; the one of minimum norm where it is not fully determined."""
-        return np.asarray(np.linalg.lstsq(self.R, self.rho, rcond=KNOWN)[0])
+        return np.asarray(np.linalg.lstsq(self.R, self.rho, rcond=RANK)[0])
 
     def error(self, p: Array) -> float:
         """``||rho - R p||^2 + rest``."""
@@ -323,7 +319,7 @@ class Information:
     def covariance(self, scale: float = 1.0) -> Array:
         """``scale (R'R)^+``; infinite variances where there is no information."""
         _, s, Vt = np.linalg.svd(self.R)
-        known = s > KNOWN * max(float(s[0]), 1e-300)
+        known = s > RANK * max(float(s[0]), 1e-300)
         V = Vt.T[:, known] / s[known]
         covariance = scale * V @ V.T
         unknown = np.linalg.norm(Vt[~known], axis=0) > 1e-6 if (~known).any() else np.zeros(len(s), dtype=bool)

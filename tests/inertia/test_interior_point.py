@@ -84,6 +84,7 @@ def test_both_forms_of_newtons_system_have_one_answer(price: float) -> None:
     found = [program.solve(program.start(np.append(1.7 * ONE, 0.4)), price) for program in (by_unknowns, by_equations)]
     assert found[0].solved and found[1].solved
     np.testing.assert_allclose(found[0].y, found[1].y, atol=1e-7)
+    assert abs(found[0].steps - found[1].steps) <= 1  # Newton's: the same curvature
 
 
 def test_an_infinite_price_makes_equations_of_squares() -> None:

@@ -273,10 +273,11 @@ def test_intervals_hold_the_truth_where_errors_repeat(correlation):
 
 @pytest.mark.parametrize(("freedom", "counted"), [(0.3, 1.0), (7.0, 7.0)])
 def test_intervals_are_student_s_with_a_degree_of_freedom_at_least(model, freedom, counted):
-    _, q, dq, ddq, tau, _ = recorded(model, 30)
+    _, q, dq, ddq, tau, _ = recorded(model, 300)
     online = Online(model, np.full(model.n, 20.0), plausible(model))
     online.update(q, dq, ddq, tau)
     found = replace(online.estimate(), freedom=freedom)
+    assert np.isfinite(found.sd).all() and (found.sd > 0).all()
     half = t.ppf(0.975, counted) * found.sd
     np.testing.assert_allclose(found.intervals, np.stack([found.beta - half, found.beta + half], axis=1))
 

@@ -28,7 +28,7 @@ from casid.retrieval.plausible import (
     polished,
     robot_bodies,
 )
-from casid.retrieval.plausible._bodies import skeleton_boxes, trustworthy, within_the_arm
+from casid.retrieval.plausible._bodies import skeleton_boxes
 from casid.retrieval.plausible._tolerance import sensitivity
 from casid.testing import blind, recording, with_friction
 from problems import panda_retrieval, spatial_2r
@@ -167,11 +167,11 @@ def test_bodies_come_from_description_boxes_or_skeleton(robot):
     assert set(plausible_bodies(robot).origins) == {"description"}
     assert set(plausible_bodies(blind(robot)).origins) == {"skeleton"}
     panda = casid.load_robot("panda")
-    assert not trustworthy(panda)  # a retrieved set, one of its links longer than the arm
+    assert robot_bodies(panda).repaired  # a retrieved set, one of its links longer than the arm
     assert set(plausible_bodies(panda, nominal=False).origins) == {"box of its centre of mass"}
     first = robot.joints[0].link
     copies = tuple(replace(j, link=replace(j.link, inertial=first.inertial)) for j in robot.joints)
-    assert not trustworthy(replace(robot, joints=copies))
+    assert robot_bodies(replace(robot, joints=copies)) is None
     for made in (robot, blind(robot), panda):
         assert all(consistency(ten).full for ten in plausible_bodies(made).parameters.reshape(-1, 10))
 
@@ -276,15 +276,6 @@ def test_published_coefficients_give_links_within_the_arm(published):
         assert semi[-1] < 1.75 * np.linalg.norm(box[:, 1] - box[:, 0]) / 2 and semi[0] > 0.05 * semi[-1], link.name
     first = choice.link_parameters[0]
     assert first.com[2] - np.sqrt(5 * first.principal_moments[-1] / first.mass) > -0.333  # above the table
-
-
-def test_described_bodies_are_shortened_to_the_arm():
-    panda = casid.load_robot("panda")
-    body, box = panda.links[4].inertial.standard_parameters(), skeleton_boxes(panda)[4]
-    made = within_the_arm(body, box)
-    assert made[9] == body[9] and made[6:9] == pytest.approx(body[6:9]) and consistency(made).full
-    assert np.trace(pseudo_inertia(made)[:3, :3]) < np.trace(pseudo_inertia(body)[:3, :3])
-    assert within_the_arm(made, box) == pytest.approx(made) and within_the_arm(body, 3 * box) == pytest.approx(body)
 
 
 @pytest.mark.claim("a best fit that the solver leaves without proof is proven by Newton's method")

@@ -18,7 +18,7 @@ from casid.retrieval.plausible import (
     priors,
     robot_bodies,
 )
-from casid.retrieval.plausible._bodies import skeleton_boxes, trustworthy, within_the_arm
+from casid.retrieval.plausible._bodies import skeleton_boxes, within_the_arm
 
 G = 9.81
 
@@ -110,7 +110,7 @@ def described(*first: Inertial | None) -> Robot:
 
 def test_values_of_a_description_are_used_where_a_body_could_have_them() -> None:
     made = described()
-    assert trustworthy(made)
+    assert not robot_bodies(made).repaired
     np.testing.assert_allclose(nominal_bodies(made), made.standard_parameters())
     np.testing.assert_allclose(plausible_bodies(made).parameters, made.standard_parameters())
     assert nominal_bodies(robot()) is None

@@ -138,7 +138,10 @@ def test_masses_centres_and_inertias_stand_for_the_standard_parameters() -> None
     np.testing.assert_allclose(numeric, 0.0, atol=1e-9)
 
 
-@pytest.mark.parametrize(("angle", "exact"), [(np.pi / 6, True), (-np.pi / 4, True), (np.pi / 2, True), (0.3, False)])
+@pytest.mark.parametrize(
+    ("angle", "exact"),
+    [(np.pi / 6, True), (-np.pi / 4, True), (np.pi / 2, True), (0.3, False), (np.arctan2(3, 4), False)],
+)
 def test_numbers_that_are_roots_of_fractions_stay_exact(angle: float, exact: bool) -> None:
     arm = planar_arm()
     turned = np.eye(4)

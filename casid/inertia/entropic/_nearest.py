@@ -12,17 +12,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from casid.arrays import Array
+from casid.arrays import RANK, Array
 from casid.inertia._divergence import SVEC_WEIGHTS, congruence, symmetric
 from casid.inertia._interior_point import NEAR, ROUGH, InteriorPoint, Measure
-from casid.inertia._parameter_vector import link_slice
-from casid.inertia._parameters import consistency, pseudo_inertia
+from casid.inertia._parameters import consistency, link_slice, pseudo_inertia
 
 #: Weight of the divergence at which the softened equations stop; bodies together up to this many times as large as
 #: those found are covered by the bound of the distance.
 LEAST, LARGE = 1e-17, 10.0
-#: Singular values of the scaled equations below this share of the largest count as zero.
-RANK = 1e-10
 
 
 def nearest_bodies(A: Array, b: Array, given: Array, references: Array, free: Sequence[int]) -> Array | None:
@@ -72,7 +69,7 @@ def _independent(scaled: Array, right: Array) -> tuple[Array, Array] | None:
     keep = s > RANK * max(float(s.max(initial=0.0)), 1e-300)
     projected = U.T @ (right / scale)
     left = right / scale - U[:, keep] @ projected[keep]
-    if np.abs(left * scale).max() > 1e-10 * max(float(np.abs(right).max()), float(size.max()), 1e-300):
+    if np.abs(left * scale).max() > RANK * max(float(np.abs(right).max()), float(size.max()), 1e-300):
         return None
     return Vt[keep], projected[keep] / s[keep]
 

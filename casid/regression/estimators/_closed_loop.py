@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.arrays import Array
+from casid.arrays import RANK, Array
 from casid.codegen import Function, accumulate
 from casid.control import Controller
 from casid.dynamics import BaseParameters, Model, regroup, rk4_step
@@ -287,7 +287,7 @@ class OutputError(Estimator):
         # what the best small change of the parameters leaves is noise
         e = (measured - q).ravel()
         X = rows / lengths((rows**2).sum(axis=0))
-        left = e - X @ np.linalg.lstsq(X, e, rcond=1e-10)[0]
+        left = e - X @ np.linalg.lstsq(X, e, rcond=RANK)[0]
         moved = float(np.linalg.norm(measured - self.loop.reference)) or 1.0
         noise = float(np.linalg.norm(left)) / moved / np.sqrt(len(e)) / BEYOND
         return regroup(R, data.model.base.names, max(EXCITATION_TOLERANCE, noise))

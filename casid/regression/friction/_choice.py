@@ -1,7 +1,9 @@
 """Friction chosen joint by joint, by blocked cross-validation.
 
 Every law is linear at a given shape, and shapes are tried on a grid, so that a candidate is a set of columns and all of
-them run on Gram matrices (`casid.regression.friction._cross_validation`).
+them run on Gram matrices (`CandidateFits`). Of the laws that obey physics the one of least held-out error is taken
+where it is surely better than the simplest (`casid.evidence.compared`), by the logarithms of the stretches' errors: of
+normal errors whose size differs from stretch to stretch these are the log-likelihoods.
 """
 
 from __future__ import annotations
@@ -12,16 +14,312 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
-from casid.arrays import Array
+from casid.arrays import RANK, Array
 from casid.dynamics import Model
 from casid.dynamics.terms import Friction, FrictionLaw, JointFriction, friction_model
 from casid.errors import DatasetError
+from casid.evidence import compared
 from casid.measurement import Dataset
 from casid.regression._compress import CompressedData, compress
 from casid.regression._fit import Fit, wls
-from casid.regression._rows import observation_blocks
-from casid.regression.friction._cross_validation import STRETCHES, Candidate, CandidateFits
+from casid.regression._rows import lengths, observation_blocks
+from casid.regression.friction._dictionary import Dictionary, friction_columns, loads_of
+
+#: Stretches of each recording, dealt to the folds in turn: as many as `casid.regression.compress` keeps.
+STRETCHES, FOLDS = 12, 6
+#: Torque against the signs of physics that is tolerated, as a share of the largest torque of a candidate.
+AGAINST = 0.01
+#: Ridge on equilibrated columns: what the data do not determine stays small.
+RIDGE = 1e-9
+#: Sweeps over the joints.
+SWEEPS = 2
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A friction law tried at a joint.
+
+    Attributes
+    ----------
+    joint : str
+    law : str
+    shape : dict of str to float
+        Its best shape on the grid.
+    held_out, training : float
+        Root mean square error on what was left out, and on what was fitted [N.m].
+    parameters : int
+        Amplitudes and shapes.
+    chosen : bool
+    physical : bool
+        Whether its amplitudes have the signs of physics (`Dictionary.signs`); only such laws are chosen.
+    """
+
+    joint: str
+    law: str
+    shape: dict[str, float]
+    held_out: float
+    training: float
+    parameters: int
+    chosen: bool
+    physical: bool = True
+
+
+class CandidateFits:
+    """All candidates of all joints as columns, and their Gram matrices fold by fold.
+
+    Parameters
+    ----------
+    model
+        Links and terms without the friction that is compared.
+    recordings, regressors
+        Processed, and the model's base regressor at their samples.
+    options
+        Candidates of each joint.
+    nominal
+        Standard parameters of the links whose torque loads the joints; ``None``: no load.
+    weights
+        Of the joints; ``None``: from the fit of the first candidate of each joint with equal weights.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        recordings: Sequence[Dataset],
+        regressors: Sequence[Array],
+        options: Sequence[Sequence[JointFriction]],
+        nominal: Array | None,
+        weights: Array | None,
+    ) -> None:
+        self._model, self._rank, self._options = model, model.base.rank, options
+        self.weights = np.ones(model.n) if weights is None else weights
+        self._dictionaries = [Dictionary(k, o, model.velocity_deadband) for k, o in enumerate(options)]
+        self._alike = [_alike(d.places) for d in self._dictionaries]
+        sizes = [self._rank + d.size + 1 for d in self._dictionaries]
+        self._grams = [np.zeros((STRETCHES, size, size)) for size in sizes]
+        self._columns: list[list[Array]] = []
+        self._counts = np.zeros((STRETCHES, model.n))
+        most = np.zeros((2, model.n))  # speeds and loads
+        for data, W in zip(recordings, regressors, strict=True):
+            loads = loads_of(model, nominal, data)
+            self._columns.append(friction_columns(self._dictionaries, data, loads))
+            self._add(data, W, self._columns[-1])
+            assert data.dq is not None
+            most = np.maximum(most, [np.abs(data.dq).max(axis=0), np.abs(loads).max(axis=0)])
+        self._counted = np.asarray(self._counts.sum(axis=0) > 0)
+        limits = np.asarray(model.robot.limits.velocity, dtype=float)
+        self._signs = [
+            d.signs(float(v), float(x), float(top))
+            for d, v, x, top in zip(self._dictionaries, *most, limits, strict=True)
+        ]
+        self._scale()
+        if weights is None:
+            first = [0] * model.n
+            errors = self._squares(first, self.fit(first))
+            mean = errors / np.maximum(self._counts.sum(axis=0), 1.0)
+            floor = 1e-24 * max(float(mean.max()), np.finfo(float).tiny)
+            self.weights = np.where(self._counted, 1.0 / np.sqrt(np.maximum(mean, floor)), 0.0)
+
+    def _add(self, data: Dataset, W: Array, columns: Sequence[Array]) -> None:
+        """Gram matrices and counts of one recording."""
+        stretch = np.minimum(np.arange(len(data)) * STRETCHES // max(len(data), 1), STRETCHES - 1)
+        for k in range(self._model.n):
+            X = np.hstack([W[:, k], columns[k], data.tau[:, [k]]])
+            for f in range(STRETCHES):
+                rows = stretch == f if data.mask is None else (stretch == f) & data.mask[:, k]
+                self._grams[k][f] += X[rows].T @ X[rows]
+                self._counts[f, k] += rows.sum()
+
+    def _scale(self) -> None:
+        """Columns of unit length, all joints' inertial columns alike."""
+        squares = [np.diagonal(G.sum(axis=0)) for G in self._grams]
+        self._lengths = lengths(self.weights**2 @ [each[: self._rank] for each in squares])
+        for k, G in enumerate(self._grams):
+            scale = np.concatenate([self._lengths, lengths(squares[k][self._rank : -1]), [1.0]])
+            self._grams[k] = G / np.outer(scale, scale)
+            own = scale[self._rank : -1]
+            self._signs[k] = [P / own[p] for P, p in zip(self._signs[k], self._dictionaries[k].places, strict=True)]
+
+    def columns(self, chosen: Sequence[int]) -> list[list[Array]]:
+        """Filtered columns of these candidates, of each recording and joint, shapes (N, amplitudes)."""
+        places = [self._dictionaries[k].places[i] for k, i in enumerate(chosen)]
+        return [[C[:, at] for C, at in zip(columns, places, strict=True)] for columns in self._columns]
+
+    def _places(self, k: int, choice: int) -> list[int]:
+        return [self._rank + c for c in self._dictionaries[k].places[choice]]
+
+    def _reduced(self, k: int, choice: int, stretches: Sequence[int]) -> Array:
+        """Gram matrix of the inertial columns and the torque over these stretches, the friction eliminated."""
+        G = self._grams[k][list(stretches)].sum(axis=0)
+        keep, local = [*range(self._rank), -1], self._places(k, choice)
+        if not self._counted[k]:
+            return np.zeros((len(keep), len(keep)))
+        inner = _ridged(G[np.ix_(local, local)])
+        cross = G[np.ix_(local, keep)]
+        return np.asarray(self.weights[k] ** 2 * (G[np.ix_(keep, keep)] - cross.T @ np.linalg.solve(inner, cross)))
+
+    def _scaled_fit(self, chosen: Sequence[int]) -> Array:
+        from scipy.linalg import cho_factor, cho_solve  # slow to import
+
+        reduced = np.sum([self._reduced(k, i, range(STRETCHES)) for k, i in enumerate(chosen)], axis=0)
+        A = _ridged(reduced[:-1, :-1])
+        return np.asarray(cho_solve(cho_factor(A), reduced[:-1, -1]))
+
+    def fit(self, chosen: Sequence[int]) -> Array:
+        """Base parameters of the model with these candidates, from all samples."""
+        return np.asarray(self._scaled_fit(chosen) / self._lengths)
+
+    def _squares(self, chosen: Sequence[int], beta: Array) -> Array:
+        """Squared errors of each joint with these base parameters and its best amplitudes, shape (n,)."""
+        errors = []
+        for k, i in enumerate(chosen):
+            G, local = self._grams[k].sum(axis=0), self._places(k, i)
+            if not self._counted[k]:
+                errors.append(0.0)
+                continue
+            x = np.zeros(len(G))
+            x[: self._rank], x[-1] = beta * self._lengths, -1.0
+            x[local] = np.linalg.solve(_ridged(G[np.ix_(local, local)]), -(G @ x)[local])
+            errors.append(max(float(x @ G @ x), 0.0))
+        return np.array(errors)
+
+    def run(self, apart: Sequence[int] = ()) -> tuple[list[int], list[Candidate]]:
+        """Index of the best candidate of each joint, the other joints' held, and what was tried.
+
+        Parameters
+        ----------
+        apart
+            Stretches that take no part in the choice (indices below `STRETCHES`).
+        """
+        folds = _folds([i for i in range(STRETCHES) if i not in apart])
+        chosen = [0] * self._model.n
+        rows: list[list[Candidate]] = [[] for _ in chosen]
+        reduced = [[self._reduced(k, chosen[k], fold.train) for fold in folds] for k in range(len(chosen))]
+        for _ in range(SWEEPS):
+            before = list(chosen)
+            for k in range(len(chosen)):
+                if not self._counted[k]:
+                    continue
+                rest = [i for i in range(len(chosen)) if i != k]
+                size = self._rank + 1
+                others = [sum((reduced[i][f] for i in rest), np.zeros((size, size))) for f in range(len(folds))]
+                chosen[k], rows[k] = self._best(k, others, folds)
+                reduced[k] = [self._reduced(k, chosen[k], fold.train) for fold in folds]
+            if chosen == before:
+                break
+        return chosen, [row for part in rows for row in part]
+
+    def _best(self, k: int, others: Sequence[Array], folds: Sequence[_Fold]) -> tuple[int, list[Candidate]]:
+        held, trained, lawful = self._errors(k, others, folds)
+        counts = np.where([any(s in fold.test for fold in folds) for s in range(STRETCHES)], self._counts[:, k], 0.0)
+        active = counts > 0
+        losses = np.log(np.maximum(held[:, active] / counts[active], 1e-300)) / 2.0
+        mean = held.sum(axis=1) / max(counts.sum(), 1.0)
+        best: dict[str, int] = {}
+        for i, option in enumerate(self._options[k]):
+            name = option.law.name
+            if name not in best or (not lawful[i], mean[i]) < (not lawful[best[name]], mean[best[name]]):
+                best[name] = i
+        ranked = sorted(best.values(), key=lambda i: (self._options[k][i].law.complexity, mean[i]))
+        winner = next((i for i in ranked if lawful[i]), next((i for i in ranked if self._plain(k, i)), ranked[0]))
+        least = min((i for i in ranked if lawful[i]), key=lambda i: losses[i].mean(), default=winner)
+        if compared(losses[winner], losses[least]).better:
+            winner = least
+        left = (len(folds) - 1) * counts.sum()
+        table = [
+            Candidate(
+                self._model.robot.coordinates[k].name,
+                option.law.name,
+                {s.name: float(x) for s, x in zip(option.law.shape, option.theta, strict=True)},
+                float(np.sqrt(max(mean[i], 0.0))),
+                float(np.sqrt(max(trained[i] / max(left, 1.0), 0.0))),
+                option.law.complexity,
+                i == winner,
+                lawful[i],
+            )
+            for i, option in ((i, self._options[k][i]) for i in best.values())
+        ]
+        return winner, table
+
+    def _plain(self, k: int, i: int) -> bool:
+        """Whether a candidate is viscous and Coulomb friction with an offset: what remains where no law is lawful."""
+        return [a.symbol for a in self._options[k][i].law.amplitudes] == ["fv", "fc", "fo"]
+
+    def _errors(self, k: int, others: Sequence[Array], folds: Sequence[_Fold]) -> tuple[Array, Array, list[bool]]:
+        """Squared errors of every candidate at joint k, and which of them obey the signs of physics.
+
+        Errors of each stretch, shape (candidates, `STRETCHES`), predicted from the folds without it; of what was
+        fitted, shape (candidates,). The signs are those of the mean amplitudes over the folds.
+        """
+        from scipy.linalg import cho_factor, cho_solve  # slow to import
+
+        rank, w = self._rank, self.weights[k] ** 2
+        count, size = len(self._options[k]), self._dictionaries[k].size
+        held, trained = np.zeros((count, STRETCHES)), np.zeros(count)
+        amplitudes = [np.zeros(len(places)) for places in self._dictionaries[k].places]
+        for f, fold in enumerate(folds):
+            train = self._grams[k][fold.train].sum(axis=0)
+            A = _ridged(w * train[:rank, :rank] + others[f][:rank, :rank])
+            right = w * train[:rank, rank:]
+            right[:, -1] += others[f][:rank, -1]
+            solved = cho_solve(cho_factor(A), right)  # beta = solved[:, -1] - solved[:, :-1] a
+            # the whole vector (beta, a, -1) as an affine map of (a, -1)
+            lift = np.zeros((rank + size + 1, size + 1))
+            lift[:rank] = -solved
+            lift[rank:] = np.eye(size + 1)
+            tested = {s: lift.T @ self._grams[k][s] @ lift for s in fold.test}
+            fitted = lift.T @ train @ lift
+            inner = w * train[rank:, rank:] - right.T @ solved  # Schur complement, over the equations of all joints
+            for indices, at in self._alike[k]:  # candidates with as many columns at once
+                D = _ridged(inner[at[:, :, None], at[:, None, :]])
+                a = np.linalg.solve(D, inner[at, -1][:, :, None])[:, :, 0]
+                x = np.concatenate([a, np.full((len(a), 1), -1.0)], axis=1)
+                whole = np.concatenate([at, np.full((len(at), 1), size)], axis=1)
+                pick = (whole[:, :, None], whole[:, None, :])
+                for s, left in tested.items():
+                    held[indices, s] = np.einsum("ci,cij,cj->c", x, left[pick], x)
+                trained[indices] += np.einsum("ci,cij,cj->c", x, fitted[pick], x)
+                for i, row in zip(indices, a, strict=True):
+                    amplitudes[i] += row
+        return held, trained, [_lawful(P @ a) for P, a in zip(self._signs[k], amplitudes, strict=True)]
+
+
+@dataclass(frozen=True)
+class _Fold:
+    """Stretches that are left out, and those that are fitted."""
+
+    test: list[int]
+    train: list[int]
+
+
+def _folds(stretches: Sequence[int]) -> list[_Fold]:
+    """Stretches dealt to `FOLDS` folds in turn, or to fewer so that each has two where that is possible."""
+    count = min(FOLDS, max(2, -(-len(stretches) // 2)))
+    dealt = [[s for i, s in enumerate(stretches) if i % count == f] for f in range(count)]
+    return [_Fold(test, [s for s in stretches if s not in test]) for test in dealt]
+
+
+def _lawful(torques: Array) -> bool:
+    """Whether no torque is against its sign by more than a small share of the largest."""
+    return bool(torques.min(initial=0.0) >= -AGAINST * torques.max(initial=0.0))
+
+
+def _ridged(G: Array) -> Array:
+    """Gram matrices, shape (..., m, m), with `RIDGE` of their mean on the diagonal."""
+    size = G.shape[-1]
+    mean = np.trace(G, axis1=-2, axis2=-1) / max(size, 1)
+    return np.asarray(G + RIDGE * np.maximum(mean, 1e-300)[..., None, None] * np.eye(size))
+
+
+def _alike(places: Sequence[Sequence[int]]) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Candidates with as many columns: their indices, and where their columns stand."""
+    lengths = np.array([len(p) for p in places])
+    return [
+        (np.flatnonzero(lengths == m), np.array([p for p in places if len(p) == m]))
+        for m in sorted(set(lengths.tolist()))
+    ]
+
 
 #: Static laws without springs whose amplitudes are all positive: viscous and Coulomb friction and an offset are always
 #: among them, and no other tool gets a negative damping.
@@ -246,7 +544,7 @@ def _options(laws: Sequence[FrictionLaw], speed: float) -> list[JointFriction]:
 
 def _links(model: Model, beta: Array) -> Array:
     """Standard parameters of links with these base parameters: the shortest such vector."""
-    pi = np.linalg.lstsq(model.base.K, beta, rcond=1e-10)[0]
+    pi = np.linalg.lstsq(model.base.K, beta, rcond=RANK)[0]
     return np.asarray(pi[np.ravel(model.link_columns)])
 
 

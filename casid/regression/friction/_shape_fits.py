@@ -18,7 +18,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.arrays import Array
+from casid.arrays import RANK, Array
 from casid.codegen import Function
 from casid.dynamics import Model
 from casid.dynamics.terms import Friction, FrictionLaw, JointFriction, JointSignals, friction_model, sensitive_states
@@ -178,7 +178,7 @@ class _Reduced:
             X[self._rows[k], widths[k] : widths[k + 1]] = self._weights[k] * c
         units = lengths((X**2).sum(axis=0))
         U, s, Vt = np.linalg.svd(X / units, full_matrices=False)
-        sure = s > 1e-10 * s[0]
+        sure = s > RANK * s[0]
         basis = U[:, sure]
         x = (Vt[sure].T / s[sure]) @ (basis.T @ self._target) / units
         residual = self._target - basis @ (basis.T @ self._target)

@@ -271,17 +271,6 @@ def nominal_bodies(robot: Robot) -> Array | None:
     return None if found is None else found.parameters
 
 
-def trustworthy(robot: Robot, boxes: Array | None = None) -> bool:
-    """Whether all inertial values of the description can be those of real links.
-
-    They cannot where a link has none, where most are spheres or share the same numbers (placeholders), or where a body
-    of uniform density with these values is lighter than foam, heavier than tungsten, or far larger than its box of the
-    skeleton.
-    """
-    found = robot_bodies(robot, boxes)
-    return found is not None and not found.repaired
-
-
 def _placeholders(tens: Sequence[Array]) -> bool:
     """Whether most of these bodies are spheres, or copies of each other."""
     moments = [np.linalg.eigvalsh(from_standard(ten)[2]) for ten in tens]
