@@ -9,6 +9,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from casid.codegen import jacobian_rows
 from casid.dynamics._kinematics import Kinematics
 from casid.dynamics._model import Model
 from casid.dynamics._model_function import ModelFunction
@@ -32,10 +33,10 @@ def inverse_dynamics_derivatives(model: Model) -> ModelFunction:
     is taken as zero.
     """
     s = model.symbols()
-    rows = _gradients(s.torque(), ca.vertcat(s.q, s.dq, s.ddq))
-    n = model.n
-    outputs = {"dtau_dq": rows[:, :n], "dtau_ddq": rows[:, n : 2 * n], "dtau_dddq": rows[:, 2 * n :]}
-    return s.function("inverse_dynamics_derivatives", ["q", "dq", "ddq", "pi"], outputs, 2)
+    s.seed = ca.SX.sym("seed", model.n)
+    sweep = ca.vertsplit(ca.jtimes(s.torque(), ca.vertcat(s.q, s.dq, s.ddq), s.seed, True), model.n)
+    outputs = dict(zip(("dtau_dq", "dtau_ddq", "dtau_dddq"), sweep, strict=True))
+    return jacobian_rows(s.function("inverse_dynamics_derivatives", ["q", "dq", "ddq", "pi", "seed"], outputs, 1))
 
 
 def forward_dynamics_derivatives(model: Model) -> ModelFunction:
