@@ -131,22 +131,31 @@ class CFunction:
 
     def definition(self, sincos: str) -> str:
         """C function for one sample."""
+        places = [a.positions for a in self.outputs]
+        zeros = self.zeros if self.sweep is None else [{*range(a.size)} - {*a.positions} for a in self.outputs]
         statements = self.statements(
             sincos,
             lambda i, k: f"{self.inputs[i].name}[{self.inputs[i].positions[k]}]",
-            lambda o, k, value: f"{self.outputs[o].name}[{self.outputs[o].positions[k]}] = {value};",
+            lambda o, k, value: (
+                "" if places[o][k] in zeros[o] else f"{self.outputs[o].name}[{places[o][k]}] = {value};"
+            ),
         )
         reserved = [a.name for a in (*self.inputs, *self.outputs) if re.fullmatch(r"(v|angle|sine|cosine)\d+", a.name)]
         if reserved:
             raise ExportError(
                 f"function '{self.name}': '{reserved[0]}' is used inside the C code, rename that argument"
             )
-        zeros = [
-            f"{a.name}[{p}] = 0.0;" for a in self.outputs for p in range(a.size) if p not in set(a.positions)
-        ]  # fmt: skip
+        cleared = []
+        for a, empty in zip(self.outputs, zeros, strict=True):
+            for zero, run in itertools.groupby(range(a.size), empty.__contains__):
+                first, *others = run
+                if zero and others:
+                    cleared.append(f"memset({a.name} + {first}, 0, {1 + len(others)} * sizeof(double));")
+                elif zero:
+                    cleared.append(f"{a.name}[{first}] = 0.0;")
         used = {node.args[0] for number in self.program.live() if (node := self.program[number]).op == "input"}
         unused = [f"(void){a.name};" for i, a in enumerate(self.inputs) if i not in used]
-        return f"{self.declaration}\n{{\n{wrapped(unused + zeros + statements)}\n    return 0;\n}}\n"
+        return f"{self.declaration}\n{{\n{wrapped(unused + cleared + statements)}\n    return 0;\n}}\n"
 
     def statements(
         self, sincos: str, read: Callable[[int, int], str], write: Callable[[int, int, str], str]
