@@ -229,10 +229,7 @@ class Emitter:
             self._define(number)
 
     def _functions_of(self, angle: int) -> list[tuple[str, int]]:
-        return [(name, number) for name in ("sin", "cos") if (number := self._number_of(name, angle)) is not None]
-
-    def _number_of(self, name: str, angle: int) -> int | None:
-        return self._numbers.get((name, angle))
+        return [(name, self._numbers[name, angle]) for name in ("sin", "cos") if (name, angle) in self._numbers]
 
     @cached_property
     def _numbers(self) -> dict[tuple[str, int], int]:

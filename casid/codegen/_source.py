@@ -49,11 +49,6 @@ class Argument:
         """Length of the array."""
         return self.rows * self.columns
 
-    @property
-    def complete(self) -> bool:
-        """Whether there are no structural zeros."""
-        return len(self.positions) == self.size
-
 
 def check_identifier(name: str, what: str = "name") -> str:
     """The name, if C and C++ take it as an identifier; ExportError otherwise."""
@@ -153,9 +148,14 @@ class CFunction:
                     cleared.append(f"memset({a.name} + {first}, 0, {1 + len(others)} * sizeof(double));")
                 elif zero:
                     cleared.append(f"{a.name}[{first}] = 0.0;")
-        used = {node.args[0] for number in self.program.live() if (node := self.program[number]).op == "input"}
-        unused = [f"(void){a.name};" for i, a in enumerate(self.inputs) if i not in used]
-        return f"{self.declaration}\n{{\n{wrapped(unused + cleared + statements)}\n    return 0;\n}}\n"
+        return (
+            f"{self.declaration}\n{{\n{wrapped(self._unused(self.program) + cleared + statements)}\n    return 0;\n}}\n"
+        )
+
+    def _unused(self, graph: Graph) -> list[str]:
+        """Statements that name the inputs which a program does not read."""
+        used = {graph[n].args[0] for n in graph.live() if graph[n].op == "input"}
+        return [f"(void){a.name};" for i, a in enumerate(self.inputs) if i not in used]
 
     def statements(
         self, sincos: str, read: Callable[[int, int], str], write: Callable[[int, int, str], str]
@@ -228,9 +228,10 @@ class CFunction:
             vector=True,
         )
         body = emitter.statements()
-        used = {self.graph[n].args[0] for n in self.graph.live() if self.graph[n].op == "input"}
-        unused = [f"(void){a.name};" for i, a in enumerate(self.inputs) if i not in used]
-        return f"{self.block_declaration}\n{{\n{wrapped(unused + body)}\n    return 0;\n}}\n", emitter.functions
+        return (
+            f"{self.block_declaration}\n{{\n{wrapped(self._unused(self.graph) + body)}\n    return 0;\n}}\n",
+            emitter.functions,
+        )
 
     @property
     def batch_definition(self) -> str:
