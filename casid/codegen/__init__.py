@@ -32,6 +32,7 @@ from casid.codegen._simplify import operation_count as operation_count
 from casid.codegen._cache import digest as digest
 from casid.codegen._compiler import PREFIX as PREFIX
 from casid.codegen._compiler import c_name as c_name
+from casid.codegen._function import jacobian_rows as jacobian_rows
 from casid.codegen._function import linked as linked
 from casid.codegen._languages import LANGUAGES as LANGUAGES
 from casid.codegen._source import WIDTH as WIDTH

@@ -151,6 +151,9 @@ class Emitter:
         ``(output, position, value)`` -> C statement that stores a result, empty for none.
     vector
         Write for the type ``vec`` instead of ``double``.
+    seed
+        Number of an input of the type ``vec``, all others being of type ``double``: what follows from it is collected
+        in `swept`.
     """
 
     def __init__(
@@ -160,12 +163,18 @@ class Emitter:
         read: Callable[[int, int], str],
         write: Callable[[int, int, str], str],
         vector: bool = False,
+        seed: int | None = None,
     ) -> None:
         self.graph, self.sincos, self.read, self.write, self.vector = graph, sincos, read, write, vector
-        self.type = "vec" if vector else "double"
         self.live = graph.live()
         self.uses = graph.uses()
         self.lines: list[str] = []
+        self.swept: list[str] = []
+        self.seeded: set[int] = set()
+        for number in self.live if seed is not None else ():
+            node = graph[number]
+            if node.args[0] == seed if node.op == "input" else not self.seeded.isdisjoint(map(abs, node.args)):
+                self.seeded.add(number)
         self.text: dict[int, str] = {}
         self.operands: dict[int, int] = {}
         self.functions: set[tuple[str, int]] = set()
@@ -185,7 +194,7 @@ class Emitter:
             for output, position, ref in results.get(number, ()):
                 value = self._vector_constant(ref) if self.vector else self._operand(ref)
                 if statement := self.write(output, position, value):
-                    self.lines.append(statement)
+                    (self.swept if number in self.seeded else self.lines).append(statement)
         return self.lines
 
     # ------------------------------------------------------------------ sines and cosines
@@ -220,10 +229,7 @@ class Emitter:
             self._define(number)
 
     def _functions_of(self, angle: int) -> list[tuple[str, int]]:
-        return [(name, number) for name in ("sin", "cos") if (number := self._number_of(name, angle)) is not None]
-
-    def _number_of(self, name: str, angle: int) -> int | None:
-        return self._numbers.get((name, angle))
+        return [(name, self._numbers[name, angle]) for name in ("sin", "cos") if (name, angle) in self._numbers]
 
     @cached_property
     def _numbers(self) -> dict[tuple[str, int], int]:
@@ -290,11 +296,11 @@ class Emitter:
         if self.uses[number] == 1 and size <= _LONGEST and node.op in ("add", "mul"):
             self.text[number], self.operands[number] = f"({expression})", size
             return
-        self.lines.append(self._assignment(number, expression))
+        (self.swept if number in self.seeded else self.lines).append(self._assignment(number, expression))
         self._named(number)
 
     def _assignment(self, number: int, expression: str) -> str:
-        return f"const {self.type} v{number} = {expression};"
+        return f"const {'vec' if self.vector or number in self.seeded else 'double'} v{number} = {expression};"
 
     def _constant(self, value: float) -> str:
         if not math.isfinite(value):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 import casadi as ca
 import numpy as np
@@ -23,7 +23,7 @@ from casid.codegen import _compiler
 from casid.codegen._cache import digest
 from casid.codegen._compiler import PREFIX, Program, c_name, compile_shared, load_library, without_failure
 from casid.codegen._evaluate import mapped
-from casid.codegen._source import batch_source, casadi_source, entry_source, external_source, scalar_source
+from casid.codegen._source import WIDTH, batch_source, casadi_source, entry_source, external_source, scalar_source
 from casid.errors import CasidWarning, DatasetError, ExportError
 
 _CASADI = (ca.SX, ca.MX, ca.DM)
@@ -31,6 +31,8 @@ _CASADI = (ca.SX, ca.MX, ca.DM)
 _WORTH_LOOKING = 1e5
 #: What a call through CasADi costs beside its instructions, in instructions: 50 us.
 _CALL = 2e4
+#: CasADi's weight of reverse against forward sweeps, stated since the number of directions below depends on it.
+_AD_WEIGHT = 1 / 3
 Shape = tuple[int, ...]
 
 
@@ -54,6 +56,10 @@ class Function(ca.Function):
         Values of inputs that may be left out, by name.
     doc
         Its docstring.
+    sweep
+        Where the outputs are Jacobians, ``(inputs ..., seed) -> J_i' seed, ...``: the C code for one sample computes
+        their rows side by side. Outputs: for each function that is differentiated, with as many rows as it has entries,
+        one for each output of the sweep; the seed has the rows of all.
     """
 
     axes: tuple[int, ...] | None
@@ -67,6 +73,7 @@ class Function(ca.Function):
         axes: int | Sequence[int] | None = None,
         defaults: Mapping[str, Array] | None = None,
         doc: str | None = None,
+        sweep: ca.Function | None = None,
     ) -> None:
         super().__init__(function)
         if isinstance(function, Function):
@@ -75,13 +82,14 @@ class Function(ca.Function):
         self.axes = (axes,) * self.n_out() if isinstance(axes, int) else tuple(axes) if axes is not None else None
         self.defaults = {name: np.ascontiguousarray(value, dtype=float) for name, value in (defaults or {}).items()}
         self.__doc__ = doc or type(self).__doc__
+        self.sweep = getattr(function, "sweep", None) if sweep is None else sweep
         self._addresses: dict[str, int] = {}
         self._work: dict[str, float] = {}
         self._partials: dict[int, Function] = {}
 
     def _state(self) -> dict[str, Any]:
         """What `__init__` takes beside the function."""
-        return {"axes": self.axes, "defaults": self.defaults, "doc": self.__doc__}
+        return {"axes": self.axes, "defaults": self.defaults, "doc": self.__doc__, "sweep": self.sweep}
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), **self._state()}
@@ -129,7 +137,7 @@ class Function(ca.Function):
     @functools.cached_property
     def digest(self) -> str:
         """Hash of the function's content, by which compiled code of it is found."""
-        return digest(self.serialize())
+        return digest(self.serialize(), *([self.sweep.serialize()] if self.sweep is not None else []))
 
     @functools.cached_property
     def external(self) -> ca.Function:
@@ -143,16 +151,25 @@ class Function(ca.Function):
         ExportError
             Without a compiler, or for a function without C code.
         """
-        symbols = [ca.SX.sym(self.name_in(i), self.sparsity_in(i)) for i in range(self.n_in())]
-        free = [s for i, s in enumerate(symbols) if self.name_in(i) not in self.defaults]
-        names = [name for name in self.name_in() if name not in self.defaults]
+        free = [i for i in range(self.n_in()) if self.name_in(i) not in self.defaults]
+        sizes = [self.numel_in(i) for i in free]
+        x = ca.SX.sym("x", sum(sizes))  # one input: one Jacobian, and nothing to put together where users split a state
+        parts = iter(ca.vertsplit(x, np.cumsum([0, *sizes]).tolist()))
         given = [
-            ca.DM(self.defaults[n]) if n in self.defaults else s for n, s in zip(self.name_in(), symbols, strict=True)
+            ca.reshape(next(parts), *self.size_in(i)) if i in free else ca.DM(self.defaults[name])
+            for i, name in enumerate(self.name_in())
         ]
-        graph = ca.Function(c_name(self), free, self.call(given), names, self.name_out(), {"cse": True})
-        family = [graph, graph.jacobian(), graph.reverse(1), _second(graph)]
+        name, outputs = c_name(self), self.name_out()
+        graph = ca.Function(name, [x], self.call(given), ["x"], outputs, {"cse": True})
+        adjoint = graph.reverse(1)
+        family = [graph, _jacobian(graph), adjoint, _jacobian(adjoint)]
         library = Program(family, external_source, "external", prefix="").load()
-        return ca.external(c_name(self), library._name)
+        # One direction is an adjoint sweep, several are products with the Jacobian (CasADi's `adjViaJac`).
+        fewest = max(1, min(graph.nnz_in(), (1 - _AD_WEIGHT) * graph.nnz_out()))
+        compiled = ca.external(name, library._name, {"jac_penalty": 1.5 / fewest, "ad_weight": _AD_WEIGHT})
+        inputs = [ca.MX.sym(self.name_in(i), *self.size_in(i)) for i in free]
+        values = compiled.call([ca.veccat(ca.MX(0, 1), *inputs)])
+        return ca.Function(name, inputs, values, [self.name_in(i) for i in free], outputs, {"always_inline": True})
 
     @functools.cached_property
     def jax(self) -> Callable[..., Any]:
@@ -359,26 +376,39 @@ def compile(function: ca.Function, axes: int | Sequence[int] | None = None) -> F
     return function if isinstance(function, Function) else Function(function, axes)
 
 
-def _second(graph: ca.Function) -> ca.Function:
-    """``graph.reverse(1).jacobian()``, each mixed second derivative once: half of the operations, all of them used.
+F = TypeVar("F", bound=Function)
 
-    The adjoint sweep is ``g = J(x)' v``, hence ``dg_i/dx_k`` is the transpose of ``dg_k/dx_i``, and ``dg/dv = J'``.
+
+def jacobian_rows(sweep: F) -> F:
+    """Matrices whose rows are the outputs of a sweep at unit seeds.
+
+    Parameters
+    ----------
+    sweep
+        ``(..., seed, ...) -> J_i' seed, ...``; from adjoint sweeps, for instance.
     """
-    adjoint = graph.reverse(1)
-    plain, n = adjoint.jacobian(), graph.n_in()
-    given = [ca.SX.sym(plain.name_in(i), plain.sparsity_in(i)) for i in range(plain.n_in())]
-    slopes, g = graph.jacobian().call(given[: n + graph.n_out()]), adjoint.call(given[: adjoint.n_in()])
-    blocks = [[ca.SX(ca.vec(g[i]).numel(), given[k].numel()) for k in range(adjoint.n_in())] for i in range(n)]
-    for i in range(n):
-        columns = ca.jacobian(ca.veccat(*g[i:]), given[i])
-        ends = np.cumsum([0, *(value.numel() for value in g[i:])]).tolist()
-        for k, block in enumerate(ca.vertsplit(columns, ends), i):
-            blocks[k][i], blocks[i][k] = block, block.T
-        for o in range(graph.n_out()):
-            blocks[i][n + graph.n_out() + o] = slopes[o * n + i].T
-    return ca.Function(
-        plain.name(), given, [b for row in blocks for b in row], plain.name_in(), plain.name_out(), {"cse": True}
-    )
+    given = {name: ca.SX.sym(name, *sweep.size_in(i)) for i, name in enumerate(sweep.name_in())}
+    seed, names = given.pop("seed"), sweep.name_out()
+    values = sweep.call({**given, "seed": seed})
+    last = ca.Function(sweep.name(), [*given.values(), seed], [values[name] for name in names])
+    units = ca.DM.eye(seed.numel())
+    turns = [last.call([*given.values(), units[:, k]]) for k in range(seed.numel())]
+    matrices = [ca.vertcat(*(value.T for value in values)) for values in zip(*turns, strict=True)]
+    made = ca.Function(sweep.name(), list(given.values()), matrices, list(given), names, {"cse": True})
+    return type(sweep)(made, **{**sweep._state(), "axes": 2, "sweep": last})
+
+
+def _jacobian(function: ca.Function) -> Function:
+    """``function.jacobian()``; its C by a sweep where that takes fewer instructions."""
+    plain, adjoint = function.jacobian(), function.reverse(1)
+    x = [ca.SX.sym(plain.name_in(i), plain.sparsity_in(i)) for i in range(plain.n_in())]
+    patterns = [function.sparsity_out(o) for o in range(function.n_out())]
+    seed = ca.SX.sym("seed", sum(s.numel() for s in patterns))
+    parts = ca.vertsplit(seed, np.cumsum([0, *(s.numel() for s in patterns)]).tolist())
+    seeds = [ca.project(ca.reshape(part, s.shape), s) for part, s in zip(parts, patterns, strict=True)]
+    sweep = ca.Function(plain.name(), [*x, seed], [ca.vec(g) for g in adjoint.call([*x, *seeds])], {"cse": True})
+    turns = -(-seed.numel() // WIDTH)
+    return Function(plain, sweep=sweep if turns * sweep.n_instructions() < plain.n_instructions() else None)
 
 
 _LINKED = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import keyword
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -49,11 +49,6 @@ class Argument:
         """Length of the array."""
         return self.rows * self.columns
 
-    @property
-    def complete(self) -> bool:
-        """Whether there are no structural zeros."""
-        return len(self.positions) == self.size
-
 
 def check_identifier(name: str, what: str = "name") -> str:
     """The name, if C and C++ take it as an identifier; ExportError otherwise."""
@@ -90,6 +85,7 @@ class CFunction:
 
     def __init__(self, function: ca.Function, name: str | None = None) -> None:
         self.function = function
+        self.sweep: ca.Function | None = getattr(function, "sweep", None)
         self.name = check_identifier(name or function.name(), "function name")
         self.inputs = tuple(_argument(function.name_in(i), function.sparsity_in(i)) for i in range(function.n_in()))
         self.outputs = tuple(_argument(function.name_out(i), function.sparsity_out(i)) for i in range(function.n_out()))
@@ -103,8 +99,13 @@ class CFunction:
         return schedule(simplify(graph_of(self.function)), self.function)
 
     @cached_property
+    def program(self) -> Graph:
+        """What the C function for one sample computes: the graph, or its sweep."""
+        return self.graph if self.sweep is None else schedule(simplify(graph_of(self.sweep)), self.sweep)
+
+    @cached_property
     def operations(self) -> Operations:
-        """What one evaluation costs."""
+        """What one evaluation of the graph costs."""
         return count_operations(self.graph)
 
     @cached_property
@@ -125,24 +126,72 @@ class CFunction:
 
     def definition(self, sincos: str) -> str:
         """C function for one sample."""
-        emitter = Emitter(
-            self.graph,
+        places = [a.positions for a in self.outputs]
+        zeros = self.zeros if self.sweep is None else [{*range(a.size)} - {*a.positions} for a in self.outputs]
+        statements = self.statements(
             sincos,
             lambda i, k: f"{self.inputs[i].name}[{self.inputs[i].positions[k]}]",
-            lambda o, k, value: f"{self.outputs[o].name}[{self.outputs[o].positions[k]}] = {value};",
+            lambda o, k, value: (
+                "" if places[o][k] in zeros[o] else f"{self.outputs[o].name}[{places[o][k]}] = {value};"
+            ),
         )
         reserved = [a.name for a in (*self.inputs, *self.outputs) if re.fullmatch(r"(v|angle|sine|cosine)\d+", a.name)]
         if reserved:
             raise ExportError(
                 f"function '{self.name}': '{reserved[0]}' is used inside the C code, rename that argument"
             )
-        zeros = [
-            f"{a.name}[{p}] = 0.0;" for a in self.outputs for p in range(a.size) if p not in set(a.positions)
-        ]  # fmt: skip
-        used = {node.args[0] for number in self.graph.live() if (node := self.graph[number]).op == "input"}
-        unused = [f"(void){a.name};" for i, a in enumerate(self.inputs) if i not in used]
-        lines = unused + zeros + emitter.statements()
-        return f"{self.declaration}\n{{\n{wrapped(lines)}\n    return 0;\n}}\n"
+        cleared = []
+        for a, empty in zip(self.outputs, zeros, strict=True):
+            for zero, run in itertools.groupby(range(a.size), empty.__contains__):
+                first, *others = run
+                if zero and others:
+                    cleared.append(f"memset({a.name} + {first}, 0, {1 + len(others)} * sizeof(double));")
+                elif zero:
+                    cleared.append(f"{a.name}[{first}] = 0.0;")
+        return (
+            f"{self.declaration}\n{{\n{wrapped(self._unused(self.program) + cleared + statements)}\n    return 0;\n}}\n"
+        )
+
+    def _unused(self, graph: Graph) -> list[str]:
+        """Statements that name the inputs which a program does not read."""
+        used = {graph[n].args[0] for n in graph.live() if graph[n].op == "input"}
+        return [f"(void){a.name};" for i, a in enumerate(self.inputs) if i not in used]
+
+    def statements(
+        self, sincos: str, read: Callable[[int, int], str], write: Callable[[int, int, str], str]
+    ) -> list[str]:
+        """C statements for one sample, see `Emitter`.
+
+        Those of a sweep compute the values that the seed does not enter once, then `LANES` rows of the Jacobians a turn
+        of a loop: seed k of a turn has its 1 in lane k.
+        """
+        if self.sweep is None:
+            return Emitter(self.graph, sincos, read, write).statements()
+        count = self.sweep.size1_in(len(self.inputs))
+        room = -(-count // WIDTH) * WIDTH
+        starts = [0, *itertools.accumulate(self.sweep.numel_out(i) for i in range(self.sweep.n_out()))]
+        places = [_positions(self.sweep.sparsity_out(i)) for i in range(self.sweep.n_out())]
+        emitter = Emitter(
+            self.program,
+            sincos,
+            lambda i, k: read(i, k) if i < len(self.inputs) else f"LANES_AT(unit, {count - 1 - k} + lane)",
+            lambda i, k, value: (
+                f"LANES_AT(rows, {(starts[i] + places[i][k]) * room} + lane) = {value};" if value != "0.0" else ""
+            ),  # zeros are there already
+            seed=len(self.inputs),
+        )
+        once = emitter.statements()
+        ones = ", ".join(str(float(k == count - 1)) for k in range(count + room - 1))
+        lines = [f"static const double unit[{count + room - 1}] = {{{ones}}};"]
+        lines += [f"double rows[{starts[-1] * room}] = {{0.0}};", "int lane;", *once]
+        lines += [f"for (lane = 0; lane < {count}; lane += LANES) {{", *emitter.swept, "}"]
+        first = 0
+        for o in range(self.function.n_out()):
+            i = o % self.sweep.n_out()
+            for k, (row, column) in enumerate(zip(*self.function.sparsity_out(o).get_triplet(), strict=True)):
+                lines.append(write(o, k, f"rows[{(starts[i] + column) * room + first + row}]"))
+            first += self.function.size1_out(o) if i + 1 == self.sweep.n_out() else 0
+        return lines
 
     @property
     def block_declaration(self) -> str:
@@ -179,9 +228,10 @@ class CFunction:
             vector=True,
         )
         body = emitter.statements()
-        used = {self.graph[n].args[0] for n in self.graph.live() if self.graph[n].op == "input"}
-        unused = [f"(void){a.name};" for i, a in enumerate(self.inputs) if i not in used]
-        return f"{self.block_declaration}\n{{\n{wrapped(unused + body)}\n    return 0;\n}}\n", emitter.functions
+        return (
+            f"{self.block_declaration}\n{{\n{wrapped(self._unused(self.graph) + body)}\n    return 0;\n}}\n",
+            emitter.functions,
+        )
 
     @property
     def batch_definition(self) -> str:
@@ -218,17 +268,31 @@ def _runs(size: int, zeros: frozenset[int]) -> list[tuple[bool, int, int]]:
     return runs
 
 
+def _positions(sparsity: ca.Sparsity) -> tuple[int, ...]:
+    """Places of the structural nonzeros in an array of the matrix row by row."""
+    return tuple(r * sparsity.size2() + c for r, c in zip(*sparsity.get_triplet(), strict=True))
+
+
 def _argument(name: str, sparsity: ca.Sparsity) -> Argument:
-    rows, columns = sparsity.get_triplet()
-    width = sparsity.size2()
-    return Argument(
-        name, sparsity.size1(), width, tuple(r * width + c for r, c in zip(rows, columns, strict=True))
-    )  # fmt: skip
+    return Argument(name, sparsity.size1(), sparsity.size2(), _positions(sparsity))
 
 
 _SCALAR_HEAD = """#include <math.h>
 #include <stdint.h>
 #include <string.h>
+"""
+
+_LANES_HEAD = f"""
+#ifdef __GNUC__
+#define LANES {WIDTH}
+typedef double vec __attribute__((vector_size(LANES * sizeof(double))));
+typedef double loose_vec __attribute__((vector_size(LANES * sizeof(double)), aligned(sizeof(double)), may_alias));
+#define LANES_AT(array, k) (*(loose_vec *)((array) + (k)))
+#else
+#define LANES 1
+typedef double vec;
+#define LANES_AT(array, k) ((array)[k])
+#endif
 """
 
 _VECTOR_HEAD = f"""#include <math.h>
@@ -318,10 +382,14 @@ static inline void clear_rows(double *to, long size, long first, long end, int l
 def scalar_source(functions: list[CFunction], prefix: str) -> str:
     """C99 (and C++) source of functions for one sample each."""
     sincos = f"{prefix}_sincos"
-    text = _SCALAR_HEAD + "\n"
+    text = _scalar_head(functions)
     if any(f.graph[n].op in ("sin", "cos") for f in functions for n in f.graph.live()):
         text += scalar_sincos(sincos) + "\n"
     return text + "\n".join(f.definition(sincos) for f in functions)
+
+
+def _scalar_head(functions: Sequence[CFunction]) -> str:
+    return _SCALAR_HEAD + (_LANES_HEAD if any(f.sweep is not None for f in functions) else "") + "\n"
 
 
 def batch_source(functions: list[CFunction], prefix: str) -> str:
@@ -354,15 +422,15 @@ def entry_source(function: CFunction, kind: str) -> str:
 
 def external_source(functions: Sequence[CFunction]) -> str:
     """C source of functions as `casadi.external` loads them: arrays of structural nonzeros by columns."""
-    text = _SCALAR_HEAD + "\n" + scalar_sincos("casid_sincos") + "\n"
+    text = _scalar_head(functions) + scalar_sincos("casid_sincos") + "\n"
     return text + "\n".join(_external(f) for f in functions)
 
 
 def _external(f: CFunction) -> str:
     inputs = [f.function.sparsity_in(i) for i in range(f.function.n_in())]
     outputs = [f.function.sparsity_out(o) for o in range(f.function.n_out())]
-    emitter = Emitter(
-        f.graph, "casid_sincos", lambda i, k: f"a{i}[{k}]", lambda o, k, value: f"r{o}[{k}] = {value};"
+    statements = f.statements(
+        "casid_sincos", lambda i, k: f"a{i}[{k}]", lambda o, k, value: f"r{o}[{k}] = {value};"
     )  # fmt: skip
     spare = [0, *itertools.accumulate(s.nnz() for s in outputs)]
     lines = [f"static const double none[{max(1, *(s.nnz() for s in inputs), 1)}] = {{0}};", "(void)none;"]
@@ -371,7 +439,7 @@ def _external(f: CFunction) -> str:
     for o, s in enumerate(outputs):
         lines += [f"double *r{o} = res[{o}] ? res[{o}] : w + {spare[o]};", f"(void)r{o};"] if s.nnz() else []
     given, made = ({a.name: s for a, s in zip(*p, strict=True)} for p in ((f.inputs, inputs), (f.outputs, outputs)))
-    return casadi_source(f.name, given, made, [*lines, *emitter.statements()], spare[-1])
+    return casadi_source(f.name, given, made, [*lines, *statements], spare[-1])
 
 
 def casadi_source(

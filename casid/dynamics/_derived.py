@@ -9,6 +9,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from casid.codegen import jacobian_rows
 from casid.dynamics._kinematics import Kinematics
 from casid.dynamics._model import Model
 from casid.dynamics._model_function import ModelFunction
@@ -32,10 +33,10 @@ def inverse_dynamics_derivatives(model: Model) -> ModelFunction:
     is taken as zero.
     """
     s = model.symbols()
-    rows = _gradients(s.torque(), ca.vertcat(s.q, s.dq, s.ddq))
-    n = model.n
-    outputs = {"dtau_dq": rows[:, :n], "dtau_ddq": rows[:, n : 2 * n], "dtau_dddq": rows[:, 2 * n :]}
-    return s.function("inverse_dynamics_derivatives", ["q", "dq", "ddq", "pi"], outputs, 2)
+    s.seed = ca.SX.sym("seed", model.n)
+    sweep = ca.vertsplit(ca.jtimes(s.torque(), ca.vertcat(s.q, s.dq, s.ddq), s.seed, True), model.n)
+    outputs = dict(zip(("dtau_dq", "dtau_ddq", "dtau_dddq"), sweep, strict=True))
+    return jacobian_rows(s.function("inverse_dynamics_derivatives", ["q", "dq", "ddq", "pi", "seed"], outputs, 1))
 
 
 def forward_dynamics_derivatives(model: Model) -> ModelFunction:
@@ -104,29 +105,9 @@ def operational_space(model: Model, frame: str, kinematics: Model | None = None)
     solved = _solve(model, M, ca.horzcat(J.T, s.coriolis(), s.gravity_torque()))
     inverse = ca.mtimes(J, solved[:, :6])
     right = ca.horzcat(ca.SX.eye(6), ca.mtimes(J, solved[:, 6]) - dJdq, ca.mtimes(J, solved[:, 7]))
-    result = _solve_symmetric(inverse, right)
+    result = factor_mass_matrix(inverse, None).solve(right)
     outputs = {"J": J, "dJdq": dJdq, "Lambda": result[:, :6], "mu": result[:, 6], "p": result[:, 7]}
     return s.function("operational_space", ["q", "dq", "pi"], outputs, (2, 1, 2, 1, 1))
-
-
-def _solve_symmetric(A: ca.SX, B: ca.SX) -> ca.SX:
-    """``A^-1 B`` of a positive definite matrix by ``A = L D L'``, written out."""
-    n = A.size1()
-    L, D = ca.SX.eye(n), [ca.SX(0)] * n
-    for j in range(n):
-        D[j] = A[j, j] - sum((L[j, k] ** 2 * D[k] for k in range(j)), ca.SX(0))
-        for i in range(j + 1, n):
-            L[i, j] = (A[i, j] - sum((L[i, k] * L[j, k] * D[k] for k in range(j)), ca.SX(0))) / D[j]
-    X = ca.SX(ca.densify(B))
-    for i in range(n):
-        for k in range(i):
-            X[i, :] = X[i, :] - L[i, k] * X[k, :]
-    for i in range(n):
-        X[i, :] = X[i, :] / D[i]
-    for i in reversed(range(n)):
-        for k in range(i + 1, n):
-            X[i, :] = X[i, :] - L[k, i] * X[k, :]
-    return X
 
 
 def dry_friction_places(model: Model) -> tuple[tuple[Side, int], ...]:

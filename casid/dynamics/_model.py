@@ -19,7 +19,7 @@ from casid.description import Robot
 from casid.dynamics._base_parameters import BaseParameters, base_parameters
 from casid.dynamics._kinematics import Kinematics
 from casid.dynamics._model_function import ModelFunction
-from casid.dynamics._rigid_body import kinetic_energy, newton_euler, potential_energy, solve_mass_matrix
+from casid.dynamics._rigid_body import factor_mass_matrix, kinetic_energy, newton_euler, potential_energy
 from casid.dynamics._structure import BaseInput, Numbers, Parametrisation, StandardParameters, Structure, Symbols
 from casid.dynamics.terms._friction import Friction, terms_of
 from casid.dynamics.terms._joint_terms import JointTerm
@@ -242,10 +242,7 @@ class Model(Structure):
         """``(q, dq, tau, pi) -> ddq`` (n): ``M^-1 (tau - c - g - friction)`` [rad/s^2, m/s^2]."""
         s = self.symbols()
         right = s.tau - s.torque(ddq=ca.SX(self.n, 1))
-        if self.motor_inertia:
-            ddq = ca.solve(s.mass_matrix(), right)  # the transmission may couple joints that the tree does not
-        else:
-            ddq = solve_mass_matrix(s.mass_matrix(), self.robot, right)
+        ddq = factor_mass_matrix(s.mass_matrix(), self.robot, dense=self.motor_inertia).solve(right)
         return s.function("forward_dynamics", ["q", "dq", "tau", "pi"], {"ddq": ddq}, 1)
 
     @cached_property

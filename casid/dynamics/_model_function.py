@@ -17,7 +17,7 @@ class ModelFunction(Function):
 
     Parameters
     ----------
-    function, axes, defaults, doc
+    function, axes, defaults, doc, sweep
         As for `Function`.
     parameter_names
         Order of the parameters in its input ``pi``.
@@ -29,9 +29,10 @@ class ModelFunction(Function):
         axes: int | Sequence[int] | None = None,
         defaults: Mapping[str, Array] | None = None,
         doc: str | None = None,
+        sweep: ca.Function | None = None,
         parameter_names: Sequence[str] | None = None,
     ) -> None:
-        super().__init__(function, axes, defaults, doc)
+        super().__init__(function, axes, defaults, doc, sweep)
         given = getattr(function, "parameter_names", ()) if parameter_names is None else parameter_names
         self.parameter_names = tuple(given)
 

@@ -247,16 +247,16 @@ class MassFactor(NamedTuple):
         return x
 
 
-def factor_mass_matrix(M: ca.SX, robot: Robot, dense: bool = False) -> MassFactor:
+def factor_mass_matrix(M: ca.SX, robot: Robot | None, dense: bool = False) -> MassFactor:
     """The sparse factorisation ``M = L' D L`` that follows the tree (Featherstone 2008, Sec. 6.5).
 
-    Without square roots and without fill-in: entries between different branches stay structurally zero. ``dense``: for
-    matrices that couple joints which the tree does not, as rotors behind a transmission do (or joints that follow
-    others, which are seen here).
+    Without square roots and without fill-in: entries between different branches stay structurally zero. ``dense``, or
+    no robot: for matrices that couple joints which the tree does not, as rotors behind a transmission do (or joints
+    that follow others, which are seen here).
     """
-    n = robot.n
-    dense = dense or robot.coupled  # joints that follow others couple branches that the tree does not
-    paths = [list(reversed(range(k))) if dense else _ancestors(robot, k) for k in range(n)]
+    n = M.size1()
+    tree = None if robot is None or dense or robot.coupled else robot  # joints that follow others couple branches
+    paths = [list(reversed(range(k))) if tree is None else _ancestors(tree, k) for k in range(n)]
     L = ca.SX.eye(n)
     H = ca.SX(M)
     for k in reversed(range(n)):
@@ -266,11 +266,6 @@ def factor_mass_matrix(M: ca.SX, robot: Robot, dense: bool = False) -> MassFacto
                 H[i, j] = H[i, j] - factor * H[k, j]
             L[k, i] = factor
     return MassFactor(L, tuple(H[k, k] for k in range(n)), paths)
-
-
-def solve_mass_matrix(M: ca.SX, robot: Robot, right: ca.SX) -> ca.SX:
-    """``M^-1 right`` by `factor_mass_matrix`."""
-    return factor_mass_matrix(M, robot).solve(right)
 
 
 def _ancestors(robot: Robot, k: int) -> list[int]:

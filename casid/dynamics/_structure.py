@@ -310,9 +310,12 @@ class Symbols:
     gravity : SX, shape (3, 1)
     signs : SX
         Signs of the velocities at which dry friction acts, in functions that take them: see `equation_of_motion`.
+    seed : SX, shape (n, 1)
+        Weights of the torques in adjoint sweeps: see `inverse_dynamics_derivatives`.
     """
 
     signs: ca.SX
+    seed: ca.SX
 
     def __init__(self, structure: Structure, parametrisation: Parametrisation) -> None:
         n = structure.n
@@ -350,7 +353,8 @@ class Symbols:
         structure = self.structure
         documented = getattr(type(structure), name, None)
         defaults = {} if structure.nominal is None or "pi" not in given else {"pi": structure.nominal}
-        return ModelFunction(made, axes, defaults, getattr(documented, "__doc__", None), structure.parameter_names)
+        doc, names = getattr(documented, "__doc__", None), structure.parameter_names
+        return ModelFunction(made, axes, defaults, doc, parameter_names=names)
 
     def gravity_torque(self) -> ca.SX:
         """Torque of the links at rest."""

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import casid
-from casid.codegen import Function, find_compiler
+from casid.codegen import Function, find_compiler, jacobian_rows
+from casid.codegen._source import _LANES_HEAD
 from casid.errors import CasidWarning, DatasetError, ExportError
 
 needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
@@ -172,6 +173,26 @@ def test_external_has_the_derivatives_of_the_graph() -> None:
         parts[name] = ca.Function("f", [x, s], outputs)([0.3, -1.2, 0.8], 0.7)
     for ours, right in zip(parts["external"], parts["graph"], strict=True):
         np.testing.assert_allclose(ca.DM(ours).full(), ca.DM(right).full(), rtol=1e-11, atol=1e-11)
+
+
+@needs_compiler
+@pytest.mark.claim("rows of Jacobians that are computed side by side are those of the graph, with and without vectors")
+@pytest.mark.parametrize("count", [1, 8, 11])
+@pytest.mark.parametrize("vectors", [True, False])
+def test_rows_side_by_side(count: int, vectors: bool, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, p, seed = ca.SX.sym("x", 4), ca.SX.sym("p", 2), ca.SX.sym("seed", count)
+    value = ca.vertcat(*(ca.sin(x[k % 4] * p[0]) * x[(k + 1) % 4] / (p[1] + x[k % 3] ** 2) for k in range(count)))
+    outputs = [ca.densify(ca.jtimes(value, y, seed, True)) for y in (x, p)]
+    function = jacobian_rows(Function(ca.Function("f", [x, seed, p], outputs, ["x", "seed", "p"], ["A", "B"])))
+    if not vectors:
+        monkeypatch.setattr("casid.codegen._source._LANES_HEAD", _LANES_HEAD.replace("__GNUC__", "NOT_KNOWN"))
+    given = RNG.normal(size=4), RNG.uniform(1, 2, size=2)
+    exact = ca.Function("J", [x, p], [ca.jacobian(value, x), ca.jacobian(value, p)])(*given)
+    for again in (function, pickle.loads(pickle.dumps(function))):
+        assert function.name_in() == ["x", "p"] and again.digest == function.digest
+        for ours, graph, right in zip(again(*given, compiled=True), again(*given, compiled=False), exact, strict=True):
+            np.testing.assert_allclose(ours, right.full(), rtol=1e-13, atol=1e-13)
+            np.testing.assert_allclose(graph, right.full(), rtol=1e-13, atol=1e-13)
 
 
 @needs_compiler
