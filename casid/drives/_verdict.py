@@ -16,7 +16,7 @@ from casid.drives._servo import FREE, QUANTITIES, Servo, Unknown
 from casid.drives._start import REACHED, convex_start
 from casid.drives._statistics import Estimate
 from casid.errors import DatasetError
-from casid.evidence import compared, robust_sd
+from casid.evidence import robust_sd
 from casid.measurement import time_gaps
 
 #: A joint that moves less than so many steps of its encoder does not move.
@@ -246,28 +246,29 @@ def _missing_commands(data: CommandRecording, missed: Array, names: Sequence[str
 def _slips(runs: FreeRuns, point: Point, errors: Sequence[Array], names: Sequence[str]) -> list[CommandFinding]:
     """A lasting jump of a joint's error: the encoder or the horn moved on its shaft.
 
-    Means over windows, less what goes with the posture and the load of the joint, as errors of gains and masses do: a
-    jump at one place has to explain the greater part of what is left, surely, and to be larger than what dry friction,
-    which holds a joint anywhere within ``+- fc / kp``, play, and the encoder's noise leave open.
+    Means over windows, less what goes with the posture, load, speed and direction of the joint, as errors of gains,
+    masses, delays and friction do: a jump at one place has to explain the greater part of what is left, surely, and to
+    be larger than what dry friction, which holds a joint anywhere within ``+- fc / kp``, play, and the encoder's noise
+    leave open.
     """
     made, pi = list[CommandFinding](), runs.robot.standard_parameters()
     value = dict(zip(QUANTITIES, runs.table(point.theta).T, strict=True))
     for data in dict.fromkeys(piece.recording for piece in runs.pieces):
         width = max(3, round(_WINDOW / data.period))
-        mine = [(e, piece.measured) for piece, e in zip(runs.pieces, errors, strict=True) if piece.recording is data]
-        missed, q = (
-            np.concatenate([_windows(x, width).mean(axis=1) for x in each]) for each in zip(*mine, strict=True)
-        )
+        pairs = [(e, piece.measured) for piece, e in zip(runs.pieces, errors, strict=True) if piece.recording is data]
+        missed, q = (np.concatenate([_windows(x, width) for x in each]) for each in zip(*pairs, strict=True))
+        missed, q, rate = missed.mean(axis=1), q.mean(axis=1), q[:, -1] - q[:, 0]
+        moves = rate / (np.abs(rate) + runs.noise)
         load = np.asarray(runs.model.inverse_dynamics(q, 0.0 * q, 0.0 * q, pi))
         for k in range(missed.shape[1] if len(missed) >= 8 else 0):
-            sound, tried = np.column_stack([np.ones(len(q)), q[:, k], load[:, k]]), []
+            sound, tried = np.column_stack([np.ones(len(q)), *(x[:, k] for x in (q, load, rate, moves))]), []
             plain = missed[:, k] - sound @ np.linalg.lstsq(sound, missed[:, k], rcond=None)[0]
             for place in range(3, len(q) - 2):
                 both = np.column_stack([sound, np.arange(len(q)) >= place])
                 x = np.linalg.lstsq(both, missed[:, k], rcond=None)[0]
                 tried.append((missed[:, k] - both @ x, float(abs(x[-1])), place))
             rest, jump, place = min(tried, key=lambda one: float(one[0] @ one[0]))
-            one = compared(plain**2, rest**2, len(tried))
+            one = compared_errors([plain[:, None]], [rest[:, None]], len(tried), [rest[:, None]])
             dry = value["load_friction"][k] * float(np.abs(load[:, k]).max())
             dry += value["coulomb"][k] + value["stribeck"][k]
             left = 2.0 * dry / max(value["kp"][k], 1e-300) + value["backlash"][k] + MISFIT * runs.noise[k]
