@@ -271,11 +271,10 @@ def identify_from_commands(
     listed, C = estimates(search, point, normal, weak, best.ratios)
     held = _held_out(search, point, normal, options.folds)
     if not any(f.wrong for f in findings):
-        findings += further(fine, point, names, not findings)
-    findings += judge(fine, point, names)
+        findings += further(fine, point, names)
+    findings += judge(fine, point, listed, names)
     errors = np.sqrt(normal.squares / normal.count)
-    if any(f.kind in ("sign", "joint order") for f in findings):
-        findings = [with_remedy(f, runs, names, _CUTOFFS[0], float(np.sqrt(np.mean(errors**2)))) for f in findings]
+    findings = [with_remedy(f, runs, names, _CUTOFFS[0], float(np.sqrt(np.mean(errors**2)))) for f in findings]
     rollouts, fine.rollouts = search.runs.rollouts, 0.0
     ratios = gain_ratios(fine.parameters, point.theta, C, 1.96)
     return CommandIdentification(

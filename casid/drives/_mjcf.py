@@ -93,11 +93,13 @@ def write_mjcf(found: CommandIdentification, path: str | Path) -> tuple[Path, tu
         if limit < 1e6:
             words |= {"forcelimited": "true", "forcerange": numbers(np.array([-limit, limit]))}
         ElementTree.SubElement(group, "general", words)
-    delays = np.unique(np.round(table["delay"], 9))
-    if delays.any():
-        text = ", ".join(f"{1e3 * d:.3g}" for d in delays)
-        notes.append(f"commands act {text} ms late, which MJCF has no word for: delay ctrl by it")
-        root.insert(0, ElementTree.Comment(f" ctrl acts {text} ms after the command "))
+    delays = np.unique(np.round(1e3 * table["delay"], 6))
+    late, early = (", ".join(f"{d:.3g}" for d in size[size > 0]) for size in (delays, -delays))
+    if late:
+        notes.append(f"commands act {late} ms late, which MJCF has no word for: delay ctrl by it")
+        root.insert(0, ElementTree.Comment(f" ctrl acts {late} ms after the command "))
+    if early:
+        notes.append(f"encoders are read {early} ms after their time stamps: ctrl needs no delay, shift the recording")
     notes += [text for key, text in _LEFT_OUT.items() if np.any(table[key])]
     if np.any(table["bristle_stiffness"] < STIFF):
         notes.append("friction has no memory there: joints stick exactly before they slide")

@@ -300,17 +300,21 @@ def correlation(errors: Sequence[Array], share: float = 0.2) -> Array:
     return np.asarray(np.maximum(2.0 * np.where(before, rho, 0.0).sum(axis=0) - 1.0, 1.0))
 
 
-def compared_errors(before: Sequence[Array], after: Sequence[Array], tried: int = 1) -> Comparison:
+def compared_errors(
+    before: Sequence[Array], after: Sequence[Array], tried: int = 1, alike: Sequence[Array] | None = None
+) -> Comparison:
     """The comparison of two free runs of the same pieces, by mean squares of stretches that are worth one error each.
 
     Parameters
     ----------
     before, after
-        Errors of the pieces, shape (N, n) each; those *before* say how long a stretch is (`correlation`).
+        Errors of the pieces, shape (N, n) each.
     tried
         Of how many *after* is the best.
+    alike
+        Errors whose `correlation` is the length of a stretch; default: those *before*.
     """
-    width = int(np.ceil(correlation(before).max()))
+    width = int(np.ceil(correlation(before if alike is None else alike).max()))
 
     def losses(errors: Sequence[Array]) -> list[float]:
         return [

@@ -12,8 +12,9 @@ from casid.arrays import Array
 from casid.drives._recording import CommandRecording
 from casid.drives._runs import FreeRuns, Point, quantum_of
 from casid.drives._search import MISFIT, Search, compared_errors
-from casid.drives._servo import FREE, Servo, Unknown
+from casid.drives._servo import FREE, QUANTITIES, Servo, Unknown
 from casid.drives._start import REACHED, convex_start
+from casid.drives._statistics import Estimate
 from casid.errors import DatasetError
 from casid.evidence import robust_sd
 from casid.measurement import time_gaps
@@ -24,6 +25,8 @@ _STEPS = 8.0
 _ZERO = 0.1
 #: Share of lost cycles that is named.
 _SHARE = 0.002
+#: One degree [rad].
+_DEGREE = np.pi / 180.0
 #: Windows in which commands or joints stand [s].
 _WINDOW = 0.5
 #: The free runs explain a motion under a standing command if their error changes by less than this share of it; it is
@@ -32,6 +35,8 @@ _EXPLAINED, _USUAL = 0.5, 3.0
 #: Another reading, or a remedy, makes the result as it stands wrong where it explains more than this share of the
 #: errors' square: the greater part of the misfit.
 _EXPLAINS = 0.5
+#: Kinds of finding whose remedy is tried on the commands.
+TRIED = ("sign", "joint order", "unit")
 #: Length of the pieces that readings are tried on [s].
 _TRIAL = 30.0
 
@@ -43,7 +48,7 @@ class CommandFinding:
     Attributes
     ----------
     kind : str
-        ``sign``, ``joint order``, ``standstill``, ``zero``, ``delay``, ``saturation``, ``stall``, ``bound``.
+        ``sign``, ``joint order``, ``unit``, ``standstill``, ``zero``, ``delay``, ``saturation``, ``stall``, ``bound``.
     joint : str
         Joint or joints; empty: all.
     text : str
@@ -89,7 +94,7 @@ def check_recordings(recordings: Sequence[CommandRecording], names: Sequence[str
     ]  # fmt: skip
     if driven:
         return tuple(found)
-    rho = _correlations(recordings, moves)
+    rho, follows = _correlations(recordings, moves)
     taken: set[int] = set()
     for k in np.flatnonzero(moves).tolist():
         other = int(np.nanargmax(np.abs(rho[k])))
@@ -104,11 +109,19 @@ def check_recordings(recordings: Sequence[CommandRecording], names: Sequence[str
         elif rho[k, k] < -0.5:
             text = f"encoder and command move against each other (correlation {rho[k, k]:.2f})"
             found.append(CommandFinding("sign", names[k], text, "reverse the command or the encoder of this joint"))
+    far = [k for k in np.flatnonzero(moves).tolist() if rho[k, k] > 0.5 and follows[k] < _DEGREE**0.5]
+    if far:  # nearer to the ratio of degrees than to 1
+        text = f"encoders move by {follows[far].max():.2g} of their commands at most, as where those are in degrees"
+        remedy = 'units = { q_des = "deg" } in the recording\'s TOML'
+        found.append(CommandFinding("unit", ", ".join(names[k] for k in far), text, remedy))
     return tuple(found)
 
 
-def _correlations(recordings: Sequence[CommandRecording], moves: NDArray[np.bool_]) -> Array:
-    """Correlation of encoders (rows) with commands (columns), of their changes over a quarter of a second."""
+def _correlations(recordings: Sequence[CommandRecording], moves: NDArray[np.bool_]) -> tuple[Array, Array]:
+    """Correlation of encoders (rows) with commands (columns), of their changes over a quarter of a second.
+
+    Beside it the slope of each encoder's changes in its own command's.
+    """
     a, b = [], []
     for data in recordings:
         lag = max(1, round(0.25 / data.period))
@@ -119,16 +132,22 @@ def _correlations(recordings: Sequence[CommandRecording], moves: NDArray[np.bool
     size = np.outer(np.linalg.norm(x, axis=0), np.linalg.norm(y, axis=0))
     rho = np.where(size > 0, x.T @ y / np.maximum(size, 1e-300), 0.0)
     rho[~moves] = 0.0
-    return np.asarray(rho)
+    return np.asarray(rho), np.asarray((x * y).sum(axis=0) / np.maximum((y**2).sum(axis=0), 1e-300))
 
 
-def judge(runs: FreeRuns, point: Point, names: Sequence[str]) -> tuple[CommandFinding, ...]:
-    """Findings about the fit: zeros, delays, saturation, stalls, bounds."""
-    found = []
-    errors = _errors(runs, point)
+def judge(
+    runs: FreeRuns, point: Point, estimates: Sequence[Estimate], names: Sequence[str]
+) -> tuple[CommandFinding, ...]:
+    """Findings about the fit: zeros, delays, saturation, stalls, bounds.
+
+    A gain that the data leave open carries the load's deflection, and so does the offset: no zero is in doubt then.
+    """
+    found, errors = [], _errors(runs, point)
+    loose = {e.joint for e in estimates if e.attribute == "kp" and not e.determined}
+    sure = {(e.attribute, e.joint): max(e.low, -e.high) for e in estimates if e.determined and e.joint not in loose}
     for p, value in zip(runs.parameters, point.theta.tolist(), strict=True):
         joint = "" if p.joint < 0 else names[p.joint]
-        if p.attribute == "bias" and abs(value) > _ZERO:
+        if p.attribute == "bias" and sure.get(("bias", p.joint), 0.0) > _ZERO:
             text = (f"the command is offset by {value:.3f} rad: encoder and model have different zeros, or a load is "
                     "missing")  # fmt: skip
             found.append(CommandFinding("zero", joint, text, "position_offset of this joint, or links = 'scaled'"))
@@ -173,8 +192,8 @@ def _stalls(runs: FreeRuns, errors: Sequence[Array], names: Sequence[str]) -> li
     ]  # fmt: skip
 
 
-def further(runs: FreeRuns, point: Point, names: Sequence[str], trials: bool = True) -> list[CommandFinding]:
-    """Findings about clocks, commands, mounts, and, where trials are asked for, what explains a misfit better."""
+def further(runs: FreeRuns, point: Point, names: Sequence[str]) -> list[CommandFinding]:
+    """Findings about clocks, commands, mounts, and, without one that is wrong, what explains a misfit better."""
     errors, found = _errors(runs, point), list[CommandFinding]()
     for data in dict.fromkeys(piece.recording for piece in runs.pieces):
         missed = np.full(np.shape(data.q), np.nan)
@@ -182,8 +201,8 @@ def further(runs: FreeRuns, point: Point, names: Sequence[str], trials: bool = T
             if piece.recording is data:
                 missed[piece.rows] = error
         found += [*_lost_cycles(data), *_missing_commands(data, missed, names)]
-    found += _slips(runs, errors, names)
-    if trials and not found:
+    found += _slips(runs, point, errors, names)
+    if not any(f.wrong for f in found):
         found += _tried_readings(runs, point, errors, names)
     return found
 
@@ -214,7 +233,9 @@ def _missing_commands(data: CommandRecording, missed: Array, names: Sequence[str
     still[1:] &= still[:-1]
     still[0] = False
     found = still & (moved > 0.3 * typical) & (moved > 0.02) & ~(left < _EXPLAINED * moved)
-    for k in np.flatnonzero((found & ~(left < _USUAL * usual)).sum(axis=0) >= 2).tolist():
+    away = np.abs(_windows(data.q - data.q_des, width))
+    leaves = away[:, -1] > away[:, 0]  # a joint that comes nearer to its command follows it, late or slowly
+    for k in np.flatnonzero((found & leaves & ~(left < _USUAL * usual)).sum(axis=0) >= 2).tolist():
         rows = found[:, k]
         text = (f"{data.name}: the joint moves by up to {moved[rows, k].max():.2g} rad while its command stands, for "
                 f"{_WINDOW * rows.sum():.1f} s")  # fmt: skip
@@ -222,19 +243,36 @@ def _missing_commands(data: CommandRecording, missed: Array, names: Sequence[str
     return made
 
 
-def _slips(runs: FreeRuns, errors: Sequence[Array], names: Sequence[str]) -> list[CommandFinding]:
-    """A lasting jump of a joint's error: the encoder or the horn moved on its shaft."""
-    made = []
+def _slips(runs: FreeRuns, point: Point, errors: Sequence[Array], names: Sequence[str]) -> list[CommandFinding]:
+    """A lasting jump of a joint's error: the encoder or the horn moved on its shaft.
+
+    Means over windows, less what goes with the posture, load, speed and direction of the joint, as errors of gains,
+    masses, delays and friction do: a jump at one place has to explain the greater part of what is left, surely, and to
+    be larger than what dry friction, which holds a joint anywhere within ``+- fc / kp``, play, and the encoder's noise
+    leave open.
+    """
+    made, pi = list[CommandFinding](), runs.robot.standard_parameters()
+    value = dict(zip(QUANTITIES, runs.table(point.theta).T, strict=True))
     for data in dict.fromkeys(piece.recording for piece in runs.pieces):
-        mine = [e for piece, e in zip(runs.pieces, errors, strict=True) if piece.recording is data]
-        width = max(3, round(1.0 / data.period))
-        blocks = np.concatenate([_windows(e, width).mean(axis=1) for e in mine])
-        for k in range(blocks.shape[1] if len(blocks) >= 8 else 0):
-            jumps = [(abs(np.median(blocks[i:, k]) - np.median(blocks[:i, k])), i) for i in range(3, len(blocks) - 2)]
-            jump, place = max(jumps)
-            parts = blocks[:place, k], blocks[place:, k]
-            scatter = max(float(robust_sd(part - np.median(part))) for part in parts)
-            if jump > max(8.0 * scatter, 20.0 * runs.noise[k], 0.01):
+        width = max(3, round(_WINDOW / data.period))
+        pairs = [(e, piece.measured) for piece, e in zip(runs.pieces, errors, strict=True) if piece.recording is data]
+        missed, q = (np.concatenate([_windows(x, width) for x in each]) for each in zip(*pairs, strict=True))
+        missed, q, rate = missed.mean(axis=1), q.mean(axis=1), q[:, -1] - q[:, 0]
+        moves = rate / (np.abs(rate) + runs.noise)
+        load = np.asarray(runs.model.inverse_dynamics(q, 0.0 * q, 0.0 * q, pi))
+        for k in range(missed.shape[1] if len(missed) >= 8 else 0):
+            sound, tried = np.column_stack([np.ones(len(q)), *(x[:, k] for x in (q, load, rate, moves))]), []
+            plain = missed[:, k] - sound @ np.linalg.lstsq(sound, missed[:, k], rcond=None)[0]
+            for place in range(3, len(q) - 2):
+                both = np.column_stack([sound, np.arange(len(q)) >= place])
+                x = np.linalg.lstsq(both, missed[:, k], rcond=None)[0]
+                tried.append((missed[:, k] - both @ x, float(abs(x[-1])), place))
+            rest, jump, place = min(tried, key=lambda one: float(one[0] @ one[0]))
+            one = compared_errors([plain[:, None]], [rest[:, None]], len(tried), [rest[:, None]])
+            dry = value["load_friction"][k] * float(np.abs(load[:, k]).max())
+            dry += value["coulomb"][k] + value["stribeck"][k]
+            left = 2.0 * dry / max(value["kp"][k], 1e-300) + value["backlash"][k] + MISFIT * runs.noise[k]
+            if jump > left and one.better and one.after < (1.0 - _EXPLAINS) * one.before:
                 seconds = place * width * data.period
                 text = f"{data.name}: after {seconds:.0f} s the joint stands {jump:.3f} rad off for good"
                 remedy = "a slipped mount or a lost zero: identify the parts before and after it apart (between)"
@@ -318,20 +356,21 @@ def _start(attribute: str, joint: int, unknown: Unknown, known: dict[tuple[str, 
 def with_remedy(
     finding: CommandFinding, runs: FreeRuns, names: Sequence[str], cutoff: float, before: float
 ) -> CommandFinding:
-    """A finding whose remedy was tried from a convex start: columns exchanged, or a command reversed.
+    """A finding whose remedy was tried from a convex start: columns exchanged, a command reversed or in radians.
 
     Parameters
     ----------
     before
         Free-run error without the remedy [rad].
     """
-    if finding.kind not in ("sign", "joint order"):
+    if finding.kind not in TRIED:
         return finding
     joints = [names.index(name) for name in finding.joint.split(", ")]
     changed = []
     for data in runs.recordings:
         u = np.array(data.q_des)
-        u[:, joints] = -u[:, joints] if finding.kind == "sign" else u[:, joints[::-1]]
+        order = joints[::-1] if finding.kind == "joint order" else joints
+        u[:, joints] = u[:, order] * {"sign": -1.0, "unit": _DEGREE}.get(finding.kind, 1.0)
         changed.append(replace(data, q_des=u))
     again = FreeRuns(runs.robot, runs.servo, changed, runs.step, runs.longest, runs.threads)
     again.branches = runs.branches

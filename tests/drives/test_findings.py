@@ -64,7 +64,7 @@ def edited(data, name, rows, joint, value):
         (
             ("q", slice(300, None), 0, lambda x: x + 0.1),
             ("slip", "shoulder"),
-            "after 7 s the joint stands 0.098 rad off",
+            "after 6 s the joint stands 0.098 rad off",
         ),
         (("q_des", slice(200, 400), 1, lambda x: x[0]), ("missing commands", "elbow"), "for 2.5 s"),
         (("q", slice(200, 350), 0, lambda x: x[0]), ("stall", "shoulder"), "0.35 rad from the model"),
@@ -98,6 +98,24 @@ def test_reversed_and_exchanged_joints_are_found(arm):
         assert (first.kind, first.joint) == kind and first.wrong and "tried" in first.remedy
     pushed = replace(data, q_des=0 * data.q_des, torque=12.0 * (data.q_des[:, ::-1] - data.q))
     assert not {"sign", "joint order"} & {f.kind for f in findings(arm, pushed)}  # commands are not followed
+
+
+@pytest.mark.claim("37.9: commands in degrees are named, with the error of radians")
+def test_commands_in_degrees_are_named(arm):
+    data = motion(arm)
+    found = findings(arm, replace(data, q_des=np.degrees(data.q_des)))
+    one = next(f for f in found if f.kind == "unit")
+    assert one.joint == "shoulder, elbow" and one.wrong and "tried" in one.remedy
+
+
+@pytest.mark.claim("37.9: a joint that follows a standing command late misses no command")
+def test_commands_that_are_logged_early_do_not_miss(arm):
+    u = np.array([0.2, -0.3]) + np.repeat(np.random.default_rng(0).uniform(-0.4, 0.4, (6, 2)), 100, axis=0)
+    acted = u.copy()
+    for first in (100, 300):  # two of the steps act 1.2 s after their line of the log
+        acted[first : first + 60] = u[first - 1]
+    late = commanded_motion(arm, replace(TRUE, viscous=1.5), T, acted, noise=5e-4)
+    assert not {"missing commands", "slip"} & {f.kind for f in findings(arm, replace(late, q_des=u))}
 
 
 @pytest.mark.claim("a reversed joint is named where other motion hides half of its correlation")
