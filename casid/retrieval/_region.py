@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import casadi as ca
 import numpy as np
@@ -128,7 +129,7 @@ class Quadric:
             return [form]
         rows = []
         form = self._linear()
-        values, vectors = np.linalg.eigh(self.square)
+        values, vectors = self._axes
         for p, v in zip(values, vectors.T, strict=True):
             if abs(p) <= 1e-13 * np.abs(values).max():
                 continue
@@ -145,6 +146,12 @@ class Quadric:
                 form[9] -= p * low * high
         rows.append(form)
         return rows + self._mccormick(com)
+
+    @cached_property
+    def _axes(self) -> tuple[Array, Array]:
+        """Eigenvalues and eigenvectors of P."""
+        values, vectors = np.linalg.eigh(self.square)
+        return values, vectors
 
     def _linear(self) -> Array:
         return np.concatenate([self.inertia, self.moment, [self.mass]])

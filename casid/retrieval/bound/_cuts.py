@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -191,12 +192,17 @@ class Relaxation:
     @cached_property
     def sides(self) -> tuple[Side, ...]:
         """Every finite bound of every hard nonlinear constraint that is not implied by another."""
-        found = []
+        found, setting = list[Side](), self.problem.setting
         for index, entries in self._curved:
             constraint = self.problem.constraints[index]
             if constraint.hard:
-                found += [side for entry in sorted(entries) for side in self._both_sides(index, constraint, entry)]
+                found += constraint.kept(
+                    "sides", self._sides, (index,), constraint, (*sorted(entries),), *setting.facts
+                )
         return tuple(found)
+
+    def _sides(self, at: tuple[int], constraint: Constraint, entries: tuple[int, ...], *_: Any) -> list[Side]:
+        return [side for entry in entries for side in self._both_sides(*at, constraint, entry)]
 
     def _both_sides(self, index: int, constraint: Constraint, entry: int) -> list[Side]:
         form = constraint.quadric(entry, self.problem.setting)
