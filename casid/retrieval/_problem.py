@@ -289,19 +289,33 @@ class Problem(Displayed):
 
     # ------------------------------------------------------------------ what follows from it
 
+    @property
+    def _bounding(self) -> tuple[Constraint, ...]:
+        """Hard constraints that imply anything for the links' regions."""
+        return tuple(c for c in self.constraints if c.hard and type(c).add_facts is not Constraint.add_facts)
+
     @cached_property
     def facts(self) -> Facts:
         """What the hard constraints imply for the links."""
-        facts = Facts(self.variables)
-        for constraint in self.constraints:
-            if constraint.hard:
+
+        def made(bounding: tuple[Constraint, ...], _: Any) -> Facts:
+            facts = Facts(self.variables)
+            for constraint in bounding:
                 constraint.add_facts(facts)
-        return facts
+            return facts
+
+        bounding = self._bounding
+        return bounding[0].kept("facts", made, bounding, self.variables.links) if bounding else made((), None)
 
     @cached_property
     def regions(self) -> tuple[LinkRegion, ...]:
         """Limits of every link's parameters."""
-        return link_regions(self.facts, [entry.cone for entry in self.cones])
+        bounding, cones = self._bounding, tuple(entry.cone for entry in self.cones)
+        if not bounding:
+            return link_regions(self.facts, cones)
+        return bounding[0].kept(
+            "regions", lambda *_: link_regions(self.facts, cones), bounding, self.variables.links, cones
+        )
 
     @cached_property
     def setting(self) -> Setting:
@@ -321,16 +335,23 @@ class Problem(Displayed):
                 found.setdefault(condition.key, (constraint.label, condition))
         return tuple(found.values())
 
+    @cached_property
+    def parts(self) -> tuple[tuple[tuple[int, ...], tuple[Constraint, ...]], ...]:
+        """Places and constraints, those apart that depend on parameters: problems at other values share the rest."""
+        split = [
+            [(k, c) for k, c in enumerate(self.constraints) if (c.label in self.templates) == varied]
+            for varied in (False, True)
+        ]
+        return tuple((tuple(k for k, _ in some), tuple(c for _, c in some)) for some in split if some)
+
     def values(self, x: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
         """Value of every constraint's expression at x, by label, NaN where it is undefined."""
         x, found = np.asarray(x, dtype=float), dict[str, NDArray[np.float64]]()
-        for varied in (False, True):  # what other values of the parameters leave as it is, and the rest
-            some = tuple(c for c in self.constraints if (c.label in self.templates) == varied)
-            if some:
-                every = some[0].kept("values", _numeric, some, self.variables.x)(x)
-                found |= zip(
-                    (c.label for c in some), np.split(every, np.cumsum([c.size for c in some])[:-1]), strict=True
-                )
+        for _, some in self.parts:
+            every = np.split(
+                some[0].kept("values", _numeric, some, self.variables.x)(x), np.cumsum([c.size for c in some])
+            )
+            found |= zip((c.label for c in some), every, strict=False)
         return {c.label: found[c.label] for c in self.constraints}
 
     @cached_property

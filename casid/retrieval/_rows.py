@@ -122,11 +122,9 @@ class NonlinearRows:
 def split_rows(problem: Problem) -> tuple[LinearRows, NonlinearRows]:
     """All constraints of a problem as scalar rows, linear and nonlinear; rows implied by consistency are left out."""
     x, standard = problem.variables.x, problem.variables.standard_size
-    linear, curved = [LinearRows.none(x.numel())], []
-    for index, constraint in enumerate(problem.constraints):
-        own, bent = constraint.kept(
-            "split", _split(index, constraint, problem.setting), (index,), *problem.setting.facts
-        )
+    linear, curved = [LinearRows.none(x.numel())], list[NonlinearRows]()
+    for at, some in problem.parts:
+        own, bent = some[0].kept("split", _split(problem.setting), at, some, *problem.setting.facts)
         linear.append(own)
         curved += [bent] if bent.size else []
     bounded = [(k, *entry) for k, entry in enumerate(problem.variables.extras.items()) if np.isfinite(entry[1]).any()]
@@ -146,10 +144,10 @@ def split_rows(problem: Problem) -> tuple[LinearRows, NonlinearRows]:
     ), _joined(tuple(curved), x.numel())
 
 
-def _split(index: int, constraint: Constraint, setting: Setting) -> Callable[..., tuple[LinearRows, NonlinearRows]]:
-    """What makes the linear rows of a constraint, and the others."""
+def _split(setting: Setting) -> Callable[..., tuple[LinearRows, NonlinearRows]]:
+    """What makes the linear rows of constraints at some places, and the others."""
 
-    def make(*_: Any) -> tuple[LinearRows, NonlinearRows]:
+    def make(at: tuple[int, ...], some: tuple[Constraint, ...], *_: Any) -> tuple[LinearRows, NonlinearRows]:
         rows = [
             (
                 row,
@@ -167,6 +165,7 @@ def _split(index: int, constraint: Constraint, setting: Setting) -> Callable[...
                     group=index if constraint.shared and not constraint.hard else None,
                 ),
             )
+            for index, constraint in zip(at, some, strict=True)
             for row in constraint.solver_rows(setting)
         ]
         bent = [pair for pair in rows if not pair[0].linear]
