@@ -65,9 +65,9 @@ def solve_here(
 class Grid(Mapping[str, Problem]):
     """One problem at many values of its parameters, by name.
 
-    The points are solved in stretches, each from the first of its own: none depends on which others were solved before,
-    in which process, or before a kill. A first one costs as much as `COLD` others, and these the more the longer the
-    stretch is: ``COLD n / length + length`` is least.
+    The points are solved in stretches, each from the middle of its own: none depends on which others were solved
+    before, in which process, or before a kill. A middle one costs as much as `COLD` others, and these the more the
+    longer the stretch is: ``COLD n / length + length`` is least.
 
     Attributes
     ----------
@@ -108,9 +108,9 @@ class Grid(Mapping[str, Problem]):
 
     @cached_property
     def leads(self) -> dict[str, str]:
-        """The first of each one's stretch."""
+        """The middle of each one's stretch."""
         names, length = [*self.points], round((COLD * len(self.points)) ** 0.5)
-        return {name: names[k - k % length] for k, name in enumerate(names)}
+        return {name: names[min(k - k % length + length // 2, len(names) - 1)] for k, name in enumerate(names)}
 
 
 def solve_along(
