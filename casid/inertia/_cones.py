@@ -119,11 +119,13 @@ class ConsistencyCone(ABC):
     def dual_share(self, share: Array, margin: float, limits: Limits) -> DualShare:
         """Bound of ``share'z`` over the bodies z of the cone."""
 
-    def complementary(self, share: Array, body: Array, margin: float, most: float) -> Array:
+    def complementary(self, share: Array, body: Array, margin: Array, most: float) -> Array:
         """The part of a share that is in the dual cone and whose product with a body of the cone is almost zero.
 
         Parameters
         ----------
+        share, body, margin
+            Of several links, shapes (links, 10), (links, 10), (links,).
         most
             Largest product with each direction of the body.
         """
@@ -210,14 +212,17 @@ class Full(ConsistencyCone):
             return DualShare(gain, _negative(factor.T @ dual @ factor) * 4 * limits.factor, bool(share.any()))
         return DualShare(gain, _cost(_negative(dual), limit), False)
 
-    def complementary(self, share: Array, body: Array, margin: float, most: float) -> Array:
+    def complementary(self, share: Array, body: Array, margin: Array, most: float) -> Array:
         """``Z = S^-T P S^-1`` with ``S S' = J - margin 1``: P is ``S'Z S`` with eigenvalues cut to 0 and ``most``."""
-        values, axes = np.linalg.eigh(pseudo_inertia(body) - margin * np.eye(4))
-        root = axes * np.sqrt(np.maximum(values, np.finfo(float).eps * max(values[-1], margin)))
-        inner, turn = np.linalg.eigh(_symmetric(root.T @ self.dual_matrices(share)[0] @ root))
-        back = np.linalg.solve(root.T, turn)
-        kept = back @ np.diag(np.clip(inner, 0.0, most)) @ back.T
-        return np.asarray(PSEUDO_INERTIA_MAP.T @ kept.ravel())
+        values, axes = np.linalg.eigh(pseudo_inertia(body) - margin[:, None, None] * np.eye(4))
+        least = np.finfo(float).eps * np.maximum(values[:, -1], margin)
+        root = axes * np.sqrt(np.maximum(values, least[:, None]))[:, None, :]
+        across = np.swapaxes(root, 1, 2)
+        dual = np.stack([self.dual_matrices(one)[0] for one in share])
+        inner, turn = np.linalg.eigh(across @ dual @ root)
+        back = np.linalg.solve(across, turn)
+        kept = (back * np.clip(inner, 0.0, most)[:, None, :]) @ np.swapaxes(back, 1, 2)
+        return np.asarray(kept.reshape(len(share), 16) @ PSEUDO_INERTIA_MAP)
 
     def project(self, parameters: ArrayLike, margin: float) -> Array:
         """The matrix is ``Sigma = tr(I)/2 1 - I``."""
@@ -322,7 +327,7 @@ class Free(ConsistencyCone):
         """Never violated but by NaN."""
         return 0.0 if np.isfinite(np.asarray(parameters, dtype=float)).all() else float("inf")
 
-    def complementary(self, share: Array, body: Array, margin: float, most: float) -> Array:
+    def complementary(self, share: Array, body: Array, margin: Array, most: float) -> Array:
         """Nothing."""
         return np.zeros_like(share)
 

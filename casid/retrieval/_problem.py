@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from casid.arrays import Array
 from casid.display import Displayed
 from casid.errors import ProblemError
-from casid.expressions import Condition, NumpyFunction, affine_rows, conditions, exact_value
+from casid.expressions import Condition, NumpyFunction, affine_rows, conditions, exact_value, has_conditions
 from casid.inertia import link_slice
 from casid.retrieval._objectives import Coefficients, LeastSquares, ObjectiveSum, split_objective
 from casid.retrieval._region import Facts, LinkRegion, link_regions, region_box
@@ -110,7 +110,10 @@ class Problem(Displayed):
             stated = stated.expression(self.variables.x)
         stated = in_unknowns(stated, f"problem '{self.name}': the objective")
         written = {c.label: c.expression for c in constraints} | {"": stated}
-        settled = {key: self.variables.settled(e) for key, e in written.items() if isinstance(e, ca.SX)}
+        p = self.variables.p
+        fixed = {c.label for c in constraints if not (p.numel() and c.kept("varied", ca.depends_on, c.expression, p))}
+        varied = {key: e for key, e in written.items() if isinstance(e, ca.SX) and key not in fixed}
+        settled = {key: self.variables.settled(e) for key, e in varied.items()}
         changed = {key: written[key] for key, e in settled.items() if e is not written[key]}
         vars(self).update(templates={**{k: e for k, e in self.templates.items() if k in written}, **changed})
         constraints = [c.with_expression(settled[c.label]) if c.label in changed else c for c in constraints]
@@ -286,19 +289,33 @@ class Problem(Displayed):
 
     # ------------------------------------------------------------------ what follows from it
 
+    @property
+    def _bounding(self) -> tuple[Constraint, ...]:
+        """Hard constraints that imply anything for the links' regions."""
+        return tuple(c for c in self.constraints if c.hard and type(c).add_facts is not Constraint.add_facts)
+
     @cached_property
     def facts(self) -> Facts:
         """What the hard constraints imply for the links."""
-        facts = Facts(self.variables)
-        for constraint in self.constraints:
-            if constraint.hard:
+
+        def made(bounding: tuple[Constraint, ...], _: Any) -> Facts:
+            facts = Facts(self.variables)
+            for constraint in bounding:
                 constraint.add_facts(facts)
-        return facts
+            return facts
+
+        bounding = self._bounding
+        return bounding[0].kept("facts", made, bounding, self.variables.links) if bounding else made((), None)
 
     @cached_property
     def regions(self) -> tuple[LinkRegion, ...]:
         """Limits of every link's parameters."""
-        return link_regions(self.facts, [entry.cone for entry in self.cones])
+        bounding, cones = self._bounding, tuple(entry.cone for entry in self.cones)
+        if not bounding:
+            return link_regions(self.facts, cones)
+        return bounding[0].kept(
+            "regions", lambda *_: link_regions(self.facts, cones), bounding, self.variables.links, cones
+        )
 
     @cached_property
     def setting(self) -> Setting:
@@ -314,14 +331,28 @@ class Problem(Displayed):
         """Conditions of the constraints' if-else, each with the label of the first constraint that holds it."""
         found: dict[str, tuple[str, Condition]] = {}
         for constraint in self.constraints:
-            for condition in constraint.kept("conditions", conditions, constraint.expression, self.variables.x):
+            for condition in constraint.kept("conditions", _conditions, constraint.expression, self.variables.x):
                 found.setdefault(condition.key, (constraint.label, condition))
         return tuple(found.values())
 
+    @cached_property
+    def parts(self) -> tuple[tuple[tuple[int, ...], tuple[Constraint, ...]], ...]:
+        """Places and constraints, those apart that depend on parameters: problems at other values share the rest."""
+        split = [
+            [(k, c) for k, c in enumerate(self.constraints) if (c.label in self.templates) == varied]
+            for varied in (False, True)
+        ]
+        return tuple((tuple(k for k, _ in some), tuple(c for _, c in some)) for some in split if some)
+
     def values(self, x: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
         """Value of every constraint's expression at x, by label, NaN where it is undefined."""
-        x, symbols = np.asarray(x, dtype=float), self.variables.x
-        return {c.label: c.kept("values", NumpyFunction, c.expression, symbols)(x) for c in self.constraints}
+        x, found = np.asarray(x, dtype=float), dict[str, NDArray[np.float64]]()
+        for _, some in self.parts:
+            every = np.split(
+                some[0].kept("values", _numeric, some, self.variables.x)(x), np.cumsum([c.size for c in some])
+            )
+            found |= zip((c.label for c in some), every, strict=False)
+        return {c.label: found[c.label] for c in self.constraints}
 
     @cached_property
     def _own_labels(self) -> tuple[dict[PhysicalConsistency, str], dict[str, str]]:
@@ -411,6 +442,14 @@ class Problem(Displayed):
         *names, function, content = state
         symbols = [ca.vertcat(ca.SX(0, 1), *[ca.SX.sym(name) for name in some]) for some in names]
         vars(self).update(_Reader(io.BytesIO(content), ca.Function.deserialize(function).call(symbols)).load())
+
+
+def _conditions(expression: ca.SX, x: ca.SX) -> tuple[Condition, ...]:
+    return conditions(expression, x) if has_conditions(expression, x) else ()
+
+
+def _numeric(constraints: tuple[Constraint, ...], x: ca.SX) -> NumpyFunction:
+    return NumpyFunction(ca.vertcat(*[c.expression for c in constraints]), x)
 
 
 class _Writer(pickle.Pickler):

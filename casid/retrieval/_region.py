@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import casadi as ca
 import numpy as np
@@ -128,7 +129,7 @@ class Quadric:
             return [form]
         rows = []
         form = self._linear()
-        values, vectors = np.linalg.eigh(self.square)
+        values, vectors = self._axes
         for p, v in zip(values, vectors.T, strict=True):
             if abs(p) <= 1e-13 * np.abs(values).max():
                 continue
@@ -148,10 +149,16 @@ class Quadric:
 
     def secant_errors(self, com: Array, centre: Array) -> Array:
         """How far the secants over the box are from the form at a centre of mass, an axis each, shape (3,)."""
-        values, vectors = np.linalg.eigh(self.square)
+        values, vectors = self._axes
         convex = (vectors**2 @ np.maximum(values, 0.0)).round(15)
         inside = np.clip(centre[:, None], com[:, :1], com[:, 1:])[:, 0]
         return np.asarray(convex * (inside - com[:, 0]) * (com[:, 1] - inside))
+
+    @cached_property
+    def _axes(self) -> tuple[Array, Array]:
+        """Eigenvalues and eigenvectors of P."""
+        values, vectors = np.linalg.eigh(self.square)
+        return values, vectors
 
     def _linear(self) -> Array:
         return np.concatenate([self.inertia, self.moment, [self.mass]])

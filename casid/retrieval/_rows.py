@@ -122,13 +122,11 @@ class NonlinearRows:
 def split_rows(problem: Problem) -> tuple[LinearRows, NonlinearRows]:
     """All constraints of a problem as scalar rows, linear and nonlinear; rows implied by consistency are left out."""
     x, standard = problem.variables.x, problem.variables.standard_size
-    linear, curved = [LinearRows.none(x.numel())], list[tuple[ScalarRow, Row]]()
-    for index, constraint in enumerate(problem.constraints):
-        own, bent = constraint.kept(
-            "split", _split(index, constraint, problem.setting), (index,), *problem.setting.facts
-        )
+    linear, curved = [LinearRows.none(x.numel())], list[NonlinearRows]()
+    for at, some in problem.parts:
+        own, bent = some[0].kept("split", _split(problem.setting), at, some, *problem.setting.facts)
         linear.append(own)
-        curved += bent
+        curved += [bent] if bent.size else []
     bounded = [(k, *entry) for k, entry in enumerate(problem.variables.extras.items()) if np.isfinite(entry[1]).any()]
     extras = [
         (
@@ -143,13 +141,13 @@ def split_rows(problem: Problem) -> tuple[LinearRows, NonlinearRows]:
         np.concatenate([part.lower for part in linear]),
         np.concatenate([part.upper for part in linear]),
         tuple(row for part in linear for row in part.rows),
-    ), _curved(tuple(curved), x.numel())
+    ), _joined(tuple(curved), x.numel())
 
 
-def _split(index: int, constraint: Constraint, setting: Setting) -> Callable[..., tuple[LinearRows, Any]]:
-    """What makes the linear rows of a constraint, and the others."""
+def _split(setting: Setting) -> Callable[..., tuple[LinearRows, NonlinearRows]]:
+    """What makes the linear rows of constraints at some places, and the others."""
 
-    def make(*_: Any) -> tuple[LinearRows, list[tuple[ScalarRow, Row]]]:
+    def make(at: tuple[int, ...], some: tuple[Constraint, ...], *_: Any) -> tuple[LinearRows, NonlinearRows]:
         rows = [
             (
                 row,
@@ -167,21 +165,28 @@ def _split(index: int, constraint: Constraint, setting: Setting) -> Callable[...
                     group=index if constraint.shared and not constraint.hard else None,
                 ),
             )
+            for index, constraint in zip(at, some, strict=True)
             for row in constraint.solver_rows(setting)
         ]
-        return _numbers([pair for pair in rows if pair[0].linear], setting.x), [r for r in rows if not r[0].linear]
+        bent = [pair for pair in rows if not pair[0].linear]
+        return _numbers([pair for pair in rows if pair[0].linear], setting.x), NonlinearRows(
+            ca.vertcat(ca.SX(0, 1), *[row.expression for row, _ in bent]),
+            np.array([row.lower for row, _ in bent]),
+            np.array([row.upper for row, _ in bent]),
+            tuple(source for _, source in bent),
+        )
 
     return make
 
 
 @lru_cache(16)
-def _curved(rows: tuple[tuple[ScalarRow, Row], ...], size: int) -> NonlinearRows:
-    """One and the same for the same rows of so many unknowns: what is made of it is made once."""
+def _joined(parts: tuple[NonlinearRows, ...], size: int) -> NonlinearRows:
+    """One and the same for the same parts of so many unknowns: what is made of it is made once."""
     return NonlinearRows(
-        ca.vertcat(*[row.expression for row, _ in rows]) if rows else ca.SX(0, 1),
-        np.array([row.lower for row, _ in rows]),
-        np.array([row.upper for row, _ in rows]),
-        tuple(source for _, source in rows),
+        ca.vertcat(ca.SX(0, 1), *[part.expression for part in parts]),
+        np.concatenate([np.zeros(0), *(part.lower for part in parts)]),
+        np.concatenate([np.zeros(0), *(part.upper for part in parts)]),
+        tuple(row for part in parts for row in part.rows),
     )
 
 

@@ -301,7 +301,7 @@ class PreparedProblem:
             }
         )
 
-    def follow(self, problem: Problem, seed: int | None = None) -> Solution | None:
+    def follow(self, problem: Problem) -> Solution | None:
         """Solve a problem whose numbers alone differ, from the primal-dual point that `solve` reached in this one.
 
         Assessed as any solution; None where that point led to no certified one, or the structures differ.
@@ -317,7 +317,7 @@ class PreparedProblem:
         value = other.program.objective_value(outcome.point.w) - min(problem.objective.constant, 0.0)
         if not outcome.good or not scale * value >= _ACCURATE:
             return None
-        found, _ = other._assess(outcome, scale, seed)
+        found, _ = other._assess(outcome, scale, None)
         if not found.certified or other.grown(found.x) is not None:
             return None
         return annotated(found, iterations=outcome.iterations, solve_time=perf_counter() - began)

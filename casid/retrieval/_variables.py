@@ -185,7 +185,7 @@ class LinkVariables:
             if name in self.names or not np.isfinite(value):
                 raise ProblemError(f"parameter '{name}' = {value}: its name is an unknown's, or it is not finite")
         more = [ca.SX.sym(name) for name in list(parameters)[len(self.parameters) :]]
-        return replace(self, parameters=parameters, p=ca.vertcat(self.p, *more))
+        return replace(self, parameters=parameters, p=ca.vertcat(self.p, *more) if more else self.p)
 
     def parameter(self, name: str) -> ca.SX:
         """The symbol of the parameter of that name, to be written into objectives and constraints."""

@@ -21,8 +21,9 @@ from benchmarks.soundness.fuzz_kinds import problem as fuzzed
 import casid
 from casid.errors import ProblemError
 from casid.expressions import interruptible
-from casid.retrieval import SolveOptions
-from casid.retrieval.study._study import fingerprint
+from casid.retrieval import PreparedProblem, SolveOptions
+from casid.retrieval.methods import Direct
+from casid.retrieval.study._study import Grid, fingerprint
 
 
 @pytest.fixture(scope="module")
@@ -283,3 +284,49 @@ def test_a_disk_that_is_full_or_read_only(tmp_path: Path) -> None:
     assert "make room and start again" in done.stderr
     study = casid.study(fuzzed(), tmp_path / "s.jsonl", starts=1)
     assert study.solved == 0
+
+
+@pytest.fixture(scope="module")
+def varied(problem):
+    """The Panda with a least mass of its last link, and 24 values of it: more than one stretch."""
+    base = problem.with_parameters(hand=1.0)
+    links = base.variables
+    return base.add(links[6].mass >= links.parameter("hand")), {"hand": np.linspace(0.7, 1.6, 24)}
+
+
+def test_points_of_a_study_are_those_of_single_solves_whatever_was_solved_before(varied, tmp_path):
+    problem, over = varied
+    whole = casid.study(problem, over=over)
+    assert whole.certified == 24
+    leads = Grid.over(problem, over).leads
+    assert len(set(leads.values())) == 2
+    for result in whole.results[::5]:
+        alone = casid.solve(problem.at(**whole.points[result.problem]))
+        assert result.solution.objective == pytest.approx(alone.objective, rel=1e-8)
+        assert result.solution.iterations < alone.iterations / 2 or result.problem in leads.values()
+    file = tmp_path / "s.jsonl"
+    casid.study(problem, file, over=over)
+    header, *lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(header + b"".join(lines[5:3:-1] + lines[20:]))  # as processes that were killed leave it
+    rest = casid.study(problem, file, over=over)
+    assert rest.solved == 24 - 6 and same(whole, rest)
+    with pytest.raises(ProblemError, match="another problem"):
+        casid.study(problem.with_parameters(hand=1.0).without("total mass"), file, over=over)
+
+
+def test_processes_solve_stretches_of_a_study_alike(varied, tmp_path):
+    pytest.importorskip("joblib", reason="needs the extra study")
+    problem, over = varied
+    assert same(casid.study(problem, over=over), casid.study(problem, tmp_path / "p.jsonl", over=over, jobs=2))
+
+
+def test_a_point_that_its_neighbour_does_not_lead_to_is_solved_as_any(varied):
+    problem, _ = varied
+    first, far = problem.at(hand=0.7), problem.at(hand=1.5)
+    prepared = PreparedProblem(first, None, SolveOptions(max_iterations=1))
+    prepared.solve(throw=False)
+    assert prepared.follow(far) is None  # it was not certified itself
+    follow = Direct().follow(first, SolveOptions())
+    assert follow(far).certified
+    other = far.without("total mass")  # another structure
+    assert np.array_equal(follow(other).x, casid.solve(other, method="direct").x)

@@ -279,9 +279,11 @@ def _correction(problem: Problem, x: Array, left: Array) -> Array:
     """
     matrix, spare = problem.objective.matrix, left.copy()
     most = _PRICE * problem.objective(x) / (4 * len(problem.cones))
-    for entry in problem.cones:
-        link = link_slice(entry.link)
-        spare[link] -= entry.cone.complementary(left[link], x[link], entry.margin, abs(most))
+    last, margins = 10 * len(problem.cones), np.array([entry.margin for entry in problem.cones])
+    shares, bodies, spares = (v[:last].reshape(-1, 10) for v in (left, x, spare))
+    for cone in {entry.cone for entry in problem.cones}:
+        own = [k for k, entry in enumerate(problem.cones) if entry.cone == cone]
+        spares[own] -= cone.complementary(shares[own], bodies[own], margins[own], abs(most))
     sizes = np.linalg.norm(matrix, axis=0)
     sizes[sizes == 0] = 1.0
     return np.asarray(np.linalg.lstsq((matrix / sizes).T, -spare / sizes / 2, rcond=None)[0])

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import Literal
+from typing import Any, Literal
 
 import casadi as ca
 import numpy as np
@@ -194,23 +194,33 @@ class Relaxation:
         self.regions: tuple[LinkRegion, ...] = problem.regions
 
     @cached_property
-    def _curved(self) -> tuple[tuple[int, frozenset[int]], ...]:
+    def _curved(self) -> tuple[tuple[int, tuple[int, ...]], ...]:
         """Constraints and their entries that the solver gets as nonlinear rows, soft ones included."""
-        return tuple(
-            (index, entries)
-            for index, constraint in enumerate(self.problem.constraints)
-            if (entries := frozenset(r.entry for r in constraint.solver_rows(self.problem.setting) if not r.linear))
-        )
+        return tuple(entry for entries, _ in self._parts for entry in entries)
 
     @cached_property
     def sides(self) -> tuple[Side, ...]:
         """Every finite bound of every hard nonlinear constraint that is not implied by another."""
-        found = []
-        for index, entries in self._curved:
-            constraint = self.problem.constraints[index]
+        return tuple(side for _, sides in self._parts for side in sides)
+
+    @cached_property
+    def _parts(self) -> list[tuple[list[tuple[int, tuple[int, ...]]], list[Side]]]:
+        """Both, of constraints that problems at other parameters share, and of the rest."""
+        facts = self.problem.setting.facts
+        return [some[0].kept("sides", self._part, at, some, *facts) for at, some in self.problem.parts]
+
+    def _part(
+        self, at: tuple[int, ...], some: tuple[Constraint, ...], *_: Any
+    ) -> tuple[list[tuple[int, tuple[int, ...]]], list[Side]]:
+        curved, sides = [], []
+        for index, constraint in zip(at, some, strict=True):
+            rows = constraint.solver_rows(self.problem.setting)
+            entries = tuple(sorted({row.entry for row in rows if not row.linear}))
+            if entries:
+                curved.append((index, entries))
             if constraint.hard:
-                found += [side for entry in sorted(entries) for side in self._both_sides(index, constraint, entry)]
-        return tuple(found)
+                sides += [side for entry in entries for side in self._both_sides(index, constraint, entry)]
+        return curved, sides
 
     def _both_sides(self, index: int, constraint: Constraint, entry: int) -> list[Side]:
         form = constraint.quadric(entry, self.problem.setting)

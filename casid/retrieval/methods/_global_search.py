@@ -98,9 +98,15 @@ class Auto(Global):
         """See `Method.bind`."""
         return Direct().bind(problem, nominal, options)
 
-    def follow(self, first: Problem, seed: int, options: SolveOptions) -> SolveNext:
-        """See `Method.follow`."""
-        return Direct().follow(first, seed, options)
+    def follow(self, first: Problem, options: SolveOptions) -> SolveNext:
+        """See `Method.follow`: what the direct method certifies; else, as any problem."""
+        direct = Direct().follow(first, options)
+
+        def solve(problem: Problem) -> Solution:
+            found = direct(problem)
+            return found if found.certified else self.solve(problem, Start(options=options))
+
+        return solve
 
 
 def _words(what: str, solution: Solution, began: float) -> str:

@@ -16,8 +16,8 @@ from casid.retrieval.program._determined import applies, solve_determined
 
 #: From the seed of a random start to the solution reached from it.
 SolveSeed = Callable[[int], Solution]
-#: From a problem and the seed of its random start to its solution.
-SolveNext = Callable[[Problem, int], Solution]
+#: From a problem like the first one of its stretch to its solution.
+SolveNext = Callable[[Problem], Solution]
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,12 +72,12 @@ class Method(ABC):
         """Solve one problem from the random starts of many seeds; overridden where work can be done once for all."""
         return lambda seed: self.solve(problem, Start(None, seed, nominal, options))
 
-    def follow(self, first: Problem, seed: int, options: SolveOptions) -> SolveNext:
+    def follow(self, first: Problem, options: SolveOptions) -> SolveNext:
         """Solve problems whose numbers differ little from the first one's; overridden where its solution is a start.
 
         The solution of each depends on the first problem and itself alone, whatever was solved before it.
         """
-        return lambda problem, own: self.bind(problem, None, options)(own)
+        return lambda problem: self.solve(problem, Start(options=options))
 
 
 @dataclass(frozen=True)
@@ -100,14 +100,11 @@ class Direct(Method):
         prepared = PreparedProblem(problem, nominal, options)
         return lambda seed: prepared.solve(seed=seed, throw=False)
 
-    def follow(self, first: Problem, seed: int, options: SolveOptions) -> SolveNext:
+    def follow(self, first: Problem, options: SolveOptions) -> SolveNext:
         """See `Method.follow`: from the first one's primal-dual point; where that fails, as any problem."""
+        alone = super().follow(first, options)
+        if options.direct and applies(first):
+            return alone
         prepared = PreparedProblem(first, None, options)
-        solution = prepared.solve(seed=seed, throw=False)
-
-        def solve(problem: Problem, own: int) -> Solution:
-            if problem is first:
-                return solution
-            return prepared.follow(problem, own) or self.bind(problem, None, options)(own)
-
-        return solve
+        solution = prepared.solve(throw=False)
+        return lambda problem: solution if problem is first else prepared.follow(problem) or alone(problem)
