@@ -5,9 +5,9 @@ another scale, or torques of another time. All joints that carry a link share it
 torque against the others follows from least squares. A reading is refused where friction that surely brakes as recorded
 would surely drive. A few hundred samples rank all of them (`Readings`). The best few predict parts of the motion from
 the others, as the recording does as it is, and are compared stretch by stretch (`casid.evidence.compared`): on the
-logarithms of the errors, a Gaussian likelihood whose variance is each stretch's own, so that loud stretches do not
-decide alone; as the best of those that were compared. (As the best of all that were ranked, some seventy, a reversed
-torque of the Kinova's currents, 3.5 standard errors, would be missed.)
+logarithms of the errors, a Gaussian likelihood whose variance is each joint's own in each stretch, so that neither
+loud stretches nor noisy joints decide alone; as the best of those that were compared. (As the best of all that were
+ranked, some seventy, a reversed torque of the Kinova's currents, 3.5 standard errors, would be missed.)
 
 Free parameters predict first. They follow a wrong reading of a short or slow motion almost as well as the right one;
 bodies that can exist do not. Readings between which they do not decide are therefore compared by physically consistent
@@ -88,6 +88,8 @@ class Hypothesis(NamedTuple):
         Of a processed recording.
     plainer : Hypothesis or None
         What it refines: taken unless it is surely worse.
+    least : float
+        Held-out error before over after from which it counts, however sure.
     """
 
     finding: Finding
@@ -95,6 +97,7 @@ class Hypothesis(NamedTuple):
     gravity: Array | None = None
     change: Callable[[Dataset], Dataset] | None = None
     plainer: Hypothesis | None = None
+    least: float = 1.0
 
     def read(self, model: Model, datasets: Sequence[Dataset]) -> tuple[Model, list[Dataset]]:
         """Model and recordings under it."""
@@ -167,23 +170,27 @@ def losses(
 def trial_of(before: Losses | None, after: Losses | None, tried: int = 1) -> Trial | None:
     """The trial of a reading or remedy, if it surely predicts better, as the best of so many.
 
-    The errors of every joint count over its own errors before, so that noisy joints do not hide what happens to others.
-    A joint that neither predicts better than no torque at all, one that is held still for instance, does not count.
+    The loss of a stretch is the mean of its joints' log squared errors, relative to their torques: minus twice the
+    logarithm of a Gaussian likelihood whose variance is each joint's own in each stretch, as readings are ranked by
+    (`Readings.residual`). Neither loud stretches nor noisy joints hide what happens to others. A joint that neither
+    predicts better than no torque at all, one that is held still for instance, does not count.
     """
     if before is None or after is None or len(before.squares) != len(after.squares):
         return None
     errors, others = before.squares.sum(axis=0), after.squares.sum(axis=0)
     predicted = (errors < before.torques) | (others < after.torques)
-    counted = (before.torques > 0) & (after.torques > 0) & (errors > 0) & predicted
-    if not counted.any():
+    counted = (before.torques > 0) & (after.torques > 0) & predicted & (before.squares > 0) & (after.squares > 0)
+    seen = counted.any(axis=1)
+    if not seen.any():
         return None
-    own = before.squares[:, counted].sum(axis=0)
-    scales = (before.torques / np.where(counted, after.torques, 1.0))[counted]  # errors relative to a reading's torques
-    old, new = (before.squares[:, counted] / own).mean(axis=1), (after.squares[:, counted] * scales / own).mean(axis=1)
-    found = evidence.compared(np.log(np.maximum(old, 1e-300)), np.log(np.maximum(new, 1e-300)), tried)
-    error = 100.0 * float(np.sqrt((own / before.torques[counted]).mean()))
-    left = error * float(np.sqrt(new.sum() / old.sum()))
-    return Trial("held-out error", error, left, found.gain) if found.better and left < error else None
+    old, new = (
+        np.log(np.where(counted, one.squares, 1.0) / np.where(counted, one.torques, 1.0))[seen].sum(axis=1)
+        / counted[seen].sum(axis=1)
+        for one in (before, after)
+    )
+    found = evidence.compared(old, new, tried)
+    error, left = (100.0 * float(np.sqrt(len(old) * np.exp(one.mean()))) for one in (old, new))
+    return Trial("held-out error", error, left, found.gain) if found.better else None
 
 
 class Hypotheses:
@@ -254,7 +261,10 @@ class Hypotheses:
         turned = self._turned(readings)
         tried = len(candidates)
         surely = [(trial, one) for one in candidates if (trial := trial_of(self.free(), self.free(one), tried))]
-        better = [(trial, one) for trial, one in surely if not self._drives(one)]
+        better = [
+            (trial, one) for trial, one in surely
+            if trial.before > one.least * trial.after and not self._drives(one)
+        ]  # fmt: skip
         if better:
             trial, best = min(better, key=lambda pair: pair[0].after)
             if best.plainer is not None and trial_of(self.free(best.plainer), self.free(best)) is None:
@@ -299,10 +309,12 @@ class Hypotheses:
         if made is None or made.solution.total >= here.solution.total:
             return None
         trial = trial_of(self.consistent(), self.consistent(one), tried)
+        if trial is None or trial.before <= one.least * trial.after:
+            return None
         values = {**one.finding.values, **self._masses(one, made)}
         if "recorded" in values:
             values |= {"reading": made.relative_error, "recorded": here.relative_error}
-        return None if trial is None else replace(one.finding, values=values, trial=trial)
+        return replace(one.finding, values=values, trial=trial)
 
     def _lighter(self, one: Hypothesis) -> Finding | None:
         """Another gravity under which bodies predict no worse, and weigh less than half."""
@@ -519,21 +531,16 @@ def _clocks(readings: Readings, here: float) -> tuple[list[Hypothesis], int]:
 
 
 def _gears(readings: Readings, here: float) -> tuple[list[Hypothesis], int]:
-    """The torque of one joint times a factor, where the residual falls by what simplicity may cost.
-
-    Wrong gears of UR10e, Rokae and Panda lower it by 6 to 60 %, factors beyond tolerances on clean pieces by 3 %, on
-    one half of the Rokae's motion by 5.4 % (not surely held out).
-    """
+    """The torque of one joint times a factor, where the held-out error falls by what simplicity may cost."""
     scales = list(readings.scaled(GEARS))
     value, k, factor = min((value, k, factor) for k, factor, value in scales)
-    if max(factor, 1.0 / factor) < LEAST_GEAR or NOTICEABLE * value > here:
+    if max(factor, 1.0 / factor) < LEAST_GEAR:
         return [], len(scales)
     values = {"factor": factor, **_compared(value, here)}
     joint = readings.model.robot.coordinates[k].name
     change = partial(signed, signs=np.where(np.arange(readings.model.n) == k, factor, 1.0), torques_only=True)
-    return [
-        Hypothesis(Finding("torque of another scale", joint=joint, values=values), value / here, change=change)
-    ], len(scales)
+    found = Finding("torque of another scale", joint=joint, values=values)
+    return [Hypothesis(found, value / here, change=change, least=NOTICEABLE)], len(scales)
 
 
 def _zeros(readings: Readings, here: float) -> tuple[list[Hypothesis], int]:
