@@ -88,8 +88,8 @@ class Hypothesis(NamedTuple):
         Of a processed recording.
     plainer : Hypothesis or None
         What it refines: taken unless it is surely worse.
-    least : float
-        Held-out error before over after from which it counts, however sure.
+    tried : int
+        Others of its kind, of which it was chosen as the best.
     """
 
     finding: Finding
@@ -97,7 +97,7 @@ class Hypothesis(NamedTuple):
     gravity: Array | None = None
     change: Callable[[Dataset], Dataset] | None = None
     plainer: Hypothesis | None = None
-    least: float = 1.0
+    tried: int = 1
 
     def read(self, model: Model, datasets: Sequence[Dataset]) -> tuple[Model, list[Dataset]]:
         """Model and recordings under it."""
@@ -260,11 +260,11 @@ class Hypotheses:
         candidates = ranked[:MOST_TRIALS]
         turned = self._turned(readings)
         tried = len(candidates)
-        surely = [(trial, one) for one in candidates if (trial := trial_of(self.free(), self.free(one), tried))]
-        better = [
-            (trial, one) for trial, one in surely
-            if trial.before > one.least * trial.after and not self._drives(one)
+        surely = [
+            (trial, one) for one in candidates
+            if (trial := trial_of(self.free(), self.free(one), max(tried, one.tried)))
         ]  # fmt: skip
+        better = [(trial, one) for trial, one in surely if not self._drives(one)]
         if better:
             trial, best = min(better, key=lambda pair: pair[0].after)
             if best.plainer is not None and trial_of(self.free(best.plainer), self.free(best)) is None:
@@ -308,13 +308,11 @@ class Hypotheses:
         made, here = self.bodies(one), self._feasible
         if made is None or made.solution.total >= here.solution.total:
             return None
-        trial = trial_of(self.consistent(), self.consistent(one), tried)
-        if trial is None or trial.before <= one.least * trial.after:
-            return None
+        trial = trial_of(self.consistent(), self.consistent(one), max(tried, one.tried))
         values = {**one.finding.values, **self._masses(one, made)}
         if "recorded" in values:
             values |= {"reading": made.relative_error, "recorded": here.relative_error}
-        return replace(one.finding, values=values, trial=trial)
+        return None if trial is None else replace(one.finding, values=values, trial=trial)
 
     def _lighter(self, one: Hypothesis) -> Finding | None:
         """Another gravity under which bodies predict no worse, and weigh less than half."""
@@ -496,8 +494,8 @@ def _gravity(readings: Readings, here: float) -> tuple[list[Hypothesis], int]:
 
 def _signs(readings: Readings, here: float) -> tuple[list[Hypothesis], int]:
     """One torque, or one joint, with the other sign."""
-    flips = [(value, k, "torque") for k, value in readings.reversed_torques()]
-    flips += [(value, k, "joint") for k, value in readings.reversed_joints()]
+    kinds = (("torque", True), ("joint", False))
+    flips = [(value, k, what) for what, alone in kinds for k, value in readings.reversed(alone)]
     value, k, what = min(flips)
     joint = readings.model.robot.coordinates[k].name
     found = Finding("reversed joint", joint=joint, values={"what": what, **_compared(value, here)})
@@ -508,8 +506,7 @@ def _signs(readings: Readings, here: float) -> tuple[list[Hypothesis], int]:
 
 def _orders(readings: Readings, here: float) -> tuple[list[Hypothesis], int]:
     """Two joints exchanged, or their torques alone."""
-    pairs = [(value, pair, False) for pair, value in readings.exchanged()]
-    pairs += [(value, pair, True) for pair, value in readings.exchanged_torques()]
+    pairs = [(value, pair, alone) for alone in (False, True) for pair, value in readings.exchanged(alone)]
     made = []
     for value, pair, alone in sorted(pairs)[:2]:
         one, other = (readings.model.robot.coordinates[k].name for k in pair)
@@ -531,7 +528,12 @@ def _clocks(readings: Readings, here: float) -> tuple[list[Hypothesis], int]:
 
 
 def _gears(readings: Readings, here: float) -> tuple[list[Hypothesis], int]:
-    """The torque of one joint times a factor, where the held-out error falls by what simplicity may cost."""
+    """The torque of one joint times a factor: the best of all of them unless the residual falls noticeably.
+
+    A continuous factor follows what the model leaves out at a joint: AR5's joint 5 times 1.9 lowers the residual by 3 %
+    and is 3.5 standard errors better, beyond chance as the best of the few readings that are compared, within it as the
+    best of 49 factors. Wrong gears of Kinova's joint 3 lower it as little, by 6 and 10 standard errors.
+    """
     scales = list(readings.scaled(GEARS))
     value, k, factor = min((value, k, factor) for k, factor, value in scales)
     if max(factor, 1.0 / factor) < LEAST_GEAR:
@@ -539,8 +541,9 @@ def _gears(readings: Readings, here: float) -> tuple[list[Hypothesis], int]:
     values = {"factor": factor, **_compared(value, here)}
     joint = readings.model.robot.coordinates[k].name
     change = partial(signed, signs=np.where(np.arange(readings.model.n) == k, factor, 1.0), torques_only=True)
+    tried = 1 if NOTICEABLE * value <= here else len(GEARS) * len(scales)
     found = Finding("torque of another scale", joint=joint, values=values)
-    return [Hypothesis(found, value / here, change=change, least=NOTICEABLE)], len(scales)
+    return [Hypothesis(found, value / here, change=change, tried=tried)], len(scales)
 
 
 def _zeros(readings: Readings, here: float) -> tuple[list[Hypothesis], int]:
