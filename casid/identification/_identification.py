@@ -19,9 +19,15 @@ from casid.dynamics.terms import Friction
 from casid.errors import DatasetError, RobotError
 from casid.files import finite_number, open_end, read_json
 from casid.identification._consistent_fits import SharePath
-from casid.identification._feasible_fit import Determined, FeasibleFit, determined
+from casid.identification._feasible_fit import (
+    Determined,
+    FeasibleFit,
+    MassInterval,
+    centre_intervals,
+    determined,
+    mass_intervals,
+)
 from casid.identification._joint_terms import FoundSpring
-from casid.identification._posterior import MassInterval, centre_intervals, mass_intervals
 from casid.identification._prediction import HeldOut, Prediction, predict
 from casid.identification.diagnosis._findings import Verdict
 from casid.inertia import Parameters, parameter_record, read_parameters
@@ -96,7 +102,7 @@ class Identification(ParameterResult, Displayed):
 
     @cached_property
     def mass_ranges(self) -> tuple[MassInterval, ...]:
-        """Interval of 95 % of the mass of all links, then of each: `casid.identification._posterior`."""
+        """Interval of 95 % of the mass of all links, then of each: `casid.identification._feasible_fit`."""
         return mass_intervals(self.model.robot, self.feasible, self.intervals, self._right)
 
     @cached_property

@@ -502,35 +502,10 @@ def _spring_bounds(data: CompressedData) -> dict[str, tuple[float, float]]:
     }
 
 
-@dataclass(frozen=True)
-class RefusedRotor:
-    """A rotor inertia of the description that the data contradict.
-
-    Attributes
-    ----------
-    joint : str
-    known, chosen : float
-        Of the description, and of the fit [kg.m^2].
-    growth : float
-        By what share the norm of the residual grows with that of the description.
-    """
-
-    joint: str
-    known: float
-    chosen: float
-    growth: float
-
-    @property
-    def text(self) -> str:
-        """In words."""
-        grown = f"residual +{100 * self.growth:.0f} % with it"
-        return f"{self.joint}: {self.known:.4g} kg.m^2, chosen {self.chosen:.4g}, {grown}"
-
-
-def _refused_rotors(fits: ConsistentFits, feasible: FeasibleFit) -> tuple[RefusedRotor, ...]:
+def _refused_rotors(fits: ConsistentFits, feasible: FeasibleFit) -> list[str]:
     """Rotor inertias of the description with which the best consistent fit is worse than plausible links may make it.
 
-    Each in turn is held at its value; the others are free.
+    In words. Each in turn is held at its value; the others are free.
     """
     best, values = feasible.solution.objective, feasible.parameters
     joints = {f"Ia{k}": joint.name for k, joint in enumerate(fits.robot.coordinates, start=1)}
@@ -543,8 +518,9 @@ def _refused_rotors(fits: ConsistentFits, feasible: FeasibleFit) -> tuple[Refuse
         except CasidError:
             continue  # no answer is no contradiction
         if growth > fits.share:
-            found.append(RefusedRotor(joints[name], known, float(values[name]), growth))
-    return tuple(found)
+            grown = f"residual +{100 * growth:.0f} % with it"
+            found.append(f"{joints[name]}: {known:.4g} kg.m^2, chosen {values[name]:.4g}, {grown}")
+    return found
 
 
 def _behind_the_gear(feasible: FeasibleFit, expected: Mapping[str, float]) -> tuple[str, ...]:
@@ -565,7 +541,7 @@ def rotor_notes(fits: ConsistentFits, feasible: FeasibleFit) -> tuple[str, ...]:
     refused = _refused_rotors(fits, feasible)
     if refused:
         notes.append(
-            f"the data refuse rotor inertias of the robot's file ({'; '.join(one.text for one in refused)}): check the "
+            f"the data refuse rotor inertias of the robot's file ({'; '.join(refused)}): check the "
             "torques' gains, the gear ratios, and whether a spring is missing"
         )
     none = _behind_the_gear(feasible, expected_rotors(feasible.model, fits.largest_torques, known=False))

@@ -216,9 +216,9 @@ def test_a_trial_without_standard_errors_is_written():
     found = Finding(
         "gravity of lighter links", values={"turned_mass": 9.0, "mass": 13.0, "reading": 13.0, "direction": "-z"}
     )
-    judged = Verdict((replace(found, trial=Trial("residual", 1.3, 0.2)),), 1.3, 2.0, 3)
+    judged = Verdict((replace(found, trial=Trial("held-out error", 1.3, 0.2)),), 1.3, 2.0, 3)
     assert json.loads(json_bytes(judged.record()))["findings"][0]["trial"] == {
-        "measure": "residual", "before": 1.3, "after": 0.2,
+        "measure": "held-out error", "before": 1.3, "after": 0.2,
     }  # fmt: skip
 
 

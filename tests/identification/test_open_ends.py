@@ -33,7 +33,7 @@ def test_every_finding_may_have_open_ends(result: casid.identification.Identific
     for cause, entry in CAUSES.items():
         names = {name for text in (entry.text, entry.remedy) for _, name, *_ in Formatter().parse(text) if name}
         values = dict.fromkeys(names - {"recording", "joint"}, np.inf)
-        findings.append(Finding(cause, values=values, trial=Trial("residual", np.inf, -np.inf, np.inf)))
+        findings.append(Finding(cause, values=values, trial=Trial("held-out error", np.inf, -np.inf, np.inf)))
     whole = replace(result, verdict=Verdict(tuple(findings), 1.0, 2.0, 3))
     files = report_of(whole).files()
     assert set(files) >= {"identification.json", "parameters.csv"}

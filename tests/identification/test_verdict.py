@@ -148,16 +148,15 @@ def test_a_remedy_counts_by_each_joint_s_own_errors(tried):
     rng = np.random.default_rng(0)
     before = np.column_stack([1.0 + 0.1 * rng.random(12), 50.0 + rng.random(12), 9.0 + rng.random(12)])
     torques = np.array([100.0, 9000.0, 50.0])
-    own = before[:, :2].sum(axis=0)  # the third joint is not predicted at all
     for share in (0.5, 0.9, 0.99, 1.0, 1.2):
         after = before * [share, 1.0, 1.0] + 0.01 * rng.normal(size=(12, 3))
-        losses = [(squares[:, :2] / own).mean(axis=1) for squares in (before, after)]
-        test = ttest_1samp(np.log(losses[0] / losses[1]), 0.0)
+        # the third joint is not predicted at all
+        losses = [np.log(squares / torques)[:, :2].mean(axis=1) for squares in (before, after)]
+        test = ttest_1samp(losses[0] - losses[1], 0.0)
         found = trial_of(Losses(before, torques), Losses(after, torques), tried)
         assert (found is not None) == (test.statistic > t.ppf(1 - 0.025 / tried, 11))
         if found is not None:
-            old = 100 * np.sqrt((own / torques[:2]).mean())
-            new = old * np.sqrt(losses[1].sum() / losses[0].sum())
+            old, new = (100 * np.sqrt(12 * np.exp(loss.mean())) for loss in losses)
             assert (found.before, found.after, found.sure) == pytest.approx((old, new, test.statistic))
     assert trial_of(Losses(before, torques), Losses(before[:6], torques)) is None
     assert trial_of(None, Losses(before, torques)) is None
@@ -171,7 +170,7 @@ def test_joints_without_torques_or_prediction_do_not_count():
     def losses(first, second, torques=(100.0, 100.0)):
         return Losses(np.column_stack([first, second]), np.array(torques))
 
-    before, better, worse = losses(steady, steady), 0.1 * steady, 5.0 * steady
+    before, better, worse = losses(steady, steady), 0.1 * steady, 15.0 * steady
     assert trial_of(before, losses(better, worse)) is None
     for old, new in (((100.0, 0.0), (100.0, 100.0)), ((100.0, 100.0), (100.0, 0.0))):
         found = trial_of(losses(steady, steady, old), losses(better, worse, new))

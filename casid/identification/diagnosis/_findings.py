@@ -42,15 +42,15 @@ class Trial(NamedTuple):
 
     Attributes
     ----------
-    measure : {"held-out error", "residual", "total mass"}
-        What was compared: the error of predicted parts of the motion [%], every joint alike; the residual [%]; or,
+    measure : {"held-out error", "total mass"}
+        What was compared: the error of predicted parts of the motion [%], every joint alike; or,
         where torques cannot tell, the mass of the links [kg].
     before, after : float
     sure : float
         Improvement in standard errors over the stretches of the motion; NaN where it has none.
     """
 
-    measure: Literal["held-out error", "residual", "total mass"]
+    measure: Literal["held-out error", "total mass"]
     before: float
     after: float
     sure: float = float("nan")

@@ -20,8 +20,6 @@ from casid.arrays import Array
 from casid.description import STANDARD_G, Robot
 from casid.dynamics import Model
 from casid.dynamics.terms import JointTerm
-from casid.errors import DatasetError
-from casid.files import comma_numbers
 from casid.measurement import Dataset, Processing, advanced
 from casid.regression import lengths
 
@@ -167,46 +165,31 @@ class Readings:
             step /= 2
         return size * g, best
 
-    def reversed_torques(self) -> Iterator[tuple[int, float]]:
-        """The torque of one joint with the other sign."""
-        here = self.regressor()
+    def reversed(self, torques_only: bool = False) -> Iterator[tuple[int, float]]:
+        """Position, velocity, acceleration and torque of one joint, or its torque alone, with the other sign."""
+        motion, here = (self.q, self.dq, self.ddq, self.sign), self.regressor()
         for k in range(self.model.n):
             signs = np.where(np.arange(self.model.n) == k, -1.0, 1.0)
-            yield k, self.residual(here, self.tau * signs)
-
-    def reversed_joints(self) -> Iterator[tuple[int, float]]:
-        """Position, velocity, acceleration and torque of one joint with the other sign."""
-        motion = self.q, self.dq, self.ddq, self.sign
-        for k in range(self.model.n):
-            signs = np.where(np.arange(self.model.n) == k, -1.0, 1.0)
-            self.q, self.dq, self.ddq, self.sign = (signs * m for m in motion)
-            made = self.regressor(gravity=self.gravity)
-            self.q, self.dq, self.ddq, self.sign = motion
+            made = here
+            if not torques_only:
+                self.q, self.dq, self.ddq, self.sign = (signs * m for m in motion)
+                made = self.regressor(gravity=self.gravity)
+                self.q, self.dq, self.ddq, self.sign = motion
             yield k, self.residual(made, self.tau * signs)
 
-    def exchanged(self) -> Iterator[tuple[tuple[int, int], float]]:
-        """Two joints' columns exchanged; joints whose torques do not count are left where they are."""
+    def exchanged(self, torques_only: bool = False) -> Iterator[tuple[tuple[int, int], float]]:
+        """Two joints exchanged, or their torques alone; joints whose torques do not count are left where they are."""
         for i, j in combinations(self._counted, 2):
             order = np.arange(self.model.n)
             order[[i, j]] = order[[j, i]]
             mask, self.mask = self.mask, self.mask[:, order]
-            yield (i, j), self.residual(self.regressor(order=order), self.tau[:, order])
+            yield (i, j), self.residual(self.regressor(order=None if torques_only else order), self.tau[:, order])
             self.mask = mask
 
     @property
     def _counted(self) -> list[int]:
         """Joints with torques that count."""
         return [int(k) for k in np.flatnonzero(self.mask.any(axis=0))]
-
-    def exchanged_torques(self) -> Iterator[tuple[tuple[int, int], float]]:
-        """Two joints' torques exchanged, their motions as recorded."""
-        here = self.regressor()
-        for i, j in combinations(self._counted, 2):
-            order = np.arange(self.model.n)
-            order[[i, j]] = order[[j, i]]
-            mask, self.mask = self.mask, self.mask[:, order]
-            yield (i, j), self.residual(here, self.tau[:, order])
-            self.mask = mask
 
     def shifted(self, here: float, step: float) -> Iterator[tuple[int, float, float]]:
         """The zero of one joint shifted: joint, the best shift [rad], residual there.
@@ -332,13 +315,6 @@ def plain_terms(model: Model) -> list[JointTerm | str]:
         present = {term.name for term in model.terms}
         kept += [name for name in ("viscous", "coulomb", "offset") if name not in present]
     return kept
-
-
-def direction_vector(name: str, size: float) -> Array:
-    """The vector of a direction as findings name it: an axis with its sign, or three numbers."""
-    if name[1:] in ("x", "y", "z"):
-        return np.asarray(size * (-1.0 if name[0] == "-" else 1.0) * np.eye(3)["xyz".index(name[1:])])
-    return np.array(comma_numbers(name, "direction", DatasetError, 3))
 
 
 def opposite_axis(gravity: Array) -> str:
