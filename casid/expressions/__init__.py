@@ -29,6 +29,10 @@ If-else, logic, either-or
     ``alternatives(expression, x)``
         ``expression >= 0`` without minima and maxima: any of some vectors must be >= 0.
 
+Without kinks
+    ``smoothed(expression, x, width)``
+        Absolute values, minima, maxima, norms and tables rounded off over a width.
+
 Where it has a value
     ``required_domains(expression, x)``
         Rows that are >= 0 wherever it is defined, of operations whose lack of a value another one would hide.
@@ -71,5 +75,6 @@ from casid.expressions._polynomial import exact_value as exact_value
 from casid.expressions._polynomial import polynomials as polynomials
 from casid.expressions._polynomial import quadratic_form as quadratic_form
 from casid.expressions._polynomial import square_sum as square_sum
+from casid.expressions._smooth import smoothed as smoothed
 from casid.expressions._walk import constants as constants
 from casid.expressions._walk import rebuild as rebuild

@@ -447,9 +447,10 @@ class Solution(ParameterResult, Displayed):
         """``optimal`` or ``feasible``."""
         return self.status in ("optimal", "feasible")
 
-    def rank(self) -> tuple[bool, bool, float]:
-        """Sort key: certified first, then feasible, then by what was minimised (or by violation)."""
-        return (not self.certified, not self.usable, self.total if self.usable else self.max_violation)
+    def rank(self) -> tuple[bool, bool, bool, float]:
+        """Sort key: certified first, then usable, then feasible, then by what was minimised (or by violation)."""
+        value = self.total if self.feasible else self.max_violation
+        return (not self.certified, not self.usable, not self.feasible, value)
 
     def or_raise(self) -> Solution:
         """The solution itself, if it is usable.

@@ -242,26 +242,27 @@ class PreparedProblem:
     def minimise(self, x0: Array) -> tuple[Outcome, float]:
         """Both calls of IPOPT; the outcome's multipliers belong to the scale returned with it.
 
-        The second is repeated, rescaled, where it found an optimum far below the value it was scaled by.
+        The second is repeated, rescaled, where it found an optimum far below the value it was scaled by, or failed and
+        the first was called once more.
         """
         proximal = 1e-9 if self.options.proximal else 0.0
         gradient = self.program.gradient_size()
         coarse = self.options.initial_gradient / gradient if gradient > 0 else 1.0
         best, scale = self.program.solve(self._first, self.program.start(x0), coarse, proximal), coarse
-        statuses, iterations = best.status, best.iterations
-        for attempt in range(_POLISHES):
+        statuses, iterations, polished = best.status, best.iterations, False
+        for _ in range(_POLISHES):
             if not best.good:
                 break
             above = self.program.objective_value(best.point.w) - min(self.problem.objective.constant, 0.0)
             value = max(above, LEAST_SCALE * self.problem.objective.size)
-            if scale * value >= _ACCURATE and attempt:
+            if scale * value >= _ACCURATE and polished:
                 break
             tried = self._polished(best, scale, value)
             iterations += sum(outcome.iterations for outcome in tried)
             statuses += "".join(f", {outcome.status}" for outcome in tried)
             if not tried[-1].good:
                 break
-            best, scale = tried[-1], 1.0 / value
+            best, scale, polished = tried[-1], 1.0 / value, len(tried) == 1
         return replace(best, iterations=iterations, status=statuses), scale
 
     def _polished(self, best: Outcome, scale: float, value: float) -> list[Outcome]:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
+
+import casadi as ca
 
 from casid.arrays import Array
 from casid.errors import checked_seed
+from casid.expressions import smoothed
 from casid.retrieval._problem import Problem
-from casid.retrieval._solution import Solution
+from casid.retrieval._solution import Solution, reassess
 from casid.retrieval._solver import PreparedProblem, SolveOptions
+from casid.retrieval.constraints._constraint import FEASIBILITY, Constraint
 from casid.retrieval.program._determined import applies, solve_determined
 
 #: From the seed of a random start to the solution reached from it.
@@ -80,9 +84,18 @@ class Method(ABC):
         return lambda problem: self.solve(problem, Start(options=options))
 
 
+#: Widths over which kinks are rounded off, one after another, in the units of what bends: from the size of a body down
+#: to a tenth of what a constraint may be missed by.
+_WIDTHS = (1e-1, 1e-3, 1e-5, 1e-7, 0.1 * FEASIBILITY)
+
+
 @dataclass(frozen=True)
 class Direct(Method):
-    """IPOPT on the lifted program, twice; if-else acts by the branch of the present point."""
+    """IPOPT on the lifted program, twice; if-else acts by the branch of the present point.
+
+    Where that does not converge, or leaves a gap with an objective that has kinks (`fabs`, `fmax`, norms, tables), the
+    kinks are rounded off over widths that shrink; the point reached is judged by the problem as it is stated.
+    """
 
     name: ClassVar[str] = "direct"
 
@@ -93,18 +106,79 @@ class Direct(Method):
             found = solve_determined(problem, options.tolerances)
             if found is not None:
                 return found
-        return PreparedProblem(problem, start.nominal, options).solve(start.point, start.seed, throw=False)
+        return _solved(_prepared(problem, start.nominal, options), options, start.point, start.seed)
 
     def bind(self, problem: Problem, nominal: Array | None, options: SolveOptions) -> SolveSeed:
         """See `Method.bind`: the program is built once."""
-        prepared = PreparedProblem(problem, nominal, options)
-        return lambda seed: prepared.solve(seed=seed, throw=False)
+        prepared = _prepared(problem, nominal, options)
+        return lambda seed: _solved(prepared, options, None, seed)
 
     def follow(self, first: Problem, options: SolveOptions) -> SolveNext:
         """See `Method.follow`: from the first one's primal-dual point; where that fails, as any problem."""
         alone = super().follow(first, options)
         if options.direct and applies(first):
             return alone
-        prepared = PreparedProblem(first, None, options)
-        solution = prepared.solve(throw=False)
+        prepared = _prepared(first, None, options)
+        solution = _solved(prepared, options, None, None)
         return lambda problem: solution if problem is first else prepared.follow(problem) or alone(problem)
+
+
+def _without_kinks(problem: Problem, width: float, near: Array | None = None) -> Problem:
+    """The problem with all kinks rounded off, or settled near a point (`casid.expressions.smoothed`).
+
+    Without what settles to a number: on its kinks it is met, or missed, wherever it is.
+    """
+    x, constraints, every, gone = problem.variables.x, list[Constraint](), list[ca.SX](), list[str]()
+    for constraint in problem.constraints:
+        smooth, ties = smoothed(constraint.expression, x, width, near)
+        every += ties
+        if not all(ca.depends_on(smooth[k], x) for k in range(constraint.size)):
+            gone.append(constraint.label)
+        constraints.append(constraint if smooth is constraint.expression else constraint.with_expression(smooth))
+    if every:
+        constraints.append(Constraint(problem.free_label("kinks"), ca.vertcat(*every), 0.0, 0.0))
+    return replace(problem.below(*gone), constraints=tuple(c for c in constraints if c.label not in gone))
+
+
+def _kinked(problem: Problem, objective: bool) -> bool:
+    """Whether the objective has kinks; or any constraint."""
+    given = [c for c in problem.constraints if not objective or c.label == problem.objective_label]
+    return any(smoothed(c.expression, problem.variables.x, 1.0)[0] is not c.expression for c in given)
+
+
+def _prepared(problem: Problem, nominal: Array | None, options: SolveOptions) -> PreparedProblem:
+    """The problem as it is stated: kinks of the objective are not met by other starts, but by rounding them off."""
+    return PreparedProblem(problem, nominal, replace(options, restarts=0) if _kinked(problem, True) else options)
+
+
+def _solved(prepared: PreparedProblem, options: SolveOptions, point: Array | None, seed: int | None) -> Solution:
+    """As stated; then from points of problems whose kinks are ever less rounded off, on the kinks that are near.
+
+    There may be several valleys: the kinks near random starts are tried too.
+    """
+    problem, stated = prepared.problem, prepared.solve(point, seed, throw=False)
+    if stated.certified or stated.status == "infeasible" or not _kinked(problem, stated.usable):
+        return stated
+    best, once = stated, replace(options, restarts=0)
+
+    def solved(width: float, near: Array | None, seed: int | None = None, settle: bool = False) -> Solution:
+        """The solution without kinks; the best takes what it comes to in the problem as it is stated."""
+        nonlocal best
+        plain = _without_kinks(problem, width, near if settle else None)
+        found = PreparedProblem(plain, prepared.nominal, once, tighten=False).solve(near, seed, throw=False)
+        judged = reassess(stated, x=found.x, multipliers=found.multipliers, converged=found.converged, conflict=None)
+        best = min(best, judged, key=Solution.rank)
+        return found
+
+    near = point
+    for width in _WIDTHS:
+        found = solved(width, near, seed)
+        near, seed = found.x, None
+        if found.feasible and not best.certified:
+            solved(width, near, settle=True)
+        if best.certified or not found.usable:
+            break
+    for other in range(1, options.restarts + 1):
+        if not best.certified:
+            solved(_WIDTHS[0], prepared.starting_point(None, other), settle=True)
+    return best

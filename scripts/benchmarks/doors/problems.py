@@ -180,7 +180,9 @@ def by_default() -> tuple[str, bool]:
         if not found.certified:
             others = [method for method in _WAYS if _certifies(problem, method)]
             met &= not others
-            words.append(f"{problem.name} {found.gap:.1e} ({', '.join(others) or 'no method'} certifies it)")
+            words.append(
+                f"{problem.name} {found.gap:.1e} ({', '.join(m.name for m in others) or 'no method'} certifies it)"
+            )
     return f"{len(problems) - len(words)} of {len(problems)} certified; open: {', '.join(words) or 'none'}", met
 
 

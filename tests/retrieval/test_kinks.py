@@ -1,0 +1,108 @@
+"""Objectives with kinks: absolute values, norms, minima, maxima, tables, against a search in plain numpy."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+import casid
+from casid.description import Joint, Link, Robot
+from casid.expressions import evaluate, smoothed
+from casid.retrieval import Problem, com_box, link_variables, mass_bounds
+
+TOY = Robot("toy", (Joint("joint1", "revolute", -1, Link("link1")),))
+KNOTS = np.array([-1.0, -0.1, 0.0, 0.1, 0.3, 1.0])
+MASS, REACH = (0.02, 10.0), 0.3
+
+
+def table(rng: np.random.Generator):
+    values = rng.uniform(0.0, 1.0, len(KNOTS))
+    return ca.interpolant("table", "linear", [KNOTS.tolist()], values.tolist()), lambda a: np.interp(a, KNOTS, values)
+
+
+#: name -> (rng -> the objective of mass and centre of mass in CasADi, and in numpy).
+FORMS = {
+    "fabs": lambda a, t: (
+        lambda m, c: ca.fabs(c[0] - a[0]) + 0.1 * m,
+        lambda m, c: np.abs(c[0] - a[0]) + 0.1 * m,
+    ),
+    "hypot": lambda a, t: (
+        lambda m, c: ca.hypot(c[0] - a[0], c[1] - a[1]) + 0.1 * m,
+        lambda m, c: np.hypot(c[0] - a[0], c[1] - a[1]) + 0.1 * m,
+    ),
+    "norm": lambda a, t: (
+        lambda m, c: ca.norm_2(c - ca.DM(a)) + ca.fabs(m - 1.0),
+        lambda m, c: np.sqrt(sum((c[k] - a[k]) ** 2 for k in range(3))) + np.abs(m - 1.0),
+    ),
+    "largest": lambda a, t: (
+        lambda m, c: ca.fmax(c[0] - a[0], ca.fmax(a[1] - c[1], c[1] - a[2])) + 0.1 * m,
+        lambda m, c: np.maximum(c[0] - a[0], np.maximum(a[1] - c[1], c[1] - a[2])) + 0.1 * m,
+    ),
+    "smallest": lambda a, t: (
+        lambda m, c: ca.fmin(ca.fabs(c[0] - a[0]), 0.1 + ca.fabs(c[1] - a[1])) + 0.1 * m,
+        lambda m, c: np.minimum(np.abs(c[0] - a[0]), 0.1 + np.abs(c[1] - a[1])) + 0.1 * m,
+    ),
+    "table": lambda a, t: (
+        lambda m, c: t[0](c[0]) + 0.1 * m,
+        lambda m, c: t[1](c[0]) + 0.1 * m,
+    ),
+    "product": lambda a, t: (
+        lambda m, c: ca.fabs(c[0] - a[0]) * m + 0.1 * ca.fabs(m - 1.0),
+        lambda m, c: np.abs(c[0] - a[0]) * m + 0.1 * np.abs(m - 1.0),
+    ),
+}  # fmt: skip
+
+
+def least(value) -> float:
+    """The objective's least value over masses and centres of mass in their box, by a grid and a simplex search."""
+    m, *c = np.meshgrid(np.linspace(*MASS, 12), *[np.linspace(-REACH, REACH, 13)] * 3, indexing="ij")
+    values = np.broadcast_to(value(m, c), m.shape)
+    best = float(values.min())
+    for k in np.argsort(values, axis=None)[:3]:
+        start = [g.flat[k] for g in (m, *c)]
+        bounds = [MASS, *[(-REACH, REACH)] * 3]
+        best = min(best, minimize(lambda p: value(p[0], p[1:]), start, method="Nelder-Mead", bounds=bounds).fun)
+    return best
+
+
+@pytest.mark.claim("an objective with kinks ends at what is attained, or states an honest gap: never 'stopped' far off")
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)])
+def test_kinks_are_met(form: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    variables = link_variables(TOY)
+    link = variables[0]
+    own, mine = FORMS[form](rng.uniform(-0.25, 0.25, 3), table(rng))
+    box = mass_bounds(link, *MASS), com_box(link, -REACH, REACH)
+    found = casid.solve(Problem("kinks", variables, own(link.mass, link.com), box), throw=False)
+    body, reached = found.link_parameters[0], least(mine)
+    assert found.usable
+    assert found.objective == pytest.approx(float(mine(body.mass, body.com)), rel=1e-9, abs=1e-12)
+    assert found.lower_bound <= reached * (1 + 1e-9) + 1e-12
+    assert found.objective <= reached + 1e-3 * max(abs(reached), 0.01)
+
+
+@pytest.mark.claim(
+    "what is rounded off is right on its kink and off by at most its width; settled, it is the same there"
+)
+def test_rounding_off_is_within_its_width() -> None:
+    x, rng = ca.SX.sym("x", 3), np.random.default_rng(0)
+    own, values = table(rng)
+    whole = ca.vertcat(ca.fabs(x[0]), ca.hypot(x[0], x[1]), ca.fmax(x[0], x[1]), ca.fmin(x[1], 0.3), own(x[2]))
+    slope = np.abs(np.diff(np.diff(values(KNOTS)) / np.diff(KNOTS))).sum()
+    for point in rng.uniform(-0.5, 0.5, (20, 3)):
+        exact = evaluate(whole, x, point)
+        for width in (1e-2, 1e-5):
+            smooth, ties = smoothed(whole, x, width)
+            assert not ties and np.abs(evaluate(smooth, x, point) - exact).max() <= width * max(1.0, slope)
+        settled, ties = smoothed(whole, x, 1e-6, point)
+        assert not ties and evaluate(settled, x, point) == pytest.approx(exact, rel=1e-9, abs=1e-9)
+    near = np.array([1e-4, -1e-4, 0.1001])
+    _, ties = smoothed(whole, x, 1e-2, near)
+    assert [float(evaluate(tie, x, near)[0]) for tie in ties] == pytest.approx(
+        [1e-4, 1e-4, -1e-4, 2e-4, 1e-4], abs=1e-9
+    )
+    plain = x[0] * ca.sin(x[1])
+    assert smoothed(plain, x, 0.1)[0] is plain
