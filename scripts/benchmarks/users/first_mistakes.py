@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import tempfile
 from pathlib import Path
@@ -161,7 +162,10 @@ def said(words: list[str]) -> str:
 def mistakes() -> list[tuple[str, str, bool]]:
     """Each mistake, what was said, and whether that names place and remedy and is no traceback."""
     found = []
-    with tempfile.TemporaryDirectory() as name, contextlib.chdir(name):
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as left:
+        left.callback(os.chdir, before)
+        os.chdir(name)
         _files(Path(name))
         for command, place, remedy in COMMANDS:
             found.append((command, place, remedy, said(command.split())))
