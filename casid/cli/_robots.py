@@ -81,11 +81,21 @@ def convert(
         Path, typer.Argument(metavar="B", help="File to write: .toml, .urdf, .xml (MJCF) or .sdf, by its suffix.")
     ],
     options: o.RobotOptions,
+    parameters: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Links and joint terms of an identification.json, solution.json or csv."),
+    ] = None,
 ) -> None:
     """Convert a robot file into another format. A file beside it holds what that format cannot."""
     from casid.description import convert as run
+    from casid.description import write_robot
+    from casid.inertia import read_parameters
 
-    announce_conversion(run(source, target, **options.reading()))
+    if parameters is None:
+        announce_conversion(run(source, target, **options.reading()))
+    else:
+        machine = options.robot(source)
+        announce_conversion(write_robot(machine.with_parameters(read_parameters(parameters)), target))
 
 
 def view(

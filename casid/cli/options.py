@@ -391,5 +391,5 @@ def _range(what: str, value: Any) -> tuple[float, float]:
     except (TypeError, ValueError, IndexError):
         raise DatasetError(f"{what}: expected LOW:HIGH, got '{value}'") from None
     if not pair[0] <= pair[1]:
-        raise DatasetError(f"{what}: {pair[0]:g} exceeds {pair[1]:g}")
+        raise DatasetError(f"{what}: {pair[0]:g} exceeds {pair[1]:g}; the lower end stands first, LOW:HIGH")
     return pair

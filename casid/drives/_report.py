@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from rich.table import Table
 
+from casid.arrays import Array
 from casid.drives._identify import CommandIdentification
 from casid.drives._recording import CommandRecording
 from casid.drives._servo import UNITS
@@ -24,6 +25,7 @@ from casid.report import (
     PlainTable,
     Report,
     ReportSection,
+    link_colours,
     new_figure,
     numbers,
     report_of,
@@ -83,34 +85,85 @@ class CommandSection(ReportSection):
         return self.found.record()
 
     def pictures(self) -> Mapping[str, Callable[..., Figure]]:
-        """``free_runs``: measured and simulated positions of a recording: one of these, counted from 0, or another."""
-        return {"free_runs": self._free_runs}
+        """``free_runs``: measured and simulated positions of a recording: one of these, counted from 0, or another.
+
+        ``parameters``: every parameter with its interval.
+        """
+        return {"free_runs": self._free_runs, "parameters": self._intervals}
 
     def show(self, page: Page, drawn: Mapping[str, bytes]) -> None:
-        """The terminal's tables, with the interval and the words of each parameter."""
+        """Verdict, the moving arm, free runs to zoom, the parameters as picture and table."""
         found = self.found
         summary, _, *others = self.tables()
+        page.table(summary, titled=True)
+        page.heading("Free runs")
+        page.text(
+            "Each run starts at the encoders' positions and follows the commands alone: what it misses, the servo's "
+            "parameters do not explain. The arm moves as its encoders were read."
+        )
+        robot, first = found.robot, found.recordings[0]
+        known = all(link.inertial is not None for link in robot.links)
+        bodies = {"of the description": robot.standard_parameters()} if known else {}
+        page.robot(robot, bodies, motion=(first.t, first.q))
+        for data in found.recordings:
+            free = np.full_like(data.q, np.nan)
+            for rows, q in self._simulated(data):
+                free[rows] = q
+            curves = {"encoder": data.q, "free run": free, "command": data.q_des}
+            page.curves(data.t, curves, [f"{joint.name} [rad]" for joint in robot.coordinates], "rad", data.name)
+        page.heading("Parameters")
+        page.image(drawn.get("parameters.png"))
         rows = [(e.name, f"{e.value:.4g}", f"[{e.low:.4g}, {e.high:.4g}]" if e.determined else "open", e.unit, e.words)
                 for e in found.estimates]  # fmt: skip
         columns = {"parameter": NAME} | numbers("value", "95 % interval") | texts("unit", "what is known of it")
-        for table in (summary, PlainTable("Parameters", columns, rows), *others):
+        for table in (PlainTable("Parameters", columns, rows), *others):
             page.table(table, titled=True)
+
+    def _simulated(self, data: CommandRecording) -> list[tuple[Any, Array]]:
+        """Rows of a recording and positions of each free run."""
+        runs = self.found.runs.of([data])
+        return [(p.rows, q) for p, q in zip(runs.pieces, runs.simulate(runs.point(self.found.theta)), strict=True)]
+
+    def _intervals(self) -> Figure:
+        """One panel an attribute, a joint a row; hollow where the data do not determine the value."""
+        estimates, joints = self.found.estimates, self.found.robot.coordinates
+        attributes = list(dict.fromkeys(e.attribute for e in estimates))
+        columns = min(4, len(attributes))
+        lines = -(-len(attributes) // columns)
+        figure = new_figure(2.6 * columns + 1.0, lines * (0.9 + 0.24 * len(joints)) + 0.6)
+        panels = figure.subplots(lines, columns, squeeze=False).ravel()
+        colours = link_colours(len(joints))
+        for axes, name in zip(panels, attributes, strict=False):
+            for e in (e for e in estimates if e.attribute == name):
+                colour, row = (MUTED, -0.5) if e.joint < 0 else (colours[e.joint], -e.joint)
+                if e.determined:
+                    axes.plot([e.low, e.high], [row, row], "-", color=colour, linewidth=2.0)
+                axes.plot(e.value, row, "o", ms=5, color=colour, mfc=colour if e.determined else "white")
+            common = all(e.joint < 0 for e in estimates if e.attribute == name)
+            axes.set_yticks(
+                [-0.5] if common else [-k for k in range(len(joints))], ["all"] if common else [j.name for j in joints]
+            )
+            axes.set_title(f"{name} [{UNITS[name]}]" if UNITS.get(name) else name, fontsize=9, loc="left", color=INK)
+            axes.margins(0.15, 0.15)
+            tidy(axes, "x")
+        for axes in panels[len(attributes) :]:
+            axes.set_axis_off()
+        set_title(figure, "Parameters with their 95 % intervals; hollow: not determined")
+        return figure
 
     def _free_runs(self, recording: int | CommandRecording = 0) -> Figure:
         found = self.found
         if isinstance(recording, int) and not 0 <= recording < len(found.recordings):
             raise DatasetError(f"there is no recording {recording}: there are {len(found.recordings)}, counted from 0")
         data = found.recordings[recording] if isinstance(recording, int) else recording
-        runs = found.runs.of([data])
-        simulated = runs.simulate(runs.point(found.theta))
         figure = new_figure(10.0, 1.2 + 1.6 * data.n)
-        axes = figure.subplots(data.n, 1, sharex=True, squeeze=False)[:, 0]
+        axes, simulated = figure.subplots(data.n, 1, sharex=True, squeeze=False)[:, 0], self._simulated(data)
         for k, (one, joint) in enumerate(zip(axes, found.robot.coordinates, strict=True)):
             one.plot(data.t, data.q_des[:, k], color=MUTED, linewidth=0.8, label="command")
             one.plot(data.t, data.q[:, k], color=INK, linewidth=1.2, label="encoder")
-            for number, (piece, q) in enumerate(zip(runs.pieces, simulated, strict=True)):
+            for number, (rows, q) in enumerate(simulated):
                 label = "free run" if not number else None
-                one.plot(data.t[piece.rows], q[:, k], color=ORANGE if number % 2 else BLUE, linewidth=0.9, label=label)
+                one.plot(data.t[rows], q[:, k], color=ORANGE if number % 2 else BLUE, linewidth=0.9, label=label)
             one.set_ylabel(joint.name)
             tidy(one)
         axes[0].legend(fontsize=8, ncols=3)

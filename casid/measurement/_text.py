@@ -273,7 +273,9 @@ def find_layout(content: bytes, where: str) -> tuple[TextLayout, tuple[tuple[str
     separator, decimal = max(scores, key=lambda pair: scores[pair][0])
     score, width, first = scores[separator, decimal]
     if score <= 0:
-        raise DatasetError(f"{where}: no table of numbers found: fewer than {_RUN} lines in a row with as many cells")
+        raise DatasetError(
+            f"{where}: no table of numbers found: fewer than {_RUN} lines in a row with as many cells, one a sample"
+        )
     if (separator, decimal) == (",", ","):
         first = _score(lines, ",", ",")[2]
     header = _header(lines, first, separator, decimal, width)

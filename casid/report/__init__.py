@@ -41,4 +41,5 @@ from casid.report._simulation import motion_figure as motion_figure
 from casid.report._style import FAINT as FAINT
 from casid.report._style import GREEN as GREEN
 from casid.report._style import RED as RED
+from casid.report._style import link_colours as link_colours
 from casid.report._style import png_bytes as png_bytes

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module, resources
+from inspect import signature
 from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any
 
 from casid.errors import CasidError, ProblemError
+from casid.files import near
 from casid.retrieval._problem import Problem
 from casid.retrieval._variables import LinkVariables
 from casid.retrieval.constraints._constraint import Constraint, Constraints
@@ -70,6 +73,19 @@ def users_code(path: Path, what: str) -> Iterator[None]:
         raise _their_error(path, what, error) from None
 
 
+def _meant(error: BaseException, frame: TracebackType | None) -> str:
+    """The attribute or the keyword argument that a user's file may have meant, as Python's own shell gives it."""
+    if isinstance(error, AttributeError) and error.name is not None:
+        return near(error.name, (name for name in dir(error.obj) if not name.startswith("_")))
+    called = re.match(r"(\w+)(?:\.__init__)?\(\) got an unexpected keyword argument '(\w+)'", str(error))
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    if called is None or frame is None:
+        return ""
+    function = {**frame.tb_frame.f_globals, **frame.tb_frame.f_locals}.get(called[1])
+    return near(called[2], signature(function).parameters) if callable(function) else ""
+
+
 def _where(path: Path, what: str, theirs: Sequence[traceback.FrameSummary]) -> str:
     return ", ".join([f"{what} '{path}'", *(f"line {s.lineno}, in {s.name}" for s in theirs[-1:])])
 
@@ -84,8 +100,8 @@ def _their_error(path: Path, what: str, error: Exception | SystemExit) -> Proble
     theirs = [s for s in summary.stack if own not in Path(s.filename).resolve().parents or Path(s.filename) == path]
     summary.stack = traceback.StackSummary.from_list(theirs)
     where = _where(path, what, [s for s in theirs if s.filename == str(path)])
-    hint = _SYMBOLIC if _TRUTH in str(error) else ""
-    detail = "".join(summary.format()).rstrip() if theirs else ""
+    hint = _SYMBOLIC if _TRUTH in str(error) else _meant(error, frame)
+    detail = "".join(summary.format()).rstrip() if len(theirs) > 1 else ""  # the message has the line itself
     return ProblemError(f"{where}: {type(error).__name__}: {error}{hint}", detail)
 
 

@@ -23,6 +23,11 @@ from tests.description.conftest import URDF
         ),
         ("mdh = { a = 400, alpha_deg = -90, d = 0, theta_deg = 0 }", "400 m from its parent, which looks like millim"),
         ("mdh = [0, 0, 0, 0]\nlimits = { lower = -170, upper = 170 }", "170 rad looks like degrees"),
+        (
+            "mdh = { a = 0.5, alpha_deg = 0, d = 0, theta_deg = 0 }\n[joint.link]\nmass = 3000\ncom = [0, 0, 0]\n"
+            "inertia_com = [1, 0, 0, 1, 0, 1]",
+            "look like grams",
+        ),
     ],
 )
 def test_slips_of_units_are_noticed(tmp_path: Path, row: str, words: str) -> None:

@@ -63,3 +63,16 @@ def test_the_figure_shows_commands_encoders_and_free_runs(data, found):
         found.plot_free_runs(7)
     report = report_of(found)
     assert report.lead == found.headline and "kp shoulder" in str(report.sections[0].record())
+
+
+def test_the_page_shows_the_arm_free_runs_and_every_interval(found):
+    report = report_of(found)
+    page = report.html()
+    assert 'data-robot="robot1"' in page and 'data-plots="0"' in page
+    assert set(report.figures()) == {"free_runs", "parameters"}
+    panels = [axes for axes in report.figures()["parameters"].axes if axes.get_title(loc="left")]
+    assert len(panels) == len({e.attribute for e in found.estimates})
+    gains = panels[[e.attribute for e in found.estimates].index("kp")]
+    assert [line.get_xdata()[0] for line in gains.get_lines() if line.get_marker() == "o"] == [
+        e.value for e in found.estimates if e.attribute == "kp"
+    ]

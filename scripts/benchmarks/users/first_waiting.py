@@ -64,8 +64,8 @@ def interrupts(moments: tuple[float, ...] = _MOMENTS, commands: tuple[str, ...] 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for made in (f"{_RECORDING} --out run", "solve panda_retrieval --no-believable --out run"):
-            command = [sys.executable, "-m", "casid", *made.split()]
-            subprocess.run(command, cwd=folder, check=True, capture_output=True)
+            run = [sys.executable, "-m", "casid", *made.split()]
+            subprocess.run(run, cwd=folder, check=True, capture_output=True)
         controller_samples(folder / "run" / "samples.npz")
         for command in commands:
             for moment in moments:
@@ -117,8 +117,8 @@ def silent(commands: tuple[str, ...] = _SHOWN) -> tuple[str, bool]:
     """The longest silence of each command."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        command = [sys.executable, "-m", "casid", *_RECORDING.split(), "--out", "run"]
-        subprocess.run(command, cwd=folder, check=True, capture_output=True)
+        run = [sys.executable, "-m", "casid", *_RECORDING.split(), "--out", "run"]
+        subprocess.run(run, cwd=folder, check=True, capture_output=True)
         found = {command.split()[0]: _silence(command, folder) for command in commands}
     text = ", ".join(f"{name} {longest:.1f} s, {back} times back" for name, (longest, back) in found.items())
     return text, all(longest <= _SILENT and not back for longest, back in found.values())
