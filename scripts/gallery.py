@@ -215,6 +215,9 @@ def page() -> str:
             lines = "\n".join(dict.fromkeys((*picture.before, picture.command)))
             shown = f"![{picture.words}](gallery/{picture.name}.png)"
             parts.append(f"## {picture.words}\n\n```sh\n{lines}\n```\n\n{shown}\n")
+    parts.append(
+        "Next: [looking at results](viewer.md), [from your recording to your controller](recording_to_controller.md).\n"
+    )
     return "\n".join(parts)
 
 

@@ -24,8 +24,9 @@ def test_declarations_name_inputs_and_outputs():
 
 
 def test_long_statements_are_wrapped_between_words():
-    x = ca.SX.sym("x", 60)
-    lines = scalar_source([CFunction(ca.Function("f", [x], [ca.sumsqr(x)]))], "p").splitlines()
+    x = ca.SX.sym("x", 12)
+    weights = [1e-7 / (k + 3) for k in range(12)]
+    lines = scalar_source([CFunction(ca.Function("f", [x], [ca.dot(x, ca.DM(weights))]))], "p").splitlines()
     assert max(map(len, lines)) <= 118 and any(line.startswith("        ") for line in lines)
 
 

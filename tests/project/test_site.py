@@ -156,7 +156,7 @@ def _published(number: int, docs: Path) -> None:
 
 @pytest.mark.claim("runs that publish at once lose no row")
 def test_runs_that_publish_at_once_lose_no_row(tmp_path: Path) -> None:
-    context = multiprocessing.get_context("fork")
+    context = multiprocessing.get_context("spawn")
     runs = [context.Process(target=_published, args=(number, tmp_path)) for number in range(8)]
     for run in runs:
         run.start()

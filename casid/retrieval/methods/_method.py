@@ -10,7 +10,7 @@ from typing import ClassVar
 import casadi as ca
 
 from casid.arrays import Array
-from casid.errors import checked_seed
+from casid.errors import ProblemError, checked_seed
 from casid.expressions import smoothed
 from casid.retrieval._problem import Problem
 from casid.retrieval._solution import Solution, reassess
@@ -161,11 +161,19 @@ def _solved(prepared: PreparedProblem, options: SolveOptions, point: Array | Non
         return stated
     best, once = stated, replace(options, restarts=0)
 
-    def solved(width: float, near: Array | None, seed: int | None = None, settle: bool = False) -> Solution:
-        """The solution without kinks; the best takes what it comes to in the problem as it is stated."""
+    def solved(width: float, near: Array | None, seed: int | None = None, settle: bool = False) -> Solution | None:
+        """The solution without kinks; the best takes what it comes to in the problem as it is stated.
+
+        None where the kink hides that an expression has no value at the start (`fmin(sqrt(-1), 1)` is 1).
+        """
         nonlocal best
         plain = _without_kinks(problem, width, near if settle else None)
-        found = PreparedProblem(plain, prepared.nominal, once, tighten=False).solve(near, seed, throw=False)
+        without = PreparedProblem(plain, prepared.nominal, once, tighten=False)
+        try:
+            start = without.starting_point(near, seed)
+        except ProblemError:
+            return None
+        found = without.solve(start, throw=False)
         judged = reassess(stated, x=found.x, multipliers=found.multipliers, converged=found.converged, conflict=None)
         best = min(best, judged, key=Solution.rank)
         return found
@@ -173,6 +181,8 @@ def _solved(prepared: PreparedProblem, options: SolveOptions, point: Array | Non
     near = point
     for width in _WIDTHS:
         found = solved(width, near, seed)
+        if found is None:
+            break
         near, seed = found.x, None
         if found.feasible and not best.certified:
             solved(width, near, settle=True)
