@@ -6,8 +6,7 @@ torque against the others follows from least squares. A reading is refused where
 would surely drive. A few hundred samples rank all of them (`Readings`). The best few predict parts of the motion from
 the others, as the recording does as it is, and are compared stretch by stretch (`casid.evidence.compared`): on the
 logarithms of the errors, a Gaussian likelihood whose variance is each joint's own in each stretch, so that neither
-loud stretches nor noisy joints decide alone; as the best of those that were compared. (As the best of all that were
-ranked, some seventy, a reversed torque of the Kinova's currents, 3.5 standard errors, would be missed.)
+loud stretches nor noisy joints decide alone; as the best of all readings that were ranked (Bonferroni).
 
 Free parameters predict first. They follow a wrong reading of a short or slow motion almost as well as the right one;
 bodies that can exist do not. Readings between which they do not decide are therefore compared by physically consistent
@@ -30,7 +29,7 @@ from casid import evidence
 from casid.arrays import Array
 from casid.dynamics import Model
 from casid.errors import CasidError
-from casid.evidence import NOTICEABLE, PARTS
+from casid.evidence import PARTS
 from casid.identification._bounds import HEAVIER
 from casid.identification._consistent_fits import ConsistentFits
 from casid.identification._feasible_fit import FeasibleFit
@@ -88,8 +87,6 @@ class Hypothesis(NamedTuple):
         Of a processed recording.
     plainer : Hypothesis or None
         What it refines: taken unless it is surely worse.
-    tried : int
-        Others of its kind, of which it was chosen as the best.
     """
 
     finding: Finding
@@ -97,7 +94,6 @@ class Hypothesis(NamedTuple):
     gravity: Array | None = None
     change: Callable[[Dataset], Dataset] | None = None
     plainer: Hypothesis | None = None
-    tried: int = 1
 
     def read(self, model: Model, datasets: Sequence[Dataset]) -> tuple[Model, list[Dataset]]:
         """Model and recordings under it."""
@@ -259,11 +255,7 @@ class Hypotheses:
         ranked, count = rank(readings, fewer)
         candidates = ranked[:MOST_TRIALS]
         turned = self._turned(readings)
-        tried = len(candidates)
-        surely = [
-            (trial, one) for one in candidates
-            if (trial := trial_of(self.free(), self.free(one), max(tried, one.tried)))
-        ]  # fmt: skip
+        surely = [(trial, one) for one in candidates if (trial := trial_of(self.free(), self.free(one), count))]
         better = [(trial, one) for trial, one in surely if not self._drives(one)]
         if better:
             trial, best = min(better, key=lambda pair: pair[0].after)
@@ -272,7 +264,7 @@ class Hypotheses:
                 trial = trial_of(self.free(), self.free(best)) or trial
             return [self._between(best, trial, candidates, turned)], count
         every = [*candidates, *turned, *self._driving()]
-        found = [finding for one in every if (finding := self._proven(one, len(every)))]
+        found = [finding for one in every if (finding := self._proven(one, count))]
         found = found or [finding for one in turned if (finding := self._lighter(one))]
         return sorted(found, key=lambda finding: finding.trial.after if finding.trial else np.inf)[:1], count
 
@@ -308,7 +300,7 @@ class Hypotheses:
         made, here = self.bodies(one), self._feasible
         if made is None or made.solution.total >= here.solution.total:
             return None
-        trial = trial_of(self.consistent(), self.consistent(one), max(tried, one.tried))
+        trial = trial_of(self.consistent(), self.consistent(one), tried)
         values = {**one.finding.values, **self._masses(one, made)}
         if "recorded" in values:
             values |= {"reading": made.relative_error, "recorded": here.relative_error}
@@ -528,12 +520,7 @@ def _clocks(readings: Readings, here: float) -> tuple[list[Hypothesis], int]:
 
 
 def _gears(readings: Readings, here: float) -> tuple[list[Hypothesis], int]:
-    """The torque of one joint times a factor: the best of all of them unless the residual falls noticeably.
-
-    A continuous factor follows what the model leaves out at a joint: AR5's joint 5 times 1.9 lowers the residual by 3 %
-    and is 3.5 standard errors better, beyond chance as the best of the few readings that are compared, within it as the
-    best of 49 factors. Wrong gears of Kinova's joint 3 lower it as little, by 6 and 10 standard errors.
-    """
+    """The torque of one joint times a factor."""
     scales = list(readings.scaled(GEARS))
     value, k, factor = min((value, k, factor) for k, factor, value in scales)
     if max(factor, 1.0 / factor) < LEAST_GEAR:
@@ -541,9 +528,8 @@ def _gears(readings: Readings, here: float) -> tuple[list[Hypothesis], int]:
     values = {"factor": factor, **_compared(value, here)}
     joint = readings.model.robot.coordinates[k].name
     change = partial(signed, signs=np.where(np.arange(readings.model.n) == k, factor, 1.0), torques_only=True)
-    tried = 1 if NOTICEABLE * value <= here else len(GEARS) * len(scales)
     found = Finding("torque of another scale", joint=joint, values=values)
-    return [Hypothesis(found, value / here, change=change, tried=tried)], len(scales)
+    return [Hypothesis(found, value / here, change=change)], len(GEARS) * len(scales)
 
 
 def _zeros(readings: Readings, here: float) -> tuple[list[Hypothesis], int]:
