@@ -23,7 +23,7 @@ from casid.dynamics import Model
 from casid.report import BLUE, GREEN, INK, ORANGE, RED, new_figure, set_title, tidy
 from papers import wam_cases as thesis
 from papers.item import Comparison, Outcome, Setting, below, items_of, one_table
-from papers.methods.feasible_set import FeasibleSet, closest_feasible, feasibility_test, settings, stack
+from papers.methods.feasible_set import FeasibleSet, closest_feasible, conic, feasibility_test, stack
 from papers.methods.wam import random_poses
 
 item = items_of("sousa2014")
@@ -474,8 +474,8 @@ def alone_contributions(index: int) -> float:
     A = stack([[sparse.csc_matrix(K), -unit], [-S, None]])
     b = np.concatenate([beta, np.zeros(S.shape[0])])
     cones = [clarabel.ZeroConeT(len(beta)), *cones]
-    result = clarabel.DefaultSolver(P, np.zeros(size + 1), A, b, cones, settings(1e-8)).solve()
-    return abs(float(result.x[-1])) if str(result.status) in ("Solved", "AlmostSolved") else np.inf
+    found = conic(np.zeros(size + 1), A, b, cones, 1e-8, P)
+    return abs(float(found.x[-1])) if found.success else np.inf
 
 
 def picture_contributions(share: Array, deviations: Array, names: tuple[str, ...]) -> Figure:
