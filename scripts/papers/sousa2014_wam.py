@@ -35,6 +35,7 @@ from papers.methods.wam import (
 from papers.pictures import joints_figure
 
 item = items_of("sousa2014")
+SETS = thesis.SETS
 
 
 @item("Table 4.1")
@@ -243,11 +244,7 @@ def table_4_7(setting: Setting) -> Outcome:
 def correction_of_print() -> tuple[np.ndarray, float, float]:
     """Beta' of the printed beta_WLS, shape (76,), its distance, and its largest difference from the printed beta'."""
     model, rows = thesis.model(), published.table("wam_table_4_9_feasible_estimates")
-    positive = sorted(column for column, (term, _) in model.term_columns.items() if term.nonnegative)
-    links = tuple(int(row[0]) for row in model.link_columns)
-    allowed = FeasibleSet(len(model.parameter_names), links, "semi", tuple(positive))
-    given = published.column(rows, "beta_WLS")
-    parameters, distance = closest_feasible(model.base.K, given, allowed)
+    parameters, distance = closest_feasible(model.base.K, published.column(rows, "beta_WLS"), FeasibleSet.of(model))
     nearest = model.base.values(parameters)
     return nearest, distance, float(np.abs(nearest - published.column(rows, "beta_prime_WLS")).max())
 
@@ -257,9 +254,8 @@ def table_4_9(setting: Setting) -> Outcome:
     """The four solutions of one seed beside the printed ones."""
     found, printed = of(setting), published.table("wam_table_4_9_feasible_estimates")
     sets = found.solutions()
-    keys = ("beta_WLS", "beta_prime_WLS", "beta_star_WLS", "beta_star_e_WLS")
     rows = [
-        [row["first_term"], *(row[key] for key in keys), *(float(beta[k]) for beta in sets.values())]
+        [row["first_term"], *(row[key] for key in SETS.values()), *(float(beta[k]) for beta in sets.values())]
         for k, row in enumerate(printed)
     ]
     columns = ("beta", *sets, *(f"{name}, here" for name in sets))
@@ -287,9 +283,6 @@ def table_4_9(setting: Setting) -> Outcome:
 
 #: Printed values have four decimals: each base parameter lies within this of what is printed.
 ROUNDING = 0.5e-4
-SETS = {
-    "beta_WLS": "beta_WLS", "beta'": "beta_prime_WLS", "beta*": "beta_star_WLS", "beta*e": "beta_star_e_WLS",
-}  # fmt: skip
 #: Readings of link 3's range of y.
 READINGS = ("as printed", "turned", "left free")
 
@@ -377,7 +370,6 @@ def table_4_8(setting: Setting) -> Outcome:
     )
 
 
-SETS_PREDICTIONS = ("beta_WLS", "beta'", "beta*", "beta*e")
 #: Rows of Table 4.10: the weighted data of A, then the plain data of every trajectory.
 ROWS = ("weighted A", *TRAJECTORIES)
 
@@ -499,16 +491,15 @@ def by_ripple(setting: Setting) -> tuple[list[list[object]], bool]:
 def table_4_10(setting: Setting) -> Outcome:
     """Medians over seeds."""
     found, printed = study(setting), published.table("wam_table_4_10_relative_errors")
-    keys = ("beta_WLS", "beta_prime_WLS", "beta_star_WLS", "beta_star_e_WLS")
     middle = np.median(found.errors, axis=0)
     rows = [
-        [name, *(row[key] for key in keys), *middle[i].tolist()]
+        [name, *(row[key] for key in SETS.values()), *middle[i].tolist()]
         for i, (name, row) in enumerate(zip(ROWS, printed, strict=True))
     ]
     count, pairs = len(found.errors), found.errors[:, 2:, 0].size
     shares, always = by_ripple(setting)
     low, quarter, middle_one, upper, high = np.percentile(found.over_wls, [0, 25, 50, 75, 100])
-    columns = ("data", *SETS_PREDICTIONS, *(f"{name}, here" for name in SETS_PREDICTIONS))
+    columns = ("data", *SETS, *(f"{name}, here" for name in SETS))
     return Outcome(
         (
             Comparison.of(f"Relative error [%], here the median of {count} seeds", columns, rows),

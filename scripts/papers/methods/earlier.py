@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import casadi as ca
 import clarabel
 import numpy as np
-from papers.methods.feasible_set import Solved, closest_feasible, conic, feasibility_test, stack
+from papers.methods.feasible_set import FeasibleSet, Solved, closest_feasible, conic, feasibility_test, stack
 from papers.methods.regression import Answer, Kind, Regression, answer
 from papers.methods.wam import WamData
 from scipy import sparse
@@ -510,7 +510,7 @@ def essential_fit(data: WamData) -> EssentialFit:
     cad[np.ravel(model.link_columns)] = model.robot.standard_parameters()
     K = base.K[kept]
     parameters = cad + np.linalg.pinv(K) @ (fit.beta[kept] - K @ cad)
-    allowed = data.feasible_set()
+    allowed = FeasibleSet.of(model)
     smallest = min(float(np.linalg.eigvalsh(spatial_inertia(parameters[i : i + 10]))[0]) for i in allowed.links)
     smallest = min(smallest, float(parameters[list(allowed.nonnegative)].min()))
     beta = np.zeros(base.rank)
@@ -643,7 +643,7 @@ def reduction_path(data: WamData, beyond: int, distances: bool, at_zero: bool = 
     at_zero
         Whether removed parameters are zero in the test of feasibility; else they are open.
     """
-    base, allowed = data.base, data.feasible_set()
+    base, allowed = data.base, FeasibleSet.of(data.model)
     R, r, constant = data.triangle[:-1, :-1], data.triangle[:-1, -1], float(data.triangle[-1, -1] ** 2)
     removed, error, distance = [], [], []
     feasible_at = None

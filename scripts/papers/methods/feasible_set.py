@@ -14,6 +14,8 @@ from papers.methods.regression import Answer, Kind, Regression, answer
 from scipy import sparse
 
 from casid.arrays import Array
+from casid.dynamics import Model
+from casid.identification import RegressionProblem
 from casid.inertia import pseudo_inertia
 from casid.inertia._parameters import spatial_inertia
 
@@ -96,6 +98,13 @@ class FeasibleSet:
     links: tuple[int, ...]
     kind: Kind
     nonnegative: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, model: Model, kind: Kind = "semi") -> FeasibleSet:
+        """Consistent links; friction and rotor inertia >= 0."""
+        columns = model.term_columns
+        positive = tuple(sorted(column for column, (term, _) in columns.items() if term.nonnegative))
+        return cls(len(model.parameter_names), tuple(int(row[0]) for row in model.link_columns), kind, positive)
 
     def rows(self) -> tuple[sparse.csc_matrix, list[Any], Array]:
         """``S pi in cones``: S, Clarabel's cones, and the identity of the cones, shape (rows,)."""
@@ -229,6 +238,21 @@ def least_squares(
     b, every = np.concatenate([r, -margin * unit]), [clarabel.ZeroConeT(rows), *cones]
     found = conic(np.zeros(size + rows), A, b, every, tolerance, P, start)
     return replace(found, x=found.x[:size])
+
+
+def bounded_regression(built: RegressionProblem, margin: float, tolerance: float | None = None) -> Solved:
+    """A library's regression with its affine rows and one LMI a link, by Clarabel: unknowns links first."""
+    objective, linear = built.problem.objective, built.linear
+    ends = [(-form, -low) for form, low in zip(linear.matrix, linear.lower, strict=True)]
+    ends += [(form, high) for form, high in zip(linear.matrix, linear.upper, strict=True)]
+    bounds = [(form, end) for form, end in ends if np.isfinite(end)]
+    links, (_, size) = len(built.problem.cones), objective.matrix.shape
+    S, cones, unit = FeasibleSet(size, tuple(range(0, 10 * links, 10)), "full").rows()
+    A = sparse.vstack([sparse.csc_matrix(np.array([form for form, _ in bounds])), -S], format="csc")
+    b = np.concatenate([[end for _, end in bounds], -margin * unit])
+    P = sparse.csc_matrix(np.triu(2 * objective.matrix.T @ objective.matrix))
+    q = -2 * objective.matrix.T @ objective.target
+    return conic(q, A, b, [clarabel.NonnegativeConeT(len(bounds)), *cones], tolerance, P)
 
 
 def epigraph(R: Array, r: Array, known: float = 0.0) -> tuple[Any, Array, Any]:

@@ -8,9 +8,8 @@ from functools import cache, cached_property
 import casadi as ca
 import numpy as np
 from benchmarks import published
+from benchmarks.excitation import wam_table
 from papers import wam_cases as thesis
-from papers.methods.feasible_set import FeasibleSet
-from papers.methods.regression import Kind
 
 from casid.arrays import Array
 from casid.control._free_motion import ModelBased, feedback
@@ -54,13 +53,8 @@ class AccelerationFeedForward(ModelBased):
 @cache
 def trajectory(name: str, periods: int = PERIODS) -> Trajectory:
     """One of `TRAJECTORIES`."""
-    tables: list[Array] = []
-    for table in ("wam_table_4_4_trajectory_A", "wam_table_4_5_trajectory_B"):
-        rows = published.table(table)
-        keys = [key for key in rows[0] if key != "joint"]
-        tables.append(np.array([[float(row[key]) for key in keys] for row in rows]))
+    a, b = (wam_table(name).coefficients for name in ("wam_table_4_4_trajectory_A", "wam_table_4_5_trajectory_B"))
     odd = (np.arange(7) % 2 == 0)[:, None]
-    a, b = tables
     mixed: dict[str, Array] = {"A": a, "B": b, "C": np.where(odd, a, b), "D": np.where(odd, b, a)}
     return Trajectory(Fourier(FUNDAMENTAL, HARMONICS, periods=periods), mixed[name], robot="wam7")
 
@@ -201,13 +195,6 @@ class WamData:
             return data.relative_errors(beta)[0]
         w = self.weighted.weights**2
         return 100.0 * float(np.sqrt(w @ data.squared_errors(beta) / (w @ data.squared_torques)))
-
-    def feasible_set(self, kind: Kind = "semi") -> FeasibleSet:
-        """Consistent links; friction and rotor inertia >= 0."""
-        columns = self.model.term_columns
-        positive = tuple(sorted(column for column, (term, _) in columns.items() if term.nonnegative))
-        links = tuple(int(row[0]) for row in self.model.link_columns)
-        return FeasibleSet(len(self.model.parameter_names), links, kind, positive)
 
 
 def wam_data(
