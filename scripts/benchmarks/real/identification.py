@@ -23,7 +23,7 @@ from benchmarks.real.robots import (
     POSITION_NOISE,
     SET_ON,
     TORQUE_NOISE,
-    described,
+    chain,
     fourier,
     nominal,
     recording_of,
@@ -544,7 +544,7 @@ def emps_output_error() -> Result:
 
 _HAND = "by hand"
 _SIMULATED: Sequence[tuple[str, Callable[[], Robot]]] = (
-    ("UR5", lambda: casid.load_robot(described(*OTHERS["UR5"]))),
+    ("UR5", lambda: chain(*OTHERS["UR5"])),
     ("Panda", lambda: casid.load_robot("panda")), ("TX40", lambda: casid.load_robot("tx40")),
 )  # fmt: skip
 REGRESSION_ROWS = (
