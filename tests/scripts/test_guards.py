@@ -7,7 +7,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from benchmarks.measure import NotMeasured, data_folder
 
 pytest.importorskip("clarabel", reason="needs the extra test")
 
@@ -18,13 +17,11 @@ from papers.catalogue import PAPERS, paper_of
 from papers.item import Item, Outcome, Setting, Status, filled
 from papers.two_links import Relaxed
 
+from tests.scripts.needs import needs_data
 from tests.scripts.published_numbers import numbers
 from tests.scripts.test_independent import fitted, places
 
-try:
-    data_folder()
-except NotMeasured as reason:
-    pytest.skip(str(reason), allow_module_level=True)
+needs_data()
 
 WAM_SETS = "wam_table_4_9_feasible_estimates"
 
