@@ -21,6 +21,7 @@ from casid.motion import Sine
 from casid.report import BLUE, GREEN, INK, ORANGE, RED, new_figure, set_title, tidy
 from casid.retrieval.methods import Penalty
 from papers import panda
+from papers.gaz2019_two_links import frame_error
 from papers.item import Outcome, Setting, items_of, one_table
 from papers.methods.penalties import FEASIBLE, PenalisedRetrieval, Runs, annealing, genetic
 from papers.methods.penalties import panda as panda_of_penalties
@@ -45,14 +46,11 @@ TABLE = (
 def fig_1(setting: Setting) -> Outcome:
     """Forward kinematics of the shipped robot against a product of the printed table's matrices."""
     rng = np.random.default_rng(1)
-    model, worst = Model(casid.load_robot("panda")), 0.0
     count = 5 if setting.quick else 100
-    for q in rng.uniform(-2, 2, (count, 7)):
-        product = np.eye(4)
-        for (a, alpha, d), theta in zip(TABLE, q, strict=True):
-            product = product @ modified_dh(a, alpha, d, theta)
-        pose = np.array(model.forward_kinematics.call([q])[-1])
-        worst = max(worst, float(np.abs(pose - product).max()))
+    worst = frame_error(
+        Model(casid.load_robot("panda")), rng.uniform(-2, 2, (count, 7)),
+        lambda q: [modified_dh(*link, theta) for link, theta in zip(TABLE, q, strict=True)],
+    )  # fmt: skip
     rows = [[k + 1, a, alpha, d] for k, (a, alpha, d) in enumerate(TABLE)]
     return Outcome(
         one_table("Modified Denavit-Hartenberg parameters", ("joint", "a [m]", "alpha [rad]", "d [m]"), rows),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, reduce
 
 import numpy as np
 from benchmarks import published
@@ -120,6 +121,18 @@ def standard_dh(a: float, alpha: float, d: float, theta: float) -> np.ndarray:
     return np.array([[ct, -st * ca, st * sa, a * ct], [st, ct * ca, -ct * sa, a * st], [0, sa, ca, d], [0, 0, 0, 1]])
 
 
+def table_frames(links: Sequence[Sequence[float]], q: np.ndarray) -> list[np.ndarray]:
+    """Matrices of a standard table's rows a, alpha, d at joint positions."""
+    return [standard_dh(a, alpha, d, theta) for (a, alpha, d), theta in zip(links, q, strict=True)]
+
+
+def frame_error(model: Model, poses: np.ndarray, matrices: Callable[[np.ndarray], list[np.ndarray]]) -> float:
+    """Largest deviation of the last link's frame from the product of a table's matrices."""
+    products = [reduce(np.matmul, matrices(q)) for q in poses]
+    frames = [np.array(model.forward_kinematics.call([q])[-1]) for q in poses]
+    return float(np.abs(np.array(frames) - products).max())
+
+
 def value(text: str) -> float:
     """A number, a length, or a multiple of pi."""
     if text in LENGTHS:
@@ -132,12 +145,9 @@ def value(text: str) -> float:
 def table_vi(setting: Setting) -> Outcome:
     """Forward kinematics of the robot file against the table's matrices."""
     rows = published.table("spatial_2R_table_VI_dh")
-    model, worst = Model(casid.load_robot("spatial_2r")), 0.0
-    for q in np.random.default_rng(2).uniform(-3, 3, (20, 2)):
-        product = np.eye(4)
-        for row, theta in zip(rows, q, strict=True):
-            product = product @ standard_dh(value(row["a"]), value(row["alpha_rad"]), value(row["d"]), theta)
-        worst = max(worst, float(np.abs(np.array(model.forward_kinematics.call([q])[-1]) - product).max()))
+    links = [[value(row[key]) for key in ("a", "alpha_rad", "d")] for row in rows]
+    poses = np.random.default_rng(2).uniform(-3, 3, (20, 2))
+    worst = frame_error(Model(casid.load_robot("spatial_2r")), poses, lambda q: table_frames(links, q))
     columns = ("i", "a", "alpha", "d", "theta")
     table = [[row["i"], row["a"], row["alpha_rad"], row["d"], row["theta"]] for row in rows]
     return Outcome(

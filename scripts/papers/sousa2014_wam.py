@@ -15,7 +15,7 @@ from casid.identification.repair._feasibility import Feasibility
 from casid.regression import CompressedData, predicted_torques
 from casid.retrieval import Constraints, LinkVariables, com_box, total_mass
 from papers import wam_cases as thesis
-from papers.gaz2019_two_links import standard_dh, value
+from papers.gaz2019_two_links import frame_error, table_frames, value
 from papers.item import Comparison, Outcome, Setting, below, items_of, one_table
 from papers.methods.feasible_set import FeasibleSet, closest_feasible
 from papers.methods.wam import (
@@ -41,12 +41,9 @@ SETS = thesis.SETS
 @item("Table 4.1")
 def table_4_1(setting: Setting) -> Outcome:
     """Forward kinematics of the robot file against the table's matrices."""
-    rows, model, worst = published.table("wam_table_4_1_dh"), thesis.model(), 0.0
-    for q in np.random.default_rng(3).uniform(-3, 3, (20, 7)):
-        product = np.eye(4)
-        for row, theta in zip(rows, q, strict=True):
-            product = product @ standard_dh(value(row["a_m"]), value(row["alpha_rad"]), value(row["d_m"]), theta)
-        worst = max(worst, float(np.abs(np.array(model.forward_kinematics.call([q])[-1]) - product).max()))
+    rows, poses = published.table("wam_table_4_1_dh"), np.random.default_rng(3).uniform(-3, 3, (20, 7))
+    links = [[value(row[key]) for key in ("a_m", "alpha_rad", "d_m")] for row in rows]
+    worst = frame_error(thesis.model(), poses, lambda q: table_frames(links, q))
     table = [[row["joint"], row["alpha_rad"], row["a_m"], row["d_m"], row["theta"]] for row in rows]
     return Outcome(
         one_table("Standard notation", ("joint", "alpha", "a [m]", "d [m]", "theta"), table),

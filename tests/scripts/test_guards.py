@@ -48,7 +48,7 @@ BROKEN = [
         replace(one, parameters=1.01 * one.parameters) for one in make(n)], 0),
     ("gaz2019_supplement", "Fig. 10", two_links, "force_ratios",
      lambda make: lambda *words: tuple(1e6 * ratio for ratio in make(*words)), 3),
-    ("sousa2014", "Table 4.1", sousa2014_wam, "standard_dh", scaled(1.001), 0),
+    ("sousa2014", "Table 4.1", two_links, "standard_dh", scaled(1.001), 0),
     ("sousa2014", "Table 4.2", sousa2014_wam, "printed_form", scaled(1.001), 1),
     ("sousa2014", "Fig. 6.1", sousa2014_methods, "pd_curve", scaled(0.5), 1),
     ("sousa2014", "Table 6.1", sousa2014_methods, "nearest_feasible", lambda make: lambda *words, **named: (

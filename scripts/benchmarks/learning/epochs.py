@@ -10,7 +10,7 @@ from functools import cache, partial
 from itertools import groupby
 from pathlib import Path
 from time import process_time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from baselines.contract import Motion, nmse
@@ -30,6 +30,9 @@ from casid.learning._parametrisations import PARAMETRISATIONS
 from casid.measurement import Dataset
 from casid.online import Online
 from casid.online._estimator import plausible_values
+
+if TYPE_CHECKING:  # needs jax
+    from baselines.network import Network
 
 #: The paper's copy leaves the periods and amplitudes of the sines blank: these are our choice [s, share of the range].
 PERIODS = (23.0, 19.0, 17.0, 13.0, 11.0, 7.0, 5.0)
@@ -447,6 +450,18 @@ def _ladder(kind: str, motion: Motion, loss: TorqueLoss) -> list[float]:
     return errors
 
 
+NETWORKS = ("MLP", "MLP tuned", "DeLaN", "DeLaN black box")
+
+
+def network_of(name: str, friction: bool = False) -> Network:
+    """A network of this name; those with a Lagrangian learn friction too where that is asked."""
+    from baselines import delan, mlp
+
+    if name.startswith("MLP"):
+        return mlp.MLP() if name == "MLP" else mlp.tuned()
+    return delan.DeLaN(name, name == "DeLaN", damping=friction)
+
+
 def _network(network: Any, motion: Motion, check: Motion) -> list[float]:
     """A network by Adam, from its own start."""
     jax, optax = need("jax", "learning"), need("optax", "learning")
@@ -479,8 +494,6 @@ def curves_sequential(noise: float, duration: float) -> dict[str, list[float]]:
     """NMSE on the whole set (without the noise) after each batch, mean over the joints, of every model."""
     need("jax", "learning")
     need("optax", "learning")
-    from baselines import delan, mlp
-
     clean = sines(duration=duration)
     motion = _noisy(clean, noise)
     loss = TorqueLoss(iiwa(), dataset(motion))
@@ -490,7 +503,7 @@ def curves_sequential(noise: float, duration: float) -> dict[str, list[float]]:
         own = loss if PARAMETRISATIONS[kind].symmetric else TorqueLoss(iiwa(), dataset(motion), symmetric=False)
         found[kind] = _ladder(kind, motion, own)
     check = clean.rows(slice(None, None, 16))
-    for network in (mlp.MLP(), mlp.tuned(), delan.DeLaN(), delan.DeLaN("DeLaN black box", False)):
+    for network in map(network_of, NETWORKS):
         found[network.name] = _network(network, motion, check)
     return found
 

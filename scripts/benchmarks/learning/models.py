@@ -9,15 +9,15 @@ from functools import cache, partial
 from itertools import pairwise
 from multiprocessing import get_context
 from time import process_time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import casadi as ca
 import numpy as np
-from baselines.contract import Motion
+from baselines.contract import Motion, nmse
 from joblib import Parallel, delayed
 from scipy.spatial import cKDTree
 
-from benchmarks.learning.epochs import ADAM, AMPLITUDE, PERIODS, RATE, dataset, iiwa, sines
+from benchmarks.learning.epochs import ADAM, AMPLITUDE, NETWORKS, PERIODS, RATE, dataset, iiwa, network_of, sines
 from benchmarks.learning.online import simulate_law
 from benchmarks.measure import Measure, need, skipped
 from benchmarks.recordings import FRICTION, panda, panda_model, rokae, ur10e, ur10e_recording
@@ -33,13 +33,8 @@ from casid.online._estimator import plausible_values
 from casid.regression import choose_friction, compress, torques, wls
 from casid.simulation import Plant
 
-if TYPE_CHECKING:  # needs jax
-    from baselines.network import Network
-
-
 #: Budget of every network: Adam steps on batches of 256, on at most so many samples, evenly taken from the motion.
 NETWORK_STEPS, NETWORK_SAMPLES, NETWORK_BATCH = 4000, 3000, 256
-NETWORKS = ("MLP", "MLP tuned", "DeLaN", "DeLaN black box")
 #: Relative residual below which data count as free of noise; plausible size of friction [N.m], [N.m.s/rad].
 EXACT, TERM = 1e-9, 10.0
 CELLS = tuple((noise, share) for noise in (0.0, 0.1, 0.3, 1.0) for share in (1.0, 0.1))
@@ -74,18 +69,6 @@ class Split:
         return float(np.median(cKDTree(seen / scale).query(asked / scale)[0]))
 
 
-def _network(name: str, friction: bool) -> Network:
-    from baselines import delan, mlp
-
-    made: dict[str, Callable[[], Network]] = {
-        "MLP": mlp.MLP,
-        "MLP tuned": mlp.tuned,
-        "DeLaN": lambda: delan.DeLaN(damping=friction),
-        "DeLaN black box": lambda: delan.DeLaN("DeLaN black box", False, damping=friction),
-    }
-    return made[name]()
-
-
 def _motion(d: Dataset) -> Motion:
     assert d.dq is not None and d.ddq is not None
     return Motion(d.q, d.dq, d.ddq, d.tau)
@@ -97,7 +80,7 @@ def _network_scores(name: str, split_of: Callable[..., Split], keys: Sequence[Ke
     for key in keys:
         split = split_of(*key)
         part = _motion(split.train).rows(slice(None, None, -(-len(split.train) // NETWORK_SAMPLES)))
-        network = _network(name, split.friction)
+        network = network_of(name, split.friction)
         network.epochs = -(-NETWORK_STEPS // max(1, len(part) * 9 // 10 // NETWORK_BATCH))
         network.fit(part, seed=0)
         scores.append(split.score(network.predict(_motion(split.test))))
@@ -398,11 +381,8 @@ def _network_tracking(kind: str, seeds: int, share: float) -> tuple[dict[str, Ar
     """Scores of a network trained from each seed with the whole budget, and what the training reached."""
     import jax
     import jax.numpy as jnp
-    from baselines import delan, mlp
-    from baselines.contract import nmse
 
-    kinds: dict[str, Callable[[], Network]] = {"MLP": mlp.MLP, "MLP tuned": mlp.tuned, "DeLaN": delan.DeLaN}
-    network, motion = kinds[kind](), sines().rows(slice(None, None, NETWORK_EVERY))
+    network, motion = network_of(kind), sines().rows(slice(None, None, NETWORK_EVERY))
     network.epochs = -(-round(share * NETWORKS_TRACKING[kind]) // (len(motion) * 9 // 10 // NETWORK_BATCH_TRACKING))
     check = motion.rows(slice(None, None, 8))
     weights, reached, ends, began = [], [], [], process_time()

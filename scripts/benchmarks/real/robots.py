@@ -83,12 +83,6 @@ def kr300(part: str) -> Dataset:
     return read_dataset(path, columns=columns, degrees=True, gains=KR300_GAINS, position_offset=QUARTERS)
 
 
-def kinova(name: str = "opti_traj_testing1", signal: str = "tau_current") -> Dataset:
-    """A recording of the Kinova."""
-    path, columns = data_folder() / "kinova_gen3" / f"{name}.npz", {"t": "t_ms", "tau": signal}
-    return read_dataset(path, columns=columns, time_scale=1e-3, unwrap=True)
-
-
 @cache
 def recording_of(name: str) -> Case:
     """Robot and raw recording."""
@@ -102,7 +96,7 @@ def recording_of(name: str) -> Case:
         data = read_dataset(folder / "rokae_xmate" / "excitation.npz", rate=1000.0)
         return recordings.rokae()[0].robot, data
     if name == "Kinova":
-        return recordings.kinova()[0].robot, kinova()
+        return recordings.kinova()[0].robot, recordings.kinova_raw()
     if name == "UR10":
         robot = casid.load_robot(folder / "ur10_unisa" / "ur10_unisa.toml")
         return robot, read_dataset(folder / "ur10_unisa" / "exciting_trajectory.npz")
@@ -336,7 +330,7 @@ def _kr300() -> tuple[Robot, list[Dataset]]:
 
 def _kinova(signal: str) -> tuple[Robot, list[Dataset]]:
     names = ("opti_traj_testing1", "RunTrajectory1", *(("RecordTrajectory_quadratic",) * (signal == "tau_current")))
-    return recordings.kinova()[0].robot, [kinova(name, signal) for name in names]
+    return recordings.kinova()[0].robot, [recordings.kinova_raw(name, signal) for name in names]
 
 
 def _rokae() -> tuple[Robot, list[Dataset]]:

@@ -12,7 +12,16 @@ from typing import Any, Protocol
 import casadi as ca
 import clarabel
 import numpy as np
-from papers.methods.feasible_set import FeasibleSet, Solved, closest_feasible, conic, feasibility_test, stack
+from papers.methods.feasible_set import (
+    FeasibleSet,
+    Solved,
+    closest_feasible,
+    conic,
+    feasibility_test,
+    inertia_matrix,
+    stack,
+    steiner,
+)
 from papers.methods.regression import Answer, Kind, Regression, answer
 from papers.methods.wam import WamData
 from scipy import sparse
@@ -31,13 +40,12 @@ STRICTNESS = 1e-3
 def _link(kind: Kind) -> tuple[ca.Function, ca.Function]:
     """``(x, margin, scale) -> g >= 0`` of one link, shapes (10), (), () -> (4): step one and step two."""
     x, margin, scale = ca.SX.sym("x", 10), ca.SX.sym("margin"), ca.SX.sym("scale")
-    inertia = ca.vertcat(ca.horzcat(x[0], x[1], x[2]), ca.horzcat(x[1], x[3], x[4]), ca.horzcat(x[2], x[4], x[5]))
-    mass, moment = x[9] - margin, x[6:9]
+    inertia, mass, moment = inertia_matrix(x), x[9] - margin, x[6:9]
     if kind == "full":  # J - margin 1 > 0: Schur complement of the mass, times the mass
         sigma = ca.trace(inertia) / 2 * ca.SX.eye(3) - inertia
         matrix = mass * (sigma - margin * ca.SX.eye(3)) - moment @ moment.T
-    else:  # D - margin 1 > 0, S'S = l'l 1 - l l'
-        matrix = mass * (inertia - margin * ca.SX.eye(3)) - (ca.dot(moment, moment) * ca.SX.eye(3) - moment @ moment.T)
+    else:  # D - margin 1 > 0
+        matrix = mass * (inertia - margin * ca.SX.eye(3)) - steiner(x)
     matrix /= scale
     first = ca.vertcat(mass, ca.diag(matrix)) - STRICTNESS**2
     minors = ca.vertcat(matrix[0, 0], ca.det(matrix[:2, :2]), ca.det(matrix))
@@ -256,9 +264,7 @@ LEAST_MASS = 1e-3
 def central(kind: Kind) -> ca.Function:
     """``x, margin -> A, dA/dx`` of one link, shapes (10), () -> (3, 3), (9, 10): the matrix with eigenvalues > 0."""
     x, margin = ca.SX.sym("x", 10), ca.SX.sym("margin")
-    L = ca.vertcat(ca.horzcat(x[0], x[1], x[2]), ca.horzcat(x[1], x[3], x[4]), ca.horzcat(x[2], x[4], x[5]))
-    mass, moment = x[9], x[6:9]
-    matrix = L - (ca.dot(moment, moment) * ca.SX.eye(3) - moment @ moment.T) / mass
+    matrix = inertia_matrix(x) - steiner(x) / x[9]
     if kind == "full":
         matrix = ca.trace(matrix) / 2 * ca.SX.eye(3) - matrix
     matrix -= margin * ca.SX.eye(3)

@@ -291,13 +291,21 @@ def lmi_epigraph(data: Regression) -> Answer:
     return found.answer("LMI-SDP (epigraph)", data, found.x[:size])
 
 
+def inertia_matrix(x: ca.SX) -> ca.SX:
+    """L of ten standard parameters, shape (3, 3)."""
+    return ca.vertcat(ca.horzcat(x[0], x[1], x[2]), ca.horzcat(x[1], x[3], x[4]), ca.horzcat(x[2], x[4], x[5]))
+
+
+def steiner(x: ca.SX) -> ca.SX:
+    """``S'S = l'l 1 - l l'``, shape (3, 3)."""
+    return ca.dot(x[6:9], x[6:9]) * ca.SX.eye(3) - x[6:9] @ x[6:9].T
+
+
 def minors(x: ca.SX) -> ca.SX:
     """Mass, and the leading principal minors of ``m I``: all positive iff m > 0 and I > 0, shape (4, 1).
 
     ``m I = m L - (l'l 1 - l l')`` has entries that are polynomials of the ten standard parameters x; its minors are P_1
     to P_3 of eq. 3.3-3.5 but for powers of the mass.
     """
-    L = ca.vertcat(ca.horzcat(x[0], x[1], x[2]), ca.horzcat(x[1], x[3], x[4]), ca.horzcat(x[2], x[4], x[5]))
-    moment, mass = x[6:9], x[9]
-    matrix = mass * L - (ca.dot(moment, moment) * ca.SX.eye(3) - moment @ moment.T)
-    return ca.vertcat(mass, matrix[0, 0], ca.det(matrix[:2, :2]), ca.det(matrix))
+    matrix = x[9] * inertia_matrix(x) - steiner(x)
+    return ca.vertcat(x[9], matrix[0, 0], ca.det(matrix[:2, :2]), ca.det(matrix))

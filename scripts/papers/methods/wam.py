@@ -112,6 +112,12 @@ def generous_constraints(links: LinkVariables) -> Constraints:
     return (*(com_box(link, np.full(3, -reach), np.full(3, reach)) for link in links), total_mass(links, 0.0, mass))
 
 
+def weighted_error(data: CompressedData, weights: Array, beta: Array) -> float:
+    """``100 ||G (W beta - tau)|| / ||G tau||`` [%] with a weight a joint."""
+    w = weights**2
+    return 100.0 * float(np.sqrt(w @ data.squared_errors(beta) / (w @ data.squared_torques)))
+
+
 @dataclass(frozen=True, eq=False)
 class WamData:
     """Regression data of one seed.
@@ -191,10 +197,7 @@ class WamData:
     def relative_error(self, beta: Array, name: str = "A", weighted: bool = False) -> float:
         """``100 ||W beta - tau|| / ||tau||`` [%] (eq. 4.37), of a trajectory; weighted: of G W and G tau."""
         data = self.sets[name]
-        if not weighted:
-            return data.relative_errors(beta)[0]
-        w = self.weighted.weights**2
-        return 100.0 * float(np.sqrt(w @ data.squared_errors(beta) / (w @ data.squared_torques)))
+        return weighted_error(data, self.weighted.weights, beta) if weighted else data.relative_errors(beta)[0]
 
 
 def wam_data(
