@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.measure import data_folder
 from casid.errors import DatasetError
+from casid.inertia import from_standard, to_standard
 
 #: J2xx -> Lxx2, c3z*m3 -> lz3, L1yy -> Lyy1, l3z -> lz3, L_xx2 -> Lxx2, l_x2 -> lx2, m_3 -> m3.
 _RENAMES = (
@@ -89,6 +90,26 @@ def number(text: str) -> float:
 def column(rows: Sequence[dict[str, str]], name: str) -> np.ndarray:
     """A column as numbers, see `number`."""
     return np.array([number(row[name]) for row in rows])
+
+
+def by_name(parameters: np.ndarray) -> dict[str, float]:
+    """Masses, centres of mass and inertias about them of standard parameters, by the tables' names: m1, c1x, I1xx."""
+    found: dict[str, float] = {}
+    for k, ten in enumerate(parameters.reshape(-1, 10), start=1):
+        mass, com, inertia = from_standard(ten)
+        found[f"m{k}"] = mass
+        found |= {f"c{k}{axis}": float(com[i]) for i, axis in enumerate("xyz")}
+        found |= {f"I{k}{'xyz'[i]}{'xyz'[j]}": float(inertia[i, j]) for i in range(3) for j in range(i, 3)}
+    return found
+
+
+def standard_of(values: Mapping[str, float], links: int) -> np.ndarray:
+    """Inverse of `by_name`, shape (10 links,)."""
+    bodies = []
+    for k in range(1, links + 1):
+        inertia = np.array([[values[f"I{k}{min(a, b)}{max(a, b)}"] for a in "xyz"] for b in "xyz"])
+        bodies.append(to_standard(values[f"m{k}"], np.array([values[f"c{k}{a}"] for a in "xyz"]), inertia))
+    return np.concatenate(bodies)
 
 
 def linear_form(expression: str, names: Sequence[str]) -> np.ndarray:

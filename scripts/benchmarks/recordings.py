@@ -107,6 +107,11 @@ def rokae() -> tuple[Model, list[Dataset]]:
     ]
 
 
+def kinova_raw(name: str = "opti_traj_testing1", signal: str = "tau_current") -> Dataset:
+    path, columns = data_folder() / "kinova_gen3" / f"{name}.npz", {"t": "t_ms", "tau": signal}
+    return read_dataset(path, columns=columns, time_scale=1e-3, unwrap=True)
+
+
 def kinova() -> tuple[Model, list[Dataset]]:
     placements: list[Placement] = []
     for row in table("kinova_gen3/kinematics_urdf.csv"):
@@ -116,11 +121,8 @@ def kinova() -> tuple[Model, list[Dataset]]:
             axis = (float(row["axis_x"]), float(row["axis_y"]), float(row["axis_z"]))
             placements.append((xyz_rpy(xyz, rpy, 1e-5), axis))  # 1.5708 and 3.1416 stand for pi/2 and pi
     settings = Processing(cutoff=5.0, trim=0.15, every=5, filter_columns=False, **PROTOCOL)
-    data = []
-    for name in ("opti_traj_testing1", "RunTrajectory1", "RecordTrajectory_quadratic"):
-        path = data_folder() / "kinova_gen3" / f"{name}.npz"
-        columns = {"t": "t_ms", "tau": "tau_current"}
-        data.append(settings.apply(read_dataset(path, columns=columns, time_scale=1e-3, unwrap=True)))
+    names = ("opti_traj_testing1", "RunTrajectory1", "RecordTrajectory_quadratic")
+    data = [settings.apply(kinova_raw(name)) for name in names]
     return Model(_chain("kinova_gen3", placements), (*FRICTION, "rotor"), GRAVITY), data
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import casadi as ca
@@ -21,11 +21,11 @@ from casid.motion import Sine
 from casid.report import BLUE, GREEN, INK, ORANGE, RED, new_figure, set_title, tidy
 from casid.retrieval.methods import Penalty
 from papers import panda
-from papers import panda as pipeline
+from papers.gaz2019_two_links import frame_error
 from papers.item import Outcome, Setting, items_of, one_table
 from papers.methods.penalties import FEASIBLE, PenalisedRetrieval, Runs, annealing, genetic
 from papers.methods.penalties import panda as panda_of_penalties
-from papers.pictures import bars_figure, joints_figure
+from papers.pictures import bars_figure, joints_figure, legend
 
 item = items_of("gaz2019")
 
@@ -46,14 +46,11 @@ TABLE = (
 def fig_1(setting: Setting) -> Outcome:
     """Forward kinematics of the shipped robot against a product of the printed table's matrices."""
     rng = np.random.default_rng(1)
-    model, worst = Model(casid.load_robot("panda")), 0.0
     count = 5 if setting.quick else 100
-    for q in rng.uniform(-2, 2, (count, 7)):
-        product = np.eye(4)
-        for (a, alpha, d), theta in zip(TABLE, q, strict=True):
-            product = product @ modified_dh(a, alpha, d, theta)
-        pose = np.array(model.forward_kinematics.call([q])[-1])
-        worst = max(worst, float(np.abs(pose - product).max()))
+    worst = frame_error(
+        Model(casid.load_robot("panda")), rng.uniform(-2, 2, (count, 7)),
+        lambda q: [modified_dh(*link, theta) for link, theta in zip(TABLE, q, strict=True)],
+    )  # fmt: skip
     rows = [[k + 1, a, alpha, d] for k, (a, alpha, d) in enumerate(TABLE)]
     return Outcome(
         one_table("Modified Denavit-Hartenberg parameters", ("joint", "a [m]", "alpha [rad]", "d [m]"), rows),
@@ -117,17 +114,16 @@ def sec_iii_b(setting: Setting) -> Outcome:
 SAMPLES = 5458
 
 
-def sinusoids(centre: np.ndarray | None = None) -> Sine:
-    """``dq_i = A_i sin(2 pi t / T_i)`` of Table I as a reference motion; default centre: half-way of the joint ranges.
+def sinusoids() -> Sine:
+    """``dq_i = A_i sin(2 pi t / T_i)`` of Table I as a reference motion about the middle of the joint ranges.
 
-    A negative amplitude begins towards negative positions. `Sine` begins at ``centre`` and goes ``A T / pi`` from it.
+    A negative amplitude begins towards negative positions. `Sine` begins at its centre and goes ``A T / pi`` from it.
     """
     rows = published.table("panda_ral_table_I_validation_sinusoids")
     speed, period = published.column(rows, "A_rad_per_s"), published.column(rows, "T_s")
     way = speed * period / np.pi
     limits = casid.load_robot("panda").limits
-    start = (limits.lower + limits.upper) / 2 - way / 2 if centre is None else centre
-    return Sine(start, way, 1.0 / period, duration=SAMPLES / 1000.0)
+    return Sine((limits.lower + limits.upper) / 2 - way / 2, way, 1.0 / period, duration=SAMPLES / 1000.0)
 
 
 @item("Table I")
@@ -223,22 +219,20 @@ def fig_4(setting: Setting) -> Outcome:
         tidy(axes)
         level = sigmoid(found.shapes[k], np.array([1.0, -1.0])), sigmoid(printed[k], np.array([1.0, -1.0]))
         rows.append([k + 1, float(np.ptp(level[0])), float(np.ptp(level[1]))])
-    _legend(figure)
+    legend(figure)
     columns = ("joint", "here", "printed")
     return Outcome(
         one_table("Jump of the friction from -1 to 1 rad/s [N m]", columns, rows), pictures={"fig_4": figure}
     )
 
 
-def _legend(figure: Figure) -> None:
-    handles, labels = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
-
-
 #: Runs, successive solves (as printed), and runs with IPOPT, which takes longer and always ends at the same point.
 Q, KAPPA, WITH_IPOPT = 100, 10, 10
 #: Evaluations of each of the kappa searches of a run; and, in fewer runs, with more time.
 EVALUATIONS, MORE, PATIENT_RUNS = 1000, 10_000, 10
+#: Titles of the pictures.
+ENDS = "Algorithm 1: where the runs of each method end"
+PENALTIES = "Annealing with constant and with violation-dependent penalties, the same 100 starts"
 
 
 def ipopt_once(seed: int, lower_bound: float, kappa: int) -> tuple[float, float, int, float]:
@@ -249,29 +243,25 @@ def ipopt_once(seed: int, lower_bound: float, kappa: int) -> tuple[float, float,
     return found.objective, found.max_violation, found.iterations, time.process_time() - began
 
 
-def study(
-    runs: int = Q, kappa: int = KAPPA, evaluations: int = EVALUATIONS, ipopt_runs: int = WITH_IPOPT, jobs: int = 2
-) -> tuple[list[Runs], casid.Solution]:
-    """All methods, and the library's certified solution of the same problem."""
-    problem, solution = panda_of_penalties()
-    found = [
-        annealing(problem, runs, kappa, evaluations, jobs),
-        genetic(problem, runs, kappa, population=60, generations=evaluations // 20, jobs=jobs),
-    ]
-    bound = solution.lower_bound
-    done = Parallel(n_jobs=jobs)(delayed(ipopt_once)(seed, bound, kappa) for seed in range(ipopt_runs))
-    phi, violation, iterations, seconds = (np.array(part) for part in zip(*done, strict=True))
-    found.append(Runs("IPOPT, exact penalties", phi, violation, float(seconds.mean()), float(iterations.mean())))
-    return found, solution
-
-
-def patient(runs: int, kappa: int, evaluations: int, jobs: int = 2) -> list[Runs]:
-    """Both global methods with more evaluations a search: are the others only short of time?"""
+def searches(runs: int, kappa: int, evaluations: int, jobs: int = 2) -> list[Runs]:
+    """Both global methods with this many evaluations a search."""
     problem, _ = panda_of_penalties()
     return [
         annealing(problem, runs, kappa, evaluations, jobs),
         genetic(problem, runs, kappa, population=60, generations=evaluations // 20, jobs=jobs),
     ]
+
+
+def study(
+    runs: int = Q, kappa: int = KAPPA, evaluations: int = EVALUATIONS, ipopt_runs: int = WITH_IPOPT, jobs: int = 2
+) -> tuple[list[Runs], casid.Solution]:
+    """All methods, and the library's certified solution of the same problem."""
+    _, solution = panda_of_penalties()
+    found, bound = searches(runs, kappa, evaluations, jobs), solution.lower_bound
+    done = Parallel(n_jobs=jobs)(delayed(ipopt_once)(seed, bound, kappa) for seed in range(ipopt_runs))
+    phi, violation, iterations, seconds = (np.array(part) for part in zip(*done, strict=True))
+    found.append(Runs("IPOPT, exact penalties", phi, violation, float(seconds.mean()), float(iterations.mean())))
+    return found, solution
 
 
 def rows(found: Sequence[Runs], optimum: float) -> list[list[object]]:
@@ -291,24 +281,24 @@ def best(runs: Runs) -> float:
     return float(runs.feasible.min(initial=np.inf))
 
 
-def picture(found: Sequence[Runs], optimum: float, printed: float) -> Figure:
+def picture(title: str, found: Mapping[str, Runs], optimum: float, printed: float | None = None) -> Figure:
     """Values of all runs in order, feasible ones filled."""
     figure = new_figure(9.0, 4.6)
-    set_title(figure, "Algorithm 1: where the runs of each method end")
+    set_title(figure, title)
     axes = figure.subplots()
-    for one, colour, marker in zip(found, (BLUE, ORANGE, GREEN), "osD", strict=False):
+    for (name, one), colour, marker in zip(found.items(), (BLUE, ORANGE, GREEN), "osD", strict=False):
         order = np.argsort(one.phi)
         place, phi, good = (np.arange(len(order)) + 0.5) / len(order), one.phi[order], one.feasible_runs[order]
-        axes.plot(100 * place[good], phi[good], marker, color=colour, markersize=3.5, label=one.method)
+        axes.plot(100 * place[good], phi[good], marker, color=colour, markersize=3.5, label=name)
         axes.plot(100 * place[~good], phi[~good], marker, color=colour, markersize=3.5, markerfacecolor="white")
-    axes.axhline(printed, color=RED, linewidth=1.2, linestyle="--", label="printed p_hat, best of 100 runs")
+    if printed is not None:
+        axes.axhline(printed, color=RED, linewidth=1.2, linestyle="--", label="printed p_hat, best of 100 runs")
     axes.axhline(optimum, color=INK, linewidth=1.2, label="certified optimum")
-    axes.set_yscale("log")
-    axes.set_xlabel("share of the runs that end at or below [%]; open: not feasible")
-    axes.set_ylabel("|pi(p) - pi_RE|²")
+    axes.set(
+        yscale="log", xlabel="share of the runs that end at or below [%]; open: not feasible", ylabel="|pi(p) - pi_RE|²"
+    )
     tidy(axes)
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, labelcolor=INK)
+    legend(figure, 3)
     return figure
 
 
@@ -316,8 +306,8 @@ def picture(found: Sequence[Runs], optimum: float, printed: float) -> Figure:
 def algorithm_1(setting: Setting) -> Outcome:
     """The comparison."""
     found, solution = study(2, 3, 300, 1, 1) if setting.quick else study()
-    more = patient(1, 2, 600, 1) if setting.quick else patient(PATIENT_RUNS, KAPPA, MORE)
-    optimum, printed = solution.lower_bound, solution.problem.objective(pipeline.printed_parameters("p_hat"))
+    more = searches(1, 2, 600, 1) if setting.quick else searches(PATIENT_RUNS, KAPPA, MORE)
+    optimum, printed = solution.lower_bound, solution.problem.objective(panda.printed_parameters("p_hat"))
     columns = (
         "method", "runs", "feasible", "best", "median", "within 1 %", "gap of the best",
         "evaluations a run", "s a run",
@@ -333,7 +323,7 @@ def algorithm_1(setting: Setting) -> Outcome:
     none_below = all(one.phi[one.feasible_runs].min(initial=np.inf) >= optimum * (1 - 1e-6) for one in (*found, *more))
     return Outcome(
         one_table("|pi(p) - pi_RE|^2 over the 41 reliable coefficients", columns, table),
-        pictures={"algorithm_1": picture(found, optimum, printed)},
+        pictures={"algorithm_1": picture(ENDS, {one.method: one for one in found}, optimum, printed)},
         numbers=(EVALUATIONS, MORE),
         holds=(
             printed > 1.01 * optimum,
@@ -342,10 +332,6 @@ def algorithm_1(setting: Setting) -> Outcome:
             found[2].successes(optimum) == len(found[2].phi),
         ),
     )
-
-
-#: Starts, successive solves, evaluations of each: those of Algorithm 1's item.
-STARTS, KAPPA_PENALTIES, EVALUATIONS_PENALTIES = 100, 10, 1000
 
 
 class ConstantPenalties(PenalisedRetrieval):
@@ -367,30 +353,11 @@ def constant(problem: PenalisedRetrieval) -> ConstantPenalties:
     return ConstantPenalties(problem.forms, problem.values, problem.lower, problem.upper, problem.total)
 
 
-def picture_penalties(found: dict[str, Runs], optimum: float) -> Figure:
-    """Where the runs end, in order; filled where feasible."""
-    figure = new_figure(9.0, 4.4)
-    set_title(figure, "Annealing with constant and with violation-dependent penalties, the same 100 starts")
-    axes = figure.subplots()
-    for (name, runs), colour in zip(found.items(), (ORANGE, BLUE), strict=True):
-        order = np.argsort(runs.phi)
-        place, phi, good = (np.arange(len(order)) + 0.5) / len(order), runs.phi[order], runs.feasible_runs[order]
-        axes.plot(100 * place[good], phi[good], "o", color=colour, markersize=4, label=name)
-        axes.plot(100 * place[~good], phi[~good], "o", color=colour, markersize=4, markerfacecolor="white")
-    axes.axhline(optimum, color=INK, linewidth=1.2, label="certified optimum")
-    axes.set(
-        yscale="log", xlabel="share of the runs that end at or below [%]; open: not feasible", ylabel="|pi(p) - pi_RE|²"
-    )
-    axes.legend(frameon=False)
-    tidy(axes)
-    return figure
-
-
 @item("Sec. V")
 def sec_v(setting: Setting) -> Outcome:
     """Both penalties from the same starts."""
     problem, solution = panda_of_penalties()
-    starts, kappa, evaluations = (3, 2, 200) if setting.quick else (STARTS, KAPPA_PENALTIES, EVALUATIONS_PENALTIES)
+    starts, kappa, evaluations = (3, 2, 200) if setting.quick else (Q, KAPPA, EVALUATIONS)
     found = {
         "constant": annealing(constant(problem), starts, kappa, evaluations, jobs=1),
         "violation-dependent": annealing(problem, starts, kappa, evaluations, jobs=1),
@@ -410,8 +377,8 @@ def sec_v(setting: Setting) -> Outcome:
     old, new = found["constant"], found["violation-dependent"]
     return Outcome(
         one_table("Algorithm 1 by annealing, |pi(p) - pi_RE|^2 over the 41 reliable coefficients", columns, rows),
-        pictures={"penalties": picture_penalties(found, optimum)},
-        numbers=(EVALUATIONS_PENALTIES, KAPPA_PENALTIES),
+        pictures={"penalties": picture(PENALTIES, found, optimum)},
+        numbers=(EVALUATIONS, KAPPA),
         holds=(len(new.feasible) > len(old.feasible),),
     )
 

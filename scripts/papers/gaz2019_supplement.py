@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-import clarabel
 import numpy as np
 from benchmarks import published, recordings
+from benchmarks.excitation import table_ii as printed_motion
 from benchmarks.measured import table_viii
 from benchmarks.motion.engines import ENGINES, Replay, replay
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.optimize import minimize_scalar
 
 from casid.arrays import Array
@@ -22,12 +21,11 @@ from casid.identification.repair import feasibility_test
 from casid.identification.repair._feasibility import Feasibility
 from casid.inertia import from_standard, pseudo_inertia
 from casid.measurement import Dataset
-from casid.motion import Fourier, Trajectory
 from casid.simulation import Plant, simulate
 from papers import panda
 from papers.gaz2019 import printed_shapes, sinusoids
 from papers.item import Comparison, Outcome, Setting, below, items_of, one_table
-from papers.methods.feasible_set import cone_map, settings, svec
+from papers.methods.feasible_set import bounded_regression
 from papers.pictures import bars_figure, joints_figure
 
 item = items_of("gaz2019_supplement")
@@ -51,13 +49,6 @@ SHIFTS = (0.0, 2.0)
 TRACKING = 5e-3
 
 
-def trajectory() -> Trajectory:
-    """The printed motion, fundamental 0.15 pi rad/s, five harmonics."""
-    rows = published.table("panda_table_II_trajectory")
-    table = np.array([[float(row[f"joint_{k}"]) for row in rows] for k in range(1, 8)])
-    return Trajectory(Fourier(0.15 * np.pi, 5), table, robot="panda")
-
-
 @item("Table II")
 def table_ii(setting: Setting) -> Outcome:
     """The printed motion beside the recorded one."""
@@ -66,7 +57,7 @@ def table_ii(setting: Setting) -> Outcome:
     coarse = np.arange(*SHIFTS, 0.1)
     near = float(coarse[np.argmin([_error(raw, kept, shift).max() for shift in coarse])])
     shift = float(minimize_scalar(lambda s: (_error(raw, kept, s) ** 2).sum(), (near - 0.1, near, near + 0.1)).x)
-    planned, error = trajectory().motion(raw.t[kept] - shift).q, _error(raw, kept, shift)
+    planned, error = printed_motion().motion(raw.t[kept] - shift).q, _error(raw, kept, shift)
     rows = [["rms of recorded minus printed [mrad]", *(1e3 * error).tolist()]]
     return Outcome(
         one_table("Exciting motion", ("", *panda.JOINTS), rows),
@@ -83,7 +74,7 @@ def table_ii(setting: Setting) -> Outcome:
 
 def _error(raw: Dataset, kept: NDArray[np.bool_], shift: float) -> NDArray[np.float64]:
     """Root mean square deviation of each joint from the printed series [rad]."""
-    planned = trajectory().motion(raw.t[kept] - shift).q
+    planned = printed_motion().motion(raw.t[kept] - shift).q
     return np.asarray(np.sqrt(np.mean((planned - raw.q[kept]) ** 2, axis=0)))
 
 
@@ -248,42 +239,9 @@ def anew() -> Anew:
     """Regression of all samples with one LMI a link, the bounds of Table VIII and friction that is not negative."""
     fit = panda.classical().ordinary
     built = RegressionProblem(fit, constraints=table_viii, margin=MARGIN)
-    objective, linear = built.problem.objective, built.linear
-    A, b = list[Array](), list[float]()
-    for form, low, high in zip(linear.matrix, linear.lower, linear.upper, strict=True):
-        for sign, bound in ((-1.0, -low), (1.0, high)):
-            if np.isfinite(bound):
-                A.append(sign * form)
-                b.append(bound)
-    cones = [clarabel.NonnegativeConeT(len(A))]
-    for k in range(7):
-        block = np.zeros((10, objective.matrix.shape[1]))
-        block[:, 10 * k : 10 * k + 10] = -cone_map("full")
-        A += list(block)
-        b += (-MARGIN * svec(np.eye(4))).tolist()
-        cones.append(clarabel.PSDTriangleConeT(4))
-    P = sparse.csc_matrix(np.triu(2 * objective.matrix.T @ objective.matrix))
-    q, rows = -2 * objective.matrix.T @ objective.target, sparse.csc_matrix(np.array(A))
-    x = np.array(clarabel.DefaultSolver(P, q, rows, np.array(b), cones, settings(1e-10)).solve().x)
+    x = bounded_regression(built, MARGIN, 1e-10).x
     certified = feasible_regression(fit, constraints=table_viii, margin=MARGIN)
-    return Anew(x, float(objective(x)), certified)
-
-
-def smallest(parameters: Array) -> list[tuple[float, float]]:
-    """Smallest principal moment about the centre of mass and of the pseudo-inertia, of every link."""
-    return [
-        (float(np.linalg.eigvalsh(from_standard(ten)[2])[0]), float(np.linalg.eigvalsh(pseudo_inertia(ten))[0]))
-        for ten in parameters.reshape(7, 10)
-    ]
-
-
-def apart(parameters: Array, column: str) -> float:
-    """Squared distance of coefficients from a column of Table III, over the 41 reliable ones."""
-    rows = published.table("panda_table_III_dynamic_coefficients")[:43]
-    values = panda.forms()[0] @ parameters
-    return float(
-        sum((values[k] - float(row[column])) ** 2 for k, row in enumerate(rows) if float(row["sd_RE_percent"]) <= 30)
-    )
+    return Anew(x, float(built.problem.objective(x)), certified)
 
 
 @item("Sec. III")
@@ -292,9 +250,9 @@ def sec_iii(setting: Setting) -> Outcome:
     found, base = anew(), panda.model().base
     sets = {"delta, printed": panda.printed_parameters("delta"), "delta, here": found.links}
     validated = {name: panda.validated(base.values(x)) for name, x in sets.items()}
-    moments = {name: smallest(x) for name, x in sets.items()}
+    moments, apart = [eigenvalues(x) for x in sets.values()], [squared_distances(x) for x in sets.values()]
     rows: list[list[object]] = [
-        *(["squared distance from " + column, *(apart(x, column) for x in sets.values())]
+        *([f"squared distance from {column}", *(one[column] for one in apart)]
           for column in ("pi_OSI", "pi_CLS", "pi_RE")),
         ["error on the recorded motion, friction refitted [%]", *(one.relative_error for one in validated.values())],
         ["total mass [kg]", *(float(x[9::10].sum()) for x in sets.values())],
@@ -302,10 +260,8 @@ def sec_iii(setting: Setting) -> Outcome:
     for k in range(1, 7):
         rows.append([f"mass of link {k + 1} [kg]", *(float(x[10 * k + 9]) for x in sets.values())])
     for k in range(1, 7):
-        least = (f"{one[k][0]:.1e}" for one in moments.values())
-        rows.append([f"smallest moment of link {k + 1} [kg m^2]", *least])
+        rows.append([f"smallest moment of link {k + 1} [kg m^2]", *(f"{one[k, 0]:.1e}" for one in moments)])
     difference = found.objective / found.certified.solution.objective - 1
-    own = min(value for _, value in moments["delta, here"])
     return Outcome(
         one_table("delta, printed and anew", ("", *sets), rows),
         numbers=(
@@ -315,10 +271,10 @@ def sec_iii(setting: Setting) -> Outcome:
             found.certified.relative_error,
         ),
         holds=(
-            own >= 0.5 * MARGIN,
+            moments[1][:, 1].min() >= 0.5 * MARGIN,
             abs(difference) <= 1e-6,
-            all(apart(x, "pi_OSI") < min(apart(x, "pi_CLS"), apart(x, "pi_RE")) for x in sets.values()),
-            all(abs(one[k][0] - 2 * MARGIN) <= 5e-8 for one in moments.values() for k in range(2, 7)),
+            all(one["pi_OSI"] < min(one["pi_CLS"], one["pi_RE"]) for one in apart),
+            all((np.abs(one[2:, 0] - 2 * MARGIN) <= 5e-8).all() for one in moments),
             validated["delta, here"].relative_error <= validated["delta, printed"].relative_error + 0.02,
         ),
     )
@@ -504,11 +460,11 @@ def misfit(parameters: np.ndarray) -> float:
     return panda.retrieved().problem.objective(parameters)
 
 
-def squared_distances(column: str) -> dict[str, float]:
-    """Of the coefficients of p_hat or delta from each column of Table III, over the 41 reliable ones."""
+def squared_distances(parameters: Array) -> dict[str, float]:
+    """Of the coefficients from each column of Table III, over the 41 reliable ones."""
     rows = published.table("panda_table_III_dynamic_coefficients")[:43]
     reliable = [k for k, row in enumerate(rows) if float(row["sd_RE_percent"]) <= 30]
-    values = panda.forms()[0] @ panda.printed_parameters(column)
+    values = panda.forms()[0] @ parameters
     return {
         name: float(sum((values[k] - float(rows[k][name])) ** 2 for k in reliable))
         for name in ("pi_RE", "pi_CLS", "pi_OSI")
@@ -532,27 +488,24 @@ def table_viii_item(setting: Setting) -> Outcome:
     rows: list[list[object]] = [["|pi(p) - pi_RE|^2", *(misfit(x) for x in sets.values())]]
     rows.append(["its root", *(float(np.sqrt(misfit(x))) for x in sets.values())])
     rows.append(["total mass [kg]", *(float(x[9::10].sum()) for x in sets.values())])
-    for k in range(7):
-        rows.append([f"link {k + 1}: smallest moment [kg m^2]", *(float(eigenvalues(x)[k, 0]) for x in sets.values())])
-    for k in range(7):
-        rows.append([f"link {k + 1}: of pseudo-inertia", *(float(eigenvalues(x)[k, 1]) for x in sets.values())])
-    names = [row["parameter"] for row in published.table("panda_table_VIII_masses_coms")]
+    least = {name: eigenvalues(x) for name, x in sets.items()}
+    for i, what in enumerate(("smallest moment [kg m^2]", "of pseudo-inertia")):
+        rows += [[f"link {k + 1}: {what}", *(float(one[k, i]) for one in least.values())] for k in range(7)]
     mass, com = panda.retrieved().standard_parameters[9::10], [link.com for link in panda.retrieved().link_parameters]
     table: list[list[object]] = []
     for row in published.table("panda_table_VIII_masses_coms"):
         k = int(row["parameter"][1]) - 1
         own = float(mass[k]) if row["parameter"][0] == "m" else float(com[k]["xyz".index(row["parameter"][2])])
         table.append([row["parameter"], row["lower"], row["upper"], row["p_hat"], row["delta"], own])
-    assert len(table) == len(names)
-    verdict, squared = delta_verdict(), squared_distances("delta")
-    times = squared["pi_RE"] / squared_distances("p_hat")["pi_RE"]
+    verdict, squared = delta_verdict(), squared_distances(sets["delta"])
+    times = squared["pi_RE"] / squared_distances(sets["p_hat"])["pi_RE"]
     return Outcome(
         (
             Comparison.of("Consistency and fit", ("", *sets), rows),
             Comparison.of("Table VIII", ("parameter", "LB", "UB", "p_hat", "delta", "casid"), table),
         ),
         numbers=(
-            eigenvalues(sets["delta"])[1, 0],
+            least["delta"][1, 0],
             verdict.verdict,
             verdict.proven_distance,
             squared["pi_RE"],
@@ -561,10 +514,10 @@ def table_viii_item(setting: Setting) -> Outcome:
             squared["pi_OSI"],
         ),
         holds=(
-            bool((eigenvalues(sets["p_hat"]) > 0).all()),
-            bool((eigenvalues(sets["delta"]) > 0).all()),
+            bool((least["p_hat"] > 0).all()),
+            bool((least["delta"] > 0).all()),
             verdict.verdict != "infeasible",
-            bool((eigenvalues(sets["casid"]) > 0).all()) and misfit(sets["casid"]) < misfit(sets["p_hat"]),
+            bool((least["casid"] > 0).all()) and misfit(sets["casid"]) < misfit(sets["p_hat"]),
             all(
                 float(str(low)) - 1e-6 <= float(str(own)) <= float(str(high)) + 1e-6 for _, low, high, *_, own in table
             ),

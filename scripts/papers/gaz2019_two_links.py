@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, reduce
 
 import numpy as np
 from benchmarks import published
@@ -11,7 +12,6 @@ from examples.spatial_2r import torque_figure, wrench_figure
 
 import casid
 from casid.dynamics import Model
-from casid.inertia import from_standard, to_standard
 from papers.item import Comparison, Outcome, Setting, below, items_of, one_table
 
 
@@ -121,6 +121,18 @@ def standard_dh(a: float, alpha: float, d: float, theta: float) -> np.ndarray:
     return np.array([[ct, -st * ca, st * sa, a * ct], [st, ct * ca, -ct * sa, a * st], [0, sa, ca, d], [0, 0, 0, 1]])
 
 
+def table_frames(links: Sequence[Sequence[float]], q: np.ndarray) -> list[np.ndarray]:
+    """Matrices of a standard table's rows a, alpha, d at joint positions."""
+    return [standard_dh(a, alpha, d, theta) for (a, alpha, d), theta in zip(links, q, strict=True)]
+
+
+def frame_error(model: Model, poses: np.ndarray, matrices: Callable[[np.ndarray], list[np.ndarray]]) -> float:
+    """Largest deviation of the last link's frame from the product of a table's matrices."""
+    products = [reduce(np.matmul, matrices(q)) for q in poses]
+    frames = [np.array(model.forward_kinematics.call([q])[-1]) for q in poses]
+    return float(np.abs(np.array(frames) - products).max())
+
+
 def value(text: str) -> float:
     """A number, a length, or a multiple of pi."""
     if text in LENGTHS:
@@ -133,12 +145,9 @@ def value(text: str) -> float:
 def table_vi(setting: Setting) -> Outcome:
     """Forward kinematics of the robot file against the table's matrices."""
     rows = published.table("spatial_2R_table_VI_dh")
-    model, worst = Model(casid.load_robot("spatial_2r")), 0.0
-    for q in np.random.default_rng(2).uniform(-3, 3, (20, 2)):
-        product = np.eye(4)
-        for row, theta in zip(rows, q, strict=True):
-            product = product @ standard_dh(value(row["a"]), value(row["alpha_rad"]), value(row["d"]), theta)
-        worst = max(worst, float(np.abs(np.array(model.forward_kinematics.call([q])[-1]) - product).max()))
+    links = [[value(row[key]) for key in ("a", "alpha_rad", "d")] for row in rows]
+    poses = np.random.default_rng(2).uniform(-3, 3, (20, 2))
+    worst = frame_error(Model(casid.load_robot("spatial_2r")), poses, lambda q: table_frames(links, q))
     columns = ("i", "a", "alpha", "d", "theta")
     table = [[row["i"], row["a"], row["alpha_rad"], row["d"], row["theta"]] for row in rows]
     return Outcome(
@@ -151,42 +160,18 @@ def table_vi(setting: Setting) -> Outcome:
 def printed() -> np.ndarray:
     """p_hat as standard parameters, shape (20,)."""
     values = {row["parameter"]: float(row["p_hat"]) for row in published.table("spatial_2R_table_VII_parameters")}
-    bodies = []
-    for k in (1, 2):
-        inertia = np.array([[values[f"I{k}{min(a, b)}{max(a, b)}"] for a in "xyz"] for b in "xyz"])
-        bodies.append(to_standard(values[f"m{k}"], np.array([values[f"c{k}{a}"] for a in "xyz"]), inertia))
-    return np.concatenate(bodies)
-
-
-def by_name(parameters: np.ndarray) -> dict[str, float]:
-    """Masses, centres of mass and inertias about them."""
-    found: dict[str, float] = {}
-    for k, ten in enumerate(parameters.reshape(2, 10), start=1):
-        mass, com, inertia = from_standard(ten)
-        found[f"m{k}"] = mass
-        found |= {f"c{k}{a}": float(com[i]) for i, a in enumerate("xyz")}
-        found |= {f"I{k}{'xyz'[i]}{'xyz'[j]}": float(inertia[i, j]) for i in range(3) for j in range(i, 3)}
-    return found
+    return published.standard_of(values, 2)
 
 
 @item("Table VII")
 def table_vii(setting: Setting) -> Outcome:
     """Both sets and how well they explain the coefficients."""
     problem = solved().problem
-    ours, truth = by_name(solved().standard_parameters), by_name(true_parameters())
+    ours, keys = published.by_name(solved().standard_parameters), ("units", "lower", "upper", "p_real", "p_hat")
     rows = [
-        [
-            row["parameter"],
-            row["units"],
-            row["lower"],
-            row["upper"],
-            row["p_real"],
-            row["p_hat"],
-            ours[row["parameter"]],
-        ]
+        [row["parameter"], *(row[key] for key in keys), ours[row["parameter"]]]
         for row in published.table("spatial_2R_table_VII_parameters")
     ]
-    assert set(truth) == {row[0] for row in rows}
     fit = [
         ["|pi(p) - pi|^2", problem.objective(printed()), problem.objective(solved().standard_parameters)],
         ["outside the shapes [m]", outside_shapes(printed()), outside_shapes(solved().standard_parameters)],

@@ -13,7 +13,6 @@ import casid
 from casid.arrays import Array
 from casid.dynamics import Model
 from casid.identification import FeasibleFit, feasible_regression
-from casid.inertia import to_standard
 from casid.measurement import Dataset
 from casid.regression import CompressedData, Estimate, Fit, compress, fit_friction, ols, reverse_engineer, wls
 
@@ -58,11 +57,7 @@ def printed_parameters(column: str) -> Array:
     """p_hat or delta of Tables VIII and IX as standard parameters, shape (70,); what is "don't care" is 0."""
     rows = [*published.table("panda_table_VIII_masses_coms"), *published.table("panda_table_IX_inertias")]
     values = {row["parameter"]: np.nan_to_num(published.number(row[column])) for row in rows}
-    bodies = []
-    for k in range(1, 8):
-        inertia = np.array([[values[f"I{k}{min(a, b)}{max(a, b)}"] for a in "xyz"] for b in "xyz"])
-        bodies.append(to_standard(values[f"m{k}"], np.array([values[f"c{k}{a}"] for a in "xyz"]), inertia))
-    return np.concatenate(bodies)
+    return published.standard_of(values, 7)
 
 
 @cache

@@ -42,11 +42,11 @@ def joints_figure(
             axes.set_xlabel("time [s]")
             axes.tick_params(labelbottom=True)
     if len(series) + len(errors or {}) > 1:
-        _legend(figure)
+        legend(figure)
     return figure
 
 
-def bars_figure(labels: Sequence[str], series: Mapping[str, Array], title: str, unit: str, log: bool = False) -> Figure:
+def bars_figure(labels: Sequence[str], series: Mapping[str, Array], title: str, unit: str) -> Figure:
     """Grouped bars; each series has one number a label."""
     figure = new_figure(10.0, 4.2)
     set_title(figure, title)
@@ -56,13 +56,14 @@ def bars_figure(labels: Sequence[str], series: Mapping[str, Array], title: str, 
         axes.bar(np.arange(len(labels)) + (i - (len(series) - 1) / 2) * width, values, width, color=colour, label=name)
     axes.set_xticks(range(len(labels)), labels)
     axes.set_ylabel(unit)
-    if log:
-        axes.set_yscale("log")
     tidy(axes, "y")
-    _legend(figure)
+    legend(figure)
     return figure
 
 
-def _legend(figure: Figure) -> None:
+def legend(figure: Figure, columns: int = 0) -> None:
+    """Below the picture, of the first panel; in one row unless a number of columns is given."""
     handles, labels = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False, labelcolor=INK)
+    figure.legend(
+        handles, labels, loc="outside lower center", ncols=columns or len(labels), frameon=False, labelcolor=INK
+    )

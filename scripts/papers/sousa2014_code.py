@@ -23,7 +23,7 @@ from casid.dynamics import Model
 from casid.report import BLUE, GREEN, INK, ORANGE, RED, new_figure, set_title, tidy
 from papers import wam_cases as thesis
 from papers.item import Comparison, Outcome, Setting, below, items_of, one_table
-from papers.methods.feasible_set import FeasibleSet, closest_feasible, feasibility_test, settings, stack
+from papers.methods.feasible_set import FeasibleSet, closest_feasible, conic, feasibility_test, stack
 from papers.methods.wam import random_poses
 
 item = items_of("sousa2014")
@@ -314,15 +314,6 @@ class TermValues:
         return [*errors, 100.0 * float(np.median(ratio)), 100.0 * float(ratio.max())]
 
 
-def feasible_set() -> FeasibleSet:
-    """``m > 0, I > 0`` of all links, and friction and rotors that are not negative."""
-    model = thesis.model()
-    positive = sorted(column for column, (term, _) in model.term_columns.items() if term.nonnegative)
-    return FeasibleSet(
-        len(model.parameter_names), tuple(int(row[0]) for row in model.link_columns), "semi", tuple(positive)
-    )
-
-
 @cache
 def identifiable(term: str) -> Array:
     """Orthonormal basis of what one term of the model shows of the parameters, shape (rank, N)."""
@@ -348,7 +339,7 @@ def identifiable(term: str) -> Array:
 
 def alone(term: str, name: str) -> tuple[int, float, float]:
     """What a term shows of a set: how many parameters, their distance from feasible ones, and the proof's radius."""
-    forms, pi, allowed = identifiable(term), thesis.parameters(name), feasible_set()
+    forms, pi, allowed = identifiable(term), thesis.parameters(name), FeasibleSet.of(thesis.model())
     distance = closest_feasible(forms, forms @ pi, allowed)[1]
     return len(forms), distance, feasibility_test(forms, forms @ pi, allowed).excluded_radius
 
@@ -455,27 +446,27 @@ def printed() -> tuple[Array, Array, Array, tuple[str, ...]]:
 def plane() -> Array:
     """``d = beta' - beta_WLS``, normal of the plane that separates the estimate from all feasible parameters."""
     beta, _, K, _ = printed()
-    return np.asarray(K @ closest_feasible(K, beta, feasible_set())[0] - beta)
+    return np.asarray(K @ closest_feasible(K, beta, FeasibleSet.of(thesis.model()))[0] - beta)
 
 
 def without(index: int) -> float:
     """Distance that is left when one base parameter may take any value."""
     beta, _, K, _ = printed()
     keep = np.arange(len(beta)) != index
-    return closest_feasible(K[keep], beta[keep], feasible_set())[1]
+    return closest_feasible(K[keep], beta[keep], FeasibleSet.of(thesis.model()))[1]
 
 
 def alone_contributions(index: int) -> float:
     """Smallest change of one base parameter by itself that makes the set feasible; infinite where there is none."""
     beta, _, K, _ = printed()
-    S, cones, _ = feasible_set().rows()
+    S, cones, _ = FeasibleSet.of(thesis.model()).rows()
     size, unit = K.shape[1], sparse.csc_matrix(np.eye(len(beta))[:, [index]])
     P = sparse.block_diag([sparse.csc_matrix((size, size)), sparse.identity(1)], format="csc")
     A = stack([[sparse.csc_matrix(K), -unit], [-S, None]])
     b = np.concatenate([beta, np.zeros(S.shape[0])])
     cones = [clarabel.ZeroConeT(len(beta)), *cones]
-    result = clarabel.DefaultSolver(P, np.zeros(size + 1), A, b, cones, settings(1e-8)).solve()
-    return abs(float(result.x[-1])) if str(result.status) in ("Solved", "AlmostSolved") else np.inf
+    found = conic(np.zeros(size + 1), A, b, cones, 1e-8, P)
+    return abs(float(found.x[-1])) if found.success else np.inf
 
 
 def picture_contributions(share: Array, deviations: Array, names: tuple[str, ...]) -> Figure:

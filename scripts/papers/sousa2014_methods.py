@@ -17,7 +17,7 @@ from casid.report import BLUE, INK, ORANGE, RED, new_figure, set_title, tidy
 from papers.item import Comparison, Outcome, Setting, items_of, one_table
 from papers.methods.comparison import Size, run_sizes
 from papers.methods.earlier import ReductionPath, essential_fit, reduction_path
-from papers.methods.feasible_set import FeasibleSet, settings
+from papers.methods.feasible_set import FeasibleSet, conic
 from papers.methods.figures import error_figure, pd_ratio_figure, reduction_figure, time_figure
 from papers.methods.regression import FEASIBILITY_TOLERANCE, MARGIN, Kind
 from papers.methods.wam import PERIODS, RIPPLES, pd_curve, published_ends
@@ -106,8 +106,7 @@ def left_by_lmi(one: Recursion) -> float:
     A = sparse.vstack([sparse.csc_matrix(one.base.K[rest]), -S], format="csc")
     b = np.concatenate([one.beta[rest], np.zeros(S.shape[0])])
     cones = [clarabel.ZeroConeT(len(rest)), *cones]
-    result = clarabel.DefaultSolver(sparse.csc_matrix((30, 30)), taken, A, b, cones, settings(1e-10)).solve()
-    return float(one.beta[first] - taken @ np.array(result.x))
+    return float(one.beta[first] - taken @ conic(taken, A, b, cones, 1e-10).x)
 
 
 def least_mass(one: Recursion) -> float:

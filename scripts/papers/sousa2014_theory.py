@@ -8,7 +8,6 @@ from functools import cache, partial
 from pathlib import Path
 
 import casadi as ca
-import clarabel
 import numpy as np
 from matplotlib.figure import Figure
 from scipy import sparse
@@ -27,7 +26,7 @@ from papers import wam_cases as thesis
 from papers.item import Outcome, Setting, below, items_of, one_table
 from papers.methods.comparison import run_size
 from papers.methods.earlier import mata_eigenvalues, prior
-from papers.methods.feasible_set import FeasibleSet, feasibility_test, lmi, minors, settings, stack, svec
+from papers.methods.feasible_set import FeasibleSet, conic, epigraph, feasibility_test, least_squares, lmi, minors
 from papers.methods.regression import Answer, Regression, random_regression
 from papers.methods.sdpa import read_sdpa, solve_sdpa, write_sdpa
 from papers.methods.yoshida import BETA_T1, BETA_T2
@@ -396,17 +395,9 @@ SAMPLES = 20
 
 def ols_by_sdp(W: Array, w: Array, known: float = 0.0) -> tuple[Array, float]:
     """``min u, [[u - known, (w - W b)'], [w - W b, 1]] >= 0`` (eq. 3.44; eq. 3.51 with known = |rho_2|^2): b and u."""
-    order, size = len(w) + 1, W.shape[1]
-    column = np.arange(1, order)
-    place = column * (column + 1) // 2
-    A = np.zeros((order * (order + 1) // 2, size + 1))
-    A[0, size], A[place, :size] = -1.0, np.sqrt(2.0) * W
-    b = svec(np.eye(order))
-    b[0], b[place] = -known, np.sqrt(2.0) * w
-    cost = np.append(np.zeros(size), 1.0)
-    none, cones = sparse.csc_matrix((size + 1, size + 1)), [clarabel.PSDTriangleConeT(order)]
-    x = np.array(clarabel.DefaultSolver(none, cost, sparse.csc_matrix(A), b, cones, settings(1e-11)).solve().x)
-    return x[:size], float(x[size])
+    A, b, cone = epigraph(W, w, known)
+    x = conic(np.append(np.zeros(W.shape[1]), 1.0), A.tocsc(), b, [cone], 1e-11).x
+    return x[:-1], float(x[-1])
 
 
 def constrained(base: BaseParameters, R: Array, rho: Array, dependent: bool) -> tuple[Array, float]:
@@ -421,11 +412,7 @@ def constrained(base: BaseParameters, R: Array, rho: Array, dependent: bool) -> 
         forms = np.hstack([np.eye(rank), np.zeros((rank, 30 - rank))])
     else:
         to_delta, forms = np.eye(30), base.K
-    P = sparse.block_diag([sparse.csc_matrix((30, 30)), sparse.identity(rank)], format="csc")
-    A = stack([[sparse.csc_matrix(R @ forms), -sparse.identity(rank)], [-S @ sparse.csc_matrix(to_delta), None]])
-    b = np.concatenate([rho, -1e-6 * unit])
-    found = clarabel.DefaultSolver(P, np.zeros(30 + rank), A, b, [clarabel.ZeroConeT(rank), *cones], settings(1e-11))
-    beta = forms @ np.array(found.solve().x)[:30]
+    beta = forms @ least_squares(R @ forms, rho, S @ sparse.csc_matrix(to_delta), cones, unit, 1e-6, 1e-11).x
     return beta, float(np.sum((R @ beta - rho) ** 2))
 
 
@@ -474,8 +461,8 @@ def sec_7_2(setting: Setting) -> Outcome:
         write_sdpa(solution.problem, path)
         program, size = read_sdpa(path), path.stat().st_size
     found = solve_sdpa(program)
-    apart = abs(found.objective / solution.objective - 1)
-    rows = [[len(program.cost), len(program.blocks), size, found.objective, solution.objective]]
+    apart = abs(found / solution.objective - 1)
+    rows = [[len(program.cost), len(program.blocks), size, found, solution.objective]]
     columns = ("unknowns", "blocks", "bytes", "optimum of the file, Clarabel", "optimum, casid")
     return Outcome(
         one_table("From symbols to coefficient matrices to an SDPA file and back", columns, rows),

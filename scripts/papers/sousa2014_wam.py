@@ -15,7 +15,7 @@ from casid.identification.repair._feasibility import Feasibility
 from casid.regression import CompressedData, predicted_torques
 from casid.retrieval import Constraints, LinkVariables, com_box, total_mass
 from papers import wam_cases as thesis
-from papers.gaz2019_two_links import standard_dh, value
+from papers.gaz2019_two_links import frame_error, table_frames, value
 from papers.item import Comparison, Outcome, Setting, below, items_of, one_table
 from papers.methods.feasible_set import FeasibleSet, closest_feasible
 from papers.methods.wam import (
@@ -35,17 +35,15 @@ from papers.methods.wam import (
 from papers.pictures import joints_figure
 
 item = items_of("sousa2014")
+SETS = thesis.SETS
 
 
 @item("Table 4.1")
 def table_4_1(setting: Setting) -> Outcome:
     """Forward kinematics of the robot file against the table's matrices."""
-    rows, model, worst = published.table("wam_table_4_1_dh"), thesis.model(), 0.0
-    for q in np.random.default_rng(3).uniform(-3, 3, (20, 7)):
-        product = np.eye(4)
-        for row, theta in zip(rows, q, strict=True):
-            product = product @ standard_dh(value(row["a_m"]), value(row["alpha_rad"]), value(row["d_m"]), theta)
-        worst = max(worst, float(np.abs(np.array(model.forward_kinematics.call([q])[-1]) - product).max()))
+    rows, poses = published.table("wam_table_4_1_dh"), np.random.default_rng(3).uniform(-3, 3, (20, 7))
+    links = [[value(row[key]) for key in ("a_m", "alpha_rad", "d_m")] for row in rows]
+    worst = frame_error(thesis.model(), poses, lambda q: table_frames(links, q))
     table = [[row["joint"], row["alpha_rad"], row["a_m"], row["d_m"], row["theta"]] for row in rows]
     return Outcome(
         one_table("Standard notation", ("joint", "alpha", "a [m]", "d [m]", "theta"), table),
@@ -243,11 +241,7 @@ def table_4_7(setting: Setting) -> Outcome:
 def correction_of_print() -> tuple[np.ndarray, float, float]:
     """Beta' of the printed beta_WLS, shape (76,), its distance, and its largest difference from the printed beta'."""
     model, rows = thesis.model(), published.table("wam_table_4_9_feasible_estimates")
-    positive = sorted(column for column, (term, _) in model.term_columns.items() if term.nonnegative)
-    links = tuple(int(row[0]) for row in model.link_columns)
-    allowed = FeasibleSet(len(model.parameter_names), links, "semi", tuple(positive))
-    given = published.column(rows, "beta_WLS")
-    parameters, distance = closest_feasible(model.base.K, given, allowed)
+    parameters, distance = closest_feasible(model.base.K, published.column(rows, "beta_WLS"), FeasibleSet.of(model))
     nearest = model.base.values(parameters)
     return nearest, distance, float(np.abs(nearest - published.column(rows, "beta_prime_WLS")).max())
 
@@ -257,9 +251,8 @@ def table_4_9(setting: Setting) -> Outcome:
     """The four solutions of one seed beside the printed ones."""
     found, printed = of(setting), published.table("wam_table_4_9_feasible_estimates")
     sets = found.solutions()
-    keys = ("beta_WLS", "beta_prime_WLS", "beta_star_WLS", "beta_star_e_WLS")
     rows = [
-        [row["first_term"], *(row[key] for key in keys), *(float(beta[k]) for beta in sets.values())]
+        [row["first_term"], *(row[key] for key in SETS.values()), *(float(beta[k]) for beta in sets.values())]
         for k, row in enumerate(printed)
     ]
     columns = ("beta", *sets, *(f"{name}, here" for name in sets))
@@ -287,9 +280,6 @@ def table_4_9(setting: Setting) -> Outcome:
 
 #: Printed values have four decimals: each base parameter lies within this of what is printed.
 ROUNDING = 0.5e-4
-SETS = {
-    "beta_WLS": "beta_WLS", "beta'": "beta_prime_WLS", "beta*": "beta_star_WLS", "beta*e": "beta_star_e_WLS",
-}  # fmt: skip
 #: Readings of link 3's range of y.
 READINGS = ("as printed", "turned", "left free")
 
@@ -377,7 +367,6 @@ def table_4_8(setting: Setting) -> Outcome:
     )
 
 
-SETS_PREDICTIONS = ("beta_WLS", "beta'", "beta*", "beta*e")
 #: Rows of Table 4.10: the weighted data of A, then the plain data of every trajectory.
 ROWS = ("weighted A", *TRAJECTORIES)
 
@@ -499,16 +488,15 @@ def by_ripple(setting: Setting) -> tuple[list[list[object]], bool]:
 def table_4_10(setting: Setting) -> Outcome:
     """Medians over seeds."""
     found, printed = study(setting), published.table("wam_table_4_10_relative_errors")
-    keys = ("beta_WLS", "beta_prime_WLS", "beta_star_WLS", "beta_star_e_WLS")
     middle = np.median(found.errors, axis=0)
     rows = [
-        [name, *(row[key] for key in keys), *middle[i].tolist()]
+        [name, *(row[key] for key in SETS.values()), *middle[i].tolist()]
         for i, (name, row) in enumerate(zip(ROWS, printed, strict=True))
     ]
     count, pairs = len(found.errors), found.errors[:, 2:, 0].size
     shares, always = by_ripple(setting)
     low, quarter, middle_one, upper, high = np.percentile(found.over_wls, [0, 25, 50, 75, 100])
-    columns = ("data", *SETS_PREDICTIONS, *(f"{name}, here" for name in SETS_PREDICTIONS))
+    columns = ("data", *SETS, *(f"{name}, here" for name in SETS))
     return Outcome(
         (
             Comparison.of(f"Relative error [%], here the median of {count} seeds", columns, rows),

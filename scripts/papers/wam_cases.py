@@ -7,12 +7,13 @@ from functools import cache
 
 import numpy as np
 from benchmarks import published
+from benchmarks.excitation import wam_table
 
 import casid
 from casid.arrays import Array
 from casid.control import PD, ComputedTorque, Controller, Passive, PDGravity, Switched
 from casid.dynamics import Model
-from casid.motion import Follow, Fourier, Hold, Positions, Trajectory
+from casid.motion import Follow, Hold, Positions, Trajectory
 from casid.simulation import ExactCoulomb, Plant, Simulation, SmoothCoulomb, Stops, simulate
 from casid.simulation._plant import FrictionTreatment
 from casid.simulation.integrators import DormandPrince
@@ -44,17 +45,11 @@ def parameters(name: str) -> Array:
     return pi
 
 
-def free_fall(
-    name: str,
-    duration: float,
-    friction: FrictionTreatment | None = None,
-    definite: bool = True,
-    tolerance: float = 1e-10,
-) -> Simulation:
+def free_fall(name: str, duration: float, friction: FrictionTreatment | None = None) -> Simulation:
     """Motors off, from rest with all joints at zero (Sec. 5.1.2)."""
     plant = Plant(model(), parameters(name), friction or ExactCoulomb())
     return simulate(
-        plant, Passive(7), Hold(np.zeros(7)), duration, rate=200.0, integrator=DormandPrince(tolerance),
+        plant, Passive(7), Hold(np.zeros(7)), duration, rate=200.0, integrator=DormandPrince(1e-10),
     )  # fmt: skip
 
 
@@ -69,9 +64,7 @@ def divergence(name: str, tolerance: float = 1e-8) -> Simulation:
 
 def trajectory_b() -> Trajectory:
     """Trajectory B (Table 4.5)."""
-    rows = published.table("wam_table_4_5_trajectory_B")
-    keys = [key for key in rows[0] if key != "joint"]
-    return Trajectory(Fourier(2 * np.pi / PERIOD, 6), np.array([[float(row[key]) for key in keys] for row in rows]))
+    return wam_table("wam_table_4_5_trajectory_B")
 
 
 def gains(table: str) -> tuple[Array, Array]:

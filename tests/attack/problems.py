@@ -81,7 +81,6 @@ class Attack:
     margin: float
     extras: np.ndarray
     scale: np.ndarray
-    plain: bool
     fit: LeastSquares
     own: Formula | None = None
 
@@ -187,7 +186,7 @@ def make(seed: int, kind: str | None = None) -> Attack:
     variables = link_variables(robot, {name: tuple(limit) for name, limit in zip(names, limits, strict=True)})
     scene = Scene(mass, length, in_numpy(truth, n))
     scale = np.concatenate([*(_scales(m, s) for m, s in zip(mass, length, strict=True)), np.ones(len(names))])
-    own, bounds, convex = _physical_bounds(rng, kind, variables, scene, truth)
+    own, bounds = _physical_bounds(rng, kind, variables, scene, truth)
     more, hostile = _hostile(rng, kind, variables, scene, truth)
     smallest = min(
         (float(np.linalg.eigvalsh((pseudo_inertias if c == "full" else spatial_inertias)(truth[:, None], k))[0, 0])
@@ -199,8 +198,7 @@ def make(seed: int, kind: str | None = None) -> Attack:
     problem, formula = Problem(f"attack{seed}", variables, fit, **constraints), None
     if kind == "objectives":
         fit, formula, problem = _other_objective(rng, problem, fit, scene, constraints)
-    plain = convex and not hostile and formula is None
-    return Attack(seed, kind, problem, truth, (*bounds, *hostile), cones, margin, limits, scale, plain, fit, formula)
+    return Attack(seed, kind, problem, truth, (*bounds, *hostile), cones, margin, limits, scale, fit, formula)
 
 
 def _other_objective(rng, problem, fit, scene, constraints):
@@ -259,7 +257,7 @@ def _room(rng: np.random.Generator, kind: str = "") -> float:
 
 def _physical_bounds(rng, kind, variables, scene, truth):
     """Bounds that a robot's description gives, with the truth within."""
-    constraints, bounds, convex = [], [], True
+    constraints, bounds = [], []
     bare = 0.5 if kind in ("free", "loose") else 0.15
     for k, link in enumerate(variables.links):
         m, s, body = scene.mass[k], scene.length[k], scene.truth.links[k]
@@ -284,7 +282,6 @@ def _physical_bounds(rng, kind, variables, scene, truth):
             for p, (i, j) in enumerate(_ENTRIES):
                 formula = _entry(k, i, j)
                 bounds.append(Bound(f"inertia {k}{i}{j}", formula, low[p], high[p]))
-            convex = False
         if kind not in ("free", "loose") and rng.random() < 0.4:
             radius = np.sqrt(float(body.L[0][0] + body.L[1][1] + body.L[2][2]) / 2 / float(body.m)) * (1 + _room(rng))
             constraints.append(gyration_bound(link, radius * (1 + 1e-12)))
@@ -298,7 +295,7 @@ def _physical_bounds(rng, kind, variables, scene, truth):
         low, high = whole - abs(whole) * min(_room(rng), 1.0), whole + abs(whole) * _room(rng)
         constraints.append(total_mass(variables, low, high))
         bounds.append(Bound("total mass", lambda f, q: sum(b.m for b in q.links), low, high))
-    return constraints, bounds, convex
+    return constraints, bounds
 
 
 def _hostile(rng, kind, variables, scene, truth):

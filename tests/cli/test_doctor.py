@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import casid
-from casid.cli import app
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-run = CliRunner().invoke
+from casid.errors import DatasetError
+from casid.files import read_toml
+from tests.helpers import run
 
 
 def test_doctor_finds_what_is_there_and_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CASID_CACHE", str(tmp_path / "cache"))
-    done = run(app, ["doctor"])
-    assert done.exit_code == 0 and "IPOPT" in done.output and casid.__version__ in done.output
+    text = run("doctor")
+    assert "IPOPT" in text and casid.__version__ in text
     monkeypatch.setenv("CASID_CC", "no-such-compiler")
-    done = run(app, ["doctor"])
-    assert done.exit_code == 0 and "none found" in done.output and "CASID_CC" in done.output
+    text = run("doctor")
+    assert "none found" in text and "CASID_CC" in text
 
 
 def test_every_extra_is_listed() -> None:
-    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    shown = run(app, ["doctor"]).output
+    project = read_toml(Path(__file__).parents[2] / "pyproject.toml", "project", DatasetError)["project"]
+    shown = run("doctor")
     assert all(extra in shown for extra in set(project["optional-dependencies"]) - {"all-tests"})

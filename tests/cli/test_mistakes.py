@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import casid
 from casid.cli import app
@@ -14,11 +13,12 @@ from casid.errors import DatasetError, ProblemError
 from casid.measurement import Dataset, read_dataset
 from casid.motion import Sine
 from casid.retrieval import link_variables, load_constraints, load_problem
+from tests.helpers import RUNNER, run
 
 
 def failing(*arguments: object) -> str:
     """Output of a command that must fail, in one line."""
-    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    done = RUNNER.invoke(app, [str(argument) for argument in arguments])
     assert done.exit_code != 0, done.output
     assert isinstance(done.exception, SystemExit), repr(done.exception)
     return " ".join(done.output.replace("│", " ").split())
@@ -107,7 +107,7 @@ def test_options_without_effect_are_refused(
 
 def test_a_step_alone_is_that_of_the_usual_integrator() -> None:
     done = [
-        CliRunner().invoke(app, ["simulate", "ur10e", "--duration", "0.2", "--bandwidth", "3", *more]).output
+        run("simulate", "ur10e", "--duration", "0.2", "--bandwidth", "3", *more)
         for more in (["--step", "1e-3"], ["--step", "1e-3", "--integrator", "runge-kutta"])
     ]
     assert done[0] == done[1] and "finished" in done[0]

@@ -2,38 +2,28 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import typer
-from typer.testing import CliRunner
 
 import casid
-from casid.cli import app
 from casid.cli._new import Answered, _asked
 from casid.dynamics import Model
 from casid.errors import DatasetError
+from casid.files import read_toml
 from casid.measurement import Question, read_dataset
 from casid.measurement._readers import _OPTIONS
 from casid.testing import motion, recording
 from tests.helpers import run
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-invoke = CliRunner().invoke
-
 
 @pytest.mark.parametrize("joints", [1, 6, 7])
 def test_a_new_robot_is_one_that_casid_reads(joints: int, tmp_path: Path) -> None:
     path = tmp_path / "arm.toml"
-    done = invoke(app, ["new", "robot", str(path), "--joints", str(joints)])
-    assert done.exit_code == 0, done.output
+    run("new", "robot", path, "--joints", joints)
     robot = casid.load_robot(path)
     assert robot.n == joints and robot.name == "arm"
     assert casid.Model(robot).base.rank > 0
@@ -41,7 +31,7 @@ def test_a_new_robot_is_one_that_casid_reads(joints: int, tmp_path: Path) -> Non
 
 def test_its_commented_lines_are_valid_too(tmp_path: Path) -> None:
     path = tmp_path / "arm.toml"
-    invoke(app, ["new", "robot", str(path), "--joints", "2"])
+    run("new", "robot", path, "--joints", 2)
     text = path.read_text(encoding="utf-8")
     for key in ("mass", "com", "inertia_com", "total_mass"):
         text = text.replace(f"# {key} =", f"{key} =")
@@ -53,14 +43,19 @@ def test_its_commented_lines_are_valid_too(tmp_path: Path) -> None:
 def test_a_new_recording_is_read_as_it_stands_and_with_its_comments(tmp_path: Path) -> None:
     t, q, dq, _ = motion(6, 300, 2)
     np.savez(tmp_path / "run.npz", t=t, q=q, dq=dq, tau=q, current=q, time_ms=1000 * t)
-    done = invoke(app, ["new", "recording", str(tmp_path / "run.npz")])
-    assert done.exit_code == 0, done.output
+    run("new", "recording", tmp_path / "run.npz")
     plain = read_dataset(tmp_path / "run.toml")
     text = (tmp_path / "run.toml").read_text(encoding="utf-8")
     for line in ("columns", "time_scale", "gains", "cutoff", "gravity", "lock", "total_mass"):
         text = text.replace(f"# {line} =", f"{line} =")
     (tmp_path / "run.toml").write_text(text, encoding="utf-8")
-    assert set(tomllib.loads(text)) >= {"file", "columns", "time_scale", "gains", "options"}
+    assert set(read_toml(tmp_path / "run.toml", "recording", DatasetError)) >= {
+        "file",
+        "columns",
+        "time_scale",
+        "gains",
+        "options",
+    }
     scaled = read_dataset(tmp_path / "run.toml")
     np.testing.assert_allclose(scaled.t, plain.t, atol=1e-9)
     np.testing.assert_allclose(scaled.tau[:, 0], 10 * plain.tau[:, 0])
@@ -68,8 +63,7 @@ def test_a_new_recording_is_read_as_it_stands_and_with_its_comments(tmp_path: Pa
 
 @pytest.mark.claim("the template of a recording names every key, and needs no file")
 def test_the_template_of_a_recording_names_every_key(tmp_path: Path) -> None:
-    done = invoke(app, ["new", "recording", str(tmp_path / "absent.csv")])
-    assert done.exit_code == 0, done.output
+    run("new", "recording", tmp_path / "absent.csv")
     text = (tmp_path / "absent.toml").read_text(encoding="utf-8")
     guide = Path(__file__).parents[2].joinpath("docs", "identification.md").read_text(encoding="utf-8")
     for key in _OPTIONS:
@@ -80,8 +74,7 @@ def test_the_template_of_a_recording_names_every_key(tmp_path: Path) -> None:
 @pytest.mark.parametrize("robot", ["panda", "three_link"])
 def test_a_new_problem_solves(robot: str, tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
-    done = invoke(app, ["new", "problem", str(path), "--robot", robot])
-    assert done.exit_code == 0, done.output
+    run("new", "problem", path, "--robot", robot)
     assert casid.solve(casid.load_problem(path)).certified
 
 
@@ -100,14 +93,13 @@ def test_what_cannot_be_written_is_one_sentence(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("there.py").write_text("kept")
-    done = invoke(app, ["new", *arguments])
-    assert done.exit_code == 1 and words in done.output
+    assert words in run("new", *arguments, code=1)
     assert [path.name for path in tmp_path.iterdir()] == ["there.py"] and Path("there.py").read_text() == "kept"
 
 
 def test_version_and_completion_are_offered() -> None:
-    assert invoke(app, ["--version"]).output.strip() == f"casid {casid.__version__}"
-    assert "--install-completion" in invoke(app, ["--help"]).output
+    assert run("--version").strip() == f"casid {casid.__version__}"
+    assert "--install-completion" in run("--help")
 
 
 def test_answers_of_the_options() -> None:

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import casid
-from casid.cli import app, shared
+from casid.cli import shared
 from casid.errors import SolveError
 from casid.motion import read_trajectory
 from casid.retrieval._solution import assess
+from tests.helpers import run
 
 IMPOSSIBLE = """
 from casid.problems.spatial_2r import build as given
@@ -35,13 +35,12 @@ def test_a_folder_that_a_failed_command_made_is_gone(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(IMPOSSIBLE, encoding="utf-8")
     (tmp_path / "there").mkdir()
     for out in ("new/inner", "there"):
-        done = CliRunner().invoke(app, ["solve", str(tmp_path / "mine.py"), "--out", str(tmp_path / out)])
-        assert done.exit_code == 1 and "far" in done.output, done.output
+        assert "far" in run("solve", tmp_path / "mine.py", "--out", tmp_path / out, code=1)
     assert not (tmp_path / "new").exists() and (tmp_path / "there").is_dir()  # what was there stays
 
 
 def test_the_solvers_own_words_are_shown_on_demand_only() -> None:
-    plain, verbose = (CliRunner().invoke(app, ["solve", "spatial_2r", *more]).output for more in ((), ("--verbose",)))
+    plain, verbose = (run("solve", "spatial_2r", *more) for more in ((), ("--verbose",)))
     assert "optimal" in plain and "Solve_Succeeded" not in plain and "Acceptable" not in plain
     assert "optimal (" in verbose
 
@@ -60,11 +59,9 @@ def test_without_a_terminal_a_line_now_and_then_tells_progress(
 
 
 def test_excite_says_how_long_it_will_take() -> None:
-    done = CliRunner().invoke(
-        app, ["excite", "panda", *"--iterations 12 --duration 8 --samples 40 --no-collision --no-torque".split()]
-    )
-    assert done.exit_code == 0, done.output
-    assert "1 start of at most 12 iterations (--iterations); Ctrl-C keeps the best so far" in done.output
+    words = "--iterations 12 --duration 8 --samples 40 --no-collision --no-torque"
+    text = run("excite", "panda", *words.split())
+    assert "1 start of at most 12 iterations (--iterations); Ctrl-C keeps the best so far" in text
 
 
 def test_an_error_about_starts_names_no_status_of_the_solver() -> None:

@@ -3,6 +3,7 @@
 import pytest
 
 import casid
+from casid.dynamics import Model
 from casid.regression import compress, wls
 from casid.testing import recording, with_friction
 
@@ -12,6 +13,18 @@ FRICTION = ("viscous", "coulomb", "offset")
 @pytest.fixture(scope="session")
 def robot():
     return casid.load_robot("kuka_iiwa")
+
+
+@pytest.fixture(scope="session")
+def arm():
+    """Another arm, of heavier links."""
+    return casid.load_robot("ur10e")
+
+
+@pytest.fixture(scope="session")
+def arm_data(arm):
+    model = Model(arm, FRICTION)
+    return recording(model, model.parameters(arm.standard_parameters(), [4.0, 6.0, -0.5] * 6), noise=0.5)
 
 
 @pytest.fixture(scope="session")

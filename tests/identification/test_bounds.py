@@ -63,11 +63,6 @@ def test_bounds_of_single_parameters(robot):
 TERMS = ("viscous", "coulomb", "offset", "rotor")
 
 
-@pytest.fixture(scope="module")
-def arm():
-    return casid.load_robot("ur10e")
-
-
 def recorded(robot, bodies):
     """A recording of these bodies with friction."""
     model = Model(robot, TERMS)

@@ -5,15 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import casid
-from casid.cli import app
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.identification.repair import check_file, feasibility_test, nearest_consistent, nearest_feasible
 from casid.inertia import consistency, to_standard
 from casid.retrieval import total_mass
+from tests.helpers import run
 
 #: Yoshida and Khalil 2000, as printed in Sousa 2014, Table 6.1: forms, beta_t1, beta_t2, corrected beta'_t2.
 TABLE_6_1 = (
@@ -135,11 +134,10 @@ def test_check_repairs_a_urdf(tmp_path):
     result = check_file(tmp_path / "pair.urdf")
     assert [link.name for link in result.unphysical] == ["one"] and result.massless == ("frame",)
     assert result.unphysical[0].state.triangle_margin == pytest.approx(-0.015)
-    run = CliRunner().invoke(app, ["check", str(tmp_path / "pair.urdf"), "--out", str(tmp_path / "out")])
-    assert run.exit_code == 1 and "1 of 2 links unphysical" in run.output
+    assert "1 of 2 links unphysical" in run("check", tmp_path / "pair.urdf", "--out", tmp_path / "out", code=1)
     repaired = tmp_path / "out" / "pair_repaired.urdf"
     assert "<!-- kept -->" in repaired.read_text()
-    assert CliRunner().invoke(app, ["check", str(repaired)]).exit_code == 0
+    run("check", repaired)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         robot = casid.load_robot(repaired)

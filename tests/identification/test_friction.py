@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import casid
 from casid.dynamics import Model
 from casid.dynamics.terms import friction_model
 from casid.errors import ProblemError
@@ -18,14 +17,13 @@ LINEAR = ("viscous", "coulomb", "offset")
 
 
 @pytest.fixture(scope="module")
-def robot():
-    return casid.load_robot("ur10e")
+def robot(arm):
+    return arm
 
 
 @pytest.fixture(scope="module")
-def data(robot):
-    model = Model(robot, LINEAR)
-    return recording(model, model.parameters(robot.standard_parameters(), np.tile([4.0, 6.0, -0.5], 6)), noise=0.5)
+def data(arm_data):
+    return arm_data
 
 
 @pytest.mark.claim("bounds of a parameter that the friction lacks are refused before the work")

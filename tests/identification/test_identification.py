@@ -5,10 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import casid
-from casid.cli import app
 from casid.description import Limits
 from casid.dynamics import Model
 from casid.errors import DatasetError
@@ -16,6 +14,7 @@ from casid.identification import Checks, ModelOptions, identify, load_model, pre
 from casid.inertia import Parameters
 from casid.measurement import Processing
 from casid.testing import recording
+from tests.helpers import run
 
 FRICTION = ("viscous", "coulomb", "offset")
 AS_IT_IS = Processing(rate=None, cutoff=None, velocity="measured", acceleration="measured", trim=0.0, every=1)
@@ -80,16 +79,8 @@ def test_command_line_identify_and_validate(robot, noisy, tmp_path):
     )
     options = ["--rate", "80", "--cutoff", "20", "--every", "1", "--trim", "0.3"]
     out = tmp_path / "out"
-    arguments = [
-        "identify",
-        "kuka_iiwa",
-        str(tmp_path / "run.npz"),
-        *options,
-        "--constraints",
-        str(tmp_path / "light.py"),
-    ]
-    run = CliRunner().invoke(app, [*arguments, "--out", str(out)])
-    assert run.exit_code == 0, run.output
+    arguments = ["identify", "kuka_iiwa", tmp_path / "run.npz", *options, "--constraints", tmp_path / "light.py"]
+    run(*arguments, "--out", out)
     assert {p.name for p in out.iterdir()} == {
         "identification.json",
         "parameters.csv",
@@ -104,19 +95,7 @@ def test_command_line_identify_and_validate(robot, noisy, tmp_path):
     assert record["certified"] and sum(record["parameters"][f"m{k}"] for k in range(1, 8)) <= 20.0 + 1e-6
     page = (out / "report.html").read_text()
     assert "error RMS [N·m]" in page and "data:image/png;base64" in page and "http://" not in page
-    run = CliRunner().invoke(
-        app,
-        [
-            "validate",
-            "kuka_iiwa",
-            str(out / "identification.json"),
-            str(tmp_path / "run.npz"),
-            *options,
-            "--out",
-            str(tmp_path / "v"),
-        ],
-    )
-    assert run.exit_code == 0, run.output
+    run("validate", "kuka_iiwa", out / "identification.json", tmp_path / "run.npz", *options, "--out", tmp_path / "v")
     validation = json.loads((tmp_path / "v" / "validation.json").read_text())
     assert validation["relative_error"] == pytest.approx(record["relative_error"]["feasible"], rel=1e-6)
 

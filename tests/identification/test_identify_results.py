@@ -9,36 +9,20 @@ import pytest
 
 import casid
 from casid import identification
-from casid.dynamics import Model
 from casid.identification import Checks, Constraints, ModelOptions, identify
 from casid.measurement import Processing
 from casid.retrieval import sensible_bounds, total_mass
-from casid.testing import blind, recording, with_friction
-
-FRICTION = ("viscous", "coulomb", "offset")
-
+from casid.testing import blind, recording
 
 AS_IT_IS = Processing(
     rate=None, cutoff=None, velocity="measured", acceleration="measured", trim=0.0, every=1, filter_columns=False
 )
 
 
-@pytest.fixture(scope="module")
-def robot():
-    return casid.load_robot("kuka_iiwa")
-
-
-@pytest.fixture(scope="module")
-def truth(robot):
-    return with_friction(robot)
-
-
 @pytest.mark.claim("a joint that moves one way leaves no friction of 1e5 N.m")
-def test_one_way_joints_keep_small_friction(robot):
-    model = Model(blind(robot), FRICTION)
+def test_one_way_joints_keep_small_friction(robot, model):
     rng = np.random.default_rng(2)
-    data = recording(Model(robot, FRICTION), Model(robot, FRICTION).parameters(
-        robot.standard_parameters(), np.tile([0.4, 0.3, -0.1], 7)), samples=400)  # fmt: skip
+    data = recording(model, model.parameters(robot.standard_parameters(), np.tile([0.4, 0.3, -0.1], 7)), samples=400)
     one_way = np.abs(data.dq[:, 2]) + 0.05
     dq = np.where(np.arange(7) == 2, one_way[:, None], data.dq)
     tau = data.tau + 0.05 * rng.normal(size=data.tau.shape)
@@ -46,12 +30,10 @@ def test_one_way_joints_keep_small_friction(robot):
     result = identify(blind(robot), data, processing=AS_IT_IS, checks=Checks(folds=0, verdict=False))
     largest = np.abs(tau).max()
     assert np.abs(list(result.feasible.extras.values())).max() <= 10 * largest
-    assert model.n == 7
 
 
-def test_identify_lists_what_it_held_out_and_every_bound_it_reached(robot, truth):
-    model, values = truth
-    data = recording(model, values, samples=500, noise=0.3)
+def test_identify_lists_what_it_held_out_and_every_bound_it_reached(robot, model, truth):
+    data = recording(model, truth, samples=500, noise=0.3)
     steps = []
     result = identify(robot, data, processing=AS_IT_IS, progress=lambda *step: steps.append(step))
     assert result.held_out.tested["consistent"].total >= result.held_out.training["consistent"].total * 0.9
@@ -73,9 +55,8 @@ def test_identify_lists_what_it_held_out_and_every_bound_it_reached(robot, truth
 
 
 @pytest.mark.claim("a value outside its own interval is not determined by the data")
-def test_a_value_outside_its_interval_is_not_determined(robot, truth):
-    model, values = truth
-    data = recording(model, values, samples=400, noise=0.3)
+def test_a_value_outside_its_interval_is_not_determined(robot, model, truth):
+    data = recording(model, truth, samples=400, noise=0.3)
     result = identify(robot, data, processing=AS_IT_IS, checks=Checks(folds=0, verdict=False))
     entry = next(one for one in result.determined if np.isfinite(one.high))
     assert replace(entry, value=1.0, low=0.9, high=1.1).by_data
@@ -83,10 +64,9 @@ def test_a_value_outside_its_interval_is_not_determined(robot, truth):
     assert not replace(entry, value=1.0, low=-np.inf, high=np.inf).by_data
 
 
-def test_the_six_steps_alone_give_what_identify_gives(robot, truth):
+def test_the_six_steps_alone_give_what_identify_gives(robot, model, truth):
     """Each from the result of the one before."""
-    model, values = truth
-    data = recording(model, values, samples=400, noise=0.3)
+    data = recording(model, truth, samples=400, noise=0.3)
     checks = Checks(folds=2)
     cleaned = identification.clean(identification.read(robot, data), processing=AS_IT_IS)
     chosen = identification.choose_model(identification.compress(cleaned), checks=checks)
@@ -96,9 +76,8 @@ def test_the_six_steps_alone_give_what_identify_gives(robot, truth):
     assert "fit_consistently" in casid.identify.__doc__
 
 
-def test_gravity_of_a_model_is_recorded_where_it_is_a_number(robot, truth):
-    model, values = truth
-    data = recording(model, values, samples=300, noise=0.3)
+def test_gravity_of_a_model_is_recorded_where_it_is_a_number(robot, model, truth):
+    data = recording(model, truth, samples=300, noise=0.3)
     tilted = ModelOptions(gravity=(0.0, 1.0, -9.0), friction="linear", springs=False)
     made = identify(robot, data, processing=AS_IT_IS, model=tilted, checks=Checks(folds=0, verdict=False))
     assert made.record()["gravity"] == [0.0, 1.0, -9.0]

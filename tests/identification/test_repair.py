@@ -8,16 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import casid
-from casid.cli import app
 from casid.description import Inertial, description_of, load_description, load_robot
 from casid.dynamics import Model
 from casid.identification.repair import FileCheck, check_file, nearest_feasible, repair
 from casid.identification.repair._check import LinkCheck
 from casid.identification.repair._repair import Body
 from casid.inertia import consistency
+from tests.helpers import run
 
 ARM = """<robot name="arm">
   <!-- kept -->
@@ -112,10 +111,8 @@ def test_objects_and_bodies_of_nothing(tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore::casid.errors.InertiaWarning")
 def test_the_command_prints_the_verdict_and_writes_the_file(tmp_path: Path) -> None:
     path = described(tmp_path, izz=0.05)
-    run = CliRunner().invoke(app, ["check", str(path), "--out", str(tmp_path / "out")])
-    assert run.exit_code == 1
-    assert "virtually feasible" in run.output
-    assert CliRunner().invoke(app, ["check", str(tmp_path / "out" / "arm_repaired.urdf")]).exit_code == 0
+    assert "virtually feasible" in run("check", path, "--out", tmp_path / "out", code=1)
+    run("check", tmp_path / "out" / "arm_repaired.urdf")
 
 
 @pytest.mark.filterwarnings("ignore::casid.errors.InertiaWarning")
@@ -127,8 +124,7 @@ def test_parameters_are_repaired_with_their_robot(tmp_path: Path) -> None:
     assert check_file(tmp_path / "p.csv").repair is None
     with_robot = check_file(tmp_path / "p.csv", robot)
     assert with_robot.repair is not None and with_robot.repair.verdict == "virtually feasible"
-    run = CliRunner().invoke(app, ["check", str(tmp_path / "p.csv"), "--robot", str(path)])
-    assert "virtually feasible" in run.output
+    assert "virtually feasible" in run("check", tmp_path / "p.csv", "--robot", path, code=1)
 
 
 @pytest.mark.claim("'infeasible' is stated only where it is proven; else the verdict is 'marginal'")

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import casid
 from casid.cli import app
@@ -16,7 +15,9 @@ from casid.measurement import Dataset
 from casid.regression import reverse_engineer_with_torques
 from casid.testing import motion
 from problems.spatial_2r import true_parameters
+from tests.helpers import RUNNER, run
 
+REVERSE = ("reverse-engineer", "spatial_2r")
 #: phi_1, phi_2, phi_3 of both joints (Gaz et al. 2019, eq. 25).
 PHI = np.array([[2.0, 6.0, 0.05], [1.2, 9.0, -0.03]])
 
@@ -142,8 +143,7 @@ def test_numbers_that_contradict_each_other_are_named(model: Model, what: str, t
     found = reverse_engineered(model.robot, **renamed(change(numbers)))
     assert not found.certified and [words in finding.text for finding in found.findings] == [True]
     np.savez(tmp_path / "samples.npz", **change(numbers))
-    command = ["reverse-engineer", "spatial_2r", str(tmp_path / "samples.npz"), "--out", str(tmp_path / "out")]
-    done = CliRunner().invoke(app, command)
+    done = RUNNER.invoke(app, [*REVERSE, str(tmp_path / "samples.npz"), "--out", str(tmp_path / "out")])
     assert words in " ".join(done.output.split()) and "certified yes" not in " ".join(done.output.split())
     assert not json.loads((tmp_path / "out" / "identification.json").read_text())["certified"]
     assert not json.loads((tmp_path / "out" / "solution.json").read_text())["certified"]
@@ -186,13 +186,10 @@ def write(folder: Path, model: Model) -> tuple[Path, Path]:
 
 
 def test_the_command_writes_what_validate_reads(tmp_path: Path, model: Model) -> None:
-    samples, run = write(tmp_path, model)
+    samples, recording = write(tmp_path, model)
     out = tmp_path / "out"
     options = ["--cutoff", "12", "--rate", "100", "--every", "1", "--trim", "0.5"]
-    command = ["reverse-engineer", "spatial_2r", str(samples), str(run), "--out", str(out), *options]
-    done = CliRunner().invoke(app, command)
-    assert done.exit_code == 0, done.output
-    assert "8 coefficients" in done.output
+    assert "8 coefficients" in run(*REVERSE, samples, recording, "--out", out, *options)
     record = json.loads((out / "identification.json").read_text())
     assert record["validation_relative_error"] < 2.0 and set(record["coefficients"]) == set(model.base.expressions)
     solution = json.loads((out / "solution.json").read_text())["best_fit"]
@@ -204,13 +201,11 @@ def test_the_command_writes_what_validate_reads(tmp_path: Path, model: Model) ->
     errors = []
     for more in ([], ["--refit-friction", "sigmoid"]):
         folder = tmp_path / f"validated{len(more)}"
-        command = ["validate", "spatial_2r", str(out / "identification.json"), str(other), "--out", str(folder), *more]
-        done = CliRunner().invoke(app, command)
-        assert done.exit_code == 0, done.output
+        run("validate", "spatial_2r", out / "identification.json", other, "--out", folder, *more)
         errors.append(json.loads((folder / "validation.json").read_text())["relative_error"])
     assert errors[1] < 0.3 * errors[0]
-    done = CliRunner().invoke(app, [*command[:4], "--refit-friction", "sticky"])
-    assert done.exit_code == 1 and "sticky" in done.output and "Traceback" not in done.output
+    command = ("validate", "spatial_2r", out / "identification.json", other, "--refit-friction", "sticky")
+    assert "sticky" in run(*command, code=1)
 
 
 @pytest.mark.parametrize(
@@ -228,6 +223,6 @@ def test_unusable_samples_are_named_and_nothing_is_written(
     numbers = {k: v for k, v in (controller(model) | change).items() if v is not None}
     samples = tmp_path / "samples.npz"
     np.savez(samples, **numbers)
-    done = CliRunner().invoke(app, ["reverse-engineer", "spatial_2r", str(samples), "--out", str(tmp_path / "out")])
-    assert done.exit_code == 1 and words in " ".join(done.output.split()) and "Traceback" not in done.output
+    text = run(*REVERSE, samples, "--out", tmp_path / "out", code=1)
+    assert words in " ".join(text.split())
     assert not (tmp_path / "out" / "solution.json").exists()

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import casid
 from casid.description import Inertial, Joint, Limits, Link, Robot
 from casid.dynamics import Model
 from casid.identification import Checks, ModelOptions, identify
@@ -42,11 +41,6 @@ def recorded(robot, spring, **values):
     data = recording(model, x, samples=500, seed=3, noise=0.5)
     size = np.sqrt((data.tau**2).mean(axis=0))
     return replace(data, tau=data.tau + 0.03 * size * np.tanh(3 * np.sin(2 * data.q) * data.dq / 0.5))
-
-
-@pytest.fixture(scope="module")
-def arm():
-    return casid.load_robot("ur10e")
 
 
 @pytest.mark.slow

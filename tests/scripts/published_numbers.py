@@ -6,15 +6,11 @@ import csv
 from functools import cache
 
 import numpy as np
-import pytest
-from benchmarks.measure import NotMeasured, data_folder
 
+from tests.scripts.needs import needs_data
 from tests.scripts.plain_dynamics import INERTIA
 
-try:
-    DATA = data_folder()
-except NotMeasured as reason:
-    pytest.skip(str(reason), allow_module_level=True)
+DATA = needs_data()
 
 
 def table(name: str) -> list[dict[str, str]]:
@@ -44,6 +40,16 @@ def standard(column: str) -> np.ndarray:
         L = inertia + m * ((c @ c) * np.eye(3) - np.outer(c, c))
         found += [*(L[i, j] for i, j in INERTIA), *(m * c), m]
     return np.array(found)
+
+
+def about_centre(ten: np.ndarray) -> np.ndarray:
+    """Inertia about the centre of mass of a link's ten parameters."""
+    m, c = ten[9], ten[6:9] / ten[9]
+    return about_origin(ten) - m * ((c @ c) * np.eye(3) - np.outer(c, c))
+
+
+def about_origin(ten: np.ndarray) -> np.ndarray:
+    return np.array([[ten[0], ten[1], ten[2]], [ten[1], ten[3], ten[4]], [ten[2], ten[4], ten[5]]])
 
 
 def angle(text: str) -> float:

@@ -6,11 +6,10 @@ from numpy.testing import assert_allclose
 
 import casid
 from casid.dynamics import Model
-from casid.errors import CasidError
+from tests.scripts.needs import needs_data
 
 pytest.importorskip("clarabel", reason="needs the extra test")
 
-from benchmarks.measure import NotMeasured, data_folder
 from papers.catalogue import PAPERS, Claim
 from papers.gaz2019 import constant
 from papers.item import Status
@@ -103,12 +102,10 @@ def test_every_statement_is_computed_by_listed_items():
 
 @pytest.fixture(scope="module")
 def wam():
-    try:
-        data_folder()
-        from papers import sousa2014_code as infeasible_terms
-    except (NotMeasured, CasidError) as reason:
-        pytest.skip(str(reason))
-    return infeasible_terms
+    needs_data()
+    from papers import sousa2014_code
+
+    return sousa2014_code
 
 
 @pytest.mark.claim("gravity is never spoilt by infeasibility; Coriolis torques, mass matrix and friction are")

@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 
 from tests.scripts.plain_dynamics import frames, leading, regressor
-from tests.scripts.published_numbers import DATA, numbers, panda_rows, standard, table, wam_rows
+from tests.scripts.published_numbers import (
+    DATA,
+    about_centre,
+    about_origin,
+    numbers,
+    panda_rows,
+    standard,
+    table,
+    wam_rows,
+)
 
 GRAVITY = 9.80665
 PERIOD, HARMONICS = 12.5, 6
@@ -90,7 +99,7 @@ def test_misfit_of_the_printed_and_of_the_retrieved_set():
     assert misfit["casid"] == pytest.approx(3.8607e-4, abs=0.5e-8)
     assert misfit["p_hat"] == pytest.approx(1.290e-3, abs=0.5e-6)
     for ten in solution.standard_parameters.reshape(7, 10):
-        L = np.array([[ten[0], ten[1], ten[2]], [ten[1], ten[3], ten[4]], [ten[2], ten[4], ten[5]]])
+        L = about_origin(ten)
         pseudo = np.block([[np.trace(L) / 2 * np.eye(3) - L, ten[6:9, None]], [ten[None, 6:9], ten[9:, None]]])
         assert np.linalg.eigvalsh(pseudo)[0] > 0
     assert own.shape == (43,)
@@ -98,9 +107,7 @@ def test_misfit_of_the_printed_and_of_the_retrieved_set():
 
 def test_delta_has_a_negative_moment_and_is_far_from_the_coefficients():
     ten = standard("delta")[10:20]
-    c, m = ten[6:9] / ten[9], ten[9]
-    L = np.array([[ten[0], ten[1], ten[2]], [ten[1], ten[3], ten[4]], [ten[2], ten[4], ten[5]]])
-    assert np.linalg.eigvalsh(L - m * ((c @ c) * np.eye(3) - np.outer(c, c)))[0] < 0
+    assert np.linalg.eigvalsh(about_centre(ten))[0] < 0
     printed = numbers("panda_table_III_dynamic_coefficients", "pi_RE")[:43][reliable()]
     chosen = np.array(places())[reliable()]
     assert np.sum((as_coefficients(standard("delta"))[chosen] - printed) ** 2) == pytest.approx(6.4e-2, abs=1e-3)
@@ -331,10 +338,7 @@ def test_the_recording_follows_the_printed_series():
 
 def test_printed_delta_has_point_masses_from_the_third_link_on():
     for k, ten in enumerate(standard("delta").reshape(7, 10)):
-        m, c = ten[9], ten[6:9] / ten[9]
-        L = np.array([[ten[0], ten[1], ten[2]], [ten[1], ten[3], ten[4]], [ten[2], ten[4], ten[5]]])
-        least_moment = float(np.linalg.eigvalsh(L - m * ((c @ c) * np.eye(3) - np.outer(c, c)))[0])
         if k >= 2:
-            assert least_moment == pytest.approx(2.0e-6, abs=5e-8)
+            assert np.linalg.eigvalsh(about_centre(ten))[0] == pytest.approx(2.0e-6, abs=5e-8)
     Y = regressor(panda_rows(), *np.random.default_rng(2).normal(size=(3, 60, 7)), False, 9.8)
     assert len(leading(Y.reshape(-1, 70))) == 43

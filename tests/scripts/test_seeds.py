@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.measure import NotMeasured, data_folder
 from numpy.testing import assert_allclose
 
 import casid
@@ -26,6 +25,8 @@ from papers.methods.penalties import PenalisedRetrieval
 from papers.methods.regression import random_regression
 from papers.page import CHANGED, FAILS, HOLDS, Done, counts, overview, page, same, section_of, sections, slug
 from reproduce import compute
+
+from tests.scripts.needs import needs_data
 
 CHEAP = [
     ("gaz2019", "Fig. 1"), ("gaz2019", "Table I"), ("gaz2019_supplement", "Table VI"),
@@ -154,10 +155,7 @@ def test_theta_of_ting_is_a_feasible_body_and_never_beats_the_semidefinite_optim
 
 @pytest.fixture(scope="module")
 def wam():
-    try:
-        data_folder()
-    except NotMeasured as reason:
-        pytest.skip(str(reason))
+    needs_data()
     from papers.methods.wam import wam_data
 
     return wam_data(0, ("A",), periods=1)
@@ -279,10 +277,7 @@ def test_the_first_page_lists_every_item_and_is_that_of_the_pages():
 @pytest.mark.slow
 @pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.key)
 def test_every_item_runs_in_its_quick_form(paper, tmp_path, monkeypatch):
-    try:
-        data_folder()
-    except NotMeasured as reason:
-        pytest.skip(str(reason))
+    needs_data()
     monkeypatch.setattr("sys.argv", ["reproduce.py", paper.key, "--quick", "--out", str(tmp_path)])
     missed = reproduce.main()
     text = (tmp_path / f"{paper.key}.md").read_text(encoding="utf-8")
@@ -298,10 +293,7 @@ def test_every_item_runs_in_its_quick_form(paper, tmp_path, monkeypatch):
 @pytest.mark.claim("the feasibility test decides all ten simulated estimates of the WAM")
 @pytest.mark.parametrize("seed", range(10))
 def test_every_simulated_estimate_is_decided(seed):
-    try:
-        data_folder()
-    except NotMeasured as reason:
-        pytest.skip(str(reason))
+    needs_data()
     from papers.methods.wam import wam_data
 
     found = wam_data(seed, ("A",)).corrected

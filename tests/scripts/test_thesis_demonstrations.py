@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from benchmarks.measure import NotMeasured, data_folder
 from papers import wam_cases as thesis
 
 from casid.simulation import SmoothCoulomb
+from tests.scripts.needs import needs_data
 
-try:
-    data_folder()
-except NotMeasured as reason:
-    pytest.skip(str(reason), allow_module_level=True)
+needs_data()
 
 
 def test_the_infeasible_set_is_stopped_before_it_diverges() -> None:

@@ -22,7 +22,7 @@ from papers.two_links import force_ratios, outside_shapes, relaxed_retrieval, to
 import casid
 from benchmarks import published
 from benchmarks.measure import Measure, need
-from casid.inertia import from_standard, pseudo_inertia
+from casid.inertia import pseudo_inertia
 from casid.retrieval import (
     Constraint,
     Global,
@@ -200,13 +200,8 @@ MARGIN = 1e-6
 
 def two_links_violation(parameters: np.ndarray) -> float:
     """Largest violation of the supplement's constraints, from the published Table VII and numpy alone."""
-    values: dict[str, float] = {}
-    worst = 0.0
-    for k, ten in enumerate(parameters.reshape(2, 10), start=1):
-        mass, com, inertia = from_standard(ten)
-        values[f"m{k}"] = mass
-        values.update({f"c{k}{axis}": com[i] for i, axis in enumerate("xyz")})
-        values.update({f"I{k}{'xyz'[i]}{'xyz'[j]}": inertia[i, j] for i in range(3) for j in range(i, 3)})
+    values, worst = published.by_name(parameters), 0.0
+    for ten in parameters.reshape(2, 10):
         worst = max(worst, MARGIN - float(np.linalg.eigvalsh(pseudo_inertia(ten))[0]))
     for row in published.table("spatial_2R_table_VII_parameters"):
         value = values[row["parameter"]]

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from functools import cache, partial
 from itertools import groupby
 from pathlib import Path
-from textwrap import wrap
 from time import process_time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from baselines.contract import Motion, nmse
@@ -21,7 +20,6 @@ from numpy.typing import NDArray
 
 import casid
 from benchmarks.measure import Measure, NotMeasured, need, skipped
-from benchmarks.picture import write_picture
 from casid.arrays import Array
 from casid.codegen import Function
 from casid.description import write_robot
@@ -32,7 +30,9 @@ from casid.learning._parametrisations import PARAMETRISATIONS
 from casid.measurement import Dataset
 from casid.online import Online
 from casid.online._estimator import plausible_values
-from casid.report import MUTED, new_figure, set_title, tidy
+
+if TYPE_CHECKING:  # needs jax
+    from baselines.network import Network
 
 #: The paper's copy leaves the periods and amplitudes of the sines blank: these are our choice [s, share of the range].
 PERIODS = (23.0, 19.0, 17.0, 13.0, 11.0, 7.0, 5.0)
@@ -143,7 +143,7 @@ def _start(chart: Chart, seed: int, known: bool, alike: bool = False) -> Array:
     return start
 
 
-def _epochs(
+def epochs_of(
     loss: TorqueLoss, chart: Chart, optimiser: Optimiser, epochs: int, targets: Array, starts: dict[int, Array | None]
 ) -> Array:
     """Epochs until each target, shape (seeds, targets); inf where it is not reached."""
@@ -160,7 +160,7 @@ def _reached(name: str, reading: Reading, seeds: range) -> Array:
     chart = Chart(iiwa(), kind, COM if reading.known else ())
     starts: dict[int, Array | None] = {seed: _start(chart, seed, reading.known, reading.alike) for seed in seeds}
     loss = _loss(kind.symmetric, reading.one, reading.plain)
-    return np.asarray(np.median(_epochs(loss, chart, reading.optimiser, reading.epochs, GRID, starts), axis=0))
+    return np.asarray(np.median(epochs_of(loss, chart, reading.optimiser, reading.epochs, GRID, starts), axis=0))
 
 
 def curves(readings: tuple[Reading, ...], seeds: range = SEEDS) -> list[Array]:
@@ -231,29 +231,6 @@ ORDER_ROWS = [
 ]  # fmt: skip
 
 
-def draw_order(picture: str) -> None:
-    """Draw epochs over targets for every reading; shaded where the paper's order holds."""
-    figure = new_figure(11.0, 6.4)
-    set_title(figure, "Epochs of Adam until the worst joint's NMSE is at most a target")
-    grid = figure.subplots(2, 3, sharex=True)
-    readings = tuple(reading for reading in READINGS if not reading.alike)
-    for axes, reading, epochs in zip(grid.flat, readings, curves(readings), strict=True):
-        for first, last in stretches(ordered(epochs)):
-            axes.axvspan(GRID[first] * 1.12, GRID[last] / 1.12, color=MUTED, alpha=0.18, linewidth=0)
-        for name, row in zip(RUNGS, epochs, strict=True):
-            axes.loglog(GRID, np.where(np.isinf(row), np.nan, np.maximum(row, 1)), label=name, linewidth=1.6)
-        axes.set_title("\n".join(wrap(reading.words, 48)), fontsize=8)
-        axes.axhline(reading.epochs, color=MUTED, linewidth=0.8, linestyle=":")
-        tidy(axes)
-    grid[0, 0].invert_xaxis()
-    for axes in grid[1]:
-        axes.set_xlabel("target")
-    for axes in grid[:, 0]:
-        axes.set_ylabel("epochs, median of five seeds")
-    grid[0, 0].legend(frameon=False, fontsize=8)
-    write_picture(figure, picture)
-
-
 PHYSICAL = ("spd", "tri", "cov", "log-cholesky", "spectral")
 
 #: The paper's copy leaves its target blank.
@@ -298,7 +275,7 @@ def _reached_ladder(name: str, optimiser: Optimiser, epochs: int, published: boo
     """Epochs to the three targets, median over the seeds."""
     chart = Chart(iiwa(), name)
     starts = {seed: chart.draw(np.random.default_rng(seed)) if published else None for seed in seeds}
-    rows = _epochs(_loss(chart.links.symmetric), chart, optimiser, epochs, np.array(TARGETS), starts)
+    rows = epochs_of(_loss(chart.links.symmetric), chart, optimiser, epochs, np.array(TARGETS), starts)
     return np.asarray(np.median(rows, axis=0))
 
 
@@ -428,17 +405,15 @@ DIRECT_ROWS = [
 ]  # fmt: skip
 
 
-BATCH_SEQUENTIAL, STEPS, DURATION_SEQUENTIAL = 256, 10, 30.0
+#: Adam steps a batch; seconds.
+STEPS, DURATION_SEQUENTIAL = 10, 30.0
 _KINDS = ("nostr", "symm", "spd", "tri", "cov", "log-cholesky")
 #: Torque noise as a share of each joint's deviation; the paper's data have none.
 _NOISE = (0.0, 0.05)
 
 
 def _batches(motion: Motion) -> list[Motion]:
-    return [
-        motion.rows(slice(k, k + BATCH_SEQUENTIAL))
-        for k in range(0, len(motion) - BATCH_SEQUENTIAL + 1, BATCH_SEQUENTIAL)
-    ]
+    return [motion.rows(slice(k, k + BATCH)) for k in range(0, len(motion) - BATCH + 1, BATCH)]
 
 
 def _noisy(motion: Motion, noise: float) -> Motion:
@@ -459,20 +434,32 @@ def _online(motion: Motion, noise: float, loss: TorqueLoss) -> list[float]:
     return errors
 
 
-def _ladder(kind: str, motion: Motion, loss: TorqueLoss, rate: float = 1e-2) -> list[float]:
+def _ladder(kind: str, motion: Motion, loss: TorqueLoss) -> list[float]:
     """A parametrisation of the ladder by Adam, from the bodies that casid starts from."""
     chart = Chart(iiwa(), kind)
     theta = chart.inverse(plausible_values(iiwa(), nominal=False).bodies.ravel())
-    slopes = loss.slopes(BATCH_SEQUENTIAL, False)
+    slopes = loss.slopes(BATCH, False)
     first, second = np.zeros_like(theta), np.zeros_like(theta)
     errors = []
     for k in range(len(_batches(motion))):
         for step in range(k * STEPS + 1, (k + 1) * STEPS + 1):
             slope = chart.pullback(theta, slopes(k, chart.parameters(theta)))
             first, second = 0.9 * first + 0.1 * slope, 0.999 * second + 0.001 * slope**2
-            theta = theta - rate / (1 - 0.9**step) * first / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
+            theta = theta - 1e-2 / (1 - 0.9**step) * first / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
         errors.append(float(np.mean(loss.nmse(chart.parameters(theta)))))
     return errors
+
+
+NETWORKS = ("MLP", "MLP tuned", "DeLaN", "DeLaN black box")
+
+
+def network_of(name: str, friction: bool = False) -> Network:
+    """A network of this name; those with a Lagrangian learn friction too where that is asked."""
+    from baselines import delan, mlp
+
+    if name.startswith("MLP"):
+        return mlp.MLP() if name == "MLP" else mlp.tuned()
+    return delan.DeLaN(name, name == "DeLaN", damping=friction)
 
 
 def _network(network: Any, motion: Motion, check: Motion) -> list[float]:
@@ -503,12 +490,10 @@ def _network(network: Any, motion: Motion, check: Motion) -> list[float]:
     return errors
 
 
-def curves_sequential(noise: float, duration: float = DURATION_SEQUENTIAL) -> dict[str, list[float]]:
+def curves_sequential(noise: float, duration: float) -> dict[str, list[float]]:
     """NMSE on the whole set (without the noise) after each batch, mean over the joints, of every model."""
     need("jax", "learning")
     need("optax", "learning")
-    from baselines import delan, mlp
-
     clean = sines(duration=duration)
     motion = _noisy(clean, noise)
     loss = TorqueLoss(iiwa(), dataset(motion))
@@ -518,7 +503,7 @@ def curves_sequential(noise: float, duration: float = DURATION_SEQUENTIAL) -> di
         own = loss if PARAMETRISATIONS[kind].symmetric else TorqueLoss(iiwa(), dataset(motion), symmetric=False)
         found[kind] = _ladder(kind, motion, own)
     check = clean.rows(slice(None, None, 16))
-    for network in (mlp.MLP(), mlp.tuned(), delan.DeLaN(), delan.DeLaN("DeLaN black box", False)):
+    for network in map(network_of, NETWORKS):
         found[network.name] = _network(network, motion, check)
     return found
 

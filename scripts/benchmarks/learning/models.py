@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import pairwise
 from multiprocessing import get_context
 from time import process_time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import casadi as ca
 import numpy as np
-from baselines.contract import Motion
+from baselines.contract import Motion, nmse
 from joblib import Parallel, delayed
 from scipy.spatial import cKDTree
 
-from benchmarks.learning.epochs import ADAM, AMPLITUDE, PERIODS, RATE, dataset, iiwa, sines
+from benchmarks.learning.epochs import ADAM, AMPLITUDE, NETWORKS, PERIODS, RATE, dataset, iiwa, network_of, sines
 from benchmarks.learning.online import simulate_law
 from benchmarks.measure import Measure, need, skipped
-from benchmarks.picture import write_picture
 from benchmarks.recordings import FRICTION, panda, panda_model, rokae, ur10e, ur10e_recording
 from casid.arrays import Array
 from casid.codegen import Function
@@ -33,23 +31,15 @@ from casid.measurement import Dataset
 from casid.online import entropic_fit
 from casid.online._estimator import plausible_values
 from casid.regression import choose_friction, compress, torques, wls
-from casid.report import INK, MUTED, new_figure, set_title, tidy
 from casid.simulation import Plant
-
-if TYPE_CHECKING:  # needs jax
-    from baselines.network import Network
-
 
 #: Budget of every network: Adam steps on batches of 256, on at most so many samples, evenly taken from the motion.
 NETWORK_STEPS, NETWORK_SAMPLES, NETWORK_BATCH = 4000, 3000, 256
-NETWORKS = ("MLP", "MLP tuned", "DeLaN", "DeLaN black box")
 #: Relative residual below which data count as free of noise; plausible size of friction [N.m], [N.m.s/rad].
 EXACT, TERM = 1e-9, 10.0
 CELLS = tuple((noise, share) for noise in (0.0, 0.1, 0.3, 1.0) for share in (1.0, 0.1))
 #: Gauss-Newton on the ladder's rungs: steps a pass, passes at most.
 STEPS, EPOCHS = 5, 60
-#: Errors below are drawn there: exact models.
-FLOOR = 1e-6
 #: What a split is made of.
 Key = tuple[Any, ...]
 #: What stands behind the name of a rung that has casid's friction.
@@ -79,18 +69,6 @@ class Split:
         return float(np.median(cKDTree(seen / scale).query(asked / scale)[0]))
 
 
-def _network(name: str, friction: bool) -> Network:
-    from baselines import delan, mlp
-
-    made: dict[str, Callable[[], Network]] = {
-        "MLP": mlp.MLP,
-        "MLP tuned": mlp.tuned,
-        "DeLaN": lambda: delan.DeLaN(damping=friction),
-        "DeLaN black box": lambda: delan.DeLaN("DeLaN black box", False, damping=friction),
-    }
-    return made[name]()
-
-
 def _motion(d: Dataset) -> Motion:
     assert d.dq is not None and d.ddq is not None
     return Motion(d.q, d.dq, d.ddq, d.tau)
@@ -102,7 +80,7 @@ def _network_scores(name: str, split_of: Callable[..., Split], keys: Sequence[Ke
     for key in keys:
         split = split_of(*key)
         part = _motion(split.train).rows(slice(None, None, -(-len(split.train) // NETWORK_SAMPLES)))
-        network = _network(name, split.friction)
+        network = network_of(name, split.friction)
         network.epochs = -(-NETWORK_STEPS // max(1, len(part) * 9 // 10 // NETWORK_BATCH))
         network.fit(part, seed=0)
         scores.append(split.score(network.predict(_motion(split.test))))
@@ -179,17 +157,10 @@ def _cell(noise: float, share: float) -> Split:
     return Split(iiwa(), part, dataset(sines(2.0, duration=60.0)), False)
 
 
-def _cells(cells: tuple[tuple[float, float], ...]) -> dict[tuple[float, float], dict[str, float]]:
-    return dict(zip(cells, _table(_cell, cells), strict=True))
-
-
-def _named(table: dict[tuple[float, float], dict[str, float]]) -> tuple[str, bool]:
-    return _verdict({f"{noise:g} N m, {share:.0%} of 60 s": row for (noise, share), row in table.items()})
-
-
 def robustness(cells: tuple[tuple[float, float], ...] = CELLS) -> tuple[str, bool]:
     """Train at 1 x speed with noise and a share of the data, test at twice the speed."""
-    return _named(_cells(cells))
+    names = [f"{noise:g} N m, {share:.0%} of 60 s" for noise, share in cells]
+    return _verdict(dict(zip(names, _table(_cell, cells), strict=True)))
 
 
 def _halves(name: str) -> Split:
@@ -236,36 +207,6 @@ MODELS_ROWS = [
             "casid best or within 2 %", "Table 2: real iiwa NMSE 0.35", recordings,
             partial(recordings, RECORDINGS[1:2]), "the Panda's repetition, UR10e, Rokae"),
 ]  # fmt: skip
-
-
-def draw(table: dict[tuple[float, float], dict[str, float]], picture: str) -> None:
-    """Errors over noise, one panel a share of the data: networks dashed, rungs of the ladder dotted, casid black."""
-    figure = new_figure(10.0, 4.4)
-    set_title(figure, "Trained on slow sines of the iiwa (60 s, or 6 s), tested at twice the speed")
-    noises = sorted({noise for noise, _ in table})
-    for axes, share in zip(figure.subplots(1, 2, sharey=True), (1.0, 0.1), strict=True):
-        for name in next(iter(table.values())):
-            errors = [max(table[noise, share][name], FLOOR) for noise in noises]
-            own, rung = name == "casid", name in PARAMETRISATIONS
-            axes.semilogy(
-                range(len(noises)), errors, label=name, color=INK if own else None, linewidth=2.6 if own else 1.3,
-                linestyle="-" if own else ":" if rung else "-." if name not in NETWORKS else "--",
-                marker="o" if own else None, zorder=3 if own else 2,
-            )  # fmt: skip
-        axes.axhline(1.0, color=MUTED, linewidth=0.8)
-        axes.set_xticks(range(len(noises)), [f"{noise:g}" for noise in noises])
-        axes.set(xlabel="torque noise [N m]", title=f"{60 * share:g} s of data")
-        tidy(axes)
-    figure.axes[0].set_ylabel(f"NMSE, mean of the joints (at least {FLOOR:g})")
-    figure.axes[1].legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    write_picture(figure, picture)
-
-
-def draw_other_speeds(picture: str) -> None:
-    """Draw and print the robustness row."""
-    table = _cells(CELLS)
-    draw(table, picture)
-    sys.stdout.write(f"{_named(table)}\n")
 
 
 #: Torques of states and accelerations, each of shape (lanes, n).
@@ -440,11 +381,8 @@ def _network_tracking(kind: str, seeds: int, share: float) -> tuple[dict[str, Ar
     """Scores of a network trained from each seed with the whole budget, and what the training reached."""
     import jax
     import jax.numpy as jnp
-    from baselines import delan, mlp
-    from baselines.contract import nmse
 
-    kinds: dict[str, Callable[[], Network]] = {"MLP": mlp.MLP, "MLP tuned": mlp.tuned, "DeLaN": delan.DeLaN}
-    network, motion = kinds[kind](), sines().rows(slice(None, None, NETWORK_EVERY))
+    network, motion = network_of(kind), sines().rows(slice(None, None, NETWORK_EVERY))
     network.epochs = -(-round(share * NETWORKS_TRACKING[kind]) // (len(motion) * 9 // 10 // NETWORK_BATCH_TRACKING))
     check = motion.rows(slice(None, None, 8))
     weights, reached, ends, began = [], [], [], process_time()
@@ -495,16 +433,23 @@ def tracking_scores(seeds: int = SEEDS, share: float = 1.0) -> tuple[dict[str, A
     return dict(sorted(scores.items(), key=lambda item: order.index(item[0].partition(" at ")[0]))), epochs
 
 
+def as_the_truth(scores: Mapping[str, Array], names: Sequence[str]) -> bool:
+    """Whether these models track as the true one does, within 10 % or what the paper's table does not print."""
+    truth = scores["truth"]
+    return all(bool((np.abs(scores[n] - truth) <= np.maximum(0.1 * truth, PRINTED)).all()) for n in names)
+
+
+def worse_at_the_end(scores: Mapping[str, Array], names: Sequence[str]) -> bool:
+    """Whether the medians of these models at the end effector are all more than 10 % above the true model's."""
+    median = {name: np.median(scores[name], axis=0)[2:] for name in ("truth", *names)}
+    return all(bool((median[name] > 1.1 * median["truth"]).all()) for name in names)
+
+
 def tracking() -> tuple[str, bool]:
     """Median over the seeds of the NMSE: sine q, sine dq, end effector x, v; the paper's means beside."""
     scores, epochs = tracking_scores()
-    truth = np.median(scores["truth"], axis=0)
-    same = all(
-        bool((np.abs(score - scores["truth"]) <= np.maximum(0.1 * scores["truth"], PRINTED)).all())
-        for name, score in scores.items()
-        if name.partition(" at ")[0] in PHYSICAL
-    )
-    worse = all(bool((np.median(scores[name], axis=0)[2:] > 1.1 * truth[2:]).all()) for name in NETWORKS_TRACKING)
+    same = as_the_truth(scores, [name for name in scores if name.partition(" at ")[0] in PHYSICAL])
+    worse = worse_at_the_end(scores, list(NETWORKS_TRACKING))
     texts = []
     for name, score in scores.items():
         used_text = f" ({epochs[name]})" if name in epochs else ""

@@ -10,59 +10,28 @@ import tracemalloc
 from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
-from scipy import sparse
 
 import casid
 from benchmarks import published, recordings
-from benchmarks.measure import Measure, NotMeasured, data_folder
-from benchmarks.measure import need as need_of_measure
+from benchmarks.measure import Measure, NotMeasured, data_folder, need
 from casid.dynamics import Model
 from casid.identification import RegressionProblem, feasible_regression
 from casid.identification.repair import nearest_feasible
-from casid.inertia import PSEUDO_INERTIA_MAP, link_slice
 from casid.measurement import Dataset
 from casid.regression import Fit, compress, ols, wls
 from casid.regression.friction import fit_jointly
 from casid.retrieval import Constraint, LinkVariables, com_box, mass_bounds, total_mass
 from casid.retrieval.constraints import gyration_bound
-from casid.testing import need
 
 
-def clarabel_regression(
-    fit: Fit, constraints: Callable[[LinkVariables], Iterable[Constraint]], margin: float = 1e-6
-) -> tuple[float, float]:
+def clarabel_regression(fit: Fit, constraints: Callable[[LinkVariables], Iterable[Constraint]]) -> tuple[float, float]:
     """Ratio of the weighted residual norm to the unconstrained fit's, and seconds in the solver."""
-    clarabel = need("clarabel")
-    built = RegressionProblem(fit, constraints=constraints, margin=margin)
-    objective, linear = built.problem.objective, built.linear
-    n, size = fit.data.n, objective.matrix.shape[1]
-    rows, offsets = [], []
-    for form, low, high in zip(linear.matrix, linear.lower, linear.upper, strict=True):
-        if np.isfinite(low):
-            rows.append(-form)
-            offsets.append(-low)
-        if np.isfinite(high):
-            rows.append(form)
-            offsets.append(high)
-    cones = [clarabel.NonnegativeConeT(len(rows))]
-    for k in range(n):
-        for j in range(4):
-            for i in range(j + 1):
-                form = np.zeros(size)
-                form[link_slice(k)] = -(1.0 if i == j else np.sqrt(2.0)) * PSEUDO_INERTIA_MAP[4 * i + j]
-                rows.append(form)
-                offsets.append(-margin if i == j else 0.0)
-        cones.append(clarabel.PSDTriangleConeT(4))
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    P = sparse.csc_matrix(np.triu(2 * objective.matrix.T @ objective.matrix))
-    A = sparse.csc_matrix(np.array(rows))
-    began = time.perf_counter()
-    solution = clarabel.DefaultSolver(
-        P, -2 * objective.matrix.T @ objective.target, A, np.array(offsets), cones, settings
-    ).solve()
-    seconds = time.perf_counter() - began
-    return float(np.sqrt(objective(np.array(solution.x)) / fit.objective)), seconds
+    need("clarabel")
+    from papers.methods.feasible_set import bounded_regression
+
+    built = RegressionProblem(fit, constraints=constraints, margin=1e-6)
+    found = bounded_regression(built, 1e-6)
+    return float(np.sqrt(built.problem.objective(found.x) / fit.objective)), found.build_time + found.solve_time
 
 
 Result = tuple[str, bool]
@@ -258,7 +227,7 @@ def feasible_speed() -> Result:
     clock, typical = 1e3 * min(clocks), 1e3 * float(np.median(clocks))
     text = f"{1e3 * min(cores):.1f} ms of one core (by the clock {clock:.1f}, median {typical:.1f})"
     try:
-        need_of_measure("clarabel")
+        need("clarabel")
         text += f"; Clarabel {1e3 * min(clarabel_regression(panda_fit(), table_viii)[1] for _ in range(5)):.1f} ms"
     except NotMeasured:
         pass

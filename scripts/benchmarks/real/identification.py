@@ -23,12 +23,11 @@ from benchmarks.real.robots import (
     POSITION_NOISE,
     SET_ON,
     TORQUE_NOISE,
-    described,
+    chain,
     fourier,
     nominal,
     recording_of,
 )  # fmt: skip
-from benchmarks.real.robots import kinova as kinova_recording
 from benchmarks.results import digest, measured
 from casid.control import CascadedDrive
 from casid.description import Joint, Link, Robot, modified_dh
@@ -70,7 +69,7 @@ def panda() -> Result:
 
 def kinova() -> Result:
     model, _ = recordings.kinova()
-    raw = [kinova_recording(name, "tau_sensor") for name in ("opti_traj_testing1", "RunTrajectory1")]
+    raw = [recordings.kinova_raw(name, "tau_sensor") for name in ("opti_traj_testing1", "RunTrajectory1")]
     texts, met = [], True
     for here, there in ((0, 1), (1, 0)):
         data = [d.only(range(1, 7)) if k == 1 else d for k, d in enumerate(raw)]  # joint 1 is dead in the second
@@ -544,7 +543,7 @@ def emps_output_error() -> Result:
 
 _HAND = "by hand"
 _SIMULATED: Sequence[tuple[str, Callable[[], Robot]]] = (
-    ("UR5", lambda: casid.load_robot(described(*OTHERS["UR5"]))),
+    ("UR5", lambda: chain(*OTHERS["UR5"])),
     ("Panda", lambda: casid.load_robot("panda")), ("TX40", lambda: casid.load_robot("tx40")),
 )  # fmt: skip
 REGRESSION_ROWS = (

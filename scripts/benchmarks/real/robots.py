@@ -83,12 +83,6 @@ def kr300(part: str) -> Dataset:
     return read_dataset(path, columns=columns, degrees=True, gains=KR300_GAINS, position_offset=QUARTERS)
 
 
-def kinova(name: str = "opti_traj_testing1", signal: str = "tau_current") -> Dataset:
-    """A recording of the Kinova."""
-    path, columns = data_folder() / "kinova_gen3" / f"{name}.npz", {"t": "t_ms", "tau": signal}
-    return read_dataset(path, columns=columns, time_scale=1e-3, unwrap=True)
-
-
 @cache
 def recording_of(name: str) -> Case:
     """Robot and raw recording."""
@@ -102,7 +96,7 @@ def recording_of(name: str) -> Case:
         data = read_dataset(folder / "rokae_xmate" / "excitation.npz", rate=1000.0)
         return recordings.rokae()[0].robot, data
     if name == "Kinova":
-        return recordings.kinova()[0].robot, kinova()
+        return recordings.kinova()[0].robot, recordings.kinova_raw()
     if name == "UR10":
         robot = casid.load_robot(folder / "ur10_unisa" / "ur10_unisa.toml")
         return robot, read_dataset(folder / "ur10_unisa" / "exciting_trajectory.npz")
@@ -130,22 +124,28 @@ def _simulated() -> Case:
 
 
 URDFS = "share/example-robot-data/robots"
+
+
+def chain_file(inside: str, *keep: str) -> tuple[str, str, tuple[str, ...]]:
+    """Package, file, and beginnings of the names of the joints that move (none: all)."""
+    return "cmeel.prefix", f"{URDFS}/{inside}", keep
+
+
 #: The five arms that the bars are about, on which the plausible bodies' proportions were set.
 FILES = {
-    "iiwa": ("pybullet_data", "kuka_iiwa/model.urdf"),
-    "UR10": ("cmeel.prefix", f"{URDFS}/ur_description/urdf/ur10_robot.urdf"),
-    "Z1": ("cmeel.prefix", f"{URDFS}/z1_description/urdf/z1.urdf"),
-    "xArm7": ("cmeel.prefix", f"{URDFS}/xarm_description/urdf/xarm7.urdf"),
-    "Talos arm": ("cmeel.prefix", f"{URDFS}/talos_data/robots/talos_left_arm.urdf"),
+    "iiwa": ("pybullet_data", "kuka_iiwa/model.urdf", ()),
+    "UR10": chain_file("ur_description/urdf/ur10_robot.urdf"),
+    "Z1": chain_file("z1_description/urdf/z1.urdf"),
+    "xArm7": chain_file("xarm_description/urdf/xarm7.urdf"),
+    "Talos arm": chain_file("talos_data/robots/talos_left_arm.urdf"),
 }
 #: Four others, for information: nothing was set on them.
 OTHERS = {
-    "UR3": ("cmeel.prefix", f"{URDFS}/ur_description/urdf/ur3_robot.urdf"),
-    "UR5": ("cmeel.prefix", f"{URDFS}/ur_description/urdf/ur5_robot.urdf"),
-    "Kinova": ("cmeel.prefix", f"{URDFS}/kinova_description/robots/kinova.urdf"),
-    "Panda": ("cmeel.prefix", f"{URDFS}/panda_description/urdf/panda.urdf"),
+    "UR3": chain_file("ur_description/urdf/ur3_robot.urdf"),
+    "UR5": chain_file("ur_description/urdf/ur5_robot.urdf"),
+    "Kinova": chain_file("kinova_description/robots/kinova.urdf"),
+    "Panda": chain_file("panda_description/urdf/panda.urdf", "panda_joint"),
 }
-LOCKED = {"Panda": ("panda_finger_joint1", "panda_finger_joint2")}
 #: Noise of a simulated torque sensor, and friction, as shares of the joint's RMS torque.
 NOISE, VISCOUS, COULOMB, OFFSET = 0.02, 0.05, 0.08, 0.02
 #: Bars of the medians over links, of masses and principal moments: total mass unknown and known.
@@ -163,10 +163,23 @@ def described(package: str, inside: str) -> Path:
     return path
 
 
-def _robot(name: str) -> Robot:
+def chain(package: str, inside: str, keep: tuple[str, ...]) -> Robot:
+    """The joints of a package's file that move, see `chain_file`; `NotMeasured` without the package."""
+    path = described(package, inside)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return casid.load_robot(described(*(FILES | OTHERS)[name]), lock=LOCKED.get(name, ()))
+        whole = casid.load_robot(path)
+        others = [j.name for j in whole.coordinates if keep and not j.name.startswith(keep)]
+        return casid.load_robot(path, lock=others) if others else whole
+
+
+def body_errors(true: np.ndarray, found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Relative errors of links, shape (n, 10) each: masses, and of the three principal moments the median."""
+    moments = []
+    for a, b in zip(true, found, strict=True):
+        real, got = (np.linalg.eigvalsh(from_standard(ten)[2]) for ten in (a, b))
+        moments.append(np.median(np.abs(got / real - 1.0)))
+    return np.abs(found[:, 9] / true[:, 9] - 1.0), np.array(moments)
 
 
 def blind(robot: Robot) -> Robot:
@@ -224,21 +237,21 @@ class _Links:
 
     Attributes
     ----------
-    masses, moments : list of float
-        Each link's; of the three principal moments the median.
+    masses, moments : ndarray, shape (n,)
+        See `body_errors`.
     plain, chosen : float
         Of the consistent fit alone, and of the believable one.
     """
 
-    masses: list[float]
-    moments: list[float]
+    masses: np.ndarray
+    moments: np.ndarray
     plain: float
     chosen: float
 
 
 def _both(name: str) -> dict[bool, _Links]:
     """One robot, identified from its kinematics and a simulated recording; its total mass unknown, and known."""
-    robot = _robot(name)
+    robot = chain(*(FILES | OTHERS)[name])
     made = _simulated_truth(robot, 0)
     return {known: _links(robot, *made, known) for known in (False, True)}
 
@@ -256,21 +269,14 @@ def _links(robot: Robot, training: Dataset, other: Dataset, known: bool) -> _Lin
     problem = RegressionProblem(wls(compress(model, training)), constraints=constraints)
     best = problem.solve()
     chosen = problem.choose(best)
-    found = chosen.standard_parameters.reshape(-1, 10)
-    masses = [abs(b[9] / a[9] - 1.0) for a, b in zip(true, found, strict=True)]
-    moments = []
-    for a, b in zip(true, found, strict=True):
-        real, got = (np.linalg.eigvalsh(from_standard(ten)[2]) for ten in (a, b))
-        moments.append(float(np.median(np.abs(got / real - 1.0))))
+    masses, moments = body_errors(true, chosen.standard_parameters.reshape(-1, 10))
     errors = [predict(model, fit.parameters, other).relative_error for fit in (best, chosen)]
     return _Links(masses, moments, *errors)
 
 
 def _medians(found: list[_Links]) -> tuple[float, float]:
-    return (
-        float(np.median([m for links in found for m in links.masses])),
-        float(np.median([m for links in found for m in links.moments])),
-    )
+    masses, moments = ([getattr(links, kind) for links in found] for kind in ("masses", "moments"))
+    return float(np.median(np.concatenate(masses))), float(np.median(np.concatenate(moments)))
 
 
 def known_truth(jobs: int = 2) -> tuple[str, bool]:
@@ -324,7 +330,7 @@ def _kr300() -> tuple[Robot, list[Dataset]]:
 
 def _kinova(signal: str) -> tuple[Robot, list[Dataset]]:
     names = ("opti_traj_testing1", "RunTrajectory1", *(("RecordTrajectory_quadratic",) * (signal == "tau_current")))
-    return recordings.kinova()[0].robot, [kinova(name, signal) for name in names]
+    return recordings.kinova()[0].robot, [recordings.kinova_raw(name, signal) for name in names]
 
 
 def _rokae() -> tuple[Robot, list[Dataset]]:

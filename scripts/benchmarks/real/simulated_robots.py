@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
@@ -12,11 +11,14 @@ from joblib import Parallel, delayed
 import casid
 from benchmarks.measure import Measure, NotMeasured
 from benchmarks.real.robots import (
+    FILES,
+    OTHERS,
     POSITION_NOISE,
     TORQUE_NOISE,
-    URDFS,
     blind,
-    described,
+    body_errors,
+    chain,
+    chain_file,
     designed_motion,
     fourier,
     nominal,
@@ -28,54 +30,37 @@ from casid.dynamics import Model
 from casid.dynamics.terms import friction_terms
 from casid.errors import CasidError
 from casid.identification import Checks, identify
-from casid.inertia import consistency, from_standard
+from casid.inertia import consistency
 from casid.measurement import Dataset, Processing
 from casid.regression import compress, wls
 from casid.regression.estimators import OLS, ClosedLoop, InstrumentalVariables, Observations, OutputError
 from casid.testing import BODY, motion
 
 Result = tuple[str, bool]
-_CMEEL = "cmeel.prefix"
-
-
-def _file(inside: str, *keep: str) -> tuple[str, str, tuple[str, ...]]:
-    return _CMEEL, f"{URDFS}/{inside}", keep
-
-
-#: Package, file, and beginnings of the names of the joints that move (none: all).
-TUNED = {
-    "iiwa": ("pybullet_data", "kuka_iiwa/model.urdf", ()),
-    "UR5": _file("ur_description/urdf/ur5_robot.urdf"),
-    "UR10": _file("ur_description/urdf/ur10_robot.urdf"),
-    "Z1": _file("z1_description/urdf/z1.urdf"),
-    "xArm7": _file("xarm_description/urdf/xarm7.urdf"),
-    "Talos arm": _file("talos_data/robots/talos_left_arm.urdf"),
-}
+TUNED = {"UR5": OTHERS["UR5"], **FILES}
 JUDGED = {
-    "UR3": _file("ur_description/urdf/ur3_robot.urdf"),
-    "Kinova": _file("kinova_description/robots/kinova.urdf"),
-    "Panda": _file("panda_description/urdf/panda.urdf", "panda_joint"),
-    "TIAGo arm": _file("tiago_description/robots/tiago_no_hand.urdf", "arm_"),
-    "TIAGo Pro arm": _file("tiago_pro_description/robots/tiago_pro.urdf", "arm_left_"),
-    "Alex arm": _file("alex_description/urdf/alex_nub_hands.urdf", "Left"),
-    "G1 arm": _file("g1_description/urdf/g1_29dof_rev_1_0.urdf", "left_shoulder", "left_elbow", "left_wrist"),
-    "G1 leg": _file("g1_description/urdf/g1_29dof_rev_1_0.urdf", "left_hip", "left_knee", "left_ankle"),
-    "Talos leg": _file("talos_data/robots/talos_reduced.urdf", "leg_left_"),
-    "PR2 arm": _file("pr2_description/urdf/pr2.urdf", "r_shoulder", "r_upper", "r_elbow", "r_forearm", "r_wrist"),
-    "Romeo arm": _file("romeo_description/urdf/romeo.urdf", "LShoulder", "LElbow", "LWrist"),
-    "Romeo leg": _file("romeo_description/urdf/romeo.urdf", "LHip", "LKnee", "LAnkle"),
-    "A1 leg": _file("a1_description/urdf/a1.urdf", "FR_"),
-    "Go1 leg": _file("go1_description/urdf/go1.urdf", "FR_"),
-    "Go2 leg": _file("go2_description/urdf/go2.urdf", "FL_"),
-    "B1 leg": _file("b1_description/urdf/b1-z1.urdf", "FR_"),
-    "ANYmal leg": _file("anymal_c_simple_description/urdf/anymal.urdf", "LF_"),
-    "Solo leg": _file("solo_description/robots/solo12.urdf", "FL_"),
-    "Bolt leg": _file("bolt_description/robots/bolt.urdf", "FL_"),
-    "HyQ leg": _file("hyq_description/robots/hyq_no_sensors.urdf", "lf_"),
-    "Centauro arm": _file("centauro_description/urdf/centauro.urdf", "j_arm1_"),
-    "Centauro leg": _file("centauro_description/urdf/centauro.urdf", "hip_yaw_1", "hip_pitch_1", "knee_pitch_1"),
-    "Baxter arm": _file("baxter_description/urdf/baxter.urdf", "left_s", "left_e", "left_w"),
-    "SO-101": _file("so_arm_description/urdf/so101.urdf"),
+    **{name: OTHERS[name] for name in ("UR3", "Kinova", "Panda")},
+    "TIAGo arm": chain_file("tiago_description/robots/tiago_no_hand.urdf", "arm_"),
+    "TIAGo Pro arm": chain_file("tiago_pro_description/robots/tiago_pro.urdf", "arm_left_"),
+    "Alex arm": chain_file("alex_description/urdf/alex_nub_hands.urdf", "Left"),
+    "G1 arm": chain_file("g1_description/urdf/g1_29dof_rev_1_0.urdf", "left_shoulder", "left_elbow", "left_wrist"),
+    "G1 leg": chain_file("g1_description/urdf/g1_29dof_rev_1_0.urdf", "left_hip", "left_knee", "left_ankle"),
+    "Talos leg": chain_file("talos_data/robots/talos_reduced.urdf", "leg_left_"),
+    "PR2 arm": chain_file("pr2_description/urdf/pr2.urdf", "r_shoulder", "r_upper", "r_elbow", "r_forearm", "r_wrist"),
+    "Romeo arm": chain_file("romeo_description/urdf/romeo.urdf", "LShoulder", "LElbow", "LWrist"),
+    "Romeo leg": chain_file("romeo_description/urdf/romeo.urdf", "LHip", "LKnee", "LAnkle"),
+    "A1 leg": chain_file("a1_description/urdf/a1.urdf", "FR_"),
+    "Go1 leg": chain_file("go1_description/urdf/go1.urdf", "FR_"),
+    "Go2 leg": chain_file("go2_description/urdf/go2.urdf", "FL_"),
+    "B1 leg": chain_file("b1_description/urdf/b1-z1.urdf", "FR_"),
+    "ANYmal leg": chain_file("anymal_c_simple_description/urdf/anymal.urdf", "LF_"),
+    "Solo leg": chain_file("solo_description/robots/solo12.urdf", "FL_"),
+    "Bolt leg": chain_file("bolt_description/robots/bolt.urdf", "FL_"),
+    "HyQ leg": chain_file("hyq_description/robots/hyq_no_sensors.urdf", "lf_"),
+    "Centauro arm": chain_file("centauro_description/urdf/centauro.urdf", "j_arm1_"),
+    "Centauro leg": chain_file("centauro_description/urdf/centauro.urdf", "hip_yaw_1", "hip_pitch_1", "knee_pitch_1"),
+    "Baxter arm": chain_file("baxter_description/urdf/baxter.urdf", "left_s", "left_e", "left_w"),
+    "SO-101": chain_file("so_arm_description/urdf/so101.urdf"),
 }
 #: Of ``--quick``.
 FEW = ("UR3", "Kinova", "TIAGo Pro arm", "G1 arm", "PR2 arm", "ANYmal leg")
@@ -83,13 +68,7 @@ FEW = ("UR3", "Kinova", "TIAGo Pro arm", "G1 arm", "PR2 arm", "ANYmal leg")
 
 def robot_of(name: str) -> Robot:
     """The chain with the bodies of its description; `NotMeasured` without the packages."""
-    package, inside, keep = (TUNED | JUDGED)[name]
-    path = described(package, inside)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        whole = casid.load_robot(path)
-        others = [j.name for j in whole.coordinates if keep and not j.name.startswith(keep)]
-        robot = casid.load_robot(path, lock=others) if others else whole
+    robot = chain(*(TUNED | JUDGED)[name])
     tens = robot.standard_parameters().reshape(-1, 10)
     if not all(consistency(ten).full for ten in tens):
         raise NotMeasured(f"{name}: its description has impossible bodies")
@@ -169,12 +148,9 @@ def identified(name: str, seed: int = 0) -> Found:
     except CasidError as error:
         return Found(name, np.inf, (np.inf,), (np.inf,), str(error))
     true, found = (x.reshape(-1, 10) for x in (robot.standard_parameters(), result.standard_parameters))
-    moments = []
-    for a, b in zip(true, found, strict=True):
-        real, got = (np.linalg.eigvalsh(from_standard(ten)[2]) for ten in (a, b))
-        moments.append(float(np.median(np.abs(got / real - 1.0))))
+    masses, moments = body_errors(true, found)
     total = float(found[:, 9].sum() / true[:, 9].sum()) - 1.0
-    return Found(name, total, tuple(np.abs(found[:, 9] / true[:, 9] - 1.0)), tuple(moments))
+    return Found(name, total, tuple(masses), tuple(moments))
 
 
 def measured(names: tuple[str, ...] = tuple(JUDGED), seeds: tuple[int, ...] = (0, 1), jobs: int = 2) -> Result:
@@ -271,10 +247,9 @@ ROBOTS = ("panda", "ur10e", "kuka_iiwa", "tx40", "puma560", "stanford", "three_l
 QUICK = ("panda", "three_link")
 KINDS = ("gap", "spike", "repeats", "saturation", "standstill")
 SAMPLES, CUTOFF = 6000, 8.0
-Array_defects = np.ndarray
 
 
-def clean(model: Model, seed: int) -> tuple[Dataset, Array_defects]:
+def clean(model: Model, seed: int) -> tuple[Dataset, Array]:
     """A recording with quantised positions and noisy torques, and its parameters."""
     rng = np.random.default_rng(seed)
     bodies = np.tile(BODY, model.n)
@@ -312,7 +287,7 @@ def spoiled(data: Dataset, kind: str, seed: int) -> Dataset:
     return Dataset(t, q, tau, name=data.name)
 
 
-def error(model: Model, data: Dataset, truth: Array_defects, test: Dataset) -> tuple[float, set[str]]:
+def error(model: Model, data: Dataset, truth: Array, test: Dataset) -> tuple[float, set[str]]:
     """Error of the fit's torques on a recording without noise [%], and the kinds of defects that were named."""
     ready = Processing(cutoff=CUTOFF).apply(data)
     beta = wls(compress(model, ready)).beta

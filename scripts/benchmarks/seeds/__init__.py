@@ -179,7 +179,7 @@ def sdpa() -> Result:
     arrays = ((getattr(one, name) for name in ("cost", "places", "values")) for one in (program, written))
     same_numbers = program.blocks == written.blocks and all(map(np.array_equal, *arrays))
     found = solve_sdpa(program)
-    apart = found.objective / solution.objective - 1
+    apart = found / solution.objective - 1
     text = f"{len(program.cost)} unknowns, {len(program.blocks)} blocks, read back bitwise equal: {same_numbers}; "
     return text + f"Clarabel apart from casid by {apart:+.1e}", same_numbers and abs(apart) <= 1e-7
 

@@ -121,7 +121,7 @@ class _Controller:
 
 @cache
 def _controller(name: str) -> _Controller:
-    robot = casid.load_robot(name if name in _SHIPPED else described(*(FILES | OTHERS)[name]))
+    robot = casid.load_robot(name if name in _SHIPPED else described(*(FILES | OTHERS)[name][:2]))
     rng, n = np.random.default_rng(len(name)), robot.n
     stretch = 1.0 + rng.uniform(-0.1, 0.1, (n, 4))  # of the pseudo-inertia's axes: masses, centres, inertias by 20 %
     given = pseudo_inertia(robot.standard_parameters().reshape(n, 10))

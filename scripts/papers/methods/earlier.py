@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
 from typing import Any, Protocol
@@ -12,7 +12,16 @@ from typing import Any, Protocol
 import casadi as ca
 import clarabel
 import numpy as np
-from papers.methods.feasible_set import closest_feasible, feasibility_test, settings, stack
+from papers.methods.feasible_set import (
+    FeasibleSet,
+    Solved,
+    closest_feasible,
+    conic,
+    feasibility_test,
+    inertia_matrix,
+    stack,
+    steiner,
+)
 from papers.methods.regression import Answer, Kind, Regression, answer
 from papers.methods.wam import WamData
 from scipy import sparse
@@ -31,13 +40,12 @@ STRICTNESS = 1e-3
 def _link(kind: Kind) -> tuple[ca.Function, ca.Function]:
     """``(x, margin, scale) -> g >= 0`` of one link, shapes (10), (), () -> (4): step one and step two."""
     x, margin, scale = ca.SX.sym("x", 10), ca.SX.sym("margin"), ca.SX.sym("scale")
-    inertia = ca.vertcat(ca.horzcat(x[0], x[1], x[2]), ca.horzcat(x[1], x[3], x[4]), ca.horzcat(x[2], x[4], x[5]))
-    mass, moment = x[9] - margin, x[6:9]
+    inertia, mass, moment = inertia_matrix(x), x[9] - margin, x[6:9]
     if kind == "full":  # J - margin 1 > 0: Schur complement of the mass, times the mass
         sigma = ca.trace(inertia) / 2 * ca.SX.eye(3) - inertia
         matrix = mass * (sigma - margin * ca.SX.eye(3)) - moment @ moment.T
-    else:  # D - margin 1 > 0, S'S = l'l 1 - l l'
-        matrix = mass * (inertia - margin * ca.SX.eye(3)) - (ca.dot(moment, moment) * ca.SX.eye(3) - moment @ moment.T)
+    else:  # D - margin 1 > 0
+        matrix = mass * (inertia - margin * ca.SX.eye(3)) - steiner(x)
     matrix /= scale
     first = ca.vertcat(mass, ca.diag(matrix)) - STRICTNESS**2
     minors = ca.vertcat(matrix[0, 0], ca.det(matrix[:2, :2]), ca.det(matrix))
@@ -256,9 +264,7 @@ LEAST_MASS = 1e-3
 def central(kind: Kind) -> ca.Function:
     """``x, margin -> A, dA/dx`` of one link, shapes (10), () -> (3, 3), (9, 10): the matrix with eigenvalues > 0."""
     x, margin = ca.SX.sym("x", 10), ca.SX.sym("margin")
-    L = ca.vertcat(ca.horzcat(x[0], x[1], x[2]), ca.horzcat(x[1], x[3], x[4]), ca.horzcat(x[2], x[4], x[5]))
-    mass, moment = x[9], x[6:9]
-    matrix = L - (ca.dot(moment, moment) * ca.SX.eye(3) - moment @ moment.T) / mass
+    matrix = inertia_matrix(x) - steiner(x) / x[9]
     if kind == "full":
         matrix = ca.trace(matrix) / 2 * ca.SX.eye(3) - matrix
     matrix -= margin * ca.SX.eye(3)
@@ -416,17 +422,6 @@ class PriorMasses:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class MassesFound:
-    """Standard parameters ``A p + offset``, the solver's status, its iterations and times [s]."""
-
-    x: Array
-    status: str
-    iterations: int
-    build_time: float
-    solve_time: float
-
-
 def regression_by_masses(
     R: Array,
     r: Array,
@@ -434,8 +429,9 @@ def regression_by_masses(
     offset: Array,
     prior: PriorMasses | None = None,
     tolerance: float | None = None,
-) -> MassesFound:
-    """Solve the quadratic program by Clarabel.
+    start: float | None = None,
+) -> Solved:
+    """Standard parameters ``A p + offset`` of the best masses, by Clarabel.
 
     Parameters
     ----------
@@ -448,7 +444,7 @@ def regression_by_masses(
     prior
         See `PriorMasses`.
     """
-    start = time.process_time()
+    start = time.process_time() if start is None else start
     rows, size = R.shape
     lengths = np.concatenate([np.linalg.norm(block, axis=0) for block in maps])
     A = np.zeros((size, len(lengths)))
@@ -469,19 +465,11 @@ def regression_by_masses(
             [-sparse.identity(count), None, None],
         ]
     )
-    solver = clarabel.DefaultSolver(
-        P,
-        np.concatenate([-pull * aim, np.zeros(size + rows)]),
-        constraints,
-        np.concatenate([-offset, r, np.zeros(count)]),
-        [clarabel.ZeroConeT(size + rows), clarabel.NonnegativeConeT(count)],
-        settings(tolerance),
-    )
-    built = time.process_time()
-    result = solver.solve()
-    done = time.process_time()
-    masses = np.maximum(np.array(result.x)[:count], 0.0)  # the solver meets bounds to its tolerance; these are exact
-    return MassesFound(A @ masses + offset, str(result.status), int(result.iterations), built - start, done - built)
+    q, b = np.concatenate([-pull * aim, np.zeros(size + rows)]), np.concatenate([-offset, r, np.zeros(count)])
+    cones = [clarabel.ZeroConeT(size + rows), clarabel.NonnegativeConeT(count)]
+    found = conic(q, constraints, b, cones, tolerance, P, start)
+    masses = np.maximum(found.x[:count], 0.0)  # the solver meets bounds to its tolerance; these are exact
+    return replace(found, x=A @ masses + offset)
 
 
 def point_masses(data: Regression, per_edge: int = 3, tolerance: float | None = None) -> Answer:
@@ -489,18 +477,8 @@ def point_masses(data: Regression, per_edge: int = 3, tolerance: float | None = 
     start = time.process_time()
     maps = [mass_map(grid(box, per_edge)) for box in data.boxes]
     offset = np.tile(data.margin * from_pseudo_inertia(np.eye(4)), data.links)
-    mapped = time.process_time() - start
-    found = regression_by_masses(data.R, data.r, maps, offset, tolerance=tolerance)
-    return answer(
-        f"Point masses ({per_edge}^3)",
-        data,
-        found.x,
-        solved=found.status in ("Solved", "AlmostSolved"),
-        status=found.status,
-        iterations=found.iterations,
-        build_time=mapped + found.build_time,
-        solve_time=found.solve_time,
-    )
+    found = regression_by_masses(data.R, data.r, maps, offset, tolerance=tolerance, start=start)
+    return found.answer(f"Point masses ({per_edge}^3)", data, found.x)
 
 
 @dataclass(frozen=True, eq=False)
@@ -538,7 +516,7 @@ def essential_fit(data: WamData) -> EssentialFit:
     cad[np.ravel(model.link_columns)] = model.robot.standard_parameters()
     K = base.K[kept]
     parameters = cad + np.linalg.pinv(K) @ (fit.beta[kept] - K @ cad)
-    allowed = data.feasible_set("semi")
+    allowed = FeasibleSet.of(model)
     smallest = min(float(np.linalg.eigvalsh(spatial_inertia(parameters[i : i + 10]))[0]) for i in allowed.links)
     smallest = min(smallest, float(parameters[list(allowed.nonnegative)].min()))
     beta = np.zeros(base.rank)
@@ -605,25 +583,20 @@ def reductions(R: Array, r: Array, constant: float, rows: int) -> Iterator[Reduc
         beta[~kept] = 0.0
 
 
-def model_reduction(data: Regression, feasible: Callable[[Array], bool] | None = None) -> Answer:
+def model_reduction(data: Regression) -> Answer:
     """Reduce until feasible; the answer is unsolved if no level of reduction is, but for the empty model.
+
+    An estimate is feasible where all eigenvalues are >= 0: an absent parameter is exactly zero, so the boundary belongs
+    to the feasible set of this method, and the empty model ends it.
 
     Parameters
     ----------
     data
         Its columns must be independent (random regressors are): standard parameters are then base parameters.
-    feasible
-        Test of an estimate; default: all eigenvalues >= 0 (an absent parameter is exactly zero, so the boundary
-        belongs to the feasible set of this method).
     """
     start = time.process_time()
-    test = feasible or (lambda x: data.eigenvalue(x) >= 0.0)
-    chosen = None
-    for step in reductions(data.R, data.r, data.constant, len(data.tau)):
-        chosen = step
-        if test(step.values):
-            break
-    assert chosen is not None
+    steps = reductions(data.R, data.r, data.constant, len(data.tau))
+    chosen = next(step for step in steps if data.eigenvalue(step.values) >= 0.0)
     solved = bool(chosen.values.any())
     status = (
         f"feasible with {chosen.removed} of {len(data.r)} parameters removed"
@@ -662,9 +635,7 @@ class ReductionPath:
         return None if self.feasible_at is None else self.error[self.removed.index(self.feasible_at)]
 
 
-def reduction_path(
-    data: WamData, kind: Kind = "semi", beyond: int = 4, distances: bool = True, at_zero: bool = False
-) -> ReductionPath:
+def reduction_path(data: WamData, beyond: int, distances: bool, at_zero: bool = False) -> ReductionPath:
     """Remove base parameters until the estimate is feasible, and ``beyond`` more.
 
     What left the model says nothing any more: an estimate is feasible if bodies exist that have the remaining base
@@ -678,7 +649,7 @@ def reduction_path(
     at_zero
         Whether removed parameters are zero in the test of feasibility; else they are open.
     """
-    base, allowed = data.base, data.feasible_set(kind)
+    base, allowed = data.base, FeasibleSet.of(data.model)
     R, r, constant = data.triangle[:-1, :-1], data.triangle[:-1, -1], float(data.triangle[-1, -1] ** 2)
     removed, error, distance = [], [], []
     feasible_at = None

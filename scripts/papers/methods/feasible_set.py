@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import casadi as ca
@@ -14,6 +14,8 @@ from papers.methods.regression import Answer, Kind, Regression, answer
 from scipy import sparse
 
 from casid.arrays import Array
+from casid.dynamics import Model
+from casid.identification import RegressionProblem
 from casid.inertia import pseudo_inertia
 from casid.inertia._parameters import spatial_inertia
 
@@ -97,6 +99,13 @@ class FeasibleSet:
     kind: Kind
     nonnegative: tuple[int, ...] = ()
 
+    @classmethod
+    def of(cls, model: Model, kind: Kind = "semi") -> FeasibleSet:
+        """Consistent links; friction and rotor inertia >= 0."""
+        columns = model.term_columns
+        positive = tuple(sorted(column for column, (term, _) in columns.items() if term.nonnegative))
+        return cls(len(model.parameter_names), tuple(int(row[0]) for row in model.link_columns), kind, positive)
+
     def rows(self) -> tuple[sparse.csc_matrix, list[Any], Array]:
         """``S pi in cones``: S, Clarabel's cones, and the identity of the cones, shape (rows,)."""
         block, order = cone_map(self.kind), ORDER[self.kind]
@@ -135,41 +144,20 @@ def feasibility_test(K: Array, beta: Array, feasible: FeasibleSet, tolerance: fl
     A = stack([[sparse.csc_matrix(K), None], [-S, unit[:, None]], [None, sparse.csc_matrix([[1.0]])]])
     b = np.concatenate([beta, np.zeros(len(unit)), [1.0]])
     q = np.append(np.zeros(size), -1.0)
-    solver = clarabel.DefaultSolver(
-        sparse.csc_matrix((size + 1, size + 1)),
-        q,
-        A,
-        b,
-        [clarabel.ZeroConeT(len(beta)), *cones, clarabel.NonnegativeConeT(1)],
-        settings(1e-10),
-    )
-    result = solver.solve()
-    witness = np.array(result.x)[:size]
+    found = conic(q, A, b, [clarabel.ZeroConeT(len(beta)), *cones, clarabel.NonnegativeConeT(1)], 1e-10)
+    witness = found.x[:size]
     witness = witness + np.linalg.lstsq(K, beta - K @ witness, rcond=None)[0]
     margin = feasible.margin(witness)
     mismatch = float(np.linalg.norm(K @ witness - beta) / max(np.linalg.norm(beta), 1e-300))
     if margin >= -tolerance:
         return Verdict(True, margin, witness, mismatch, 0.0)
-    return Verdict(
-        False, margin, witness, mismatch, _excluded_radius(K, beta, S, feasible, np.array(result.z)[len(beta) : -1])
-    )
+    radius = _excluded_radius(K, beta, S, feasible, found.z[len(beta) : -1])
+    return Verdict(False, margin, witness, mismatch, radius)
 
 
-def closest_feasible(K: Array, beta: Array, feasible: FeasibleSet, margin: float = 0.0) -> tuple[Array, float]:
+def closest_feasible(K: Array, beta: Array, feasible: FeasibleSet) -> tuple[Array, float]:
     """Consistent parameters with base parameters nearest to given ones, and the distance (Sousa 2014, Sec. 3.4)."""
-    S, cones, unit = feasible.rows()
-    rank, size = K.shape
-    P = sparse.block_diag([sparse.csc_matrix((size, size)), sparse.identity(rank)], format="csc")
-    A = stack([[sparse.csc_matrix(K), -sparse.identity(rank)], [-S, None]])
-    solver = clarabel.DefaultSolver(
-        P,
-        np.zeros(size + rank),
-        A,
-        np.concatenate([beta, -margin * unit]),
-        [clarabel.ZeroConeT(rank), *cones],
-        settings(1e-11),
-    )
-    parameters = np.array(solver.solve().x)[:size]
+    parameters = least_squares(K, beta, *feasible.rows(), 0.0, 1e-11).x
     return parameters, float(np.linalg.norm(K @ parameters - beta))
 
 
@@ -200,75 +188,117 @@ def settings(tolerance: float | None = None) -> Any:
     return chosen
 
 
-def link_cones(data: Regression) -> tuple[sparse.csc_matrix, np.ndarray, list[Any]]:
-    """``A x + s = b, s in cones`` of all links."""
-    block = cone_map(data.kind)
-    order = ORDER[data.kind]
-    A = sparse.kron(sparse.identity(data.links), sparse.csc_matrix(-block), format="csc")
-    b = np.tile(-data.margin * svec(np.eye(order)), data.links)
-    return A, b, [clarabel.PSDTriangleConeT(order)] * data.links
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """Unknowns and multipliers of a cone program, the solver's status, its iterations and times [s]."""
+
+    x: Array
+    z: Array
+    status: str
+    iterations: int
+    build_time: float
+    solve_time: float
+
+    @property
+    def success(self) -> bool:
+        """Whether the solver claims an answer."""
+        return self.status in ("Solved", "AlmostSolved")
+
+    def answer(self, method: str, data: Regression, x: Array) -> Answer:
+        """Standard parameters x that follow from the unknowns, judged on the data."""
+        times = {"build_time": self.build_time, "solve_time": self.solve_time}
+        return answer(method, data, x, solved=self.success, status=self.status, iterations=self.iterations, **times)
+
+
+def conic(
+    q: Array, A: Any, b: Array, cones: list[Any], tolerance: float | None = None, P: Any = None,
+    start: float | None = None,
+) -> Solved:  # fmt: skip
+    """``min x'P x / 2 + q'x  subject to  b - A x in cones`` by Clarabel; P None: zero.
+
+    ``start`` is the processor time at which stating the program began (default: now).
+    """
+    start = time.process_time() if start is None else start
+    P = sparse.csc_matrix((len(q), len(q))) if P is None else P
+    solver = clarabel.DefaultSolver(P, q, A, b, cones, settings(tolerance))
+    built = time.process_time()
+    result = solver.solve()
+    times = built - start, time.process_time() - built
+    return Solved(np.array(result.x), np.array(result.z), str(result.status), int(result.iterations), *times)
+
+
+def least_squares(
+    R: Array, r: Array, S: Any, cones: list[Any], unit: Array, margin: float, tolerance: float | None,
+    start: float | None = None,
+) -> Solved:  # fmt: skip
+    """``min |R x - r|^2  subject to  S x - margin unit in cones``; unknowns x and the residual, of which x is kept."""
+    rows, size = R.shape
+    P = sparse.block_diag([sparse.csc_matrix((size, size)), sparse.identity(rows)], format="csc")
+    A = stack([[sparse.csc_matrix(R), -sparse.identity(rows)], [-S, None]])
+    b, every = np.concatenate([r, -margin * unit]), [clarabel.ZeroConeT(rows), *cones]
+    found = conic(np.zeros(size + rows), A, b, every, tolerance, P, start)
+    return replace(found, x=found.x[:size])
+
+
+def bounded_regression(built: RegressionProblem, margin: float, tolerance: float | None = None) -> Solved:
+    """A library's regression with its affine rows and one LMI a link, by Clarabel: unknowns links first."""
+    objective, linear = built.problem.objective, built.linear
+    ends = [(-form, -low) for form, low in zip(linear.matrix, linear.lower, strict=True)]
+    ends += [(form, high) for form, high in zip(linear.matrix, linear.upper, strict=True)]
+    bounds = [(form, end) for form, end in ends if np.isfinite(end)]
+    links, (_, size) = len(built.problem.cones), objective.matrix.shape
+    S, cones, unit = FeasibleSet(size, tuple(range(0, 10 * links, 10)), "full").rows()
+    A = sparse.vstack([sparse.csc_matrix(np.array([form for form, _ in bounds])), -S], format="csc")
+    b = np.concatenate([[end for _, end in bounds], -margin * unit])
+    P = sparse.csc_matrix(np.triu(2 * objective.matrix.T @ objective.matrix))
+    q = -2 * objective.matrix.T @ objective.target
+    return conic(q, A, b, [clarabel.NonnegativeConeT(len(bounds)), *cones], tolerance, P)
+
+
+def epigraph(R: Array, r: Array, known: float = 0.0) -> tuple[Any, Array, Any]:
+    """``[[u - known, (r - R x)'], [r - R x, 1]] >= 0``: A, b and the cone, in the unknowns (x, u)."""
+    order, size = len(r) + 1, R.shape[1]
+    # svec places entry (i, j), i <= j, at j (j + 1) / 2 + i; row 0 holds u and sqrt(2) (r - R x), the rest is the
+    # identity
+    column = np.arange(1, order)
+    place = column * (column + 1) // 2
+    A = sparse.lil_matrix((order * (order + 1) // 2, size + 1))
+    A[0, size], A[place, :size] = -1.0, np.sqrt(2.0) * R
+    b = svec(np.eye(order))
+    b[0], b[place] = -known, np.sqrt(2.0) * r
+    return A, b, clarabel.PSDTriangleConeT(order)
+
+
+def _all_links(data: Regression) -> FeasibleSet:
+    return FeasibleSet(10 * data.links, tuple(range(0, 10 * data.links, 10)), data.kind)
 
 
 def lmi(data: Regression, tolerance: float | None = None) -> Answer:
     """Quadratic objective, one cone a link."""
     start = time.process_time()
-    size = 10 * data.links
-    cones_A, cones_b, cones = link_cones(data)
-    P = sparse.block_diag([sparse.csc_matrix((size, size)), sparse.identity(size)], format="csc")
-    A = stack([[sparse.csc_matrix(data.R), -sparse.identity(size)], [cones_A, None]])
-    b = np.concatenate([data.r, cones_b])
-    solver = clarabel.DefaultSolver(
-        P, np.zeros(2 * size), A, b, [clarabel.ZeroConeT(size), *cones], settings(tolerance)
-    )
-    built = time.process_time()
-    result = solver.solve()
-    done = time.process_time()
-    return _answer("LMI-SDP", data, result, np.array(result.x)[:size], built - start, done - built)
+    found = least_squares(data.R, data.r, *_all_links(data).rows(), data.margin, tolerance, start)
+    return found.answer("LMI-SDP", data, found.x)
 
 
-def lmi_epigraph(data: Regression, tolerance: float | None = None) -> Answer:
+def lmi_epigraph(data: Regression) -> Answer:
     """The thesis's form: a linear objective and one more cone, of order ``10 n + 1``."""
-    start = time.process_time()
-    size = 10 * data.links
-    cones_A, cones_b, cones = link_cones(data)
-    order = size + 1
-    # svec places entry (i, j), i <= j, at j (j + 1) / 2 + i; row 0 holds u and sqrt(2) (r - R x), the rest is the
-    # identity
-    column = np.arange(1, order)
-    place = column * (column + 1) // 2
-    epigraph = sparse.lil_matrix((order * (order + 1) // 2, size + 1))
-    epigraph[0, size] = -1.0
-    epigraph[place, :size] = np.sqrt(2.0) * data.R
-    constant = svec(np.eye(order))
-    constant[0] = 0.0
-    constant[place] = np.sqrt(2.0) * data.r
-    A = stack([[epigraph], [sparse.hstack([cones_A, sparse.csc_matrix((cones_A.shape[0], 1))])]])
-    solver = clarabel.DefaultSolver(
-        sparse.csc_matrix((size + 1, size + 1)),
-        np.append(np.zeros(size), 1.0),
-        A,
-        np.concatenate([constant, cones_b]),
-        [clarabel.PSDTriangleConeT(order), *cones],
-        settings(tolerance),
-    )
-    built = time.process_time()
-    result = solver.solve()
-    done = time.process_time()
-    return _answer("LMI-SDP (epigraph)", data, result, np.array(result.x)[:size], built - start, done - built)
+    start, size = time.process_time(), 10 * data.links
+    S, cones, unit = _all_links(data).rows()
+    top, constant, cone = epigraph(data.R, data.r)
+    A = stack([[top], [sparse.hstack([-S, sparse.csc_matrix((len(unit), 1))])]])
+    b = np.concatenate([constant, -data.margin * unit])
+    found = conic(np.append(np.zeros(size), 1.0), A, b, [cone, *cones], start=start)
+    return found.answer("LMI-SDP (epigraph)", data, found.x[:size])
 
 
-def _answer(method: str, data: Regression, result: Any, x: np.ndarray, build_time: float, solve_time: float) -> Answer:
-    status = str(result.status)
-    return answer(
-        method,
-        data,
-        x,
-        solved=status in ("Solved", "AlmostSolved"),
-        status=status,
-        iterations=int(result.iterations),
-        build_time=build_time,
-        solve_time=solve_time,
-    )
+def inertia_matrix(x: ca.SX) -> ca.SX:
+    """L of ten standard parameters, shape (3, 3)."""
+    return ca.vertcat(ca.horzcat(x[0], x[1], x[2]), ca.horzcat(x[1], x[3], x[4]), ca.horzcat(x[2], x[4], x[5]))
+
+
+def steiner(x: ca.SX) -> ca.SX:
+    """``S'S = l'l 1 - l l'``, shape (3, 3)."""
+    return ca.dot(x[6:9], x[6:9]) * ca.SX.eye(3) - x[6:9] @ x[6:9].T
 
 
 def minors(x: ca.SX) -> ca.SX:
@@ -277,7 +307,5 @@ def minors(x: ca.SX) -> ca.SX:
     ``m I = m L - (l'l 1 - l l')`` has entries that are polynomials of the ten standard parameters x; its minors are P_1
     to P_3 of eq. 3.3-3.5 but for powers of the mass.
     """
-    L = ca.vertcat(ca.horzcat(x[0], x[1], x[2]), ca.horzcat(x[1], x[3], x[4]), ca.horzcat(x[2], x[4], x[5]))
-    moment, mass = x[6:9], x[9]
-    matrix = mass * L - (ca.dot(moment, moment) * ca.SX.eye(3) - moment @ moment.T)
-    return ca.vertcat(mass, matrix[0, 0], ca.det(matrix[:2, :2]), ca.det(matrix))
+    matrix = x[9] * inertia_matrix(x) - steiner(x)
+    return ca.vertcat(x[9], matrix[0, 0], ca.det(matrix[:2, :2]), ca.det(matrix))

@@ -9,7 +9,7 @@ from pathlib import Path
 import clarabel
 import numpy as np
 from numpy.typing import NDArray
-from papers.methods.feasible_set import settings
+from papers.methods.feasible_set import conic
 from scipy import sparse
 
 from casid.arrays import Array
@@ -254,17 +254,8 @@ def _real(word: str, number: int, where: str) -> float:
     return value
 
 
-@dataclass(frozen=True, eq=False)
-class SdpaAnswer:
-    """Optimum of a program: ``c'y + constant``, the unknowns, the solver's word."""
-
-    objective: float
-    y: Array
-    status: str
-
-
-def solve_sdpa(program: SemidefiniteProgram, tolerance: float = 1e-11) -> SdpaAnswer:
-    """Clarabel on ``minimise c'y  subject to  sum_k y_k F_k - F_0 >= 0``, given the file alone."""
+def solve_sdpa(program: SemidefiniteProgram) -> float:
+    """Optimum ``c'y + constant`` by Clarabel, given the file alone."""
     starts = np.cumsum([0, *(-size if size < 0 else size * (size + 1) // 2 for size in program.blocks)])
     k, block, i, j = program.places.T - np.array([[0], [1], [1], [1]])
     diagonal = np.array(program.blocks)[block] < 0
@@ -276,7 +267,5 @@ def solve_sdpa(program: SemidefiniteProgram, tolerance: float = 1e-11) -> SdpaAn
     b = np.zeros(shape[0])
     np.add.at(b, rows[~unknown], -values[~unknown])
     cones = [clarabel.NonnegativeConeT(-s) if s < 0 else clarabel.PSDTriangleConeT(s) for s in program.blocks]
-    empty = sparse.csc_matrix((shape[1], shape[1]))
-    result = clarabel.DefaultSolver(empty, program.cost, A, b, cones, settings(tolerance)).solve()
-    y = np.array(result.x)
-    return SdpaAnswer(float(program.cost @ y) + program.constant, y, str(result.status))
+    y = conic(program.cost, A, b, cones, 1e-11).x
+    return float(program.cost @ y) + program.constant

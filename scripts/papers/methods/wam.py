@@ -8,9 +8,8 @@ from functools import cache, cached_property
 import casadi as ca
 import numpy as np
 from benchmarks import published
+from benchmarks.excitation import wam_table
 from papers import wam_cases as thesis
-from papers.methods.feasible_set import FeasibleSet
-from papers.methods.regression import Kind
 
 from casid.arrays import Array
 from casid.control._free_motion import ModelBased, feedback
@@ -54,13 +53,8 @@ class AccelerationFeedForward(ModelBased):
 @cache
 def trajectory(name: str, periods: int = PERIODS) -> Trajectory:
     """One of `TRAJECTORIES`."""
-    tables: list[Array] = []
-    for table in ("wam_table_4_4_trajectory_A", "wam_table_4_5_trajectory_B"):
-        rows = published.table(table)
-        keys = [key for key in rows[0] if key != "joint"]
-        tables.append(np.array([[float(row[key]) for key in keys] for row in rows]))
+    a, b = (wam_table(name).coefficients for name in ("wam_table_4_4_trajectory_A", "wam_table_4_5_trajectory_B"))
     odd = (np.arange(7) % 2 == 0)[:, None]
-    a, b = tables
     mixed: dict[str, Array] = {"A": a, "B": b, "C": np.where(odd, a, b), "D": np.where(odd, b, a)}
     return Trajectory(Fourier(FUNDAMENTAL, HARMONICS, periods=periods), mixed[name], robot="wam7")
 
@@ -116,6 +110,12 @@ def generous_constraints(links: LinkVariables) -> Constraints:
     """`GENEROUS`. Without any bound the best fit lies at masses without end, 5e-7 of the objective lower."""
     mass, reach = GENEROUS
     return (*(com_box(link, np.full(3, -reach), np.full(3, reach)) for link in links), total_mass(links, 0.0, mass))
+
+
+def weighted_error(data: CompressedData, weights: Array, beta: Array) -> float:
+    """``100 ||G (W beta - tau)|| / ||G tau||`` [%] with a weight a joint."""
+    w = weights**2
+    return 100.0 * float(np.sqrt(w @ data.squared_errors(beta) / (w @ data.squared_torques)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,17 +197,7 @@ class WamData:
     def relative_error(self, beta: Array, name: str = "A", weighted: bool = False) -> float:
         """``100 ||W beta - tau|| / ||tau||`` [%] (eq. 4.37), of a trajectory; weighted: of G W and G tau."""
         data = self.sets[name]
-        if not weighted:
-            return data.relative_errors(beta)[0]
-        w = self.weighted.weights**2
-        return 100.0 * float(np.sqrt(w @ data.squared_errors(beta) / (w @ data.squared_torques)))
-
-    def feasible_set(self, kind: Kind = "semi") -> FeasibleSet:
-        """Consistent links; friction and rotor inertia >= 0."""
-        columns = self.model.term_columns
-        positive = tuple(sorted(column for column, (term, _) in columns.items() if term.nonnegative))
-        links = tuple(int(row[0]) for row in self.model.link_columns)
-        return FeasibleSet(len(self.model.parameter_names), links, kind, positive)
+        return weighted_error(data, self.weighted.weights, beta) if weighted else data.relative_errors(beta)[0]
 
 
 def wam_data(

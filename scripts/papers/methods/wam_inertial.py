@@ -7,12 +7,12 @@ from functools import cache
 import numpy as np
 from papers import wam_cases as thesis
 from papers.methods.earlier import PriorMasses, grid, mass_map, regression_by_masses
-from papers.methods.wam import TRAJECTORIES, disturbed, processed
+from papers.methods.wam import TRAJECTORIES, disturbed, processed, weighted_error
 
 from casid.arrays import Array
 from casid.dynamics import Model
 from casid.identification import feasible_regression
-from casid.regression import CompressedData, compress, wls
+from casid.regression import compress, wls
 
 #: Weight of the prior term: G_p^2 over the mean squared effect of a point mass on the weighted torques.
 PULL = 1e-3
@@ -48,9 +48,4 @@ def inertial_errors(seed: int, periods: int) -> dict[str, float]:
         "point masses, CAD prior": model.base.values(regression_by_masses(W, rho, maps, np.zeros(70), prior).x),
         "point masses, no prior": model.base.values(regression_by_masses(W, rho, maps, np.zeros(70)).x),
     }
-    return {name: _weighted_error(data, fit.weights, beta) for name, beta in found.items()}
-
-
-def _weighted_error(data: CompressedData, weights: Array, beta: Array) -> float:
-    w = weights**2
-    return 100.0 * float(np.sqrt(w @ data.squared_errors(beta) / (w @ data.squared_torques)))
+    return {name: weighted_error(data, fit.weights, beta) for name, beta in found.items()}
