@@ -42,11 +42,8 @@ def parameter_record(parameters: Parameters) -> dict[str, Any]:
 
 def parameter_csv(parameters: Parameters) -> bytes:
     """CSV with the columns ``parameter, value, link``; no link for terms."""
-    link_of = {
-        name: link
-        for k, link in enumerate(parameters.link_names)
-        for name in (f"{symbol}{k + 1}" for symbol in STANDARD_NAMES)
-    }
+    names = standard_names(parameters.n)
+    link_of = dict(zip(names, np.repeat(parameters.link_names, len(STANDARD_NAMES)).tolist(), strict=True))
     rows = [[name, value, link_of.get(name, "")] for name, value in parameters.to_dict().items()]
     return csv_bytes(["parameter", "value", "link"], rows)
 
