@@ -22,6 +22,7 @@ from casid.files import (
     finite_number,
     json_bytes,
     npy_array,
+    number_list,
     numeric_array,
     parse_json,
     read_bytes,
@@ -154,7 +155,7 @@ def _from_csv(path: Path, where: str, order: HasParameterNames | Sequence[str] |
         if len(plain) != 2:
             raise DatasetError(f"{where}: expected the columns 'parameter' and 'value', got {', '.join(plain[:6])}")
         name, value = 0, 1
-        rows = [list(table.header), *rows] if _is_number(table.header[1]) else rows
+        rows = [list(table.header), *rows] if number_list(table.header[1:]) else rows
     else:
         value = lower.index("value")
     named: dict[str, float] = {}
@@ -180,16 +181,7 @@ def _link_by_link(table: CsvTable, columns: list[str], where: str) -> _Named:
 
 
 def _number(text: str, where: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        raise DatasetError(f"{where}: expected a number, got '{text[:40]}'") from None
-    return finite_number(value, where, DatasetError)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    value = number_list([text])
+    if value is None:
+        raise DatasetError(f"{where}: expected a number, got '{text[:40]}'")
+    return finite_number(value[0], where, DatasetError)
