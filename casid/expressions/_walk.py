@@ -60,17 +60,6 @@ def refused(code: int, reader: str, operands: int | None = None) -> OperationErr
     )
 
 
-def check_operation(code: int, operands: int, reader: str) -> None:
-    """Refuse by name what is no operation of so many scalars.
-
-    Raises
-    ------
-    OperationError
-    """
-    if not ((operands == 1 and code in UNARY) or (operands == 2 and code in BINARY)):
-        raise refused(code, reader, operands)
-
-
 T = TypeVar("T")
 
 #: Comparisons: what decides an if-else.
@@ -213,9 +202,10 @@ def rebuild(code: int, operands: Sequence[Any]) -> ca.SX:
     OperationError
         Where it is none of so many scalars.
     """
-    check_operation(code, len(operands), "expression")
-    if len(operands) == 1:
+    if len(operands) == 1 and code in UNARY:
         return ca.SX.unary(code, operands[0])
+    if len(operands) != 2 or code not in BINARY:
+        raise refused(code, "expression", len(operands))
     if code in (ca.OP_PRINTME, ca.OP_LIFT):  # the first operand, passed on
         return ca.SX(operands[0])
     return ca.SX.binary(code, operands[0], operands[1])

@@ -48,6 +48,9 @@ class Branch:
     holds: bool
     margin: float
 
+    def __str__(self) -> str:
+        return f"{self.constraint}: {self.condition} is {str(self.holds).lower()} (by {abs(self.margin):.3g})"
+
 
 def branches_at(problem: Problem, x: Array) -> tuple[Branch, ...]:
     """Branch of every condition of every constraint at a point, evaluated exactly."""

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -271,13 +271,10 @@ def parameter_intervals(
 
 def _interval(search: LevelSet, name: str, form: Array, link: int | None) -> ParameterInterval:
     """Range of ``form'x``, or of ``form'x / m`` of a link."""
-    if link is None:
-        low, at_low, low_point = search.minimum(form)
-        high, at_high, high_point = search.minimum(-form)
-        return ParameterInterval(name, low, -high, at_low, -at_high, search.prior(form), low_point, high_point)
-    low, at_low, low_point = _least_ratio(search, form, link)
-    high, at_high, high_point = _least_ratio(search, -form, link)
-    prior = search.ratio_prior(form, link)
+    least = search.minimum if link is None else partial(_least_ratio, search, link=link)
+    prior = search.prior(form) if link is None else search.ratio_prior(form, link)
+    low, at_low, low_point = least(form)
+    high, at_high, high_point = least(-form)
     return ParameterInterval(
         name, max(low, prior[0]), min(-high, prior[1]), at_low, -at_high, prior, low_point, high_point
     )

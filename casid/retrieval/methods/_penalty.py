@@ -29,7 +29,7 @@ from casid.errors import ProblemError
 from casid.inertia import Full, consistency, link_slice
 from casid.retrieval._objectives import LeastSquares
 from casid.retrieval._problem import Problem
-from casid.retrieval._solution import Solution, assess, reassess
+from casid.retrieval._solution import Solution, assess
 from casid.retrieval._solver import PreparedProblem, SolveOptions
 from casid.retrieval._variables import LinkView, link_variables
 from casid.retrieval.constraints._constraint import Constraint, PhysicalConsistency
@@ -93,6 +93,10 @@ class Penalty(Method):
 
     def solve(self, problem: Problem, start: Start) -> Solution:
         """See `Method.solve`."""
+        return self._solved(problem, start)
+
+    def _solved(self, problem: Problem, start: Start, bound: Solution | None = None) -> Solution:
+        """The steps, with the bound of a solution of the problem; of the direct one where none is given."""
         began = perf_counter()
         x = start.point
         if x is None:
@@ -113,7 +117,7 @@ class Penalty(Method):
             violation = problem.hard_violation(problem.violations(here))
             steps.append(PenaltyStep(weight, problem.objective(here), violation, found.iterations))
         assert last is not None
-        bound = self._bound(problem, start)
+        bound = self._bound(problem, start) if bound is None else bound
         return assess(
             problem,
             unshifted(problem, point),
@@ -139,17 +143,8 @@ class Penalty(Method):
 
     def bind(self, problem: Problem, nominal: Array | None, options: SolveOptions) -> SolveSeed:
         """See `Method.bind`: the bound is computed once, by the direct solve."""
-        if self.lower_bound is not None:
-            return super().bind(problem, nominal, options)
-        direct = PreparedProblem(problem, nominal, options).solve(throw=False)
-        bounded = Penalty(self.kappa, direct.lower_bound)
-
-        def solve(seed: int) -> Solution:
-            found = bounded.solve(problem, Start(None, seed, nominal, options))
-            conflict = None if found.usable else direct.conflict
-            return reassess(found, search_region=direct.search_region, conflict=conflict)
-
-        return solve
+        bound = self._bound(problem, Start(None, None, nominal, options))
+        return lambda seed: self._solved(problem, Start(None, seed, nominal, options), bound)
 
 
 def penalised(problem: Problem, weight: float) -> Problem:
