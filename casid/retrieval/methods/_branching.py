@@ -18,7 +18,7 @@ from casid.retrieval._problem import Problem
 from casid.retrieval._solution import Conflict, Solution, assess, reassess, relative_gap
 from casid.retrieval._solver import PreparedProblem, Relaxed, SolveOptions, relaxed_bound
 from casid.retrieval.bound._cuts import Relaxation
-from casid.retrieval.methods._method import Method, Start
+from casid.retrieval.methods._method import Method, Start, has_values
 from casid.retrieval.program._starts import nominal_parameters
 
 #: Called with the best solution's total, the proven bound, and the number of relaxations solved so far.
@@ -127,7 +127,7 @@ class _Search:
 
     def _try(self, x: np.ndarray) -> None:
         """A local solve of the problem from a relaxation's solution."""
-        if not all(np.isfinite(values).all() for values in self._problem.values(x).values()):
+        if not has_values(self._problem, x):
             return
         prepared = PreparedProblem(self._problem, None, replace(self._options, restarts=0), tighten=False)
         tried = prepared.solve(start=x, throw=False)
