@@ -121,14 +121,10 @@ def decided(
     for condition, interval in zip(found, ranges, strict=True):
         if np.any(interval.undefined):
             continue
-        ends = condition.holds(interval.low), condition.holds(interval.high)
-        inside = np.asarray((interval.low <= 0) & (interval.high >= 0))
-        if condition.equality:
-            settled = ~inside | (interval.low == interval.high)
-        else:
-            settled = ends[0] == ends[1]
-        if np.all(settled) and (np.all(ends[0]) or not np.any(ends[0])):
-            result[condition.key] = bool(np.all(ends[0]))
+        ends = np.array([condition.holds(interval.low), condition.holds(interval.high)])
+        passes_zero = condition.equality and np.any(interval.has_zero & (interval.low != interval.high))
+        if not passes_zero and (ends.all() or not ends.any()):
+            result[condition.key] = bool(ends.all())
     return result
 
 
@@ -136,12 +132,10 @@ def replace_conditions(expression: ca.SX, x: ca.SX, decide: Decide) -> ca.SX:
     """The expression, as a column, with each condition as ``decide`` returns it."""
 
     def entry(index: int) -> _Node:
-        name = str(x[index])
-        return _Node(x[index], f"x{index}", name)
+        return _Node(x[index], f"x{index}", str(x[index]))
 
     def constant(value: float) -> _Node:
-        text = repr(value)
-        return _Node(ca.SX(value), value.hex(), text.removesuffix(".0"))
+        return _Node(ca.SX(value), value.hex(), repr(value).removesuffix(".0"))
 
     def truth(node: _Node) -> _Node:
         """A number that is tested, as a logical value."""
@@ -157,8 +151,7 @@ def replace_conditions(expression: ca.SX, x: ca.SX, decide: Decide) -> ca.SX:
             whole = _Node(rebuild(code, [left.value, right.value]), key, text, True)
             if whole.value.is_constant():
                 return whole
-            equality = code in (ca.OP_EQ, ca.OP_NE)
-            condition = Condition(key, text, right.value - left.value, equality, code)
+            condition = Condition(key, text, right.value - left.value, code in (ca.OP_EQ, ca.OP_NE), code)
             return _settled(whole, decide(condition))
         if code in _LOGIC:
             return _Node(rebuild(code, [truth(o).value for o in operands]), key, text, True)

@@ -19,11 +19,11 @@ from casid.expressions._walk import (
     CALL,
     STRUCTURE,
     as_function,
-    check_operation,
     evaluate_call,
     fold,
     rebuild,
     rebuild_call,
+    refused,
     walk,
 )
 
@@ -161,12 +161,7 @@ def _rule(code: int) -> Callable[..., Any]:
         return lambda test, value: test if np.isnan(test) else value if test else np.float64(0.0)
     rule = _RULES.get(code)
     if rule is None:
-        check_operation(code, 2 if code in BINARY else 1, "evaluation")
-
-        def by_casadi(*operands: Any) -> Any:
-            return np.float64(fold(code, [float(o) for o in operands]))
-
-        rule = by_casadi
+        raise refused(code, "evaluation", 2 if code in BINARY else 1)
     if code in _POLES:
 
         def bounded(*operands: Any, rule: Callable[..., Any] = rule, at_zero: int | None = _POLES[code]) -> Any:
@@ -183,10 +178,6 @@ def _rule(code: int) -> Callable[..., Any]:
 
 def _truth(value: Any) -> Any:
     return np.float64(1.0 if value else 0.0)
-
-
-def _erf(value: Any) -> Any:
-    return np.float64(math.erf(value))
 
 
 #: Operations with poles, where they have no value either; which operand is zero there, None: wherever it is infinite.
@@ -227,7 +218,8 @@ _RULES: dict[int, Callable[..., Any]] = {
     ca.OP_FABS: np.abs,
     ca.OP_SIGN: np.sign,
     ca.OP_COPYSIGN: np.copysign,
-    ca.OP_ERF: _erf,
+    ca.OP_ERF: lambda a: np.float64(math.erf(a)),
+    ca.OP_ERFINV: lambda a: np.float64(fold(ca.OP_ERFINV, [float(a)])),
     ca.OP_FMIN: np.fmin,
     ca.OP_FMAX: np.fmax,
     ca.OP_INV: lambda a: np.float64(1.0) / a,

@@ -40,15 +40,13 @@ def _rising(
     return apply
 
 
-def _arc_cosine(a: Range) -> Range:
-    low, high = widened(np.arccos(np.clip(a.high, -1.0, 1.0)), np.arccos(np.clip(a.low, -1.0, 1.0)))
-    return Range(np.maximum(low, 0.0), high, a.undefined | (a.low < -1) | (a.high > 1))
+def _negated(a: Range) -> Range:
+    return Range(-a.high, -a.low, a.undefined)
 
 
-def _hyperbolic_cosine(a: Range) -> Range:
-    size = absolute(a)
-    low, high = widened(np.cosh(size.low), np.cosh(size.high))
-    return Range(np.maximum(low, 1.0), high, a.undefined)
+#: ``arccos(-a)`` and, of a that is not negative, ``cosh(a)``.
+_ARC_COSINE_OF_NEGATED = _rising(lambda a: np.arccos(-a), (-1.0, 1.0), (0.0, np.inf))
+_HYPERBOLIC_COSINE = _rising(np.cosh, image=(1.0, np.inf))
 
 
 def _wave(function: Function, peak: float) -> Callable[[Range], Range]:
@@ -80,10 +78,6 @@ def _passes(a: Range, at: float, period: float) -> NDArray[np.bool_]:
     return np.asarray(np.floor((a.high + slack - at) / period) >= np.ceil((a.low - slack - at) / period))
 
 
-def _error_function(values: Array) -> Array:
-    return np.asarray(np.vectorize(math.erf, otypes=[float])(values))
-
-
 def _inverse_error_function(a: Range) -> Range:
     # CasADi's own approximation is not accurate to rounding: only the sign is certain
     low, high = np.where(a.low >= 0, 0.0, -np.inf), np.where(a.high <= 0, 0.0, np.inf)
@@ -92,12 +86,12 @@ def _inverse_error_function(a: Range) -> Range:
 
 UNARY: dict[int, Callable[[Range], Range]] = {
     ca.OP_ASSIGN: lambda a: a,
-    ca.OP_NEG: lambda a: Range(-a.high, -a.low, a.undefined),
+    ca.OP_NEG: _negated,
     ca.OP_TWICE: lambda a: Range(2 * a.low, 2 * a.high, a.undefined),
     ca.OP_SQ: _square,
     ca.OP_INV: lambda a: quotient(_ONE, a),
     ca.OP_FABS: absolute,
-    ca.OP_NOT: lambda a: truth(~a.may_hold, a.may_fail),
+    ca.OP_NOT: lambda a: truth(~a.may_hold, a.has_zero),
     ca.OP_SIGN: lambda a: Range(np.sign(a.low), np.sign(a.high), a.undefined),
     ca.OP_FLOOR: lambda a: Range(np.floor(a.low), np.floor(a.high), a.undefined),
     ca.OP_CEIL: lambda a: Range(np.ceil(a.low), np.ceil(a.high), a.undefined),
@@ -107,18 +101,18 @@ UNARY: dict[int, Callable[[Range], Range]] = {
     ca.OP_LOG: _rising(np.log, (0.0, np.inf)),
     ca.OP_LOG1P: _rising(np.log1p, (-1.0, np.inf)),
     ca.OP_SINH: _rising(np.sinh),
-    ca.OP_COSH: _hyperbolic_cosine,
+    ca.OP_COSH: lambda a: _HYPERBOLIC_COSINE(absolute(a)),
     ca.OP_TANH: _rising(np.tanh, image=(-1.0, 1.0)),
     ca.OP_ASINH: _rising(np.arcsinh),
     ca.OP_ACOSH: _rising(np.arccosh, (1.0, np.inf), (0.0, np.inf)),
     ca.OP_ATANH: _rising(np.arctanh, (-1.0, 1.0)),
     ca.OP_ASIN: _rising(np.arcsin, (-1.0, 1.0)),
-    ca.OP_ACOS: _arc_cosine,
+    ca.OP_ACOS: lambda a: _ARC_COSINE_OF_NEGATED(_negated(a)),
     ca.OP_ATAN: _rising(np.arctan),
     ca.OP_SIN: _wave(np.sin, np.pi / 2),
     ca.OP_COS: _wave(np.cos, 0.0),
     ca.OP_TAN: _tangent,
-    ca.OP_ERF: _rising(_error_function, image=(-1.0, 1.0)),
+    ca.OP_ERF: _rising(np.vectorize(math.erf, otypes=[float]), image=(-1.0, 1.0)),
     ca.OP_ERFINV: _inverse_error_function,
 }
 
@@ -129,10 +123,6 @@ def _sum(a: Range, b: Range) -> Range:
     low, high = np.where(low == 0, low, below), np.where(high == 0, high, above)  # a sum of zero is exact
     clash = (np.isposinf(a.high) & np.isneginf(b.low)) | (np.isneginf(a.low) & np.isposinf(b.high))
     return Range(low, high, a.undefined | b.undefined | clash)
-
-
-def _difference(a: Range, b: Range) -> Range:
-    return _sum(a, Range(-b.high, -b.low, b.undefined))
 
 
 def _times(a: Range, b: Range) -> Range:
@@ -167,13 +157,6 @@ def _minimum(a: Range, b: Range) -> Range:
     return Range(np.minimum(a.low, b.low), high, a.undefined | b.undefined)
 
 
-def _maximum(a: Range, b: Range) -> Range:
-    low = np.maximum(a.low, b.low)
-    low = np.where(a.undefined, np.minimum(low, b.low), low)
-    low = np.where(b.undefined, np.minimum(low, a.low), low)
-    return Range(low, np.maximum(a.high, b.high), a.undefined | b.undefined)
-
-
 def _equal(a: Range, b: Range) -> Range:
     same = (a.low == a.high) & (b.low == b.high) & (a.low == b.low)
     return truth(same & ~(a.undefined | b.undefined), (a.low <= b.high) & (b.low <= a.high))
@@ -186,8 +169,8 @@ def _not_equal(a: Range, b: Range) -> Range:
 
 def _if_else_zero(test: Range, value: Range) -> Range:
     """``value`` where the test is not zero, of whichever sign, else 0."""
-    low = np.where(test.may_fail, np.minimum(value.low, 0.0), value.low)
-    high = np.where(test.may_fail, np.maximum(value.high, 0.0), value.high)
+    low = np.where(test.has_zero, np.minimum(value.low, 0.0), value.low)
+    high = np.where(test.has_zero, np.maximum(value.high, 0.0), value.high)
     return Range(np.where(test.may_hold, low, 0.0), np.where(test.may_hold, high, 0.0), test.may_hold & value.undefined)
 
 
@@ -273,19 +256,19 @@ def _widen(a: Range) -> Range:
 
 BINARY: dict[int, Callable[[Range, Range], Range]] = {
     ca.OP_ADD: _sum,
-    ca.OP_SUB: _difference,
+    ca.OP_SUB: lambda a, b: _sum(a, _negated(b)),
     ca.OP_MUL: _times,
     ca.OP_DIV: quotient,
     ca.OP_POW: _power,
     ca.OP_CONSTPOW: _power,
     ca.OP_FMIN: _minimum,
-    ca.OP_FMAX: _maximum,
+    ca.OP_FMAX: lambda a, b: _negated(_minimum(_negated(a), _negated(b))),
     ca.OP_LT: lambda a, b: truth((a.high < b.low) & ~(a.undefined | b.undefined), a.low < b.high),
     ca.OP_LE: lambda a, b: truth((a.high <= b.low) & ~(a.undefined | b.undefined), a.low <= b.high),
     ca.OP_EQ: _equal,
     ca.OP_NE: _not_equal,
-    ca.OP_AND: lambda a, b: truth(~a.may_fail & ~b.may_fail, a.may_hold & b.may_hold),
-    ca.OP_OR: lambda a, b: truth(~a.may_fail | ~b.may_fail, a.may_hold | b.may_hold),
+    ca.OP_AND: lambda a, b: truth(~a.has_zero & ~b.has_zero, a.may_hold & b.may_hold),
+    ca.OP_OR: lambda a, b: truth(~a.has_zero | ~b.has_zero, a.may_hold | b.may_hold),
     ca.OP_IF_ELSE_ZERO: _if_else_zero,
     ca.OP_FMOD: _remainder_of_c,
     ca.OP_REMAINDER: _ieee_remainder,

@@ -20,21 +20,22 @@ a minimum or a maximum hides.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from casid.arrays import Array
 from casid.expressions._interval_rules import BINARY, UNARY
 from casid.expressions._ranges import Range, everything, linear_table
-from casid.expressions._walk import CALL, COMPARISONS, as_function, rebuild, rebuild_call, refused, walk
+from casid.expressions._walk import CALL, COMPARISONS, as_function, rebuild, rebuild_call, refused, unknown, walk
 
 
 @dataclass(frozen=True, eq=False)
-class Interval:
+class Interval(Range):
     """Range of an expression over boxes, one a box.
 
     Attributes
@@ -47,21 +48,13 @@ class Interval:
         Entries of x that it depends on other than through a known quotient.
     quotients : frozenset of (int, int)
         Known quotients that it depends on: numerator and denominator.
+    entry : int or None
+        The entry of x that it is.
     """
 
-    low: Array
-    high: Array
-    undefined: NDArray[np.bool_]
     entries: frozenset[int] = frozenset()
     quotients: frozenset[tuple[int, int]] = frozenset()
-
-
-@dataclass(frozen=True, eq=False)
-class _Value:
-    range: Range
     entry: int | None = None
-    entries: frozenset[int] = frozenset()
-    quotients: frozenset[tuple[int, int]] = frozenset()
 
 
 def enclose(
@@ -86,51 +79,44 @@ def enclose(
     list of Interval
         One an output entry.
     """
-    lows, highs, known = np.asarray(low, dtype=float), np.asarray(high, dtype=float), quotients or {}
+    lows, highs = np.asarray(low, dtype=float), np.asarray(high, dtype=float)
+    known: Mapping[Any, Array] = quotients or {}
 
-    def constant(value: float) -> _Value:
-        return _Value(Range(np.array(value), np.array(value), np.array(np.isnan(value))))
+    def constant(value: float) -> Interval:
+        return Interval(np.array(value), np.array(value), np.array(np.isnan(value)))
 
-    def entry(index: int) -> _Value:
-        return _Value(
-            Range(lows[index], highs[index], np.zeros(np.shape(lows[index]), dtype=bool)), index, frozenset({index})
-        )
+    def entry(index: int) -> Interval:
+        defined = np.zeros(np.shape(lows[index]), dtype=bool)
+        return Interval(lows[index], highs[index], defined, frozenset({index}), entry=index)
 
-    def apply(code: int, operands: list[_Value]) -> _Value:
+    def apply(code: int, operands: list[Interval]) -> Interval:
         if code == ca.OP_ASSIGN:
-            return replace(operands[0])
-        if code == ca.OP_DIV and operands[0].entry is not None and operands[1].entry is not None:
-            pair = operands[0].entry, operands[1].entry
-            if pair in known:
-                bounds = np.asarray(known[pair], dtype=float)
-                quotient = Range(bounds[..., 0], bounds[..., 1], np.zeros(bounds.shape[:-1], dtype=bool))
-                return _Value(quotient, quotients=frozenset({pair}))
-        entries = frozenset().union(*(o.entries for o in operands))
-        return _Value(
-            _apply(code, [o.range for o in operands]),
-            None,
-            entries,
-            frozenset().union(*(o.quotients for o in operands)),
-        )
+            return operands[0]
+        pair = operands[0].entry, operands[-1].entry
+        if code == ca.OP_DIV and pair in known:
+            bounds = np.asarray(known[pair], dtype=np.float64)
+            defined = np.zeros(bounds.shape[:-1], dtype=bool)
+            return Interval(bounds[..., 0], bounds[..., 1], defined, quotients=frozenset[Any]({pair}))
+        return _interval(_apply(code, operands), operands)
 
-    return [
-        Interval(v.range.low, v.range.high, v.range.undefined, v.entries, v.quotients)
-        for v in walk(function, constant, entry, apply, _call)
-    ]
+    return walk(function, constant, entry, apply, _call)
 
 
-def _call(callee: ca.Function, operands: list[_Value]) -> list[_Value]:
-    """The outputs of an opaque function: anything, or between the knots of a table."""
+def _interval(found: Range, operands: Sequence[Interval]) -> Interval:
+    """The range as one that depends on what the operands depend on."""
     entries = frozenset().union(*(o.entries for o in operands))
     quotients = frozenset().union(*(o.quotients for o in operands))
+    return Interval(found.low, found.high, found.undefined, entries, quotients)
+
+
+def _call(callee: ca.Function, operands: list[Interval]) -> list[Interval]:
+    """The outputs of an opaque function: anything, or between the knots of a table."""
     table = linear_table(callee)
-    if table is not None:
-        return [_Value(table.range(operands[0].range), None, entries, quotients)]
-    unknown = everything(*(o.range for o in operands))
-    return [_Value(unknown, None, entries, quotients)] * sum(callee.nnz_out(k) for k in range(callee.n_out()))
+    found = everything(*operands) if table is None else table.range(operands[0])
+    return [_interval(found, operands) for _ in unknown(callee, operands)]
 
 
-def _apply(code: int, operands: list[Range]) -> Range:
+def _apply(code: int, operands: Sequence[Range]) -> Range:
     with np.errstate(all="ignore"):
         if len(operands) == 1 and code in UNARY:
             found = UNARY[code](operands[0])
@@ -220,8 +206,7 @@ def _apply_domain(code: int, operands: list[_Node]) -> _Node:
         rows = [operands[0].value] if exponent != np.floor(exponent) else []
         if exponent == 0:  # CasADi's one, of NaN too
             return _Node(value, {}, _united([hidden, shown]))
-    own = {row.element_hash(): row for row in rows if not row.is_constant()}
-    return _Node(value, _united([shown, own]), hidden)
+    return _Node(value, _united([shown, _by_hash(row for row in rows if not row.is_constant())]), hidden)
 
 
 def _call_domain(callee: ca.Function, operands: list[_Node]) -> list[_Node]:
@@ -231,10 +216,13 @@ def _call_domain(callee: ca.Function, operands: list[_Node]) -> list[_Node]:
 
 
 def _guarded(test: ca.SX, rows: dict[int, ca.SX]) -> dict[int, ca.SX]:
-    found = [ca.if_else(test, row, 0) if not test.is_constant() else row for row in rows.values()]
-    if test.is_constant() and float(test) == 0:
-        found = []
-    return {row.element_hash(): row for row in found}
+    if test.is_constant():
+        return rows if float(test) else {}
+    return _by_hash(ca.if_else(test, row, 0) for row in rows.values())
+
+
+def _by_hash(rows: Iterable[ca.SX]) -> dict[int, ca.SX]:
+    return {row.element_hash(): row for row in rows}
 
 
 def _united(groups: list[dict[int, ca.SX]]) -> dict[int, ca.SX]:

@@ -12,21 +12,25 @@ stay as they are written (`square_sum`): multiplied out, a residual is a small d
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isfinite
+from typing import NamedTuple, TypeVar
 
 import casadi as ca
 import numpy as np
 
 from casid.arrays import Array
-from casid.expressions._walk import as_function, evaluate_call, fold, walk
+from casid.expressions._walk import as_function, evaluate_call, fold, unknown, walk
 
 #: Entry and exponent (not zero) of each factor, in order of the entries.
 Monomial = tuple[tuple[int, int], ...]
 #: Beyond these, an expression is treated as none: readers of polynomials need low degrees.
 _MOST_TERMS, _HIGHEST_POWER = 2_000, 16
+#: Factor of an operation of one operand that only scales it.
+_FACTORS = {ca.OP_ASSIGN: Fraction(1), ca.OP_NEG: Fraction(-1), ca.OP_TWICE: Fraction(2)}
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,11 +92,18 @@ def polynomials(expression: ca.SX, x: ca.SX, denominators: Iterable[int] = ()) -
     """
     below = frozenset(denominators)
 
-    def apply(code: int, operands: list[Polynomial | None]) -> Polynomial | None:
-        known = [o for o in operands if o is not None]
-        return _operation(code, known, below) if len(known) == len(operands) and known else None
-
+    apply = _where_known(lambda code, known: _operation(code, known, below))
     return tuple(walk(as_function(expression, x), _number, _entry, apply, _call))
+
+
+def _where_known(operation: Callable[[int, list[T]], T | None]) -> Callable[[int, list[T | None]], T | None]:
+    """The operation, None where an operand is."""
+
+    def apply(code: int, operands: list[T | None]) -> T | None:
+        known = [o for o in operands if o is not None]
+        return operation(code, known) if len(known) == len(operands) else None
+
+    return apply
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,11 +153,11 @@ def _operation(code: int, known: Sequence[Polynomial], below: frozenset[int] = f
     return _number(fold(code, [float(n) for n in numbers if n is not None]))
 
 
-def _call(callee: ca.Function, operands: list[Polynomial | None]) -> list[Polynomial | None]:
+def _call(callee: ca.Function, operands: list[Polynomial | None]) -> Sequence[Polynomial | None]:
     """An opaque function of constants is one; of anything else it is not known to be a polynomial."""
     known = [float(o.constant) for o in operands if o is not None and o.constant is not None]
     if len(known) < len(operands):
-        return [None] * sum(callee.nnz_out(k) for k in range(callee.n_out()))
+        return unknown(callee, operands)
     return [_number(float(value)) for value in evaluate_call(callee, known)]
 
 
@@ -159,9 +170,8 @@ def _number(value: float) -> Polynomial | None:
 def _rational(code: int, known: Sequence[Polynomial], below: frozenset[int]) -> Polynomial | None:
     """Sums, products, quotients and powers, exactly; None for any other operation."""
     a, b = known[0], known[-1]
-    factor = {ca.OP_ASSIGN: 1, ca.OP_NEG: -1, ca.OP_TWICE: 2}.get(code)
-    if factor is not None:
-        return _scaled(a, Fraction(factor))
+    if code in _FACTORS:
+        return _scaled(a, _FACTORS[code])
     if code in (ca.OP_ADD, ca.OP_SUB):
         return _added(a, b, 1 if code == ca.OP_ADD else -1)
     if code in (ca.OP_MUL, ca.OP_SQ):
@@ -229,8 +239,7 @@ def _product(m: Monomial, n: Monomial) -> Monomial:
     return tuple(sorted((entry, power) for entry, power in powers.items() if power))
 
 
-@dataclass(frozen=True, eq=False)
-class QuadraticForm:
+class QuadraticForm(NamedTuple):
     """``x[denominator]^power * expression = y' matrix y`` with ``y = x[entries]``.
 
     Attributes
@@ -238,19 +247,14 @@ class QuadraticForm:
     power : int
         0, 1 or 2.
     matrix : ndarray, shape (k, k)
-        Symmetric, read-only; its entries are the exact coefficients, rounded once.
+        Symmetric; its entries are the exact coefficients, rounded once.
     """
 
     power: int
     matrix: Array
 
-    def __post_init__(self) -> None:
-        self.matrix.setflags(write=False)
 
-
-def quadratic_form(
-    expression: ca.SX, x: ca.SX, entries: Sequence[int], denominator: int, powers: Sequence[int] = (2, 1, 0)
-) -> QuadraticForm | None:
+def quadratic_form(expression: ca.SX, x: ca.SX, entries: Sequence[int], denominator: int) -> QuadraticForm | None:
     """The quadratic form of a scalar expression, by its structure; None if it has none.
 
     Parameters
@@ -263,13 +267,11 @@ def quadratic_form(
         Entries of x that it may depend on.
     denominator
         The entry that may be divided by, one of ``entries``.
-    powers
-        Powers of the denominator to try.
     """
     (found,) = polynomials(expression, x, (denominator,))
     if found is None or not found.terms:
         return None
-    for power in powers:
+    for power in (2, 1, 0):
         matrix = _matrix(found.times_power(denominator, power), entries)
         if matrix is not None:
             return QuadraticForm(power, matrix)
@@ -282,12 +284,8 @@ def _matrix(polynomial: Polynomial, entries: Sequence[int]) -> Array | None:
     place = {entry: k for k, entry in enumerate(entries)}
     matrix = np.zeros((len(entries), len(entries)))
     for monomial, coefficient in polynomial.terms.items():
-        if len(monomial) == 1:
-            ((entry, _),) = monomial
-            matrix[place[entry], place[entry]] = _rounded(coefficient)
-        else:
-            (one, _), (other, _) = monomial
-            matrix[place[one], place[other]] = matrix[place[other], place[one]] = _rounded(coefficient / 2)
+        one, other = place[monomial[0][0]], place[monomial[-1][0]]
+        matrix[one, other] = matrix[other, one] = _rounded(coefficient if one == other else coefficient / 2)
     return matrix if np.isfinite(matrix).all() else None
 
 
@@ -418,10 +416,7 @@ def square_sum(expression: ca.SX, x: ca.SX) -> SquareSum | None:
         found = _number(value)
         return None if found is None else _Squares(found)
 
-    def apply(code: int, operands: list[_Squares | None]) -> _Squares | None:
-        known = [o for o in operands if o is not None]
-        if len(known) < len(operands) or not known:
-            return None
+    def apply(code: int, known: list[_Squares]) -> _Squares | None:
         if any(o.parts for o in known):
             return _of_squares(code, known)
         rests = [o.rest for o in known]
@@ -434,7 +429,7 @@ def square_sum(expression: ca.SX, x: ca.SX) -> SquareSum | None:
         plain = [None if o is None or o.parts else o.rest for o in operands]
         return [None if p is None else _Squares(p) for p in _call(callee, plain)]
 
-    (found,) = walk(as_function(expression, x), number, lambda k: _Squares(_entry(k)), apply, call)
+    (found,) = walk(as_function(expression, x), number, lambda k: _Squares(_entry(k)), _where_known(apply), call)
     return None if found is None else found.flat()
 
 
@@ -453,9 +448,8 @@ def _of_squares(code: int, operands: list[_Squares]) -> _Squares | None:
     a, b = operands[0], operands[-1]
     if code in (ca.OP_ADD, ca.OP_SUB):
         return a.plus(b, 1 if code == ca.OP_ADD else -1)
-    factor = {ca.OP_ASSIGN: 1, ca.OP_NEG: -1, ca.OP_TWICE: 2}.get(code)
-    if factor is not None:
-        return a.scaled(Fraction(factor))
+    if code in _FACTORS:
+        return a.scaled(_FACTORS[code])
     first, second = (None if o.parts else o.rest.constant for o in (a, b))
     if code == ca.OP_MUL and first is not None:
         return b.scaled(first)
@@ -466,13 +460,6 @@ def _of_squares(code: int, operands: list[_Squares]) -> _Squares | None:
 
 def exact_value(expression: ca.SX, x: ca.SX, point: Array) -> Fraction | None:
     """Value of a scalar expression at a point, with nothing rounded; None where an operation is not rational."""
-
-    def apply(code: int, operands: list[Polynomial | None]) -> Polynomial | None:
-        known = [o for o in operands if o is not None]
-        return _rational(code, known, frozenset()) if len(known) == len(operands) and known else None
-
-    def call(callee: ca.Function, operands: list[Polynomial | None]) -> list[Polynomial | None]:
-        return [None] * sum(callee.nnz_out(k) for k in range(callee.n_out()))
-
-    (found,) = walk(as_function(expression, x), _number, lambda k: _number(float(point[k])), apply, call)
+    apply = _where_known(lambda code, known: _rational(code, known, frozenset()))
+    (found,) = walk(as_function(expression, x), _number, lambda k: _number(float(point[k])), apply, unknown)
     return None if found is None else found.constant

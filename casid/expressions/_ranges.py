@@ -35,18 +35,13 @@ class Range:
 
     @property
     def has_zero(self) -> Flags:
-        """Whether zero is within the range."""
+        """Whether zero is within the range, so that it can count as false."""
         return np.asarray((self.low <= 0) & (self.high >= 0))
 
     @property
     def may_hold(self) -> Flags:
         """Whether it can count as true: anything but zero does, NaN included."""
         return np.asarray((self.low != 0) | (self.high != 0) | self.undefined)
-
-    @property
-    def may_fail(self) -> Flags:
-        """Whether it can count as false: zero."""
-        return self.has_zero
 
     @property
     def infinite(self) -> Flags:
@@ -56,7 +51,7 @@ class Range:
 
 def everything(*operands: Range) -> Range:
     """The range of which nothing is known."""
-    shape = np.broadcast_shapes(*(np.shape(o.low) for o in operands)) if operands else ()
+    shape = np.broadcast_shapes(*(np.shape(o.low) for o in operands))
     return Range(np.full(shape, -np.inf), np.full(shape, np.inf), np.ones(shape, dtype=bool))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from casid.arrays import Array
 from casid.expressions._ranges import LinearTable, linear_table
-from casid.expressions._walk import as_function, evaluate_call, rebuild, rebuild_call, walk
+from casid.expressions._walk import as_function, evaluate_call, fold, rebuild, rebuild_call, walk
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class _Kinks:
     def apply(self, code: int, operands: list[_Node]) -> _Node:
         """An operation."""
         values = [o.value for o in operands]
-        at = float(rebuild(code, [ca.SX(o.at) for o in operands]))
+        at = fold(code, [o.at for o in operands])
         self.count += code in (ca.OP_FABS, ca.OP_HYPOT, ca.OP_FMAX, ca.OP_FMIN, ca.OP_SQRT)
         if code == ca.OP_FABS:
             return _Node(self.size(values[0], operands[0].at), at)

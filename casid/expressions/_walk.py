@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import casadi as ca
@@ -59,17 +60,6 @@ def refused(code: int, reader: str, operands: int | None = None) -> OperationErr
     )
 
 
-def check_operation(code: int, operands: int, reader: str) -> None:
-    """Refuse by name what is no operation of so many scalars.
-
-    Raises
-    ------
-    OperationError
-    """
-    if not ((operands == 1 and code in UNARY) or (operands == 2 and code in BINARY)):
-        raise refused(code, reader, operands)
-
-
 T = TypeVar("T")
 
 #: Comparisons: what decides an if-else.
@@ -92,7 +82,7 @@ def operations(function: ca.Function) -> frozenset[int]:
 
     def call(callee: ca.Function, operands: list[None]) -> list[None]:
         found.add(CALL)
-        return [None] * _entries(callee, output=True)
+        return unknown(callee, operands)
 
     walk(function, lambda value: None, lambda k: None, apply, call)
     return frozenset(found)
@@ -102,12 +92,13 @@ def constants(expression: ca.SX) -> list[float]:
     """Constants of an expression, within the functions that it calls too."""
     found: list[float] = []
     function = as_function(expression, ca.vertcat(*ca.symvar(expression)))
-
-    def call(callee: ca.Function, operands: list[None]) -> list[None]:
-        return [None] * _entries(callee, output=True)
-
-    walk(function, found.append, lambda k: None, lambda code, operands: None, call)
+    walk(function, found.append, lambda k: None, lambda code, operands: None, unknown)
     return found
+
+
+def unknown(callee: ca.Function, operands: Sequence[Any]) -> list[None]:
+    """Of a call of which nothing is known: None for every entry of its outputs."""
+    return [None] * sum(callee.nnz_out(k) for k in range(callee.n_out()))
 
 
 def walk(
@@ -140,59 +131,42 @@ def walk(
     OperationError
         Naming an operation of no scalar graph, or a called function where the reader takes none.
     """
-    inputs = [[entry(k) for k in range(function.nnz_in(0))]]
-    return _Walk(constant, apply, call).run(function, inputs)[0]
 
+    def called(callee: ca.Function, operands: list[Any]) -> Sequence[Any]:
+        inner = scalar_graph(callee)
+        if inner is not None:
+            return [value for output in run(inner, _by_input(inner, operands)) for value in output]
+        if call is None:
+            raise refused(CALL, f"expression that calls the function '{callee.name()}'")
+        return call(callee, operands)
 
-class _Walk:
-    """One arithmetic."""
-
-    def __init__(self, constant: Callable[[float], Any], apply: Callable[..., Any], call: Call[Any] | None) -> None:
-        self._constant, self._apply, self._call = constant, apply, call
-
-    def run(self, function: ca.Function, inputs: list[list[Any]]) -> list[list[Any]]:
+    def run(function: ca.Function, inputs: list[Sequence[Any]]) -> list[list[Any]]:
         for k in range(function.n_instructions()):
             if function.instruction_id(k) in MATRIX:
                 raise refused(function.instruction_id(k), "expression")
         work: dict[int, Any] = {}
         outputs: list[list[Any]] = [[None] * function.nnz_out(k) for k in range(function.n_out())]
-        called: Any = None
+        nodes: Any = None
         for k in range(function.n_instructions()):
             code = function.instruction_id(k)
             operands, results = function.instruction_input(k), function.instruction_output(k)
             if code == ca.OP_CONST:
-                work[results[0]] = self._constant(float(function.instruction_constant(k)))
+                work[results[0]] = constant(float(function.instruction_constant(k)))
             elif code == ca.OP_INPUT:
                 work[results[0]] = inputs[operands[0]][operands[1]]
             elif code == ca.OP_OUTPUT:
                 outputs[results[0]][results[1]] = work[operands[0]]
             elif code == CALL:
-                called = function.instructions_sx() if called is None else called
-                callee = called[k].which_function()
-                for place, value in zip(results, self._called(callee, [work[i] for i in operands]), strict=True):
+                nodes = function.instructions_sx() if nodes is None else nodes
+                values = called(nodes[k].which_function(), [work[i] for i in operands])
+                for place, value in zip(results, values, strict=True):
                     if place >= 0:
                         work[place] = value
             else:
-                work[results[0]] = self._applied(code, operands, work)
+                work[results[0]] = apply(code, [work[i] for i in (operands if code in BINARY else operands[:1])])
         return outputs
 
-    def _applied(self, code: int, operands: Sequence[int], work: dict[int, Any]) -> Any:
-        values = [work[i] for i in operands] if code in BINARY else [work[operands[0]]] if code in UNARY else []
-        if not values:
-            raise refused(code, "expression")
-        return self._apply(code, values)
-
-    def _called(self, callee: ca.Function, operands: list[Any]) -> Sequence[Any]:
-        inner = scalar_graph(callee)
-        if inner is not None:
-            parts, first = [], 0
-            for k in range(inner.n_in()):
-                parts.append(operands[first : first + inner.nnz_in(k)])
-                first += inner.nnz_in(k)
-            return [value for output in self.run(inner, parts) for value in output]
-        if self._call is None:
-            raise refused(CALL, f"expression that calls the function '{callee.name()}'")
-        return self._call(callee, operands)
+    return run(function, [[entry(k) for k in range(function.nnz_in(0))]])[0]
 
 
 def scalar_graph(callee: ca.Function) -> ca.Function | None:
@@ -214,9 +188,10 @@ def scalar_graph(callee: ca.Function) -> ca.Function | None:
     return inner if inner.class_name() == "SXFunction" else None
 
 
-def _entries(callee: ca.Function, output: bool = False) -> int:
-    count = callee.n_out() if output else callee.n_in()
-    return sum(int(callee.nnz_out(k) if output else callee.nnz_in(k)) for k in range(count))
+def _by_input(callee: ca.Function, operands: Sequence[Any]) -> list[Sequence[Any]]:
+    """Operands of a call, those of each input apart."""
+    ends = np.cumsum([0, *(callee.nnz_in(k) for k in range(callee.n_in()))])
+    return [operands[first:last] for first, last in pairwise(ends)]
 
 
 def rebuild(code: int, operands: Sequence[Any]) -> ca.SX:
@@ -227,9 +202,10 @@ def rebuild(code: int, operands: Sequence[Any]) -> ca.SX:
     OperationError
         Where it is none of so many scalars.
     """
-    check_operation(code, len(operands), "expression")
-    if len(operands) == 1:
+    if len(operands) == 1 and code in UNARY:
         return ca.SX.unary(code, operands[0])
+    if len(operands) != 2 or code not in BINARY:
+        raise refused(code, "expression", len(operands))
     if code in (ca.OP_PRINTME, ca.OP_LIFT):  # the first operand, passed on
         return ca.SX(operands[0])
     return ca.SX.binary(code, operands[0], operands[1])
@@ -237,21 +213,13 @@ def rebuild(code: int, operands: Sequence[Any]) -> ca.SX:
 
 def rebuild_call(callee: ca.Function, operands: Sequence[ca.SX]) -> list[ca.SX]:
     """A call on SX operands: values of all outputs, entry by entry."""
-    parts, first = [], 0
-    for k in range(callee.n_in()):
-        pattern = callee.sparsity_in(k)
-        parts.append(ca.SX(pattern, ca.vertcat(*operands[first : first + pattern.nnz()])))
-        first += pattern.nnz()
+    parts = [ca.SX(callee.sparsity_in(k), ca.vertcat(*own)) for k, own in enumerate(_by_input(callee, operands))]
     return [output.nz[i] for output in callee.call(parts) for i in range(output.nnz())]
 
 
 def evaluate_call(callee: ca.Function, operands: Sequence[float]) -> NDArray[np.float64]:
     """Values of a call's outputs, entry by entry, as CasADi itself computes them."""
-    parts, first = [], 0
-    for k in range(callee.n_in()):
-        pattern = callee.sparsity_in(k)
-        parts.append(ca.DM(pattern, [float(v) for v in operands[first : first + pattern.nnz()]]))
-        first += pattern.nnz()
+    parts = [ca.DM(callee.sparsity_in(k), list(map(float, own))) for k, own in enumerate(_by_input(callee, operands))]
     return np.concatenate([np.array(output.nonzeros(), dtype=float) for output in callee.call(parts)])
 
 

@@ -49,7 +49,6 @@ from casid.inertia._divergence import to_svec as to_svec
 from casid.inertia._interior_point import DEARER as DEARER
 from casid.inertia._interior_point import EXACT as EXACT
 from casid.inertia._interior_point import MET as MET
-from casid.inertia._interior_point import NEAR as NEAR
 from casid.inertia._interior_point import ROUGH as ROUGH
 from casid.inertia._interior_point import Climb as Climb
 from casid.inertia._interior_point import InteriorPoint as InteriorPoint

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cache
 from typing import ClassVar
 
 import casadi as ca
@@ -47,7 +48,6 @@ from casid.inertia._parameters import (
     to_standard,
 )
 
-_LOWER3 = tuple((i, j) for i in range(3) for j in range(i + 1))
 _DIAGONAL = [0, 3, 5]
 
 
@@ -159,8 +159,8 @@ class ConsistencyCone(ABC):
         raise NotImplementedError
 
     def compose(self, t: Array) -> Array:
-        """``y = q(t)`` in numpy, shape (10,)."""
-        raise NotImplementedError
+        """``y = q(t)`` of numbers, shape (10,)."""
+        return np.array(_products_of(self)(t)).ravel()
 
 
 class Full(ConsistencyCone):
@@ -180,20 +180,13 @@ class Full(ConsistencyCone):
 
     def products(self, t: ca.SX) -> ca.SX:
         """Lower triangle of ``T T'``."""
-        triangle = ca.SX(4, 4)
-        for k, (i, j) in enumerate(LOWER):
-            triangle[i, j] = t[k]
+        triangle = ca.SX(ca.Sparsity.upper(4), t).T
         square = triangle @ triangle.T
         return ca.vertcat(*[square[i, j] for i, j in LOWER])
 
     def factor(self, y: Array) -> Array:
         """Cholesky factor of the symmetric matrix with lower triangle y."""
         return lower_triangle(np.linalg.cholesky(_lifted(symmetric(y))))
-
-    def compose(self, t: Array) -> Array:
-        """Lower triangle of ``T T'``."""
-        triangle = np.tril(symmetric(t))
-        return lower_triangle(triangle @ triangle.T)
 
     def dual_matrices(self, share: Array) -> tuple[Array, ...]:
         """Z of this module's docstring."""
@@ -256,10 +249,7 @@ class Semi(ConsistencyCone):
 
     def products(self, t: ca.SX) -> ca.SX:
         """Inertia about the origin, first moment and mass of the factors."""
-        triangle = ca.SX(3, 3)
-        for k, (i, j) in enumerate(_LOWER3):
-            triangle[i, j] = t[4 + k]
-        v = t[1:4]
+        triangle, v = ca.SX(ca.Sparsity.upper(3), t[4:]).T, t[1:4]
         inertia = triangle @ triangle.T + ca.dot(v, v) * ca.SX.eye(3) - v @ v.T
         return ca.vertcat(*[inertia[i, j] for i, j in TENSOR_INDEX], t[0] * v, t[0] ** 2)
 
@@ -269,14 +259,7 @@ class Semi(ConsistencyCone):
         v = y[6:9] / np.sqrt(mass)
         about_com = tensor(y[:6]) - (v @ v * np.eye(3) - np.outer(v, v))
         triangle = np.linalg.cholesky(_lifted(about_com))
-        return np.concatenate([[np.sqrt(mass)], v, [triangle[i, j] for i, j in _LOWER3]])
-
-    def compose(self, t: Array) -> Array:
-        """The ten parameters of the factors."""
-        triangle = np.zeros((3, 3))
-        for value, (i, j) in zip(t[4:], _LOWER3, strict=True):
-            triangle[i, j] = value
-        return to_standard(t[0] ** 2, t[1:4] / t[0], triangle @ triangle.T) if t[0] else np.zeros(10)
+        return np.concatenate([[np.sqrt(mass)], v, triangle[np.tril_indices(3)]])
 
     def dual_matrices(self, share: Array) -> tuple[Array, ...]:
         """G and Q of this module's docstring."""
@@ -347,6 +330,12 @@ class Free(ConsistencyCone):
 
 #: The notions by name.
 CONES: dict[str, ConsistencyCone] = {cone.name: cone for cone in (Full(), Semi(), Free())}
+
+
+@cache
+def _products_of(cone: ConsistencyCone) -> ca.Function:
+    t = ca.SX.sym("t", 10)
+    return ca.Function("products", [t], [cone.products(t)])
 
 
 def _symmetric(matrix: Array) -> Array:

@@ -146,9 +146,7 @@ def congruent(F: Array, basis: Array) -> Array:
 def log_det_function() -> ca.Function:
     """CasADi function log det of a lower triangle y, shape (10,); NaN where the matrix is not positive definite."""
     y = ca.SX.sym("y", 10)
-    a = ca.SX(4, 4)
-    for k, (i, j) in enumerate(LOWER):
-        a[i, j] = a[j, i] = y[k]
+    a = ca.tril2symm(ca.SX(ca.Sparsity.upper(4), y).T)
     logarithms = ca.SX(0)
     for i in range(4):
         logarithms += ca.log(a[i, i])

@@ -22,6 +22,7 @@ from casid.files import (
     finite_number,
     json_bytes,
     npy_array,
+    number_list,
     numeric_array,
     parse_json,
     read_bytes,
@@ -42,11 +43,8 @@ def parameter_record(parameters: Parameters) -> dict[str, Any]:
 
 def parameter_csv(parameters: Parameters) -> bytes:
     """CSV with the columns ``parameter, value, link``; no link for terms."""
-    link_of = {
-        name: link
-        for k, link in enumerate(parameters.link_names)
-        for name in (f"{symbol}{k + 1}" for symbol in STANDARD_NAMES)
-    }
+    names = standard_names(parameters.n)
+    link_of = dict(zip(names, np.repeat(parameters.link_names, len(STANDARD_NAMES)).tolist(), strict=True))
     rows = [[name, value, link_of.get(name, "")] for name, value in parameters.to_dict().items()]
     return csv_bytes(["parameter", "value", "link"], rows)
 
@@ -157,7 +155,7 @@ def _from_csv(path: Path, where: str, order: HasParameterNames | Sequence[str] |
         if len(plain) != 2:
             raise DatasetError(f"{where}: expected the columns 'parameter' and 'value', got {', '.join(plain[:6])}")
         name, value = 0, 1
-        rows = [list(table.header), *rows] if _is_number(table.header[1]) else rows
+        rows = [list(table.header), *rows] if number_list(table.header[1:]) else rows
     else:
         value = lower.index("value")
     named: dict[str, float] = {}
@@ -183,16 +181,7 @@ def _link_by_link(table: CsvTable, columns: list[str], where: str) -> _Named:
 
 
 def _number(text: str, where: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        raise DatasetError(f"{where}: expected a number, got '{text[:40]}'") from None
-    return finite_number(value, where, DatasetError)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    value = number_list([text])
+    if value is None:
+        raise DatasetError(f"{where}: expected a number, got '{text[:40]}'")
+    return finite_number(value[0], where, DatasetError)

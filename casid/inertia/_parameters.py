@@ -423,9 +423,7 @@ class Parameters:
     # ------------------------------------------------------------------ by name
 
     def __getitem__(self, name: str) -> float:
-        if name not in self._position:
-            raise UnknownNameError(f"there is no parameter '{name}'; there are {_summary(self.names)}")
-        return float(self.values[self._position[name]])
+        return float(self.values[self._at(name)])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
@@ -507,11 +505,13 @@ class Parameters:
     def with_values(self, changes: Mapping[str, float]) -> Parameters:
         """The same parameters with some values changed; UnknownNameError for a name that is not there."""
         values = self.values.copy()
-        for name, value in changes.items():
-            if name not in self._position:
-                raise UnknownNameError(f"there is no parameter '{name}'; there are {_summary(self.names)}")
-            values[self._position[name]] = value
+        values[[self._at(name) for name in changes]] = list(changes.values())
         return Parameters(self.names, values, self.link_names)
+
+    def _at(self, name: str) -> int:
+        if name not in self._position:
+            raise UnknownNameError(f"there is no parameter '{name}'; there are {_summary(self.names)}")
+        return self._position[name]
 
     def _take(self, names: Sequence[str]) -> Vector:
         return self.values[[self._position[name] for name in names]]

@@ -31,7 +31,7 @@ from casid.expressions import (
 )
 from casid.retrieval._problem import Problem, unused
 from casid.retrieval._region import find_quadric, region_box
-from casid.retrieval.constraints._constraint import FEASIBILITY, Constraint, domain_rows, missed_by
+from casid.retrieval.constraints._constraint import FEASIBILITY, Constraint, constant_rows, domain_rows, missed_by
 
 #: Difference of two margins that is more than rounding.
 _APART = 1e-12
@@ -48,18 +48,17 @@ class Branch:
     holds: bool
     margin: float
 
+    def __str__(self) -> str:
+        return f"{self.constraint}: {self.condition} is {str(self.holds).lower()} (by {abs(self.margin):.3g})"
+
 
 def branches_at(problem: Problem, x: Array) -> tuple[Branch, ...]:
     """Branch of every condition of every constraint at a point, evaluated exactly."""
-    if not problem.conditions:
-        return ()
     result = []
-    for constraint in problem.constraints:
-        found = conditions(constraint.expression, problem.variables.x)
-        if found:
-            margins = evaluate(ca.vertcat(*[c.margin for c in found]), problem.variables.x, x)
-            for condition, margin in zip(found, margins, strict=True):
-                result.append(Branch(constraint.label, condition.text, bool(condition.holds(margin)), float(margin)))
+    for constraint in problem.constraints if problem.conditions else ():
+        for condition in conditions(constraint.expression, problem.variables.x):
+            margin = float(evaluate(condition.margin, problem.variables.x, x)[0])
+            result.append(Branch(constraint.label, condition.text, bool(condition.holds(margin)), margin))
     return tuple(result)
 
 
@@ -206,9 +205,9 @@ def _one_sided(problem: Problem) -> Problem:
     constraints: list[Constraint] = []
     for constraint in problem.constraints:
         both = constraint.hard and constraint.size == 1 and np.isfinite([*constraint.lower, *constraint.upper]).all()
+        expression, label = constraint.expression, constraint.label
         x = problem.variables.x
-        if both and any(len(alternatives(constraint.expression, x, upper=upper)) > 1 for upper in (False, True)):
-            expression, label = constraint.expression, constraint.label
+        if both and any(len(alternatives(expression, x, upper=upper)) > 1 for upper in (False, True)):
             (low,), (high,) = constraint.lower, constraint.upper
             for words, lower, upper in (
                 (f"{label} >= {low:.9g}", low, np.inf),
@@ -236,9 +235,8 @@ def _chosen(
         """What the choice makes of a constraint's rows; None where it stays as it is."""
         if constraint.label in either:
             return choose(either[constraint.label][picked[constraint.label]], x, choices)
-        return (
-            choose(constraint.expression, x, choices) if choices and has_conditions(constraint.expression, x) else None
-        )
+        decides = choices and has_conditions(constraint.expression, x)
+        return choose(constraint.expression, x, choices) if decides else None
 
     changed = [(constraint, rows_left(constraint)) for constraint in problem.constraints]
     taken = [c.label for c in problem.constraints]
@@ -274,14 +272,10 @@ def _live_rows(constraint: Constraint, rows: ca.SX, x: ca.SX, tolerance: float) 
 
     A hard one is missed by more than the tolerance only.
     """
-    count = rows.numel()
-    low, high = (np.broadcast_to(b, (count,)) for b in (constraint.lower, constraint.upper))
-    live = [i for i in range(count) if ca.depends_on(rows[i], x)]
-    still = [i for i in range(count) if i not in live]
-    missed = 0.0
-    if still:
-        excess = missed_by(evaluate(rows[still], x, np.zeros(x.numel())), low[still], high[still])
-        missed = float(excess[excess > tolerance].sum() if constraint.hard else excess.sum())
+    low, high = (np.broadcast_to(b, (rows.numel(),)) for b in (constraint.lower, constraint.upper))
+    live, still, values = constant_rows(rows, x)
+    excess = missed_by(values, low[still], high[still])
+    missed = float(excess[excess > tolerance].sum() if constraint.hard else excess.sum())
     if not live:
         return None, missed
     return Constraint(constraint.label, rows[live], low[live], high[live], constraint.weight), missed

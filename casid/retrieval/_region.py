@@ -96,7 +96,7 @@ class Quadric:
         if values[-1] <= 0 or (values[:-1] > 1e-12 * values[-1]).any() or not np.isfinite(com).all():
             return None
         axis = Q @ vectors[:, -1]  # side = axis' y: one nappe is where it is positive
-        ends = np.stack([axis[:3, None] * com])[0]
+        ends = axis[:3, None] * com
         low, high = ends.min(axis=1).sum() + axis[3], ends.max(axis=1).sum() + axis[3]
         return Q if low >= 0 or high <= 0 else None
 
@@ -248,20 +248,17 @@ class Facts:
         square = min(float(edges @ edges) / 12 if (edges > 0).all() else np.inf, reach if reach > 0 else np.inf)
         return heaviest * square if heaviest > 0 and np.isfinite(square) else float("inf")
 
-    def mass_within(self, link: LinkView, lower: float, upper: float) -> None:
+    def mass_within(self, link: LinkView, lower: ArrayLike, upper: ArrayLike) -> None:
         """``lower <= m <= upper``."""
-        if self._knows(link, slice(9, 10)):
-            _intersect(self.mass[link.index], lower, upper)
+        self._narrow(self.mass, link, slice(9, 10), lower, upper)
 
     def com_within(self, link: LinkView, lower: ArrayLike, upper: ArrayLike) -> None:
         """``lower <= c <= upper``, shapes (3,)."""
-        if self._knows(link, slice(6, 10)):
-            _intersect(self.com[link.index], lower, upper)
+        self._narrow(self.com, link, slice(6, 10), lower, upper)
 
     def inertia_within(self, link: LinkView, lower: ArrayLike, upper: ArrayLike) -> None:
         """``lower <= I <= upper``, shapes (6,)."""
-        if self._knows(link, slice(0, 10)):
-            _intersect(self.inertia_com[link.index], lower, upper)
+        self._narrow(self.inertia_com, link, slice(0, 10), lower, upper)
 
     def reach_below(self, link: LinkView, most: float) -> None:
         """``tr(Sigma) / m <= most``."""
@@ -273,16 +270,16 @@ class Facts:
         if all(self._knows(link, slice(9, 10)) for link in links):
             self.totals.append((tuple(link.index for link in links), lower, upper))
 
+    def _narrow(self, ranges: Array, link: LinkView, entries: slice, lower: ArrayLike, upper: ArrayLike) -> None:
+        if self._knows(link, entries):
+            own = ranges[link.index]
+            own[..., 0], own[..., 1] = np.maximum(own[..., 0], lower), np.minimum(own[..., 1], upper)
+
     def _knows(self, link: LinkView, entries: slice) -> bool:
         own = self._variables.links
         return link.index < len(own) and bool(
             ca.is_equal(link.parameters[entries], own[link.index].parameters[entries], 1)
         )
-
-
-def _intersect(range_: Array, lower: ArrayLike, upper: ArrayLike) -> None:
-    range_[..., 0] = np.maximum(range_[..., 0], lower)
-    range_[..., 1] = np.minimum(range_[..., 1], upper)
 
 
 _DIAGONAL = [0, 3, 5]

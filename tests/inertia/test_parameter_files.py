@@ -7,14 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import casid
-from casid.cli import app
 from casid.errors import DatasetError, RobotError
 from casid.identification import load_model
 from casid.identification.repair import check_file
 from casid.inertia import STANDARD_NAMES, Parameters, read_parameters, standard_names, write_parameters
+from tests.helpers import run
 
 
 @pytest.fixture(scope="module")
@@ -26,12 +25,6 @@ def panda() -> casid.Robot:
 def parameters(panda: casid.Robot) -> Parameters:
     terms = {"fv3": 0.25, "Iam7": 1e-300, "fo1": -1.0 / 3.0}
     return Parameters.of_links(panda.standard_parameters(), [link.name for link in panda.links], terms)
-
-
-def run(*arguments: object) -> str:
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert result.exit_code == 0, result.output
-    return result.output
 
 
 @pytest.mark.parametrize("ending", [".csv", ".json"])

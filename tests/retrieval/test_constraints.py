@@ -525,20 +525,13 @@ def test_small_links_keep_their_inertia() -> None:
     assert np.linalg.eigvalsh(pseudo_inertia(found.x))[0] >= problem.cones[0].margin
 
 
-@pytest.fixture
-def links():
-    return link_variables(Robot("one", (Joint("j1", "revolute", -1, Link("link1")),)))
-
-
-def target(links, body, weight=1.0):
-    return LeastSquares(weight * np.eye(links.size), weight * np.asarray(body))
-
-
 @pytest.mark.claim("the weight of a soft expression prices the expression, not the expression times a mass")
 def test_a_soft_expression_is_priced_in_its_own_unit(links):
     body = to_standard(5.0, [0.02, 0.0, 0.0], 0.01 * np.eye(3))
     wish = Constraint("far out", links[0].com[0], lower=0.5, weight=0.3)
-    solution = solve(Problem("soft", links, target(links, body), (mass_bounds(links[0], 1.0, 8.0), wish)))
+    solution = solve(
+        Problem("soft", links, least_squares(links, np.eye(10), body), (mass_bounds(links[0], 1.0, 8.0), wish))
+    )
     x = solution.x
     assert solution.penalty == pytest.approx(0.3 * (0.5 - x[6] / x[9]), rel=1e-9)
     assert solution.lower_bound <= solution.total
@@ -548,7 +541,9 @@ def test_a_soft_expression_is_priced_in_its_own_unit(links):
 def test_a_free_link_with_a_curved_constraint_is_solved(links):
     body = -to_standard(2.0, [0.1, 0.0, 0.0], 0.05 * np.eye(3))
     curved = Constraint("curved", links[0].first_moment[0] ** 2 + links[0].mass, lower=-1.0)
-    solution = solve(Problem("free", links, target(links, body), (curved,), consistency="none"), throw=False)
+    solution = solve(
+        Problem("free", links, least_squares(links, np.eye(10), body), (curved,), consistency="none"), throw=False
+    )
     assert solution.status in ("optimal", "feasible")
     assert solution.x[6] ** 2 + solution.x[9] >= -1.0 - 1e-8
 
@@ -570,25 +565,18 @@ def test_a_link_that_nothing_bounds_may_weigh_a_thousand_tonnes(links):
     pair = link_variables(Robot("two", tuple(Joint(f"j{k}", "revolute", k - 1, Link(f"k{k}")) for k in range(2))))
     heavy, light = to_standard(1e6, [0, 0, 0.1], 1e5 * np.eye(3)), to_standard(1.0, [0, 0, 0.1], 0.01 * np.eye(3))
     curved = Constraint("light", pair[1].com[2] ** 2 + pair[1].com[0], 0.02)
-    problem = Problem("scales", pair, target(pair, np.concatenate([heavy, light])), (curved,))
+    problem = Problem("scales", pair, least_squares(pair, np.eye(20), np.concatenate([heavy, light])), (curved,))
     assert problem.violations(np.concatenate([heavy, light]))["light"] == pytest.approx(0.01)
     solution = solve(problem)
     assert solution.status in ("optimal", "feasible") and solution.objective <= 2e-4
     np.testing.assert_allclose(solution.x[:10], heavy, rtol=1e-6, atol=1e-3)
 
 
-def body_in_a_box(links, *constraints):
-    body = to_standard(2.0, [0.05, -0.02, 0.1], np.diag([0.03, 0.04, 0.02]))
-    return Problem(
-        "kinks", links, target(links, body), (mass_bounds(links[0], 0.5, 8), com_box(links[0], -0.3, 0.3), constraints)
-    )
-
-
 @pytest.mark.claim("fmin(e, 1) >= 0 is e >= 0")
-def test_a_maximum_below_a_bound_is_all_of_its_parts_below_it(links):
+def test_a_maximum_below_a_bound_is_all_of_its_parts_below_it(links, body_in_a_box):
     x, y, _ = ca.vertsplit(links[0].com)
-    found = solve(body_in_a_box(links, Constraint("both", ca.fmax(ca.fmin(x, 9.0), y), -0.2, -0.1)))
-    parts = solve(body_in_a_box(links, Constraint("x", x, -0.3, -0.1), Constraint("y", y, -0.3, -0.1)))
+    found = solve(body_in_a_box(Constraint("both", ca.fmax(ca.fmin(x, 9.0), y), -0.2, -0.1)))
+    parts = solve(body_in_a_box(Constraint("x", x, -0.3, -0.1), Constraint("y", y, -0.3, -0.1)))
     assert found.status == parts.status == "optimal"
     assert found.objective == pytest.approx(parts.objective, rel=1e-5)
 

@@ -8,6 +8,7 @@ import pytest
 
 from casid.description import Joint, Link, Robot
 from casid.expressions import NumpyFunction
+from casid.inertia import to_standard
 from casid.retrieval import Constraint, LeastSquares, Problem, com_box, link_variables, solve
 from casid.retrieval.constraints import mass_bounds
 
@@ -18,13 +19,8 @@ def small_problem(make, target, extras=None, box=0.5, name="hidden"):
     """One link with a bounded body; the objective draws ten parameters to those of a body at the target's place."""
     robot = Robot("one", (Joint("j1", "revolute", -1, Link("link1")),))
     variables = link_variables(robot, extras)
-    link = variables.links[0]
-    mass, com = 2.0, np.asarray(target, dtype=float)
-    about = 0.02 * np.eye(3) + mass * (com @ com * np.eye(3) - np.outer(com, com))
-    x = np.array([about[0, 0], about[0, 1], about[0, 2], about[1, 1], about[1, 2], about[2, 2], *(mass * com), mass])
-    weights = np.eye(10)
-    matrix = np.column_stack([weights, np.zeros((10, len(extras or {})))])
-    objective = LeastSquares(matrix, x)
+    link, x = variables.links[0], to_standard(2.0, target, 0.02 * np.eye(3))
+    objective = LeastSquares(np.eye(10, variables.size), x)
     constraints = (mass_bounds(link, 1.0, 3.0), com_box(link, -box, box), *make(variables))
     return Problem(name, variables, objective, constraints), x
 

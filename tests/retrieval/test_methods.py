@@ -13,17 +13,14 @@ import casadi as ca
 import numpy as np
 import pytest
 from papers.two_links import force_ratios, outside_shapes, relaxed_retrieval, torques, validation_motion, wrenches
-from typer.testing import CliRunner
 
 import casid
-from casid.cli import app
 from casid.description import Joint, Link, Robot
 from casid.errors import ProblemError, SolveError
 from casid.inertia import to_standard
 from casid.retrieval import (
     Constraint,
     Global,
-    LeastSquares,
     Problem,
     SolveOptions,
     com_box,
@@ -37,6 +34,7 @@ from casid.retrieval.constraints import PhysicalConsistency, gyration_bound
 from casid.retrieval.methods import METHODS, Branches, Direct, Method, Penalty, SimulatedAnnealing, Start
 from casid.testing import BODY, nearest
 from problems.spatial_2r import true_parameters
+from tests.helpers import run
 
 QUICK_METHODS = (
     Direct(),
@@ -100,8 +98,7 @@ def test_failure_exits_with_1_and_writes_nothing(method: str, tmp_path) -> None:
         "def ca_norm(c):\n    return c[0] ** 2 + c[1] ** 2\n"
     )
     out = tmp_path / "out"
-    result = CliRunner().invoke(app, ["solve", str(file), "--method", method, "--out", str(out)])
-    assert result.exit_code == 1 and "far" in result.output
+    assert "far" in run("solve", file, "--method", method, "--out", out, code=1)
     assert not (out / "solution.json").exists()
 
 
@@ -441,28 +438,12 @@ def test_a_table_of_many_thresholds_is_solved() -> None:
     assert found.certified and found["lx1"] / found["m1"] <= allowed + 1e-8
 
 
-@pytest.fixture
-def links():
-    return link_variables(Robot("one", (Joint("j1", "revolute", -1, Link("link1")),)))
-
-
-def target(links, body, weight=1.0):
-    return LeastSquares(weight * np.eye(links.size), weight * np.asarray(body))
-
-
-def body_in_a_box(links, *constraints):
-    body = to_standard(2.0, [0.05, -0.02, 0.1], np.diag([0.03, 0.04, 0.02]))
-    return Problem(
-        "kinks", links, target(links, body), (mass_bounds(links[0], 0.5, 8), com_box(links[0], -0.3, 0.3), constraints)
-    )
-
-
 @pytest.mark.parametrize("bounds", [{"lower": 0.2}, {"upper": -0.1}, {"lower": 0.2, "upper": 0.25}])
-def test_minima_and_maxima_of_any_bound_are_enumerated(links, bounds):
+def test_minima_and_maxima_of_any_bound_are_enumerated(links, body_in_a_box, bounds):
     x, y, _ = ca.vertsplit(links[0].com)
     whole = ca.fmin(x, y) if "lower" not in bounds else ca.fmax(x, y)
-    found = solve(body_in_a_box(links, Constraint("kink", whole, **bounds)), method="branches")
-    either = [solve(body_in_a_box(links, *rest), throw=False) for rest in _by_hand(x, y, **bounds)]
+    found = solve(body_in_a_box(Constraint("kink", whole, **bounds)), method="branches")
+    either = [solve(body_in_a_box(*rest), throw=False) for rest in _by_hand(x, y, **bounds)]
     assert found.status == "optimal"
     assert found.objective == pytest.approx(min(s.objective for s in either if s.usable), rel=1e-5)
 
@@ -478,17 +459,17 @@ def _by_hand(x, y, lower=None, upper=None):
             yield Constraint("one", one, lower, upper), Constraint("other", other, upper=upper)
 
 
-def test_annealing_keeps_a_point_from_which_no_slope_leads_on(links):
+def test_annealing_keeps_a_point_from_which_no_slope_leads_on(links, body_in_a_box):
     jump = Constraint("far enough", ca.sign(links[0].com[0] - 0.1), lower=0.5)
-    found = solve(body_in_a_box(links, jump), method=SimulatedAnnealing(iterations=100))
+    found = solve(body_in_a_box(jump), method=SimulatedAnnealing(iterations=100))
     assert found.status == "feasible" and found.x[6] / found.x[9] > 0.1
 
 
-def test_a_solver_that_stops_at_a_feasible_point_does_not_say_that_there_is_none(links):
+def test_a_solver_that_stops_at_a_feasible_point_does_not_say_that_there_is_none(links, body_in_a_box):
     either = Constraint("or", ca.logic_or(links[0].com[0] > 0.2, links[0].mass > 3), lower=1)
-    stopped = solve(body_in_a_box(links, either), throw=False)
+    stopped = solve(body_in_a_box(either), throw=False)
     assert not stopped.feasible or stopped.status in ("optimal", "feasible", "stopped")
     if stopped.status == "stopped":
         with pytest.raises(SolveError, match=r"did not converge.*feasible.*'branches'"):
             stopped.or_raise()
-    assert solve(body_in_a_box(links, either), method="branches").status == "optimal"
+    assert solve(body_in_a_box(either), method="branches").status == "optimal"

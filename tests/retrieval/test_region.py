@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import casid
-from casid.description import Joint, Link, Robot
 from casid.errors import ProblemError
 from casid.inertia import (
     consistency,
@@ -32,7 +31,7 @@ from casid.retrieval import (
     solve,
     total_mass,
 )
-from casid.retrieval._region import Facts, LinkRegion, Quadric, find_quadric, link_regions
+from casid.retrieval._region import Facts, Quadric, find_quadric, link_regions
 from casid.retrieval.constraints import PhysicalConsistency
 from casid.retrieval.constraints._bounds import LinkConstraint
 from casid.retrieval.constraints._constraint import ScalarRow, Setting
@@ -220,18 +219,12 @@ def form(*diagonal: float, **given: np.ndarray) -> Quadric:
     return replace(made, **given)
 
 
-def value(quadric: Quadric, x: np.ndarray) -> float:
-    """Its left side at ten parameters."""
-    moment, mass = x[6:9], x[9]
-    return float(quadric.moment @ moment + quadric.mass * mass + moment @ quadric.square @ moment / mass)
-
-
 @pytest.mark.parametrize("rounding", [1e-20, -1e-20, 0.0])
 def test_curvature_by_rounding_costs_no_cut(rounding: float) -> None:
     """Without bounds of the centre of mass the tangent of a concave form holds, whatever rounding adds to it."""
     concave = form(-1.0, -2.0, rounding)
     (row,) = concave.cuts(FREE, BODY)
-    assert row @ BODY == pytest.approx(value(concave, BODY), rel=1e-12)
+    assert row @ BODY == pytest.approx(values(concave, BODY), rel=1e-12)
 
 
 @pytest.mark.parametrize("side", [0, 1])
@@ -257,21 +250,14 @@ def test_the_cut_of_a_point_outside_a_cone_touches_it() -> None:
             assert touched @ Q @ touched == pytest.approx(0.0, abs=1e-8) and row @ body < 0
 
 
-def regions(facts: Facts, free: bool = False) -> tuple[LinkRegion, ...]:
-    variables = link_variables(arm())
-    own = (PhysicalConsistency(variables[0].index, variables[0].name, "none", 0.0),) if free else ()
-    problem = Problem("one", variables, least_squares(variables, np.eye(10), np.zeros(10)), own)
-    return link_regions(facts, [entry.cone for entry in problem.cones])
-
-
 def test_nothing_times_anything_is_nothing() -> None:
     """A massless link has no first moment wherever its centre is, a centred one none whatever its mass."""
     variables = link_variables(arm())
     massless, centred = Facts(variables), Facts(variables)
     massless.mass_within(variables[0], 0.0, 0.0)
-    np.testing.assert_array_equal(regions(massless)[0].box[6:], np.zeros(4))
+    np.testing.assert_array_equal(link_regions(massless, cones(1))[0].box[6:], np.zeros(4))
     centred.com_within(variables[0], np.zeros(3), np.zeros(3))
-    np.testing.assert_array_equal(regions(centred)[0].box[6:], [0.0, 0.0, 0.0, np.inf])
+    np.testing.assert_array_equal(link_regions(centred, cones(1))[0].box[6:], [0.0, 0.0, 0.0, np.inf])
     assert massless.second_moment(0) == np.inf  # no body that is to be expected has no mass
     massless.com_within(variables[0], -np.ones(3), np.ones(3))
     assert massless.second_moment(0) == np.inf
@@ -340,20 +326,11 @@ def test_secants_meet_the_inertia_where_the_centre_is_at_a_corner_of_its_box() -
     assert free.lower[0] == -1e6
 
 
-@pytest.fixture
-def links():
-    return link_variables(Robot("one", (Joint("j1", "revolute", -1, Link("link1")),)))
-
-
-def target(links, body, weight=1.0):
-    return LeastSquares(weight * np.eye(links.size), weight * np.asarray(body))
-
-
 @pytest.mark.claim("a problem about a link of grams has a nominal body that keeps the margin")
 @pytest.mark.parametrize("mass", [1e-3, 1e-5, 5.0])
 def test_nominal_bodies_keep_the_margin(links, mass):
     tiny = (mass_bounds(links[0], 0.0, 2 * mass), com_box(links[0], [-1e-3] * 3, [1e-3] * 3))
-    problem = Problem("tiny", links, target(links, np.zeros(10)), tiny)
+    problem = Problem("tiny", links, least_squares(links, np.eye(10), np.zeros(10)), tiny)
     nominal = nominal_parameters(problem)
     assert np.linalg.eigvalsh(pseudo_inertia(nominal))[0] > problem.cones[0].margin
 

@@ -148,8 +148,7 @@ class Dual:
     @classmethod
     def of(cls, rows: LinearRows, multipliers: Array) -> Dual:
         """Linear rows, hard and soft, with the solver's multipliers."""
-        weights = np.array([np.inf if row.weight is None else row.weight for row in rows.rows])
-        return cls(rows.matrix, rows.lower, rows.upper, multipliers, weights, _groups(rows.rows))
+        return cls(rows.matrix, rows.lower, rows.upper, multipliers, *_prices(rows.rows))
 
     @classmethod
     def relaxed(cls, relaxation: Relaxation, nonlinear: NonlinearRows, multipliers: Array, x: Array) -> Dual:
@@ -162,27 +161,18 @@ class Dual:
         rows, count = [row for row, *_ in cuts], len(cuts)
         forms = np.array([cut.form for _, cut, _ in cuts]).reshape(count, len(x))
         low, amounts = np.array([cut.low for _, cut, _ in cuts]), np.array([-amount for *_, amount in cuts])
-        weights = np.array([np.inf if row.weight is None else row.weight for row in rows])
-        return cls(forms, low, np.full(count, np.inf), amounts, weights, _groups(rows))
+        return cls(forms, low, np.full(count, np.inf), amounts, *_prices(rows))
 
     def joined(self, extra: Dual) -> Dual:
         """With further rows."""
-        return Dual(
-            np.vstack([self.matrix, extra.matrix]),
-            np.concatenate([self.lower, extra.lower]),
-            np.concatenate([self.upper, extra.upper]),
-            np.concatenate([self.multipliers, extra.multipliers]),
-            np.concatenate([self.weights, extra.weights]),
-            np.concatenate([self.groups, extra.groups]),
-        )
+        return Dual(*(np.concatenate(pair) for pair in zip(vars(self).values(), vars(extra).values(), strict=True)))
 
     def missed(self, x: Array) -> float:
         """What missing hard rows as x does can gain: ``sum_j (l_j + u_j) d_j``."""
         at_low, at_high = self.sides()
         hard, values = np.isinf(self.weights), self.matrix @ x
-        return float(at_low[hard] @ np.clip(self.lower - values, 0.0, None)[hard]) + float(
-            at_high[hard] @ np.clip(values - self.upper, 0.0, None)[hard]
-        )
+        below, above = np.maximum(self.lower - values, 0.0), np.maximum(values - self.upper, 0.0)
+        return float(at_low[hard] @ below[hard]) + float(at_high[hard] @ above[hard])
 
     def size_at(self, x: Array) -> float:
         """Size of the rows' terms at x, ``sum_j (l_j + u_j) |a_j|'|x|``: huge multipliers drown in their rounding."""
@@ -204,8 +194,10 @@ class Dual:
         )
 
 
-def _groups(rows: Sequence[Row]) -> Array:
-    return np.array([-1 if row.group is None else row.group for row in rows], dtype=int)
+def _prices(rows: Sequence[Row]) -> tuple[Array, Array]:
+    """`Dual.weights` and `Dual.groups`."""
+    weights = np.array([np.inf if row.weight is None else row.weight for row in rows])
+    return weights, np.array([-1 if row.group is None else row.group for row in rows], dtype=int)
 
 
 def lower_bound(

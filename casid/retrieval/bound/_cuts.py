@@ -84,9 +84,9 @@ class ComSet:
         """
         reached = -np.inf
         for _ in range(40):
-            highest = _highest(cells, direction)
             if not len(cells):
                 return -np.inf
+            highest = _highest(cells, direction)
             centres = cells.mean(axis=2)
             inside = self._meets(np.stack([centres, centres], axis=2), "low")
             if inside.any():
@@ -275,7 +275,7 @@ class Relaxation:
         sign = -1.0 if multiplier > 0 else 1.0
         side = self._by_row.get((row.constraint, row.entry, sign))
         cuts = [] if side is None else self.side_cuts(side, x)
-        if not cuts or side is None or side.quadric is None:
+        if side is None or side.quadric is None or not cuts:
             return None
         # the row is the expression, or m times it; its form is m^(power - 1) times it
         mass = float(x[mass_index(side.quadric.link)])
@@ -342,11 +342,11 @@ class Relaxation:
     @cached_property
     def _set_sides(self) -> dict[int, list[Side]]:
         """Sides that depend on one link's centre of mass only, by link."""
-        x, size, links = self.problem.variables.x, self.problem.variables.size, len(self.problem.variables)
+        x, positive = self.problem.variables.x, self.problem.setting.positive_mass
         found: dict[int, list[Side]] = {}
         for side in self.sides:
-            link = depends_on_com_only(ca.Function("g", [x], [self._row(side)]), size, links)
-            if link is not None and self._positive_mass(link) and np.isfinite(self.regions[link].com).all():
+            link = depends_on_com_only(ca.Function("g", [x], [self._row(side)]), x.numel(), len(positive))
+            if link is not None and positive[link] and np.isfinite(self.regions[link].com).all():
                 if side.quadric is None or not self.is_convex(side) or link in found:
                     found.setdefault(link, []).append(side)
         return found
@@ -362,13 +362,8 @@ class Relaxation:
     def _directions(self, com_set: ComSet, centre: Array) -> list[Array]:
         """From the nearest point of the remaining cells' hull to a centre of mass outside it; empty if it is inside."""
         cells = self._cells[com_set.link]
-        if not len(cells):
-            return [np.array([1.0, 0.0, 0.0])]
-        away = _away_from_hull(centre, _corners(cells))
+        away = _away_from_hull(centre, _corners(cells)) if len(cells) else np.array([1.0, 0.0, 0.0])
         return [away] if away is not None else []
-
-    def _positive_mass(self, link: int) -> bool:
-        return self.problem.setting.positive_mass[link]
 
     def _embed(self, form: Array, link: int, low: float, side: Side) -> Cut:
         row = np.zeros(self.problem.variables.size)

@@ -15,7 +15,7 @@ from casid.errors import ProblemError
 from casid.inertia import TENSOR_INDEX
 from casid.retrieval._region import Facts, Quadric
 from casid.retrieval._variables import LinkVariables, LinkView
-from casid.retrieval.constraints._constraint import Constraint, ScalarRow, Setting, Side
+from casid.retrieval.constraints._constraint import Constraint, ScalarRow, Setting, Side, rows_over_mass
 
 #: What `sensible_bounds` assumes where a description has no bounds: kg a link, times the nominal mass, radius [m].
 LARGEST_MASS, NOMINAL_TIMES, SMALLEST_RADIUS = 100.0, 4.0, 1.0
@@ -60,9 +60,6 @@ class TotalMass(LinkConstraint):
 
     def _quantity(self) -> ca.SX:
         return ca.SX(ca.sum1(ca.vertcat(*[link.mass for link in self.links])))
-
-    def rows(self, setting: Setting) -> Iterable[ScalarRow]:
-        yield ScalarRow(self.expression, float(self.lower[0]), float(self.upper[0]), True, 0)
 
     def add_facts(self, facts: Facts) -> None:
         facts.total_within(self.links, float(self.lower[0]), float(self.upper[0]))
@@ -112,11 +109,8 @@ class ComBox(LinkConstraint):
             yield from super().rows(setting)
             return
         for axis in range(3):
-            moment, low, high = link.first_moment[axis], float(self.lower[axis]), float(self.upper[axis])
-            if np.isfinite(low):
-                yield ScalarRow(moment - low * link.mass, 0.0, np.inf, True, axis, "lower", link.index)
-            if np.isfinite(high):
-                yield ScalarRow(high * link.mass - moment, 0.0, np.inf, True, axis, "upper", link.index)
+            low, high = float(self.lower[axis]), float(self.upper[axis])
+            yield from rows_over_mass(link.first_moment[axis], link.mass, low, high, axis, link.index)
 
     def add_facts(self, facts: Facts) -> None:
         facts.com_within(self.links[0], self.lower, self.upper)
@@ -146,11 +140,11 @@ class GyrationBound(LinkConstraint):
         return ca.trace(self.links[0].inertia) / 2 / self.links[0].mass
 
     def rows(self, setting: Setting) -> Iterable[ScalarRow]:
-        link, most = self.links[0], float(self.upper[0])
+        link = self.links[0]
         if not setting.positive_mass[link.index] or np.isfinite(self.lower[0]):
             yield from super().rows(setting)
             return
-        yield ScalarRow(most * link.mass - ca.trace(link.inertia) / 2, 0.0, np.inf, True, 0, "upper", link.index)
+        yield from rows_over_mass(ca.trace(link.inertia) / 2, link.mass, -np.inf, float(self.upper[0]), 0, link.index)
 
     def add_facts(self, facts: Facts) -> None:
         facts.reach_below(self.links[0], float(self.upper[0]))

@@ -278,7 +278,7 @@ class Constraint:
                 yield ScalarRow(expression, low, high, True, entry)
                 continue
             # a soft row stays as it is: its weight prices the expression, not the expression times a mass
-            over_mass = _over_mass(self.quadric(entry, setting), low, high, entry, setting) if self.hard else []
+            over_mass = _linear_over_mass(self.quadric(entry, setting), low, high, entry, setting) if self.hard else []
             if over_mass:
                 yield from over_mass
             elif self.hard:
@@ -417,17 +417,22 @@ def domain_rows(expression: ca.SX, entry: int, x: ca.SX) -> Iterator[ScalarRow]:
             yield ScalarRow(row, 0.0, np.inf, form is not None, entry, "lower", domain=True)
 
 
-def _over_mass(form: Quadric | None, low: float, high: float, entry: int, setting: Setting) -> list[ScalarRow]:
+def rows_over_mass(
+    numerator: ca.SX, mass: ca.SX, low: float, high: float, entry: int, link: int
+) -> Iterator[ScalarRow]:
+    """``low <= numerator / mass <= high`` of a mass that is not negative, as linear rows."""
+    if np.isfinite(low):
+        yield ScalarRow(numerator - low * mass, 0.0, np.inf, True, entry, "lower", link)
+    if np.isfinite(high):
+        yield ScalarRow(high * mass - numerator, 0.0, np.inf, True, entry, "upper", link)
+
+
+def _linear_over_mass(form: Quadric | None, low: float, high: float, entry: int, setting: Setting) -> list[ScalarRow]:
     """Linear rows for a form that is linear over a mass that is not negative; none for another."""
     if form is None or form.power != 2 or not form.linear or not setting.positive_mass[form.link]:
         return []
-    numerator, mass = form.numerator(setting.x), setting.x[mass_index(form.link)]
-    rows = []
-    if np.isfinite(low):
-        rows.append(ScalarRow(numerator - low * mass, 0.0, np.inf, True, entry, "lower", form.link))
-    if np.isfinite(high):
-        rows.append(ScalarRow(high * mass - numerator, 0.0, np.inf, True, entry, "upper", form.link))
-    return rows
+    mass = setting.x[mass_index(form.link)]
+    return list(rows_over_mass(form.numerator(setting.x), mass, low, high, entry, form.link))
 
 
 def _parts(expression: ca.SX, low: float, high: float, entry: int, setting: Setting) -> list[ScalarRow]:
@@ -460,7 +465,8 @@ def _all_linear(expression: ca.SX, bound: float, upper: bool, entry: int, settin
         if form is not None:
             found.append(ScalarRow(part, low, high, True, entry, "upper" if upper else "lower"))
         else:
-            rows = _over_mass(find_quadric(part, setting.x, len(setting.positive_mass)), low, high, entry, setting)
+            quadric = find_quadric(part, setting.x, len(setting.positive_mass))
+            rows = _linear_over_mass(quadric, low, high, entry, setting)
             if not rows:
                 return None
             found += rows
@@ -469,10 +475,15 @@ def _all_linear(expression: ca.SX, bound: float, upper: bool, entry: int, settin
 
 def _unsettled(rows: ca.SX, x: ca.SX, low: float, high: float) -> ca.SX | None:
     """The rows that depend on x; None where a constant one is not within the bounds."""
+    live, _, values = constant_rows(rows, x)
+    return rows[live] if (missed_by(values, low, high) <= FEASIBILITY).all() else None
+
+
+def constant_rows(rows: ca.SX, x: ca.SX) -> tuple[list[int], list[int], Array]:
+    """Places of the rows that depend on x, those of the others, and the values of these."""
     live = [i for i in range(rows.numel()) if ca.depends_on(rows[i], x)]
     still = [i for i in range(rows.numel()) if i not in live]
-    values = evaluate(rows[still], x, np.zeros(x.numel())) if still else np.zeros(0)
-    return rows[live] if (missed_by(values, low, high) <= FEASIBILITY).all() else None
+    return live, still, evaluate(rows[still], x, np.zeros(x.numel())) if still else np.zeros(0)
 
 
 def _bound(value: ArrayLike, size: int, label: str, side: str) -> NDArray[np.float64]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from itertools import product
 from typing import Literal
 
@@ -133,13 +134,13 @@ def com_in_cone(
         raise ProblemError(
             f"constraint '{label}': the shape has no volume (height {height:g} m, radii {radii[0]:g}, {radii[1]:g} m)"
         )
-    unit = axis / height
+    unit, slope = axis / height, (radii[1] - radii[0]) / height
     away = link.com - ca.DM(first)
     along = ca.dot(ca.DM(unit), away)
     across = away - along * ca.DM(unit)
-    radius = radii[0] + (radii[1] - radii[0]) / height * along
-    slope = (radii[1] - radii[0]) / height
-    low, high = _heights(link, unit, first, height)
+    radius = radii[0] + slope * along
+    low = ca.dot(ca.DM(unit), link.first_moment) - float(unit @ first) * link.mass
+    high = height * link.mass - low
     aside = link.first_moment - ca.DM(first) * link.mass
     side = _norm(aside - low * ca.DM(unit), link.mass, max(radii)) - radii[0] * link.mass - slope * low
     outside = ca.vertcat(side / np.hypot(1.0, slope), -low, -high)
@@ -239,14 +240,8 @@ def either(label: str, *options: Constraints) -> Constraint:
                     rows.append(constraint.upper[entry] - constraint.expression[entry])
         if not rows:
             raise ProblemError(f"constraint '{label}': option {number} has no constraint")
-        least = rows[0]
-        for row in rows[1:]:
-            least = ca.fmin(least, row)
-        smallest.append(least)
-    best = smallest[0]
-    for other in smallest[1:]:
-        best = ca.fmax(best, other)
-    return Constraint(label, best, lower=0.0)
+        smallest.append(reduce(ca.fmin, rows))
+    return Constraint(label, reduce(ca.fmax, smallest), lower=0.0)
 
 
 def ellipsoid(
@@ -261,11 +256,6 @@ def ellipsoid(
     if turn.shape != (3, 3) or not np.allclose(turn @ turn.T, np.eye(3), atol=1e-9):
         raise ProblemError(f"constraint '{label}': the rotation must be an orthogonal 3 x 3 matrix")
     return middle, axes, turn
-
-
-def _heights(link: LinkView, unit: Array, first: Array, height: float) -> tuple[ca.SX, ca.SX]:
-    along = ca.dot(ca.DM(unit), link.first_moment) - float(unit @ first) * link.mass
-    return along, height * link.mass - along
 
 
 def _box(link: LinkView, label: str, low: Array, high: Array) -> Constraint:

@@ -76,10 +76,10 @@ class ActiveCone:
     margin: float
 
     def __str__(self) -> str:
+        count = len(self.smallest_eigenvalues)
         return (
-            f"{self.link}: {len(self.smallest_eigenvalues)} eigenvalue(s) of its pseudo-inertia at the margin "
-            f"{self.margin:g}: a body "
-            f"without extent in {len(self.smallest_eigenvalues)} direction(s)"
+            f"{self.link}: {count} eigenvalue(s) of its pseudo-inertia at the margin {self.margin:g}: a body "
+            f"without extent in {count} direction(s)"
         )
 
 
@@ -97,17 +97,11 @@ class Explanation:
     def __str__(self) -> str:
         lines = [self.summary]
         for title, entries in (
-            ("active bounds", [str(b) for b in self.bounds]),
-            ("active consistency", [str(c) for c in self.cones]),
-            (
-                "branches",
-                [
-                    f"{b.constraint}: {b.condition} is {str(b.holds).lower()} (by {abs(b.margin):.3g})"
-                    for b in self.branches
-                ],
-            ),
-            ("soft constraints that are violated", list(self.violated_soft)),
-            ("not known to be convex", list(self.open)),
+            ("active bounds", self.bounds),
+            ("active consistency", self.cones),
+            ("branches", self.branches),
+            ("soft constraints that are violated", self.violated_soft),
+            ("not known to be convex", self.open),
         ):
             if entries:
                 lines += [f"{title}:", *(f"  {entry}" for entry in entries)]
@@ -231,8 +225,7 @@ def _summary(solution: Solution) -> str:
     if solution.status == "feasible":
         return (
             f"{solution.problem.name}: feasible, {solution.total:.6g}; the best feasible set lies between "
-            f"{solution.lower_bound:.6g} and this "
-            f"(gap {100 * solution.gap:.3g} %)"
+            f"{solution.lower_bound:.6g} and this (gap {100 * solution.gap:.3g} %)"
         )
     if solution.status == "stopped":
         return f"{solution.problem.name}: {solution.total:.6g} is feasible, but the solver stopped before an optimum"

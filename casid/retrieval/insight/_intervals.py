@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,7 @@ from casid.expressions import polynomials
 from casid.inertia import link_slice, mass_index, moment_slice, pseudo_inertia
 from casid.retrieval._objectives import LeastSquares, chi_square
 from casid.retrieval._problem import Problem
+from casid.retrieval._region import region_box
 from casid.retrieval._rows import LinearRows, NonlinearRows, Row, split_rows
 from casid.retrieval._solution import Solution, checked_bound
 from casid.retrieval._solver import PreparedProblem, SolveOptions
@@ -242,7 +244,7 @@ def parameter_intervals(
         problem, solution = problem.without(*(c.label for c in problem.constraints if not c.hard)), None
     if solution is None:
         solution = PreparedProblem(problem, None, options).solve()
-    if solution.status not in ("optimal", "feasible"):
+    if not solution.usable:
         raise SolveError(
             f"problem '{problem.name}': intervals need a feasible solution, this one is {solution.status}", solution
         )
@@ -255,7 +257,8 @@ def parameter_intervals(
     least = 1e-11 * problem.objective.size
     if solution.objective + tolerance < least:
         raise ProblemError(f"the tolerance {tolerance:.3g} is below rounding; allow at least {least:.3g}")
-    forms = _standard_forms(problem) if quantities is None else _forms(problem, quantities)
+    unknowns = zip(problem.variables.names, np.eye(problem.variables.size), strict=True)
+    forms = {name: (row, None) for name, row in unknowns} if quantities is None else _forms(problem, quantities)
     search = LevelSet(problem, solution, tolerance, options)
     entries: list[ParameterInterval] = []
     for name, (form, link) in forms.items():
@@ -268,13 +271,10 @@ def parameter_intervals(
 
 def _interval(search: LevelSet, name: str, form: Array, link: int | None) -> ParameterInterval:
     """Range of ``form'x``, or of ``form'x / m`` of a link."""
-    if link is None:
-        low, at_low, low_point = search.minimum(form)
-        high, at_high, high_point = search.minimum(-form)
-        return ParameterInterval(name, low, -high, at_low, -at_high, search.prior(form), low_point, high_point)
-    low, at_low, low_point = _least_ratio(search, form, link)
-    high, at_high, high_point = _least_ratio(search, -form, link)
-    prior = search.ratio_prior(form, link)
+    least = search.minimum if link is None else partial(_least_ratio, search, link=link)
+    prior = search.prior(form) if link is None else search.ratio_prior(form, link)
+    low, at_low, low_point = least(form)
+    high, at_high, high_point = least(-form)
     return ParameterInterval(
         name, max(low, prior[0]), min(-high, prior[1]), at_low, -at_high, prior, low_point, high_point
     )
@@ -310,11 +310,6 @@ def _least_ratio(search: LevelSet, form: Array, link: int) -> tuple[float, float
     return proven, t, point
 
 
-def _standard_forms(problem: Problem) -> dict[str, tuple[Array, int | None]]:
-    size = problem.variables.size
-    return {name: (np.eye(size)[k], None) for k, name in enumerate(problem.variables.names)}
-
-
 def _forms(problem: Problem, quantities: Mapping[str, ca.SX]) -> dict[str, tuple[Array, int | None]]:
     """Linear form of each quantity, and the link whose mass divides it."""
     x = problem.variables.x
@@ -324,12 +319,9 @@ def _forms(problem: Problem, quantities: Mapping[str, ca.SX]) -> dict[str, tuple
             raise ProblemError(f"quantity '{name}': expected a scalar casadi.SX of the problem's variables")
         if not ca.depends_on(expression, x):
             raise ProblemError(f"quantity '{name}' does not depend on any variable")
-        form = _linear_form(expression, x)
-        if form is not None:
-            found[name] = (form, None)
-            continue
-        for link in _links_of_positive_mass(problem):
-            form = _linear_form(expression, x, mass_index(link))
+        positive = [k for k, known in enumerate(problem.setting.positive_mass) if known]
+        for link in (None, *positive):
+            form = _linear_form(expression, x, None if link is None else mass_index(link))
             if form is not None:
                 found[name] = (form, link)
                 break
@@ -341,10 +333,6 @@ def _forms(problem: Problem, quantities: Mapping[str, ca.SX]) -> dict[str, tuple
     return found
 
 
-def _links_of_positive_mass(problem: Problem) -> list[int]:
-    return [k for k, positive in enumerate(problem.setting.positive_mass) if positive]
-
-
 def _linear_form(expression: ca.SX, x: ca.SX, over: int | None = None) -> Array | None:
     """Form f with ``expression = f'x``, or ``f'x / x[over]``, by its structure; None if there is none."""
     (found,) = polynomials(expression, x, () if over is None else (over,))
@@ -354,8 +342,8 @@ def _linear_form(expression: ca.SX, x: ca.SX, over: int | None = None) -> Array 
     if cleared.degrees != {1} or cleared.lowest_power < 0:
         return None
     form = np.zeros(x.numel())
-    for monomial, coefficient in cleared.terms.items():
-        form[monomial[0][0]] = float(coefficient)
+    for entry, coefficient in cleared.linear.items():
+        form[entry] = float(coefficient)
     return form
 
 
@@ -418,7 +406,7 @@ class LevelSet:
         """Proven lower bound of ``form'x``, the value attained, and where."""
         scale = 1.0 / max(float(np.abs(form) @ self._sizes), 1e-12)
         bound, attained, point = self.prior(form)[0], float(form @ self.point), self.point
-        for search in (self.exact, self.outer) if self.outer is not self.exact else (self.exact,):
+        for search in dict.fromkeys((self.exact, self.outer)):
             for solver in search.solvers:
                 for start in (self.point, self.prepared.nominal):
                     outcome = search.program.solve(solver, search.program.start(start), 0.0, 0.0, scale * form)
@@ -459,14 +447,10 @@ class LevelSet:
     def least_mass(self, link: int) -> float:
         """Proven lower bound of a link's mass over the set [kg]; 0 where there is none."""
         if link not in self._least_mass:
-            mass = np.eye(len(self.point))[mass_index(link)]
-            self._least_mass[link] = max(self.minimum(mass)[0], self._margin(link), 0.0)
+            mass, entry = np.eye(len(self.point))[mass_index(link)], self.problem.cones[link]
+            # by consistency alone: a diagonal entry of a matrix >= margin 1
+            self._least_mass[link] = max(self.minimum(mass)[0], entry.margin if entry.constrains else 0.0)
         return self._least_mass[link]
-
-    def _margin(self, link: int) -> float:
-        """Least mass by consistency alone: a diagonal entry of a matrix >= margin 1."""
-        entry = self.problem.cones[link]
-        return entry.margin if entry.constrains else 0.0
 
     def ratio_prior(self, form: Array, link: int) -> tuple[float, float]:
         """Range by the box of the centre of mass, where the form has no other entries."""
@@ -506,22 +490,18 @@ class LevelSet:
         size = np.where(np.isfinite(high - low), (high - low) / 2, np.maximum(np.abs(self.prepared.nominal), 1e-3))
         return np.asarray(size)
 
-    @property
+    @cached_property
     def _prior_box(self) -> tuple[Array, Array]:
-        lows, highs = [], []
-        for entry, region in zip(self.problem.cones, self.problem.regions, strict=True):
-            low, high = -region.box.copy(), region.box.copy()
+        problem = self.problem
+        low, high, _ = region_box(problem.regions, [*problem.variables.extras.values()], [0.0] * len(problem.cones))
+        for k, (entry, region) in enumerate(zip(problem.cones, problem.regions, strict=True)):
             if entry.cone.positive_mass:
-                low[[0, 3, 5]] = 0.0
-            low[9], high[9] = region.mass
-            mass = region.mass[1]
+                low[link_slice(k)][[0, 3, 5]] = 0.0
+            mass, moment = region.mass[1], moment_slice(k)
             if region.positive_mass:
-                low[6:9] = np.minimum(region.com[:, 0] * mass, 0.0) if np.isfinite(mass) else -np.inf
-                high[6:9] = np.maximum(region.com[:, 1] * mass, 0.0) if np.isfinite(mass) else np.inf
-            lows.append(low)
-            highs.append(high)
-        extras = np.array([*self.problem.variables.extras.values()]).reshape(-1, 2)
-        return np.concatenate([*lows, extras[:, 0]]), np.concatenate([*highs, extras[:, 1]])
+                low[moment] = np.minimum(region.com[:, 0] * mass, 0.0) if np.isfinite(mass) else -np.inf
+                high[moment] = np.maximum(region.com[:, 1] * mass, 0.0) if np.isfinite(mass) else np.inf
+        return low, high
 
 
 def with_secants(problem: Problem) -> Problem:

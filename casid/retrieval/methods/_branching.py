@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from itertools import count
 from time import perf_counter
@@ -18,20 +18,11 @@ from casid.retrieval._problem import Problem
 from casid.retrieval._solution import Conflict, Solution, assess, reassess, relative_gap
 from casid.retrieval._solver import PreparedProblem, Relaxed, SolveOptions, relaxed_bound
 from casid.retrieval.bound._cuts import Relaxation
-from casid.retrieval.methods._method import Method, Start
+from casid.retrieval.methods._method import Method, Start, has_values
 from casid.retrieval.program._starts import nominal_parameters
 
 #: Called with the best solution's total, the proven bound, and the number of relaxations solved so far.
 Progress = Callable[[float, float, int], object]
-
-
-@dataclass(order=True)
-class _Node:
-    """A part of the problem with its bound."""
-
-    bound: float
-    number: int
-    relaxed: Relaxed = field(compare=False)
 
 
 def close_gap(
@@ -84,14 +75,14 @@ class _Search:
         self._order = count()
         root = relaxed_bound(Relaxation(self._problem), solution.x, None, options)
         self._region = root.search_region or dict(solution.search_region)
-        self._heap = [_Node(root.bound, next(self._order), root)]
+        self._heap = [(root.bound, next(self._order), root)]  # parts of the problem, by their bounds
         self._closed = np.inf  # smallest bound of the nodes that were left for good
         self.used = 1
 
     @property
     def bound(self) -> float:
         """Proven bound of the whole problem so far."""
-        lowest = min((node.bound for node in self._heap), default=np.inf)
+        lowest = self._heap[0][0] if self._heap else np.inf
         # no node whose bound has reached the best value holds a better point
         return max(min(lowest, self._closed, self.best.total), self._given)
 
@@ -107,25 +98,24 @@ class _Search:
 
     def split_lowest(self, deadline: float) -> bool:
         """Split the node of smallest bound; False if no split is left that could help."""
-        node = heappop(self._heap)
-        split = _where_to_split(self._problem, node.relaxed)
+        bound, _, part = heappop(self._heap)
+        split = _where_to_split(self._problem, part)
         if split is None:
-            self._closed = min(self._closed, node.bound)
+            self._closed = min(self._closed, bound)
             return False
         link, axis, at = split
         for low, high in ((-np.inf, at), (at, np.inf)):
             box = np.tile([-np.inf, np.inf], (3, 1))
             box[axis] = low, high
-            self._look_at(node, node.relaxed.relaxation.within(link, *box.T), perf_counter() >= deadline)
+            self._look_at(part, part.relaxation.within(link, *box.T), perf_counter() >= deadline)
         return True
 
-    def _look_at(self, parent: _Node, relaxation: Relaxation, late: bool) -> None:
+    def _look_at(self, parent: Relaxed, relaxation: Relaxation, late: bool) -> None:
         """Bound a part; after the deadline it keeps its parent's bound."""
         if late:
-            late_part = replace(parent.relaxed, relaxation=relaxation)
-            heappush(self._heap, _Node(parent.bound, next(self._order), late_part))
+            heappush(self._heap, (parent.bound, next(self._order), replace(parent, relaxation=relaxation)))
             return
-        near = self.best.x if parent.relaxed.x is None else parent.relaxed.x
+        near = self.best.x if parent.x is None else parent.x
         found = relaxed_bound(relaxation, near, None, self._options, enough=self.best.total)
         self.used += 1
         bound = max(found.bound, parent.bound)
@@ -133,11 +123,11 @@ class _Search:
             return  # proven to be empty
         if found.x is not None and relative_gap(self.best.total, bound, self._negligible) > self._gap:
             self._try(found.x)
-        heappush(self._heap, _Node(bound, next(self._order), replace(found, bound=bound)))
+        heappush(self._heap, (bound, next(self._order), replace(found, bound=bound)))
 
     def _try(self, x: np.ndarray) -> None:
         """A local solve of the problem from a relaxation's solution."""
-        if not np.isfinite(np.concatenate([v for v in self._problem.values(x).values()] or [np.zeros(1)])).all():
+        if not has_values(self._problem, x):
             return
         prepared = PreparedProblem(self._problem, None, replace(self._options, restarts=0), tighten=False)
         tried = prepared.solve(start=x, throw=False)

@@ -191,8 +191,8 @@ class _Energy:
         self._others = np.array([k for k in range(size) if k not in coned], dtype=int)
         self._scale = np.maximum(np.abs(x0[self._others]), 1.0)
         rows = [(r, c.weight) for c in self._problem.constraints for r in c.rows(self._problem.setting)]
-        expression = ca.vertcat(*[row.expression for row, _ in rows]) if rows else ca.SX(0, 1)
-        self._rows = as_function(expression, self._problem.variables.x) if rows else None
+        expression = ca.vertcat(ca.SX(0, 1), *[row.expression for row, _ in rows])
+        self._rows = as_function(expression, self._problem.variables.x)
         self._low, self._high = np.array([r.lower for r, _ in rows]), np.array([r.upper for r, _ in rows])
         unit = price * max(self._problem.objective(x0), 1e-8 * self._problem.objective.size)
         sizes = [max([abs(b) for b in (r.lower, r.upper) if np.isfinite(b) and b] or [1.0]) for r, _ in rows]
@@ -218,13 +218,11 @@ class _Energy:
 
     def __call__(self, t: Array) -> float:
         x = self.point(t)
-        value = self._problem.objective(x)
-        if self._rows is not None:
-            rows = np.array(self._rows(x)).reshape(-1)
-            excess = np.maximum(np.maximum(self._low - rows, rows - self._high), 0.0)
-            value += float(self._weights @ excess)
+        rows = np.array(self._rows(x)).reshape(-1)
+        excess = np.maximum(np.maximum(self._low - rows, rows - self._high), 0.0)
+        value = self._problem.objective(x) + float(self._weights @ excess)
         return value if np.isfinite(value) else 1e300
 
     def defined(self, x: Array) -> bool:
         """Whether every constraint has a value there."""
-        return self._rows is None or bool(np.isfinite(np.array(self._rows(x))).all())
+        return bool(np.isfinite(np.array(self._rows(x))).all())

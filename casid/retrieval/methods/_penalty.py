@@ -26,10 +26,10 @@ import numpy as np
 
 from casid.arrays import Array
 from casid.errors import ProblemError
-from casid.inertia import Full, from_standard, link_slice
+from casid.inertia import Full, consistency, link_slice
 from casid.retrieval._objectives import LeastSquares
 from casid.retrieval._problem import Problem
-from casid.retrieval._solution import Solution, assess, reassess
+from casid.retrieval._solution import Solution, assess
 from casid.retrieval._solver import PreparedProblem, SolveOptions
 from casid.retrieval._variables import LinkView, link_variables
 from casid.retrieval.constraints._constraint import Constraint, PhysicalConsistency
@@ -93,6 +93,10 @@ class Penalty(Method):
 
     def solve(self, problem: Problem, start: Start) -> Solution:
         """See `Method.solve`."""
+        return self._solved(problem, start)
+
+    def _solved(self, problem: Problem, start: Start, bound: Solution | None = None) -> Solution:
+        """The steps, with the bound of a solution of the problem; of the direct one where none is given."""
         began = perf_counter()
         x = start.point
         if x is None:
@@ -104,7 +108,7 @@ class Penalty(Method):
         once = replace(start.options, restarts=0)  # every step starts where the one before ended
         steps: list[PenaltyStep] = []
         last: Solution | None = None
-        for weight in penalty_weights(self.kappa):
+        for weight in (10.0 * k for k in range(self.kappa)):  # xi_1 = 0, xi_{k+1} = 10 k
             found = PreparedProblem(penalised(problem, weight), scale, once).solve(point, throw=False)
             if not found.converged and last is not None:
                 continue  # keep the previous optimum
@@ -113,12 +117,12 @@ class Penalty(Method):
             violation = problem.hard_violation(problem.violations(here))
             steps.append(PenaltyStep(weight, problem.objective(here), violation, found.iterations))
         assert last is not None
-        bound = self._bound(problem, start)
+        bound = self._bound(problem, start) if bound is None else bound
         return assess(
             problem,
             unshifted(problem, point),
             bound.lower_bound if self.lower_bound is None else self.lower_bound,
-            multipliers={label: values for label, values in last.multipliers.items()},
+            multipliers=last.multipliers,
             converged=last.converged,
             conflict=bound.conflict,
             search_region=bound.search_region,
@@ -139,27 +143,13 @@ class Penalty(Method):
 
     def bind(self, problem: Problem, nominal: Array | None, options: SolveOptions) -> SolveSeed:
         """See `Method.bind`: the bound is computed once, by the direct solve."""
-        if self.lower_bound is not None:
-            return super().bind(problem, nominal, options)
-        direct = PreparedProblem(problem, nominal, options).solve(throw=False)
-        bounded = Penalty(self.kappa, direct.lower_bound)
-
-        def solve(seed: int) -> Solution:
-            found = bounded.solve(problem, Start(None, seed, nominal, options))
-            conflict = None if found.usable else direct.conflict
-            return reassess(found, search_region=direct.search_region, conflict=conflict)
-
-        return solve
-
-
-def penalty_weights(kappa: int) -> tuple[float, ...]:
-    """``xi_1 = 0, xi_{k+1} = 10 k``."""
-    return tuple(10.0 * k for k in range(kappa))
+        bound = self._bound(problem, Start(None, None, nominal, options))
+        return lambda seed: self._solved(problem, Start(None, seed, nominal, options), bound)
 
 
 def penalised(problem: Problem, weight: float) -> Problem:
     """The problem of one step: bounds hard, all else at the price ``weight``; its unknowns are shifted."""
-    coned = [entry for entry in problem.cones if entry.constrains]
+    coned = _coned(problem)
     for entry in coned:
         if entry.cone != Full():
             raise ProblemError(
@@ -202,6 +192,10 @@ def unshifted(problem: Problem, point: Array) -> Array:
     return np.asarray(point[:size] - _shift_matrix(problem) @ point[size:])
 
 
+def _coned(problem: Problem) -> list[PhysicalConsistency]:
+    return [entry for entry in problem.cones if entry.constrains]
+
+
 def _slack(entry: PhysicalConsistency) -> str:
     return f"{entry.label} slack"
 
@@ -209,16 +203,14 @@ def _slack(entry: PhysicalConsistency) -> str:
 def _slacks(problem: Problem, x: Array) -> Array:
     """Violations of the triangle inequality at x, and of the margin: with them the shifted bodies are consistent."""
     found = []
-    for entry in problem.cones:
-        if entry.constrains:
-            _, _, inertia = from_standard(x[link_slice(entry.link)])
-            moments = np.linalg.eigvalsh(inertia)
-            found.append(max(0.0, 1.01 * (float(moments[2] - moments.sum() / 2) + entry.margin)))
+    for entry in _coned(problem):
+        margin = consistency(x[link_slice(entry.link)]).triangle_margin
+        found.append(max(0.0, 1.01 * (entry.margin - margin)))
     return np.array(found)
 
 
 def _shift_matrix(problem: Problem) -> Array:
-    coned = [entry for entry in problem.cones if entry.constrains]
+    coned = _coned(problem)
     matrix = np.zeros((problem.variables.size, len(coned)))
     for column, entry in enumerate(coned):
         matrix[link_slice(entry.link), column] = _SHIFT
