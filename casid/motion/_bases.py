@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -146,13 +146,6 @@ class Fourier(Basis):
         """``L w``: Bernstein's inequality for trigonometric polynomials of degree L."""
         return self.harmonics * self.frequency
 
-    def record(self) -> dict[str, Any]:
-        """Kind, frequency, harmonics, form and periods."""
-        return {
-            "kind": self.kind, "frequency": self.frequency, "harmonics": self.harmonics, "form": self.form,
-            "periods": self.periods,
-        }  # fmt: skip
-
     @classmethod
     def from_table(cls, table: Table) -> Fourier:
         """See `Basis.from_table`."""
@@ -242,10 +235,6 @@ class QuinticSpline(Basis):
         """All control points at ``value``."""
         return np.full(self.size, float(value))
 
-    def record(self) -> dict[str, Any]:
-        """Kind, duration, control points and rest."""
-        return {"kind": self.kind, "duration": self.length, "points": self.points, "rest": self.rest}
-
     @classmethod
     def from_table(cls, table: Table) -> QuinticSpline:
         """See `Basis.from_table`."""
@@ -321,10 +310,6 @@ class Poses(Basis):
     def random(self, rng: np.random.Generator) -> Array:
         """Return uniform positions about 0."""
         return rng.uniform(-1.0, 1.0, self.count)
-
-    def record(self) -> dict[str, Any]:
-        """Kind and number of poses."""
-        return {"kind": self.kind, "count": self.count}
 
     @classmethod
     def from_table(cls, table: Table) -> Poses:
