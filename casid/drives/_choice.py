@@ -57,7 +57,7 @@ def _warm(runs: FreeRuns, theta: Array) -> Sequence[Mapping[str, Array]]:
 
 def _brushed(runs: FreeRuns, theta: Array) -> Sequence[Mapping[str, Array]]:
     """Stiffnesses before sliding by multiples of the servo's."""
-    gain, inertia = held_stiffness(runs, theta), runs.table(theta)[:, 2]
+    gain, inertia = held_stiffness(runs, theta), runs.values(theta)["armature"]
     return [{"bristle_stiffness": part * gain, "bristle_damping": 0.2 * np.sqrt(part * gain * inertia)}
             for part in (1.0, 5.0)]  # fmt: skip
 
@@ -88,8 +88,8 @@ def _drifting(runs: FreeRuns, theta: Array) -> Sequence[Mapping[str, Array]]:
 
 def friction_sizes(runs: FreeRuns, theta: Array) -> tuple[Array, Array]:
     """Sizes of viscous and dry friction: as found so far, or a small part of what drives a joint if that is more."""
-    table = runs.table(theta)
-    kp, viscous, dry = (table[:, KINDS.index(QUANTITIES[name].kind)] for name in ("kp", "viscous", "coulomb"))
+    value = runs.values(theta)
+    kp, viscous, dry = (value[name] for name in ("kp", "viscous", "coulomb"))
     pull = np.mean([_rms(kp * (data.q_des - data.q) + (0.0 if data.torque is None else data.torque))
                     for data in runs.recordings], axis=0)  # fmt: skip
     speed = np.mean([_rms(np.diff(data.q, axis=0) / data.period) for data in runs.recordings], axis=0)
