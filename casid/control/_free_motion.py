@@ -174,16 +174,13 @@ class CascadedDrive(Controller):
     limit: float
     gain: float
     joints: int = 1
+    #: The last position and its average.
+    states = 2
 
     @property
     def n(self) -> int:
         """Number of joints."""
         return self.joints
-
-    @property
-    def states(self) -> int:
-        """The last position and its average."""
-        return 2
 
     def step(self, t: ca.SX, signals: tuple[ca.SX, ...], q: ca.SX, dq: ca.SX, memory: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Torques, and the position and its average."""

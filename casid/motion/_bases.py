@@ -51,6 +51,7 @@ class Fourier(Basis):
     """
 
     kind = "fourier"
+    periodic = True
     keys = ("frequency", "harmonics", "form", "periods")
 
     frequency: float
@@ -86,11 +87,6 @@ class Fourier(Basis):
     def samples(self, count: int) -> Array:
         """``count`` uniform instants of one period, shape (count,) [s]."""
         return self.period * np.arange(count) / count
-
-    @property
-    def periodic(self) -> bool:
-        """Return True: a Fourier series is periodic."""
-        return True
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -251,6 +247,7 @@ class Poses(Basis):
     """
 
     kind = "poses"
+    static = True
     keys = ("count",)
 
     count: int
@@ -268,11 +265,6 @@ class Poses(Basis):
     def span(self) -> tuple[float, float]:
         """Numbers of the first and last pose."""
         return 0.0, float(self.count - 1)
-
-    @property
-    def static(self) -> bool:
-        """Return True."""
-        return True
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -258,7 +258,7 @@ class Designer:
         status, stopped = "not run", False
         for attempt in range(ROUNDS if last else 2):
             settings = (stage.width * speed, stage.sharpness)
-            nlp = Nlp(self.objective, self.basis, self.all_rows, states, x.shape, settings, report, request)
+            nlp = Nlp(self.objective, self.all_rows, states, x.shape, settings, report, request)
             iterations = stage.iterations if attempt == 0 else max(30, stage.iterations // 3)
             x, status = nlp.solve(x, iterations, 1e-4, 1e-2 if attempt == 0 else 1e-4)
             stopped = nlp.stopped
@@ -350,7 +350,7 @@ class Designer:
             if len(component) > MOST_ROWS:
                 tightest = np.argsort(slack)[:MOST_ROWS]
                 component, instants = component[tightest], instants[tightest]
-            selected.append(StateRows(constraint, component, instants, BACKOFF))
+            selected.append(StateRows(constraint, component, instants, self.basis, BACKOFF))
         return selected
 
     def _refine(self, x: Array, states: list[StateRows]) -> tuple[list[StateRows], bool]:
@@ -368,7 +368,7 @@ class Designer:
             near = self._near(part.constraint, x, WINDOW / 2)[:2]
             chosen = (near, (part.component, part.instants), (component, self.fine[at]))
             pairs = np.unique(np.hstack(chosen), axis=1)
-            refined.append(StateRows(part.constraint, pairs[0].astype(int), pairs[1], BACKOFF))
+            refined.append(StateRows(part.constraint, pairs[0].astype(int), pairs[1], self.basis, BACKOFF))
         return refined, broken
 
     def _near(self, constraint: StateConstraint, x: Array, window: float) -> tuple[np.ndarray, Array, Array]:

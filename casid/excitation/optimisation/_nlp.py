@@ -8,7 +8,6 @@ rows of state constraints           c_i(q(t_k), dq(t_k), ddq(t_k)) for chosen (i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import casadi as ca
@@ -22,35 +21,21 @@ from casid.excitation.optimisation._starts import Objective
 from casid.motion import Basis, Motion
 
 
-@dataclass(frozen=True, eq=False)
 class StateRows:
     """Rows of one state constraint that the optimisation looks at: components ``component[k]`` at ``instants[k]``.
 
     ``backoff`` tightens the bounds, in units of the constraint.
     """
 
-    constraint: StateConstraint
-    component: np.ndarray
-    instants: Array
-    backoff: float = 0.0
-
-    def selected(self, basis: Basis) -> SelectedRows:
-        """Return the rows for repeated evaluation."""
-        return SelectedRows(self, basis)
-
-
-class SelectedRows:
-    """State rows with the basis evaluated at their instants."""
-
-    def __init__(self, rows: StateRows, basis: Basis) -> None:
-        self.constraint = rows.constraint
-        instants, self.sample = np.unique(rows.instants, return_inverse=True)
-        self.component = rows.component
-        self.matrices = basis.matrices(instants)
-        unit = rows.constraint.unit[self.component]
-        self.unit = unit
-        self.lower = rows.constraint.lower[self.component] / unit + rows.backoff
-        self.upper = rows.constraint.upper[self.component] / unit - rows.backoff
+    def __init__(
+        self, constraint: StateConstraint, component: np.ndarray, instants: Array, basis: Basis, backoff: float
+    ) -> None:
+        self.constraint, self.component, self.instants = constraint, component, instants
+        moments, self.sample = np.unique(instants, return_inverse=True)
+        self.matrices = basis.matrices(moments)
+        self.unit = constraint.unit[component]
+        self.lower = constraint.lower[component] / self.unit + backoff
+        self.upper = constraint.upper[component] / self.unit - backoff
 
     def values(self, coefficients: Array) -> Array:
         """Values in units of the constraint, shape (rows,)."""
@@ -84,7 +69,6 @@ class Nlp:
     def __init__(
         self,
         objective: Objective,
-        basis: Basis,
         rows: Rows,
         states: list[StateRows],
         shape: tuple[int, int],
@@ -104,8 +88,8 @@ class Nlp:
             (rows.block.flatten(), columns.flatten(), pointer), shape=(len(rows.joint), n * size)
         )
         linear.eliminate_zeros()
-        self.linear = linear.tocsr()
-        self.states = [part.selected(basis) for part in states if len(part.component)]
+        self.linear = linear
+        self.states = [part for part in states if len(part.component)]
         self.count = sum(len(part.component) for part in self.states)
         self.lower = np.concatenate([rows.lower, *(part.lower for part in self.states)])
         self.upper = np.concatenate([rows.upper, *(part.upper for part in self.states)])
