@@ -301,10 +301,6 @@ class Case:
         made = robot or self.truth.robot
         return commanded_motion(made, servo, self.data.t, self.data.q_des, noise=2e-4, quantum=1.5e-3, name="motion")
 
-    def changed(self, q: Array | None = None, q_des: Array | None = None) -> CommandRecording:
-        """The recording with other columns."""
-        return replace(self.data, q=self.data.q if q is None else q, q_des=self.data.q_des if q_des is None else q_des)
-
 
 def _limited(case: Case) -> CommandRecording:
     """Torque limits at half of the largest torque of each joint."""
@@ -316,22 +312,21 @@ def _limited(case: Case) -> CommandRecording:
 def _stalled(case: Case) -> CommandRecording:
     q = np.array(case.data.q)
     first = len(q) // 3
-    count = len(q) // 3
-    q[first : first + count, case.joint] = q[first, case.joint]
-    return case.changed(q)
+    q[first : 2 * first, case.joint] = q[first, case.joint]
+    return replace(case.data, q=q)
 
 
 def _stepped(case: Case, size: float, share: float) -> CommandRecording:
     q = np.array(case.data.q)
     q[int(share * len(q)) :, case.joint] += size
-    return case.changed(q)
+    return replace(case.data, q=q)
 
 
 def _missing(case: Case) -> CommandRecording:
     u = np.array(case.data.q_des)
     first = len(u) // 3
     u[first : 2 * first] = u[first]
-    return case.changed(q_des=u)
+    return replace(case.data, q_des=u)
 
 
 def _lost(case: Case) -> CommandRecording:
@@ -351,27 +346,26 @@ def _loaded(case: Case) -> CommandRecording:
 
 
 def _swapped(case: Case) -> CommandRecording:
-    order = list(range(case.data.n))
-    a, b = case.joint, (case.joint + 1) % case.data.n
-    order[a], order[b] = order[b], order[a]
-    return case.changed(q_des=np.array(case.data.q_des)[:, order])
+    u, pair = np.array(case.data.q_des), [case.joint, (case.joint + 1) % case.data.n]
+    u[:, pair] = u[:, pair[::-1]]
+    return replace(case.data, q_des=u)
 
 
 def _reversed(case: Case) -> CommandRecording:
-    sign = np.ones(case.data.n)
-    sign[case.joint] = -1.0
-    return case.changed(q_des=case.data.q_des * sign)
+    u = np.array(case.data.q_des)
+    u[:, case.joint] *= -1.0
+    return replace(case.data, q_des=u)
 
 
 def _standing(case: Case) -> CommandRecording:
     q = np.array(case.data.q)
     q[:, case.joint] = q[0, case.joint]
-    return case.changed(q)
+    return replace(case.data, q=q)
 
 
 def _late(case: Case) -> CommandRecording:
     u = np.array(case.data.q_des)
-    return case.changed(q_des=np.vstack([u[4:], np.repeat(u[-1:], 4, axis=0)]))
+    return replace(case.data, q_des=np.vstack([u[4:], np.repeat(u[-1:], 4, axis=0)]))
 
 
 #: Kind of fault -> how it is injected, and the kinds of finding that name it.
