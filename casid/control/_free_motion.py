@@ -219,6 +219,9 @@ class TaskSpace(ModelBased):
     Not in singular postures. Signals for exported code are the frame's placement, twist, acceleration, and the posture.
     """
 
+    #: One gain for each direction of the frame's motion.
+    _gain_size = 6
+
     frame: str = ""
     posture_kp: ArrayLike = 10.0
     posture_kd: ArrayLike = 6.0
@@ -232,10 +235,6 @@ class TaskSpace(ModelBased):
         self.model.frame_placement(self.frame)  # RobotError for an unknown frame
         for name in ("posture_kp", "posture_kd"):
             object.__setattr__(self, name, gains(getattr(self, name), self.n, name))
-
-    @property
-    def _gain_size(self) -> int:
-        return 6
 
     @property
     def signals(self) -> tuple[Signal, ...]:

@@ -41,8 +41,8 @@ class Motion:
 
     def __post_init__(self) -> None:
         for name in ("q", "dq", "ddq"):
-            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=float))
-        for name, part in (("q", self.q), ("dq", self.dq), ("ddq", self.ddq)):
+            part = np.asarray(getattr(self, name), dtype=float)
+            object.__setattr__(self, name, part)
             if part.ndim != 2 or part.shape != self.q.shape:
                 raise DatasetError(
                     f"motion: expected q, dq, ddq of one shape (instants, joints), got {name} of shape {part.shape}"

@@ -67,7 +67,7 @@ def one_joint(name: str, kind: str, mass: float, com: str, axis: str) -> Robot:
 
 
 @cache
-def so101(exchanged: bool = False) -> Bench:
+def so101() -> Bench:
     """Five joints, the jaw locked; kinds of motion held out."""
     folder = data_folder() / "so101"
     robot = casid.load_robot(folder / "so101_new_calib.xml", lock={"gripper": 0.0})
@@ -76,7 +76,7 @@ def so101(exchanged: bool = False) -> Bench:
         for row in csv.DictReader(table):
             z = np.load(folder / f"{row['name']}.npz")
             data = CommandRecording(z["t"], z["q"][:, :5], z["q_des"][:, :5], name=row["name"])
-            if (KINDS.index(row["kind"]) % 2 == 1) != exchanged:
+            if KINDS.index(row["kind"]) % 2 == 1:
                 train.append(data.rows(slice(0, int(SECONDS / data.period))))
             else:
                 test.append(data)
@@ -151,19 +151,13 @@ def kept_fit(bench: Bench, seed: int, rollouts: int) -> dict[str, Any]:
     return measured("cma_es", digest(*EXERCISED), {part: partial(fitted, bench, seed, rollouts)}, 1.0, jobs=1)[part]
 
 
-def fitted(bench: Bench, seed: int, rollouts: int, steps: float = 5.0) -> dict[str, Any]:
-    """Best of one run from the middle of the bounds: error on training and held-out motions [rad].
-
-    Parameters
-    ----------
-    steps
-        Largest delay in samples.
-    """
+def fitted(bench: Bench, seed: int, rollouts: int) -> dict[str, Any]:
+    """Best of one run from the middle of the bounds: error on training and held-out motions [rad]."""
     cma = need("cma", "encoders")
     runs = FreeRuns(bench.robot, bench.servo, bench.train, threads=1, longest=10.0)
     bounds = []
     for p in runs.parameters:
-        span = (0.0, steps * runs.period) if p.attribute == "delay" else BOUNDS.get(p.attribute, (p.lower, p.upper))
+        span = (0.0, 5.0 * runs.period) if p.attribute == "delay" else BOUNDS.get(p.attribute, (p.lower, p.upper))
         span = (np.log10(p.lower), np.log10(min(p.upper, 100.0))) if p.attribute == "kp" and p.lower < 1e-3 else span
         bounds.append(span)
     low, high = np.array(bounds).T
