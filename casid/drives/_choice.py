@@ -269,7 +269,7 @@ class _Screen:
         for values in [] if known else TERMS[name].starts(runs, theta):
             first, weak = (np.concatenate([value(a, values[a]) for a in new]) for value in (_first, _weak))
             tried.append(_Screened(name, 0.0, new, first, weak))
-        best = None
+        reached = []
         for one in tried:
             wide = _extended(self.search, one)
             start = Point(np.append(theta, one.first), [x.copy() for x in self.point.starts])
@@ -277,10 +277,8 @@ class _Screen:
             # from a guess, or from none, where the plain law's step is as far
             cost = normal.cost - wide.step(normal, start, 1e-2 if np.any(one.first) else 1e-3)[1]
             self._count(wide.runs)
-            if best is None or cost < best[0]:
-                best = cost, wide, start, normal, one
-        assert best is not None
-        cost, wide, start, normal, one = best
+            reached.append((cost, wide, start, normal, one))
+        cost, wide, start, normal, one = min(reached, key=lambda made: made[0])
         least = (1.0 - _SHARE) * self.promised
         if len(tried) > 1 and cost < least:
             start, normal = wide.descended(start, normal, _SCREENED, 0.1 * _SHARE * normal.cost, wanted=least)

@@ -200,14 +200,13 @@ def _csv(trajectory: Trajectory, rate: float) -> str:
     writer = csv.writer(buffer, lineterminator="\n")
     if trajectory.basis.static:
         writer.writerow(["pose", *(f"q_{name}" for name in joints)])
-        for k, row in enumerate(trajectory.coefficients.T):
-            writer.writerow([k + 1, *(repr(float(x)) for x in row)])
+        writer.writerows([k + 1, *map(repr, row)] for k, row in enumerate(trajectory.coefficients.T.tolist()))
         return buffer.getvalue()
     t = trajectory.times(rate)
     motion = trajectory.motion(t)
     writer.writerow(["t", *(f"{symbol}_{name}" for symbol in ("q", "dq", "ddq") for name in joints)])
-    for instant, states in zip(t - t[0], np.hstack(tuple(motion)), strict=True):
-        writer.writerow([f"{instant:.9g}", *(f"{x:.12g}" for x in states)])
+    rows = zip(t - t[0], np.hstack(tuple(motion)), strict=True)
+    writer.writerows([f"{instant:.9g}", *(f"{x:.12g}" for x in states)] for instant, states in rows)
     return buffer.getvalue()
 
 
