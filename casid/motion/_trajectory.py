@@ -170,17 +170,13 @@ def trajectory_text(trajectory: Trajectory, form: str = "toml", rate: float = 10
     DatasetError
         For an unknown form, a rate that is not positive, or static poses as ``ros2``.
     """
-    forms = {
-        "toml": lambda: _toml(trajectory),
-        "csv": lambda: _csv(trajectory, rate),
-        "ros2": lambda: _ros2(trajectory, rate),
-    }
+    forms = {"toml": _toml, "csv": _csv, "ros2": _ros2}
     if form not in forms:
         raise DatasetError(f"unknown form '{form}' of a trajectory file; known: {', '.join(forms)}")
-    return forms[form]()
+    return forms[form](trajectory, rate)
 
 
-def _toml(trajectory: Trajectory) -> str:
+def _toml(trajectory: Trajectory, _: float) -> str:
     lines = ["# Excitation trajectory: coefficients, SI units (rad or m, s).", "schema = 1"]
     if trajectory.robot:
         lines.append(f"robot = {_quoted(trajectory.robot)}")
