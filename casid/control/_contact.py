@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -193,12 +194,10 @@ class ForceControl(ContactTaskSpace):
         return _State(x, speed, p, u, x0, f0, done, square, contact), u
 
     def _kept(self, state: _State) -> ca.SX:
-        values = [getattr(state, field.name) for field in fields(state)]
-        return ca.reshape(ca.vertcat(*values, ca.SX(self.states * self.n - _MEMORY, 1)), self.n, self.states)
+        return ca.reshape(ca.vertcat(*state, ca.SX(self.states * self.n - _MEMORY, 1)), self.n, self.states)
 
 
-@dataclass(frozen=True, eq=False)
-class _State:
+class _State(NamedTuple):
     """Memory of a force controller.
 
     Attributes

@@ -174,16 +174,13 @@ class CascadedDrive(Controller):
     limit: float
     gain: float
     joints: int = 1
+    #: The last position and its average.
+    states = 2
 
     @property
     def n(self) -> int:
         """Number of joints."""
         return self.joints
-
-    @property
-    def states(self) -> int:
-        """The last position and its average."""
-        return 2
 
     def step(self, t: ca.SX, signals: tuple[ca.SX, ...], q: ca.SX, dq: ca.SX, memory: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Torques, and the position and its average."""
@@ -222,6 +219,9 @@ class TaskSpace(ModelBased):
     Not in singular postures. Signals for exported code are the frame's placement, twist, acceleration, and the posture.
     """
 
+    #: One gain for each direction of the frame's motion.
+    _gain_size = 6
+
     frame: str = ""
     posture_kp: ArrayLike = 10.0
     posture_kd: ArrayLike = 6.0
@@ -235,10 +235,6 @@ class TaskSpace(ModelBased):
         self.model.frame_placement(self.frame)  # RobotError for an unknown frame
         for name in ("posture_kp", "posture_kd"):
             object.__setattr__(self, name, gains(getattr(self, name), self.n, name))
-
-    @property
-    def _gain_size(self) -> int:
-        return 6
 
     @property
     def signals(self) -> tuple[Signal, ...]:

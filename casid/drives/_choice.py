@@ -57,7 +57,7 @@ def _warm(runs: FreeRuns, theta: Array) -> Sequence[Mapping[str, Array]]:
 
 def _brushed(runs: FreeRuns, theta: Array) -> Sequence[Mapping[str, Array]]:
     """Stiffnesses before sliding by multiples of the servo's."""
-    gain, inertia = held_stiffness(runs, theta), runs.table(theta)[:, 2]
+    gain, inertia = held_stiffness(runs, theta), runs.values(theta)["armature"]
     return [{"bristle_stiffness": part * gain, "bristle_damping": 0.2 * np.sqrt(part * gain * inertia)}
             for part in (1.0, 5.0)]  # fmt: skip
 
@@ -88,8 +88,8 @@ def _drifting(runs: FreeRuns, theta: Array) -> Sequence[Mapping[str, Array]]:
 
 def friction_sizes(runs: FreeRuns, theta: Array) -> tuple[Array, Array]:
     """Sizes of viscous and dry friction: as found so far, or a small part of what drives a joint if that is more."""
-    table = runs.table(theta)
-    kp, viscous, dry = (table[:, KINDS.index(QUANTITIES[name].kind)] for name in ("kp", "viscous", "coulomb"))
+    value = runs.values(theta)
+    kp, viscous, dry = (value[name] for name in ("kp", "viscous", "coulomb"))
     pull = np.mean([_rms(kp * (data.q_des - data.q) + (0.0 if data.torque is None else data.torque))
                     for data in runs.recordings], axis=0)  # fmt: skip
     speed = np.mean([_rms(np.diff(data.q, axis=0) / data.period) for data in runs.recordings], axis=0)
@@ -269,7 +269,7 @@ class _Screen:
         for values in [] if known else TERMS[name].starts(runs, theta):
             first, weak = (np.concatenate([value(a, values[a]) for a in new]) for value in (_first, _weak))
             tried.append(_Screened(name, 0.0, new, first, weak))
-        best = None
+        reached = []
         for one in tried:
             wide = _extended(self.search, one)
             start = Point(np.append(theta, one.first), [x.copy() for x in self.point.starts])
@@ -277,10 +277,8 @@ class _Screen:
             # from a guess, or from none, where the plain law's step is as far
             cost = normal.cost - wide.step(normal, start, 1e-2 if np.any(one.first) else 1e-3)[1]
             self._count(wide.runs)
-            if best is None or cost < best[0]:
-                best = cost, wide, start, normal, one
-        assert best is not None
-        cost, wide, start, normal, one = best
+            reached.append((cost, wide, start, normal, one))
+        cost, wide, start, normal, one = min(reached, key=lambda made: made[0])
         least = (1.0 - _SHARE) * self.promised
         if len(tried) > 1 and cost < least:
             start, normal = wide.descended(start, normal, _SCREENED, 0.1 * _SHARE * normal.cost, wanted=least)

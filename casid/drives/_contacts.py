@@ -26,13 +26,13 @@ _QUARTER = 4
 
 def held_stiffness(runs: FreeRuns, theta: Array) -> Array:
     """Stiffness of the servo, or of the drive's inertia at 1 Hz where that is larger [N.m/rad], shape (n,)."""
-    table = runs.table(theta)
-    return np.asarray(np.maximum(table[:, 0], table[:, 2] * (2 * np.pi) ** 2))
+    value = runs.values(theta)
+    return np.maximum(value["kp"], value["armature"] * (2 * np.pi) ** 2)
 
 
 def has_play(runs: FreeRuns, theta: Array) -> bool:
     """Whether a joint has play."""
-    return bool((runs.table(theta)[:, KINDS.index("gap")] > 0.0).any())
+    return bool((runs.values(theta)["backlash"] > 0.0).any())
 
 
 def softened(search: Search, point: Point, part: float = _SOFT[0]) -> Normal:
@@ -42,11 +42,11 @@ def softened(search: Search, point: Point, part: float = _SOFT[0]) -> Normal:
     interval only. Contacts that are springs, damped critically with the drive's inertia, have the trend.
     """
     runs, theta = copy(search.runs), point.theta
-    table, held = runs.table(theta), part * held_stiffness(runs, theta)
+    value, held = runs.values(theta), part * held_stiffness(runs, theta)
     k, d = KINDS.index("kj"), KINDS.index("dj")
-    rigid = table[:, k] > QUANTITIES["stiffness"].upper
+    rigid = value["stiffness"] > QUANTITIES["stiffness"].upper
     runs.known = runs.known.copy()
-    runs.known[rigid, k], runs.known[rigid, d] = held[rigid], 2.0 * np.sqrt(held * table[:, 2])[rigid]
+    runs.known[rigid, k], runs.known[rigid, d] = held[rigid], 2.0 * np.sqrt(held * value["armature"])[rigid]
     soft = replace(search, runs=runs, history=[], budget=np.inf)
     made = soft.normal(point, search.runs.simulate(point))
     search.runs.rollouts += search.runs.cost
@@ -59,8 +59,7 @@ def restarted(search: Search, point: Point) -> Point:
     Where a joint is in its play no encoder shows, and the cost has a minimum on both sides.
     """
     runs, n = search.runs, search.runs.robot.n
-    table = runs.table(point.theta)
-    gap = table[:, KINDS.index("gap")]
+    gap = runs.values(point.theta)["backlash"]
     first = np.array([piece.start[: 2 * n] for piece in runs.pieces])
     motion = first[:, :n], first[:, n:], np.zeros((len(first), n)), runs.robot.standard_parameters()
     still = runs.model.inverse_dynamics(*motion)
@@ -142,8 +141,7 @@ def shaken(search: Search, point: Point) -> tuple[Point, Array]:
     best, value = _led(search, restarted(search, point))
     found, idle = list[tuple[Array, float]](), 0
     for number in range(_SHAKES):
-        shown = runs.simulate(best)
-        errors = np.array([np.mean((p.measured - q) ** 2) for p, q in zip(runs.pieces, shown, strict=True)])
+        errors = np.array([np.mean(error**2) for error in runs.missed(best)])
         normal = softened(search, best)
         if number % 2:
             share = (errors + noise) / (errors + noise).sum()

@@ -17,7 +17,6 @@ from casid.arrays import Array
 from casid.drives._recording import CommandRecording
 from casid.drives._runs import FreeRuns
 from casid.drives._search import Search
-from casid.drives._servo import KINDS, QUANTITIES
 from casid.errors import ProblemError
 from casid.excitation import MotionLimits
 from casid.excitation.limits import Rows, limit_rows
@@ -181,9 +180,8 @@ def design_commands(
 
 def _highest(runs: FreeRuns, theta: Array) -> float:
     """Highest frequency of commands [Hz]."""
-    table = runs.table(theta)
-    kp, inertia = (table[:, KINDS.index(QUANTITIES[name].kind)] for name in ("kp", "armature"))
-    natural = float(np.sqrt(_gain(runs) * kp / np.maximum(inertia, 1e-6)).max()) / (2 * np.pi)
+    value = runs.values(theta)
+    natural = float(np.sqrt(_gain(runs) * value["kp"] / np.maximum(value["armature"], 1e-6)).max()) / (2 * np.pi)
     return min(natural, 0.2 / runs.period)
 
 

@@ -162,7 +162,7 @@ class CommandIdentification(Displayed):
     @property
     def table(self) -> dict[str, Array]:
         """Values of all joints by attribute, known ones included."""
-        return dict(zip(QUANTITIES, self.runs.table(self.theta).T, strict=True))
+        return self.runs.values(self.theta)
 
     @property
     def headline(self) -> str:
@@ -300,11 +300,10 @@ def _fitted(
         theta = np.asarray(start, dtype=float)
         if theta.shape != (len(runs.parameters),) or not np.isfinite(theta).all():
             raise DatasetError(f"start: expected {len(runs.parameters)} finite numbers, got {theta.shape}")
-        lower, upper = (np.array([getattr(p, side) for p in runs.parameters]) for side in ("lower", "upper"))
-        candidates.append((convex[0], np.clip(theta, lower, upper)))
+        candidates.append((convex[0], np.clip(theta, *runs.bounds)))
     points = [runs.point(theta) for _, theta in candidates]
     shown = [runs.simulate(point) for point in points]
-    missed = [[piece.measured - q for piece, q in zip(runs.pieces, one, strict=True)] for one in shown]
+    missed = [runs.missed(point, one) for point, one in zip(points, shown, strict=True)]
     reached = [float(np.sqrt(np.mean(np.concatenate(errors) ** 2))) for errors in missed]
     order = list(np.argsort(reached))
     base = convex[int(np.argmin(reached[: len(convex)]))]

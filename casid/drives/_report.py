@@ -179,13 +179,12 @@ def _text(finding: CommandFinding) -> str:
 
 def _value(e: Estimate) -> str:
     """Value and half width with as many digits as that has."""
-    half = max(e.high - e.value, e.value - e.low)
     if not e.determined:
         return f"({e.value:.2g})"
     if e.bounded_above_only:
         return f"< {e.high:.2g}"
-    digits = max(0, min(6, 1 - int(np.floor(np.log10(max(half, 1e-9))))))
-    return f"{e.value:.{digits}f} ±{half:.{digits}f}"
+    digits = max(0, min(6, 1 - int(np.floor(np.log10(max(e.half, 1e-9))))))
+    return f"{e.value:.{digits}f} ±{e.half:.{digits}f}"
 
 
 def _remarks(found: CommandIdentification) -> list[str]:
@@ -195,7 +194,7 @@ def _remarks(found: CommandIdentification) -> list[str]:
     for e in found.estimates:
         if e.words and e.joint >= 0:
             notes.setdefault(e.words, []).append(e.name)
-    lines = [f"{e.name} of all joints {e.value:.4g} ±{max(e.high - e.value, e.value - e.low):.2g} {e.unit}"
+    lines = [f"{e.name} of all joints {e.value:.4g} ±{e.half:.2g} {e.unit}"
              f"{f' ({e.words})' if e.words else ''}" for e in common]  # fmt: skip
     return lines + [f"{', '.join(names)}: {words}" for words, names in notes.items()]
 

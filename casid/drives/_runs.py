@@ -94,11 +94,6 @@ class Piece:
         """Encoders, shape (N, n)."""
         return np.asarray(self.recording.q[self.rows])
 
-    @property
-    def name(self) -> str:
-        """Of the recording."""
-        return self.recording.name
-
 
 def noise_of(q: Array) -> Array:
     """Standard deviation of the encoders' noise from third differences, at least that of their steps, shape (n,)."""
@@ -271,6 +266,15 @@ class FreeRuns:
             values[rows, KINDS.index(parameter.kind)] = value
         return values
 
+    def values(self, theta: Array) -> dict[str, Array]:
+        """Values of all joints by attribute of `Servo`, shape (n,) each."""
+        return dict(zip(QUANTITIES, self.table(theta).T, strict=True))
+
+    @property
+    def bounds(self) -> tuple[Array, Array]:
+        """Lower and upper bounds of the unknowns."""
+        return np.array([p.lower for p in self.parameters]), np.array([p.upper for p in self.parameters])
+
     def columns(self, branch: Branch) -> tuple[list[Column], list[int]]:
         """Parameters that act on a branch, and their places."""
         made, places = [], []
@@ -316,15 +320,18 @@ class FreeRuns:
         q, S = branch.run(drive, table[list(branch.joints)], start, columns, free)
         return start, q, S
 
-    def errors(self, point: Point, shown: Sequence[Array] | None = None) -> Array:
-        """Root mean square of measured minus simulated positions (``shown``, or those of the point), shape (n,)."""
+    def missed(self, point: Point, shown: Sequence[Array] | None = None) -> list[Array]:
+        """Measured minus simulated positions (``shown``, or those of the point) of every piece, shape (N, n) each."""
         runs = self.simulate(point) if shown is None else shown
-        stacked = np.concatenate([p.measured - q for p, q in zip(self.pieces, runs, strict=True)])
-        return np.asarray(np.sqrt(np.mean(stacked**2, axis=0)))
+        return [piece.measured - q for piece, q in zip(self.pieces, runs, strict=True)]
 
-    def error(self, point: Point, shown: Sequence[Array] | None = None) -> float:
+    def errors(self, point: Point) -> Array:
+        """Root mean square of measured minus simulated positions, shape (n,)."""
+        return np.asarray(np.sqrt(np.mean(np.concatenate(self.missed(point)) ** 2, axis=0)))
+
+    def error(self, point: Point) -> float:
         """The same over all joints."""
-        return float(np.sqrt(np.mean(self.errors(point, shown) ** 2)))
+        return float(np.sqrt(np.mean(self.errors(point) ** 2)))
 
     def linearised(
         self, point: Point, use: Callable[[int, Branch, list[int], Array, Array, Array], T]

@@ -84,14 +84,14 @@ class Search:
 
     def __post_init__(self) -> None:
         p = self.runs.parameters
-        self.lower, self.upper = np.array([x.lower for x in p]), np.array([x.upper for x in p])
+        self.lower, self.upper = self.runs.bounds
         self.mean = np.array([0.0 if x.unknown.value is None else x.unknown.value for x in p])
         has = [x.unknown.value is not None and np.isfinite(x.unknown.sd) for x in p]
         self.weight = np.array([1.0 / x.unknown.sd**2 if h else 0.0 for x, h in zip(p, has, strict=True)])
 
     # ------------------------------------------------------------------ cost
 
-    def _rho(self, r: Array) -> tuple[float, Array]:
+    def rho(self, r: Array) -> tuple[float, Array]:
         """Huber's cost in units of the scale's square, and weights."""
         edge = self.threshold * self.scale
         size = np.abs(r)
@@ -99,10 +99,6 @@ class Search:
         weights = np.where(outside, edge / np.maximum(size, edge), 1.0)
         cost = np.where(outside, 2 * edge * size - edge**2, r**2).sum()
         return float(cost) / (self.scale**2 * self.inflation), weights / (self.scale**2 * self.inflation)
-
-    def weights(self, r: Array) -> Array:
-        """Weights of errors in the normal equations."""
-        return self._rho(r)[1]
 
     def prior(self, theta: Array) -> float:
         """Cost of the priors."""
@@ -114,10 +110,10 @@ class Search:
 
     def costs(self, point: Point, shown: Sequence[Array] | None = None) -> Array:
         """Cost of each piece without the priors, as in `value`."""
-        runs = self.runs
+        missed = self.runs.missed(point, shown)
         return np.array([
-            self._rho(piece.measured - q)[0] + float((((start - piece.start) / piece.spread) ** 2).sum())
-            for piece, start, q in zip(runs.pieces, point.starts, shown or runs.simulate(point), strict=True)
+            self.rho(error)[0] + float((((start - piece.start) / piece.spread) ** 2).sum())
+            for piece, start, error in zip(self.runs.pieces, point.starts, missed, strict=True)
         ])  # fmt: skip
 
     def normal(self, point: Point, shown: Sequence[Array] | None = None) -> Normal:
@@ -127,7 +123,7 @@ class Search:
         def use(index: int, branch: Branch, places: list[int], start: Array, q: Array, S: Array) -> Block:
             piece, joints = runs.pieces[index], list(branch.joints)
             r = piece.measured[:, joints] - (q if shown is None else shown[index][:, joints])
-            cost, w = self._rho(r)
+            cost, w = self.rho(r)
             J = S.reshape(-1, S.shape[2])
             WJ = J * w.reshape(-1, 1)
             A, g = J.T @ WJ, WJ.T @ r.ravel()
@@ -146,8 +142,8 @@ class Search:
         return replace(self._summed([normal.blocks[k] for k in kept], theta), blocks=[])
 
     def _summed(self, blocks: list[list[Block]], theta: Array) -> Normal:
-        size, n = len(theta), self.runs.robot.n
-        A, g, cost, squares = np.diag(self.weight), self.weight * (self.mean - theta), self.prior(theta), np.zeros(n)
+        A, g, cost = np.diag(self.weight), self.weight * (self.mean - theta), self.prior(theta)
+        squares = np.zeros(self.runs.robot.n)
         for made in blocks:
             for branch, block in zip(self.runs.branches, made, strict=True):
                 m = len(block.places)
@@ -157,7 +153,6 @@ class Search:
                 g[block.places] += block.g[:m] - block.A[:m, m:] @ inner[:, m]
                 cost += block.cost
                 squares[list(branch.joints)] += block.squares
-        assert A.shape == (size, size)
         return Normal(A, g, cost, blocks, squares, sum(made[0].count for made in blocks))
 
     # ------------------------------------------------------------------ steps
@@ -191,10 +186,9 @@ class Search:
         expected = float(2 * change @ normal.g - change @ normal.A @ change)
         return Point(point.theta + change, starts), expected
 
-    def rescale(self, point: Point, runs: list[Array] | None = None) -> None:
+    def rescale(self, point: Point, shown: list[Array] | None = None) -> None:
         """Scale and inflation from the errors at a point."""
-        q = self.runs.simulate(point) if runs is None else runs
-        errors = [piece.measured - value for piece, value in zip(self.runs.pieces, q, strict=True)]
+        errors = self.runs.missed(point, shown)
         self.scale = max(float(robust_sd(np.concatenate(errors).ravel())), float(self.runs.noise.mean()))
         self.inflation = float(np.median(correlation(errors)))
 

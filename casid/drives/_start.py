@@ -103,7 +103,7 @@ def convex_start(runs: FreeRuns, cutoff: float) -> ConvexStart:
     """
     n, p = runs.robot.n, runs.parameters
     place = {(x.kind, j): i for i, x in enumerate(p) for j in ([x.joint] if x.joint != ALL else range(n))}
-    lower, upper = np.array([x.lower for x in p]), np.array([x.upper for x in p])
+    lower, upper = runs.bounds
     period = float(np.median([data.period for data in runs.recordings]))
     delays = np.zeros((n, 1)) + runs.known[:, [KINDS.index("delay")]]
     if ("delay", 0) in place:

@@ -62,6 +62,11 @@ class Estimate:
     words: str
 
     @property
+    def half(self) -> float:
+        """Half width of the interval, the larger side of it."""
+        return max(self.high - self.value, self.value - self.low)
+
+    @property
     def bounded_above_only(self) -> bool:
         """Whether the data give an upper bound of a value that cannot be negative, and no more."""
         return self.determined and self.attribute != "bias" and self.low <= 1e-5 and 0 <= self.value
@@ -76,7 +81,7 @@ def covariance(search: Search, point: Point, normal: Normal) -> tuple[Array, Arr
     """
     runs = search.runs
     shown = runs.simulate(point)
-    errors = [piece.measured - q for piece, q in zip(runs.pieces, shown, strict=True)]
+    errors = runs.missed(point, shown)
     inflation = correlation(errors)
     A = normal.A
     D = search.scaling(normal, point.theta)
@@ -195,7 +200,7 @@ def _steps(search: Search, point: Point, normal: Normal, shown: Sequence[Array])
             r = runs.pieces[index].measured[:, j] - shown[index][:, j]
             phase = 2 * np.pi * np.outer(shown[index][:, j], k) / quantum[j]
             waves = np.hstack([np.cos(phase), np.sin(phase)]) * np.tile(np.sqrt(shares[j]), 2) * quantum[j] / 12**0.5
-            g = _eliminated(block, (S[:, place] * search.weights(r)[:, None]).T @ waves)
+            g = _eliminated(block, (S[:, place] * search.rho(r)[1][:, None]).T @ waves)
             made[np.ix_(places, places)] += g @ g.T
         return made
 

@@ -12,7 +12,7 @@ from casid.arrays import Array
 from casid.drives._recording import CommandRecording
 from casid.drives._runs import FreeRuns, Point, quantum_of
 from casid.drives._search import MISFIT, Search, compared_errors
-from casid.drives._servo import FREE, QUANTITIES, Servo, Unknown
+from casid.drives._servo import FREE, Servo, Unknown
 from casid.drives._start import REACHED, convex_start
 from casid.drives._statistics import Estimate
 from casid.errors import DatasetError
@@ -142,7 +142,7 @@ def judge(
 
     A gain that the data leave open carries the load's deflection, and so does the offset: no zero is in doubt then.
     """
-    found, errors = [], _errors(runs, point)
+    found, errors = [], runs.missed(point)
     loose = {e.joint for e in estimates if e.attribute == "kp" and not e.determined}
     sure = {(e.attribute, e.joint): max(e.low, -e.high) for e in estimates if e.determined and e.joint not in loose}
     for p, value in zip(runs.parameters, point.theta.tolist(), strict=True):
@@ -158,11 +158,6 @@ def judge(
         elif p.attribute == "kp" and not p.lower * 1.001 < value < p.upper * 0.999:
             found.append(CommandFinding("bound", joint, f"kp is at its bound, {value:.3g} N.m/rad", wrong=False))
     return (*found, *_stalls(runs, errors, names))
-
-
-def _errors(runs: FreeRuns, point: Point) -> list[Array]:
-    """Encoders minus free runs of every piece."""
-    return [piece.measured - q for piece, q in zip(runs.pieces, runs.simulate(point), strict=True)]
 
 
 def _windows(x: Array, width: int) -> Array:
@@ -181,9 +176,9 @@ def _stalls(runs: FreeRuns, errors: Sequence[Array], names: Sequence[str]) -> li
         off = np.abs(_windows(e, width)).max(axis=1)
         stuck = (still < 0.1 * asked) & (off > 12 * spread) & (asked > 12 * spread)
         for k in np.flatnonzero(stuck.sum(axis=0) >= 2).tolist():
-            seconds, largest = made.get((names[k], piece.name), (0.0, 0.0))
+            seconds, largest = made.get((names[k], piece.recording.name), (0.0, 0.0))
             seconds += _WINDOW * float(stuck[:, k].sum())
-            made[names[k], piece.name] = seconds, max(largest, float(off[stuck[:, k], k].max()))
+            made[names[k], piece.recording.name] = seconds, max(largest, float(off[stuck[:, k], k].max()))
     return [
         CommandFinding("stall", joint, f"{recording}: stands for {seconds:.1f} s while the command moves on, "
                        f"{largest:.2g} rad from the model: a stop, an obstacle or an overload",
@@ -194,7 +189,7 @@ def _stalls(runs: FreeRuns, errors: Sequence[Array], names: Sequence[str]) -> li
 
 def further(runs: FreeRuns, point: Point, names: Sequence[str]) -> list[CommandFinding]:
     """Findings about clocks, commands, mounts, and, without one that is wrong, what explains a misfit better."""
-    errors, found = _errors(runs, point), list[CommandFinding]()
+    errors, found = runs.missed(point), list[CommandFinding]()
     for data in dict.fromkeys(piece.recording for piece in runs.pieces):
         missed = np.full(np.shape(data.q), np.nan)
         for piece, error in zip(runs.pieces, errors, strict=True):
@@ -252,7 +247,7 @@ def _slips(runs: FreeRuns, point: Point, errors: Sequence[Array], names: Sequenc
     leave open.
     """
     made, pi = list[CommandFinding](), runs.robot.standard_parameters()
-    value = dict(zip(QUANTITIES, runs.table(point.theta).T, strict=True))
+    value = runs.values(point.theta)
     for data in dict.fromkeys(piece.recording for piece in runs.pieces):
         width = max(3, round(_WINDOW / data.period))
         pairs = [(e, piece.measured) for piece, e in zip(runs.pieces, errors, strict=True) if piece.recording is data]
@@ -316,7 +311,7 @@ def _readings(runs: FreeRuns, point: Point) -> list[tuple[str, str, Servo]]:
     if not any(isinstance(value, Unknown) for value in limit):
         pairs = zip(runs.pieces, runs.simulate(point), strict=True)
         pull = np.max([np.abs(piece.recording.q_des[piece.rows] - q).max(axis=0) for piece, q in pairs], axis=0)
-        tops = np.minimum(REACHED * runs.table(point.theta)[:, 0] * pull, np.array(limit, dtype=float))
+        tops = np.minimum(REACHED * runs.values(point.theta)["kp"] * pull, np.array(limit, dtype=float))
         free = [Unknown(max(float(top), 2e-3)) for top in tops]
         made.append(
             ("saturation", "a limited torque explains the motion better: limit = 'free'", replace(servo, limit=free))
@@ -339,9 +334,8 @@ def _fitted(
     held = {(p.attribute, p.joint): p for p in runs.parameters}
     made.parameters = tuple(held.get((p.attribute, p.joint), p) for p in made.parameters)
     start = [_start(p.attribute, p.joint, p.unknown, known, runs) for p in made.parameters]
-    low, high = (np.array([getattr(p, side) for p in made.parameters]) for side in ("lower", "upper"))
-    point, _ = Search(made, 8, budget=1e9).run(made.point(np.clip(np.array(start), low, high)))
-    errors = [piece.measured - q for piece, q in zip(made.pieces, made.simulate(point), strict=True)]
+    point, _ = Search(made, 8, budget=1e9).run(made.point(np.clip(np.array(start), *made.bounds)))
+    errors = made.missed(point)
     runs.rollouts += made.rollouts * made.seconds / runs.seconds
     return errors, {(p.attribute, p.joint): float(v) for p, v in zip(made.parameters, point.theta, strict=True)}
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from casid.arrays import Array
-from casid.description import Capsule, Robot
+from casid.description import Robot
 from casid.dynamics import Kinematics, Model
 from casid.errors import ProblemError
 from casid.excitation.information._criteria import criterion
@@ -103,26 +102,20 @@ class DesignSettings:
             raise ProblemError(f"unknown basis '{self.basis}'; known: fourier, spline, poses")
         return Ramped(motion, self.ramp) if self.ramp > 0 and self.basis == "fourier" else motion
 
-    def observation(self, robot: Robot, basis: Basis | None = None) -> Observation:
-        """Return what a motion in ``basis`` (default: the one the settings name) shows."""
+    def observation(self, robot: Robot, basis: Basis) -> Observation:
+        """Return what a motion in ``basis`` shows."""
         noise = self.noise or None
-        if (basis or self.motion_basis()).static:
+        if basis.static:
             return Observation.static(Model(robot), noise)
         if self.payload:
             return Observation.payload(Model(robot), noise=noise)
         return Observation.of_model(Model(robot, terms=self.terms), noise)
 
-    def limits(self, robot: Robot, basis: Basis | None = None) -> MotionLimits:
-        """Joint limits of a motion in ``basis`` (default: the one the settings name)."""
-        if (basis or self.motion_basis()).static:
-            return MotionLimits.of_positions(robot)
-        return MotionLimits.of_robot(robot, self.share)
-
-    def constraints(self, robot: Robot, obstacles: Sequence[Capsule] = ()) -> list[StateConstraint]:
+    def constraints(self, robot: Robot) -> list[StateConstraint]:
         """Constraints on the states."""
         result: list[StateConstraint] = []
-        if obstacles or (self.collision and robot.capsules):
-            result.append(CollisionConstraint(robot, obstacles, self.margin))
+        if self.collision and robot.capsules:
+            result.append(CollisionConstraint(robot, (), self.margin))
         known = all(link.inertial is not None for link in robot.links)
         if self.torque and known and np.isfinite(robot.limits.effort).any():
             result.append(torque_limits(Model(robot), robot.standard_parameters()))
@@ -132,24 +125,17 @@ class DesignSettings:
             result.append(_inside(robot, "workspace", self.workspace))
         return result
 
-    def designer(
-        self,
-        robot: Robot,
-        prior: Array | None = None,
-        obstacles: Sequence[Capsule] = (),
-        basis: Basis | None = None,
-    ) -> Designer:
+    def designer(self, robot: Robot, basis: Basis | None = None) -> Designer:
         """Return the design problem for a robot; ``basis`` in place of the one the settings name."""
         chosen = basis or self.motion_basis()
         observation = self.observation(robot, chosen)
         return Designer(
             observation,
             chosen,
-            self.limits(robot, chosen),
+            MotionLimits.of_positions(robot) if chosen.static else MotionLimits.of_robot(robot, self.share),
             criterion(self.criterion, observation, self.parameters),
-            self.constraints(robot, obstacles),
-            prior,
-            self.samples,
+            self.constraints(robot),
+            samples=self.samples,
             pose=np.array(self.home) if self.home else None,
             rest=self.rest or (bool(self.home) and self.basis == "fourier" and self.ramp == 0),
         )
@@ -166,7 +152,7 @@ class DesignSettings:
         """
         if trajectory.n != robot.n:
             raise ProblemError(f"trajectory of {trajectory.n} joints for robot '{robot.name}' of {robot.n}")
-        designer = self.designer(robot, basis=trajectory.basis)
+        designer = self.designer(robot, trajectory.basis)
         return designer, designer.judge(trajectory)
 
 

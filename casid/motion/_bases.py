@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -51,6 +51,7 @@ class Fourier(Basis):
     """
 
     kind = "fourier"
+    periodic = True
     keys = ("frequency", "harmonics", "form", "periods")
 
     frequency: float
@@ -86,11 +87,6 @@ class Fourier(Basis):
     def samples(self, count: int) -> Array:
         """``count`` uniform instants of one period, shape (count,) [s]."""
         return self.period * np.arange(count) / count
-
-    @property
-    def periodic(self) -> bool:
-        """Return True: a Fourier series is periodic."""
-        return True
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -145,13 +141,6 @@ class Fourier(Basis):
     def fastest_rate(self) -> float:
         """``L w``: Bernstein's inequality for trigonometric polynomials of degree L."""
         return self.harmonics * self.frequency
-
-    def record(self) -> dict[str, Any]:
-        """Kind, frequency, harmonics, form and periods."""
-        return {
-            "kind": self.kind, "frequency": self.frequency, "harmonics": self.harmonics, "form": self.form,
-            "periods": self.periods,
-        }  # fmt: skip
 
     @classmethod
     def from_table(cls, table: Table) -> Fourier:
@@ -242,10 +231,6 @@ class QuinticSpline(Basis):
         """All control points at ``value``."""
         return np.full(self.size, float(value))
 
-    def record(self) -> dict[str, Any]:
-        """Kind, duration, control points and rest."""
-        return {"kind": self.kind, "duration": self.length, "points": self.points, "rest": self.rest}
-
     @classmethod
     def from_table(cls, table: Table) -> QuinticSpline:
         """See `Basis.from_table`."""
@@ -262,6 +247,7 @@ class Poses(Basis):
     """
 
     kind = "poses"
+    static = True
     keys = ("count",)
 
     count: int
@@ -279,11 +265,6 @@ class Poses(Basis):
     def span(self) -> tuple[float, float]:
         """Numbers of the first and last pose."""
         return 0.0, float(self.count - 1)
-
-    @property
-    def static(self) -> bool:
-        """Return True."""
-        return True
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -321,10 +302,6 @@ class Poses(Basis):
     def random(self, rng: np.random.Generator) -> Array:
         """Return uniform positions about 0."""
         return rng.uniform(-1.0, 1.0, self.count)
-
-    def record(self) -> dict[str, Any]:
-        """Kind and number of poses."""
-        return {"kind": self.kind, "count": self.count}
 
     @classmethod
     def from_table(cls, table: Table) -> Poses:

@@ -79,9 +79,9 @@ class Basis(ABC):
     def constant(self, value: float) -> Array:
         """Coefficients of a joint that stands still at ``value``, shape (size,)."""
 
-    @abstractmethod
     def record(self) -> dict[str, Any]:
-        """``kind`` and settings of the basis as plain values."""
+        """``kind`` and settings of the basis, its ``keys``, as plain values."""
+        return {"kind": self.kind, **{key: getattr(self, key) for key in self.keys}}
 
     @classmethod
     def from_table(cls, table: Table) -> Basis:

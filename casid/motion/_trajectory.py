@@ -41,8 +41,8 @@ class Motion:
 
     def __post_init__(self) -> None:
         for name in ("q", "dq", "ddq"):
-            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=float))
-        for name, part in (("q", self.q), ("dq", self.dq), ("ddq", self.ddq)):
+            part = np.asarray(getattr(self, name), dtype=float)
+            object.__setattr__(self, name, part)
             if part.ndim != 2 or part.shape != self.q.shape:
                 raise DatasetError(
                     f"motion: expected q, dq, ddq of one shape (instants, joints), got {name} of shape {part.shape}"
@@ -170,17 +170,13 @@ def trajectory_text(trajectory: Trajectory, form: str = "toml", rate: float = 10
     DatasetError
         For an unknown form, a rate that is not positive, or static poses as ``ros2``.
     """
-    forms = {
-        "toml": lambda: _toml(trajectory),
-        "csv": lambda: _csv(trajectory, rate),
-        "ros2": lambda: _ros2(trajectory, rate),
-    }
+    forms = {"toml": _toml, "csv": _csv, "ros2": _ros2}
     if form not in forms:
         raise DatasetError(f"unknown form '{form}' of a trajectory file; known: {', '.join(forms)}")
-    return forms[form]()
+    return forms[form](trajectory, rate)
 
 
-def _toml(trajectory: Trajectory) -> str:
+def _toml(trajectory: Trajectory, _: float) -> str:
     lines = ["# Excitation trajectory: coefficients, SI units (rad or m, s).", "schema = 1"]
     if trajectory.robot:
         lines.append(f"robot = {_quoted(trajectory.robot)}")
@@ -200,14 +196,13 @@ def _csv(trajectory: Trajectory, rate: float) -> str:
     writer = csv.writer(buffer, lineterminator="\n")
     if trajectory.basis.static:
         writer.writerow(["pose", *(f"q_{name}" for name in joints)])
-        for k, row in enumerate(trajectory.coefficients.T):
-            writer.writerow([k + 1, *(repr(float(x)) for x in row)])
+        writer.writerows([k + 1, *map(repr, row)] for k, row in enumerate(trajectory.coefficients.T.tolist()))
         return buffer.getvalue()
     t = trajectory.times(rate)
     motion = trajectory.motion(t)
     writer.writerow(["t", *(f"{symbol}_{name}" for symbol in ("q", "dq", "ddq") for name in joints)])
-    for instant, states in zip(t - t[0], np.hstack(tuple(motion)), strict=True):
-        writer.writerow([f"{instant:.9g}", *(f"{x:.12g}" for x in states)])
+    rows = zip(t - t[0], np.hstack(tuple(motion)), strict=True)
+    writer.writerows([f"{instant:.9g}", *(f"{x:.12g}" for x in states)] for instant, states in rows)
     return buffer.getvalue()
 
 

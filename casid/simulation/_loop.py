@@ -18,8 +18,8 @@ from casid.simulation._plant import Plant, Sampling
 from casid.simulation._result import End, Reason, Stopped, Stops
 from casid.simulation.integrators._integrator import FixedStep, Integrator, check_smooth
 
-#: Codes of why a rollout ended.
-ENDED_IN_TIME, INDEFINITE, NOT_FINITE, DIVERGED = 0, 1, 2, 3
+#: Why a rollout ended, in the order of the loop's codes.
+_REASONS = (Reason.FINISHED, Reason.INDEFINITE, Reason.NOT_FINITE, Reason.DIVERGED)
 
 #: The loop, with what depends on plant, controller and integrator left open.
 TEMPLATE = """
@@ -167,10 +167,7 @@ def loop_source(
         prefix=PREFIX,
         suffix=suffix,
         stages="\n".join(" " * 12 + line for line in lines),
-        finished=ENDED_IN_TIME,
-        indefinite=INDEFINITE,
-        not_finite=NOT_FINITE,
-        diverged=DIVERGED,
+        **{reason.name.lower(): code for code, reason in enumerate(_REASONS)},
     )
     source = scalar_source if lanes == 1 else batch_source
     return source(list(functions), "casid") + text
@@ -178,9 +175,6 @@ def loop_source(
 
 #: Rollouts that compiled code computes side by side.
 LANES = WIDTH
-
-
-_REASONS = {INDEFINITE: Reason.INDEFINITE, NOT_FINITE: Reason.NOT_FINITE, DIVERGED: Reason.DIVERGED}
 
 
 @dataclass(frozen=True, eq=False)
@@ -334,7 +328,7 @@ class CompiledLoop:
         ]  # fmt: skip
         self._call(*(ctypes.c_void_p(None if array is None else array.ctypes.data) for array in arrays))
         step = float(self.settings[0])
-        found = [End(float(last * step), _REASONS.get(int(code), Reason.FINISHED)) for last, code in ends]
+        found = [End(float(last * step), _REASONS[code]) for last, code in ends]
         return states, applied, commands, found
 
 

@@ -305,16 +305,11 @@ class Plant:
 
     def start(self, q: ArrayLike, dq: ArrayLike | None = None) -> Array:
         """State at rest (or with velocities ``dq``) at ``q``, with zero work and dissipation."""
-        x = np.zeros(self.size)
-        for offset, given, what in (
-            (0, q, "positions"),
-            (self.n, np.zeros(self.n) if dq is None else dq, "velocities"),
-        ):
-            value = np.asarray(given, dtype=float)
-            if value.shape != (self.n,) or not np.isfinite(value).all():
-                raise DatasetError(f"initial {what}: expected {self.n} finite numbers, got {given!r}")
-            x[offset : offset + self.n] = value
-        return x
+        given = {"positions": q, "velocities": np.zeros(self.n) if dq is None else dq}
+        for what, value in given.items():
+            if np.shape(value) != (self.n,) or not np.isfinite(np.asarray(value, dtype=float)).all():
+                raise DatasetError(f"initial {what}: expected {self.n} finite numbers, got {value!r}")
+        return np.concatenate([*given.values(), np.zeros(2)], dtype=float)
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from casid.arrays import Array
 from casid.control import Controller
@@ -78,7 +77,28 @@ def simulate_many(
     own = np.atleast_2d(found["parameters"]) if "parameters" in found else None
     closed = Loop(plant, controller, integrator, sampling, stops or Stops())
     loop = CompiledLoop(closed, integrator, LANES, own is not None)
-    return _Many(loop, starts, [controller.sampled(motion) for motion in motions], own, sensor, every).run(threads)
+    signals = np.stack([controller.sampled(motion) for motion in motions], axis=2)
+    times = sampling.times[::every]
+    x, u = np.full((total, len(times), plant.size), np.nan), np.full((total, len(times), n), np.nan)
+    ends: list[End] = [End(0.0)] * total
+
+    def block(first: int) -> None:
+        """`LANES` rollouts side by side; the last block repeats the last one."""
+        lanes = np.minimum(np.arange(first, first + LANES), total - 1)
+        given = signals[:, :, lanes] if len(motions) > 1 else signals[:, :, 0]
+        noise = None
+        if sensor is not None:
+            errors = [sensor.errors(len(signals), n, stream=int(i))[0] for i in lanes]
+            noise = np.stack(errors, axis=2)
+        pi = None if own is None else own[lanes % len(own)]
+        states, applied, _, reached = loop(starts[lanes], given, noise, pi, every)
+        for lane, k in enumerate(range(first, min(first + LANES, total))):
+            kept, ends[k] = recorded(reached[lane], sampling, every), reached[lane]
+            x[k, :kept], u[k, :kept] = states[:kept, :, lane], applied[:kept, :, lane]
+
+    with ThreadPoolExecutor(max(1, threads)) as pool:
+        list(pool.map(block, range(0, total, LANES)))
+    return Rollouts(times, x[:, :, :n], x[:, :, n : 2 * n], u, x[:, :, 2 * n], x[:, :, 2 * n + 1], tuple(ends))
 
 
 def _rows(name: str, value: ArrayLike, width: int) -> Array:
@@ -96,58 +116,3 @@ def _count(given: dict[str, int | None], found: dict[str, Array]) -> int:
     if len(set(sizes.values())) > 1:
         raise DatasetError(f"different numbers of rollouts: {', '.join(f'{s} of {k}' for k, s in sizes.items())}")
     return next(iter(sizes.values()), 1)
-
-
-@dataclass(frozen=True, eq=False)
-class _Many:
-    """B rollouts of a compiled loop.
-
-    Attributes
-    ----------
-    starts : ndarray, shape (B, size)
-    signals : list of ndarray, shape (ticks + 1, R)
-        One, or B.
-    parameters : ndarray, shape (1, N) or (B, N), optional
-    """
-
-    loop: CompiledLoop
-    starts: Array
-    signals: list[Array]
-    parameters: Array | None
-    sensor: Sensor | None
-    every: int
-
-    def run(self, threads: int) -> Rollouts:
-        """All of them, `LANES` at a time."""
-        plant, sampling, total = self.loop.loop.plant, self.loop.loop.sampling, len(self.starts)
-        n, records = plant.n, sampling.ticks // self.every + 1
-        states, applied = np.empty((total, records, plant.size)), np.empty((total, records, n))
-        ends: list[End | None] = [None] * total
-
-        def block(first: int) -> None:
-            lanes = np.minimum(np.arange(first, first + LANES), total - 1)
-            x, u, over = self._lanes(lanes)
-            for lane in range(min(LANES, total - first)):
-                kept = recorded(over[lane], sampling, self.every)
-                states[first + lane], applied[first + lane] = x[:, :, lane], u[:, :, lane]
-                states[first + lane, kept:] = np.nan
-                applied[first + lane, kept:] = np.nan
-                ends[first + lane] = over[lane]
-
-        with ThreadPoolExecutor(max(1, threads)) as pool:
-            list(pool.map(block, range(0, total, LANES)))
-        return Rollouts(
-            sampling.times[:: self.every], states[:, :, :n], states[:, :, n : 2 * n], applied, states[:, :, 2 * n],
-            states[:, :, 2 * n + 1], tuple(end for end in ends if end is not None),
-        )  # fmt: skip
-
-    def _lanes(self, lanes: NDArray[np.intp]) -> tuple[Array, Array, list[End]]:
-        """States, torques and ends of some rollouts side by side."""
-        count, n = len(self.loop.loop.sampling.times), self.loop.loop.plant.n
-        signals = np.stack([self.signals[i] for i in lanes], axis=2) if len(self.signals) > 1 else self.signals[0]
-        noise = None
-        if self.sensor is not None:
-            noise = np.stack([self.sensor.errors(count, n, stream=int(i))[0] for i in lanes], axis=2)
-        own = None if self.parameters is None else self.parameters[lanes % len(self.parameters)]
-        x, u, _, over = self.loop(self.starts[lanes], signals, noise, own, self.every)
-        return x, u, over

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.arrays import Array
 from casid.codegen import without_failure
 from casid.control import ComputedTorque, Controller
 from casid.errors import DatasetError
 from casid.measurement import Dataset
-from casid.motion import Follow, Motion, Reference, Trajectory
+from casid.motion import Follow, Reference, Trajectory
 from casid.simulation._loop import CompiledLoop, Loop, compiled_loop, sampled_loop
 from casid.simulation._plant import Plant, Sampling, Sensor
 from casid.simulation._result import Simulation, Stops
@@ -77,25 +76,18 @@ def simulate(
     start = plant.start(motion.q[0] if q0 is None else q0, motion.dq[0] if dq0 is None else dq0)
     integrator = integrator or default_integrator(plant, sampling, start[:n])
     loop = Loop(plant, controller, integrator, sampling, stops or Stops())
-    return _simulation(loop, motion, start, (sensor or Sensor()).errors(len(times), n), compiled)
-
-
-def _simulation(
-    loop: Loop, motion: Motion, start: Array, errors: tuple[Array, Array], compiled: bool | None
-) -> Simulation:
-    """The loop run from a state, with errors of the measured state and torques."""
-    plant, integrator, n = loop.plant, loop.integrator, loop.plant.n
-    signals, (state_errors, torque_errors) = loop.controller.sampled(motion), errors
+    state_errors, torque_errors = (sensor or Sensor()).errors(len(times), n)
+    signals = controller.sampled(motion)
     if isinstance(integrator, FixedStep):
         integrator.check_friction(plant, start[:n])
-    compiled_form = _compiled_form(loop, integrator, compiled)
-    if compiled_form is not None:
-        trace = compiled_loop(compiled_form, start, signals, state_errors)
-    else:
+    form = _compiled_form(loop, integrator, compiled)
+    if form is None:
         trace = sampled_loop(loop, start, signals, state_errors)
+    else:
+        trace = compiled_loop(form, start, signals, state_errors)
     count, x = len(trace.states), trace.states
     return Simulation(
-        plant, loop.sampling.times[:count], x[:, :n], x[:, n : 2 * n], trace.applied, trace.commands, motion.q[:count],
+        plant, times[:count], x[:, :n], x[:, n : 2 * n], trace.applied, trace.commands, motion.q[:count],
         motion.dq[:count], state_errors[:count], torque_errors[:count], x[:, 2 * n], x[:, 2 * n + 1], trace.end,
     )  # fmt: skip
 

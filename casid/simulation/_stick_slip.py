@@ -44,14 +44,14 @@ class Mode:
         Orthogonal projector on the motions that sticking leaves.
     held : ndarray, shape (m,)
         Friction of the directions that stick, when last looked at.
-    directions : ndarray, shape (n, m)
-        All directions at which dry friction acts.
+    law : StickSlip
+        Of the plant.
     """
 
     signs: Array
     projector: Array
     held: Array
-    directions: Array
+    law: StickSlip
 
     @cached_property
     def stuck(self) -> NDArray[np.intp]:
@@ -61,7 +61,7 @@ class Mode:
     @cached_property
     def along(self) -> Array:
         """Directions that stick, shape (n, stuck)."""
-        return np.asarray(self.directions[:, self.stuck])
+        return np.asarray(self.law.D[:, self.stuck])
 
     @cached_property
     def shares(self) -> Array:
@@ -72,6 +72,27 @@ class Mode:
     def at_rest(self) -> bool:
         """Whether nothing can move."""
         return not self.projector.any()
+
+    def holds(self, x: Array, u: Array) -> bool:
+        """Whether friction can still hold what sticks."""
+        stuck, law = self.stuck, self.law
+        if not len(stuck):
+            return True
+        M, free, lower, upper = law.at(x, u, self.signs)
+        P = self.projector
+        ddq = np.linalg.solve(P @ M @ P + np.eye(law.n) - P, P @ free)
+        needed = free - M @ ddq
+        f = self.held[stuck] + self.shares @ (needed - self.along @ self.held[stuck])
+        margin = 1e-12 * (1.0 + np.abs(f).max())
+        if (f >= lower[stuck] - margin).all() and (f <= upper[stuck] + margin).all():
+            return True
+        _, acceleration, scale = law.friction(M, free, lower[stuck], upper[stuck], stuck)
+        return bool((np.abs(acceleration) <= _AWAY * (1.0 + scale)).all())
+
+    def slowest(self, x: Array) -> float:
+        """Smallest speed of a sliding direction in the sense of its mode; negative: it should have stopped."""
+        sliding, n = self.signs != 0, self.law.n
+        return float((self.signs * (self.law.D.T @ x[n : 2 * n]))[sliding].min()) if sliding.any() else 1.0
 
 
 class StickSlip:
@@ -94,7 +115,7 @@ class StickSlip:
         free = u + plant.external(q, dq)[0] - rigid - terms - ca.SX(ca.DM(self.D)) @ dry
         outputs = [ca.densify(value) for value in (M, free, *limits)]
         function = ca.Function("law", [x, u, signs], outputs, ["x", "u", "signs"], ["M", "free", "lower", "upper"])
-        self._at = Function(function, axes=(2, 1, 1, 1))
+        self.at = Function(function, axes=(2, 1, 1, 1))
 
     def begin(self, x: Array, u: Array) -> tuple[Array, Mode]:
         """Mode at a state, whatever came before; what sticks is brought to rest exactly.
@@ -108,7 +129,7 @@ class StickSlip:
         v = self.D.T @ dq
         resting = np.abs(v) < _REST
         signs = np.where(resting, 0.0, np.sign(v))
-        M, free, lower, upper = self._at(x, u, signs)
+        M, free, lower, upper = self.at(x, u, signs)
         negative = np.flatnonzero(lower > upper)
         if len(negative):
             side, k = dry_friction_places(self.plant.given)[negative[0]]
@@ -119,7 +140,7 @@ class StickSlip:
         held = np.zeros(self.m)
         places = np.flatnonzero(resting)
         if len(places):
-            held[places], acceleration, scale = self._friction(M, free, lower[places], upper[places], places)
+            held[places], acceleration, scale = self.friction(M, free, lower[places], upper[places], places)
             breaking = np.abs(acceleration) > _STILL * (1.0 + scale)
             signs[places] = np.where(breaking, np.sign(acceleration), 0.0)
         basis = self._basis(np.flatnonzero(signs == 0))
@@ -133,7 +154,7 @@ class StickSlip:
         if basis.shape[1] == self.n:
             projector[:] = 0.0
             x[self.n : 2 * self.n] = 0.0
-        return x, Mode(signs, projector, held, self.D)
+        return x, Mode(signs, projector, held, self)
 
     def _basis(self, stuck: NDArray[np.intp]) -> Array:
         """Orthonormal basis of what the directions span."""
@@ -142,7 +163,7 @@ class StickSlip:
         U, s, _ = np.linalg.svd(self.D[:, stuck], full_matrices=False)
         return np.asarray(U[:, s > 1e-9 * s[0]])
 
-    def _friction(
+    def friction(
         self, M: Array, free: Array, lower: Array, upper: Array, places: NDArray[np.intp]
     ) -> tuple[Array, Array, float]:
         """Friction at directions at rest, their accelerations, and the size of those without friction."""
@@ -158,24 +179,3 @@ class StickSlip:
             bounds = (lower[wide], upper[wide])
             f[wide] = lsq_linear(white[:, wide], target - white @ f, bounds, method="bvls", tol=1e-15).x
         return f, white.T @ (target - white @ f), scale
-
-    def holds(self, x: Array, u: Array, mode: Mode) -> bool:
-        """Whether friction can still hold what sticks."""
-        stuck = mode.stuck
-        if not len(stuck):
-            return True
-        M, free, lower, upper = self._at(x, u, mode.signs)
-        P = mode.projector
-        ddq = np.linalg.solve(P @ M @ P + np.eye(self.n) - P, P @ free)
-        needed = free - M @ ddq
-        f = mode.held[stuck] + mode.shares @ (needed - mode.along @ mode.held[stuck])
-        margin = 1e-12 * (1.0 + np.abs(f).max())
-        if (f >= lower[stuck] - margin).all() and (f <= upper[stuck] + margin).all():
-            return True
-        _, acceleration, scale = self._friction(M, free, lower[stuck], upper[stuck], stuck)
-        return bool((np.abs(acceleration) <= _AWAY * (1.0 + scale)).all())
-
-    def slowest(self, x: Array, mode: Mode) -> float:
-        """Smallest speed of a sliding direction in the sense of its mode; negative: it should have stopped."""
-        sliding = mode.signs != 0
-        return float((mode.signs * (self.D.T @ x[self.n : 2 * self.n]))[sliding].min()) if sliding.any() else 1.0

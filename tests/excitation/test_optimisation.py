@@ -207,7 +207,7 @@ def _full_regressor(robot: Robot) -> tuple[list, list, list, list]:
 def test_gradient_and_rows_of_the_nonlinear_programme(arm: Robot, observed: Observation) -> None:
     designer = Designer(observed, Fourier(0.6, 3), MotionLimits.of_robot(arm), samples=40)
     x = 0.3 * np.random.default_rng(0).normal(size=(2, designer.basis.size))
-    nlp = Nlp(designer.objective, designer.basis, designer.all_rows, [], x.shape, (0.2, 5.0))
+    nlp = Nlp(designer.objective, designer.all_rows, [], x.shape, (0.2, 5.0))
     direction = np.random.default_rng(1).normal(size=x.size)
     h = 1e-6
     ahead, behind = (nlp.value(x.ravel() + s * h * direction)[0] for s in (1, -1))

@@ -105,10 +105,7 @@ class ConditionNumber(Criterion):
     ``cond W = sqrt(lmax / lmin)``, l the eigenvalues of F. Smooth: ``sqrt(|l|_p |1/l|_p)``, from above.
     """
 
-    @property
-    def name(self) -> str:
-        """``condition number``."""
-        return "condition number"
+    name = "condition number"
 
     def _exact(self, eigenvalues: Array, vectors: Array) -> float:
         return float(np.sqrt(eigenvalues[-1] / eigenvalues[0]))
@@ -125,10 +122,7 @@ class ConditionNumber(Criterion):
 class DOptimality(Criterion):
     """Volume of the confidence ellipsoid: ``det(F)^(-1 / 2r)``, the geometric mean of its semi-axes."""
 
-    @property
-    def name(self) -> str:
-        """``D-optimality``."""
-        return "D-optimality"
+    name = "D-optimality"
 
     def _exact(self, eigenvalues: Array, vectors: Array) -> float:
         return float(np.exp(-np.log(eigenvalues).sum() / (2 * len(eigenvalues))))
@@ -142,10 +136,7 @@ class DOptimality(Criterion):
 class AOptimality(Criterion):
     """Root-mean-square standard deviation of the parameters: ``sqrt(trace(F^-1) / r)``."""
 
-    @property
-    def name(self) -> str:
-        """``A-optimality``."""
-        return "A-optimality"
+    name = "A-optimality"
 
     def _exact(self, eigenvalues: Array, vectors: Array) -> float:
         return float(np.sqrt((1 / eigenvalues).sum() / len(eigenvalues)))
@@ -167,10 +158,7 @@ class LargestDeviation(Criterion):
 
     rows: tuple[int, ...] = ()
 
-    @property
-    def name(self) -> str:
-        """``largest standard deviation``."""
-        return "largest standard deviation"
+    name = "largest standard deviation"
 
     def _chosen(self, r: int) -> list[int]:
         if any(not 0 <= k < r for k in self.rows):

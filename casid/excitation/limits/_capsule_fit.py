@@ -39,25 +39,19 @@ def fit_capsule(points: ArrayLike) -> tuple[Array, Array, float]:
     size = float(np.linalg.norm(p - centre, axis=1).max()) or 1e-6
     hull = (_hull(p) - centre) / size
     axes = np.linalg.svd(hull - hull.mean(axis=0), full_matrices=True)[2]
-    best: tuple[float, Array, Array, float] | None = None
+    simplex = np.vstack([np.zeros(5), np.diag([0.15, 0.15, 0.1, 0.1, 0.05])])
+    options = {"maxiter": 1500, "xatol": 1e-5, "fatol": 1e-7, "initial_simplex": simplex}
+
+    def volume(v: Array, frame: Array) -> float:
+        return _capsule(hull, frame, v)[0]
+
+    found = []
     for k in range(3):
         frame = np.roll(axes, -k, axis=0)  # rows: axis, two normals
-
-        def volume(v: Array, frame: Array = frame) -> float:
-            return _capsule(hull, frame, v)[0]
-
-        options = {"maxiter": 1500, "xatol": 1e-5, "fatol": 1e-7, "initial_simplex": _simplex()}
-        found = minimize(volume, np.zeros(5), method="Nelder-Mead", options=options)
-        candidate = _capsule(hull, frame, found.x)
-        if best is None or candidate[0] < best[0]:
-            best = candidate
-    assert best is not None
-    _, start, end, radius = best
+        v = minimize(volume, np.zeros(5), frame, method="Nelder-Mead", options=options).x
+        found.append(_capsule(hull, frame, v))
+    _, start, end, radius = min(found, key=lambda one: one[0])
     return centre + size * start, centre + size * end, size * radius * (1 + 1e-9)
-
-
-def _simplex() -> Array:
-    return np.vstack([np.zeros(5), np.diag([0.15, 0.15, 0.1, 0.1, 0.05])])
 
 
 def _hull(points: Array) -> Array:

@@ -12,8 +12,7 @@ from casid.arrays import Array
 from casid.description import Capsule, Robot
 from casid.dynamics import Kinematics
 from casid.errors import ProblemError
-from casid.excitation.information._observation import Mapped
-from casid.excitation.limits._constraints import StateConstraint
+from casid.excitation.limits._constraints import FunctionConstraint, StateConstraint
 from casid.excitation.limits._motion_limits import MotionLimits
 from casid.motion import Motion, Trajectory
 
@@ -132,7 +131,7 @@ class CollisionConstraint(StateConstraint):
         if not candidates:
             raise ProblemError(f"collision: robot '{robot.name}' has no two capsules that could touch")
         self._capsules = tuple(dict.fromkeys(c for a, b, _ in candidates for c in (a, b)))
-        self._mapped: dict[tuple[bool, int], Mapped] = {}
+        self._ends = self._positions()
         self._set_pairs([(a, b) for a, b, _ in candidates])
         self.touching: tuple[str, ...] = ()
         self._drop_touching([fixed for _, _, fixed in candidates])
@@ -141,16 +140,17 @@ class CollisionConstraint(StateConstraint):
 
     def values(self, motion: Motion) -> Array:
         """Clearance of every pair [m], shape (pairs, samples); negative where capsules overlap."""
-        points = self._at(motion, False)(motion.q)[0]
+        motion.expect_joints(self.n, "collision")
+        points = self._ends.values(motion)
         return self._clearance(points.reshape(2 * len(self._capsules), 3, -1))[0]
 
     def jacobian(self, motion: Motion) -> tuple[Array, Array]:
         """Clearance and its derivatives; the closest points count as fixed on their segments (envelope theorem)."""
-        points, derivatives = self._at(motion, True)(motion.q)
+        motion.expect_joints(self.n, "collision")
+        points, derivatives = self._ends.jacobian(motion)
         count, ends = len(motion), 2 * len(self._capsules)
-        points = points.reshape(ends, 3, count)
-        clearance, normal, s, t = self._clearance(points)
-        J = derivatives.reshape(ends, 3, self.n, count)
+        clearance, normal, s, t = self._clearance(points.reshape(ends, 3, count))
+        J = derivatives[:, : self.n].reshape(ends, 3, self.n, count)
         a, b = self._first, self._second
         Ja = (1 - s)[:, None, None] * J[2 * a] + s[:, None, None] * J[2 * a + 1]
         Jb = (1 - t)[:, None, None] * J[2 * b] + t[:, None, None] * J[2 * b + 1]
@@ -208,22 +208,15 @@ class CollisionConstraint(StateConstraint):
             )
         self._set_pairs(kept)
 
-    def _at(self, motion: Motion, derivatives: bool) -> Mapped:
-        motion.expect_joints(self.n, "collision")
-        key = (derivatives, len(motion))
-        if key not in self._mapped:
-            q = ca.SX.sym("q", self.n)
-            links = Kinematics(self.robot, q).links
-            points = []
-            for capsule in self._capsules:
-                for end in (capsule.start, capsule.end):
-                    rotation, origin = links[capsule.joint] if capsule.joint >= 0 else (ca.SX.eye(3), ca.SX.zeros(3))
-                    points.append(origin + ca.mtimes(rotation, ca.DM(end)))
-            p = ca.densify(ca.vertcat(*points))
-            outputs = [p, ca.densify(ca.jacobian(p, q))] if derivatives else [p]
-            names = ["p", "J"][: len(outputs)]
-            self._mapped[key] = Mapped(ca.Function("ends", [q], outputs, ["q"], names, {"cse": True}), key[1])
-        return self._mapped[key]
+    def _positions(self) -> FunctionConstraint:
+        """Ends of the capsules in the base frame, side by side."""
+        q = ca.SX.sym("q", self.n)
+        links, points = Kinematics(self.robot, q).links, []
+        for capsule in self._capsules:
+            rotation, origin = links[capsule.joint] if capsule.joint >= 0 else (ca.SX.eye(3), ca.SX.zeros(3))
+            points += [origin + ca.mtimes(rotation, ca.DM(end)) for end in (capsule.start, capsule.end)]
+        ends = ca.Function("ends", [q], [ca.vertcat(*points)], ["q"], ["p"])
+        return FunctionConstraint("collision", ends, -np.inf, np.inf)
 
     # ------------------------------------------------------------------ continuous time
 

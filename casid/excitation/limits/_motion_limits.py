@@ -56,21 +56,15 @@ class MotionLimits:
             raise ProblemError(f"share of the limits: expected a number in (0, 1], got {share}")
         given = robot.limits if limits is None else limits
         top = share * np.array([given.velocity, given.acceleration, given.jerk], dtype=float)
-        names = tuple(joint.name for joint in robot.coordinates)
-        result = cls(names, np.vstack([given.lower, -top]), np.vstack([given.upper, top]))
         if top.shape[1] != robot.n:
             raise ProblemError(f"limits of {top.shape[1]} joints for the {robot.n} joints of robot '{robot.name}'")
-        free = [names[k] for k in range(robot.n) if not np.isfinite(top[:2, k]).any()]
+        free = [joint.name for k, joint in enumerate(robot.coordinates) if not np.isfinite(top[:2, k]).any()]
         if free:
             raise ProblemError(
                 f"robot '{robot.name}': no velocity or acceleration limit for {', '.join(free)}; an optimal motion "
                 "would be infinitely fast. Add limits to the description or pass limits"
             )
-        for k, joint in enumerate(robot.coordinates):
-            if joint.type == "prismatic" and not np.isfinite([given.lower[k], given.upper[k]]).all():
-                raise ProblemError(f"robot '{robot.name}': prismatic joint '{joint.name}' needs both position limits")
-        result._check()
-        return result
+        return cls._of(robot, given.lower, given.upper, top)
 
     @classmethod
     def of_positions(cls, robot: Robot) -> MotionLimits:
@@ -81,12 +75,16 @@ class MotionLimits:
                 if not np.isfinite([lower[k], upper[k]]).any():
                     lower[k], upper[k] = -np.pi, np.pi
                 lower[k], upper[k] = max(lower[k], upper[k] - 4 * np.pi), min(upper[k], lower[k] + 4 * np.pi)
-            elif not np.isfinite([lower[k], upper[k]]).all():
+        return cls._of(robot, lower, upper, np.full((3, robot.n), np.inf))
+
+    @classmethod
+    def _of(cls, robot: Robot, lower: Array, upper: Array, top: Array) -> MotionLimits:
+        """Limits of positions, shape (n,), and of their derivatives, shape (3, n), that motions can keep."""
+        for k, joint in enumerate(robot.coordinates):
+            if joint.type == "prismatic" and not np.isfinite([lower[k], upper[k]]).all():
                 raise ProblemError(f"robot '{robot.name}': prismatic joint '{joint.name}' needs both position limits")
-        free = np.full((3, robot.n), np.inf)
-        result = cls(
-            tuple(joint.name for joint in robot.coordinates), np.vstack([lower, -free]), np.vstack([upper, free])
-        )
+        names = tuple(joint.name for joint in robot.coordinates)
+        result = cls(names, np.vstack([lower, -top]), np.vstack([upper, top]))
         result._check()
         return result
 

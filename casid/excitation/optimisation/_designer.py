@@ -258,7 +258,7 @@ class Designer:
         status, stopped = "not run", False
         for attempt in range(ROUNDS if last else 2):
             settings = (stage.width * speed, stage.sharpness)
-            nlp = Nlp(self.objective, self.basis, self.all_rows, states, x.shape, settings, report, request)
+            nlp = Nlp(self.objective, self.all_rows, states, x.shape, settings, report, request)
             iterations = stage.iterations if attempt == 0 else max(30, stage.iterations // 3)
             x, status = nlp.solve(x, iterations, 1e-4, 1e-2 if attempt == 0 else 1e-4)
             stopped = nlp.stopped
@@ -344,15 +344,13 @@ class Designer:
 
     def _select(self, x: Array) -> list[StateRows]:
         """Rows of the state constraints that are near their bounds."""
-        motion = self._motion(x, self.coarse)
         selected = []
         for constraint in self.constraints:
-            slack = constraint.slack(motion) / constraint.unit[:, None]
-            component, at = np.nonzero(slack < WINDOW)
+            component, instants, slack = self._near(constraint, x, WINDOW)
             if len(component) > MOST_ROWS:
-                tightest = np.argsort(slack[component, at])[:MOST_ROWS]
-                component, at = component[tightest], at[tightest]
-            selected.append(StateRows(constraint, component, self.coarse[at], BACKOFF))
+                tightest = np.argsort(slack)[:MOST_ROWS]
+                component, instants = component[tightest], instants[tightest]
+            selected.append(StateRows(constraint, component, instants, self.basis, BACKOFF))
         return selected
 
     def _refine(self, x: Array, states: list[StateRows]) -> tuple[list[StateRows], bool]:
@@ -367,19 +365,17 @@ class Designer:
             )
             broken |= bool((slack < 0.0).any())
             component, at = np.nonzero(lowest)
-            near = self._select_one(part.constraint, x)
-            known = set(zip(near[0].tolist(), near[1].tolist(), strict=True))
-            known |= set(zip(part.component.tolist(), part.instants.tolist(), strict=True))
-            known |= set(zip(component.tolist(), self.fine[at].tolist(), strict=True))
-            pairs = sorted(known)
-            components, times = np.array([c for c, _ in pairs], dtype=int), np.array([t for _, t in pairs])
-            refined.append(StateRows(part.constraint, components, times, BACKOFF))
+            near = self._near(part.constraint, x, WINDOW / 2)[:2]
+            chosen = (near, (part.component, part.instants), (component, self.fine[at]))
+            pairs = np.unique(np.hstack(chosen), axis=1)
+            refined.append(StateRows(part.constraint, pairs[0].astype(int), pairs[1], self.basis, BACKOFF))
         return refined, broken
 
-    def _select_one(self, constraint: StateConstraint, x: Array) -> tuple[np.ndarray, Array]:
+    def _near(self, constraint: StateConstraint, x: Array, window: float) -> tuple[np.ndarray, Array, Array]:
+        """Components and instants that are within a window of their bounds, and their slack."""
         slack = constraint.slack(self._motion(x, self.coarse)) / constraint.unit[:, None]
-        component, at = np.nonzero(slack < WINDOW / 2)
-        return component, self.coarse[at]
+        component, at = np.nonzero(slack < window)
+        return component, self.coarse[at], slack[component, at]
 
     # ------------------------------------------------------------------ results
 

@@ -8,7 +8,6 @@ rows of state constraints           c_i(q(t_k), dq(t_k), ddq(t_k)) for chosen (i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import casadi as ca
@@ -22,35 +21,21 @@ from casid.excitation.optimisation._starts import Objective
 from casid.motion import Basis, Motion
 
 
-@dataclass(frozen=True, eq=False)
 class StateRows:
     """Rows of one state constraint that the optimisation looks at: components ``component[k]`` at ``instants[k]``.
 
     ``backoff`` tightens the bounds, in units of the constraint.
     """
 
-    constraint: StateConstraint
-    component: np.ndarray
-    instants: Array
-    backoff: float = 0.0
-
-    def selected(self, basis: Basis) -> SelectedRows:
-        """Return the rows for repeated evaluation."""
-        return SelectedRows(self, basis)
-
-
-class SelectedRows:
-    """State rows with the basis evaluated at their instants."""
-
-    def __init__(self, rows: StateRows, basis: Basis) -> None:
-        self.constraint = rows.constraint
-        instants, self.sample = np.unique(rows.instants, return_inverse=True)
-        self.component = rows.component
-        self.matrices = basis.matrices(instants)
-        unit = rows.constraint.unit[self.component]
-        self.unit = unit
-        self.lower = rows.constraint.lower[self.component] / unit + rows.backoff
-        self.upper = rows.constraint.upper[self.component] / unit - rows.backoff
+    def __init__(
+        self, constraint: StateConstraint, component: np.ndarray, instants: Array, basis: Basis, backoff: float
+    ) -> None:
+        self.constraint, self.component, self.instants = constraint, component, instants
+        moments, self.sample = np.unique(instants, return_inverse=True)
+        self.matrices = basis.matrices(moments)
+        self.unit = constraint.unit[component]
+        self.lower = constraint.lower[component] / self.unit + backoff
+        self.upper = constraint.upper[component] / self.unit - backoff
 
     def values(self, coefficients: Array) -> Array:
         """Values in units of the constraint, shape (rows,)."""
@@ -84,7 +69,6 @@ class Nlp:
     def __init__(
         self,
         objective: Objective,
-        basis: Basis,
         rows: Rows,
         states: list[StateRows],
         shape: tuple[int, int],
@@ -104,8 +88,8 @@ class Nlp:
             (rows.block.flatten(), columns.flatten(), pointer), shape=(len(rows.joint), n * size)
         )
         linear.eliminate_zeros()
-        self.linear = linear.tocsr()
-        self.states = [part.selected(basis) for part in states if len(part.component)]
+        self.linear = linear
+        self.states = [part for part in states if len(part.component)]
         self.count = sum(len(part.component) for part in self.states)
         self.lower = np.concatenate([rows.lower, *(part.lower for part in self.states)])
         self.upper = np.concatenate([rows.upper, *(part.upper for part in self.states)])
@@ -169,7 +153,11 @@ class Nlp:
         """Run IPOPT from ``start`` (n, size); returns the last coefficients and IPOPT's status."""
         x = ca.MX.sym("x", start.size)
         p = ca.MX.sym("p", 0, 0)
-        values, gradient, jacobian = _Values(self), _Gradient(self), _Jacobian(self)
+        one, rows = ca.Sparsity.dense(1, 1), ca.Sparsity.dense(self.sparsity.size1(), 1)
+        slopes = ca.Sparsity.dense(start.size, 1)
+        values = _Callback(self, "values", (one, rows), lambda x: (self.value(x)[0], self.constraints(x)))
+        gradient = _Callback(self, "gradient", (one, slopes), self.value)
+        jacobian = _Callback(self, "jacobian", (rows, self.sparsity), self.jacobian)
         iterated = _Iterated(self)
         f, g = values(x, p)
         options: dict[str, Any] = {
@@ -207,98 +195,55 @@ class Nlp:
 
 
 class _Callback(ca.Callback):
-    """Shared by the callbacks below: inputs x and an empty p."""
+    """A function of x and an empty p, as the solver asks for the programme's values and derivatives."""
 
-    def __init__(self, nlp: Nlp, name: str) -> None:
+    def __init__(
+        self, nlp: Nlp, name: str, outputs: Sequence[ca.Sparsity], evaluate: Callable[[Array], Sequence[float | Array]]
+    ) -> None:
         ca.Callback.__init__(self)
-        self.nlp = nlp
+        self.nlp, self.outputs, self.evaluate = nlp, outputs, evaluate
         self.construct(name, {})
 
     def get_n_in(self) -> int:
         return 2
 
     def get_n_out(self) -> int:
-        return 2
+        return len(self.outputs)
 
     def get_sparsity_in(self, i: int) -> ca.Sparsity:
         return ca.Sparsity.dense(self.nlp.linear.shape[1], 1) if i == 0 else ca.Sparsity(0, 0)
 
-    def _x(self, arguments: Sequence[ca.DM]) -> Array:
-        return np.asarray(arguments[0].full()).ravel()
+    def get_sparsity_out(self, i: int) -> ca.Sparsity:
+        return self.outputs[i]
 
     def eval(self, arguments: Sequence[ca.DM]) -> list[ca.DM]:
         """Values; NaN once the solver is to stop: CasADi would print whatever is raised, with all arguments."""
         nlp = self.nlp
+        values: Sequence[float | Array] = [np.nan] * len(self.outputs)
         nlp.stopped |= nlp.request.made
         if not nlp.stopped:
             try:
-                return self.evaluate(self._x(arguments))
+                values = self.evaluate(arguments[0].full().ravel())
             except BaseException as error:  # raised again by `solve`
                 nlp.error, nlp.stopped = error, True
-        return [ca.DM(self.get_sparsity_out(i), np.nan) for i in range(self.get_n_out())]
-
-    def evaluate(self, x: Array) -> list[ca.DM]:
-        raise NotImplementedError
+        return [ca.DM(pattern, value) for pattern, value in zip(self.outputs, values, strict=True)]
 
 
-class _Values(_Callback):
-    def __init__(self, nlp: Nlp) -> None:
-        super().__init__(nlp, "values")
-
-    def get_sparsity_out(self, i: int) -> ca.Sparsity:
-        return ca.Sparsity.dense(1, 1) if i == 0 else ca.Sparsity.dense(self.nlp.sparsity.size1(), 1)
-
-    def evaluate(self, x: Array) -> list[ca.DM]:
-        return [ca.DM(self.nlp.value(x)[0]), ca.DM(self.nlp.constraints(x))]
-
-
-class _Gradient(_Callback):
-    def __init__(self, nlp: Nlp) -> None:
-        super().__init__(nlp, "gradient")
-
-    def get_sparsity_out(self, i: int) -> ca.Sparsity:
-        return ca.Sparsity.dense(1, 1) if i == 0 else ca.Sparsity.dense(self.nlp.linear.shape[1], 1)
-
-    def evaluate(self, x: Array) -> list[ca.DM]:
-        f, gradient = self.nlp.value(x)
-        return [ca.DM(f), ca.DM(gradient)]
-
-
-class _Jacobian(_Callback):
-    def __init__(self, nlp: Nlp) -> None:
-        super().__init__(nlp, "jacobian")
-
-    def get_sparsity_out(self, i: int) -> ca.Sparsity:
-        return ca.Sparsity.dense(self.nlp.sparsity.size1(), 1) if i == 0 else self.nlp.sparsity
-
-    def evaluate(self, x: Array) -> list[ca.DM]:
-        values, entries = self.nlp.jacobian(x)
-        return [ca.DM(values), ca.DM(self.nlp.sparsity, entries)]
-
-
-class _Iterated(ca.Callback):
+class _Iterated(_Callback):
     """IPOPT's iteration callback: outputs of the solver in, whether to stop out."""
 
     def __init__(self, nlp: Nlp) -> None:
-        ca.Callback.__init__(self)
-        self.nlp = nlp
-        self.construct("iterated", {})
+        super().__init__(nlp, "iterated", [ca.Sparsity.dense(1, 1)], lambda x: [float(nlp.iterated(x))])
 
     def get_n_in(self) -> int:
         return ca.nlpsol_n_out()
 
-    def get_n_out(self) -> int:
-        return 1
-
     def get_sparsity_in(self, i: int) -> ca.Sparsity:
-        name = ca.nlpsol_out(i)
-        if name == "f":
-            return ca.Sparsity.dense(1, 1)
-        if name in ("x", "lam_x"):
-            return ca.Sparsity.dense(self.nlp.linear.shape[1], 1)
-        if name in ("g", "lam_g"):
-            return ca.Sparsity.dense(self.nlp.sparsity.size1(), 1)
-        return ca.Sparsity(0, 0)
+        columns, rows = self.nlp.linear.shape[1], self.nlp.sparsity.size1()
+        sizes = {"x": columns, "f": 1, "g": rows, "lam_x": columns, "lam_g": rows}
+        size = sizes.get(ca.nlpsol_out(i), 0)
+        return ca.Sparsity.dense(size, 1) if size else ca.Sparsity(0, 0)
 
     def eval(self, arguments: Sequence[ca.DM]) -> list[ca.DM]:
-        return [ca.DM(float(self.nlp.iterated(np.asarray(arguments[0].full()).ravel())))]
+        """Whether to stop; errors of a caller's report are kept for `Nlp.solve`."""
+        return [ca.DM(value) for value in self.evaluate(arguments[0].full().ravel())]

@@ -88,7 +88,7 @@ class _Adaptive:
         """Mode at the beginning of an interval, whose torque differs from that before."""
         if self.modes is None:
             return x
-        resume = self.mode is not None and self.modes.slowest(x, self.mode) > 0 and self.modes.holds(x, u, self.mode)
+        resume = self.mode is not None and self.mode.slowest(x) > 0 and self.mode.holds(x, u)
         return x if resume else self._change(t, x, u)
 
     def _change(self, t: float, x: Array, u: Array) -> Array:
@@ -112,8 +112,9 @@ class _Adaptive:
                 raise Stopped(t, x, Reason.STUCK, f"the step fell below {self.settings.smallest:g} s")
             shrink = max(0.2, 0.9 * error**-0.2) if definite and np.isfinite(error) and error > 1 else 0.5
             h = max(h * shrink, self.settings.smallest)
-        if self.modes is not None and self.mode is not None and not self._same_mode(after, u):
-            h = self._event(x, u, h)
+        mode = self.mode
+        if mode is not None and not (mode.slowest(after) >= 0.0 and mode.holds(after, u)):
+            h = self._event(mode, x, u, h)
             after, _, pivots = self._trial(x, u, h)
             self.stops.check(t, x, after, pivots, self.plant.joints)
             return self._change(t + h, after, u), h, True
@@ -137,37 +138,27 @@ class _Adaptive:
         error = float(np.sqrt(np.mean((h * (_ERROR @ k) / scale) ** 2)))
         return point, error, pivots
 
-    def _same_mode(self, x: Array, u: Array) -> bool:
-        assert self.modes is not None
-        assert self.mode is not None
-        return self.modes.slowest(x, self.mode) >= 0.0 and self.modes.holds(x, u, self.mode)
-
-    def _event(self, x: Array, u: Array, h: float) -> float:
+    def _event(self, mode: Mode, x: Array, u: Array, h: float) -> float:
         """Length of the step after which the mode ends first."""
         from scipy.optimize import brentq  # slow to import
 
-        modes, mode = self.modes, self.mode
-        assert modes is not None
-        assert mode is not None
-        if modes.slowest(self._trial(x, u, h)[0], mode) < 0:
-            start = self._sliding_from(x, u, h)
+        if mode.slowest(self._trial(x, u, h)[0]) < 0:
+            start = self._sliding_from(mode, x, u, h)
             if start < h:
-                h = brentq(lambda s: modes.slowest(self._trial(x, u, s)[0], mode), start, h, xtol=1e-15, rtol=1e-14)
-        if not modes.holds(self._trial(x, u, h)[0], u, mode):
+                h = brentq(lambda s: mode.slowest(self._trial(x, u, s)[0]), start, h, xtol=1e-15, rtol=1e-14)
+        if not mode.holds(self._trial(x, u, h)[0], u):
             low, high = 0.0, h
             for _ in range(_HALVINGS):
                 middle = (low + high) / 2
-                low, high = (middle, high) if modes.holds(self._trial(x, u, middle)[0], u, mode) else (low, middle)
+                low, high = (middle, high) if mode.holds(self._trial(x, u, middle)[0], u) else (low, middle)
             h = high
         return h
 
-    def _sliding_from(self, x: Array, u: Array, h: float) -> float:
+    def _sliding_from(self, mode: Mode, x: Array, u: Array, h: float) -> float:
         """Begin of a bracket in which the slowest direction still slides; h: none was found."""
-        assert self.modes is not None
-        assert self.mode is not None
-        start = 0.0 if self.modes.slowest(x, self.mode) > 0 else h
+        start = 0.0 if mode.slowest(x) > 0 else h
         while start and start > 1e-9 * h:  # it has just broken away: look for an instant at which it moves
             start /= 4.0
-            if self.modes.slowest(self._trial(x, u, start)[0], self.mode) > 0:
+            if mode.slowest(self._trial(x, u, start)[0]) > 0:
                 return start
         return start if start == 0.0 else h

@@ -29,7 +29,6 @@ from casid.drives import (
     write_mjcf,
 )
 from casid.drives._runs import Point
-from casid.drives._statistics import Estimate
 from casid.files import listed
 from casid.testing import MuJoCo
 
@@ -68,7 +67,7 @@ def one_joint(name: str, kind: str, mass: float, com: str, axis: str) -> Robot:
 
 
 @cache
-def so101(exchanged: bool = False) -> Bench:
+def so101() -> Bench:
     """Five joints, the jaw locked; kinds of motion held out."""
     folder = data_folder() / "so101"
     robot = casid.load_robot(folder / "so101_new_calib.xml", lock={"gripper": 0.0})
@@ -77,7 +76,7 @@ def so101(exchanged: bool = False) -> Bench:
         for row in csv.DictReader(table):
             z = np.load(folder / f"{row['name']}.npz")
             data = CommandRecording(z["t"], z["q"][:, :5], z["q_des"][:, :5], name=row["name"])
-            if (KINDS.index(row["kind"]) % 2 == 1) != exchanged:
+            if KINDS.index(row["kind"]) % 2 == 1:
                 train.append(data.rows(slice(0, int(SECONDS / data.period))))
             else:
                 test.append(data)
@@ -115,7 +114,7 @@ def xl330() -> Bench:
 
 
 @cache
-def emps() -> tuple[Bench, int]:
+def emps() -> Bench:
     """One prismatic axis driven by a known force; the first 18,000 samples train, the rest is held out."""
     z = np.load(data_folder() / "emps" / "estimation.npz")
     robot = one_joint("emps", "prismatic", 1e-6, "0 0 0", "1 0 0")
@@ -125,7 +124,7 @@ def emps() -> tuple[Bench, int]:
     servo = Servo(kp=0.0, bias=0.0, delay=0.0, armature=mass, viscous=FREE, coulomb=FREE, offset=FREE)
     cut = 18000
     train, test = data.rows(slice(0, cut)), data.rows(slice(cut, len(data)))
-    return Bench("EMPS", robot, servo, (train,), (test,)), cut
+    return Bench("EMPS", robot, servo, (train,), (test,))
 
 
 #: Lower and upper bounds by attribute, of others casid's own; the gain's in decades.
@@ -152,19 +151,13 @@ def kept_fit(bench: Bench, seed: int, rollouts: int) -> dict[str, Any]:
     return measured("cma_es", digest(*EXERCISED), {part: partial(fitted, bench, seed, rollouts)}, 1.0, jobs=1)[part]
 
 
-def fitted(bench: Bench, seed: int, rollouts: int, steps: float = 5.0) -> dict[str, Any]:
-    """Best of one run from the middle of the bounds: error on training and held-out motions [rad].
-
-    Parameters
-    ----------
-    steps
-        Largest delay in samples.
-    """
+def fitted(bench: Bench, seed: int, rollouts: int) -> dict[str, Any]:
+    """Best of one run from the middle of the bounds: error on training and held-out motions [rad]."""
     cma = need("cma", "encoders")
     runs = FreeRuns(bench.robot, bench.servo, bench.train, threads=1, longest=10.0)
     bounds = []
     for p in runs.parameters:
-        span = (0.0, steps * runs.period) if p.attribute == "delay" else BOUNDS.get(p.attribute, (p.lower, p.upper))
+        span = (0.0, 5.0 * runs.period) if p.attribute == "delay" else BOUNDS.get(p.attribute, (p.lower, p.upper))
         span = (np.log10(p.lower), np.log10(min(p.upper, 100.0))) if p.attribute == "kp" and p.lower < 1e-3 else span
         bounds.append(span)
     low, high = np.array(bounds).T
@@ -231,19 +224,20 @@ def against_cma(make: Callable[[], Bench], seeds: Sequence[int], share: float = 
     """
     need("cma", "encoders")
     bench, mine = make(), found(make)
-    count = int(ROLLOUTS[bench.name] * share)
-    peers = [1e3 * kept_fit(bench, seed, count)["test"] for seed in seeds]
-    own = 1e3 * mine.error_of(bench.test)
-    listed = ", ".join(f"{value:.1f}" for value in peers)
-    same = 1e3 * plainly(make).error_of(bench.test)
-    text = (
-        f"{bench.name} {same:.1f} mrad, CMA-ES ({count} runs) {listed}: {same / min(peers):.2f}; with the terms of the "
-        f"default {own:.1f} mrad"
-    )
+    text, met = _beside(bench, 1e3 * plainly(make).error_of(bench.test), seeds, int(ROLLOUTS[bench.name] * share))
+    text += f"; with the terms of the default {1e3 * mine.error_of(bench.test):.1f} mrad"
     free = [data for data in bench.test if data.name != "single_joint_wrist_roll"]
     if len(free) < len(bench.test):
         text += f"; {1e3 * mine.error_of(free):.1f} mrad without the recording that meets a stop"
-    return text, same <= 0.9 * min(peers)
+    return text, met
+
+
+def _beside(bench: Bench, own: float, seeds: Sequence[int], count: int) -> tuple[str, bool]:
+    """An error held out [mrad] beside those of CMA-ES."""
+    peers = [1e3 * kept_fit(bench, seed, count)["test"] for seed in seeds]
+    shown = ", ".join(f"{value:.1f}" for value in peers)
+    text = f"{bench.name} {own:.1f} mrad, CMA-ES ({count} runs) {shown}: {own / min(peers):.2f}"
+    return text, own <= 0.9 * min(peers)
 
 
 def against_cma_with_terms(make: Callable[[], Bench], seeds: Sequence[int], share: float = 1.0) -> tuple[str, bool]:
@@ -256,13 +250,7 @@ def against_cma_with_terms(make: Callable[[], Bench], seeds: Sequence[int], shar
     wider = replace(
         bench, name=f"{bench.name} with {listed(taken) or 'no terms'}", servo=replace(bench.servo, **changes)
     )
-    count = int(ROLLOUTS[bench.name] * share)
-    peers = [1e3 * kept_fit(wider, seed, count)["test"] for seed in seeds]
-    own = 1e3 * mine.error_of(bench.test)
-    shown = ", ".join(f"{value:.1f}" for value in peers)
-    return f"{wider.name} {own:.1f} mrad, CMA-ES ({count} runs) {shown}: {own / min(peers):.2f}", own <= 0.9 * min(
-        peers
-    )
+    return _beside(wider, 1e3 * mine.error_of(bench.test), seeds, int(ROLLOUTS[bench.name] * share))
 
 
 def richer_friction() -> tuple[str, bool]:
@@ -328,7 +316,7 @@ def repeatability() -> tuple[str, bool]:
         a, b = (identify_from_commands(bench.robot, part, bench.servo) for part in (first, second))
         other = {e.name: e for e in b.estimates if e.determined}
         inside = [
-            abs(x.value - other[x.name].value) <= np.hypot(_half(x), _half(other[x.name]))
+            abs(x.value - other[x.name].value) <= np.hypot(x.half, other[x.name].half)
             for x in a.estimates
             if x.determined and x.name in other
         ]
@@ -344,30 +332,21 @@ def emps_free_run() -> tuple[str, bool]:
     as they are judged, in one free run: nothing pulls this axis back, so pieces with initial states of their own hide
     the drift.
     """
-    bench, _ = emps()
+    bench = emps()
     chosen = identify_from_commands(bench.robot, bench.train, bench.servo, SimulationOptions(step=1e-3))
     options = SimulationOptions(step=1e-3, longest=np.inf, coarse=np.inf, folds=0, budget=200.0)
     made = identify_from_commands(bench.robot, bench.train, chosen.servo, options)
-    (whole,) = bench.test
+    start = bench.test[0].rows(slice(10, None))  # the first 20 samples give the state
     ours, published = (
         1e3 * float(runs.errors(runs.point(theta))[0])
         for servo, theta in ((made.servo, made.theta), (bench.servo, PUBLISHED_EMPS))
-        for runs in [FreeRuns(bench.robot, servo, [_with_start(whole)], 1e-3, np.inf, 1)]
+        for runs in [FreeRuns(bench.robot, servo, [start], 1e-3, np.inf, 1)]
     )
     taken = listed(dict.fromkeys(e.attribute for e in made.estimates))
     text = (
         f"{ours:.2f} mm, IDIM-LS of Janot et al. on the same samples {published:.2f}: {ours / published:.2f} ({taken})"
     )
     return text, ours < 0.5 * published
-
-
-def _with_start(data: CommandRecording) -> CommandRecording:
-    """The recording from its twentieth sample, whose state the first twenty give."""
-    return data.rows(slice(10, len(data)))
-
-
-def _half(e: Estimate) -> float:
-    return max(e.high - e.value, e.value - e.low)
 
 
 def replay() -> tuple[str, bool]:

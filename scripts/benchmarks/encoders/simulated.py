@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,8 @@ from casid.excitation import MotionLimits
 from casid.inertia import Parameters
 from casid.testing import broadband_commands, commanded_motion
 
+#: Motions as encoders show them: their noise and steps [rad].
+shown = partial(commanded_motion, noise=2e-4, quantum=1.5e-3)
 #: Options of the small problems here.
 OPTIONS = SimulationOptions(folds=0)
 
@@ -67,13 +70,8 @@ def drawn(truth: Truth, seed: int, seconds: float = 24.0) -> tuple[Servo, list[C
     }  # fmt: skip
     servo = Servo(**values)
     t = np.arange(int(seconds * truth.rate / 3)) / truth.rate
-    motions = [
-        commanded_motion(
-            truth.robot, servo, t, broadband_commands(t, truth.middle, 0.4, seed=10 * seed + k), noise=2e-4,
-            quantum=1.5e-3, seed=10 * seed + k, name=f"motion {k}",
-        )
-        for k in range(3)
-    ]  # fmt: skip
+    commands = [broadband_commands(t, truth.middle, 0.4, seed=10 * seed + k) for k in range(3)]
+    motions = [shown(truth.robot, servo, t, u, seed=10 * seed + k, name=f"motion {k}") for k, u in enumerate(commands)]
     return servo, motions
 
 
@@ -111,10 +109,7 @@ def gains() -> tuple[str, bool]:
     t = motions[0].t
     pair = []
     for gain in (0.7, 1.4):
-        data = [
-            commanded_motion(truth.robot, servo, t, m.q_des, noise=2e-4, quantum=1.5e-3, gain=gain, seed=k, name=str(k))
-            for k, m in enumerate(motions)
-        ]
+        data = [shown(truth.robot, servo, t, m.q_des, gain=gain, seed=k, name=str(k)) for k, m in enumerate(motions)]
         pair.append(identify_from_commands(truth.robot, data, Servo(), OPTIONS))
     agree = [
         abs(a.value - b.value) <= 1.96 * np.hypot(a.sd, b.sd) + 1e-12
@@ -123,7 +118,7 @@ def gains() -> tuple[str, bool]:
     ]
     weightless = replace(truth.robot, gravity=np.zeros(3))
     light = weightless.with_parameters(weightless.standard_parameters() * 1e-4)
-    data = [commanded_motion(light, servo, t, m.q_des, noise=2e-4, quantum=1.5e-3, name=m.name) for m in motions]
+    data = [shown(light, servo, t, m.q_des, name=m.name) for m in motions]
     found = identify_from_commands(light, data, Servo(), OPTIONS)
     refused = not any(e.determined for e in found.estimates if e.attribute == "kp")
     held = []
@@ -160,9 +155,9 @@ def recordings(servo: Servo, seed: int, count: int = 6, seconds: float = 12.0) -
     """Motions about the hanging posture, in which gravity changes its sign; one session, one clock."""
     t = np.arange(int(seconds * RATE)) / RATE
     return [
-        commanded_motion(
+        shown(
             ROBOT, servo, t + k * seconds, broadband_commands(t, [0.0], 0.8, seed=100 * seed + k, highest=2.5),
-            noise=2e-4, quantum=1.5e-3, step=5e-4, seed=100 * seed + k, name=f"motion {k}",
+            step=5e-4, seed=100 * seed + k, name=f"motion {k}",
         )
         for k in range(count)
     ]  # fmt: skip
@@ -189,7 +184,7 @@ def brushed(servo: Servo, seed: int, count: int = 6, seconds: float = 12.0) -> l
 
     q = np.array([u[0] for u in commands])
     x = np.array([q, 0 * q, np.clip(known["kp"] * known["bias"] - weight * np.sin(q), -0.99 * fc, 0.99 * fc)])
-    shown = [x[0]]
+    positions = [x[0]]
     for k in range(inner * (samples - 1)):
         first, middle, last = held[2 * k : 2 * k + 3]
         a = slope(x, first)
@@ -197,9 +192,9 @@ def brushed(servo: Servo, seed: int, count: int = 6, seconds: float = 12.0) -> l
         c = slope(x + h / 2 * b, middle)
         x = x + h / 6 * (a + 2 * b + 2 * c + slope(x + h * c, last))
         if (k + 1) % inner == 0:
-            shown.append(x[0])
+            positions.append(x[0])
     made = []
-    for k, (u, y) in enumerate(zip(commands, np.array(shown).T, strict=True)):
+    for k, (u, y) in enumerate(zip(commands, np.array(positions).T, strict=True)):
         y = y + 2e-4 * np.random.default_rng(100 * seed + k).standard_normal(len(y))
         q = np.round(y[:, None] / 1.5e-3) * 1.5e-3
         made.append(CommandRecording(t + k * seconds, q, u[:, None], name=f"motion {k}"))
@@ -298,12 +293,7 @@ class Case:
     def again(self, robot: Robot | None = None, **changes: Any) -> CommandRecording:
         """The motion with another robot or other servos."""
         servo = replace(self.servo, **changes)
-        made = robot or self.truth.robot
-        return commanded_motion(made, servo, self.data.t, self.data.q_des, noise=2e-4, quantum=1.5e-3, name="motion")
-
-    def changed(self, q: Array | None = None, q_des: Array | None = None) -> CommandRecording:
-        """The recording with other columns."""
-        return replace(self.data, q=self.data.q if q is None else q, q_des=self.data.q_des if q_des is None else q_des)
+        return shown(robot or self.truth.robot, servo, self.data.t, self.data.q_des, name="motion")
 
 
 def _limited(case: Case) -> CommandRecording:
@@ -316,22 +306,21 @@ def _limited(case: Case) -> CommandRecording:
 def _stalled(case: Case) -> CommandRecording:
     q = np.array(case.data.q)
     first = len(q) // 3
-    count = len(q) // 3
-    q[first : first + count, case.joint] = q[first, case.joint]
-    return case.changed(q)
+    q[first : 2 * first, case.joint] = q[first, case.joint]
+    return replace(case.data, q=q)
 
 
 def _stepped(case: Case, size: float, share: float) -> CommandRecording:
     q = np.array(case.data.q)
     q[int(share * len(q)) :, case.joint] += size
-    return case.changed(q)
+    return replace(case.data, q=q)
 
 
 def _missing(case: Case) -> CommandRecording:
     u = np.array(case.data.q_des)
     first = len(u) // 3
     u[first : 2 * first] = u[first]
-    return case.changed(q_des=u)
+    return replace(case.data, q_des=u)
 
 
 def _lost(case: Case) -> CommandRecording:
@@ -351,27 +340,26 @@ def _loaded(case: Case) -> CommandRecording:
 
 
 def _swapped(case: Case) -> CommandRecording:
-    order = list(range(case.data.n))
-    a, b = case.joint, (case.joint + 1) % case.data.n
-    order[a], order[b] = order[b], order[a]
-    return case.changed(q_des=np.array(case.data.q_des)[:, order])
+    u, pair = np.array(case.data.q_des), [case.joint, (case.joint + 1) % case.data.n]
+    u[:, pair] = u[:, pair[::-1]]
+    return replace(case.data, q_des=u)
 
 
 def _reversed(case: Case) -> CommandRecording:
-    sign = np.ones(case.data.n)
-    sign[case.joint] = -1.0
-    return case.changed(q_des=case.data.q_des * sign)
+    u = np.array(case.data.q_des)
+    u[:, case.joint] *= -1.0
+    return replace(case.data, q_des=u)
 
 
 def _standing(case: Case) -> CommandRecording:
     q = np.array(case.data.q)
     q[:, case.joint] = q[0, case.joint]
-    return case.changed(q)
+    return replace(case.data, q=q)
 
 
 def _late(case: Case) -> CommandRecording:
     u = np.array(case.data.q_des)
-    return case.changed(q_des=np.vstack([u[4:], np.repeat(u[-1:], 4, axis=0)]))
+    return replace(case.data, q_des=np.vstack([u[4:], np.repeat(u[-1:], 4, axis=0)]))
 
 
 #: Kind of fault -> how it is injected, and the kinds of finding that name it.
@@ -395,8 +383,7 @@ def _case(truth: Truth, seed: int, seconds: float = 10.0) -> Case:
     servo, _ = drawn(truth, seed, 1.5)
     t = np.arange(int(seconds * truth.rate)) / truth.rate
     u = broadband_commands(t, truth.middle, 0.4, seed=seed)
-    data = commanded_motion(truth.robot, servo, t, u, noise=2e-4, quantum=1.5e-3, seed=seed, name="motion")
-    return Case(truth, servo, data, 1)
+    return Case(truth, servo, shown(truth.robot, servo, t, u, seed=seed, name="motion"), 1)
 
 
 def _headline(case: Case, data: CommandRecording, gain: float | None) -> tuple[str, tuple[str, ...]]:
