@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from threading import get_ident
 from typing import Any
 
 import casadi as ca
@@ -38,9 +39,9 @@ from casid.retrieval.program._graph import (
     Graph,
     Shape,
     derivatives,
+    described,
     graph_of,
     operations,
-    places,
     quadratic_functions,
     solver_of,
 )
@@ -250,54 +251,50 @@ class LiftedProgram:
     # ------------------------------------------------------------------ program
 
     @cached_property
-    def _numbers(self) -> dict[str, Array]:
-        """What the graph's parameters are, by name: scale, proximal and slope are those of a call."""
-        split, in_y = len(self.linear.rows), self.objective.matrix @ self._basis
-        steep = self.linear.matrix @ self._basis / self._scales[:split, None]
+    def _numbers(self) -> dict[str, ca.DM]:
+        """The numbers of the graph's shape by name; matrices of few entries are sparse."""
+        linear, basis = self.linear.matrix, self._basis
+        in_y, lengths = self.objective.matrix @ basis, self._scales[: len(linear)]
         centre = np.zeros(len(self.nominal))
         for k in self._unbounded:
             centre[link_slice(k)] = self.nominal[link_slice(k)]
-        return {
-            "scale": np.ones(1),
-            "proximal": np.zeros(1),
-            "slope": np.zeros(len(self.nominal)),
-            "matrix": in_y.ravel("F"),
+        numbers = {
+            "matrix": in_y,
             "target": self.objective.target - self.objective.matrix @ self._origin,
-            "gram": (in_y.T @ in_y).ravel("F"),
+            "gram": in_y.T @ in_y,
             "price": self.weights,
             "centre": centre,
-            "steep": steep.T[steep.T != 0],
-            "offset": self.linear.matrix @ self._origin / self._scales[:split],
-            "basis": self._basis.T[self._basis.T != 0],
+            "steep": ca.sparsify(ca.DM(linear @ basis / lengths[:, None])),
+            "offset": linear @ self._origin / lengths,
+            "basis": ca.sparsify(ca.DM(basis)),
             "origin": self._origin,
             "scales": self._scales,
             "constants": self._constants,
-            "region": np.array([self._region]),
+            "region": self._region,
         }
+        return {name: ca.DM(number) for name, number in numbers.items()}
 
-    def numbers(self, scale: float, proximal: float, slope: Array | None = None) -> Array:
+    @cached_property
+    def _own_numbers(self) -> ca.DM:
+        return ca.vertcat(*(number.nz[:] for number in self._numbers.values()))
+
+    def numbers(self, scale: float, proximal: float, slope: Array | None = None) -> ca.DM:
         """Parameters p of the graph for one call; ``slope'y`` is added to the objective."""
-        own = {"scale": np.array([scale]), "proximal": np.array([proximal])}
-        own |= {} if slope is None else {"slope": slope}
-        return np.concatenate([*(self._numbers | own).values()])
+        return ca.vertcat(scale, proximal, np.zeros(len(self.nominal)) if slope is None else slope, self._own_numbers)
 
     @cached_property
     def graph(self) -> Graph:
         """The graph that the program shares with all of its shape."""
-        shape = Shape(
-            len(self.nominal),
-            len(self.objective.target),
-            len(self.weights),
-            tuple((cone.link, cone.notion) for cone in self.cones),
-            places(self._basis),
-            places(self.linear.matrix @ self._basis / self._scales[: len(self.linear.rows), None]),
-            len(self.linear.rows),
-            self._operations,
-            self._soft,
-            tuple(self._slack),
-            self._unbounded,
+        return graph_of(
+            Shape(
+                tuple(described(name, number) for name, number in self._numbers.items()),
+                tuple((cone.link, cone.notion) for cone in self.cones),
+                self._operations,
+                self._soft,
+                tuple(self._slack),
+                self._unbounded,
+            )
         )
-        return graph_of(shape, tuple((name, len(number)) for name, number in self._numbers.items()))
 
     @cached_property
     def bounds(self) -> dict[str, Array]:
@@ -337,10 +334,8 @@ class LiftedProgram:
         self, options: Mapping[str, Any], plugin: str = "ipopt", given: Mapping[str, Any] | None = None
     ) -> ca.Function:
         """A solver of this program: IPOPT with some options, or any plugin with what is given to `casadi.nlpsol`."""
-        if not ca.has_nlpsol(plugin):
-            raise ProblemError(f"solver: this CasADi has no nlpsol plugin '{plugin}'")
         if plugin == "ipopt" and not given:
-            return solver_of(self.graph, options)
+            return solver_of(self.graph, tuple(options.items()), get_ident())
         return self.graph.solver(plugin, options, given or {})
 
     def plain(self, names: Sequence[str]) -> dict[str, Any]:
