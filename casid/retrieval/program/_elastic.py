@@ -179,9 +179,7 @@ def _read(
     problem: Problem, elastic: FeasibleSet, multipliers: Array, x: Array, proven: bool, real: float = _REAL
 ) -> Conflict | None:
     """Rows with a slack, and rows with a multiplier, in words."""
-    lower = np.concatenate([elastic.linear.lower, elastic.nonlinear.lower])
-    upper = np.concatenate([elastic.linear.upper, elastic.nonlinear.upper])
-    value = np.concatenate([elastic.linear.matrix @ x, elastic.nonlinear.values(problem.variables.x, x)])
+    lower, upper, value = elastic.lower, elastic.upper, elastic.values(problem.variables.x, x)
     conflicting: list[str] = []
     relaxation: dict[str, float] = {}
     advice: dict[str, str] = {}

@@ -98,6 +98,20 @@ class FeasibleSet:
         """Linear rows, then the others."""
         return (*self.linear.rows, *self.nonlinear.rows)
 
+    @property
+    def lower(self) -> Array:
+        """Lower bounds of all rows."""
+        return np.concatenate([self.linear.lower, self.nonlinear.lower])
+
+    @property
+    def upper(self) -> Array:
+        """Upper bounds of all rows."""
+        return np.concatenate([self.linear.upper, self.nonlinear.upper])
+
+    def values(self, symbols: ca.SX, x: Array) -> Array:
+        """Values of all rows at x."""
+        return np.concatenate([self.linear.matrix @ x, self.nonlinear.values(symbols, x)])
+
     def hard(self) -> FeasibleSet:
         """Without the soft rows, which exclude nothing."""
         return FeasibleSet(self.linear.hard(), self.nonlinear.hard(), self.cones, self.nominal)
@@ -156,42 +170,32 @@ class LiftedProgram:
         region: float = 1e6,
         barrier: bool = True,
     ) -> None:
-        linear, nonlinear, cones, nominal = within.linear, within.nonlinear, within.cones, within.nominal
-        self.objective, self.linear, self.nonlinear, self.cones = objective, linear, nonlinear, cones
-        self.nominal, self._x, self._unbounded, self._region = nominal, x, unbounded, region
-        self._barrier = barrier
+        nonlinear, cones, nominal = within.nonlinear, within.cones, within.nominal
+        self.objective, self.linear, self.cones, self.nominal = objective, within.linear, cones, nominal
+        self._x, self._within, self._unbounded, self._region, self._barrier = x, within, unbounded, region, barrier
         size, factors = len(nominal), standard_size(len(cones))
         self._basis, self._origin = _coordinates(cones, nominal)
         self._factor_slices = [slice(size + at.start, size + at.stop) for at in map(link_slice, range(len(cones)))]
         soft = {i: r for i, r in enumerate(within.rows) if r.weight is not None}
+        keys = [i if r.group is None else ("group", r.group) for i, r in soft.items()]
+        groups = dict(zip(keys, (r.weight for r in soft.values()), strict=True))
         self._soft = tuple(soft)
-        groups = {i if r.group is None else ("group", r.group): r.weight for i, r in soft.items()}
-        places = {key: column for column, key in enumerate(groups)}
-        self._labels = tuple(row.label for row in within.rows)
         #: Slack of each soft row.
-        self._slack = [places[i if r.group is None else ("group", r.group)] for i, r in soft.items()]
+        self._slack = [[*groups].index(key) for key in keys]
         self.weights = np.array([*groups.values()])
         self._dimensions = (size, factors, len(groups))
         kept = vars(nonlinear)  # rows that problems share
         kept["operations"] = kept.get("operations") or operations(nonlinear.expression, x)
         self._operations, self._constants = kept["operations"]
-        self._scale_rows()
+        self.scales = self._row_scales()
 
-    def _scale_rows(self) -> None:
-        """Rows are divided by their gradient's largest entry in y at the nominal point."""
-        matrix = self.linear.matrix @ self._basis
-        self.linear_scale = np.maximum(np.abs(matrix).max(axis=1, initial=0.0), 1e-12)
-        if self.nonlinear.size:
-            jacobian = derivatives(self._operations)[1](self.nominal, self._constants)
-            steep = np.abs(np.array(ca.densify(jacobian)) @ self._basis).max(axis=1)
-            steep = np.where(np.isfinite(steep), steep, 1.0)
-        else:
-            steep = np.zeros(0)
-        self.nonlinear_scale = np.where(steep > 0, np.clip(steep, 1e-6, 1e6), 1.0)
-
-    @property
-    def _scales(self) -> Array:
-        return np.concatenate([self.linear_scale, self.nonlinear_scale])
+    def _row_scales(self) -> Array:
+        """What rows are divided by: their gradient's largest entry in y at the nominal point."""
+        linear = np.maximum(np.abs(self.linear.matrix @ self._basis).max(axis=1, initial=0.0), 1e-12)
+        jacobian = derivatives(self._operations)[1](self.nominal, self._constants)
+        steep = np.abs(np.array(ca.densify(jacobian)) @ self._basis).max(axis=1)
+        steep = np.where(np.isfinite(steep), steep, 1.0)
+        return np.concatenate([linear, np.where(steep > 0, np.clip(steep, 1e-6, 1e6), 1.0)])
 
     # ------------------------------------------------------------------ points
 
@@ -215,10 +219,8 @@ class LiftedProgram:
         if not self._soft:
             return np.zeros(0)
         soft = list(self._soft)
-        values = np.concatenate([self.linear.matrix @ x, self.nonlinear.values(self._x, x)])[soft]
-        low = np.concatenate([self.linear.lower, self.nonlinear.lower])[soft]
-        high = np.concatenate([self.linear.upper, self.nonlinear.upper])[soft]
-        lacks = np.maximum(np.maximum(low - values, values - high), 0.0)
+        values = self._within.values(self._x, x)[soft]
+        lacks = np.maximum(np.maximum(self._within.lower[soft] - values, values - self._within.upper[soft]), 0.0)
         found = np.zeros(len(self.weights))
         np.maximum.at(found, self._slack, np.where(np.isfinite(lacks), lacks, 0.0))
         return found
@@ -236,17 +238,10 @@ class LiftedProgram:
 
     def row_multipliers(self, point: Point, scale: float) -> tuple[Array, Array]:
         """Multipliers of the linear and nonlinear rows, in units of the plain objective; > 0 at an upper bound."""
-        raw = point.multipliers[: len(self.linear.rows) + self.nonlinear.size].copy()
-        extra = point.multipliers[self._extra_rows]
-        for position, total in zip(self._soft, extra, strict=True):
-            raw[position] += total
-        split = len(self.linear.rows)
-        return raw[:split] / (self.linear_scale * scale), raw[split:] / (self.nonlinear_scale * scale)
-
-    @property
-    def _extra_rows(self) -> slice:
-        start = len(self.linear.rows) + self.nonlinear.size
-        return slice(start, start + len(self._soft))
+        split, count, soft = len(self.linear.rows), len(self.scales), list(self._soft)
+        raw = point.multipliers[:count].copy()
+        raw[soft] += point.multipliers[count : count + len(soft)]
+        return raw[:split] / (self.scales[:split] * scale), raw[split:] / (self.scales[split:] * scale)
 
     # ------------------------------------------------------------------ program
 
@@ -254,7 +249,7 @@ class LiftedProgram:
     def _numbers(self) -> dict[str, ca.DM]:
         """The numbers of the graph's shape by name; matrices of few entries are sparse."""
         linear, basis = self.linear.matrix, self._basis
-        in_y, lengths = self.objective.matrix @ basis, self._scales[: len(linear)]
+        in_y, lengths = self.objective.matrix @ basis, self.scales[: len(linear)]
         centre = np.zeros(len(self.nominal))
         for k in self._unbounded:
             centre[link_slice(k)] = self.nominal[link_slice(k)]
@@ -268,7 +263,7 @@ class LiftedProgram:
             "offset": linear @ self._origin / lengths,
             "basis": ca.sparsify(ca.DM(basis)),
             "origin": self._origin,
-            "scales": self._scales,
+            "scales": self.scales,
             "constants": self._constants,
             "region": self._region,
         }
@@ -311,9 +306,7 @@ class LiftedProgram:
 
     def _row_bounds(self) -> tuple[Array, Array]:
         """Scaled lower and upper bounds; the lower one of a soft row is a row of its own, behind all others."""
-        lower = np.concatenate([self.linear.lower, self.nonlinear.lower]) / self._scales
-        upper = np.concatenate([self.linear.upper, self.nonlinear.upper]) / self._scales
-        soft = list(self._soft)
+        lower, upper, soft = self._within.lower / self.scales, self._within.upper / self.scales, list(self._soft)
         second = lower[soft]
         lower[soft] = -np.inf
         return np.concatenate([lower, second]), np.concatenate([upper, np.full(len(soft), np.inf)])
@@ -355,7 +348,7 @@ class LiftedProgram:
             "g": g,
             **bounds,
             "x0": self.start(self.nominal),
-            "names": (*every, *(f"s {self._labels[row]}" for row in self._soft)),
+            "names": (*every, *(f"s {self._within.rows[row].label}" for row in self._soft)),
             "parameters": ca.Function("parameters", [w], [x], ["x"], ["parameters"]),
         }
 
