@@ -146,11 +146,7 @@ class PreparedProblem:
         )
         self._terms = 2 * len(self.cones) + 2 * len(self.feasible_set.rows) + 1
         self._first = self.program.solver(
-            {
-                "tol": 1e-7,
-                "mu_target": 1e-8,
-                "max_iter": self.options.max_iterations,
-            },
+            {"tol": 1e-7, "mu_target": 1e-8, "max_iter": self.options.max_iterations},
             self.options.solver,
             self.options.nlpsol or {},
         )
@@ -169,10 +165,8 @@ class PreparedProblem:
         ProblemError
             If the given point has a wrong shape, or a constraint is NaN there.
         """
-        if attempt == 0 and start is not None:
-            return self._defined(checked_point(self.problem, start, "start"))
-        if attempt == 0 and seed is None:
-            return self._defined(self.nominal)
+        if attempt == 0 and (start is not None or seed is None):
+            return self._defined(self.nominal if start is None else checked_point(self.problem, start, "start"))
         rng = np.random.default_rng([0 if seed is None else seed, attempt])
         for _ in range(20):
             x = random_parameters(self.problem, rng)

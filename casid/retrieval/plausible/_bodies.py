@@ -285,8 +285,6 @@ def _unreal(ten: Array, box: Array) -> str:
         return "no body has such moments of inertia"
     mass, com, inertia = from_standard(ten)
     second = np.linalg.eigvalsh(np.trace(inertia) / 2 * np.eye(3) - inertia)
-    if mass <= 0 or second[0] <= 0:
-        return "no body has such moments of inertia"
     semi = np.sqrt(5.0 * second / mass)
     density = mass / (4.0 / 3.0 * np.pi * float(np.prod(semi)))
     diagonal = float(np.linalg.norm(box[:, 1] - box[:, 0])) / 2

@@ -20,7 +20,7 @@ Its limit is the optimum, with ``-rho u`` the cones' multipliers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
@@ -57,27 +57,6 @@ def lower_factors(matrices: Array) -> Array:
     return np.asarray(lower_triangle(factors * signs[:, None, :]).reshape(-1))
 
 
-@dataclass(frozen=True, eq=False)
-class SplitPoint:
-    """Where the splitting stopped.
-
-    Attributes
-    ----------
-    v : ndarray, shape (10 n,)
-        ``svec`` of positive semidefinite matrices.
-    multipliers : ndarray, shape (10 n,)
-        ``svec`` of minus the multipliers Z >= 0 of ``V >= 0``: at the optimum the gradient's opposite, ``A'(b - A v)``.
-    residual : float
-        Relative size of the last step.
-    iterations : int
-    """
-
-    v: Array
-    multipliers: Array
-    residual: float
-    iterations: int
-
-
 def split(
     gram: Array,
     slope: Array,
@@ -85,7 +64,7 @@ def split(
     iterations: int = 300,
     tolerance: float = 3e-7,
     relaxation: float = 1.6,
-) -> SplitPoint:
+) -> tuple[Array, Array]:
     """Minimise ``1/2 v'Gv - g'v`` over stacked positive semidefinite 4x4 matrices, roughly.
 
     Parameters
@@ -101,15 +80,19 @@ def split(
         Relative change at which to stop.
     relaxation
         Over-relaxation, 1 (none) to 1.8.
+
+    Returns
+    -------
+    ndarray, shape (10 n,)
+        ``svec`` of positive semidefinite matrices.
+    ndarray, shape (10 n,)
+        ``svec`` of minus the multipliers Z >= 0 of ``V >= 0``: at the optimum the gradient's opposite, ``A'(b - A v)``.
     """
     size = len(slope)
     inverse = np.linalg.inv(gram + rho * np.eye(size))
     z = np.zeros(size)
     u = np.zeros(size)
-    change = np.inf
-    used = 0
-    while used < iterations and change >= tolerance:
-        used += 1
+    for _ in range(iterations):
         v = inverse @ (slope + rho * (z - u))
         shifted = relaxation * v + (1.0 - relaxation) * z + u
         values, vectors = np.linalg.eigh(from_svec(shifted))
@@ -119,7 +102,9 @@ def split(
             max(np.abs(projected - z).max(), np.abs(v - projected).max()) / max(np.abs(projected).max(), 1e-300)
         )
         z = projected
-    return SplitPoint(z, rho * u, change, used)
+        if not change >= tolerance:
+            break
+    return z, rho * u
 
 
 #: Smallest ratio of the extreme eigenvalues of the scaled Gram matrix at which the data determine every parameter.
@@ -233,14 +218,12 @@ class _Determined:
 
     def minimise(self) -> tuple[Array, int, str]:
         """Parameters, IPOPT's iterations and its status."""
-        near = split(self.gram, self._matrix.T @ self._target, self.rho)
-        weight = 1.0 / max(
-            np.sum((self._matrix @ near.v - self._target) ** 2), 1e-12 * float(self._r @ self._r), 1e-300
-        )
+        v, multipliers = split(self.gram, self._matrix.T @ self._target, self.rho)
+        weight = 1.0 / max(np.sum((self._matrix @ v - self._target) ** 2), 1e-12 * float(self._r @ self._r), 1e-300)
         start = Point(
-            np.concatenate([near.v / self._weights, lower_factors(from_svec(near.v))]),
-            2.0 * weight * near.multipliers * self._weights,
-            np.zeros(2 * len(near.v)),
+            np.concatenate([v / self._weights, lower_factors(from_svec(v))]),
+            2.0 * weight * multipliers * self._weights,
+            np.zeros(2 * len(v)),
         )
         outcome = self._program.solve(self._solver, start, weight, 0.0)
         return self._program.parameters(outcome.point.w), outcome.iterations, outcome.status

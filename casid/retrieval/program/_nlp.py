@@ -56,7 +56,6 @@ class Cone:
 
     link: int
     notion: ConsistencyCone
-    margin: float
     basis: Array
     offset: Array
 
@@ -72,7 +71,7 @@ class Cone:
                 "a nominal body that keeps it"
             )
         basis, offset = notion.coordinates(nominal, margin)
-        return cls(consistency.link, notion, margin, basis, offset)
+        return cls(consistency.link, notion, basis, offset)
 
     def factor(self, parameters: Array) -> Array:
         """Numbers t of a body, shape (10,); a body outside the cone is lifted to its inside."""
