@@ -60,6 +60,12 @@ class Row:
     quantity: str = ""
     group: int | None = None
 
+    @classmethod
+    def of(cls, index: int, constraint: Constraint, entry: int, side: Side, text: str = "", **more: Any) -> Row:
+        """A row that stands for a bound of a constraint, in its words."""
+        words, quantity = text or constraint.bound_text(entry, side), constraint.quantity
+        return cls(index, entry, constraint.weight, words, side, label=constraint.label, quantity=quantity, **more)
+
     def unit_size(self, x: Array) -> float:
         """What a unit of the bound is in the row, at x: 1, or the mass by which it was multiplied."""
         return 1.0 if self.mass_of is None else float(x[mass_index(self.mass_of)])
@@ -154,17 +160,13 @@ def _split(setting: Setting) -> Callable[..., tuple[LinearRows, NonlinearRows]]:
         rows = [
             (
                 row,
-                Row(
+                Row.of(
                     index,
+                    constraint,
                     row.entry,
-                    constraint.weight,
-                    f"domain of {constraint.entry_name(row.entry)}"
-                    if row.domain
-                    else constraint.bound_text(row.entry, row.side),
                     row.side,
-                    row.mass_of,
-                    label=constraint.label,
-                    quantity=constraint.quantity,
+                    f"domain of {constraint.entry_name(row.entry)}" if row.domain else "",
+                    mass_of=row.mass_of,
                     group=index if constraint.shared and not constraint.hard else None,
                 ),
             )

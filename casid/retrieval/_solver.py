@@ -375,17 +375,19 @@ class PreparedProblem:
             "seed": seed,
             "solver_status": outcome.status,
         }
-        if broken:
-            return assess(self.problem, x, **work), Certificate(-np.inf, 0.0, {})
-        certificate = self._certify(x, linear, curved)
-        found = assess(self.problem, x, certificate.lower_bound, search_region=certificate.search_region, **work)
+
+        def judged(certificate: Certificate) -> Solution:
+            region = certificate.search_region
+            return assess(self.problem, x, certificate.lower_bound, search_region=region, **work)
+
+        certificate = Certificate(-np.inf, 0.0, {}) if broken else self._certify(x, linear, curved)
+        found = judged(certificate)
         if found.feasible and found.converged and not found.certified and self.nonlinear.size and self._tighten:
             if self._relaxed is None:  # found once, it holds for every start
                 self._relaxed = self._tightened(x)
             if self._relaxed.lower_bound > found.lower_bound:
                 certificate = self._relaxed
-                region = certificate.search_region
-                found = assess(self.problem, x, certificate.lower_bound, search_region=region, **work)
+                found = judged(certificate)
         return found, certificate
 
     def _perfected(self, x: Array) -> Array:
@@ -433,10 +435,9 @@ class PreparedProblem:
 
     def _by_label(self, linear: Array, curved: Array) -> dict[str, Array]:
         found: dict[str, list[float]] = {c.label: [] for c in self.problem.constraints}
-        for rows, values in ((self.linear.rows, linear), (self.nonlinear.rows, curved)):
-            for row, value in zip(rows, values, strict=True):
-                if row.constraint >= 0:
-                    found[self.problem.constraints[row.constraint].label].append(float(value))
+        for row, value in zip(self.feasible_set.rows, np.concatenate([linear, curved]), strict=True):
+            if row.constraint >= 0:
+                found[row.label].append(float(value))
         return {label: np.array(values) for label, values in found.items()}
 
 

@@ -154,25 +154,6 @@ class DivergenceProgram:
 
     # ------------------------------------------------------------------ solve
 
-    def solve(self, limit: float, start: Array, near: Array | None = None) -> MostPlausible:
-        """The most plausible parameters whose objective plus penalty is at most a limit; the bodies' scale with them.
-
-        Parameters
-        ----------
-        limit
-            F.
-        start
-            The best fit, shape (N,).
-        near
-            A point near the answer, shape (N,), where IPOPT begins.
-
-        Raises
-        ------
-        SolveError
-            If no point that explains the data is found.
-        """
-        return self.path([limit], start, near=near)[0]
-
     def path(
         self, limits: Sequence[float], start: Array, met: float = MET, near: Array | None = None
     ) -> list[MostPlausible]:
@@ -191,7 +172,7 @@ class DivergenceProgram:
         met
             Relative error to which the allowed increase is met.
         near
-            As of `solve`.
+            A point near the answer, shape (N,), where IPOPT begins.
 
         Returns
         -------

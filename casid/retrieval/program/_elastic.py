@@ -240,9 +240,7 @@ def _with_cuts(problem: Problem, linear: LinearRows, cuts: list[Cut]) -> LinearR
     sources = []
     for cut in cuts:
         side: Side = "lower" if cut.sign > 0 else "upper"
-        constraint = problem.constraints[cut.constraint]
-        text, label, quantity = constraint.bound_text(cut.entry, side), constraint.label, constraint.quantity
-        sources.append(Row(cut.constraint, cut.entry, None, text, side, relaxed=True, label=label, quantity=quantity))
+        sources.append(Row.of(cut.constraint, problem.constraints[cut.constraint], cut.entry, side, relaxed=True))
     forms, low = np.array([cut.form for cut in cuts]), np.array([cut.low for cut in cuts])
     own = LinearRows(forms * scales[:, None], low * scales, np.full(len(cuts), np.inf), tuple(sources))
     return LinearRows.joined(linear, own)

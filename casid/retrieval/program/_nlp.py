@@ -270,7 +270,7 @@ class LiftedProgram:
 
     @cached_property
     def _own_numbers(self) -> ca.DM:
-        return ca.vertcat(*(number.nz[:] for number in self._numbers.values()))
+        return ca.vertcat(*(ca.vec(number.nz[:]) for number in self._numbers.values()))
 
     def numbers(self, scale: float, proximal: float, slope: Array | None = None) -> ca.DM:
         """Parameters p of the graph for one call; ``slope'y`` is added to the objective."""
