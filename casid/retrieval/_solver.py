@@ -200,13 +200,9 @@ class PreparedProblem:
     def size_of(self, x: Array) -> float:
         """How many times as large as its nominal value the largest link or extra is that nothing bounds."""
         coned = {cone.link: cone for cone in self.cones}
-        sizes = [1.0]
-        for k in self.unbounded:
-            link = link_slice(k)
-            if k in coned:
-                sizes.append(self._link_size(coned[k], x))
-            else:
-                sizes.append(float(np.abs(x[link]).max() / np.abs(self.nominal[link]).max()))
+        sizes = [1.0, *(self._link_size(coned[k], x) for k in self.unbounded if k in coned)]
+        for link in (link_slice(k) for k in self.unbounded if k not in coned):
+            sizes.append(float(np.abs(x[link]).max() / np.abs(self.nominal[link]).max()))
         standard = self.problem.variables.standard_size
         for position, bounds in enumerate(self.problem.variables.extras.values(), start=standard):
             if not np.isfinite(bounds).all():

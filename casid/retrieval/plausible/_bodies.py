@@ -265,12 +265,6 @@ def robot_bodies(robot: Robot, boxes: Array | None = None) -> RobotBodies | None
     return RobotBodies(found.ravel(), tuple(repaired), tuple(reasons))
 
 
-def nominal_bodies(robot: Robot) -> Array | None:
-    """Standard parameters of the description, (10 links,), zero where it has none; None where few are trustworthy."""
-    found = robot_bodies(robot)
-    return None if found is None else found.parameters
-
-
 def _placeholders(tens: Sequence[Array]) -> bool:
     """Whether most of these bodies are spheres, or copies of each other."""
     moments = [np.linalg.eigvalsh(from_standard(ten)[2]) for ten in tens]

@@ -215,10 +215,8 @@ def connected(cluster: str | None) -> Iterator[None]:
         raise ProblemError(
             f"no Dask scheduler answers at '{cluster}' ({type(error).__name__}); start one, or use jobs=..."
         ) from None
-    try:
+    with client:
         yield
-    finally:
-        client.close()
 
 
 @dataclass(frozen=True, eq=False)
@@ -312,7 +310,7 @@ class Study(Displayed):
     @cached_property
     def best(self) -> Solution:
         """Certified if any is; then of smallest objective plus penalty."""
-        return replace(min(self.solutions, key=Solution.rank), starts=len(self.results))
+        return annotated(min(self.solutions, key=Solution.rank), starts=len(self.results))
 
     @property
     def certified(self) -> int:
@@ -449,11 +447,11 @@ def study(
     work = Work(named if starts == 1 else dict(named), method_of(method), options or SolveOptions())
     path = None if file is None else Path(file)
     header = {} if path is None else _header(named, seed, work)
-    stored_before = {} if path is None else _read(path, header)
-    done = {key: r for key, r in stored_before.items() if key[0] in named and key[1] < starts}
+    stored = {} if path is None else _read(path, header)
+    tolerances = work.options.tolerances
+    solutions = {k: _revived(k, named[k[0]], found, tolerances) for k, found in stored.items() if k[1] < starts}
     seeds = list(enumerate(start_seeds(starts, seed)))
-    tasks = [(name, number, one) for name in named for number, one in seeds if (name, number) not in done]
-    solutions = {key: _revived(key, named[key[0]], stored, work.options.tolerances) for key, stored in done.items()}
+    tasks = [(name, number, one) for name in named for number, one in seeds if (name, number) not in solutions]
     with (
         connected(jobs if isinstance(jobs, str) else None),
         nullcontext(len) if path is None else journal(path, header, "study file", ProblemError) as append,
@@ -463,8 +461,7 @@ def study(
             solutions[(name, number)] = solution
             if progress is not None:
                 progress(len(solutions), len(named) * starts)
-    keys = [(name, number) for name in named for number, _ in seeds if (name, number) in solutions]
-    results = tuple(StudyResult(name, number, solutions[(name, number)]) for name, number in keys)
+    results = tuple(StudyResult(name, number, solutions[(name, number)]) for name in named for number in range(starts))
     return Study(results, len(tasks), perf_counter() - began, seed, points)
 
 
