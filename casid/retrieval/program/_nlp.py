@@ -292,33 +292,27 @@ class LiftedProgram:
 
     @cached_property
     def bounds(self) -> dict[str, Array]:
-        """Of the unknowns and the rows."""
-        factors = self._dimensions[1]
-        low, high = self._row_bounds()
-        regions = sum(cone.link in self._unbounded for cone in self.cones)
-        return {
-            "lbx": self._lower_bounds(),
-            "ubx": np.full(sum(self._dimensions), np.inf),
-            "lbg": np.concatenate([low, np.full(regions, -np.inf), np.zeros(factors)]),
-            "ubg": np.concatenate([high, np.ones(regions), np.zeros(factors)]),
-        }
+        """Of the unknowns and the rows.
 
-    def _row_bounds(self) -> tuple[Array, Array]:
-        """Scaled lower and upper bounds; the lower one of a soft row is a row of its own, behind all others."""
+        The factors' diagonals (with a barrier) and the slacks are not negative; the lower bound of a soft row is that
+        of a row of its own, behind all others.
+        """
+        size, factors, slacks = self._dimensions
+        least = np.full(size + factors + slacks, -np.inf)
+        least[size + factors :] = 0.0
+        for cone, entries in zip(self.cones, self._factor_slices, strict=True):
+            if self._barrier:
+                least[entries][list(cone.notion.non_negative)] = 0.0
         lower, upper, soft = self._within.lower / self.scales, self._within.upper / self.scales, list(self._soft)
         second = lower[soft]
         lower[soft] = -np.inf
-        return np.concatenate([lower, second]), np.concatenate([upper, np.full(len(soft), np.inf)])
-
-    def _lower_bounds(self) -> Array:
-        """Of the unknowns: the factors' diagonals (with a barrier) and the slacks are not negative."""
-        size, factors, _ = self._dimensions
-        lower = np.full(sum(self._dimensions), -np.inf)
-        if self._barrier:
-            for cone, entries in zip(self.cones, self._factor_slices, strict=True):
-                lower[entries][list(cone.notion.non_negative)] = 0.0
-        lower[size + factors :] = 0.0
-        return lower
+        regions = sum(cone.link in self._unbounded for cone in self.cones)
+        return {
+            "lbx": least,
+            "ubx": np.full(len(least), np.inf),
+            "lbg": np.concatenate([lower, second, np.full(regions, -np.inf), np.zeros(factors)]),
+            "ubg": np.concatenate([upper, np.full(len(soft), np.inf), np.ones(regions), np.zeros(factors)]),
+        }
 
     # ------------------------------------------------------------------ solve
 
