@@ -135,20 +135,15 @@ def load_problem(name_or_path: str | Path, **options: Any) -> Problem:
     path = Path(text)
     if text in problem_names():
         module = import_module(f"casid.problems.{text}")
-        return _built(module, Path(str(module.__file__)), options)
-    if path.suffix != ".py" and not path.is_file():
-        near = get_close_matches(text, problem_names(), n=3)
-        hint = f"did you mean {' or '.join(near)}" if near else f"shipped are {', '.join(problem_names())}"
-        raise ProblemError(f"unknown problem '{text}': {hint}; or give the path of a .py file with a function 'build'")
-    if not path.is_file():
-        raise ProblemError(f"problem file '{path}' does not exist")
-    return _built(executed(path, PROBLEM), path, options)
-
-
-def _built(module: ModuleType, path: Path, options: dict[str, Any]) -> Problem:
-    build = getattr(module, "build", None)
-    if not callable(build):
-        raise ProblemError(f"problem file '{path}' has no function 'build' that returns a Problem")
+        path, build = Path(str(module.__file__)), module.build
+    else:
+        if path.suffix != ".py" and not path.is_file():
+            near = get_close_matches(text, problem_names(), n=3)
+            hint = f"did you mean {' or '.join(near)}" if near else f"shipped are {', '.join(problem_names())}"
+            raise ProblemError(
+                f"unknown problem '{text}': {hint}; or give the path of a .py file with a function 'build'"
+            )
+        build = _function(path, PROBLEM, "build", "'build' that returns a Problem")
     with users_code(path, PROBLEM):
         problem = build(**options)
     if not isinstance(problem, Problem):
@@ -156,6 +151,16 @@ def _built(module: ModuleType, path: Path, options: dict[str, Any]) -> Problem:
             f"problem file '{path}': build() must return a Problem, it returned {type(problem).__name__}"
         )
     return problem
+
+
+def _function(path: Path, what: str, name: str, words: str) -> Any:
+    """A function of a user's file; what it should be, in words, where the file has none of that name."""
+    if not path.is_file():
+        raise ProblemError(f"{what} '{path}' does not exist")
+    function = getattr(executed(path, what), name, None)
+    if not callable(function):
+        raise ProblemError(f"{what} '{path}' has no function {words}")
+    return function
 
 
 def load_constraints(path: str | Path) -> ConstraintBuilder:
@@ -172,11 +177,7 @@ def load_constraints(path: str | Path) -> ConstraintBuilder:
         If the file has no such function, or raises: with the traceback of the user's own frames.
     """
     path = Path(path)
-    if not path.is_file():
-        raise ProblemError(f"constraint file '{path}' does not exist")
-    function = getattr(executed(path, CONSTRAINTS), "constraints", None)
-    if not callable(function):
-        raise ProblemError(f"constraint file '{path}' has no function 'constraints(variables)'")
+    function = _function(path, CONSTRAINTS, "constraints", "'constraints(variables)'")
 
     def build(variables: LinkVariables) -> Constraints:
         with users_code(path, CONSTRAINTS):

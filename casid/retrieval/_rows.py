@@ -60,6 +60,12 @@ class Row:
     quantity: str = ""
     group: int | None = None
 
+    @classmethod
+    def of(cls, index: int, constraint: Constraint, entry: int, side: Side, text: str = "", **more: Any) -> Row:
+        """A row that stands for a bound of a constraint, in its words."""
+        words, quantity = text or constraint.bound_text(entry, side), constraint.quantity
+        return cls(index, entry, constraint.weight, words, side, label=constraint.label, quantity=quantity, **more)
+
     def unit_size(self, x: Array) -> float:
         """What a unit of the bound is in the row, at x: 1, or the mass by which it was multiplied."""
         return 1.0 if self.mass_of is None else float(x[mass_index(self.mass_of)])
@@ -76,8 +82,18 @@ class LinearRows:
 
     def hard(self) -> LinearRows:
         """Without the soft rows."""
-        keep = [k for k, row in enumerate(self.rows) if row.weight is None]
+        keep = _hard(self.rows)
         return LinearRows(self.matrix[keep], self.lower[keep], self.upper[keep], tuple(self.rows[k] for k in keep))
+
+    @classmethod
+    def joined(cls, *parts: LinearRows) -> LinearRows:
+        """The rows of some parts, one after another."""
+        return cls(
+            np.vstack([part.matrix for part in parts]),
+            np.concatenate([part.lower for part in parts]),
+            np.concatenate([part.upper for part in parts]),
+            tuple(row for part in parts for row in part.rows),
+        )
 
     @classmethod
     def none(cls, size: int) -> LinearRows:
@@ -107,11 +123,10 @@ class NonlinearRows:
 
     def hard(self) -> NonlinearRows:
         """Without the soft rows."""
-        keep = [k for k, row in enumerate(self.rows) if row.weight is None]
-        if not keep:
-            return NonlinearRows.none()
-        rows = tuple(self.rows[k] for k in keep)
-        return NonlinearRows(self.expression[keep], self.lower[keep], self.upper[keep], rows)
+        keep = _hard(self.rows)
+        return NonlinearRows(
+            self.expression[keep], self.lower[keep], self.upper[keep], tuple(self.rows[k] for k in keep)
+        )
 
     @classmethod
     def none(cls) -> NonlinearRows:
@@ -119,29 +134,23 @@ class NonlinearRows:
         return cls(ca.SX(0, 1), np.zeros(0), np.zeros(0), ())
 
 
+def _hard(rows: tuple[Row, ...]) -> list[int]:
+    return [k for k, row in enumerate(rows) if row.weight is None]
+
+
 def split_rows(problem: Problem) -> tuple[LinearRows, NonlinearRows]:
     """All constraints of a problem as scalar rows, linear and nonlinear; rows implied by consistency are left out."""
     x, standard = problem.variables.x, problem.variables.standard_size
     linear, curved = [LinearRows.none(x.numel())], list[NonlinearRows]()
     for at, some in problem.parts:
-        own, bent = some[0].kept("split", _split(problem.setting), at, some, *problem.setting.facts)
-        linear.append(own)
+        straight, bent = some[0].kept("split", _split(problem.setting), at, some, *problem.setting.facts)
+        linear.append(straight)
         curved += [bent] if bent.size else []
-    bounded = [(k, *entry) for k, entry in enumerate(problem.variables.extras.items()) if np.isfinite(entry[1]).any()]
-    extras = [
-        (
-            ScalarRow(x[standard + k], low, high, True, k),
-            Row(-1, k, None, f"{low:.6g} <= {name} <= {high:.6g}", label=name),
-        )
-        for k, name, (low, high) in bounded
-    ]
-    linear.append(_numbers(extras, x))
-    return LinearRows(
-        np.vstack([part.matrix for part in linear]),
-        np.concatenate([part.lower for part in linear]),
-        np.concatenate([part.upper for part in linear]),
-        tuple(row for part in linear for row in part.rows),
-    ), _joined(tuple(curved), x.numel())
+    extras = [(k, *entry) for k, entry in enumerate(problem.variables.extras.items()) if np.isfinite(entry[1]).any()]
+    low, high = np.array([bounds for *_, bounds in extras], dtype=float).reshape(-1, 2).T
+    own = tuple(Row(-1, k, None, f"{a:.6g} <= {name} <= {b:.6g}", label=name) for k, name, (a, b) in extras)
+    linear.append(LinearRows(np.eye(x.numel())[[standard + k for k, *_ in extras]], low, high, own))
+    return LinearRows.joined(*linear), _joined(tuple(curved), x.numel())
 
 
 def _split(setting: Setting) -> Callable[..., tuple[LinearRows, NonlinearRows]]:
@@ -151,17 +160,13 @@ def _split(setting: Setting) -> Callable[..., tuple[LinearRows, NonlinearRows]]:
         rows = [
             (
                 row,
-                Row(
+                Row.of(
                     index,
+                    constraint,
                     row.entry,
-                    constraint.weight,
-                    f"domain of {constraint.entry_name(row.entry)}"
-                    if row.domain
-                    else constraint.bound_text(row.entry, row.side),
                     row.side,
-                    row.mass_of,
-                    label=constraint.label,
-                    quantity=constraint.quantity,
+                    f"domain of {constraint.entry_name(row.entry)}" if row.domain else "",
+                    mass_of=row.mass_of,
                     group=index if constraint.shared and not constraint.hard else None,
                 ),
             )

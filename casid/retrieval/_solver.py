@@ -146,11 +146,7 @@ class PreparedProblem:
         )
         self._terms = 2 * len(self.cones) + 2 * len(self.feasible_set.rows) + 1
         self._first = self.program.solver(
-            {
-                "tol": 1e-7,
-                "mu_target": 1e-8,
-                "max_iter": self.options.max_iterations,
-            },
+            {"tol": 1e-7, "mu_target": 1e-8, "max_iter": self.options.max_iterations},
             self.options.solver,
             self.options.nlpsol or {},
         )
@@ -169,10 +165,8 @@ class PreparedProblem:
         ProblemError
             If the given point has a wrong shape, or a constraint is NaN there.
         """
-        if attempt == 0 and start is not None:
-            return self._defined(checked_point(self.problem, start, "start"))
-        if attempt == 0 and seed is None:
-            return self._defined(self.nominal)
+        if attempt == 0 and (start is not None or seed is None):
+            return self._defined(self.nominal if start is None else checked_point(self.problem, start, "start"))
         rng = np.random.default_rng([0 if seed is None else seed, attempt])
         for _ in range(20):
             x = random_parameters(self.problem, rng)
@@ -206,13 +200,9 @@ class PreparedProblem:
     def size_of(self, x: Array) -> float:
         """How many times as large as its nominal value the largest link or extra is that nothing bounds."""
         coned = {cone.link: cone for cone in self.cones}
-        sizes = [1.0]
-        for k in self.unbounded:
-            link = link_slice(k)
-            if k in coned:
-                sizes.append(self._link_size(coned[k], x))
-            else:
-                sizes.append(float(np.abs(x[link]).max() / np.abs(self.nominal[link]).max()))
+        sizes = [1.0, *(self._link_size(coned[k], x) for k in self.unbounded if k in coned)]
+        for link in (link_slice(k) for k in self.unbounded if k not in coned):
+            sizes.append(float(np.abs(x[link]).max() / np.abs(self.nominal[link]).max()))
         standard = self.problem.variables.standard_size
         for position, bounds in enumerate(self.problem.variables.extras.values(), start=standard):
             if not np.isfinite(bounds).all():
@@ -381,17 +371,19 @@ class PreparedProblem:
             "seed": seed,
             "solver_status": outcome.status,
         }
-        if broken:
-            return assess(self.problem, x, **work), Certificate(-np.inf, 0.0, {})
-        certificate = self._certify(x, linear, curved)
-        found = assess(self.problem, x, certificate.lower_bound, search_region=certificate.search_region, **work)
+
+        def judged(certificate: Certificate) -> Solution:
+            region = certificate.search_region
+            return assess(self.problem, x, certificate.lower_bound, search_region=region, **work)
+
+        certificate = Certificate(-np.inf, 0.0, {}) if broken else self._certify(x, linear, curved)
+        found = judged(certificate)
         if found.feasible and found.converged and not found.certified and self.nonlinear.size and self._tighten:
             if self._relaxed is None:  # found once, it holds for every start
                 self._relaxed = self._tightened(x)
             if self._relaxed.lower_bound > found.lower_bound:
                 certificate = self._relaxed
-                region = certificate.search_region
-                found = assess(self.problem, x, certificate.lower_bound, search_region=region, **work)
+                found = judged(certificate)
         return found, certificate
 
     def _perfected(self, x: Array) -> Array:
@@ -439,10 +431,9 @@ class PreparedProblem:
 
     def _by_label(self, linear: Array, curved: Array) -> dict[str, Array]:
         found: dict[str, list[float]] = {c.label: [] for c in self.problem.constraints}
-        for rows, values in ((self.linear.rows, linear), (self.nonlinear.rows, curved)):
-            for row, value in zip(rows, values, strict=True):
-                if row.constraint >= 0:
-                    found[self.problem.constraints[row.constraint].label].append(float(value))
+        for row, value in zip(self.feasible_set.rows, np.concatenate([linear, curved]), strict=True):
+            if row.constraint >= 0:
+                found[row.label].append(float(value))
         return {label: np.array(values) for label, values in found.items()}
 
 

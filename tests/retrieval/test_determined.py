@@ -55,12 +55,12 @@ def test_splitting_meets_the_optimality_conditions():
     rng = np.random.default_rng(1)
     A, b = rng.normal(size=(80, 30)), rng.normal(size=80)
     gram = A.T @ A
-    point = split(gram, A.T @ b, rho=80.0, iterations=2000, tolerance=1e-13)
-    V, Z = from_svec(point.v), -from_svec(point.multipliers)
+    v, multipliers = split(gram, A.T @ b, rho=80.0, iterations=2000, tolerance=1e-13)
+    V, Z = from_svec(v), -from_svec(multipliers)
     assert np.linalg.eigvalsh(V).min() >= -1e-12 and np.linalg.eigvalsh(Z).min() >= -1e-9
     assert Z.max() > 1e-3  # constraints are active
     assert abs(np.einsum("kij,kij->", V, Z)) < 1e-9
-    np.testing.assert_allclose(gram @ point.v - A.T @ b, -point.multipliers, atol=1e-8)
+    np.testing.assert_allclose(gram @ v - A.T @ b, -multipliers, atol=1e-8)
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -61,7 +61,7 @@ def best() -> np.ndarray:
 def test_the_answer_is_proven_and_the_proof_holds(rotors) -> None:
     stated = problem()
     found = program(stated, rotors=rotors)
-    made = found.solve(stated.objective.constant + 0.5, best())
+    made = found.path([stated.objective.constant + 0.5], best())[0]
     assert abs(made.gap) <= 1e-7 and made.scale == 1.0
     assert stated.hard_violation(stated.violations(made.parameters)) <= 1e-9
     assert stated.objective(made.parameters) == pytest.approx(made.limit)
@@ -85,7 +85,7 @@ def test_the_interior_point_and_ipopt_agree_whether_the_scale_is_known_or_not(sc
     limit, made = stated.objective.constant + 0.5, program(stated, scaled)
     found = made._by_ipopt(limit, [best()], None)
     assert found.gap <= 1e-6 and stated.objective(found.parameters) <= limit * (1 + 1e-7)
-    again = made.solve(limit, best())
+    again = made.path([limit], best())[0]
     assert again.divergence == pytest.approx(found.divergence, rel=1e-4)
     np.testing.assert_allclose(again.parameters, found.parameters, atol=2e-4)
     if any(scaled):
@@ -98,9 +98,11 @@ def test_rows_that_are_no_linear_inequalities_are_kept() -> None:
     """An equation, a soft row, a nonlinear row that acts, one that does not."""
     stated = problem()
     limit = stated.objective.constant + 0.5
-    plain = program(stated).solve(limit, best())
+    plain = program(stated).path([limit], best())[0]
     mass = float(plain.parameters[9])
-    asleep = program(problem(lambda v: Constraint("asleep", v[0].mass ** 2, upper=4.0 * mass**2))).solve(limit, best())
+    asleep = program(problem(lambda v: Constraint("asleep", v[0].mass ** 2, upper=4.0 * mass**2))).path(
+        [limit], best()
+    )[0]
     np.testing.assert_allclose(asleep.parameters, plain.parameters, atol=1e-9)
     assert asleep.gap <= 1e-7
     bound = 0.9 * float(np.sum(plain.parameters[16:18] ** 2))
@@ -110,7 +112,7 @@ def test_rows_that_are_no_linear_inequalities_are_kept() -> None:
         lambda v: Constraint("curved", v[1].first_moment[0] ** 2 + v[1].first_moment[1] ** 2, upper=bound),
     ):
         other = problem(more)
-        made = program(other).solve(limit, np.array(solve(other).x))
+        made = program(other).path([limit], np.array(solve(other).x))[0]
         assert other.hard_violation(other.violations(made.parameters)) <= 1e-7
         assert other.objective(made.parameters) + other.penalty(made.parameters) <= limit + 1e-7
         assert made.divergence > plain.divergence - 1e-7

@@ -13,7 +13,6 @@ from casid.inertia import from_standard
 from casid.retrieval.plausible import (
     DESCRIBED_ARMS,
     heaviest,
-    nominal_bodies,
     plausible_bodies,
     priors,
     robot_bodies,
@@ -111,9 +110,9 @@ def described(*first: Inertial | None) -> Robot:
 def test_values_of_a_description_are_used_where_a_body_could_have_them() -> None:
     made = described()
     assert not robot_bodies(made).repaired
-    np.testing.assert_allclose(nominal_bodies(made), made.standard_parameters())
+    np.testing.assert_allclose(robot_bodies(made).parameters, made.standard_parameters())
     np.testing.assert_allclose(plausible_bodies(made).parameters, made.standard_parameters())
-    assert nominal_bodies(robot()) is None
+    assert robot_bodies(robot()) is None
 
 
 VOLUME = np.pi / 6 * 0.1 * 0.1 * 0.2

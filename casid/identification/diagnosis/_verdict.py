@@ -31,7 +31,7 @@ from casid.identification.diagnosis._hypotheses import Hypotheses
 from casid.identification.diagnosis._readings import FEWER, Readings, opposite_axis
 from casid.measurement import Dataset, Defect
 from casid.regression import Fit, torques
-from casid.retrieval.plausible import DESCRIBED_ARMS, heaviest, nominal_bodies
+from casid.retrieval.plausible import DESCRIBED_ARMS, heaviest, robot_bodies
 
 #: Ratio of the residual norms, consistent over unconstrained, from which torques contradict a known total mass.
 CONTRADICTION = 1.5
@@ -134,9 +134,9 @@ def _strength(
     """Torques in another unit: against nominal bodies, against the size of the arm, against a known total mass."""
     if not np.linalg.norm(robot.gravity) > 0:
         return _total_mass(robot, feasible)
-    nominal = nominal_bodies(robot)
-    if nominal is not None:
-        return _nominal(robot, nominal, max(datasets, key=len), feasible)
+    described = robot_bodies(robot)
+    if described is not None:
+        return _nominal(robot, described.parameters, max(datasets, key=len), feasible)
     mass, areal = explained(fits.template, feasible.fit.data).mass, [a.mass / a.reach**2 for a in DESCRIBED_ARMS]
     # whether the place of the first joint is a part of the arm or a pedestal is open: light and heavy in either case
     low, high = min(areal) * reach(robot, mounted=False) ** 2, max(areal) * reach(robot) ** 2

@@ -394,7 +394,7 @@ class LevelSet:
             self.prepared.unbounded,
             4 * self.options.search_factor,
         )
-        program.nonlinear_scale[-1] = 1.0  # the fit is already relative to its limit
+        program.scales[-1] = 1.0  # the fit is already relative to its limit
         most = self.options.max_iterations
         solvers = (
             program.solver({"tol": 1e-9, "max_iter": most, "mu_strategy": "adaptive"}),

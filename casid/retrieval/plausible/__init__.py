@@ -8,7 +8,6 @@ from casid.retrieval.plausible._choice import believable as believable
 from casid.retrieval.plausible._bodies import PlausibleBodies as PlausibleBodies
 from casid.retrieval.plausible._bodies import heaviest as heaviest
 from casid.retrieval.plausible._bodies import held_mass as held_mass
-from casid.retrieval.plausible._bodies import nominal_bodies as nominal_bodies
 from casid.retrieval.plausible._bodies import plausible_bodies as plausible_bodies
 from casid.retrieval.plausible._bodies import robot_bodies as robot_bodies
 from casid.retrieval.plausible._choice import EXACT as EXACT

@@ -265,12 +265,6 @@ def robot_bodies(robot: Robot, boxes: Array | None = None) -> RobotBodies | None
     return RobotBodies(found.ravel(), tuple(repaired), tuple(reasons))
 
 
-def nominal_bodies(robot: Robot) -> Array | None:
-    """Standard parameters of the description, (10 links,), zero where it has none; None where few are trustworthy."""
-    found = robot_bodies(robot)
-    return None if found is None else found.parameters
-
-
 def _placeholders(tens: Sequence[Array]) -> bool:
     """Whether most of these bodies are spheres, or copies of each other."""
     moments = [np.linalg.eigvalsh(from_standard(ten)[2]) for ten in tens]
@@ -285,8 +279,6 @@ def _unreal(ten: Array, box: Array) -> str:
         return "no body has such moments of inertia"
     mass, com, inertia = from_standard(ten)
     second = np.linalg.eigvalsh(np.trace(inertia) / 2 * np.eye(3) - inertia)
-    if mass <= 0 or second[0] <= 0:
-        return "no body has such moments of inertia"
     semi = np.sqrt(5.0 * second / mass)
     density = mass / (4.0 / 3.0 * np.pi * float(np.prod(semi)))
     diagonal = float(np.linalg.norm(box[:, 1] - box[:, 0])) / 2

@@ -166,7 +166,6 @@ def believable(
     T. Lee, P. M. Wensing, F. C. Park, "Geometric robot dynamic identification: a convex programming approach", IEEE
     Transactions on Robotics 36(2), 2020, Sec. III.
     """
-    began = perf_counter()
     _check(problem, solution)
     if share is not None and tolerance is not None:
         raise ProblemError(
@@ -180,9 +179,7 @@ def believable(
         if not (np.isfinite(tolerance) and tolerance > 0):
             raise ProblemError(f"tolerance: expected a positive number, got {tolerance}")
         limit = best + max(tolerance, EXACT * problem.objective.size)
-    chosen = bodies or plausible_bodies(problem.variables.robot)
-    program = DivergenceProgram(problem, chosen.parameters, chosen.scaled, rotors)
-    return _made(problem, best, chosen, program.solve(limit, np.array(solution.x), near), began, rotors)
+    return _choices(problem, solution, [limit], bodies, rotors, near=near)[0]
 
 
 def believable_path(
@@ -210,15 +207,10 @@ def believable_path(
     ProblemError, SolveError
         As `believable`.
     """
-    began = perf_counter()
     _check(problem, solution)
-    best, chosen = solution.total, bodies or plausible_bodies(problem.variables.robot)
     ordered = sorted({check_share(share) for share in shares}, reverse=True)
-    limits = [_allowed(problem, best, share) for share in ordered]
-
-    program = DivergenceProgram(problem, chosen.parameters, chosen.scaled, rotors)
-    path = program.path(limits, np.array(solution.x), 0.02 if rough else MET)
-    return tuple(_made(problem, best, chosen, found, began, rotors) for found in path)
+    limits = [_allowed(problem, solution.total, share) for share in ordered]
+    return tuple(_choices(problem, solution, limits, bodies, rotors, 0.02 if rough else MET))
 
 
 def _allowed(problem: Problem, best: float, share: float) -> float:
@@ -226,17 +218,25 @@ def _allowed(problem: Problem, best: float, share: float) -> float:
     return max(best * (1.0 + share) ** 2, best + EXACT * problem.objective.size)
 
 
-def _made(
+def _choices(
     problem: Problem,
-    best: float,
-    bodies: PlausibleBodies,
-    found: MostPlausible,
-    began: float,
+    solution: Solution,
+    limits: Sequence[float],
+    bodies: PlausibleBodies | None,
     rotors: Mapping[str, float] | None,
-) -> Believable:
-    """The result of one solution of the program."""
-    worst = problem.hard_violation(problem.violations(found.parameters))
-    return Believable(problem, best, found.limit, bodies, found, worst, perf_counter() - began, rotors or {})
+    met: float = MET,
+    near: Array | None = None,
+) -> list[Believable]:
+    """The choices for some limits, see `DivergenceProgram.path`."""
+    began, best = perf_counter(), solution.total
+    chosen = bodies or plausible_bodies(problem.variables.robot)
+    program = DivergenceProgram(problem, chosen.parameters, chosen.scaled, rotors)
+    made = []
+    for found in program.path(limits, np.array(solution.x), met, near):
+        worst = problem.hard_violation(problem.violations(found.parameters))
+        took = perf_counter() - began
+        made.append(Believable(problem, best, found.limit, chosen, found, worst, took, rotors or {}))
+    return made
 
 
 def _check(problem: Problem, solution: Solution) -> None:

@@ -77,6 +77,7 @@ _IPOPT: dict[str, Any] = {
     "compl_inf_tol": 1e-9, "mu_target": 1e-10, "max_iter": 150, "mu_strategy": "adaptive", "acceptable_tol": 1e-8,
     "acceptable_iter": 5,
 }  # fmt: skip
+_OPTIONS: dict[str, Any] = {"print_time": False, "show_eval_warnings": False, "calc_lam_p": False, "ipopt": _IPOPT}
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,25 +155,6 @@ class DivergenceProgram:
 
     # ------------------------------------------------------------------ solve
 
-    def solve(self, limit: float, start: Array, near: Array | None = None) -> MostPlausible:
-        """The most plausible parameters whose objective plus penalty is at most a limit; the bodies' scale with them.
-
-        Parameters
-        ----------
-        limit
-            F.
-        start
-            The best fit, shape (N,).
-        near
-            A point near the answer, shape (N,), where IPOPT begins.
-
-        Raises
-        ------
-        SolveError
-            If no point that explains the data is found.
-        """
-        return self.path([limit], start, near=near)[0]
-
     def path(
         self, limits: Sequence[float], start: Array, met: float = MET, near: Array | None = None
     ) -> list[MostPlausible]:
@@ -191,7 +173,7 @@ class DivergenceProgram:
         met
             Relative error to which the allowed increase is met.
         near
-            As of `solve`.
+            A point near the answer, shape (N,), where IPOPT begins.
 
         Returns
         -------
@@ -417,15 +399,9 @@ class DivergenceProgram:
         second, soft = low[self._soft], self._soft.tolist()
         low[self._soft] = -np.inf
         g = ca.vertcat(inside, values - violations, (values + violations)[soft] if soft else ca.MX(0, 1))
-        options: dict[str, Any] = {
-            "print_time": False,
-            "show_eval_warnings": False,
-            "calc_lam_p": False,
-            "ipopt": _IPOPT,
-        }
         nlp: dict[str, Any] = {"x": ca.vertcat(y, sigma, v), "p": room, "f": value, "g": g}
         above = np.concatenate([[1.0], high, np.full(len(second), np.inf)])
-        return ca.nlpsol("plausible", "ipopt", nlp, options), np.concatenate([[-np.inf], low, second]), above, units
+        return ca.nlpsol("plausible", "ipopt", nlp, _OPTIONS), np.concatenate([[-np.inf], low, second]), above, units
 
     def _run(self, w: Array, room: float, limit: float) -> tuple[Array, MostPlausible | None, str]:
         """IPOPT's end point, the answer with its proof (None where it does not explain the data), and the status."""

@@ -122,19 +122,11 @@ def sensitivity(solution: Solution) -> Array:
 def _rows(solution: Solution) -> tuple[Array, tuple[Array, Array]]:
     """Linear hard rows, their multipliers, and these over their slacks."""
     linear, _ = split_rows(solution.problem)
-    place: dict[str, int] = {}
-    multipliers, weights = np.zeros(len(linear.rows)), np.zeros(len(linear.rows))
-    values = linear.matrix @ np.array(solution.x)
-    for k, row in enumerate(linear.rows):
-        known = solution.multipliers.get(row.label)
-        position = place.get(row.label, 0)
-        place[row.label] = position + 1
-        if row.constraint < 0 or known is None or position >= len(known):
-            continue
-        multipliers[k] = float(known[position])
-        slack = linear.upper[k] - values[k] if multipliers[k] > 0 else values[k] - linear.lower[k]
-        if np.isfinite(slack):
-            weights[k] = abs(multipliers[k]) / max(float(slack), 1e-12 * (1.0 + abs(values[k])))
+    known = {label: iter(values) for label, values in solution.multipliers.items()}
+    own = [next(known[row.label], 0.0) if row.constraint >= 0 else 0.0 for row in linear.rows]
+    multipliers, values = np.array(own, dtype=float), linear.matrix @ np.array(solution.x)
+    slacks = np.where(multipliers > 0, linear.upper - values, values - linear.lower)
+    weights = np.abs(multipliers) / np.maximum(slacks, 1e-12 * (1.0 + np.abs(values)))
     return linear.matrix, (multipliers, weights)
 
 

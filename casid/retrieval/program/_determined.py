@@ -20,7 +20,7 @@ Its limit is the optimum, with ``-rho u`` the cones' multipliers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
@@ -57,27 +57,6 @@ def lower_factors(matrices: Array) -> Array:
     return np.asarray(lower_triangle(factors * signs[:, None, :]).reshape(-1))
 
 
-@dataclass(frozen=True, eq=False)
-class SplitPoint:
-    """Where the splitting stopped.
-
-    Attributes
-    ----------
-    v : ndarray, shape (10 n,)
-        ``svec`` of positive semidefinite matrices.
-    multipliers : ndarray, shape (10 n,)
-        ``svec`` of minus the multipliers Z >= 0 of ``V >= 0``: at the optimum the gradient's opposite, ``A'(b - A v)``.
-    residual : float
-        Relative size of the last step.
-    iterations : int
-    """
-
-    v: Array
-    multipliers: Array
-    residual: float
-    iterations: int
-
-
 def split(
     gram: Array,
     slope: Array,
@@ -85,7 +64,7 @@ def split(
     iterations: int = 300,
     tolerance: float = 3e-7,
     relaxation: float = 1.6,
-) -> SplitPoint:
+) -> tuple[Array, Array]:
     """Minimise ``1/2 v'Gv - g'v`` over stacked positive semidefinite 4x4 matrices, roughly.
 
     Parameters
@@ -101,15 +80,19 @@ def split(
         Relative change at which to stop.
     relaxation
         Over-relaxation, 1 (none) to 1.8.
+
+    Returns
+    -------
+    ndarray, shape (10 n,)
+        ``svec`` of positive semidefinite matrices.
+    ndarray, shape (10 n,)
+        ``svec`` of minus the multipliers Z >= 0 of ``V >= 0``: at the optimum the gradient's opposite, ``A'(b - A v)``.
     """
     size = len(slope)
     inverse = np.linalg.inv(gram + rho * np.eye(size))
     z = np.zeros(size)
     u = np.zeros(size)
-    change = np.inf
-    used = 0
-    while used < iterations and change >= tolerance:
-        used += 1
+    for _ in range(iterations):
         v = inverse @ (slope + rho * (z - u))
         shifted = relaxation * v + (1.0 - relaxation) * z + u
         values, vectors = np.linalg.eigh(from_svec(shifted))
@@ -119,7 +102,9 @@ def split(
             max(np.abs(projected - z).max(), np.abs(v - projected).max()) / max(np.abs(projected).max(), 1e-300)
         )
         z = projected
-    return SplitPoint(z, rho * u, change, used)
+        if not change >= tolerance:
+            break
+    return z, rho * u
 
 
 #: Smallest ratio of the extreme eigenvalues of the scaled Gram matrix at which the data determine every parameter.
@@ -166,92 +151,65 @@ def solve_determined(problem: Problem, tolerances: Tolerances) -> Solution | Non
         A certified solution; None where the data leave parameters undetermined or the answer is not certified.
     """
     began = perf_counter()
-    program = _Determined.prepare(problem)
-    if program is None:
+    objective, size = problem.objective, problem.variables.size
+    triangle = np.asarray(np.linalg.qr(np.column_stack([objective.matrix, objective.target]), mode="r"))
+    R, r = triangle[:size, :size], triangle[:size, size]
+    if not (np.abs(R.diagonal()) > np.sqrt(DETERMINED) * np.linalg.norm(R, axis=0)).all():
         return None
+    nominal, none = balanced_bodies(R, [cone.margin for cone in problem.cones]), LinearRows.none(size)
+    cones = tuple(Cone.around(c, nominal[link_slice(c.link)]) for c in problem.cones)
+    within = FeasibleSet(none, NonlinearRows.none(), cones, nominal)
+    program = LiftedProgram(problem.variables.x, LeastSquares(R, r, objective.constant), within, barrier=False)
+    solver = program.solver(_IPOPT)
     built = perf_counter()
-    x, iterations, status = program.minimise()
+    near = _near_optimum(program, R, r)
+    if near is None:
+        return None
+    outcome = program.solve(solver, *near, 0.0)
+    x = program.parameters(outcome.point.w)
     if not np.isfinite(x).all():
         return None
-    certificate = lower_bound(problem, x, LinearRows.none(len(x)), np.zeros(0), regions=program.regions_within(x))
+    certificate = lower_bound(problem, x, none, np.zeros(0), regions=_regions_within(problem, R, r, x))
     found = assess(
         problem,
         x,
         certificate.lower_bound,
         tolerances=tolerances,
-        iterations=iterations,
+        iterations=outcome.iterations,
         build_time=built - began,
         solve_time=perf_counter() - built,
-        solver_status=status,
+        solver_status=outcome.status,
     )
     return found if found.certified else None
 
 
-class _Determined:
-    """The data in scaled coordinates ``x = basis (v / weights) + origin``, the program and its solver."""
+def _near_optimum(program: LiftedProgram, R: Array, r: Array) -> tuple[Point, float] | None:
+    """Where the splitting ends, and the scale of the objective there; None where the data leave parameters open."""
+    basis, origin = program.coordinates
+    weights = np.tile(SVEC_WEIGHTS, len(program.cones))
+    matrix, target = (R @ basis) / weights, r - R @ origin  # R x - r = matrix v - target for the svec v of all Jt
+    gram = matrix.T @ matrix
+    values = np.linalg.eigvalsh(gram)
+    if values[0] <= DETERMINED * values[-1]:
+        return None
+    v, multipliers = split(gram, matrix.T @ target, float(np.exp(np.log(values).mean())))
+    scale = 1.0 / max(np.sum((matrix @ v - target) ** 2), 1e-12 * float(r @ r), 1e-300)
+    w = np.concatenate([v / weights, lower_factors(from_svec(v))])
+    return Point(w, 2.0 * scale * multipliers * weights, np.zeros(2 * len(v))), scale
 
-    def __init__(self, problem: Problem, R: Array, r: Array) -> None:
-        size = R.shape[1]
-        nominal = balanced_bodies(R, [cone.margin for cone in problem.cones])
-        cones = tuple(Cone.around(c, nominal[link_slice(c.link)]) for c in problem.cones)
-        self._program = LiftedProgram(
-            problem.variables.x,
-            LeastSquares(R, r, problem.objective.constant),
-            FeasibleSet(LinearRows.none(size), NonlinearRows.none(), cones, nominal),
-            barrier=False,
-        )
-        self._solver = self._program.solver(_IPOPT)
-        basis, origin = self._program.coordinates
-        self._weights = np.tile(SVEC_WEIGHTS, len(cones))
-        self._matrix = (R @ basis) / self._weights  # R x - r = matrix v - target for the svec v of all Jt
-        self._target = r - R @ origin
-        self.gram = self._matrix.T @ self._matrix
-        self.rho = 1.0
-        # Every z with |R z - r| <= rho has t'z <= t'x_ls + rho |R^-T t|: a bound of tr J = t'z by the data alone.
-        inverse = np.linalg.inv(R)
-        reach = np.tensordot(inverse.reshape(-1, 10, size), _TRACE, axes=(1, 0))
-        self._least_traces = (inverse @ r).reshape(-1, 10) @ _TRACE
-        self._trace_slopes = np.linalg.norm(reach, axis=1)
-        self._regions = problem.regions
-        self._R, self._r = R, r
 
-    @classmethod
-    def prepare(cls, problem: Problem) -> _Determined | None:
-        """Build the program; None where the data do not determine every parameter."""
-        objective, size = problem.objective, problem.variables.size
-        triangle = np.asarray(np.linalg.qr(np.column_stack([objective.matrix, objective.target]), mode="r"))
-        R, r = triangle[:size, :size], triangle[:size, size]
-        lengths = np.linalg.norm(R, axis=0)
-        if not (np.abs(R.diagonal()) > np.sqrt(DETERMINED) * lengths).all():
-            return None
-        program = cls(problem, R, r)
-        values = np.linalg.eigvalsh(program.gram)
-        if values[0] <= DETERMINED * values[-1]:
-            return None
-        program.rho = float(np.exp(np.log(values).mean()))
-        return program
+def _regions_within(problem: Problem, R: Array, r: Array, x: Array) -> tuple[LinkRegion, ...]:
+    """Regions of the links that hold every point at least as good as x (and twice as far, for rounding in x).
 
-    def minimise(self) -> tuple[Array, int, str]:
-        """Parameters, IPOPT's iterations and its status."""
-        near = split(self.gram, self._matrix.T @ self._target, self.rho)
-        weight = 1.0 / max(
-            np.sum((self._matrix @ near.v - self._target) ** 2), 1e-12 * float(self._r @ self._r), 1e-300
-        )
-        start = Point(
-            np.concatenate([near.v / self._weights, lower_factors(from_svec(near.v))]),
-            2.0 * weight * near.multipliers * self._weights,
-            np.zeros(2 * len(near.v)),
-        )
-        outcome = self._program.solve(self._solver, start, weight, 0.0)
-        return self._program.parameters(outcome.point.w), outcome.iterations, outcome.status
-
-    def regions_within(self, x: Array) -> tuple[LinkRegion, ...]:
-        """Regions of the links that hold every point at least as good as x (and twice as far, for rounding in x)."""
-        limits = self._least_traces + 2.0 * float(np.linalg.norm(self._R @ x - self._r)) * self._trace_slopes
-        return tuple(
-            replace(region, trace=min(region.trace, float(limit)))
-            for region, limit in zip(self._regions, limits, strict=True)
-        )
+    Every z with ``|R z - r| <= rho`` has ``t'z <= t'x_ls + rho |R^-T t|``: a bound of tr J = t'z by the data alone.
+    """
+    inverse = np.linalg.inv(R)
+    slopes = np.linalg.norm(np.tensordot(inverse.reshape(-1, 10, len(r)), _TRACE, axes=(1, 0)), axis=1)
+    limits = (inverse @ r).reshape(-1, 10) @ _TRACE + 2.0 * float(np.linalg.norm(R @ x - r)) * slopes
+    return tuple(
+        replace(region, trace=min(region.trace, float(limit)))
+        for region, limit in zip(problem.regions, limits, strict=True)
+    )
 
 
 def balanced_bodies(R: Array, margins: list[float]) -> Array:

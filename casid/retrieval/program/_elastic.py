@@ -179,9 +179,7 @@ def _read(
     problem: Problem, elastic: FeasibleSet, multipliers: Array, x: Array, proven: bool, real: float = _REAL
 ) -> Conflict | None:
     """Rows with a slack, and rows with a multiplier, in words."""
-    lower = np.concatenate([elastic.linear.lower, elastic.nonlinear.lower])
-    upper = np.concatenate([elastic.linear.upper, elastic.nonlinear.upper])
-    value = np.concatenate([elastic.linear.matrix @ x, elastic.nonlinear.values(problem.variables.x, x)])
+    lower, upper, value = elastic.lower, elastic.upper, elastic.values(problem.variables.x, x)
     conflicting: list[str] = []
     relaxation: dict[str, float] = {}
     advice: dict[str, str] = {}
@@ -242,15 +240,10 @@ def _with_cuts(problem: Problem, linear: LinearRows, cuts: list[Cut]) -> LinearR
     sources = []
     for cut in cuts:
         side: Side = "lower" if cut.sign > 0 else "upper"
-        constraint = problem.constraints[cut.constraint]
-        text, label, quantity = constraint.bound_text(cut.entry, side), constraint.label, constraint.quantity
-        sources.append(Row(cut.constraint, cut.entry, None, text, side, relaxed=True, label=label, quantity=quantity))
-    return LinearRows(
-        np.vstack([linear.matrix, np.array([cut.form for cut in cuts]) * scales[:, None]]),
-        np.concatenate([linear.lower, np.array([cut.low for cut in cuts]) * scales]),
-        np.concatenate([linear.upper, np.full(len(cuts), np.inf)]),
-        (*linear.rows, *sources),
-    )
+        sources.append(Row.of(cut.constraint, problem.constraints[cut.constraint], cut.entry, side, relaxed=True))
+    forms, low = np.array([cut.form for cut in cuts]), np.array([cut.low for cut in cuts])
+    own = LinearRows(forms * scales[:, None], low * scales, np.full(len(cuts), np.inf), tuple(sources))
+    return LinearRows.joined(linear, own)
 
 
 def _elastic(rows: FeasibleSet) -> FeasibleSet:
@@ -259,26 +252,18 @@ def _elastic(rows: FeasibleSet) -> FeasibleSet:
     A row that is m times its bound costs nothing where the mass vanishes: the masses keep a share of the nominal ones.
     """
     x0, linear, curved = rows.nominal, rows.linear, rows.nonlinear
-    sizes = np.abs(linear.matrix) @ np.abs(x0)
-    priced = [
-        replace(row, weight=1.0 / _size(low, high, size, 1e-6))
-        for row, low, high, size in zip(linear.rows, linear.lower, linear.upper, sizes, strict=True)
-    ]
-    bent = [
-        replace(row, weight=1.0 / _size(low, high, 0.0, 1e-3))
-        for row, low, high in zip(curved.rows, curved.lower, curved.upper, strict=True)
-    ]
+
+    def priced(part: LinearRows | NonlinearRows, typical: Array, least: float) -> tuple[Row, ...]:
+        ends = zip(part.rows, part.lower, part.upper, typical, strict=True)
+        return tuple(replace(row, weight=1.0 / _size(low, high, size, least)) for row, low, high, size in ends)
+
     places = [mass_index(cone.link) for cone in rows.cones if cone.notion.positive_mass]
-    least = LEAST_MASS * x0[places]
-    floors = [Row(-1, k, None, "least mass") for k in range(len(places))]
+    masses = tuple(Row(-1, k, None, "least mass") for k in range(len(places)))
+    floors = LinearRows(np.eye(len(x0))[places], LEAST_MASS * x0[places], np.full(len(places), np.inf), masses)
+    sizes = np.abs(linear.matrix) @ np.abs(x0)
     return FeasibleSet(
-        LinearRows(
-            np.vstack([linear.matrix, np.eye(len(x0))[places]]),
-            np.concatenate([linear.lower, least]),
-            np.concatenate([linear.upper, np.full(len(places), np.inf)]),
-            (*priced, *floors),
-        ),
-        NonlinearRows(curved.expression, curved.lower, curved.upper, tuple(bent)),
+        LinearRows.joined(replace(linear, rows=priced(linear, sizes, 1e-6)), floors),
+        replace(curved, rows=priced(curved, np.zeros(curved.size), 1e-3)),
         rows.cones,
         x0,
     )

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from threading import get_ident
 from typing import Any
 
 import casadi as ca
@@ -23,8 +22,8 @@ from casid.inertia import ConsistencyCone, link_slice, standard_size
 
 #: Value and Jacobian of some rows, and the Hessian of ``multipliers' value`` in the unknowns that enter curved.
 Part = tuple[ca.MX, ca.MX, Callable[[ca.MX], ca.MX]]
-#: Options of a solver, as they can be compared.
-Options = tuple[tuple[str, Any], ...]
+#: Rows and columns of a matrix's entries, column by column: the order in which its numbers are given.
+Places = tuple[tuple[int, ...], tuple[int, ...]]
 #: Graphs and solvers that are kept.
 _KEPT = 32
 
@@ -94,14 +93,10 @@ class Shape:
 
     Attributes
     ----------
-    size, residuals, slacks : int
-        Numbers of unknowns y, residuals and slacks.
+    numbers : tuple of (str, int, int, tuple or None)
+        Name, rows, columns, and places of the entries (None: everywhere) of each.
     cones : tuple of (int, ConsistencyCone)
         Link and notion of each.
-    basis, steep : tuple of (tuple of int, tuple of int)
-        Places of the entries of C and of the linear rows' matrix.
-    linear : int
-        Number of linear rows.
     curved : Operations
         Of the nonlinear rows.
     soft, slack : tuple of int
@@ -110,39 +105,41 @@ class Shape:
         Links that are drawn to the nominal body.
     """
 
-    size: int
-    residuals: int
-    slacks: int
+    numbers: tuple[tuple[str, int, int, Places | None], ...]
     cones: tuple[tuple[int, ConsistencyCone], ...]
-    basis: tuple[tuple[int, ...], tuple[int, ...]]
-    steep: tuple[tuple[int, ...], tuple[int, ...]]
-    linear: int
     curved: Operations
     soft: tuple[int, ...]
     slack: tuple[int, ...]
     unbounded: tuple[int, ...]
 
 
-def places(matrix: Array) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Rows and columns of a matrix's entries, column by column: the order in which its numbers are given."""
-    columns, rows = np.nonzero(matrix.T)
-    return tuple(rows.tolist()), tuple(columns.tolist())
+def described(name: str, number: ca.DM) -> tuple[str, int, int, Places | None]:
+    """A number as `Shape.numbers` has it."""
+    pattern = number.sparsity()
+    rows, columns = pattern.get_triplet()
+    return name, *number.shape, None if pattern.is_dense() else (tuple(rows), tuple(columns))
 
 
 class Graph:
     """Program, derivatives and solvers of a shape.
 
-    The parameters are ``p = (scale, proximal, slope)`` and the program's own numbers, in the order of `numbers`.
+    The parameters are ``p = (scale, proximal, slope)`` and the shape's numbers.
     Jacobians are rows by (y, T, s); of the Hessian the blocks of y and of T are given, s enters linearly.
     """
 
-    def __init__(self, shape: Shape, counts: Options) -> None:
+    def __init__(self, shape: Shape) -> None:
         self.shape = shape
-        size, factors = shape.size, standard_size(len(shape.cones))
-        y, t, s = (ca.MX.sym(name, k) for name, k in (("y", size), ("T", factors), ("s", shape.slacks)))
-        p = ca.MX.sym("p", sum(count for _, count in counts))
-        ends = np.cumsum([0, *(count for _, count in counts)]).tolist()
-        self._p = dict(zip((name for name, _ in counts), ca.vertsplit(p, ends), strict=True))
+        counts = {name: rows for name, rows, *_ in shape.numbers}
+        self._size, self._slacks = counts["origin"], counts["price"]
+        y, s = ca.MX.sym("y", self._size), ca.MX.sym("s", self._slacks)
+        t = ca.MX.sym("T", standard_size(len(shape.cones)))
+        numbers = (("scale", 1, 1, None), ("proximal", 1, 1, None), ("slope", self._size, 1, None), *shape.numbers)
+        ends = np.cumsum([0, *(n * m if at is None else len(at[0]) for _, n, m, at in numbers)]).tolist()
+        p = ca.MX.sym("p", ends[-1])
+        self._p = {
+            name: ca.reshape(part, n, m) if at is None else ca.MX(ca.Sparsity.triplet(n, m, *at), part)
+            for (name, n, m, at), part in zip(numbers, ca.vertsplit(p, ends), strict=True)
+        }
         w, lam_f = ca.vertcat(y, t, s), ca.MX.sym("lam_f")
         f, gradient, of_y, of_t = self._objective_part(y, t, s)
         parts = (self._row_part(y, s), self._region_part(t), self._cone_part(y, t))
@@ -150,7 +147,7 @@ class Graph:
         lam_g = ca.MX.sym("lam_g", g.shape[0])
         ends = np.cumsum([0, *(part[0].shape[0] for part in parts)]).tolist()
         rows, region, cones = (part[2](lam) for part, lam in zip(parts, ca.vertsplit(lam_g, ends), strict=True))
-        hessian = ca.diagcat(lam_f * of_y + rows, lam_f * of_t + region + cones, ca.DM(shape.slacks, shape.slacks))
+        hessian = ca.diagcat(lam_f * of_y + rows, lam_f * of_t + region + cones, ca.DM(self._slacks, self._slacks))
         names, hess = ["x", "p"], [w, p, lam_f, lam_g]
         self.program = {"x": w, "p": p, "f": f, "g": g}
         self.functions = {
@@ -161,24 +158,17 @@ class Graph:
             ),
         }
 
-    def _matrix(self, name: str, rows: int, columns: int, at: Any = None) -> ca.MX:
-        """A matrix of the parameters: dense, or with entries at some places."""
-        if at is None:
-            return ca.reshape(self._p[name], rows, columns)
-        return ca.MX(ca.Sparsity.triplet(rows, columns, *at), self._p[name])
-
     def _objective_part(self, y: ca.MX, t: ca.MX, s: ca.MX) -> tuple[ca.MX, ca.MX, ca.MX, ca.MX]:
         """``scale (|R x - r|^2 + weights's) + proximal |...|^2 + slope'y``: value, gradient, blocks of the Hessian.
 
         The proximal term is about T = 0 for unbounded links with a cone, about the nominal body for those without one.
         """
-        shape, numbers, size = self.shape, self._p, self.shape.size
+        shape, numbers, size = self.shape, self._p, self._size
         shares = np.zeros(size + t.shape[0])
         coned = {link: position for position, (link, _) in enumerate(shape.cones)}
         for k in shape.unbounded:  # without a cone y is x
             shares[slice(size, None) if k in coned else slice(None)][link_slice(coned.get(k, k))] = 1.0
-        R, gram = self._matrix("matrix", shape.residuals, size), self._matrix("gram", size, size)
-        scale, strength, price = numbers["scale"], numbers["proximal"], numbers["price"]
+        R, scale, strength, price = (numbers[name] for name in ("matrix", "scale", "proximal", "price"))
         residual = R @ y - numbers["target"]
         away = ca.DM(shares) * ca.vertcat(y - numbers["centre"], t)
         value = scale * (ca.sumsqr(residual) + ca.dot(price, s)) + strength * ca.sumsqr(away)
@@ -186,20 +176,19 @@ class Graph:
         of_y = 2 * scale * (R.T @ residual) + 2 * strength * away[:size] + numbers["slope"]
         gradient = ca.densify(ca.vertcat(of_y, 2 * strength * away[size:], scale * price))
         pull = 2 * strength * ca.diag(ca.sparsify(ca.DM(shares)))
-        return value, gradient, 2 * scale * gram + pull[:size, :size], pull[size:, size:]
+        return value, gradient, 2 * scale * numbers["gram"] + pull[:size, :size], pull[size:, size:]
 
     def _row_part(self, y: ca.MX, s: ca.MX) -> Part:
         """The constraints: ``lower <= g - s <= upper``, ``g + s >= lower`` for the lower side of soft rows."""
         shape, soft, constants = self.shape, list(self.shape.soft), self._p["constants"]
-        scales = self._p["scales"]
+        scales, basis, steep = self._p["scales"], self._p["basis"], self._p["steep"]
+        linear = steep.shape[0]
         value, steepness, curvature = derivatives(shape.curved)
-        basis = self._matrix("basis", shape.size, shape.size, shape.basis)
-        steep = self._matrix("steep", shape.linear, shape.size, shape.steep)
-        full, curved = basis @ y + self._p["origin"], scales.shape[0] > shape.linear
-        own = scales[shape.linear :] if curved else ca.MX(0, 1)
+        full, curved = basis @ y + self._p["origin"], scales.shape[0] > linear
+        own = scales[linear:] if curved else ca.MX(0, 1)
         g = ca.vertcat(steep @ y + self._p["offset"], value(full, constants) / own)
         dg = ca.vertcat(steep, ca.diag(1 / own) @ (steepness(full, constants) @ basis))
-        pattern = ca.Sparsity.triplet(scales.shape[0], shape.slacks, soft, list(shape.slack))
+        pattern = ca.Sparsity.triplet(scales.shape[0], self._slacks, soft, list(shape.slack))
         pick = ca.diag(1 / scales) @ ca.MX(ca.DM(pattern, 1.0))
         none = ca.DM(scales.shape[0], standard_size(len(shape.cones)))
         found, jacobian = g - pick @ s, ca.horzcat(dg, none, -pick)
@@ -209,11 +198,11 @@ class Graph:
 
         def hessian(multipliers: ca.MX) -> ca.MX:
             if not curved:
-                return ca.MX(shape.size, shape.size)
+                return ca.MX(self._size, self._size)
             of_rows = multipliers[: scales.shape[0]]
             if soft:
                 of_rows[soft] += multipliers[scales.shape[0] :]
-            return basis.T @ curvature(full, constants, of_rows[shape.linear :] / own) @ basis
+            return basis.T @ curvature(full, constants, of_rows[linear:] / own) @ basis
 
         return found, jacobian, hessian
 
@@ -225,7 +214,7 @@ class Graph:
         for row, position in enumerate(bounded):
             pattern[row, link_slice(position)] = 1.0
         squares = ca.MX(pattern) / self._p["region"]
-        before, behind = ca.DM(len(bounded), shape.size), ca.DM(len(bounded), shape.slacks)
+        before, behind = ca.DM(len(bounded), self._size), ca.DM(len(bounded), self._slacks)
 
         def hessian(multipliers: ca.MX) -> ca.MX:
             return ca.diag(2 * (squares.T @ multipliers)) if bounded else ca.MX(*[t.shape[0]] * 2)
@@ -249,10 +238,12 @@ class Graph:
         select = ca.sparsify(select)
         value = select @ y - ca.vertcat(*products) if kinds else ca.MX(0, 1)
         away = ca.diagcat(*slopes) if kinds else ca.MX(0, 0)
-        return value, ca.horzcat(select, -away, ca.DM(t.shape[0], self.shape.slacks)), hessian
+        return value, ca.horzcat(select, -away, ca.DM(t.shape[0], self._slacks)), hessian
 
     def solver(self, plugin: str, options: Mapping[str, Any], given: Mapping[str, Any]) -> ca.Function:
         """A new solver: IPOPT with some options, or any plugin with what is given to `casadi.nlpsol`."""
+        if not ca.has_nlpsol(plugin):
+            raise ProblemError(f"solver: this CasADi has no nlpsol plugin '{plugin}'")
         quiet = {"print_time": False, "show_eval_warnings": False, "calc_lam_p": False, "calc_multipliers": False}
         every: dict[str, Any] = {"print_time": False, **given}
         if plugin == "ipopt":
@@ -266,18 +257,14 @@ class Graph:
 
 
 @lru_cache(_KEPT)
-def graph_of(shape: Shape, counts: Options) -> Graph:
-    """The graph of a shape whose numbers are so many."""
-    return Graph(shape, counts)
-
-
-def solver_of(graph: Graph, options: Mapping[str, Any]) -> ca.Function:
-    """IPOPT with some options on a graph, one for each thread that asks."""
-    return _solver_of(graph, tuple(options.items()), get_ident())
+def graph_of(shape: Shape) -> Graph:
+    """The graph of a shape."""
+    return Graph(shape)
 
 
 @lru_cache(_KEPT)
-def _solver_of(graph: Graph, options: Options, thread: int) -> ca.Function:
+def solver_of(graph: Graph, options: tuple[tuple[str, Any], ...], thread: int) -> ca.Function:
+    """IPOPT with some options on a graph, one for each thread that asks."""
     return graph.solver("ipopt", dict(options), {})
 
 

@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from threading import get_ident
 from typing import Any
 
 import casadi as ca
@@ -38,9 +39,9 @@ from casid.retrieval.program._graph import (
     Graph,
     Shape,
     derivatives,
+    described,
     graph_of,
     operations,
-    places,
     quadratic_functions,
     solver_of,
 )
@@ -55,7 +56,6 @@ class Cone:
 
     link: int
     notion: ConsistencyCone
-    margin: float
     basis: Array
     offset: Array
 
@@ -71,7 +71,7 @@ class Cone:
                 "a nominal body that keeps it"
             )
         basis, offset = notion.coordinates(nominal, margin)
-        return cls(consistency.link, notion, margin, basis, offset)
+        return cls(consistency.link, notion, basis, offset)
 
     def factor(self, parameters: Array) -> Array:
         """Numbers t of a body, shape (10,); a body outside the cone is lifted to its inside."""
@@ -96,6 +96,20 @@ class FeasibleSet:
     def rows(self) -> tuple[Row, ...]:
         """Linear rows, then the others."""
         return (*self.linear.rows, *self.nonlinear.rows)
+
+    @property
+    def lower(self) -> Array:
+        """Lower bounds of all rows."""
+        return np.concatenate([self.linear.lower, self.nonlinear.lower])
+
+    @property
+    def upper(self) -> Array:
+        """Upper bounds of all rows."""
+        return np.concatenate([self.linear.upper, self.nonlinear.upper])
+
+    def values(self, symbols: ca.SX, x: Array) -> Array:
+        """Values of all rows at x."""
+        return np.concatenate([self.linear.matrix @ x, self.nonlinear.values(symbols, x)])
 
     def hard(self) -> FeasibleSet:
         """Without the soft rows, which exclude nothing."""
@@ -155,42 +169,32 @@ class LiftedProgram:
         region: float = 1e6,
         barrier: bool = True,
     ) -> None:
-        linear, nonlinear, cones, nominal = within.linear, within.nonlinear, within.cones, within.nominal
-        self.objective, self.linear, self.nonlinear, self.cones = objective, linear, nonlinear, cones
-        self.nominal, self._x, self._unbounded, self._region = nominal, x, unbounded, region
-        self._barrier = barrier
+        nonlinear, cones, nominal = within.nonlinear, within.cones, within.nominal
+        self.objective, self.linear, self.cones, self.nominal = objective, within.linear, cones, nominal
+        self._x, self._within, self._unbounded, self._region, self._barrier = x, within, unbounded, region, barrier
         size, factors = len(nominal), standard_size(len(cones))
         self._basis, self._origin = _coordinates(cones, nominal)
         self._factor_slices = [slice(size + at.start, size + at.stop) for at in map(link_slice, range(len(cones)))]
         soft = {i: r for i, r in enumerate(within.rows) if r.weight is not None}
+        keys = [i if r.group is None else ("group", r.group) for i, r in soft.items()]
+        groups = dict(zip(keys, (r.weight for r in soft.values()), strict=True))
         self._soft = tuple(soft)
-        groups = {i if r.group is None else ("group", r.group): r.weight for i, r in soft.items()}
-        places = {key: column for column, key in enumerate(groups)}
-        self._labels = tuple(row.label for row in within.rows)
         #: Slack of each soft row.
-        self._slack = [places[i if r.group is None else ("group", r.group)] for i, r in soft.items()]
+        self._slack = [[*groups].index(key) for key in keys]
         self.weights = np.array([*groups.values()])
         self._dimensions = (size, factors, len(groups))
         kept = vars(nonlinear)  # rows that problems share
         kept["operations"] = kept.get("operations") or operations(nonlinear.expression, x)
         self._operations, self._constants = kept["operations"]
-        self._scale_rows()
+        self.scales = self._row_scales()
 
-    def _scale_rows(self) -> None:
-        """Rows are divided by their gradient's largest entry in y at the nominal point."""
-        matrix = self.linear.matrix @ self._basis
-        self.linear_scale = np.maximum(np.abs(matrix).max(axis=1, initial=0.0), 1e-12)
-        if self.nonlinear.size:
-            jacobian = derivatives(self._operations)[1](self.nominal, self._constants)
-            steep = np.abs(np.array(ca.densify(jacobian)) @ self._basis).max(axis=1)
-            steep = np.where(np.isfinite(steep), steep, 1.0)
-        else:
-            steep = np.zeros(0)
-        self.nonlinear_scale = np.where(steep > 0, np.clip(steep, 1e-6, 1e6), 1.0)
-
-    @property
-    def _scales(self) -> Array:
-        return np.concatenate([self.linear_scale, self.nonlinear_scale])
+    def _row_scales(self) -> Array:
+        """What rows are divided by: their gradient's largest entry in y at the nominal point."""
+        linear = np.maximum(np.abs(self.linear.matrix @ self._basis).max(axis=1, initial=0.0), 1e-12)
+        jacobian = derivatives(self._operations)[1](self.nominal, self._constants)
+        steep = np.abs(np.array(ca.densify(jacobian)) @ self._basis).max(axis=1)
+        steep = np.where(np.isfinite(steep), steep, 1.0)
+        return np.concatenate([linear, np.where(steep > 0, np.clip(steep, 1e-6, 1e6), 1.0)])
 
     # ------------------------------------------------------------------ points
 
@@ -214,10 +218,8 @@ class LiftedProgram:
         if not self._soft:
             return np.zeros(0)
         soft = list(self._soft)
-        values = np.concatenate([self.linear.matrix @ x, self.nonlinear.values(self._x, x)])[soft]
-        low = np.concatenate([self.linear.lower, self.nonlinear.lower])[soft]
-        high = np.concatenate([self.linear.upper, self.nonlinear.upper])[soft]
-        lacks = np.maximum(np.maximum(low - values, values - high), 0.0)
+        values = self._within.values(self._x, x)[soft]
+        lacks = np.maximum(np.maximum(self._within.lower[soft] - values, values - self._within.upper[soft]), 0.0)
         found = np.zeros(len(self.weights))
         np.maximum.at(found, self._slack, np.where(np.isfinite(lacks), lacks, 0.0))
         return found
@@ -235,101 +237,82 @@ class LiftedProgram:
 
     def row_multipliers(self, point: Point, scale: float) -> tuple[Array, Array]:
         """Multipliers of the linear and nonlinear rows, in units of the plain objective; > 0 at an upper bound."""
-        raw = point.multipliers[: len(self.linear.rows) + self.nonlinear.size].copy()
-        extra = point.multipliers[self._extra_rows]
-        for position, total in zip(self._soft, extra, strict=True):
-            raw[position] += total
-        split = len(self.linear.rows)
-        return raw[:split] / (self.linear_scale * scale), raw[split:] / (self.nonlinear_scale * scale)
-
-    @property
-    def _extra_rows(self) -> slice:
-        start = len(self.linear.rows) + self.nonlinear.size
-        return slice(start, start + len(self._soft))
+        split, count, soft = len(self.linear.rows), len(self.scales), list(self._soft)
+        raw = point.multipliers[:count].copy()
+        raw[soft] += point.multipliers[count : count + len(soft)]
+        return raw[:split] / (self.scales[:split] * scale), raw[split:] / (self.scales[split:] * scale)
 
     # ------------------------------------------------------------------ program
 
     @cached_property
-    def _numbers(self) -> dict[str, Array]:
-        """What the graph's parameters are, by name: scale, proximal and slope are those of a call."""
-        split, in_y = len(self.linear.rows), self.objective.matrix @ self._basis
-        steep = self.linear.matrix @ self._basis / self._scales[:split, None]
+    def _numbers(self) -> dict[str, ca.DM]:
+        """The numbers of the graph's shape by name; matrices of few entries are sparse."""
+        linear, basis = self.linear.matrix, self._basis
+        in_y, lengths = self.objective.matrix @ basis, self.scales[: len(linear)]
         centre = np.zeros(len(self.nominal))
         for k in self._unbounded:
             centre[link_slice(k)] = self.nominal[link_slice(k)]
-        return {
-            "scale": np.ones(1),
-            "proximal": np.zeros(1),
-            "slope": np.zeros(len(self.nominal)),
-            "matrix": in_y.ravel("F"),
+        numbers = {
+            "matrix": in_y,
             "target": self.objective.target - self.objective.matrix @ self._origin,
-            "gram": (in_y.T @ in_y).ravel("F"),
+            "gram": in_y.T @ in_y,
             "price": self.weights,
             "centre": centre,
-            "steep": steep.T[steep.T != 0],
-            "offset": self.linear.matrix @ self._origin / self._scales[:split],
-            "basis": self._basis.T[self._basis.T != 0],
+            "steep": ca.sparsify(ca.DM(linear @ basis / lengths[:, None])),
+            "offset": linear @ self._origin / lengths,
+            "basis": ca.sparsify(ca.DM(basis)),
             "origin": self._origin,
-            "scales": self._scales,
+            "scales": self.scales,
             "constants": self._constants,
-            "region": np.array([self._region]),
+            "region": self._region,
         }
+        return {name: ca.DM(number) for name, number in numbers.items()}
 
-    def numbers(self, scale: float, proximal: float, slope: Array | None = None) -> Array:
+    @cached_property
+    def _own_numbers(self) -> ca.DM:
+        return ca.vertcat(*(ca.vec(number.nz[:]) for number in self._numbers.values()))
+
+    def numbers(self, scale: float, proximal: float, slope: Array | None = None) -> ca.DM:
         """Parameters p of the graph for one call; ``slope'y`` is added to the objective."""
-        own = {"scale": np.array([scale]), "proximal": np.array([proximal])}
-        own |= {} if slope is None else {"slope": slope}
-        return np.concatenate([*(self._numbers | own).values()])
+        return ca.vertcat(scale, proximal, np.zeros(len(self.nominal)) if slope is None else slope, self._own_numbers)
 
     @cached_property
     def graph(self) -> Graph:
         """The graph that the program shares with all of its shape."""
-        shape = Shape(
-            len(self.nominal),
-            len(self.objective.target),
-            len(self.weights),
-            tuple((cone.link, cone.notion) for cone in self.cones),
-            places(self._basis),
-            places(self.linear.matrix @ self._basis / self._scales[: len(self.linear.rows), None]),
-            len(self.linear.rows),
-            self._operations,
-            self._soft,
-            tuple(self._slack),
-            self._unbounded,
+        return graph_of(
+            Shape(
+                tuple(described(name, number) for name, number in self._numbers.items()),
+                tuple((cone.link, cone.notion) for cone in self.cones),
+                self._operations,
+                self._soft,
+                tuple(self._slack),
+                self._unbounded,
+            )
         )
-        return graph_of(shape, tuple((name, len(number)) for name, number in self._numbers.items()))
 
     @cached_property
     def bounds(self) -> dict[str, Array]:
-        """Of the unknowns and the rows."""
-        factors = self._dimensions[1]
-        low, high = self._row_bounds()
-        regions = sum(cone.link in self._unbounded for cone in self.cones)
-        return {
-            "lbx": self._lower_bounds(),
-            "ubx": np.full(sum(self._dimensions), np.inf),
-            "lbg": np.concatenate([low, np.full(regions, -np.inf), np.zeros(factors)]),
-            "ubg": np.concatenate([high, np.ones(regions), np.zeros(factors)]),
-        }
+        """Of the unknowns and the rows.
 
-    def _row_bounds(self) -> tuple[Array, Array]:
-        """Scaled lower and upper bounds; the lower one of a soft row is a row of its own, behind all others."""
-        lower = np.concatenate([self.linear.lower, self.nonlinear.lower]) / self._scales
-        upper = np.concatenate([self.linear.upper, self.nonlinear.upper]) / self._scales
-        soft = list(self._soft)
+        The factors' diagonals (with a barrier) and the slacks are not negative; the lower bound of a soft row is that
+        of a row of its own, behind all others.
+        """
+        size, factors, slacks = self._dimensions
+        least = np.full(size + factors + slacks, -np.inf)
+        least[size + factors :] = 0.0
+        for cone, entries in zip(self.cones, self._factor_slices, strict=True):
+            if self._barrier:
+                least[entries][list(cone.notion.non_negative)] = 0.0
+        lower, upper, soft = self._within.lower / self.scales, self._within.upper / self.scales, list(self._soft)
         second = lower[soft]
         lower[soft] = -np.inf
-        return np.concatenate([lower, second]), np.concatenate([upper, np.full(len(soft), np.inf)])
-
-    def _lower_bounds(self) -> Array:
-        """Of the unknowns: the factors' diagonals (with a barrier) and the slacks are not negative."""
-        size, factors, _ = self._dimensions
-        lower = np.full(sum(self._dimensions), -np.inf)
-        if self._barrier:
-            for cone, entries in zip(self.cones, self._factor_slices, strict=True):
-                lower[entries][list(cone.notion.non_negative)] = 0.0
-        lower[size + factors :] = 0.0
-        return lower
+        regions = sum(cone.link in self._unbounded for cone in self.cones)
+        return {
+            "lbx": least,
+            "ubx": np.full(len(least), np.inf),
+            "lbg": np.concatenate([lower, second, np.full(regions, -np.inf), np.zeros(factors)]),
+            "ubg": np.concatenate([upper, np.full(len(soft), np.inf), np.ones(regions), np.zeros(factors)]),
+        }
 
     # ------------------------------------------------------------------ solve
 
@@ -337,10 +320,8 @@ class LiftedProgram:
         self, options: Mapping[str, Any], plugin: str = "ipopt", given: Mapping[str, Any] | None = None
     ) -> ca.Function:
         """A solver of this program: IPOPT with some options, or any plugin with what is given to `casadi.nlpsol`."""
-        if not ca.has_nlpsol(plugin):
-            raise ProblemError(f"solver: this CasADi has no nlpsol plugin '{plugin}'")
         if plugin == "ipopt" and not given:
-            return solver_of(self.graph, options)
+            return solver_of(self.graph, tuple(options.items()), get_ident())
         return self.graph.solver(plugin, options, given or {})
 
     def plain(self, names: Sequence[str]) -> dict[str, Any]:
@@ -360,7 +341,7 @@ class LiftedProgram:
             "g": g,
             **bounds,
             "x0": self.start(self.nominal),
-            "names": (*every, *(f"s {self._labels[row]}" for row in self._soft)),
+            "names": (*every, *(f"s {self._within.rows[row].label}" for row in self._soft)),
             "parameters": ca.Function("parameters", [w], [x], ["x"], ["parameters"]),
         }
 

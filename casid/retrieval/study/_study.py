@@ -10,8 +10,8 @@ from __future__ import annotations
 import hashlib
 import os
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, lru_cache
 from importlib import import_module
@@ -32,7 +32,7 @@ from casid.errors import ProblemError, checked_seed
 from casid.files import journal, journal_lines, parse_json
 from casid.retrieval._combinations import check_dead_branches
 from casid.retrieval._problem import Problem
-from casid.retrieval._solution import Conflict, Solution, Tolerances, assess
+from casid.retrieval._solution import Conflict, Solution, Tolerances, annotated, assess
 from casid.retrieval._solver import SolveOptions, checked_point
 from casid.retrieval.methods._method import Method, SolveSeed
 from casid.retrieval.methods._solve import method_of
@@ -47,18 +47,6 @@ Task = tuple[str, int, int]
 COLD = 10
 #: How long a Dask scheduler may take to answer [s].
 CONNECT_SECONDS = 10.0
-
-
-def solve_here(
-    problems: Mapping[str, Problem], tasks: Sequence[Task], method: Method, nominal: Array | None, options: SolveOptions
-) -> Iterator[tuple[Task, Solution]]:
-    """In this process, in order."""
-    bound: dict[str, SolveSeed] = {}
-    for task in tasks:
-        name, _, seed = task
-        if name not in bound:
-            bound[name] = method.bind(problems[name], nominal, options)
-        yield task, bound[name](seed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,49 +100,79 @@ class Grid(Mapping[str, Problem]):
         names, length = [*self.points], round((COLD * len(self.points)) ** 0.5)
         return {name: names[min(k - k % length + length // 2, len(names) - 1)] for k, name in enumerate(names)}
 
-
-def solve_along(
-    grid: Grid, method: Method, options: SolveOptions, tasks: Sequence[Task]
-) -> Iterator[tuple[Task, Solution]]:
-    """Points of a grid in this process, in order."""
-    for lead, stretch in groupby(tasks, lambda task: grid.leads[task[0]]):
-        follow = method.follow(grid[lead], options)
-        for task in stretch:
-            yield task, follow(grid[task[0]])
+    def stretches(self, tasks: Iterable[Task]) -> Iterator[tuple[str, Iterator[Task]]]:
+        """The tasks of each stretch, with its middle."""
+        return groupby(tasks, lambda task: self.leads[task[0]])
 
 
-def solve_elsewhere(
-    problems: Mapping[str, Problem] | Grid,
-    tasks: Sequence[Task],
-    method: Method,
-    options: SolveOptions,
-    jobs: int | str,
-) -> Iterator[dict[str, Any]]:
-    """On processes of this machine, or on a cluster: records, as they come in."""
-    joblib = _joblib()
-    here = None if isinstance(jobs, str) else os.getpid()
-    if isinstance(problems, Grid):
-        blob = pickle.dumps((problems, method, options))
-        stretches = groupby(tasks, lambda task: problems.leads[task[0]])
-        calls = [joblib.delayed(_solve_stretch)(blob, [*of], here) for _, of in stretches]
-    else:
-        blobs = {name: pickle.dumps((problem, method, options)) for name, problem in problems.items()}
-        calls = [joblib.delayed(_solve_one)(blobs[task[0]], task, here) for task in tasks]
-    with nullcontext() if here else joblib.parallel_config(backend="dask", n_jobs=-1):
-        work = {"n_jobs": jobs} if here else {}
-        for records in joblib.Parallel(return_as="generator_unordered", batch_size=1, **work)(calls):
-            yield from records
+@dataclass(frozen=True, eq=False)
+class Work:
+    """What a process needs to solve starts: problems by name, method and options.
+
+    Attributes
+    ----------
+    problems : mapping of str to Problem
+        The points of a `Grid` are solved along its stretches, others from the random start of each seed.
+    method : Method
+    options : SolveOptions
+    nominal : ndarray, shape (N,), or None
+        As of `solve`.
+    """
+
+    problems: Mapping[str, Problem]
+    method: Method
+    options: SolveOptions
+    nominal: Array | None = None
+
+    @cached_property
+    def _bound(self) -> dict[str, SolveSeed]:
+        return {}
+
+    def solve(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Solution]]:
+        """In this process, in order."""
+        if isinstance(self.problems, Grid):
+            for lead, stretch in self.problems.stretches(tasks):
+                follow = self.method.follow(self.problems[lead], self.options)
+                for task in stretch:
+                    yield task, follow(self.problems[task[0]])
+            return
+        for task in tasks:
+            name, _, seed = task
+            if name not in self._bound:
+                self._bound[name] = self.method.bind(self.problems[name], self.nominal, self.options)
+            yield task, self._bound[name](seed)
+
+    def parts(self, tasks: Iterable[Task]) -> list[tuple[bytes, list[Task]]]:
+        """What is solved in one piece, with all that another process needs for it."""
+        if isinstance(self.problems, Grid):
+            blob = pickle.dumps(self)
+            return [(blob, [*stretch]) for _, stretch in self.problems.stretches(tasks)]
+        blobs = {name: pickle.dumps(replace(self, problems={name: own})) for name, own in self.problems.items()}
+        return [(blobs[task[0]], [task]) for task in tasks]
+
+    def solve_elsewhere(self, tasks: Iterable[Task], jobs: int | str) -> Iterator[tuple[Task, Solution]]:
+        """On processes of this machine, or on a cluster: as they come in."""
+        joblib = _joblib()
+        here = None if isinstance(jobs, str) else os.getpid()
+        calls = [joblib.delayed(_solve_part)(*part, here) for part in self.parts(tasks)]
+        with nullcontext() if here else joblib.parallel_config(backend="dask", n_jobs=-1):
+            work = {"n_jobs": jobs} if here else {}
+            for part in joblib.Parallel(return_as="generator_unordered", batch_size=1, **work)(calls):
+                for task, solution in part:
+                    yield task, annotated(solution, problem=self.problems[task[0]])
 
 
-def _solve_one(blob: bytes, task: Task, study: int | None = None) -> list[dict[str, Any]]:
+def _solve_part(blob: bytes, tasks: list[Task], study: int | None) -> list[tuple[Task, Solution]]:
+    """The solutions without their problem, which the study has."""
     _end_with(study)
-    name, number, seed = task
-    return [_record(name, number, _bound(blob)(seed))]
+    return [(task, annotated(solution, problem=None)) for task, solution in _loaded(blob).solve(tasks)]
 
 
-def _solve_stretch(blob: bytes, tasks: Sequence[Task], study: int | None = None) -> list[dict[str, Any]]:
-    _end_with(study)
-    return [_record(name, number, solution) for (name, number, _), solution in solve_along(*_loaded(blob), tasks)]
+@lru_cache(maxsize=4)
+def _loaded(blob: bytes) -> Work:
+    """Kept between the parts that a process solves."""
+    found: Work = pickle.loads(blob)
+    return found
 
 
 @lru_cache(maxsize=1)
@@ -168,21 +186,6 @@ def _end_with(study: int | None) -> None:
 
     if study is not None and os.getppid() == study:
         Thread(target=watch, daemon=True, name="end with the study").start()
-
-
-@lru_cache(maxsize=4)
-def _bound(blob: bytes) -> SolveSeed:
-    """The method bound to the problem, kept between the starts that a process solves."""
-    problem, method, options = pickle.loads(blob)
-    found: SolveSeed = method.bind(problem, None, options)
-    return found
-
-
-@lru_cache(maxsize=4)
-def _loaded(blob: bytes) -> tuple[Grid, Method, SolveOptions]:
-    """A grid, kept between its stretches that a process solves."""
-    found: tuple[Grid, Method, SolveOptions] = pickle.loads(blob)
-    return found
 
 
 def _joblib() -> Any:
@@ -212,10 +215,8 @@ def connected(cluster: str | None) -> Iterator[None]:
         raise ProblemError(
             f"no Dask scheduler answers at '{cluster}' ({type(error).__name__}); start one, or use jobs=..."
         ) from None
-    try:
+    with client:
         yield
-    finally:
-        client.close()
 
 
 @dataclass(frozen=True, eq=False)
@@ -309,7 +310,7 @@ class Study(Displayed):
     @cached_property
     def best(self) -> Solution:
         """Certified if any is; then of smallest objective plus penalty."""
-        return replace(min(self.solutions, key=Solution.rank), starts=len(self.results))
+        return annotated(min(self.solutions, key=Solution.rank), starts=len(self.results))
 
     @property
     def certified(self) -> int:
@@ -377,10 +378,9 @@ def multistart(
     check_dead_branches(problem)
     scale = None if nominal is None else checked_point(problem, nominal, "nominal")
     tasks = [(problem.name, number, one) for number, one in enumerate(start_seeds(starts, seed))]
+    work = Work({problem.name: problem}, method_of(method), options or SolveOptions(), scale)
     results = []
-    for (name, number, _), solution in solve_here(
-        {problem.name: problem}, tasks, method_of(method), scale, options or SolveOptions()
-    ):
+    for (name, number, _), solution in work.solve(tasks):
         results.append(StudyResult(name, number, solution))
         if progress is not None:
             progress(solution)
@@ -444,56 +444,53 @@ def study(
         raise ProblemError(f"a study needs at least one problem, start and job; got {len(named)}, {starts}, {jobs}")
     for problem in named.values():
         check_dead_branches(problem)
-    chosen, given = method_of(method), options or SolveOptions()
-    header = _header(named, seed, chosen, given) if file is not None else {}
-    stored_before = {} if file is None else _read(Path(file), header)
-    done = {key: r for key, r in stored_before.items() if key[0] in named and key[1] < starts}
+    work = Work(named if starts == 1 else dict(named), method_of(method), options or SolveOptions())
+    path = None if file is None else Path(file)
+    header = {} if path is None else _header(named, seed, work)
+    stored = {} if path is None else _read(path, header)
+    tolerances = work.options.tolerances
+    solutions = {k: _revived(k, named[k[0]], found, tolerances) for k, found in stored.items() if k[1] < starts}
     seeds = list(enumerate(start_seeds(starts, seed)))
-    tasks = [(name, number, one) for name in named for number, one in seeds if (name, number) not in done]
-    solutions = {key: _revived(named[key[0]], stored, given.tolerances) for key, stored in done.items()}
-    with connected(jobs if isinstance(jobs, str) else None), _appending(file, header) as append:
-        for stored, solution in _solved(named, tasks, chosen, given, jobs, starts):
-            append(stored)
-            solutions[(stored["problem"], stored["start"])] = solution
+    tasks = [(name, number, one) for name in named for number, one in seeds if (name, number) not in solutions]
+    with (
+        connected(jobs if isinstance(jobs, str) else None),
+        nullcontext(len) if path is None else journal(path, header, "study file", ProblemError) as append,
+    ):
+        for (name, number, _), solution in work.solve(tasks) if jobs == 1 else work.solve_elsewhere(tasks, jobs):
+            append(_record(name, number, solution))
+            solutions[(name, number)] = solution
             if progress is not None:
                 progress(len(solutions), len(named) * starts)
-    keys = [(name, number) for name in named for number, _ in seeds if (name, number) in solutions]
-    results = tuple(StudyResult(name, number, solutions[(name, number)]) for name, number in keys)
+    results = tuple(StudyResult(name, number, solutions[(name, number)]) for name in named for number in range(starts))
     return Study(results, len(tasks), perf_counter() - began, seed, points)
 
 
-def _header(named: Mapping[str, Problem], seed: int, method: Method, options: SolveOptions) -> dict[str, Any]:
+def _header(named: Mapping[str, Problem], seed: int, work: Work) -> dict[str, Any]:
     """First line of the file: what a run must share with an earlier one to continue it."""
     if isinstance(named, Grid):  # its problems differ in the values that their names state
         problems = dict.fromkeys(named, fingerprint(named[next(iter(named))]))
     else:
         problems = {name: fingerprint(problem) for name, problem in named.items()}
     return {
-        "casid_study": FORMAT, "problems": problems, "seed": seed, "method": repr(method), "options": repr(options),
-    }  # fmt: skip
-
-
-def _solved(
-    named: Mapping[str, Problem], tasks: list[Task], method: Method, options: SolveOptions, jobs: int | str, starts: int
-) -> Any:
-    """Pairs of what is stored and the solution, as they come in."""
-    along = named if isinstance(named, Grid) and starts == 1 else None
-    if jobs == 1:
-        solved = (
-            solve_here(named, tasks, method, None, options)
-            if along is None
-            else solve_along(along, method, options, tasks)
-        )
-        for (name, number, _), solution in solved:
-            yield _record(name, number, solution), solution
-    else:
-        for stored in solve_elsewhere(along or dict(named), tasks, method, options, jobs):
-            yield stored, _revived(named[stored["problem"]], _checked(stored), options.tolerances)
+        "casid_study": FORMAT,
+        "problems": problems,
+        "seed": seed,
+        "method": repr(work.method),
+        "options": repr(work.options),
+    }
 
 
 FORMAT = 2
-#: What of a solution is stored beside its point; everything else is computed from the problem again.
-_WORK = ("iterations", "restarts", "build_time", "solve_time", "seed", "solver_status", "converged")
+#: What of a solution is stored beside its point, as these types; everything else is computed from the problem again.
+_WORK: dict[str, Callable[[Any], Any]] = {
+    "iterations": index,
+    "restarts": index,
+    "build_time": float,
+    "solve_time": float,
+    "seed": lambda seed: None if seed is None else index(seed),
+    "solver_status": str,
+    "converged": bool,
+}
 
 
 def fingerprint(problem: Problem) -> str:
@@ -537,20 +534,13 @@ def _record(name: str, number: int, solution: Solution) -> dict[str, Any]:
     }
 
 
-def _revived(problem: Problem, stored: Mapping[str, Any], tolerances: Tolerances) -> Solution:
+def _revived(start: tuple[str, int], problem: Problem, stored: Mapping[str, Any], tolerances: Tolerances) -> Solution:
     """The solution of a record; its quality is computed again."""
-    if len(stored["x"]) != len(problem.variables.names):
-        words = f"start {stored['start']} of '{stored['problem']}' has {len(stored['x'])} numbers"
-        raise ProblemError(f"study file: {words}, the problem has {len(problem.variables.names)}: remove that line")
-    return assess(
-        problem,
-        stored["x"],
-        stored["lower_bound"],
-        conflict=stored["conflict"],
-        search_region=stored["search_region"],
-        tolerances=tolerances,
-        **{key: stored[key] for key in _WORK},
-    )
+    size, found = len(problem.variables.names), len(stored["x"])
+    if found != size:
+        words = f"start {start[1]} of '{start[0]}' has {found} numbers, the problem has {size}"
+        raise ProblemError(f"study file: {words}: remove that line")
+    return assess(problem, tolerances=tolerances, **stored)
 
 
 def _read(path: Path, header: Mapping[str, Any]) -> dict[tuple[str, int], dict[str, Any]]:
@@ -562,17 +552,18 @@ def _read(path: Path, header: Mapping[str, Any]) -> dict[tuple[str, int], dict[s
     for number, line in enumerate(lines, start=2):
         where = f"study file '{path}', line {number}"
         try:
-            stored = _checked(parse_json(line, where, ProblemError))
-            if stored["problem"] not in header["problems"]:
+            stored = parse_json(line, where, ProblemError)
+            start = str(stored["problem"]), index(stored["start"])
+            results[start] = _checked(stored)
+            if start[0] not in header["problems"]:
                 raise ProblemError(f"{where}: it is of a problem that the study does not have")
         except (ProblemError, KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             raise ProblemError(f"{where} is damaged; it is left as it is: remove that line ({error})") from None
-        results[(stored["problem"], stored["start"])] = stored
     return results
 
 
 def _checked(content: Any) -> dict[str, Any]:
-    """A record as `_revived` takes it, each value of the type that `_record` writes, whatever the line holds."""
+    """What `assess` takes of a record, each value of the type that `_record` writes, whatever the line holds."""
     found, x = content["conflict"], np.array(content["x"], dtype=float)
     if x.ndim != 1 or not np.isfinite(x).all() or not isinstance(content["converged"], bool):
         raise ValueError("x must be finite numbers, converged true or false")
@@ -583,24 +574,9 @@ def _checked(content: Any) -> dict[str, Any]:
         region = {str(name): str(limit) for name, limit in found.get("region", {}).items()}
         conflict = Conflict(texts, amounts, advice, bool(found["proven"]), region)
     return {
-        "problem": str(content["problem"]),
-        "start": index(content["start"]),
         "x": x,
         "lower_bound": float(content["lower_bound"]),
         "conflict": conflict,
         "search_region": {str(name): float(factor) for name, factor in content["search_region"].items()},
-        "iterations": index(content["iterations"]),
-        "restarts": index(content["restarts"]),
-        "seed": None if content["seed"] is None else index(content["seed"]),
-        "build_time": float(content["build_time"]),
-        "solve_time": float(content["solve_time"]),
-        "solver_status": str(content["solver_status"]),
-        "converged": content["converged"],
+        **{key: kind(content[key]) for key, kind in _WORK.items()},
     }
-
-
-def _appending(
-    file: str | Path | None, header: Mapping[str, Any]
-) -> AbstractContextManager[Callable[[Mapping[str, Any]], object]]:
-    """A function that appends a record to a study's file, which no other process may open meanwhile."""
-    return nullcontext(len) if file is None else journal(Path(file), header, "study file", ProblemError)
