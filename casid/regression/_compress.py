@@ -128,11 +128,12 @@ class CompressedData:
         raw
             Against the unfiltered torques.
         """
-        rank = self.base.rank
-        direction = np.zeros(rank + 2)
-        direction[:rank] = -np.asarray(beta, dtype=float)
-        direction[rank + raw] = 1.0
+        direction = self.direction(beta, raw)
         return np.array([float(np.sum((factor @ direction) ** 2)) for factor in self.factors])
+
+    def direction(self, beta: ArrayLike, raw: bool = False) -> Array:
+        """``[-beta; 1; 0]``, by which a factor gives the errors; ``[-beta; 0; 1]`` against the unfiltered torques."""
+        return np.concatenate([-np.asarray(beta, dtype=float), [not raw, raw]])
 
     @cached_property
     def squared_torques(self) -> Array:
@@ -195,14 +196,13 @@ def compress(
     notes: list[str] = []
     for data in datasets:
         scale = None if weights is None else _row_factors(data, next(weights, None))
-        counting = np.ones(len(data), dtype=bool) if data.mask is None else np.asarray(data.mask.any(axis=1))
+        counting = np.asarray(data.counted.any(axis=1))
         for factors in made:
             factors.begin(counting, SEGMENTS)
         for first, block in observation_blocks(model, data) if known is None else ((0, next(known)),):
             for factors, share in zip(made, (scale, None), strict=False):
                 factors.add(data, first, block, share)
-        kept = np.full(n, len(data)) if data.mask is None else data.mask.sum(axis=0)
-        correlated += kept * (1.0 if data.full is None else data.full.correlation)
+        correlated += data.counted.sum(axis=0) * (1.0 if data.full is None else data.full.correlation)
         names.append(data.name)
         steps += [f"{data.name}: {step}" for step in data.steps]
         notes += data.notes

@@ -148,15 +148,12 @@ def torques(model: Model, parameters: Array, dataset: Dataset) -> Array:
     arrays = [*inputs(model, dataset)[:3]]
     extras = [_extra(model, name, dataset) for name in function.name_in()[4:]]
     compiled = _compiled(model, function, len(source))
-    out = np.empty(dataset.q.shape)
 
     def evaluate(part: slice) -> Array:
         given = (*(a[part] for a in arrays), parameters, *(a[part] for a in extras))
         return np.asarray(function(*given, compiled=compiled))
 
-    for first, block in filtered_blocks(dataset, evaluate):
-        out[first : first + len(block)] = block
-    return out
+    return np.concatenate([block for _, block in filtered_blocks(dataset, evaluate)])
 
 
 def inputs(model: Model, data: Dataset) -> list[Array]:
@@ -295,7 +292,7 @@ class SegmentedFactors:
         raw = data.tau if data.tau_raw is None else data.tau_raw
         for rows, inside in self._segments_of(first, len(block)):
             for k, place in enumerate(self._places):
-                keep = slice(None) if data.mask is None else data.mask[rows, k]
+                keep = data.counted[rows, k]
                 made = np.column_stack([block[inside, k][:, place[:-2]], data.tau[rows, k], raw[rows, k]])
                 if share is not None:
                     made *= share[rows, k][:, None]

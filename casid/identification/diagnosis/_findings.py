@@ -69,6 +69,10 @@ class Trial(NamedTuple):
 
 
 _COLUMNS = "columns in the recording's TOML, in the robot's order"
+_LAG = (
+    "{recording}: torques lag {what}{lag:.2f} ms ({samples:.1f} samples) behind the positions; taking it out lowers "
+    "the residual by {gain:.1f} %"
+)
 _UNIT = "another unit, or currents without gains"
 _REVERSED = (
     "with the {what} of '{joint}' reversed the model leaves {reading:.0f} % of the torques unexplained, as recorded "
@@ -206,18 +210,9 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
             f"a total mass of {{low:g}} to {{high:g}} kg contradicts the torques: {_UNIT}",
             "gains in the recording's TOML, or --total-mass",
         ),
-        "late torques": Cause(
-            "delay",
-            "{recording}: torques lag {what}{lag:.2f} ms ({samples:.1f} samples) behind the positions; taking it out "
-            "lowers the residual by {gain:.1f} %",
-            "--delay {seconds:.6f}, or --delay auto",
-            wrong=False,
-        ),
+        "late torques": Cause("delay", _LAG, "--delay {seconds:.6f}, or --delay auto", wrong=False),
         "unproven delay": Cause(
-            "delay",
-            "{recording}: torques lag {what}{lag:.2f} ms ({samples:.1f} samples) behind the positions; taking it out "
-            "lowers the residual by {gain:.1f} %, but parts of the motion are predicted no better: it is kept",
-            wrong=False,
+            "delay", f"{_LAG}, but parts of the motion are predicted no better: it is kept", wrong=False
         ),
         "torques of another time": Cause(
             "delay",
