@@ -63,15 +63,6 @@ class Comparison:
         return float((self.before - self.after) / self.error) if self.error > 0 else float("inf")
 
     @property
-    def probability(self) -> float:
-        """Of a gain as large by chance, with the best of so many."""
-        from scipy.special import stdtr  # slow to import
-
-        if self.stretches < 2:
-            return 1.0
-        return min(1.0, self.tried * float(stdtr(self.stretches - 1, -self.gain)))
-
-    @property
     def least(self) -> float:
         """Gain from which *after* is surely better, in standard errors."""
         from scipy.special import stdtrit  # slow to import

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from casid.arrays import Array
 from casid.evidence._comparison import CONFIDENCE
@@ -19,7 +17,6 @@ ENOUGH = 60
 USUAL = 1000.0
 
 
-@dataclass
 class ResidualNoise:
     """Variance of a residual of unit weight, and the variance of its block means against that of independent samples.
 
@@ -30,14 +27,8 @@ class ResidualNoise:
     averages out. NaN is a residual that does not count, and neither does a block with one.
     """
 
-    joints: int
-    _pending: Array = field(init=False, repr=False)
-    _waiting: NDArray[np.bool_] = field(init=False, repr=False)
-    _squares: Array = field(init=False, repr=False)
-    _blocks: Array = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        self._pending = np.zeros((LEVELS, self.joints))
+    def __init__(self, joints: int) -> None:
+        self._pending = np.zeros((LEVELS, joints))
         self._waiting = np.zeros(LEVELS, dtype=bool)
         self._squares, self._blocks = np.zeros(LEVELS), np.zeros(LEVELS)
 

@@ -31,6 +31,4 @@ class Finding:
 
     def record(self) -> dict[str, object]:
         """Plain values."""
-        return {
-            "kind": self.kind, "joint": self.joint, "text": self.text, "remedy": self.remedy, "wrong": self.wrong,
-        }  # fmt: skip
+        return {name: getattr(self, name) for name in ("kind", "joint", "text", "remedy", "wrong")}

@@ -199,7 +199,7 @@ def largest_torques(datasets: Sequence[Dataset]) -> tuple[Array, Array]:
     """Largest counted torque and speed of each joint over processed recordings, shapes (n,)."""
     torques, speeds = np.zeros(datasets[0].n), np.zeros(datasets[0].n)
     for data in datasets:
-        counted = np.abs(data.tau) if data.mask is None else np.where(data.mask, np.abs(data.tau), 0.0)
+        counted = np.where(data.counted, np.abs(data.tau), 0.0)
         torques = np.maximum(torques, counted.max(axis=0))
         if data.dq is not None:
             speeds = np.maximum(speeds, np.abs(data.dq).max(axis=0))
@@ -233,7 +233,7 @@ class Explained:
     beta: Array
 
 
-def explained(bodies: PlausibleBodies, data: CompressedData, without: Collection[int] = ()) -> Explained:
+def explained(bodies: PlausibleBodies, data: CompressedData, without: Collection[str] = ()) -> Explained:
     """The common factor of bodies and the joint terms that explain the torques best; the module's equation.
 
     Parameters
@@ -241,7 +241,7 @@ def explained(bodies: PlausibleBodies, data: CompressedData, without: Collection
     bodies
     data
     without
-        Columns of the model's parameters that are zero.
+        Names of joint terms' parameters that are zero.
     """
     from scipy.optimize import lsq_linear  # slow to import
 
@@ -254,7 +254,7 @@ def explained(bodies: PlausibleBodies, data: CompressedData, without: Collection
     matrix = R @ columns
     lengths = np.linalg.norm(matrix, axis=0)
     used = lengths > 1e-12 * lengths.max(initial=1e-300)
-    used[1:] &= [column not in without for column in terms]
+    used[1:] &= [model.parameter_names[column] not in without for column in terms]
     low = np.where([True, *(model.term_columns[column][0].nonnegative for column in terms)], 0.0, -np.inf)[used]
     x = np.zeros(len(lengths))
     x[used] = lsq_linear(matrix[:, used] / lengths[used], rho, (low, np.full(len(low), np.inf))).x / lengths[used]

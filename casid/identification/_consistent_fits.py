@@ -84,13 +84,14 @@ class ConsistentFits:
     springs: tuple[tuple[str, float], ...] = ()
 
     @cached_property
-    def _largest(self) -> tuple[Array, Array]:
+    def largest(self) -> tuple[Array, Array]:
+        """Largest torque and speed of each joint, shapes (n,)."""
         return largest_torques(self.datasets)
 
     @cached_property
     def _held(self) -> Array:
         """Largest torque of each joint, of those with springs what the links make [N.m]."""
-        names, torques = [joint.name for joint in self.robot.coordinates], np.array(self._largest[0])
+        names, torques = [joint.name for joint in self.robot.coordinates], np.array(self.largest[0])
         for joint, held in self.springs:
             torques[names.index(joint)] = held
         return torques
@@ -119,13 +120,8 @@ class ConsistentFits:
     def _problem(self, estimate: Fit, bounds: Bounds | None = None) -> RegressionProblem:
         given, known = self.constraints, estimate.data.model.parameter_names
         own = {name: ends for name, ends in split_bounds(given.bounds)[1].items() if name in known}
-        limits = {**term_bounds(estimate, *self._largest), **(bounds or {}), **own}
+        limits = {**term_bounds(estimate, *self.largest), **(bounds or {}), **own}
         return RegressionProblem(estimate, given.consistency, given.margin, self._statement, limits, given.prior)
-
-    @property
-    def largest_torques(self) -> Array:
-        """Largest measured torque of each joint [N.m], shape (n,)."""
-        return self._largest[0]
 
     def best(self, estimate: Fit, bounds: Bounds) -> FeasibleFit:
         """The best consistent fit with these bounds of joint terms, before any choice.
@@ -140,14 +136,14 @@ class ConsistentFits:
     def path(self, estimate: Fit, shares: Sequence[float]) -> dict[float, FeasibleFit]:
         """The most plausible sets for each of several shares."""
         problem = self._problem(estimate)
-        rotors = expected_rotors(estimate.data.model, self._largest[0])
+        rotors = expected_rotors(estimate.data.model, self.largest[0])
         found = problem.path(problem.solve(), shares, self._bodies(estimate), rotors, rough=True)
         return dict(zip(sorted(shares, reverse=True), found, strict=False))
 
     def priced(self, estimate: Fit, bounds: Bounds, price: float) -> Priced:
         """The feasible regression with these bounds of joint terms, at a price of the residual."""
         problem = self._problem(estimate, bounds)
-        rotors = expected_rotors(estimate.data.model, self._largest[0])
+        rotors = expected_rotors(estimate.data.model, self.largest[0])
         bodies = self._bodies(estimate)
         program = DivergenceProgram(problem.problem, bodies.parameters, bodies.scaled, rotors)
         return Priced(problem, program, price)
@@ -165,7 +161,7 @@ class ConsistentFits:
         best = problem.solve()
         if not self.choosing:
             return best, ""
-        rotors = expected_rotors(estimate.data.model, self._largest[0])
+        rotors = expected_rotors(estimate.data.model, self.largest[0])
         try:
             return problem.choose(best, self._bodies(estimate), self.share, near, rotors), ""
         except CasidError as error:

@@ -30,6 +30,7 @@ from casid.arrays import Array
 from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import ProblemError
+from casid.evidence import CONFIDENCE
 from casid.inertia import Full, Parameters, link_slice, pseudo_inertia
 from casid.regression import CompressedData, Fit
 from casid.retrieval import LinearRows, ParameterResult, Problem, Solution, chi_square, parameter_intervals
@@ -234,17 +235,15 @@ def determined(fit: Fit, values: Array) -> tuple[Determined, ...]:
     return tuple(entries)
 
 
-def certified_intervals(fit: FeasibleFit, confidence: float = 0.95, without: Sequence[str] = ()) -> Intervals:
+def certified_intervals(fit: FeasibleFit, without: Sequence[str] = ()) -> Intervals:
     """Smallest and largest mass of each link over all consistent sets that explain the data.
 
     With the residual variance ``s^2 = F* / (samples - rank)`` of independent samples, a set explains the data if its
-    weighted sum of squares is at most ``F* + s^2 chi^2_rank``.
+    weighted sum of squares is at most ``F* + s^2 chi^2_rank``, the quantile at `casid.evidence.CONFIDENCE`.
 
     Parameters
     ----------
     fit
-    confidence
-        Of the chi-square quantile.
     without
         Labels of constraints that do not count, such as a default bound; the sets are then those of the chosen share,
         and the masses those of the links whose bounds these are.
@@ -262,7 +261,7 @@ def certified_intervals(fit: FeasibleFit, confidence: float = 0.95, without: Seq
             "parameters; more than as many are needed"
         )
     quantities = {f"{view.name} mass": view.mass for view in solution.problem.variables.links}
-    tolerance = solution.objective / freedom * chi_square(rank, 1.0 - confidence)
+    tolerance = solution.objective / freedom * chi_square(rank, 1.0 - CONFIDENCE)
     if not without:
         return parameter_intervals(solution.problem, quantities, tolerance, solution)
     if fit.believable is not None:

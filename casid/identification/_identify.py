@@ -337,14 +337,6 @@ class Compressed:
     estimator: Estimator
     observations: Observations
 
-    def of(self, model: Model) -> Observations:
-        """The same recordings with another model."""
-        own = self.observations
-        return own if own.model is model else Observations(model, own.datasets, self._noise)
-
-    def _noise(self) -> MeasurementNoise:
-        return _noise(self.cleaned)
-
 
 def compress(cleaned: Cleaned, estimator: Estimator | str = "WLS") -> Compressed:
     """Compress recordings to R factors, stretch by stretch; step 3 of `identify`.
@@ -461,7 +453,7 @@ def _chosen(
     checks: Checks,
 ) -> ChosenModel:
     """The unconstrained fits of a model, of the whole motion and without each part, and the share."""
-    observations, estimator = compressed.of(friction.model), compressed.estimator
+    observations, estimator = compressed.observations.of(friction.model), compressed.estimator
     fit = estimator.fit(observations)
     parts = parts_of(fit.data, checks.folds)
     try:

@@ -351,7 +351,7 @@ def _weighed(
     """Counterbalances without which the bodies that explain the torques weigh too little, the clearest first."""
 
     def of(keys: Sequence[Key]) -> tuple[Explained, Array]:
-        made = explained(bodies, data, trial.columns(trial.left_out(keys)))
+        made = explained(bodies, data, trial.left_out(keys))
         errors = [float(data.plain.only([k]).squared_errors(made.beta).sum()) for k in range(len(data.segments))]
         return made, np.array(errors)
 
@@ -442,10 +442,6 @@ class _Trials:
             if term.name in (*SPRING, *COUNTERBALANCE) and f"{term.name}@{names[joint]}" not in tried
         ]
 
-    def columns(self, names: Sequence[str]) -> list[int]:
-        """Columns of the model's joint terms of these names."""
-        return [column for column in self.model.term_columns if self.model.parameter_names[column] in names]
-
     def values(self, keys: Sequence[Key]) -> dict[int, float]:
         """Parameters of the joint terms by their columns, with these springs, the first part left out."""
         values = self.priced.problem.values(self.priced.found(self.squares[0], self.left_out(keys), self.near[0]))
@@ -460,7 +456,7 @@ class _Trials:
         own, held = 0.0, 0.0
         for data in self.datasets:
             q, tau = (a[:, names.index(key[1])] for a in (data.q, data.tau))
-            counted = np.isfinite(tau) if data.mask is None else data.mask[:, names.index(key[1])]
+            counted = data.counted[:, names.index(key[1])]
             made = np.zeros(len(q))
             for column, (term, joint) in self.model.term_columns.items():
                 if f"{term.name}@{names[joint]}" in _terms(*key):
@@ -544,7 +540,7 @@ def rotor_notes(fits: ConsistentFits, feasible: FeasibleFit) -> tuple[str, ...]:
             f"the data refuse rotor inertias of the robot's file ({'; '.join(refused)}): check the "
             "torques' gains, the gear ratios, and whether a spring is missing"
         )
-    none = _behind_the_gear(feasible, expected_rotors(feasible.model, fits.largest_torques, known=False))
+    none = _behind_the_gear(feasible, expected_rotors(feasible.model, fits.largest[0], known=False))
     if none:
         chosen = "; the values chosen are the plausible ones" if feasible.believable is not None else ""
         notes.append(

@@ -41,8 +41,7 @@ class Prediction:
     @property
     def residual(self) -> Array:
         """Measured (filtered) minus predicted torque, shape (N, n) [N.m]; zero where the mask leaves it out."""
-        difference = self.dataset.tau - self.predicted
-        return np.asarray(difference if self.dataset.mask is None else np.where(self.dataset.mask, difference, 0.0))
+        return np.where(self.dataset.counted, self.dataset.tau - self.predicted, 0.0)
 
     @cached_property
     def rms(self) -> Array:
@@ -52,8 +51,7 @@ class Prediction:
     @cached_property
     def mse(self) -> Array:
         """Mean square residual of each joint [(N.m)^2]."""
-        count = len(self.dataset) if self.dataset.mask is None else np.maximum(self.dataset.mask.sum(axis=0), 1)
-        return np.asarray((self.residual**2).sum(axis=0) / count)
+        return np.asarray((self.residual**2).sum(axis=0) / np.maximum(self.dataset.counted.sum(axis=0), 1))
 
     @cached_property
     def relative_errors(self) -> Array:
@@ -82,7 +80,7 @@ class Prediction:
 
     @property
     def _counted(self) -> Array:
-        return self.dataset.tau if self.dataset.mask is None else np.where(self.dataset.mask, self.dataset.tau, 0.0)
+        return np.where(self.dataset.counted, self.dataset.tau, 0.0)
 
 
 def predict(model: Model, parameters: Parameters | ArrayLike, dataset: Dataset) -> Prediction:

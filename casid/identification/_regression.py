@@ -162,7 +162,13 @@ def feasible_regression(
 
 
 class RegressionProblem:
-    """A feasible regression with its program built; `solve` is fast. Arguments: see `feasible_regression`."""
+    """A feasible regression with its program built; `solve` is fast. Arguments: see `feasible_regression`.
+
+    Attributes
+    ----------
+    problem : Problem
+        The retrieval problem that is solved.
+    """
 
     def __init__(
         self,
@@ -176,11 +182,8 @@ class RegressionProblem:
         options: SolveOptions | None = None,
     ) -> None:
         began = perf_counter()
-        self._fit, self._prior, self._options = (
-            fit,
-            prior,
-            options or SolveOptions(initial_gradient=100.0, nlpsol={"ipopt": QUICK}),
-        )
+        self._fit, self._prior = fit, prior
+        self._options = options or SolveOptions(initial_gradient=100.0, nlpsol={"ipopt": QUICK})
         model = fit.data.model
         statement = constraints if isinstance(constraints, Statement) else Statement(model.robot, constraints)
         R, rho, rest = quadratic(fit)
@@ -196,12 +199,12 @@ class RegressionProblem:
         self._complement = complement(self._matrix[:, self._free])
         variables, stated = statement.about(self._extras)
         title = f"{model.robot.name} identification"
-        self._problem = Problem(title, variables, self._objective(None), stated, consistency, margin)
+        self.problem = Problem(title, variables, self._objective(None), stated, consistency, margin)
         self._nominal = None if nominal is None else self._with_extras(np.asarray(nominal, dtype=float))
         if self._nominal is None and prior is not None:
-            margins = [entry.margin for entry in self._problem.cones]
+            margins = [entry.margin for entry in self.problem.cones]
             self._nominal = self._with_extras(_thickened(prior.parameters, margins))
-        self._prepared = PreparedProblem(self._problem, self._nominal, self._options)
+        self._prepared = PreparedProblem(self.problem, self._nominal, self._options)
         self.build_time = perf_counter() - began
 
     def _left_out(self, names: list[str], every: Bounds, used: set[str]) -> tuple[set[str], set[str]]:
@@ -211,11 +214,6 @@ class RegressionProblem:
         idle = {name for name in every if lengths[name] <= least and name not in used}
         free = {name for name, (low, high) in every.items() if np.isneginf(low) and np.isposinf(high)}
         return free - used - idle, idle
-
-    @property
-    def problem(self) -> Problem:
-        """The retrieval problem that is solved."""
-        return self._problem
 
     @property
     def linear(self) -> LinearRows:
@@ -278,15 +276,15 @@ class RegressionProblem:
         samples = int(self._fit.data.independent_samples.sum())
         part = noise_share(samples, self._fit.rank) if share is None else share
         start = None if near is None else near.values[self._order][self._kept]
-        chosen = bodies or suggested_bodies(self._problem.variables.robot)
-        choice = believable(self._problem, result.solution, chosen, share=part, near=start, rotors=rotors)
+        chosen = bodies or suggested_bodies(self.problem.variables.robot)
+        choice = believable(self.problem, result.solution, chosen, share=part, near=start, rotors=rotors)
         return replace(self._fitted(result.solution, choice.x), believable=choice)
 
     def path(
         self,
         result: FeasibleFit,
         shares: Sequence[float],
-        bodies: PlausibleBodies | None = None,
+        bodies: PlausibleBodies,
         rotors: Mapping[str, float] | None = None,
         rough: bool = False,
     ) -> tuple[FeasibleFit, ...]:
@@ -308,8 +306,7 @@ class RegressionProblem:
         ProblemError, SolveError
             As `believable`.
         """
-        chosen = bodies or suggested_bodies(self._problem.variables.robot)
-        choices = believable_path(self._problem, result.solution, shares, chosen, rotors, rough=rough)
+        choices = believable_path(self.problem, result.solution, shares, bodies, rotors, rough=rough)
         return tuple(replace(self._fitted(result.solution, c.x), believable=c) for c in choices)
 
     @property
@@ -340,7 +337,7 @@ class RegressionProblem:
         x, values = self._whole(kept), self.values(kept)
         objective = float(np.sum((self._matrix @ x - self._target) ** 2)) + self._rest
         distance = 0.0 if self._prior is None else self._prior.distance(kept[: standard_size(self._fit.data.n)])
-        active = active_bounds(self._problem, self.linear, kept)
+        active = active_bounds(self.problem, self.linear, kept)
         return FeasibleFit(self._fit, solution, values, objective, distance, active=active)
 
     def _newton(self, solution: Solution, throw: bool) -> Solution:
@@ -350,7 +347,7 @@ class RegressionProblem:
         x = solution.x
         value = self._true_objective(x)
         for _ in range(PRIOR_STEPS):
-            problem = replace(self._problem, objective=self._objective(x[:count]))
+            problem = replace(self.problem, objective=self._objective(x[:count]))
             found = PreparedProblem(problem, self._nominal, self._options).solve(start=x, throw=throw)
             step = 1.0
             while (new := self._true_objective(x + step * (found.x - x))) > value and step > 1e-10:

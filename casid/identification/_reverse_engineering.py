@@ -96,7 +96,7 @@ def refit_friction(
         raise DatasetError(f"{dataset.name}: a processed recording is needed to fit friction")
     joints, values = [], dict(zip(links.parameter_names, pi[np.ravel(model.link_columns)], strict=True))
     for k in range(model.n):
-        kept = slice(None) if dataset.mask is None else dataset.mask[:, k]
+        kept = dataset.counted[:, k]
         fit = fit_friction(dataset.dq[kept, k], found.residual[kept, k], friction)
         joints.append(JointFriction(fit.model, tuple(fit.shape.tolist())))
         for amplitude, value in zip(fit.model.amplitudes, fit.amplitudes.tolist(), strict=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -207,6 +208,11 @@ class Dataset:
         """Number of joints."""
         return int(self.q.shape[1])
 
+    @cached_property
+    def counted(self) -> NDArray[np.bool_]:
+        """Which torques count, shape (N, n): those of the mask, or all."""
+        return np.ones(self.q.shape, dtype=bool) if self.mask is None else self.mask
+
     @property
     def period(self) -> float:
         """Median time between samples [s], repeated stamps left out."""
@@ -239,8 +245,7 @@ class Dataset:
         """Count the torques of these joints only (indices from 0)."""
         mask = np.zeros(self.q.shape, dtype=bool)
         mask[:, list(joints)] = True
-        if self.mask is not None:
-            mask &= self.mask
+        mask &= self.counted
         names = ", ".join(str(k + 1) for k in joints)
         return replace(self, mask=mask, steps=(*self.steps, f"torques of joints {names} only"))
 
@@ -251,8 +256,7 @@ class Dataset:
         """
         if self.dq is None:
             raise DatasetError(f"{self.name}: motion and rest differ by velocities; process the recording first")
-        slow = np.abs(self.dq) < speed
-        mask = ~slow if self.mask is None else self.mask & ~slow
+        mask = self.counted & (np.abs(self.dq) >= speed)
         return replace(self, mask=mask, steps=(*self.steps, f"dropped torques of joints slower than {speed:g} rad/s"))
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -41,34 +42,21 @@ class RecordingFormat(Protocol):
         """Arrays of the file; `DatasetError` if it cannot be read."""
 
 
-class Npz:
-    """NumPy archives."""
+@dataclass
+class Arrays:
+    """Files of named arrays: NumPy archives, MATLAB files up to version 7.2."""
 
-    name = ".npz"
-
-    def accepts(self, path: Path) -> bool:
-        """By the ending."""
-        return path.suffix == ".npz"
-
-    def read(self, path: Path, topic: str | None) -> Columns:
-        """All arrays of the archive."""
-        content = read_bytes(path, _WHAT, DatasetError, data_limit())
-        return Columns(npz_arrays(content, str(path), _WHAT, DatasetError))
-
-
-class Mat:
-    """MATLAB files up to version 7.2."""
-
-    name = ".mat"
+    name: str
+    unpack: Callable[[bytes, str, str, type[DatasetError]], dict[str, Array]]
 
     def accepts(self, path: Path) -> bool:
         """By the ending."""
-        return path.suffix == ".mat"
+        return path.suffix == self.name
 
     def read(self, path: Path, topic: str | None) -> Columns:
-        """All numeric variables."""
+        """All arrays of the file."""
         content = read_bytes(path, _WHAT, DatasetError, data_limit())
-        return Columns(matlab_arrays(content, str(path), _WHAT, DatasetError))
+        return Columns(self.unpack(content, str(path), _WHAT, DatasetError))
 
 
 class Text:
@@ -144,7 +132,9 @@ class Bag:
 
 
 #: Formats in the order in which they are tried.
-FORMATS: tuple[RecordingFormat, ...] = (Npz(), Text(), Mat(), OfAnnexes(), Bag())
+FORMATS: tuple[RecordingFormat, ...] = (
+    Arrays(".npz", npz_arrays), Text(), Arrays(".mat", matlab_arrays), OfAnnexes(), Bag(),
+)  # fmt: skip
 
 
 def read_columns(path: Path, topic: str | None = None, layout: TextLayout | None = None) -> Columns:

@@ -412,7 +412,7 @@ class Processing:
         reach = (2 if low_pass is None else low_pass.reach) / frequency
         shortest = SHORTEST / min(cutoffs) if cutoffs else 0.0
         defects, remaining = treated(found, data.t, data.n, reach, shortest)
-        mask = remaining if data.mask is None else data.mask & remaining
+        mask = data.counted & remaining
         return _with_defects(replace(data, mask=None if mask.all() else mask), defects, reach)
 
     def _selected(self, data: Dataset, frequency: float) -> Dataset:

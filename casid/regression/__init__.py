@@ -3,7 +3,6 @@
 # Regression data, compressed to triangular factors
 from casid.regression._compress import CompressedData as CompressedData
 from casid.regression._compress import compress as compress
-from casid.regression._momentum import compress_momentum as compress_momentum
 
 # Least squares; every estimator in `casid.regression.estimators`
 from casid.regression._fit import Fit as Fit

@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,7 +27,7 @@ from casid.arrays import Array
 from casid.dynamics import BaseParameters, Model
 from casid.errors import DatasetError
 from casid.measurement import Dataset
-from casid.regression._rows import Segment, SegmentedFactors, counted, joined, observation_blocks, pattern
+from casid.regression._rows import Segment, SegmentedFactors, observation_blocks, pattern, together
 
 #: Segments of equal length that each recording is cut into.
 SEGMENTS = 12
@@ -100,13 +99,12 @@ class CompressedData:
         DatasetError
             If they hold no sample.
         """
-        chosen = [self.segments[i] for i in segments]
-        counts = counted([s.counts for s in chosen], self.n)
-        if not counts.any():
+        chosen = tuple(self.segments[i] for i in segments)
+        whole = together(chosen)
+        if not whole.counts.any():
             raise DatasetError(f"segments {list(segments)} hold no torque sample")
-        factors = tuple(joined([s.factors[k] for s in chosen]) for k in range(self.n))
         rest = None if self.unweighted is None else self.unweighted.only(segments)
-        return replace(self, factors=factors, counts=counts, segments=tuple(chosen), unweighted=rest)
+        return replace(self, factors=whole.factors, counts=whole.counts, segments=chosen, unweighted=rest)
 
     def stacked(self, weights: ArrayLike | None = None) -> tuple[Array, Array, float]:
         """``(R, rho, rest)`` with ``sum_j w_j^2 ||tau_j - W_bj beta||^2 = ||rho - R beta||^2 + rest``.
@@ -130,11 +128,12 @@ class CompressedData:
         raw
             Against the unfiltered torques.
         """
-        rank = self.base.rank
-        direction = np.zeros(rank + 2)
-        direction[:rank] = -np.asarray(beta, dtype=float)
-        direction[rank + raw] = 1.0
+        direction = self.direction(beta, raw)
         return np.array([float(np.sum((factor @ direction) ** 2)) for factor in self.factors])
+
+    def direction(self, beta: ArrayLike, raw: bool = False) -> Array:
+        """``[-beta; 1; 0]``, by which a factor gives the errors; ``[-beta; 0; 1]`` against the unfiltered torques."""
+        return np.concatenate([-np.asarray(beta, dtype=float), [not raw, raw]])
 
     @cached_property
     def squared_torques(self) -> Array:
@@ -189,93 +188,44 @@ def compress(
     known = None if columns is None else iter(columns)
     n, rank = model.n, model.base.rank
     used = [np.flatnonzero(acts) for acts in pattern(model.base_regressor)]
-    places = [np.append(columns, [rank, rank + 1]) for columns in used]
     both = weights is not None and plain is None
-    made = [SegmentedFactors(places, rank + 2) for _ in range(1 + both)]  # with weights, and without
+    made = [SegmentedFactors(used, rank) for _ in range(1 + both)]  # with weights, and without
     correlated = np.zeros(n)
-    read: list[Heading] = []
+    names: list[str] = []
+    steps: list[str] = []
+    notes: list[str] = []
     for data in datasets:
         scale = None if weights is None else _row_factors(data, next(weights, None))
-        counting = np.ones(len(data), dtype=bool) if data.mask is None else np.asarray(data.mask.any(axis=1))
+        counting = np.asarray(data.counted.any(axis=1))
         for factors in made:
             factors.begin(counting, SEGMENTS)
         for first, block in observation_blocks(model, data) if known is None else ((0, next(known)),):
             for factors, share in zip(made, (scale, None), strict=False):
-                _add(factors, data, used, first, block, share)
-        kept = np.full(n, len(data)) if data.mask is None else data.mask.sum(axis=0)
-        correlated += kept * (1.0 if data.full is None else data.full.correlation)
-        read.append(Heading.of(data))
+                factors.add(data, first, block, share)
+        correlated += data.counted.sum(axis=0) * (1.0 if data.full is None else data.full.correlation)
+        names.append(data.name)
+        steps += [f"{data.name}: {step}" for step in data.steps]
+        notes += data.notes
     if weights is not None and next(weights, None) is not None:
-        raise DatasetError(f"there are weights of more than the {len(read)} recordings")
-    result = assembled(model, made[0].finish(), correlated, read)
-    if not read or not result.counts.any():
+        raise DatasetError(f"there are weights of more than the {len(names)} recordings")
+    segments = made[0].finish()
+    if not segments:
         raise DatasetError("no torque sample is left to identify from; check trim, masks and the list of recordings")
-    samples = int(result.counts.sum())
-    if samples <= rank:
-        raise DatasetError(f"{samples} torque samples are too few for {rank} base parameters; record more")
+    whole = together(segments)
+    counts = whole.counts
+    if counts.sum() <= rank:
+        raise DatasetError(f"{counts.sum()} torque samples are too few for {rank} base parameters; record more")
+    correlation = np.where(counts > 0, correlated / np.maximum(counts, 1), 1.0)
+    noted = tuple(dict.fromkeys(notes))
+    result = CompressedData(model, whole.factors, counts, tuple(names), tuple(steps), noted, segments, correlation)
     if weights is None:
         return result
     if plain is None:
         others = made[1].finish()
-        plain = replace(result, factors=_whole(others, n), segments=others)
+        plain = replace(result, factors=together(others).factors, segments=others)
     if plain.model is not model or not _alike(plain, result):
         raise DatasetError("plain: these are other samples, or columns of another model, than the weighted ones")
     return replace(result, unweighted=plain.plain)
-
-
-class Heading(NamedTuple):
-    """Name, processing steps and notes of a recording."""
-
-    name: str
-    steps: tuple[str, ...]
-    notes: tuple[str, ...]
-
-    @classmethod
-    def of(cls, data: Dataset) -> Heading:
-        """Those of a recording."""
-        return cls(data.name, tuple(f"{data.name}: {step}" for step in data.steps), data.notes)
-
-    def after(self, step: str) -> Heading:
-        """With one step more."""
-        return self._replace(steps=(*self.steps, step))
-
-
-def assembled(
-    model: Model, segments: tuple[Segment, ...], correlated: Array, read: Sequence[Heading]
-) -> CompressedData:
-    """Data of all segments.
-
-    Parameters
-    ----------
-    correlated
-        Samples of each joint, each times the correlation of its recording, shape (n,).
-    read
-        Of the recordings.
-    """
-    n = model.n
-    counts = counted([s.counts for s in segments], n)
-    correlation = np.where(counts > 0, correlated / np.maximum(counts, 1), 1.0)
-    factors = _whole(segments, n) if segments else ()
-    steps = tuple(step for one in read for step in one.steps)
-    notes = tuple(dict.fromkeys(note for one in read for note in one.notes))
-    return CompressedData(model, factors, counts, tuple(one.name for one in read), steps, notes, segments, correlation)
-
-
-def _add(
-    factors: SegmentedFactors,
-    data: Dataset,
-    used: Sequence[NDArray[np.intp]],
-    first: int,
-    block: Array,
-    scale: Array | None,
-) -> None:
-    """Rows of a block to the factors of their segments, joint by joint."""
-    raw = data.tau if data.tau_raw is None else data.tau_raw
-    for rows, inside in factors.segments_of(first, len(block)):
-        for k, columns in enumerate(used):
-            keep = slice(None) if data.mask is None else data.mask[rows, k]
-            share = None if scale is None else scale[rows, k][keep]
-            factors.add(k, block[inside, k][keep], columns, data.tau[rows, k][keep], raw[rows, k][keep], share)
 
 
 def _row_factors(data: Dataset, weights: ArrayLike | None) -> Array:
@@ -288,10 +238,6 @@ def _row_factors(data: Dataset, weights: ArrayLike | None) -> Array:
             f"{data.name}: expected finite weights of shape {data.tau.shape} that are not negative, got shape {h.shape}"
         )
     return np.asarray(np.sqrt(h))
-
-
-def _whole(segments: Sequence[Segment], n: int) -> tuple[Array, ...]:
-    return tuple(joined([s.factors[k] for s in segments]) for k in range(n))
 
 
 def _alike(one: CompressedData, other: CompressedData) -> bool:

@@ -26,7 +26,7 @@ band that a recording can fit by itself is not balanced, lower ones are asked ab
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -142,8 +142,7 @@ def _lowest(model: Model, recordings: Sequence[Dataset]) -> float:
     """Lowest candidate of the first recording that all together determine [Hz]."""
     torques = 0.0
     for data in recordings:
-        joints = data.n if data.mask is None else int(data.mask.any(axis=0).sum())
-        torques += _duration(data) * max(joints, 1)
+        torques += _duration(data) * max(int(data.counted.any(axis=0).sum()), 1)
     return max(PER_PARAMETER * model.base.rank / (2.0 * torques), FEWEST_PERIODS / _duration(recordings[0]))
 
 
@@ -189,10 +188,7 @@ def _unbalanced(model: Model, below: tuple[Dataset, Array, Fit], high: Dataset, 
     friction = band[:, :, brakes] @ fit.beta[brakes]
     masses = band @ fit.beta - friction
     drives = high.tau - low.tau
-    counts = np.ones(drives.shape, dtype=bool)
-    for data in (low, high):
-        counts &= True if data.mask is None else data.mask
-    weights = np.where(counts, fit.weights**2, 0.0)
+    weights = np.where(low.counted & high.counted, fit.weights**2, 0.0)
     acting = float(np.sum(weights * (drives**2 + masses**2 + friction**2)))
     return float(np.sum(weights * (drives - masses - friction) ** 2)) / acting if acting > 0 else 1.0
 
@@ -204,29 +200,20 @@ def _smoothing(
     sources: list[Literal["auto", "differentiate", "measured"]] = [processing.velocity]
     if processing.velocity == "auto" and data.dq is not None:
         sources = ["differentiate", "measured"]
-    best: Array | None = None
-    weights, motion, velocity = None, cutoff, sources[0]
+    best, weights, motion, velocity = np.inf, None, cutoff, sources[0]
     for source in sources:
-        last = np.inf
-        for candidate in _doubled(cutoff, HIGHEST_MOTION / data.period):
+        candidate, last = cutoff, np.inf
+        while candidate <= HIGHEST_MOTION / data.period:
             settings = replace(processing, velocity=source)
             made = compress(model, _processed(data, settings, candidate, cutoff, 4.0 * cutoff))
             weights = wls(made).weights if weights is None else weights
-            errors = held_out_squares(made, PARTS, weights) @ weights**2
-            if best is None or errors.sum() < best.sum():
-                best, motion, velocity = errors, candidate, source
-            if not errors.sum() < last:
+            error = float((held_out_squares(made, PARTS, weights) @ weights**2).sum())
+            if error < best:
+                best, motion, velocity = error, candidate, source
+            if not error < last:
                 break
-            last = float(errors.sum())
+            candidate, last = 2.0 * candidate, error
     return motion, velocity
-
-
-def _doubled(first: float, most: float) -> Iterator[float]:
-    """A number and its doubles, below a limit."""
-    value = first
-    while value <= most:
-        yield value
-        value *= 2.0
 
 
 def held_out_squares(

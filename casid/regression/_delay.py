@@ -154,7 +154,7 @@ def _products(model: Model, recordings: Sequence[Dataset], w: Array, nodes: Arra
         for first, block in observation_blocks(model, data):
             rows = slice(first, first + len(block))
             for k in range(model.n):
-                keep = slice(None) if data.mask is None else data.mask[rows, k]
+                keep = data.counted[rows, k]
                 X = w[k] * np.hstack([block[:, k][keep], shifted[rows, :, k][keep]])
                 G += X.T @ X
                 independent += len(X) / data.full.correlation

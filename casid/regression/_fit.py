@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from casid.arrays import Array
 from casid.dynamics import BaseParameters, linear_form, regroup
@@ -169,17 +169,17 @@ def joint_weights(data: CompressedData, beta: ArrayLike) -> Array:
     return np.where(data.counts > 0, 1.0 / np.where(rms > 0, rms, 1.0), 0.0)
 
 
-def ols(data: CompressedData, tolerance: float = EXCITATION_TOLERANCE) -> Fit:
+def ols(data: CompressedData) -> Fit:
     """Ordinary least squares (Gaz et al. 2019, eq. 8)."""
-    return _solve(data, np.ones(data.n), "OLS", tolerance)
+    return _solve(data, np.ones(data.n), "OLS")
 
 
-def wls(data: CompressedData, weights: ArrayLike | None = None, tolerance: float = EXCITATION_TOLERANCE) -> Fit:
+def wls(data: CompressedData, weights: ArrayLike | None = None) -> Fit:
     """Weighted least squares; by default each joint by 1/RMS of its OLS residual (Sousa 2014, eq. 4.35)."""
-    w = joint_weights(data, ols(data, tolerance).beta) if weights is None else np.asarray(weights, dtype=float)
+    w = joint_weights(data, ols(data).beta) if weights is None else np.asarray(weights, dtype=float)
     if w.shape != (data.n,) or not np.isfinite(w).all() or (w < 0).any():
         raise DatasetError(f"weights: expected {data.n} finite numbers that are not negative, got {w.tolist()}")
-    return _solve(data, w, "WLS", tolerance)
+    return _solve(data, w, "WLS")
 
 
 def irls(
@@ -217,12 +217,12 @@ def irls(
         residuals = [residual_torques(fit, data) for data in recordings]
         scale = np.ones(fit.data.n)
         for k in range(fit.data.n):
-            e = np.concatenate([r[_mask(d)[:, k], k] for r, d in zip(residuals, recordings, strict=True)])
+            e = np.concatenate([r[d.counted[:, k], k] for r, d in zip(residuals, recordings, strict=True)])
             scale[k] = max(float(robust_sd(e)) if len(e) else 1.0, 1e-12)
         huber = [np.minimum(1.0, tuning * scale / np.maximum(np.abs(r), 1e-300)) for r in residuals]
         before = fit.beta
         weighted = compress(fit.data.model, recordings, huber, start.data.plain)
-        fit = _solve(weighted, 1.0 / scale, "IRLS", EXCITATION_TOLERANCE)
+        fit = _solve(weighted, 1.0 / scale, "IRLS")
         if np.linalg.norm(fit.beta - before) <= tolerance * np.linalg.norm(before):
             break
     return fit
@@ -231,10 +231,7 @@ def irls(
 def predicted_torques(data: CompressedData, beta: ArrayLike, dataset: Dataset) -> Array:
     """``Y_b beta`` at the samples of a processed recording, shape (N, n) [N.m]."""
     beta = np.asarray(beta, dtype=float)
-    out = np.empty(dataset.q.shape)
-    for first, block in observation_blocks(data.model, dataset):
-        out[first : first + len(block)] = block @ beta
-    return out
+    return np.concatenate([block @ beta for _, block in observation_blocks(data.model, dataset)])
 
 
 def residual_torques(fit: Fit, dataset: Dataset) -> Array:
@@ -265,25 +262,21 @@ def essential(fit: Fit, ratio: float = 10.0, growth: float = 0.02) -> tuple[Fit,
     beta, covariance, condition = _least_squares(fit.data, fit.weights, kept)
     while len(kept) > 1:
         with np.errstate(divide="ignore"):
-            relative = np.sqrt(np.diag(covariance)) / np.abs(beta)
+            relative = np.sqrt(np.diag(covariance)) / np.abs(beta[kept])
         if relative.max() <= ratio * relative.min():
             break
         fewer = kept.copy()
         name = fit.data.base.names[fewer.pop(int(relative.argmax()))]
         trial = _least_squares(fit.data, fit.weights, fewer)
-        padded = np.zeros(fit.data.base.rank)
-        padded[fewer] = trial[0]
-        if float(fit.weights**2 @ fit.data.squared_errors(padded)) > limit:
+        if float(fit.weights**2 @ fit.data.squared_errors(trial[0])) > limit:
             break
         kept, (beta, covariance, condition) = fewer, trial
         dropped.append(name)
-    full = np.zeros(fit.data.base.rank)
-    full[kept] = beta
     selected = np.eye(fit.data.base.rank)[kept]
     excited = BaseParameters(fit.data.base.names, tuple(kept), selected, fit.excited.margin)
     return replace(
         fit,
-        beta=full,
+        beta=beta,
         excited=excited,
         covariance=covariance,
         condition_number=condition,
@@ -311,10 +304,6 @@ def unexcited_reasons(fit: Fit) -> tuple[str, ...]:
     return tuple(reasons)
 
 
-def _mask(data: Dataset) -> NDArray[np.bool_]:
-    return np.ones(data.q.shape, dtype=bool) if data.mask is None else data.mask
-
-
 def _noise_tolerance(data: CompressedData, weights: Array, R: Array, rho: Array, rest: float) -> float:
     """Share of a column, left by those before it, up to which noise alone gives it effects beyond all torques.
 
@@ -333,24 +322,21 @@ def _noise_tolerance(data: CompressedData, weights: Array, R: Array, rho: Array,
 
 
 def _least_squares(data: CompressedData, weights: Array, columns: list[int]) -> tuple[Array, Array, float]:
+    """Base parameters, those without a column 0; covariance of the others, condition number of their columns."""
     R, rho, _ = data.stacked(weights)
     lengths = np.linalg.norm(R[:, columns], axis=0)
     U, s, Vt = np.linalg.svd(R[:, columns] / lengths, full_matrices=False)
-    beta = Vt.T @ (U.T @ rho / s) / lengths
-    full = np.zeros(data.base.rank)
-    full[columns] = beta
-    covariance = covariance_of(data, np.asarray(weights, dtype=float), columns, full, (Vt.T / s) / lengths[:, None])
+    beta = np.zeros(data.base.rank)
+    beta[columns] = Vt.T @ (U.T @ rho / s) / lengths
+    covariance = covariance_of(data, np.asarray(weights, dtype=float), columns, beta, (Vt.T / s) / lengths[:, None])
     singular = np.linalg.svd(R[:, columns], compute_uv=False)
     return beta, covariance, float(singular[0] / singular[-1])
 
 
-def _solve(data: CompressedData, weights: Array, method: str, tolerance: float) -> Fit:
+def _solve(data: CompressedData, weights: Array, method: str) -> Fit:
     R, rho, rest = data.stacked(weights)
-    excited = regroup(R, data.base.names, max(tolerance, _noise_tolerance(data, weights, R, rho, rest)))
-    columns = list(excited.independent)
-    beta, covariance, condition = _least_squares(data, weights, columns)
-    full = np.zeros(data.base.rank)
-    full[columns] = beta
-    for array in (full, covariance, weights):
+    excited = regroup(R, data.base.names, max(EXCITATION_TOLERANCE, _noise_tolerance(data, weights, R, rho, rest)))
+    beta, covariance, condition = _least_squares(data, weights, list(excited.independent))
+    for array in (beta, covariance, weights):
         array.setflags(write=False)
-    return Fit(data, full, weights, excited, covariance, condition, method)
+    return Fit(data, beta, weights, excited, covariance, condition, method)

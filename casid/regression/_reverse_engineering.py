@@ -16,7 +16,7 @@ from casid.arrays import Array
 from casid.dynamics import BaseParameters, Model, regroup
 from casid.errors import DatasetError
 from casid.measurement import Dataset
-from casid.regression._compress import CompressedData, compress
+from casid.regression._compress import compress
 from casid.regression._fit import wls
 
 
@@ -79,40 +79,6 @@ class Estimate:
     def reliable(self, threshold: float = 30.0) -> NDArray[np.bool_]:
         """Which values have a relative standard deviation of at most ``threshold`` % (Gaz et al. 2019, Sec. VI)."""
         return np.asarray(self.relative_sd <= threshold)
-
-
-def ordinary_least_squares(W: ArrayLike, y: ArrayLike, base: BaseParameters, least: float = 0.0) -> Estimate:
-    """Ordinary least squares of ``y = W_b beta`` with its classical statistics.
-
-    With residual variance ``s^2 = ||y - W_b beta||^2 / (rows - rank)``, the covariance is ``s^2 (W_b' W_b)^-1``
-    (Gaz et al. 2019, eq. 21; Sousa 2014, Sec. 2.7).
-
-    Parameters
-    ----------
-    W
-        Observation matrix of all parameters, shape (rows, N); its independent columns are used.
-    y
-        Measurements, shape (rows,).
-    base
-        The base parameters of these columns.
-    least
-        Least residual variance, where that of the measurements is known to be no smaller.
-
-    Raises
-    ------
-    DatasetError
-        If the shapes do not fit, an entry is not finite, or there are no more equations than unknowns.
-    """
-    W_b = np.asarray(W, dtype=float)[:, list(base.independent)]
-    y = np.asarray(y, dtype=float)
-    rows, rank = W_b.shape
-    if y.shape != (rows,):
-        raise DatasetError(f"measurements: expected shape ({rows},), got {y.shape}")
-    if not np.isfinite(y).all():
-        raise DatasetError(f"measurements: entry {np.flatnonzero(~np.isfinite(y))[0]} is not a finite number")
-    if rows <= rank:
-        raise DatasetError(f"{rows} equations are too few for {rank} unknowns and their statistics: record more")
-    return Estimate(base, *solved(W_b, y, rows, least=least))
 
 
 def solved(
@@ -233,6 +199,30 @@ class Numbers:
         rows, columns = np.tril_indices(self.model.n)
         return np.concatenate([np.sqrt(own[rows] * own[columns]), gravity])
 
+    def least_squares(self, sigma: Array | float = 1.0, least: float = 0.0) -> Estimate:
+        """Ordinary least squares of ``y = W_b beta`` with its classical statistics.
+
+        With residual variance ``s^2 = ||y - W_b beta||^2 / (rows - rank)``, the covariance is ``s^2 (W_b' W_b)^-1``
+        (Gaz et al. 2019, eq. 21; Sousa 2014, Sec. 2.7).
+
+        Parameters
+        ----------
+        sigma
+            Standard deviation of each entry, shape (r,), by which rows and values are divided.
+        least
+            Least residual variance, where that of the measurements is known to be no smaller.
+
+        Raises
+        ------
+        DatasetError
+            If there are no more equations than unknowns.
+        """
+        rows, rank = self.values.size, self.base.rank
+        if rows <= rank:
+            raise DatasetError(f"{rows} equations are too few for {rank} unknowns and their statistics: record more")
+        W = (self.regressor / np.reshape(sigma, (-1, 1))).reshape(rows, -1)[:, list(self.base.independent)]
+        return Estimate(self.base, *solved(W, (self.values / sigma).ravel(), rows, least=least))
+
     @cached_property
     def weighted(self) -> tuple[Estimate, Array]:
         """Base parameters by weighted least squares, and the standard deviation of each entry's error, shape (r,).
@@ -245,8 +235,7 @@ class Numbers:
         kinds = np.arange(self.values.shape[1]) < self.values.shape[1] - self.model.n  # M, then g
         sigma = self.sizes
         for _ in range(TURNS):
-            rows = (self.regressor / sigma[:, None]).reshape(self.values.size, -1)
-            made = ordinary_least_squares(rows, (self.values / sigma).ravel(), self.base, least=1.0)
+            made = self.least_squares(sigma, least=1.0)
             left = self._left(made.values)
             squares = np.sum((left / self.sizes) ** 2, axis=0)
             usual = np.where(kinds, *(squares[of].mean() if of.any() else 0.0 for of in (kinds, ~kinds))) / len(left)
@@ -302,13 +291,11 @@ def reverse_engineer(
     DatasetError
         If a shape does not fit the robot, a number is not finite (pose and joint are named), or M is not symmetric.
     """
-    given = Numbers.checked(model, q, mass_matrices, gravity_torques)
-    rows = given.regressor.reshape(given.values.size, -1)
-    return ordinary_least_squares(rows, given.values.ravel(), given.base)
+    return Numbers.checked(model, q, mass_matrices, gravity_torques).least_squares()
 
 
 def reverse_engineer_with_torques(
-    model: Model, q: ArrayLike, gravity_torques: ArrayLike, recording: Dataset | CompressedData
+    model: Model, q: ArrayLike, gravity_torques: ArrayLike, recording: Dataset
 ) -> Estimate:
     """Base parameters from a controller's gravity torques and the measured torques of a motion, without M.
 
@@ -323,7 +310,7 @@ def reverse_engineer_with_torques(
     q, gravity_torques
         See `reverse_engineer`.
     recording
-        Processed: with velocities and accelerations; or compressed with the friction above.
+        Processed: with velocities and accelerations.
 
     Returns
     -------
@@ -336,10 +323,8 @@ def reverse_engineer_with_torques(
         As `reverse_engineer` and `compress`, or if the motion does not determine all base parameters.
     """
     given = Numbers.checked(model, q, None, gravity_torques)
-    alone = ordinary_least_squares(given.regressor.reshape(given.g.size, -1), given.g.ravel(), given.base)
-    data = recording
-    if isinstance(data, Dataset):
-        data = compress(Model(model.robot, FRICTION, model.gravity_vector, model.velocity_deadband), data)
+    alone = given.least_squares()
+    data = compress(Model(model.robot, FRICTION, model.gravity_vector, model.velocity_deadband), recording)
     weights = wls(data).weights
     R, rho, rest = data.stacked(weights)
     g = given.g.ravel()

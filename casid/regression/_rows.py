@@ -148,15 +148,12 @@ def torques(model: Model, parameters: Array, dataset: Dataset) -> Array:
     arrays = [*inputs(model, dataset)[:3]]
     extras = [_extra(model, name, dataset) for name in function.name_in()[4:]]
     compiled = _compiled(model, function, len(source))
-    out = np.empty(dataset.q.shape)
 
     def evaluate(part: slice) -> Array:
         given = (*(a[part] for a in arrays), parameters, *(a[part] for a in extras))
         return np.asarray(function(*given, compiled=compiled))
 
-    for first, block in filtered_blocks(dataset, evaluate):
-        out[first : first + len(block)] = block
-    return out
+    return np.concatenate([block for _, block in filtered_blocks(dataset, evaluate)])
 
 
 def inputs(model: Model, data: Dataset) -> list[Array]:
@@ -199,14 +196,10 @@ def lengths(squares: Array) -> Array:
     return np.asarray(np.sqrt(np.where(squares > 0, squares, 1.0)))
 
 
-def fitted(model: Model) -> bool:
-    """Whether the model has shapes that were fitted to data: code compiled for it would not be used again."""
-    return any(term.fitted for term in model.terms)
-
-
 def _compiled(model: Model, function: ca.Function, count: int) -> bool | None:
-    """Compiled where that pays; never for a fitted function that is evaluated too seldom."""
-    return False if fitted(model) and count * function.n_instructions() < WORTH_COMPILING_ONCE else None
+    """Compiled where that pays; never for shapes fitted to data, whose code is not used again, evaluated too seldom."""
+    fitted = any(term.fitted for term in model.terms)
+    return False if fitted and count * function.n_instructions() < WORTH_COMPILING_ONCE else None
 
 
 #: Samples whose regressors are held at a time.
@@ -247,12 +240,10 @@ def joined(factors: Sequence[Array]) -> Array:
     return R
 
 
-def counted(counts: Sequence[NDArray[np.int64]], joints: int) -> NDArray[np.int64]:
-    """Sum of the numbers of samples, shape (joints,)."""
-    total = np.zeros(joints, dtype=np.int64)
-    for count in counts:
-        total += count
-    return total
+def together(segments: Sequence[Segment]) -> Segment:
+    """Several segments as one."""
+    factors = tuple(joined(own) for own in zip(*(one.factors for one in segments), strict=True))
+    return Segment(factors, np.sum([one.counts for one in segments], axis=0), sum((one.spans for one in segments), ()))
 
 
 class SegmentedFactors:
@@ -260,16 +251,16 @@ class SegmentedFactors:
 
     Parameters
     ----------
-    places : sequence of ndarray
-        Where each joint's columns stand among all; the last two are the torque and the raw torque.
-    columns : int
-        Number of all columns.
+    used : sequence of ndarray
+        Columns that act on each joint.
+    rank : int
+        Number of all columns; behind them stand the torque and the raw torque.
     """
 
-    def __init__(self, places: Sequence[NDArray[np.intp]], columns: int) -> None:
-        self._places, self._columns = places, columns
-        self._factors = [_Factor(len(place)) for place in places]
-        self._counts = np.zeros(len(places), dtype=np.int64)
+    def __init__(self, used: Sequence[NDArray[np.intp]], rank: int) -> None:
+        self._places, self._columns = [np.append(columns, [rank, rank + 1]) for columns in used], rank + 2
+        self._factors = [_Factor(len(place)) for place in self._places]
+        self._counts = np.zeros(len(used), dtype=np.int64)
         self._done: list[Segment] = []
         self._edges: NDArray[np.intp]
         self._current: int
@@ -285,7 +276,7 @@ class SegmentedFactors:
         self._edges[[0, -1]] = 0, len(counting)
         self._current = 0
 
-    def segments_of(self, first: int, count: int) -> Iterator[tuple[slice, slice]]:
+    def _segments_of(self, first: int, count: int) -> Iterator[tuple[slice, slice]]:
         """Parts of a block that lie in one segment: as rows of the recording and of the block."""
         start, stop = first, first + count
         while start < stop:
@@ -296,11 +287,16 @@ class SegmentedFactors:
             yield slice(start, end), slice(start - first, end - first)
             start = end
 
-    def add(
-        self, k: int, block: Array, columns: NDArray[np.intp], tau: Array, raw: Array, factor: Array | None
-    ) -> None:
-        """Rows of joint k of the present segment: columns of a block, torques, and a factor of each row."""
-        self._counts[k] += self._factors[k].add(block, columns, tau, raw, factor)
+    def add(self, data: Dataset, first: int, block: Array, share: Array | None) -> None:
+        """Rows of a block from sample ``first`` on, and a factor of each sample and joint."""
+        raw = data.tau if data.tau_raw is None else data.tau_raw
+        for rows, inside in self._segments_of(first, len(block)):
+            for k, place in enumerate(self._places):
+                keep = data.counted[rows, k]
+                made = np.column_stack([block[inside, k][:, place[:-2]], data.tau[rows, k], raw[rows, k]])
+                if share is not None:
+                    made *= share[rows, k][:, None]
+                self._counts[k] += self._factors[k].add(made[keep])
 
     def _close(self) -> None:
         if not self._counts.any():
@@ -314,15 +310,7 @@ class SegmentedFactors:
         self._done.append(Segment(tuple(full), self._counts, (span,)))
         self._counts = np.zeros(len(self._factors), dtype=np.int64)
         if len(self._done) > MOST_SEGMENTS:
-            pairs = [self._done[i : i + 2] for i in range(0, len(self._done), 2)]
-            self._done = [
-                Segment(
-                    tuple(joined([s.factors[k] for s in pair]) for k in range(len(self._factors))),
-                    counted([s.counts for s in pair], len(self._factors)),
-                    tuple(span for s in pair for span in s.spans),
-                )
-                for pair in pairs
-            ]
+            self._done = [together(self._done[i : i + 2]) for i in range(0, len(self._done), 2)]
 
     def finish(self) -> tuple[Segment, ...]:
         """The segments that hold samples."""
@@ -338,20 +326,15 @@ class _Factor:
         self._columns = columns
         self._filled = columns  # the first rows hold the factor so far
 
-    def add(self, block: Array, columns: NDArray[np.intp], tau: Array, raw: Array, factor: Array | None) -> int:
-        for first in range(0, len(block), CHUNK):
-            part = slice(first, first + CHUNK)
-            count = len(tau[part])
-            if self._filled + count > len(self._work):
+    def add(self, rows: Array) -> int:
+        """Their number."""
+        for first in range(0, len(rows), CHUNK):
+            part = rows[first : first + CHUNK]
+            if self._filled + len(part) > len(self._work):
                 self._reduce()
-            rows = slice(self._filled, self._filled + count)
-            self._work[rows, :-2] = block[part][:, columns]
-            self._work[rows, -2] = tau[part]
-            self._work[rows, -1] = raw[part]
-            if factor is not None:
-                self._work[rows] *= factor[part, None]
-            self._filled += count
-        return len(block)
+            self._work[self._filled : self._filled + len(part)] = part
+            self._filled += len(part)
+        return len(rows)
 
     def _reduce(self) -> None:
         from scipy.linalg import lapack  # slow to import

@@ -62,8 +62,7 @@ def correlation_factors(
     if len(data.segments) < 4:
         return known
     factors, columns = known.copy(), list(columns)
-    direction = np.zeros(data.base.rank + 2)
-    direction[: data.base.rank], direction[data.base.rank] = -beta, 1.0
+    direction = data.direction(beta)
     variances = data.squared_errors(beta) / np.maximum(data.counts, 1)
     rows = [factor[:, columns] @ inverse for factor in data.factors]
     normals = [one.T @ one for one in rows]  # B' A_j B: their weighted sum is the identity
@@ -140,9 +139,7 @@ def disagreement(data: CompressedData, weights: Array, columns: Sequence[int], b
     covariance : ndarray, shape (len(columns), len(columns))
         C.
     """
-    rank = data.base.rank
-    direction = np.zeros(rank + 2)
-    direction[:rank], direction[rank] = -beta, 1.0
+    direction = data.direction(beta)
     scores, normals = [], []
     for segment in data.segments:
         parts = [w * f for w, f, count in zip(weights, segment.factors, segment.counts, strict=True) if count]

@@ -16,7 +16,6 @@ def test_better_is_a_paired_t_test_at_the_confidence(gain: float, tried: int) ->
     found = compared(before, after, tried)
     theirs = ttest_rel(before, after, alternative="greater")
     assert found.gain == pytest.approx(theirs.statistic) and found.stretches == 12
-    assert found.probability == pytest.approx(min(1.0, tried * theirs.pvalue))
     assert found.better == (tried * theirs.pvalue < (1 - CONFIDENCE) / 2)
     assert (found.before, found.after) == (pytest.approx(before.mean()), pytest.approx(after.mean()))
 
@@ -35,7 +34,7 @@ def test_stretches_that_never_differ_or_are_too_few_prove_nothing() -> None:
     same = compared([1.0, 2.0, 3.0], [1.0, 2.0, 3.0])
     assert not same.better and same.gain == 0.0
     alone = compared([2.0], [1.0])
-    assert not alone.better and alone.probability == 1.0
+    assert not alone.better
     assert compared([2.0, 3.0, 4.0], [1.0, 2.0, 3.0]).better  # the same gain everywhere
     assert not compared([1.0, 2.0, 3.0], [2.0, 3.0, 4.0]).better
 

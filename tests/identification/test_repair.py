@@ -135,7 +135,7 @@ def test_what_is_not_proven_is_marginal(tmp_path: Path, monkeypatch: pytest.Monk
     moved = np.zeros((1, 10))
     for bound, verdict in ((0.9, "infeasible"), (0.4, "marginal"), (0.0, "marginal")):
         monkeypatch.setattr(module, "nearest_right_side", lambda *given, b=bound: (moved, b))
-        found = module._nearest((body,), np.zeros((1, 10)), A, beta, ("b",))
+        found = module._nearest((body,), np.zeros((1, 10)), A, beta)
         assert found.verdict == verdict and found.proven_distance == (bound if verdict == "infeasible" else 0.0)
     link = LinkCheck("one", np.ones(10), np.ones(10), consistency(np.ones(10)))
     check = FileCheck((link,), (), "", b"", found)

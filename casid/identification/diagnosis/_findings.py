@@ -32,7 +32,7 @@ class Cause(NamedTuple):
 
     kind: str
     text: str
-    remedy: str
+    remedy: str = ""
     wrong: bool = True
     about: Literal["torques", "links"] = "torques"
 
@@ -68,13 +68,25 @@ class Trial(NamedTuple):
         return {name: value if isinstance(value, str) else open_end(value) for name, value in known.items()}
 
 
-_AS_GIVEN = "leave {reading:.2g} % of them unexplained, as given {recorded:.2g} %"
 _COLUMNS = "columns in the recording's TOML, in the robot's order"
+_LAG = (
+    "{recording}: torques lag {what}{lag:.2f} ms ({samples:.1f} samples) behind the positions; taking it out lowers "
+    "the residual by {gain:.1f} %"
+)
 _UNIT = "another unit, or currents without gains"
 _REVERSED = (
     "with the {what} of '{joint}' reversed the model leaves {reading:.0f} % of the torques unexplained, as recorded "
     "{recorded:.0f} %"
 )
+
+
+def _contradiction(kind: str, change: str, further: str = "") -> Cause:
+    """A controller's numbers that links have with a change of them."""
+    return Cause(
+        kind,
+        f"{further}mass matrices and gravity torques contradict each other: with {change} links leave "
+        "{reading:.2g} % of them unexplained, as given {recorded:.2g} %",
+    )
 
 
 #: Every cause by its name.
@@ -124,54 +136,24 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
             "unexplained, as recorded {recorded:.0f} %",
             "the torques' columns in the recording's TOML, in the robot's order",
         ),
-        "reversed gravity": Cause(
-            "sign",
-            "mass matrices and gravity torques contradict each other: with all gravity torques reversed links "
-            f"{_AS_GIVEN}",
-            "",
+        "reversed gravity": _contradiction("sign", "all gravity torques reversed"),
+        "degrees": _contradiction("unit", "the positions taken as degrees", "positions, "),
+        "reversed gravity of a joint": _contradiction("sign", "the gravity torque of '{joint}' reversed"),
+        "reversed position": _contradiction("sign", "the position of '{joint}' reversed", "positions, "),
+        "exchanged positions": _contradiction(
+            "joint order", "the positions of '{joint}' and '{other}' exchanged", "positions, "
         ),
-        "degrees": Cause(
-            "unit",
-            "positions, mass matrices and gravity torques contradict each other: with the positions taken as degrees "
-            f"links {_AS_GIVEN}",
-            "",
-        ),
-        "reversed gravity of a joint": Cause(
-            "sign",
-            "mass matrices and gravity torques contradict each other: with the gravity torque of '{joint}' reversed "
-            f"links {_AS_GIVEN}",
-            "",
-        ),
-        "reversed position": Cause(
-            "sign",
-            "positions, mass matrices and gravity torques contradict each other: with the position of '{joint}' "
-            f"reversed links {_AS_GIVEN}",
-            "",
-        ),
-        "exchanged positions": Cause(
-            "joint order",
-            "positions, mass matrices and gravity torques contradict each other: with the positions of '{joint}' and "
-            f"'{{other}}' exchanged links {_AS_GIVEN}",
-            "",
-        ),
-        "exchanged gravity": Cause(
-            "joint order",
-            "mass matrices and gravity torques contradict each other: with the gravity torques of '{joint}' and "
-            f"'{{other}}' exchanged links {_AS_GIVEN}",
-            "",
-        ),
+        "exchanged gravity": _contradiction("joint order", "the gravity torques of '{joint}' and '{other}' exchanged"),
         "opposite gravity": Cause(
             "sign",
             "gravity torques have the opposite sign of those of plausible links, which leave {recorded:.2g} % of them, "
             "{reading:.2g} % with all of them reversed",
-            "",
         ),
         "coefficients of no links": Cause(
             "links",
             "no physically consistent links within the bounds have these coefficients, which they miss by {missed:.3g} "
             "standard deviations ({allowed:.3g} are expected at most): numbers of another robot or unit, or too narrow "
             "bounds",
-            "",
         ),
         "shifted zero": Cause(
             "zero position",
@@ -228,19 +210,9 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
             f"a total mass of {{low:g}} to {{high:g}} kg contradicts the torques: {_UNIT}",
             "gains in the recording's TOML, or --total-mass",
         ),
-        "late torques": Cause(
-            "delay",
-            "{recording}: torques lag {what}{lag:.2f} ms ({samples:.1f} samples) behind the positions; taking it out "
-            "lowers the residual by {gain:.1f} %",
-            "--delay {seconds:.6f}, or --delay auto",
-            wrong=False,
-        ),
+        "late torques": Cause("delay", _LAG, "--delay {seconds:.6f}, or --delay auto", wrong=False),
         "unproven delay": Cause(
-            "delay",
-            "{recording}: torques lag {what}{lag:.2f} ms ({samples:.1f} samples) behind the positions; taking it out "
-            "lowers the residual by {gain:.1f} %, but parts of the motion are predicted no better: it is kept",
-            "",
-            wrong=False,
+            "delay", f"{_LAG}, but parts of the motion are predicted no better: it is kept", wrong=False
         ),
         "torques of another time": Cause(
             "delay",
@@ -252,34 +224,29 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
             "delay",
             "{recording}: torques lag {lag:.2f} ms ({samples:.1f} samples) behind the positions, {gain:.0f} % of the "
             "residual: taken out ({tried}; --delay 0 keeps it)",
-            "",
             wrong=False,
         ),
         "standstill": Cause(
             "standstill",
             "{recording}: no joint moves for {share:.2g} % of the time, where friction does not follow from the "
             "velocity: {done}",
-            "",
             wrong=False,
         ),
         "gaps": Cause(
             "gaps",
             "{recording}: gaps in time ({count:.0f} samples lost, the longest {longest:.3g} s), {share:.2g} % of the "
             "samples: {done}",
-            "",
             wrong=False,
         ),
         "saturation": Cause(
             "saturation",
             "{recording}: the torque of joint '{joint}' stays at its extreme {level:.3g} N.m for {share:.2g} % of the "
             "samples: saturated, {done}",
-            "",
             wrong=False,
         ),
         "repeats": Cause(
             "gaps",
             "{recording}: {count:.0f} samples repeat the one before, for up to {longest:.3g} s: {done}",
-            "",
             wrong=False,
         ),
         "dead channel": Cause(
@@ -296,21 +263,18 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
             "the model leaves {error:.0f} % of the torque of joint '{joint}' unexplained, at the other joints "
             "{usual:.0f} % (median): coupled drives (transmission in the robot's file), other friction, or a torque of "
             "another origin",
-            "",
             wrong=False,
         ),
         "unexplained torque": Cause(
             "model",
             "the model leaves {error:.0f} % of the torque of joint '{joint}' unexplained: other friction, or a torque "
             "of another origin",
-            "",
             wrong=False,
         ),
         "one way": Cause(
             "one way",
             "{joint}: motion in one direction only, so that Coulomb friction cannot be separated from an offset; the "
             "smaller sizes were chosen",
-            "",
             wrong=False,
         ),
         "spikes": Cause(
@@ -323,67 +287,51 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
             "links",
             "the mass of {joint} lies on a bound that is assumed by default, {most:.3g} kg: without it these data "
             "leave {low:.3g} kg to {end}",
-            "",
             about="links",
         ),
         "more than any arm": Cause(
             "links",
             "the links weigh {mass:.3g} kg; no arm of {reach:.2g} m whose joints hold {torque:.3g} N.m weighs more "
             "than {most:.3g} kg",
-            "",
             about="links",
         ),
         "torques against bodies": Cause(
             "links",
             "no physically consistent bodies come near the torques: the best ones leave {ratio:.3g} times the residual "
             "of the unconstrained fit, and predict what was held out worse, {held:.3g} against {free:.3g} %",
-            "",
             about="links",
         ),
         "bodies cost residual": Cause(
             "links",
             "the best physically consistent bodies leave {ratio:.3g} times the residual of the unconstrained fit, and "
             "nothing was held out to say which of them is wrong",
-            "",
             wrong=False,
             about="links",
         ),
         "not the most plausible": Cause(
-            "links",
-            "the search for the most plausible links failed; these are those of the best fit",
-            "",
-            about="links",
+            "links", "the search for the most plausible links failed; these are those of the best fit", about="links"
         ),
         "open masses": Cause(
             "masses",
             "masses are not determined by these data: {mass:.3g} kg in all is the most plausible, with 95 % "
             "{low:.3g} to {high:.3g} kg",
-            "",
             wrong=False,
             about="links",
         ),
         "masses without interval": Cause(
             "masses",
             "masses are not determined by this fit: {mass:.3g} kg in all is without an interval, because {why}",
-            "",
             wrong=False,
             about="links",
         ),
         "given bounds": Cause(
             "links",
             "bounds that are reached: {what}; without them other links would be chosen",
-            "",
             wrong=False,
             about="links",
         ),
         "spring": Cause("spring", "{what}", "", wrong=False, about="links"),
-        "not certified": Cause(
-            "links",
-            "the fit is not certified: relative gap {gap:.1e}",
-            "",
-            wrong=False,
-            about="links",
-        ),
+        "not certified": Cause("links", "the fit is not certified: relative gap {gap:.1e}", wrong=False, about="links"),
     }
 )
 

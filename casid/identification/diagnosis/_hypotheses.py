@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,7 +33,6 @@ from casid.evidence import PARTS
 from casid.identification._bounds import HEAVIER
 from casid.identification._consistent_fits import ConsistentFits
 from casid.identification._feasible_fit import FeasibleFit
-from casid.identification._prediction import parts_of
 from casid.identification.diagnosis._findings import MOST_OF_RESIDUAL, Finding, Trial
 from casid.identification.diagnosis._readings import (
     Readings,
@@ -50,7 +49,7 @@ from casid.identification.diagnosis._readings import (
     without_rest,
 )
 from casid.measurement import Dataset
-from casid.regression import Fit, compress, estimate_delay, wls
+from casid.regression import Fit, compress, estimate_delay, held_out_squares, wls
 
 #: Readings that are compared by what they predict, the best ranked first.
 MOST_TRIALS = 3
@@ -70,6 +69,9 @@ GEARS, LEAST_GEAR = tuple(2.0 ** (k / 2) for k in range(-3, 4)), 1.2
 LEVEL = 0.99
 #: Least delay that is a finding: in sampling periods, and the share of the residual that it explains.
 SAMPLES, GAIN = 0.5, 0.005
+
+
+Made = TypeVar("Made")
 
 
 class Hypothesis(NamedTuple):
@@ -145,20 +147,16 @@ def losses(
     Losses or None
         ``None`` where parts cannot be held out.
     """
+
+    def predicting(fit: Fit) -> Array:
+        return np.asarray(fit.beta) if fits is None else fits.fitted(fit)[0].beta
+
     try:
         data = compress(model, datasets)
-        if len(data.segments) < PARTS:
-            return None
         torques = data.plain.squared_torques
         if joints is not None:
             torques = np.where(np.isin(np.arange(data.n), joints), torques, 0.0)
-        squares = np.zeros((len(data.segments), data.n))
-        for part in parts_of(data, PARTS):
-            fit = wls(part.training, weights)
-            beta = fit.beta if fits is None else fits.fitted(fit)[0].beta
-            for i in part.apart:
-                squares[i] = data.only([i]).plain.squared_errors(beta)
-        return Losses(squares, torques)
+        return Losses(held_out_squares(data, PARTS, weights, predicting), torques)
     except CasidError:
         return None
 
@@ -208,7 +206,7 @@ class Hypotheses:
         self._raw = tuple(datasets)
         wide = (widened(data, self._model.base.rank) for data in datasets)
         self._datasets = [without_rest(without_held(data, self._model.robot)) for data in wide]
-        self._known: dict[tuple[str, int], Losses | FeasibleFit | None] = {}
+        self._known: dict[tuple[str, int], Any] = {}
 
     @cached_property
     def _plain(self) -> Model:
@@ -218,29 +216,34 @@ class Hypotheses:
 
     def free(self, one: Hypothesis = AS_RECORDED) -> Losses | None:
         """What free parameters predict under a hypothesis."""
-        key = "free", id(one)
-        if key not in self._known:
-            self._known[key] = losses(*one.read(self._plain, self._datasets))
-        return self._known[key]  # type: ignore[return-value]
+        return self._once("free", one, lambda: losses(*one.read(self._plain, self._datasets)))
 
     def consistent(self, one: Hypothesis = AS_RECORDED) -> Losses | None:
         """What consistent bodies predict."""
-        key = "consistent", id(one)
-        if key not in self._known:
-            read = one.read(self._model, self._raw)
-            self._known[key] = losses(*read, weights=self._fit.weights, fits=self._fits)
-        return self._known[key]  # type: ignore[return-value]
+
+        def made() -> Losses | None:
+            return losses(*one.read(self._model, self._raw), weights=self._fit.weights, fits=self._fits)
+
+        return self._once("consistent", one, made)
 
     def bodies(self, one: Hypothesis) -> FeasibleFit | None:
         """The consistent fit to all of the motion; ``None`` where there is none."""
-        key = "bodies", id(one)
-        if key not in self._known:
+
+        def made() -> FeasibleFit | None:
             try:
                 estimate = wls(compress(*one.read(self._model, self._raw)), self._fit.weights)
-                self._known[key] = self._fits.fitted(estimate)[0]
+                return self._fits.fitted(estimate)[0]
             except CasidError:
-                self._known[key] = None
-        return self._known[key]  # type: ignore[return-value]
+                return None
+
+        return self._once("bodies", one, made)
+
+    def _once(self, what: str, one: Hypothesis, make: Callable[[], Made]) -> Made:
+        """What is made of a hypothesis, made once."""
+        if (what, id(one)) not in self._known:
+            self._known[what, id(one)] = make()
+        made: Made = self._known[what, id(one)]
+        return made
 
     # ------------------------------------------------------------------------------------------------ comparison
 

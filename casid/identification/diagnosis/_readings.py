@@ -62,7 +62,7 @@ class Readings:
         self.q, self.dq, self.ddq, self.sign = (a[index] for a in _smooth(dataset))
         self._dry = [(c, k) for c, (term, k) in self.model.term_columns.items() if term.name == "coulomb"]
         self.tau = dataset.tau[index]
-        self.mask = np.ones(self.tau.shape, dtype=bool) if dataset.mask is None else dataset.mask[index]
+        self.mask = dataset.counted[index]
         self._regressor: ca.Function = self.model.regressor.map(len(index))
         self._here: Array | None = None
 
@@ -262,8 +262,7 @@ def without_rest(dataset: Dataset) -> Dataset:
     moves = in_motion(dataset)
     if moves.all():
         return dataset
-    mask = np.ones(dataset.tau.shape, dtype=bool) if dataset.mask is None else dataset.mask
-    return replace(dataset, mask=mask & moves[:, None])
+    return replace(dataset, mask=dataset.counted & moves[:, None])
 
 
 def without_held(dataset: Dataset, robot: Robot) -> Dataset:
@@ -271,8 +270,7 @@ def without_held(dataset: Dataset, robot: Robot) -> Dataset:
     moved = moving(dataset, robot)
     if moved.all() or not moved.any():
         return dataset
-    mask = np.ones(dataset.tau.shape, dtype=bool) if dataset.mask is None else dataset.mask
-    return replace(dataset, mask=mask & moved)
+    return replace(dataset, mask=dataset.counted & moved)
 
 
 def widened(dataset: Dataset, parameters: int) -> Dataset:

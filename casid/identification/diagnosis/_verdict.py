@@ -196,8 +196,7 @@ def signal_findings(raw: Dataset, processed: Dataset, robot: Robot, fit: Fit) ->
     fit
         Unconstrained, of all recordings.
     """
-    mask = np.ones((1, raw.n), dtype=bool) if processed.mask is None else np.asarray(processed.mask)
-    counted: NDArray[np.bool_] = np.asarray(mask.any(axis=0))
+    counted: NDArray[np.bool_] = np.asarray(processed.counted.any(axis=0))
     found = [
         _worded(defect, raw.name, robot)
         for kind in _CAUSES for defect in processed.defects
@@ -255,7 +254,7 @@ def _speeds(raw: Dataset, processed: Dataset, robot: Robot) -> list[Finding]:
 
 def _noise(data: Dataset, robot: Robot, fit: Fit, dead: Sequence[str]) -> list[Finding]:
     """Torques that the fit does not explain at all."""
-    counted = np.ones(data.n, dtype=bool) if data.mask is None else np.asarray(data.mask).any(axis=0)
+    counted = data.counted.any(axis=0)
     sizes = np.sqrt((data.tau**2).mean(axis=0))
     names = [joint.name for joint in robot.coordinates]
     loud = counted & (fit.relative_errors > NOISE) & (sizes > NOTHING * sizes.max())

@@ -115,10 +115,10 @@ class FileCheck:
         )
 
 
-def check_links(names: Sequence[str], parameters: Array, margin: float = 1e-9) -> tuple[LinkCheck, ...]:
+def check_links(names: Sequence[str], parameters: Array) -> tuple[LinkCheck, ...]:
     """Check standard parameters, shape (10 n,), link by link; repaired without regard to the robot's dynamics."""
     tens = np.asarray(parameters, dtype=float).reshape(len(names), 10)
-    repaired = nearest_consistent(tens, margin=margin).reshape(-1, 10)
+    repaired = nearest_consistent(tens).reshape(-1, 10)
     return tuple(
         LinkCheck(name, ten, fixed, consistency(ten)) for name, ten, fixed in zip(names, tens, repaired, strict=True)
     )

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from casid.arrays import Array
 from casid.description import Robot
-from casid.dynamics import BaseParameters, Model
+from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.identification._regression import Bounds, complement, extra_bounds
 from casid.identification.repair._separating_plane import ConsistentForms, Plane, energy_shares
@@ -240,7 +240,6 @@ def feasibility_test(
     model: Model,
     beta: ArrayLike,
     *,
-    base: BaseParameters | None = None,
     bounds: Bounds | None = None,
     consistency: ConsistencyKind = "full",
     margin: float | None = None,
@@ -258,7 +257,7 @@ def feasibility_test(
     bounds
         Of the terms' parameters, see `extra_bounds`.
     """
-    base = base or model.base
+    base = model.base
     return nearest_feasible(
         model.robot,
         base.K,

@@ -76,7 +76,6 @@ class Repair:
         shown: for example bodies without extent, whose base parameters real bodies only approach.
     base_given, base_repaired : ndarray, shape (rank,)
         Base parameters as given and repaired; empty for objects that do not move.
-    base_names : tuple of str
     proven_distance : float
         Certified lower bound of the distance of any consistent set's base parameters from the given ones.
     """
@@ -86,7 +85,6 @@ class Repair:
     verdict: str
     base_given: Array
     base_repaired: Array
-    base_names: tuple[str, ...]
     proven_distance: float = 0.0
 
     @property
@@ -160,22 +158,21 @@ def repair(description: Description) -> Repair:
     bodies = bodies_of(description)
     tens = np.array([body.given for body in bodies]).reshape(-1, 10)
     wrong = [k for k, body in enumerate(bodies) if not body.state.full]
-    if not description.moving:
-        A, names = np.zeros((0, 10 * len(bodies))), tuple[str, ...]()
-    else:
+    A = np.zeros((0, 10 * len(bodies)))
+    if description.moving:
         robot = _assembled(description)
-        A, names = (np.zeros((0, 10 * len(bodies))), ()) if not wrong else _base_map(description, robot, bodies)
+        A = _base_map(description, robot, bodies) if wrong else A
     beta = A @ tens.ravel()
     if not wrong:
-        return Repair(bodies, tens, "feasible", beta, beta, names)
+        return Repair(bodies, tens, "feasible", beta, beta)
     references = reference_bodies(description, bodies)
     if description.moving and 2 * len(wrong) > len(bodies):  # too few bodies of such a file are usable as references
         references = _plausible(description, bodies, references, A, beta)
     for free in _stages(bodies, wrong):
         found = nearest_bodies(A, beta, tens, references, free)
         if found is not None:
-            return Repair(bodies, found, "virtually feasible", beta, A @ found.ravel(), names)
-    return _nearest(bodies, references, A, beta, names)
+            return Repair(bodies, found, "virtually feasible", beta, A @ found.ravel())
+    return _nearest(bodies, references, A, beta)
 
 
 def _assembled(description: Description) -> Robot:
@@ -212,7 +209,7 @@ def _stages(bodies: Sequence[Body], wrong: list[int]) -> list[list[int]]:
     return stages
 
 
-def _base_map(description: Description, robot: Robot, bodies: Sequence[Body]) -> tuple[Array, tuple[str, ...]]:
+def _base_map(description: Description, robot: Robot, bodies: Sequence[Body]) -> Array:
     """Matrix A (rank x 10 bodies) of ``beta = A x`` for the parameters x of all bodies in their own frames."""
     base = Model(robot).base
     order = {link.name: k for k, link in enumerate(robot.links)}
@@ -226,17 +223,17 @@ def _base_map(description: Description, robot: Robot, bodies: Sequence[Body]) ->
         to_carrier = np.stack([express_in(unit, T[:3, :3], T[:3, 3]) for unit in np.eye(10)], axis=1)
         k = carriers[body.carrier]
         blocks.append(base.K[:, link_slice(k)] @ to_carrier)
-    return np.hstack(blocks), base.names
+    return np.hstack(blocks)
 
 
-def _nearest(bodies: tuple[Body, ...], references: Array, A: Array, beta: Array, names: tuple[str, ...]) -> Repair:
+def _nearest(bodies: tuple[Body, ...], references: Array, A: Array, beta: Array) -> Repair:
     """The nearest base parameters that a consistent set has, and the most plausible of its sets."""
     found, bound = nearest_right_side(A, beta, references)
     moved = A @ found.ravel()
     change = float(np.abs(moved - beta).max()) / max(float(np.abs(beta).max()), 1e-300)
     proven = bound > 0.5 * float(np.linalg.norm(moved - beta))
     verdict = "virtually feasible" if change <= KEPT else "infeasible" if proven else "marginal"
-    return Repair(bodies, found, verdict, beta, moved, names, bound if proven else 0.0)
+    return Repair(bodies, found, verdict, beta, moved, bound if proven else 0.0)
 
 
 #: Smallest principal second moment of a reference body, relative to their sum: no needles, no sheets.

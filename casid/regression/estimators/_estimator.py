@@ -70,12 +70,15 @@ class Observations:
             )
         return self._noise()
 
+    def of(self, model: Model) -> Observations:
+        """The same recordings with another model."""
+        return self if model is self.model else Observations(model, self.datasets, self._noise)
+
     def only(self, part: CompressedData) -> Observations:
         """The samples of a part of the compressed data alone (`CompressedData.only`); the others are masked."""
         counted = self.rows(part)
         datasets = [
-            replace(data, mask=np.repeat(rows[:, None], data.n, axis=1) & (True if data.mask is None else data.mask))
-            for data, rows in zip(self.datasets, counted, strict=True)
+            replace(data, mask=rows[:, None] & data.counted) for data, rows in zip(self.datasets, counted, strict=True)
         ]
         made = Observations(self.model, datasets, self._noise)
         made._part = part

@@ -68,7 +68,7 @@ class InstrumentalVariables(Estimator):
             before = beta.copy()
             beta[columns] = solved(A, b, self.name)
             size = float(np.sqrt(data.compressed.squared_torques @ weights**2))
-            change = float(np.sqrt(weights**2 @ _moved(data, beta - before)))
+            change = float(np.linalg.norm(data.compressed.stacked(weights)[0] @ (beta - before)))
             if change <= self.tolerance * size:
                 break
         else:
@@ -109,7 +109,7 @@ class InstrumentalVariables(Estimator):
                 if first != other or len(W) != len(Z):
                     raise DatasetError(f"{measured.name}: the simulated recording is sampled differently")
                 rows = slice(first, first + len(W))
-                kept = np.ones((len(W), len(weights))) if measured.mask is None else measured.mask[rows].astype(float)
+                kept = measured.counted[rows].astype(float)
                 scale = kept * weights
                 left = simulated.tau[rows] - Z @ beta
                 tau = scale * (measured.tau[rows] - left)
@@ -120,9 +120,3 @@ class InstrumentalVariables(Estimator):
                 if scored:
                     batches.add(Zk, tau - Wk @ beta[columns])
         return A, b, batches
-
-
-def _moved(data: Observations, step: Array) -> Array:
-    """``||W_j step||^2`` of each joint."""
-    rank = data.model.base.rank
-    return np.array([float(np.sum((factor[:, :rank] @ step) ** 2)) for factor in data.compressed.factors])

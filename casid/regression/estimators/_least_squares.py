@@ -159,7 +159,7 @@ class MaximumLikelihood(Estimator):
             assert one.dq is not None and one.ddq is not None
             for first, W in observation_blocks(model, one):
                 rows = slice(first, first + len(W))
-                kept = np.ones((len(W), model.n)) if one.mask is None else one.mask[rows].astype(float)
+                kept = one.counted[rows].astype(float)
                 if not (scored or kept.any()):
                     continue
                 F = kept * (one.tau[rows] - W @ beta)

@@ -127,7 +127,7 @@ class CandidateFits:
         for k in range(self._model.n):
             X = np.hstack([W[:, k], columns[k], data.tau[:, [k]]])
             for f in range(STRETCHES):
-                rows = stretch == f if data.mask is None else (stretch == f) & data.mask[:, k]
+                rows = (stretch == f) & data.counted[:, k]
                 self._grams[k][f] += X[rows].T @ X[rows]
                 self._counts[f, k] += rows.sum()
 

@@ -137,14 +137,12 @@ def friction_columns(dictionaries: Sequence[Dictionary], dataset: Dataset, loads
     ]
     function = _together(dictionaries)
     edges = np.cumsum([0, *(d.size for d in dictionaries)])
-    out = np.empty((len(dataset), int(edges[-1])))
 
     def evaluate(part: slice) -> Array:
         held = np.concatenate([z[part] for z in memories], axis=1)
         return np.asarray(function(*(x[part] for x in arrays), held))
 
-    for first, block in filtered_blocks(dataset, evaluate):
-        out[first : first + len(block)] = block
+    out = np.concatenate([block for _, block in filtered_blocks(dataset, evaluate)])
     return [out[:, a:b] for a, b in itertools.pairwise(edges)]
 
 

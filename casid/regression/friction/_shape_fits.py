@@ -364,7 +364,7 @@ def _extended(model: Model, law: FrictionLaw, theta: Sequence[Array]) -> Model:
 
 
 def _kept(data: Dataset, values: Array, k: int) -> Array:
-    return values if data.mask is None else values[data.mask[:, k]]
+    return values[data.counted[:, k]]
 
 
 def _function(law: FrictionLaw, deadband: float) -> Function:

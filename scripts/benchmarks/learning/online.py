@@ -9,7 +9,7 @@ import tempfile
 import timeit
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
@@ -23,13 +23,9 @@ from benchmarks.measure import Measure, NotMeasured, need
 from benchmarks.recordings import (
     FRICTION,
     GRAVITY,
-    UR10E,
     panda,
     panda_model,
-    rokae,
-    tx40,
     ur10e,
-    ur10e_raw,
     ur10e_recording,
 )  # fmt: skip
 from casid.arrays import Array
@@ -54,7 +50,7 @@ from casid.online import (
     simulate_adaptive,
 )
 from casid.online._adaptive import AdaptiveRun
-from casid.regression import CompressedData, compress, compress_momentum, wls
+from casid.regression import compress, wls
 from casid.simulation import Plant, Stops
 
 
@@ -138,37 +134,8 @@ def adaptive(attacks: int = 12) -> tuple[str, bool]:
     return "; ".join(texts), ok
 
 
-def momentum() -> tuple[str, bool]:
-    """With and without accelerations, on one half of each recording; error of the other half's torques."""
-    texts, even = [], replace(UR10E, rate=100.0, filter_columns=False)  # the momentum form needs a uniform rate
-    recordings: dict[str, tuple[Model, list[Dataset]]] = {
-        "Panda": (panda_model(), [panda()]), "UR10e": (ur10e()[0], [even.apply(ur10e_raw())]), "TX40": tx40(),
-        "Rokae": rokae(),
-    }  # fmt: skip
-    for name, (model, datasets) in recordings.items():
-        data = datasets[0]
-        first, second = data.rows(slice(0, len(data) // 2), "first"), data.rows(slice(len(data) // 2, None), "second")
-        check = compress(model, second)
-        plain, filtered = wls(compress(model, first)), wls(compress_momentum(model, first))
-        errors = [_error(fit.beta, check) for fit in (plain, filtered)]
-        apart = np.linalg.norm(filtered.beta - plain.beta) / np.linalg.norm(plain.beta)
-        texts.append(f"{name}: {errors[0]:.2f} % with, {errors[1]:.2f} % without accelerations, beta {apart:.1%} apart")
-    return "; ".join(texts), True
-
-
-def _error(beta: np.ndarray, check: CompressedData) -> float:
-    """Relative error of the torques of a recording [%]."""
-    left, size = 0.0, 0.0
-    for R in check.factors:
-        left += float(np.sum((R[:, :-2] @ beta - R[:, -2]) ** 2))
-        size += float(np.sum(R[:, -2] ** 2))
-    return 100.0 * float(np.sqrt(left / size))
-
-
 ONLINE_ROWS = [
     Measure("streaming a whole recording (Panda, UR10e)", "1e-9 from batch; never infeasible", "-", streaming),
-    Measure("acceleration-free (momentum) regression: first half -> second half", "printed beside the one with", "-",
-            momentum),
     Measure("adaptive control: natural law against Slotine-Li", "physical; V never increases", "Lee et al. 2018",
             adaptive),
 ]  # fmt: skip
