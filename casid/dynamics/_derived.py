@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.codegen import jacobian_rows
-from casid.dynamics._kinematics import Kinematics
 from casid.dynamics._model import Model
-from casid.dynamics._model_function import ModelFunction
-from casid.dynamics._rigid_body import factor_mass_matrix, newton_euler
+from casid.dynamics._rigid_body import Kinematics, factor_mass_matrix, newton_euler
+from casid.dynamics._structure import ModelFunction
 from casid.dynamics.terms._joint_terms import Side
 from casid.errors import DatasetError, RobotError
 from casid.inertia import Parameters
@@ -95,12 +94,10 @@ def operational_space(model: Model, frame: str, kinematics: Model | None = None)
             f"robot '{model.robot.name}' has {model.n} joints: the operational-space mass matrix of a frame needs six; "
             "export 'jacobian' and 'inverse_mass_matrix' instead"
         )
-    located = kinematics or model
-    located.check_frame(frame)
     s = model.symbols()
     n, M = model.n, s.mass_matrix()
     # Moved frames may come with offsets of q, which are added to all expressions: the kinematics must not see them.
-    J = Kinematics(located.robot, s.unmoved_q).jacobian(frame)
+    J = Kinematics((kinematics or model).robot, s.unmoved_q).jacobian(frame)
     dJdq = ca.mtimes(ca.reshape(ca.jtimes(ca.vec(J), s.q, s.dq), 6, n), s.dq)
     solved = _solve(model, M, ca.horzcat(J.T, s.coriolis(), s.gravity_torque()))
     inverse = ca.mtimes(J, solved[:, :6])

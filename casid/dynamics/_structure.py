@@ -6,17 +6,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from casid.codegen import Function
 from casid.description import Robot, load_robot
 from casid.description.joint_parameters import LOAD_BODY, is_shape
 from casid.dynamics._base_parameters import BaseParameters
-from casid.dynamics._kinematics import exact
-from casid.dynamics._model_function import ModelFunction
-from casid.dynamics._rigid_body import mass_matrix, newton_euler
+from casid.dynamics._rigid_body import exact, mass_matrix, newton_euler
 from casid.dynamics.terms._joint_terms import JointSignals, JointTerm, Memory, Side, joint_terms
 from casid.errors import DatasetError, RobotError
 from casid.expressions import shaped
@@ -292,6 +292,32 @@ class BaseInput(Parametrisation):
         for row, index in enumerate(self.base.independent):
             pi[index] = beta[row]
         return {"beta": beta}, ca.densify(pi)
+
+
+class ModelFunction(Function):
+    """A `casid.codegen.Function` that takes `casid.Parameters` for ``pi``.
+
+    Parameters
+    ----------
+    function, args, named
+        As for `Function`.
+    parameter_names
+        Order of the parameters in its input ``pi``.
+    """
+
+    def __init__(
+        self, function: ca.Function, *args: Any, parameter_names: Sequence[str] | None = None, **named: Any
+    ) -> None:
+        super().__init__(function, *args, **named)
+        given = getattr(function, "parameter_names", ()) if parameter_names is None else parameter_names
+        self.parameter_names = tuple(given)
+
+    def _state(self) -> dict[str, Any]:
+        return {**super()._state(), "parameter_names": self.parameter_names}
+
+    def _value(self, name: str, value: Any) -> Any:
+        named = name == "pi" and isinstance(value, Parameters)
+        return value.in_order(self.parameter_names) if named else value
 
 
 class Symbols:
