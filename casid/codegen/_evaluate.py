@@ -102,9 +102,9 @@ def mapped(function: ca.Function, inputs: list[Array], head: tuple[int, ...]) ->
             held.append(np.ascontiguousarray(part.reshape(size, *shape).transpose(0, 2, 1)))  # columns are contiguous
             buffer.set_arg(i, memoryview(held[-1]))  # type: ignore[call-arg, arg-type]
         values = [np.empty((size, c, r)) for r, c in zip(rows, columns, strict=True)]
-        for o, value in enumerate(values):
-            buffer.set_res(o, memoryview(value))  # type: ignore[call-arg, arg-type]
+        for o, place in enumerate(values):
+            buffer.set_res(o, memoryview(place))  # type: ignore[call-arg, arg-type]
         run()
-        for result, value in zip(results, values, strict=True):
-            result[start : start + size] = value.transpose(0, 2, 1)
+        for result, found in zip(results, values, strict=True):
+            result[start : start + size] = found.transpose(0, 2, 1)
     return results

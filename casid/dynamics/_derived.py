@@ -21,8 +21,7 @@ from casid.inertia import Parameters
 def inverse_mass_matrix(model: Model) -> ModelFunction:
     """``(q, pi) -> Minv`` (n x n): inverse of the mass matrix, through its sparse factorisation along the tree."""
     s = model.symbols()
-    inverse = _solve(model, s.mass_matrix(), ca.SX.eye(model.n))
-    return s.function("inverse_mass_matrix", ["q", "pi"], {"Minv": inverse}, 2)
+    return s.function("inverse_mass_matrix", ["q", "pi"], {"Minv": s.mass_factor().solve(ca.SX.eye(model.n))}, 2)
 
 
 def inverse_dynamics_derivatives(model: Model) -> ModelFunction:
@@ -45,24 +44,13 @@ def forward_dynamics_derivatives(model: Model) -> ModelFunction:
     ``dddq_dtau = M^-1`` (Carpentier and Mansard 2018, Sec. IV).
     """
     s = model.symbols()
-    n, M = model.n, s.mass_matrix()
-    torque = s.torque()
-    still = s.torque(ddq=ca.SX(n, 1))
-    acceleration = _solve(model, M, s.tau - still)
-    partial = ca.substitute(_gradients(torque, ca.vertcat(s.q, s.dq)), s.ddq, acceleration)
-    solved = _solve(model, M, ca.horzcat(-partial, ca.SX.eye(n)))
+    n, factor, torque = model.n, s.mass_factor(), s.torque()
+    # by adjoint sweeps, one a torque: fewer operations than forward ones
+    partial = ca.vertcat(*(ca.gradient(torque[k], ca.vertcat(s.q, s.dq)).T for k in range(n)))
+    partial = ca.substitute(partial, s.ddq, factor.solve(s.tau - s.torque(ddq=ca.SX(n, 1))))
+    solved = factor.solve(ca.horzcat(-partial, ca.SX.eye(n)))
     outputs = {"dddq_dq": solved[:, :n], "dddq_ddq": solved[:, n : 2 * n], "dddq_dtau": solved[:, 2 * n :]}
     return s.function("forward_dynamics_derivatives", ["q", "dq", "tau", "pi"], outputs, 2)
-
-
-def _solve(model: Model, M: ca.SX, right: ca.SX) -> ca.SX:
-    """``M^-1 right``; rotors behind a transmission may couple joints that the tree does not."""
-    return factor_mass_matrix(M, model.robot, dense=model.motor_inertia).solve(right)
-
-
-def _gradients(torque: ca.SX, motion: ca.SX) -> ca.SX:
-    """Jacobian by adjoint sweeps, one a torque: fewer operations than forward ones."""
-    return ca.vertcat(*(ca.gradient(torque[k], motion).T for k in range(torque.numel())))
 
 
 def operational_space(model: Model, frame: str, kinematics: Model | None = None) -> ModelFunction:
@@ -95,11 +83,10 @@ def operational_space(model: Model, frame: str, kinematics: Model | None = None)
             "export 'jacobian' and 'inverse_mass_matrix' instead"
         )
     s = model.symbols()
-    n, M = model.n, s.mass_matrix()
     # Moved frames may come with offsets of q, which are added to all expressions: the kinematics must not see them.
     J = Kinematics((kinematics or model).robot, s.unmoved_q).jacobian(frame)
-    dJdq = ca.mtimes(ca.reshape(ca.jtimes(ca.vec(J), s.q, s.dq), 6, n), s.dq)
-    solved = _solve(model, M, ca.horzcat(J.T, s.coriolis(), s.gravity_torque()))
+    dJdq = ca.mtimes(ca.reshape(ca.jtimes(ca.vec(J), s.q, s.dq), 6, model.n), s.dq)
+    solved = s.mass_factor().solve(ca.horzcat(J.T, s.coriolis(), s.gravity_torque()))
     inverse = ca.mtimes(J, solved[:, :6])
     right = ca.horzcat(ca.SX.eye(6), ca.mtimes(J, solved[:, 6]) - dJdq, ca.mtimes(J, solved[:, 7]))
     result = factor_mass_matrix(inverse, None).solve(right)

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from casid.description import Robot
 from casid.dynamics._base_parameters import BaseParameters, base_parameters
-from casid.dynamics._rigid_body import Kinematics, factor_mass_matrix, kinetic_energy, newton_euler, potential_energy
+from casid.dynamics._rigid_body import Kinematics, kinetic_energy, newton_euler, potential_energy
 from casid.dynamics._structure import (
     BaseInput,
     ModelFunction,
@@ -241,8 +241,7 @@ class Model(Structure):
         """``(q, dq, tau, pi) -> ddq`` (n): ``M^-1 (tau - c - g - friction)`` [rad/s^2, m/s^2]."""
         s = self.symbols()
         right = s.tau - s.torque(ddq=ca.SX(self.n, 1))
-        ddq = factor_mass_matrix(s.mass_matrix(), self.robot, dense=self.motor_inertia).solve(right)
-        return s.function("forward_dynamics", ["q", "dq", "tau", "pi"], {"ddq": ddq}, 1)
+        return s.function("forward_dynamics", ["q", "dq", "tau", "pi"], {"ddq": s.mass_factor().solve(right)}, 1)
 
     @cached_property
     def static_regressor(self) -> ModelFunction:

@@ -258,7 +258,7 @@ def newton_euler(
     for k in reversed(range(count)):
         joint = robot.joints[k]
         wrenches[k] = at_joint = link_to_joint(joint, forces[k])
-        tau[k] = ca.dot(exact(joint.axis), at_joint.moment if joint.type == "revolute" else at_joint.force)
+        tau[k] = _along(joint, at_joint)
         if joint.parent >= 0:
             above = forces[joint.parent]
             added = joint_to_parent(joint, at_joint, q[k])

@@ -16,7 +16,7 @@ from casid.codegen import Function
 from casid.description import Robot, load_robot
 from casid.description.joint_parameters import LOAD_BODY, is_shape
 from casid.dynamics._base_parameters import BaseParameters
-from casid.dynamics._rigid_body import exact, mass_matrix, newton_euler
+from casid.dynamics._rigid_body import MassFactor, exact, factor_mass_matrix, mass_matrix, newton_euler
 from casid.dynamics.terms._joint_terms import JointSignals, JointTerm, Memory, Side, joint_terms
 from casid.errors import DatasetError, RobotError
 from casid.expressions import shaped
@@ -452,8 +452,6 @@ class Symbols:
 
     def rotor_inertia(self) -> ca.SX:
         """Share of the terms in the mass matrix (n x n)."""
-        if not any(term.inertial for term in self.structure.terms):
-            return ca.SX(self.structure.n, self.structure.n)
         T = self.transmission
         M = ca.SX(self.structure.n, self.structure.n)
         for column, (term, i) in self.structure.term_columns.items():
@@ -465,3 +463,7 @@ class Symbols:
     def mass_matrix(self) -> ca.SX:
         """Mass matrix of the links and the rotors."""
         return mass_matrix(self.structure.robot, self.q, self.links) + self.rotor_inertia()
+
+    def mass_factor(self) -> MassFactor:
+        """The mass matrix factored; rotors behind a transmission may couple joints that the tree does not."""
+        return factor_mass_matrix(self.mass_matrix(), self.structure.robot, dense=self.structure.motor_inertia)

@@ -203,7 +203,7 @@ def payload(
     R, r, left, freedom = stack.compressed()
     bounded = None if stack.base else bounded_load(stack, CONFIDENCE)
     if bounded is None:
-        variance, known = left / max(freedom, 1.0), {}
+        variance, known = left / max(freedom, 1.0), dict[str, tuple[float, float]]()
         wider = inflation(stack.without_stretches(), least_norm(R, r), variance, *stack.covariances())
     else:
         R, r, left, known = bounded
