@@ -149,13 +149,10 @@ def equation_of_motion(model: Model) -> ModelFunction:
             "a joint term has a memory, which simulations do not integrate; expected terms without memory: use "
             "JointTerm.settled()"
         )
-    sums = {"joint": ca.SX(n, 1), "motor": ca.SX(n, 1)}
-    for (side, k), torque in without.items():
-        sums[side][k] = torque
     outputs = {
         "M": s.mass_matrix(),
         "rigid": newton_euler(model.robot, s.q, s.dq, zero, s.links, s.gravity)[0],
-        "terms": sums["joint"] + ca.mtimes(s.transmission, sums["motor"]),
+        "terms": s.at_joints(without),
         "dry": ca.vertcat(ca.SX(0, 1), *(complete[place] - without[place] for place in places)),
     }
     return s.function("equation_of_motion", ["q", "dq", "signs", "pi"], outputs, (2, 1, 1, 1))

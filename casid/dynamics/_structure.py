@@ -400,13 +400,17 @@ class Symbols:
 
     def term_torque(self, ddq: ca.SX) -> ca.SX:
         """Torque of joint-side and motor-side terms (Sousa 2014, eq. 4.9)."""
-        n, deadband, T = self.structure.n, self.structure.velocity_deadband, self.transmission
-        torque = {"joint": ca.SX(n, 1), "motor": ca.SX(n, 1)}
-        velocities: dict[Side, ca.SX] = {"joint": self.dq, "motor": T.T @ self.dq}
+        deadband = self.structure.velocity_deadband
+        velocities: dict[Side, ca.SX] = {"joint": self.dq, "motor": self.transmission.T @ self.dq}
         signs = {side: ca.sign(dq) * (ca.fabs(dq) >= deadband if deadband else 1) for side, dq in velocities.items()}
-        for (side, k), value in self.side_torques(ddq, signs).items():
-            torque[side][k] += value
-        return torque["joint"] + ca.mtimes(T, torque["motor"])
+        return self.at_joints(self.side_torques(ddq, signs))
+
+    def at_joints(self, torques: Mapping[tuple[Side, int], ca.SX]) -> ca.SX:
+        """Torques at joints and motors as torques of the joints (n)."""
+        sides = {"joint": ca.SX(self.structure.n, 1), "motor": ca.SX(self.structure.n, 1)}
+        for (side, k), torque in torques.items():
+            sides[side][k] += torque
+        return sides["joint"] + ca.mtimes(self.transmission, sides["motor"])
 
     @property
     def transmission(self) -> ca.SX:
