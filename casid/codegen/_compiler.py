@@ -237,8 +237,7 @@ class Program:
         ExportError
             If there is no C code for a function, no compiler, or the compiler or the cache does not work.
         """
-        path = find_cached(library_name(self.label, self._key))
-        return load_library(self._compiled() if path is None else path)
+        return self._cached() or load_library(self._compiled())
 
     def load_if(self, compiled: bool | None, work: float = float("inf")) -> ctypes.CDLL | None:
         """The library, or None where the functions are to be evaluated by CasADi.

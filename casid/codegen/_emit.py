@@ -185,10 +185,7 @@ class Emitter:
         for output, position, ref in self.graph.outputs:
             results.setdefault(abs(ref), []).append((output, position, ref))
         for angles in self._levels():
-            if not self.vector:
-                self.lines += self._scalar_trigonometry(angles)
-            else:
-                self.lines += self._vector_trigonometry(angles)
+            self.lines += self._vector_trigonometry(angles) if self.vector else self._scalar_trigonometry(angles)
         for number in self.live:
             self._define(number)
             for output, position, ref in results.get(number, ()):
@@ -205,7 +202,7 @@ class Emitter:
         angles: dict[int, list[int]] = {}
         for number in self.live:
             node = self.graph[number]
-            below = 0 if node.op in ("const", "input") else max((level[abs(a)] for a in node.args), default=0)
+            below = max((level[abs(a)] for a in node.needs), default=0)
             if node.op in ("sin", "cos"):
                 angle = abs(node.args[0])
                 known = angles.setdefault(below, [])
@@ -222,9 +219,7 @@ class Emitter:
             number = stack.pop()
             if number not in needed and number not in self.text:
                 needed.add(number)
-                node = self.graph[number]
-                if node.op not in ("const", "input"):
-                    stack += [abs(a) for a in node.args]
+                stack += [abs(a) for a in self.graph[number].needs]
         for number in sorted(needed):
             self._define(number)
 
@@ -303,11 +298,7 @@ class Emitter:
         return f"const {'vec' if self.vector or number in self.seeded else 'double'} v{number} = {expression};"
 
     def _constant(self, value: float) -> str:
-        if not math.isfinite(value):
-            text = "NAN" if math.isnan(value) else "INFINITY"
-        else:
-            text = repr(value)
-        return text
+        return repr(value) if math.isfinite(value) else "NAN" if math.isnan(value) else "INFINITY"
 
     def _vector_constant(self, ref: Ref) -> str:
         text = self._operand(ref)
@@ -351,10 +342,10 @@ def lanes_functions(functions: set[tuple[str, int]]) -> str:
     return text
 
 
-def wrapped(lines: list[str], indent: str = "    ", width: int = 118) -> str:
+def wrapped(lines: list[str], indent: str = "    ") -> str:
     """Statements, indented and wrapped."""
     return "\n".join(
-        textwrap.fill(line, width, initial_indent=indent, subsequent_indent=indent + "    ", break_long_words=False,
+        textwrap.fill(line, 118, initial_indent=indent, subsequent_indent=indent + "    ", break_long_words=False,
                       break_on_hyphens=False)
         for line in lines
     )  # fmt: skip

@@ -74,42 +74,37 @@ def _dense_map(function: ca.Function, size: int) -> ca.Function:
     return dense.map(size)
 
 
-def _mapped(function: ca.Function, inputs: list[Array], count: int) -> list[Array]:
-    """CasADi's own evaluation, straight from and into numpy's memory.
+def mapped(function: ca.Function, inputs: list[Array], head: tuple[int, ...]) -> list[Array]:
+    """CasADi's own evaluation of one sample or of ``head`` samples: inputs of one, or with a first axis of them.
 
-    Empty inputs are left out: numpy gives no memory of their own to them, and CasADi refuses a pointer into its own.
+    Straight from and into numpy's memory. Empty inputs are left out: numpy gives no memory of their own to them, and
+    CasADi refuses a pointer into its own.
     """
+    if not head:
+        return [np.array(value.full()) for value in function.call([ca.DM(value) for value in inputs])]
+    (count,) = head
+    flat = [value.reshape(-1, function.numel_in(i)) if value.size else None for i, value in enumerate(inputs)]
     rows = [function.size1_out(o) for o in range(function.n_out())]
     columns = [function.size2_out(o) for o in range(function.n_out())]
     results = [np.empty((count, r, c)) for r, c in zip(rows, columns, strict=True)]
-    mapped, size = function, 0
+    chunk, size = function, 0
     for start in range(0, count, _MAPPED_CHUNK):
         if size != min(_MAPPED_CHUNK, count - start):
             size = min(_MAPPED_CHUNK, count - start)
-            mapped = _dense_map(function, size)
-        buffer, run = mapped.buffer()
+            chunk = _dense_map(function, size)
+        buffer, run = chunk.buffer()
         held = []
-        for i, value in enumerate(inputs):
-            if not value.shape[1]:
+        for i, value in enumerate(flat):
+            if value is None:
                 continue
             shape = (function.size1_in(i), function.size2_in(i))
             part = np.broadcast_to(value if len(value) == 1 else value[start : start + size], (size, value.shape[1]))
             held.append(np.ascontiguousarray(part.reshape(size, *shape).transpose(0, 2, 1)))  # columns are contiguous
             buffer.set_arg(i, memoryview(held[-1]))  # type: ignore[call-arg, arg-type]
         values = [np.empty((size, c, r)) for r, c in zip(rows, columns, strict=True)]
-        for o, value in enumerate(values):
-            buffer.set_res(o, memoryview(value))  # type: ignore[call-arg, arg-type]
+        for o, place in enumerate(values):
+            buffer.set_res(o, memoryview(place))  # type: ignore[call-arg, arg-type]
         run()
-        for result, value in zip(results, values, strict=True):
-            result[start : start + size] = value.transpose(0, 2, 1)
+        for result, found in zip(results, values, strict=True):
+            result[start : start + size] = found.transpose(0, 2, 1)
     return results
-
-
-def mapped(function: ca.Function, inputs: list[Array], head: tuple[int, ...]) -> list[Array]:
-    """CasADi's own evaluation of one sample or of ``head`` samples: inputs of one, or with a first axis of them."""
-    if not head:
-        return [np.array(value.full()) for value in function.call([ca.DM(value) for value in inputs])]
-    flat = [
-        value.reshape(-1, function.numel_in(i)) if value.size else np.zeros((1, 0)) for i, value in enumerate(inputs)
-    ]
-    return _mapped(function, flat, *head)

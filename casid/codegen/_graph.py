@@ -25,22 +25,23 @@ class Node(NamedTuple):
     args: tuple[Ref, ...] = ()
     value: float = 0.0
 
+    @property
+    def needs(self) -> tuple[Ref, ...]:
+        """The values that it is computed from."""
+        return () if self.op == "input" else self.args
 
-#: CasADi operations that are C functions of the same meaning.
-_C_FUNCTIONS = {
+
+#: CasADi operations that are C functions of the same meaning, and those that the emitter itself writes.
+_FUNCTIONS = {
     ca.OP_SIN: "sin", ca.OP_COS: "cos", ca.OP_TAN: "tan", ca.OP_ASIN: "asin", ca.OP_ACOS: "acos", ca.OP_ATAN: "atan",
     ca.OP_SINH: "sinh", ca.OP_COSH: "cosh", ca.OP_TANH: "tanh", ca.OP_ASINH: "asinh", ca.OP_ACOSH: "acosh",
     ca.OP_ATANH: "atanh", ca.OP_ATAN2: "atan2", ca.OP_EXP: "exp", ca.OP_LOG: "log", ca.OP_POW: "pow",
     ca.OP_CONSTPOW: "pow", ca.OP_SQRT: "sqrt", ca.OP_FABS: "fabs", ca.OP_FLOOR: "floor", ca.OP_CEIL: "ceil",
     ca.OP_FMOD: "fmod", ca.OP_FMIN: "fmin", ca.OP_FMAX: "fmax", ca.OP_COPYSIGN: "copysign", ca.OP_ERF: "erf",
     ca.OP_LOG1P: "log1p", ca.OP_EXPM1: "expm1", ca.OP_HYPOT: "hypot",
-}  # fmt: skip
-#: CasADi operations written by the emitter itself.
-_OWN_FUNCTIONS = {
     ca.OP_SIGN: "sign", ca.OP_LT: "less", ca.OP_LE: "less_equal", ca.OP_EQ: "equal", ca.OP_NE: "not_equal",
     ca.OP_NOT: "not", ca.OP_AND: "and", ca.OP_OR: "or", ca.OP_IF_ELSE_ZERO: "if_else_zero",
 }  # fmt: skip
-_FUNCTIONS = _C_FUNCTIONS | _OWN_FUNCTIONS
 #: ``f(-x) = -f(x)`` and ``f(-x) = f(x)``.
 _ODD = {"sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh", "sign", "erf"}
 _EVEN = {"cos", "cosh", "fabs"}
@@ -61,19 +62,16 @@ class Graph:
         self.nodes: list[Node] = []
         self.outputs: list[tuple[int, int, Ref]] = []
         self._known: dict[Node, int] = {}
-        self.zero = self._node(Node("const", value=0.0))
-        self.one = self._node(Node("const", value=1.0))
+        self.zero = self.append(Node("const", value=0.0))
+        self.one = self.append(Node("const", value=1.0))
 
-    def _node(self, node: Node) -> Ref:
+    def append(self, node: Node) -> Ref:
+        """A node as it is, its arguments being of this graph."""
         number = self._known.get(node)
         if number is None:
             self.nodes.append(node)
             number = self._known[node] = len(self.nodes)
         return number
-
-    def append(self, node: Node) -> Ref:
-        """A node as it is, its arguments being of this graph."""
-        return self._node(node)
 
     def __getitem__(self, ref: Ref) -> Node:
         return self.nodes[abs(ref) - 1]
@@ -81,8 +79,8 @@ class Graph:
     def constant(self, value: float) -> Ref:
         """A number; its sign goes into the reference."""
         if value < 0.0:
-            return -self._node(Node("const", value=-value))
-        return self._node(Node("const", value=value + 0.0))
+            return -self.append(Node("const", value=-value))
+        return self.append(Node("const", value=value + 0.0))
 
     def number(self, ref: Ref) -> float | None:
         """Numeric value where the reference is constant, else None."""
@@ -93,7 +91,7 @@ class Graph:
 
     def input(self, index: int, position: int) -> Ref:
         """Nonzero ``position`` of input ``index``."""
-        return self._node(Node("input", (index, position)))
+        return self.append(Node("input", (index, position)))
 
     def add(self, a: Ref, b: Ref) -> Ref:
         """``a + b``"""
@@ -110,7 +108,7 @@ class Graph:
             return self.multiply(self.constant(2.0), a)
         if abs(a) > abs(b):
             a, b = b, a
-        return self._node(Node("add", (a, b))) if a > 0 else -self._node(Node("add", (-a, -b)))
+        return self.append(Node("add", (a, b))) if a > 0 else -self.append(Node("add", (-a, -b)))
 
     def multiply(self, a: Ref, b: Ref) -> Ref:
         """``a b``"""
@@ -125,7 +123,7 @@ class Graph:
             return sign * b
         if b == self.one:
             return sign * a
-        return sign * self._node(Node("mul", (min(a, b), max(a, b))))
+        return sign * self.append(Node("mul", (min(a, b), max(a, b))))
 
     def divide(self, a: Ref, b: Ref) -> Ref:
         """``a / b``"""
@@ -135,14 +133,14 @@ class Graph:
         if abs(a) == self.zero:
             return self.zero
         sign = 1 if (a > 0) == (b > 0) else -1
-        return sign * self._node(Node("div", (abs(a), abs(b))))
+        return sign * self.append(Node("div", (abs(a), abs(b))))
 
     def call(self, name: str, *args: Ref) -> Ref:
         """A function by its C name."""
         if name in _ODD or name in _EVEN:
             sign = -1 if name in _ODD and args[0] < 0 else 1
-            return sign * self._node(Node(name, (abs(args[0]),)))
-        return self._node(Node(name, args))
+            return sign * self.append(Node(name, (abs(args[0]),)))
+        return self.append(Node(name, args))
 
     def live(self) -> list[int]:
         """Numbers of the nodes that the outputs need, arguments first."""
@@ -150,20 +148,16 @@ class Graph:
         for _, _, ref in self.outputs:
             needed[abs(ref)] = True
         for number in range(len(self.nodes), 0, -1):
-            node = self.nodes[number - 1]
-            if needed[number] and node.op != "input":
-                for arg in node.args:
-                    needed[abs(arg)] = True
+            for arg in self[number].needs if needed[number] else ():
+                needed[abs(arg)] = True
         return [number for number in range(1, len(self.nodes) + 1) if needed[number]]
 
     def uses(self) -> list[int]:
         """How often the outputs and live nodes use each node, by number."""
         count = [0] * (len(self.nodes) + 1)
         for number in self.live():
-            node = self.nodes[number - 1]
-            if node.op != "input":
-                for arg in node.args:
-                    count[abs(arg)] += 1
+            for arg in self[number].needs:
+                count[abs(arg)] += 1
         for _, _, ref in self.outputs:
             count[abs(ref)] += 1
         return count
@@ -201,26 +195,23 @@ def graph_of(function: ca.Function) -> Graph:
     return graph
 
 
+#: CasADi operations that are sums, products and quotients.
+_RULES: dict[int, Callable[..., Ref]] = {
+    ca.OP_ADD: Graph.add,
+    ca.OP_SUB: lambda graph, a, b: graph.add(a, -b),
+    ca.OP_MUL: Graph.multiply,
+    ca.OP_SQ: lambda graph, a: graph.multiply(a, a),
+    ca.OP_TWICE: lambda graph, a: graph.add(a, a),
+    ca.OP_NEG: lambda graph, a: -a,
+    ca.OP_DIV: Graph.divide,
+    ca.OP_INV: lambda graph, a: graph.divide(graph.one, a),
+    ca.OP_ASSIGN: lambda graph, a: a,
+}
+
+
 def _apply(graph: Graph, op: int, args: Sequence[Ref], name: str) -> Ref:
-    a = args[0]
-    if op == ca.OP_ADD:
-        return graph.add(a, args[1])
-    if op == ca.OP_SUB:
-        return graph.add(a, -args[1])
-    if op == ca.OP_MUL:
-        return graph.multiply(a, args[1])
-    if op == ca.OP_SQ:
-        return graph.multiply(a, a)
-    if op == ca.OP_TWICE:
-        return graph.add(a, a)
-    if op == ca.OP_NEG:
-        return -a
-    if op == ca.OP_DIV:
-        return graph.divide(a, args[1])
-    if op == ca.OP_INV:
-        return graph.divide(graph.one, a)
-    if op == ca.OP_ASSIGN:
-        return a
+    if op in _RULES:
+        return _RULES[op](graph, *args)
     if op in _FUNCTIONS:
         return graph.call(_FUNCTIONS[op], *args)
     raise ExportError(f"function '{name}' uses CasADi operation {op}, which has no C counterpart here")
@@ -319,7 +310,7 @@ def _in_order(graph: Graph, results: list[tuple[int, int, Ref]]) -> Graph:
         while stack:
             number = stack[-1]
             node = graph[number]
-            args = () if node.op in ("const", "input") else node.args
+            args = node.needs
             missing = [abs(a) for a in args if abs(a) not in value]
             if number in value:
                 stack.pop()
@@ -339,11 +330,7 @@ def _spills(graph: Graph) -> int:
     place = {number: i for i, number in enumerate(live)}
     last: dict[int, int] = {}
     for number in live:
-        node = graph[number]
-        if node.op != "input":
-            for arg in node.args:
-                if graph[arg].op != "const":
-                    last[abs(arg)] = place[number]
+        last.update((abs(arg), place[number]) for arg in graph[number].needs if graph[arg].op != "const")
     change = [0] * (len(live) + 1)
     for number, end in last.items():
         change[place[number]] += 1

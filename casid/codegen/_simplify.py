@@ -99,8 +99,8 @@ class Groups:
 Pair = tuple[Ref, Ref]
 
 
-def share_pairs(groups: dict[int, list[Ref]], new_number: Callable[[], int], signed: bool) -> None:
-    """Replace, most frequent first, every pair of members that occurs in two groups or more by a new group.
+class _Sharing:
+    """Replaces, most frequent first, every pair of members that occurs in two groups or more by a new group.
 
     Parameters
     ----------
@@ -111,11 +111,6 @@ def share_pairs(groups: dict[int, list[Ref]], new_number: Callable[[], int], sig
     signed
         Sums: ``a + b`` stands for ``-a - b`` too.
     """
-    _Sharing(groups, new_number, signed).run()
-
-
-class _Sharing:
-    """Where each pair occurs, kept up to date while pairs are replaced."""
 
     def __init__(self, groups: dict[int, list[Ref]], new_number: Callable[[], int], signed: bool) -> None:
         self.groups, self.new_number, self.signed = groups, new_number, signed
@@ -184,15 +179,9 @@ class _Sharing:
             heapq.heappush(self.heap, (-sum(occurrences > 0 for occurrences in owners.values()), pair))
 
 
-_LEAVES = ("const", "input")
-
-
-def assemble(graph: Graph, groups: Groups) -> Graph:
-    """The program with its sums and products as the groups have them; chains of dependent operations are kept short."""
-    return _Assembly(graph, groups).result()
-
-
 class _Assembly:
+    """The program with its sums and products as the groups have them; chains of dependent operations are kept short."""
+
     def __init__(self, graph: Graph, groups: Groups) -> None:
         self.old, self.groups, self.new = graph, groups, Graph()
         #: Number of a value of the old program or a group -> the same value in the new program.
@@ -221,10 +210,7 @@ class _Assembly:
 
     def _needs(self, number: int) -> list[Ref]:
         members = self.groups.of(number)
-        if members is not None:
-            return members
-        node = self.old[number]
-        return [] if node.op in _LEAVES else list(node.args)
+        return list(self.old[number].needs) if members is None else members
 
     def _built(self, number: int) -> Ref:
         if self.groups.of(number) is not None:
@@ -253,11 +239,11 @@ class _Assembly:
         return self.value[abs(ref)] if ref > 0 else -self.value[abs(ref)]
 
     def _ready(self, ref: Ref) -> int:
-        return 0 if self.new[ref].op in _LEAVES else self.depth.get(abs(ref), 0)
+        return self.depth.get(abs(ref), 0)
 
     def _mark(self, ref: Ref) -> Ref:
         node = self.new[ref]
-        if node.op not in _LEAVES and abs(ref) not in self.depth:
+        if node.op not in ("const", "input") and abs(ref) not in self.depth:
             self.depth[abs(ref)] = 1 + max((self._ready(arg) for arg in node.args), default=0)
         return ref
 
@@ -295,9 +281,9 @@ def _regrouped(graph: Graph) -> Graph:
     """One round: take apart, regroup, put together."""
     groups = Groups(graph)
     groups.collect_factors()
-    share_pairs(groups.sums, groups.new_number, signed=True)
-    share_pairs(groups.products, groups.new_number, signed=False)
-    return assemble(graph, groups)
+    _Sharing(groups.sums, groups.new_number, signed=True).run()
+    _Sharing(groups.products, groups.new_number, signed=False).run()
+    return _Assembly(graph, groups).result()
 
 
 def _cost(graph: Graph) -> int:

@@ -21,7 +21,7 @@ from casid.dynamics._derived import dry_friction_directions as dry_friction_dire
 from casid.dynamics._derived import dry_friction_places as dry_friction_places
 from casid.dynamics._derived import equation_of_motion as equation_of_motion
 from casid.dynamics._derived import rk4_step as rk4_step
-from casid.dynamics._kinematics import Kinematics as Kinematics
+from casid.dynamics._rigid_body import Kinematics as Kinematics
 from casid.dynamics._rigid_body import factor_mass_matrix as factor_mass_matrix
 from casid.dynamics._rigid_body import mass_matrix as mass_matrix
 from casid.dynamics._rigid_body import newton_euler as newton_euler

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.codegen import jacobian_rows
-from casid.dynamics._kinematics import Kinematics
 from casid.dynamics._model import Model
-from casid.dynamics._model_function import ModelFunction
-from casid.dynamics._rigid_body import factor_mass_matrix, newton_euler
+from casid.dynamics._rigid_body import Kinematics, factor_mass_matrix, newton_euler
+from casid.dynamics._structure import ModelFunction
 from casid.dynamics.terms._joint_terms import Side
 from casid.errors import DatasetError, RobotError
 from casid.inertia import Parameters
@@ -22,8 +21,7 @@ from casid.inertia import Parameters
 def inverse_mass_matrix(model: Model) -> ModelFunction:
     """``(q, pi) -> Minv`` (n x n): inverse of the mass matrix, through its sparse factorisation along the tree."""
     s = model.symbols()
-    inverse = _solve(model, s.mass_matrix(), ca.SX.eye(model.n))
-    return s.function("inverse_mass_matrix", ["q", "pi"], {"Minv": inverse}, 2)
+    return s.function("inverse_mass_matrix", ["q", "pi"], {"Minv": s.mass_factor().solve(ca.SX.eye(model.n))}, 2)
 
 
 def inverse_dynamics_derivatives(model: Model) -> ModelFunction:
@@ -46,24 +44,13 @@ def forward_dynamics_derivatives(model: Model) -> ModelFunction:
     ``dddq_dtau = M^-1`` (Carpentier and Mansard 2018, Sec. IV).
     """
     s = model.symbols()
-    n, M = model.n, s.mass_matrix()
-    torque = s.torque()
-    still = s.torque(ddq=ca.SX(n, 1))
-    acceleration = _solve(model, M, s.tau - still)
-    partial = ca.substitute(_gradients(torque, ca.vertcat(s.q, s.dq)), s.ddq, acceleration)
-    solved = _solve(model, M, ca.horzcat(-partial, ca.SX.eye(n)))
+    n, factor, torque = model.n, s.mass_factor(), s.torque()
+    # by adjoint sweeps, one a torque: fewer operations than forward ones
+    partial = ca.vertcat(*(ca.gradient(torque[k], ca.vertcat(s.q, s.dq)).T for k in range(n)))
+    partial = ca.substitute(partial, s.ddq, factor.solve(s.tau - s.torque(ddq=ca.SX(n, 1))))
+    solved = factor.solve(ca.horzcat(-partial, ca.SX.eye(n)))
     outputs = {"dddq_dq": solved[:, :n], "dddq_ddq": solved[:, n : 2 * n], "dddq_dtau": solved[:, 2 * n :]}
     return s.function("forward_dynamics_derivatives", ["q", "dq", "tau", "pi"], outputs, 2)
-
-
-def _solve(model: Model, M: ca.SX, right: ca.SX) -> ca.SX:
-    """``M^-1 right``; rotors behind a transmission may couple joints that the tree does not."""
-    return factor_mass_matrix(M, model.robot, dense=model.motor_inertia).solve(right)
-
-
-def _gradients(torque: ca.SX, motion: ca.SX) -> ca.SX:
-    """Jacobian by adjoint sweeps, one a torque: fewer operations than forward ones."""
-    return ca.vertcat(*(ca.gradient(torque[k], motion).T for k in range(torque.numel())))
 
 
 def operational_space(model: Model, frame: str, kinematics: Model | None = None) -> ModelFunction:
@@ -95,14 +82,11 @@ def operational_space(model: Model, frame: str, kinematics: Model | None = None)
             f"robot '{model.robot.name}' has {model.n} joints: the operational-space mass matrix of a frame needs six; "
             "export 'jacobian' and 'inverse_mass_matrix' instead"
         )
-    located = kinematics or model
-    located.check_frame(frame)
     s = model.symbols()
-    n, M = model.n, s.mass_matrix()
     # Moved frames may come with offsets of q, which are added to all expressions: the kinematics must not see them.
-    J = Kinematics(located.robot, s.unmoved_q).jacobian(frame)
-    dJdq = ca.mtimes(ca.reshape(ca.jtimes(ca.vec(J), s.q, s.dq), 6, n), s.dq)
-    solved = _solve(model, M, ca.horzcat(J.T, s.coriolis(), s.gravity_torque()))
+    J = Kinematics((kinematics or model).robot, s.unmoved_q).jacobian(frame)
+    dJdq = ca.mtimes(ca.reshape(ca.jtimes(ca.vec(J), s.q, s.dq), 6, model.n), s.dq)
+    solved = s.mass_factor().solve(ca.horzcat(J.T, s.coriolis(), s.gravity_torque()))
     inverse = ca.mtimes(J, solved[:, :6])
     right = ca.horzcat(ca.SX.eye(6), ca.mtimes(J, solved[:, 6]) - dJdq, ca.mtimes(J, solved[:, 7]))
     result = factor_mass_matrix(inverse, None).solve(right)
@@ -165,13 +149,10 @@ def equation_of_motion(model: Model) -> ModelFunction:
             "a joint term has a memory, which simulations do not integrate; expected terms without memory: use "
             "JointTerm.settled()"
         )
-    sums = {"joint": ca.SX(n, 1), "motor": ca.SX(n, 1)}
-    for (side, k), torque in without.items():
-        sums[side][k] = torque
     outputs = {
         "M": s.mass_matrix(),
         "rigid": newton_euler(model.robot, s.q, s.dq, zero, s.links, s.gravity)[0],
-        "terms": sums["joint"] + ca.mtimes(s.transmission, sums["motor"]),
+        "terms": s.at_joints(without),
         "dry": ca.vertcat(ca.SX(0, 1), *(complete[place] - without[place] for place in places)),
     }
     return s.function("equation_of_motion", ["q", "dq", "signs", "pi"], outputs, (2, 1, 1, 1))

@@ -7,20 +7,26 @@ Equation of motion (Gaz et al. 2019, eq. 1; Sousa 2014, eq. 2.9)::
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
 
 import casadi as ca
 from numpy.typing import ArrayLike
 
 from casid.description import Robot
 from casid.dynamics._base_parameters import BaseParameters, base_parameters
-from casid.dynamics._kinematics import Kinematics
-from casid.dynamics._model_function import ModelFunction
-from casid.dynamics._rigid_body import factor_mass_matrix, kinetic_energy, newton_euler, potential_energy
-from casid.dynamics._structure import BaseInput, Numbers, Parametrisation, StandardParameters, Structure, Symbols
+from casid.dynamics._rigid_body import Kinematics, kinetic_energy, newton_euler, potential_energy
+from casid.dynamics._structure import (
+    BaseInput,
+    ModelFunction,
+    Numbers,
+    Parametrisation,
+    StandardParameters,
+    Structure,
+    Symbols,
+)
 from casid.dynamics.terms._friction import Friction, terms_of
 from casid.dynamics.terms._joint_terms import JointTerm
 from casid.errors import RobotError, RobotWarning
@@ -63,16 +69,9 @@ class Model(Structure):
     >>> tau = model.inverse_dynamics(q, dq, ddq)  # doctest: +SKIP
     """
 
-    def __init__(
-        self,
-        robot: Robot | str | Path,
-        terms: Sequence[str | JointTerm] = (),
-        gravity: ArrayLike | str | None = None,
-        velocity_deadband: float = 0.0,
-    ) -> None:
-        super().__init__(robot, terms, gravity, velocity_deadband)
-        self._parametrisation: Parametrisation = StandardParameters()
-        self._standard = self
+    _parametrisation: Parametrisation = StandardParameters()
+    #: The model with the input ``pi``, where this one has something else in its place.
+    _standard: Model | None = None
 
     @classmethod
     def of_parameters(
@@ -126,7 +125,7 @@ class Model(Structure):
     def parametrised(self, parametrisation: Parametrisation) -> Model:
         """The same model with something else in place of the input ``pi`` of its functions."""
         model = self.like()
-        model._parametrisation, model._standard = parametrisation, self._standard
+        model._parametrisation, model._standard = parametrisation, self._standard or self
         return model
 
     def like(self, robot: Robot | None = None, terms: Sequence[str | JointTerm] | None = None) -> Model:
@@ -163,7 +162,7 @@ class Model(Structure):
 
     def _standard_symbols(self) -> Symbols:
         """Fresh symbols with the input ``pi``, whatever stands for it elsewhere."""
-        return Symbols(self, self._standard._parametrisation)
+        return Symbols(self, Model._parametrisation)
 
     # ------------------------------------------------------------------ dynamics
 
@@ -182,7 +181,7 @@ class Model(Structure):
 
         Motion as for `inverse_dynamics`; columns in the order of `parameter_names`.
         """
-        if self._standard is not self:
+        if self._standard is not None:
             return self._standard.regressor
         s = self.symbols()
         return s.function("regressor", ["q", "dq", "ddq"], {"Y": ca.jacobian(s.torque(), s.pi)}, 2)
@@ -242,8 +241,7 @@ class Model(Structure):
         """``(q, dq, tau, pi) -> ddq`` (n): ``M^-1 (tau - c - g - friction)`` [rad/s^2, m/s^2]."""
         s = self.symbols()
         right = s.tau - s.torque(ddq=ca.SX(self.n, 1))
-        ddq = factor_mass_matrix(s.mass_matrix(), self.robot, dense=self.motor_inertia).solve(right)
-        return s.function("forward_dynamics", ["q", "dq", "tau", "pi"], {"ddq": ddq}, 1)
+        return s.function("forward_dynamics", ["q", "dq", "tau", "pi"], {"ddq": s.mass_factor().solve(right)}, 1)
 
     @cached_property
     def static_regressor(self) -> ModelFunction:
@@ -305,13 +303,11 @@ class Model(Structure):
 
     def frame_placement(self, frame: str) -> ModelFunction:
         """``(q) -> T`` (4x4): placement of a link or named frame in the base frame."""
-        self.check_frame(frame)
         s = self.symbols()
         return s.function("frame_placement", ["q"], {"T": Kinematics(self.robot, s.q).placement(frame)}, 2)
 
     def frame_jacobian(self, frame: str) -> ModelFunction:
         """``(q) -> J`` (6 x n): linear velocity of the frame's origin, then angular velocity, in base axes."""
-        self.check_frame(frame)
         s = self.symbols()
         return s.function("frame_jacobian", ["q"], {"J": Kinematics(self.robot, s.q).jacobian(frame)}, 2)
 
@@ -351,18 +347,9 @@ class Model(Structure):
     @cached_property
     def base(self) -> BaseParameters:
         """Base parameters of this model: rank, selection, K and printed groupings."""
-        return base_parameters(self) if self._standard is self else self._standard.base
-
-    # ------------------------------------------------------------------ help
-
-    def check_frame(self, frame: str) -> None:
-        """RobotError, with the known names, for a frame that the robot does not have."""
-        self.robot.frame(frame)
+        return base_parameters(self) if self._standard is None else self._standard.base
 
 
 def _identifier(name: str) -> str:
     """A name CasADi accepts: letters, digits and single underscores."""
-    cleaned = "".join(c if c.isalnum() and c.isascii() else "_" for c in name)
-    while "__" in cleaned:
-        cleaned = cleaned.replace("__", "_")
-    return cleaned.strip("_") or "link"
+    return re.sub("[^A-Za-z0-9]+", "_", name).strip("_") or "link"

@@ -6,17 +6,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from casid.codegen import Function
 from casid.description import Robot, load_robot
 from casid.description.joint_parameters import LOAD_BODY, is_shape
 from casid.dynamics._base_parameters import BaseParameters
-from casid.dynamics._kinematics import exact
-from casid.dynamics._model_function import ModelFunction
-from casid.dynamics._rigid_body import mass_matrix, newton_euler
+from casid.dynamics._rigid_body import MassFactor, exact, factor_mass_matrix, mass_matrix, newton_euler
 from casid.dynamics.terms._joint_terms import JointSignals, JointTerm, Memory, Side, joint_terms
 from casid.errors import DatasetError, RobotError
 from casid.expressions import shaped
@@ -294,6 +294,32 @@ class BaseInput(Parametrisation):
         return {"beta": beta}, ca.densify(pi)
 
 
+class ModelFunction(Function):
+    """A `casid.codegen.Function` that takes `casid.Parameters` for ``pi``.
+
+    Parameters
+    ----------
+    function, args, named
+        As for `Function`.
+    parameter_names
+        Order of the parameters in its input ``pi``.
+    """
+
+    def __init__(
+        self, function: ca.Function, *args: Any, parameter_names: Sequence[str] | None = None, **named: Any
+    ) -> None:
+        super().__init__(function, *args, **named)
+        given = getattr(function, "parameter_names", ()) if parameter_names is None else parameter_names
+        self.parameter_names = tuple(given)
+
+    def _state(self) -> dict[str, Any]:
+        return {**super()._state(), "parameter_names": self.parameter_names}
+
+    def _value(self, name: str, value: Any) -> Any:
+        named = name == "pi" and isinstance(value, Parameters)
+        return value.in_order(self.parameter_names) if named else value
+
+
 class Symbols:
     """Fresh symbols of one function and the expressions it is made of.
 
@@ -374,13 +400,17 @@ class Symbols:
 
     def term_torque(self, ddq: ca.SX) -> ca.SX:
         """Torque of joint-side and motor-side terms (Sousa 2014, eq. 4.9)."""
-        n, deadband, T = self.structure.n, self.structure.velocity_deadband, self.transmission
-        torque = {"joint": ca.SX(n, 1), "motor": ca.SX(n, 1)}
-        velocities: dict[Side, ca.SX] = {"joint": self.dq, "motor": T.T @ self.dq}
+        deadband = self.structure.velocity_deadband
+        velocities: dict[Side, ca.SX] = {"joint": self.dq, "motor": self.transmission.T @ self.dq}
         signs = {side: ca.sign(dq) * (ca.fabs(dq) >= deadband if deadband else 1) for side, dq in velocities.items()}
-        for (side, k), value in self.side_torques(ddq, signs).items():
-            torque[side][k] += value
-        return torque["joint"] + ca.mtimes(T, torque["motor"])
+        return self.at_joints(self.side_torques(ddq, signs))
+
+    def at_joints(self, torques: Mapping[tuple[Side, int], ca.SX]) -> ca.SX:
+        """Torques at joints and motors as torques of the joints (n)."""
+        sides = {"joint": ca.SX(self.structure.n, 1), "motor": ca.SX(self.structure.n, 1)}
+        for (side, k), torque in torques.items():
+            sides[side][k] += torque
+        return sides["joint"] + ca.mtimes(self.transmission, sides["motor"])
 
     @property
     def transmission(self) -> ca.SX:
@@ -426,8 +456,6 @@ class Symbols:
 
     def rotor_inertia(self) -> ca.SX:
         """Share of the terms in the mass matrix (n x n)."""
-        if not any(term.inertial for term in self.structure.terms):
-            return ca.SX(self.structure.n, self.structure.n)
         T = self.transmission
         M = ca.SX(self.structure.n, self.structure.n)
         for column, (term, i) in self.structure.term_columns.items():
@@ -439,3 +467,7 @@ class Symbols:
     def mass_matrix(self) -> ca.SX:
         """Mass matrix of the links and the rotors."""
         return mass_matrix(self.structure.robot, self.q, self.links) + self.rotor_inertia()
+
+    def mass_factor(self) -> MassFactor:
+        """The mass matrix factored; rotors behind a transmission may couple joints that the tree does not."""
+        return factor_mass_matrix(self.mass_matrix(), self.structure.robot, dense=self.structure.motor_inertia)

@@ -31,11 +31,11 @@ SAMPLED, FREEDOM, TURNS = 4_000, 5, 10
 
 def bounded_load(
     stack: LoadStack, confidence: float
-) -> tuple[Array, Array, float, float, dict[str, tuple[float, float]]] | None:
+) -> tuple[Array, Array, float, dict[str, tuple[float, float]]] | None:
     """The load's own equations ``R x = r`` of unit variance where errors at poses are bounded, and its intervals.
 
     ``None`` where joints move, poses are too few, or normal errors explain the torques better; else R, r, what they
-    leave, the variance and the intervals of ``m, cx, cy, cz``, together.
+    leave and the intervals of ``m, cx, cy, cz``, together.
     """
     if stack.held is None:
         return None
@@ -61,7 +61,7 @@ def bounded_load(
     wide = deviation * np.quantile((np.abs(four - middle) / np.maximum(deviation, 1e-300)).max(axis=1), confidence)
     root = np.linalg.inv(np.linalg.cholesky(np.cov(draws.T)))
     known = {n: (float(a - w), float(a + w)) for n, a, w in zip(("m", "cx", "cy", "cz"), middle, wide, strict=True)}
-    return root @ W, root @ draws.mean(axis=0), float(len(y) - U.shape[1]), 1.0, known
+    return root @ W, root @ draws.mean(axis=0), float(len(y) - U.shape[1]), known
 
 
 def _bounded_are_likelier(U: Array, y: Array, owner: NDArray[np.int64], draws: Array) -> bool:

@@ -158,12 +158,6 @@ def load_stack(
     return stack
 
 
-def combined(stack: LoadStack) -> tuple[list[Array], Array, float]:
-    """R factor of each joint, weights of the joints, and the degrees of freedom."""
-    stack.compressed()
-    return stack.factors(), stack.weights, float(stack.independent.sum()) - stack.factors()[0].shape[1]
-
-
 def recordings(given: Dataset | Sequence[Dataset] | None) -> tuple[Dataset, ...]:
     """One recording, several or none as a tuple."""
     return () if given is None else (given,) if isinstance(given, Dataset) else tuple(given)
@@ -258,8 +252,7 @@ class LoadStack:
         tau = data.tau[rows, k][keep]
         made = np.column_stack([base, load if loaded else np.zeros_like(load), drift, tau - known])
         if loaded:
-            entry = np.column_stack([base, load, drift, tau - known, tau])
-            self._loaded[k].append(_triangle(entry))
+            self._loaded[k].append(_triangle(np.column_stack([made, tau])))
         if self.held is not None:
             self.held[k].append(np.column_stack([made, band]))
         return _triangle(made)

@@ -20,7 +20,7 @@ import numpy as np
 from casid.arrays import RANK, Array
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.loads._equations import combined, load_stack
+from casid.loads._equations import load_stack
 from casid.loads._payload import Payload, payload
 from casid.measurement import Dataset
 from casid.regression import lengths
@@ -108,7 +108,9 @@ def _each(
 ) -> tuple[Array, Array]:
     """Factor of each joint and its deviation: Gauss-Newton on ``tau_j = (W_j beta + W_lj x + drift) / g_j``."""
     stack = load_stack(model, loaded, unloaded, None, drift)
-    factors, weights, share = combined(stack)
+    stack.compressed()  # weighs the joints
+    factors, weights = stack.factors(), stack.weights
+    share = float(stack.independent.sum()) - factors[0].shape[1]
     place = stack.base + 9
     known = [weight * mass * factor[:, place] for factor, weight in zip(factors, weights, strict=True)]
     columns = [weight * np.delete(f[:, :-1], place, axis=1) for f, weight in zip(factors, weights, strict=True)]

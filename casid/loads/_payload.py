@@ -37,6 +37,7 @@ from casid.arrays import Array
 from casid.description import Joint, Link, Robot
 from casid.dynamics import Model
 from casid.errors import CasidError, DatasetError
+from casid.evidence import CONFIDENCE
 from casid.inertia import Parameters, from_standard, to_standard
 from casid.loads._bounded_errors import bounded_load
 from casid.loads._equations import (
@@ -169,7 +170,6 @@ def payload(
     parameters: ArrayLike | None = None,
     information: Known | None = None,
     drift: bool = True,
-    confidence: float = 0.95,
 ) -> Payload:
     """Identify a load on the last link.
 
@@ -189,8 +189,6 @@ def payload(
         exact, and a note says so.
     drift
         Fit a change of each joint's offset, and in motion of its Coulomb friction.
-    confidence
-        Of the intervals.
 
     Raises
     ------
@@ -203,20 +201,18 @@ def payload(
     with_load, without = recordings(loaded), recordings(unloaded)
     stack = load_stack(model, with_load, without, parameters, drift, information)
     R, r, left, freedom = stack.compressed()
+    bounded = None if stack.base else bounded_load(stack, CONFIDENCE)
+    if bounded is None:
+        variance, known = left / max(freedom, 1.0), dict[str, tuple[float, float]]()
+        wider = inflation(stack.without_stretches(), least_norm(R, r), variance, *stack.covariances())
+    else:
+        R, r, left, known = bounded
+        variance, wider = 1.0, dict.fromkeys(AT_ONCE, 1.0)
     start = least_norm(R, r)
-    variance = left / max(freedom, 1.0)
-    tolerance = variance * chi_square(max(int(np.linalg.matrix_rank(R)), 1), 1.0 - confidence)
+    tolerance = variance * chi_square(max(int(np.linalg.matrix_rank(R)), 1), 1.0 - CONFIDENCE)
     standard, drifts, solution = _consistent(R, r, left, stack.names, tolerance)
-    wider = inflation(stack.without_stretches(), start, variance, *stack.covariances())
-    allowed = {name: wider[name] * chi_square(AT_ONCE[name], 1.0 - confidence) for name in wider}
-    intervals = load_intervals(R, start, variance, allowed)
-    bounded = None if stack.base else bounded_load(stack, confidence)
-    if bounded is not None:
-        R, r, left, variance, known = bounded
-        start, tolerance = least_norm(R, r), chi_square(max(int(np.linalg.matrix_rank(R)), 1), 1.0 - confidence)
-        standard, drifts, solution = _consistent(R, r, left, stack.names, tolerance)
-        normal = {name: chi_square(AT_ONCE[name], 1.0 - confidence) for name in AT_ONCE}
-        intervals = load_intervals(R, start, variance, normal) | known
+    allowed = {name: factor * chi_square(AT_ONCE[name], 1.0 - CONFIDENCE) for name, factor in wider.items()}
+    intervals = load_intervals(R, start, variance, allowed) | known
     differ, (low, high) = _similar(without, with_load), intervals["m"]
     if high < 0:
         raise DatasetError(

@@ -127,11 +127,6 @@ class AdaptiveRun:
         """Of any link's estimated pseudo-inertia, shape (N,): positive while every estimate is a body."""
         return np.asarray(np.linalg.eigvalsh(pseudo_inertia(self.estimates))[..., 0].min(axis=1))
 
-    @property
-    def rms_error(self) -> Array:
-        """Tracking error of each joint [rad or m]."""
-        return np.asarray(np.sqrt((self.error**2).mean(axis=0)))
-
 
 def simulate_adaptive(
     model: Model,

@@ -16,18 +16,7 @@ from casid.errors import CasidWarning, DatasetError
 from casid.evidence import ResidualNoise
 from casid.inertia import Parameters
 from casid.inertia.entropic import Entropic, Plausible, entropic_estimate
-from casid.online._samples import (
-    Information,
-    check_inputs,
-    checked_forgetting,
-    checked_iterations,
-    checked_mu,
-    checked_samples,
-    checked_times,
-    checked_weights,
-    regressor_rows,
-    weighted,
-)
+from casid.online._samples import Estimator, Information, checked_iterations, weighted
 from casid.regression import Fit, quadratic
 from casid.retrieval.plausible import plausible_bodies
 
@@ -79,7 +68,7 @@ class OnlineEstimate:
         return np.stack([self.beta - half, self.beta + half], axis=1)
 
 
-class Online:
+class Online(Estimator):
     """Recursive identification: `update` with samples, `estimate` whenever wanted.
 
     Parameters
@@ -105,13 +94,10 @@ class Online:
         forgetting: float = 1.0,
         mu: float = 1.0,
     ) -> None:
-        plausible = plausible_values(model) if plausible is None else plausible
-        check_inputs(model.base_regressor)
-        self.model, self.weights, self.plausible = model, checked_weights(model.n, weights), plausible
-        self.forgetting, self.mu = checked_forgetting(forgetting), checked_mu(mu)
+        super().__init__(model, model.base_regressor, weights, forgetting, mu)
+        self.plausible = plausible_values(model) if plausible is None else plausible
         self.information = Information.nothing(model.base.rank)
-        self.time = -np.inf
-        self.order = parameter_order(model, plausible)
+        self.order = parameter_order(model, self.plausible)
         self.noise = ResidualNoise(model.n)
         self._beta, self._judged = np.zeros(model.base.rank), 0.0
         self._last: Entropic | None = None
@@ -130,9 +116,7 @@ class Online:
             For no samples, a shape, a number that is not finite or too large to be measured, or time that goes back;
             the estimator is then unchanged.
         """
-        s = checked_samples(self.model.n, q=q, dq=dq, ddq=ddq, tau=tau)
-        times = checked_times(t, len(s["q"]), self.time)
-        Y = regressor_rows(self.model.base_regressor, s)
+        s, times, Y = self.taken(q, dq, ddq, tau, t)
         rows, targets = weighted(self.weights, Y, s["tau"])
         if self.forgetting == 1.0:
             information = self.information.updated(rows.reshape(-1, rows.shape[2]), targets.ravel())
@@ -174,8 +158,7 @@ class Online:
         if not np.isfinite(estimate.suboptimality):
             warnings.warn(
                 f"the estimate did not converge in {steps} Newton steps and is only physical, not optimal; the next "
-                "call "
-                "goes on from it, or give more iterations",
+                "call goes on from it, or give more iterations",
                 EstimateWarning,
                 stacklevel=2,
             )

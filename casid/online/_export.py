@@ -133,8 +133,8 @@ def _notes(online: Online | OnlineLoad, names: list[str]) -> list[str]:
 def _robot_rows(online: Online) -> tuple[ca.Function, Array, list[str], str]:
     """Regressor and torques of the whole robot, and how its filter's parameters follow from the unknowns."""
     model = online.model
-    inputs = _symbols(model.base_regressor, model.n)
-    Y = ca.densify(model.base_regressor(*inputs.values()))
+    inputs = {name: ca.SX.sym(name, model.n) for name in online.regressor.name_in()}
+    Y = ca.densify(online.regressor(*inputs.values()))
     order = online.order
     return (
         _rows(inputs, Y, ca.SX.zeros(model.n)),
@@ -142,11 +142,6 @@ def _robot_rows(online: Online) -> tuple[ca.Function, Array, list[str], str]:
         [model.parameter_names[c] for c in order],
         f"Links and joint terms of {model.robot.name}.",
     )
-
-
-def _symbols(regressor: ca.Function, n: int) -> dict[str, ca.SX]:
-    """Symbols of a regressor's inputs: q, dq, ddq, and the measured torque where terms use it."""
-    return {name: ca.SX.sym(name, n) for name in regressor.name_in()}
 
 
 def _rows(inputs: dict[str, ca.SX], Y: ca.SX, known: ca.SX) -> ca.Function:
@@ -164,8 +159,8 @@ def _load_rows(online: OnlineLoad) -> tuple[ca.Function, Array, list[str], str]:
             "the C code of a load has one deviation a joint; export an estimator without TorqueErrors.state"
         )
     model = online.model
-    inputs = _symbols(model.regressor, model.n)
-    Y = model.regressor(*inputs.values())
+    inputs = {name: ca.SX.sym(name, model.n) for name in online.regressor.name_in()}
+    Y = online.regressor(*inputs.values())
     known = ca.mtimes(Y, online.parameters)
     load = ca.densify(Y[:, list(model.link_columns[-1])])
     return (

@@ -132,12 +132,12 @@ def shrunk(model: Model, datasets: Dataset | Sequence[Dataset], priors: Collecti
     data = compress(model, recordings)
     first = wls(data)
     pi = np.asarray(np.linalg.lstsq(model.base.K, first.beta, rcond=None)[0])
-    left = _left(model, pi, recordings)
+    moving, weights, correlation, inflation, state = _left(model, pi, recordings)
     for _ in range(ROUNDS):
-        data = compress(model, [replace(d, mask=kept) for d, kept in zip(recordings, left.moving, strict=True)])
-        pi, sizes = _fitted(data, left.weights / np.sqrt(left.inflation), groups)
-        left = _left(model, pi, recordings)
-    return Shrunk(pi, left.weights, left.correlation, sizes, left.inflation, left.state)
+        data = compress(model, [replace(d, mask=kept) for d, kept in zip(recordings, moving, strict=True)])
+        pi, sizes = _fitted(data, weights / np.sqrt(inflation), groups)
+        moving, weights, correlation, inflation, state = _left(model, pi, recordings)
+    return Shrunk(pi, weights, correlation, sizes, inflation, state)
 
 
 def joint_friction(model: Model, pi: Array, data: Dataset) -> Callable[[Array], Array]:
@@ -148,19 +148,13 @@ def joint_friction(model: Model, pi: Array, data: Dataset) -> Callable[[Array], 
     return lambda dq: torques(model, own, replace(data, dq=dq))
 
 
-@dataclass(frozen=True, eq=False)
-class _Left:
-    """What a fit leaves, and which samples of each recording move (and are not masked), shape (N, n)."""
+def _left(
+    model: Model, pi: Array, recordings: Sequence[Dataset]
+) -> tuple[list[NDArray[np.bool_]], Array, Array, float, StateNoise]:
+    """What a fit leaves: the mask of moving joints (N, n) of each recording, weights, correlation, inflation, state.
 
-    weights: Array
-    correlation: Array
-    inflation: float
-    state: StateNoise
-    moving: list[NDArray[np.bool_]]
-
-
-def _left(model: Model, pi: Array, recordings: Sequence[Dataset]) -> _Left:
-    """Size, correlation and inflation of the residual of moving joints; masked torques have none."""
+    The residual is that of moving joints; masked torques have none.
+    """
     squares, products, count, pairs = np.zeros((4, model.n))
     plain = []
     for data in recordings:
@@ -186,13 +180,11 @@ def _left(model: Model, pi: Array, recordings: Sequence[Dataset]) -> _Left:
     noise = ResidualNoise.of([left * weights for left in residuals])
     share = np.divide(products * weights**2, pairs, out=np.zeros(model.n), where=pairs > 0)
     correlation = np.clip(share, 0.0, 1.0 - 1.0 / np.maximum(count, 2.0))
-    return _Left(weights, correlation, noise.inflation(), state, moving)
+    return moving, weights, correlation, noise.inflation(), state
 
 
 def _fitted(
-    data: CompressedData,
-    weights: Array,
-    groups: Mapping[tuple[str, int], Sequence[int]],
+    data: CompressedData, weights: Array, groups: Mapping[tuple[str, int], Sequence[int]]
 ) -> tuple[Array, dict[tuple[str, int], float]]:
     """Posterior mean of all parameters and the groups' standard deviations of largest marginal likelihood."""
     R, rho, _ = data.stacked(weights)

@@ -19,18 +19,12 @@ from casid.loads import load_intervals
 from casid.online._change import ChangeDetector, RecentSamples, Sample
 from casid.online._known_robot import StateNoise
 from casid.online._samples import (
+    Estimator,
     Information,
     StateWeights,
-    check_inputs,
-    checked_forgetting,
     checked_iterations,
-    checked_mu,
-    checked_samples,
     checked_shares,
-    checked_times,
-    checked_weights,
     numbers,
-    regressor_rows,
     weighted,
 )
 from casid.retrieval import chi_square
@@ -115,7 +109,7 @@ class LoadEstimate:
         return from_standard(self.parameters)[1]
 
 
-class OnlineLoad:
+class OnlineLoad(Estimator):
     """On-line payload identification: the robot's parameters are given, the load's ten parameters are estimated.
 
     Parameters
@@ -159,17 +153,14 @@ class OnlineLoad:
         errors: TorqueErrors | None = None,
     ) -> None:
         errors = TorqueErrors() if errors is None else errors
-        check_inputs(model.regressor)
-        self.model = model
+        super().__init__(model, model.regressor, weights, forgetting, mu)
         self.parameters = numbers("parameters", parameters)
         if self.parameters.shape != (len(model.parameter_names),) or not np.isfinite(self.parameters).all():
             raise DatasetError(f"parameters: expected {len(model.parameter_names)} finite numbers")
-        self.weights = checked_weights(model.n, weights)
         body = numbers("plausible", plausible)
         if body.shape != (10,):
             raise DatasetError(f"plausible: expected the 10 standard parameters of a body, got shape {body.shape}")
         self.plausible = Plausible(body[None], np.zeros(0), np.zeros(0))
-        self.forgetting, self.mu = checked_forgetting(forgetting), checked_mu(mu)
         self.detector = ChangeDetector(10) if detector is None else detector
         self.gain_error = checked_shares("gain", model.n, errors.gain)
         self.correlation = checked_shares("correlation", model.n, errors.correlation, 1.0)
@@ -182,7 +173,7 @@ class OnlineLoad:
         self._looked, self._looks = 0, 0
         self.information = Information.nothing(10)
         self._joints = self._nothing_of_joints()
-        self.time, self.since = -np.inf, -np.inf
+        self.since = -np.inf
         self.changes: list[float] = []
         self._columns = list(model.link_columns[-1])
         self._last: Array | None = None
@@ -206,9 +197,7 @@ class OnlineLoad:
         DatasetError
             As for `Online.update`; the estimator is then unchanged.
         """
-        s = checked_samples(self.model.n, q=q, dq=dq, ddq=ddq, tau=tau)
-        times = checked_times(t, len(s["q"]), self.time)
-        Y = regressor_rows(self.model.regressor, s)
+        s, times, Y = self.taken(q, dq, ddq, tau, t)
         with np.errstate(over="ignore", invalid="ignore"):  # `weighted` names the sample that is too large
             residual = s["tau"] - Y @ self.parameters
         weights, moving = np.broadcast_to(self.weights, residual.shape), np.ones(residual.shape, dtype=bool)
@@ -366,7 +355,7 @@ class Whitening:
     _steps: int = field(default=0, init=False, repr=False)
 
     def __call__(
-        self, rows: Array, residual: Array, times: Array | None, moving: NDArray[np.bool_] | None = None
+        self, rows: Array, residual: Array, times: Array | None, moving: NDArray[np.bool_]
     ) -> tuple[Array, Array]:
         """Whitened rows (N, n, size) and residuals (N, n).
 
@@ -383,11 +372,10 @@ class Whitening:
         white = (rows - share[:, None] * a) / size[:, None], (residual - share * b) / size
         alone = self._pauses(times, len(rows))
         alone[0] |= not known
-        if moving is not None:
-            before = moving[0] if self._moved is None else self._moved
-            out = moving & ~np.concatenate([before[None], moving[:-1]])
-            self._moved = moving[-1].copy()
-            white[0][out], white[1][out] = 0.0, 0.0
+        before = moving[0] if self._moved is None else self._moved
+        out = moving & ~np.concatenate([before[None], moving[:-1]])
+        self._moved = moving[-1].copy()
+        white[0][out], white[1][out] = 0.0, 0.0
         for own, plain in zip(white, (rows, residual), strict=True):
             own[alone] = plain[alone]
         return white

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -50,18 +49,16 @@ def checked_samples(n: int, **arrays: ArrayLike) -> dict[str, Array]:
             raise DatasetError(f"{name} has shape {plain.shape}; expected ({n},) or (N, {n})")
         if not len(value):
             raise DatasetError(f"{name}: expected at least one sample, got none")
-        bad = np.argwhere(~np.isfinite(value))
-        if len(bad):
-            raise DatasetError(
-                f"{name} of joint {bad[0][1] + 1}, sample {bad[0][0]} is not a finite number; the estimator is as it "
-                "was before this call"
-            )
-        beyond = np.argwhere(np.abs(value) > LARGEST)
-        if len(beyond):
-            raise DatasetError(
-                f"{name} of joint {beyond[0][1] + 1}, sample {beyond[0][0]} is too large to be measured; the estimator "
-                "is as it was before this call"
-            )
+        faults = {
+            "is not a finite number": ~np.isfinite(value),
+            "is too large to be measured": np.abs(value) > LARGEST,
+        }
+        for fault, there in faults.items():
+            if there.any():
+                sample, joint = np.argwhere(there)[0]
+                raise DatasetError(
+                    f"{name} of joint {joint + 1}, sample {sample} {fault}; the estimator is as it was before this call"
+                )
         checked[name] = value
     lengths = {name: len(value) for name, value in checked.items()}
     if len(set(lengths.values())) > 1:
@@ -122,15 +119,6 @@ def weighted(weights: Array, Y: Array, torque: Array) -> tuple[Array, Array]:
     return rows, targets
 
 
-def check_inputs(function: ca.Function) -> None:
-    """Raise `DatasetError` where a regressor has inputs that samples do not hold."""
-    unknown = [name for name in function.name_in() if name not in SIGNALS]
-    if unknown:
-        raise DatasetError(
-            f"the model's regressor has the input '{unknown[0]}', which samples do not hold; make it constant"
-        )
-
-
 def numbers(name: str, given: object) -> Array:
     """Real numbers as a new array of floats; DatasetError naming the argument where it holds anything else."""
     return numeric_array(given, name, DatasetError)
@@ -142,30 +130,6 @@ def number(name: str, given: object) -> float:
     if value.ndim or not np.isfinite(value):
         raise DatasetError(f"{name}: expected one finite number, got {_shown(given)}")
     return float(value)
-
-
-def checked_weights(n: int, weights: ArrayLike) -> Array:
-    """Weights of n joints: finite, not negative, not all zero."""
-    w = numbers("weights", weights)
-    if w.shape != (n,) or not np.isfinite(w).all() or (w < 0).any() or not w.any():
-        raise DatasetError(f"weights: expected {n} finite non-negative numbers, not all zero, got {_shown(weights)}")
-    return w
-
-
-def checked_forgetting(forgetting: float) -> float:
-    """Forgetting factor, in (0, 1]."""
-    value = number("forgetting", forgetting)
-    if not 0.0 < value <= 1.0:
-        raise DatasetError(f"forgetting: expected a number in (0, 1], got {value}")
-    return value
-
-
-def checked_mu(mu: float) -> float:
-    """Weight of the divergence, positive."""
-    value = number("mu", mu)
-    if value <= 0.0:
-        raise DatasetError(f"mu: expected a positive finite number, got {value}")
-    return value
 
 
 def checked_shares(name: str, n: int, given: ArrayLike, below: float = np.inf) -> Array:
@@ -188,6 +152,43 @@ def checked_iterations(iterations: int) -> int:
 def _shown(given: object) -> str:
     text = repr(given)
     return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+class Estimator:
+    """What estimators on line are given, checked, and how they take samples.
+
+    Parameters
+    ----------
+    model, weights, forgetting, mu
+        As in `Online`.
+    regressor
+        The model's, of the parameters that samples are compared with.
+    """
+
+    def __init__(self, model: Model, regressor: Function, weights: ArrayLike, forgetting: float, mu: float) -> None:
+        unknown = [name for name in regressor.name_in() if name not in SIGNALS]
+        if unknown:
+            raise DatasetError(
+                f"the model's regressor has the input '{unknown[0]}', which samples do not hold; make it constant"
+            )
+        self.model, self.regressor, self.time = model, regressor, -np.inf
+        self.weights = w = numbers("weights", weights)
+        if w.shape != (model.n,) or not np.isfinite(w).all() or (w < 0).any() or not w.any():
+            raise DatasetError(
+                f"weights: expected {model.n} finite non-negative numbers, not all zero, got {_shown(weights)}"
+            )
+        self.forgetting, self.mu = number("forgetting", forgetting), number("mu", mu)
+        if not 0.0 < self.forgetting <= 1.0:
+            raise DatasetError(f"forgetting: expected a number in (0, 1], got {self.forgetting}")
+        if self.mu <= 0.0:
+            raise DatasetError(f"mu: expected a positive finite number, got {self.mu}")
+
+    def taken(
+        self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, tau: ArrayLike, t: ArrayLike | None
+    ) -> tuple[dict[str, Array], Array | None, Array]:
+        """Samples, their times, and their regressor, shape (N, n, columns); DatasetError for what cannot be one."""
+        s = checked_samples(self.model.n, q=q, dq=dq, ddq=ddq, tau=tau)
+        return s, checked_times(t, len(s["q"]), self.time), regressor_rows(self.regressor, s)
 
 
 @dataclass

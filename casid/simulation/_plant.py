@@ -149,7 +149,7 @@ class Plant:
 
     def __post_init__(self) -> None:
         for force in self.forces:
-            self.model.check_frame(force.frame)
+            self.model.robot.frame(force.frame)
         values = self.model.parameters(self.parameters)
         values.setflags(write=False)
         object.__setattr__(self, "parameters", values)

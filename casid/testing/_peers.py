@@ -273,18 +273,15 @@ def inverse_dynamics(
         R1, p1 = joint.link_placement[:3, :3], joint.link_placement[:3, 3]
         axis = Rp @ R0 @ joint.axis
         axes[k] = axis
-        if joint.type == "revolute":
-            Rj = Rp @ R0 @ rotation_about(joint.axis, q[k])
-            oj = pp + Rp @ p0
-            r = oj - pp
-            aj = ap + np.cross(dwp, r) + np.cross(wp, np.cross(wp, r))
-            wk, dwk = wp + axis * dq[k], dwp + axis * ddq[k] + np.cross(wp, axis * dq[k])
+        sliding = joint.type == "prismatic"
+        Rj = Rp @ R0 if sliding else Rp @ R0 @ rotation_about(joint.axis, q[k])
+        oj = pp + Rp @ p0 + (axis * q[k] if sliding else 0.0)
+        r = oj - pp
+        aj, wk, dwk = ap + np.cross(dwp, r) + np.cross(wp, np.cross(wp, r)), wp, dwp
+        if sliding:
+            aj = aj + axis * ddq[k] + 2 * np.cross(wp, axis * dq[k])
         else:
-            Rj = Rp @ R0
-            oj = pp + Rp @ p0 + axis * q[k]
-            r = oj - pp
-            aj = ap + np.cross(dwp, r) + np.cross(wp, np.cross(wp, r)) + axis * ddq[k] + 2 * np.cross(wp, axis * dq[k])
-            wk, dwk = wp, dwp
+            wk, dwk = wp + axis * dq[k], dwp + axis * ddq[k] + np.cross(wp, axis * dq[k])
         origins[k] = oj
         shift = Rj @ p1
         R[k], p[k], w[k], dw[k] = Rj @ R1, oj + shift, wk, dwk

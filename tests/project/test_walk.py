@@ -107,7 +107,7 @@ def greeting() -> None:
 }
 #: Catalogue or front -> a text in it, and the same with the new part.
 LINES = {
-    "dynamics/terms/_catalogue.py": ("(Linear(), ", "(Square(), Linear(), "),
+    "dynamics/terms/_catalogue.py": ("(laws.Linear(), ", "(Square(), laws.Linear(), "),
     "regression/estimators/_catalogue.py": ("(WLS(), ", "(Equal(), WLS(), "),
     "measurement/_formats.py": ("= (Npz(), ", "= (Json(), Npz(), "),
     "description/formats/__init__.py": ("= (Toml(), ", "= (Toml(), Arm(), "),

@@ -8,13 +8,13 @@ one subclass and one line in `FRICTION_MODELS`.
 # Joint terms
 from casid.dynamics.terms._joint_terms import JointTerm as JointTerm
 from casid.dynamics.terms._joint_terms import JOINT_TERMS as JOINT_TERMS
-from casid.dynamics.terms._catalogue import friction_dictionary as friction_dictionary
+from casid.dynamics.terms._joint_terms import friction_dictionary as friction_dictionary
 
 # Friction laws
 from casid.dynamics.terms._laws import FrictionLaw as FrictionLaw
 from casid.dynamics.terms._laws import Shape as Shape
 from casid.dynamics.terms._laws import stribeck_fade as stribeck_fade
-from casid.dynamics.terms._dynamic_laws import Dahl as Dahl
+from casid.dynamics.terms._laws import Dahl as Dahl
 from casid.dynamics.terms._catalogue import FRICTION_MODELS as FRICTION_MODELS
 from casid.dynamics.terms._friction import Friction as Friction
 from casid.dynamics.terms._friction import JointFriction as JointFriction

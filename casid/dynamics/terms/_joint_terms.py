@@ -19,36 +19,15 @@ from typing import Literal, NamedTuple, Protocol
 import casadi as ca
 
 from casid.arrays import Array
-from casid.description.joint_parameters import (
-    COULOMB,
-    COULOMB_NEGATIVE,
-    COULOMB_POSITIVE,
-    CUBIC_VISCOUS,
-    DRIVE_GAIN,
-    GEAR,
-    LOAD,
-    MOTOR_COULOMB,
-    MOTOR_OFFSET,
-    MOTOR_ROTOR,
-    MOTOR_VISCOUS,
-    OFFSET,
-    ROTOR,
-    SPRING,
-    SPRING_COSINE,
-    SPRING_SINE,
-    SQRT_VISCOUS,
-    VISCOUS,
-    VISCOUS_NEGATIVE,
-    VISCOUS_POSITIVE,
-    JointParameter,
-)
+from casid.description import joint_parameters as catalogue
+from casid.description.joint_parameters import JointParameter
 from casid.errors import RobotError
 from casid.files import near
 
 Side = Literal["joint", "motor"]
 
-_VISCOUS_UNIT = VISCOUS.unit
-_CONSTANT = (OFFSET.symbol, MOTOR_OFFSET.symbol)
+_VISCOUS_UNIT = catalogue.VISCOUS.unit
+_CONSTANT = (catalogue.OFFSET.symbol, catalogue.MOTOR_OFFSET.symbol)
 
 
 class Memory(Protocol):
@@ -220,33 +199,27 @@ class _Settled:
         return self.term.column(signals._replace(memory=kept.settled(signals.dq, signals.sign)))
 
 
-def _term(
-    name: str, parameter: JointParameter, column: Callable[[JointSignals], ca.SX], loaded: bool = False
-) -> JointTerm:
-    return JointTerm(name, parameter, column, loaded=loaded)
-
-
 _ALL = (
-    _term("viscous", VISCOUS, lambda s: s.dq),
-    _term("coulomb", COULOMB, lambda s: s.sign),
-    _term("offset", OFFSET, lambda s: ca.SX(1)),
-    _term("motor_viscous", MOTOR_VISCOUS, lambda s: s.dq),
-    _term("motor_coulomb", MOTOR_COULOMB, lambda s: s.sign),
-    _term("motor_offset", MOTOR_OFFSET, lambda s: ca.SX(1)),
-    _term("rotor", ROTOR, lambda s: s.ddq),
-    _term("motor_rotor", MOTOR_ROTOR, lambda s: s.ddq),
-    _term("coulomb_positive", COULOMB_POSITIVE, lambda s: (s.sign * s.sign + s.sign) / 2),
-    _term("coulomb_negative", COULOMB_NEGATIVE, lambda s: (s.sign - s.sign * s.sign) / 2),
-    _term("sqrt_viscous", SQRT_VISCOUS, lambda s: ca.sqrt(ca.fabs(s.dq)) * s.sign),
-    _term("cubic_viscous", CUBIC_VISCOUS, lambda s: s.dq**3),
-    _term("load_friction", LOAD, lambda s: ca.fabs(s.load) * s.sign, loaded=True),
-    _term("spring", SPRING, lambda s: s.q),
-    _term("spring_sine", SPRING_SINE, lambda s: ca.sin(s.q)),
-    _term("spring_cosine", SPRING_COSINE, lambda s: ca.cos(s.q)),
-    _term("drive_gain", DRIVE_GAIN, lambda s: -s.signal),
-    _term("gear_friction", GEAR, lambda s: ca.fabs(s.signal) * s.sign),
-    _term("viscous_positive", VISCOUS_POSITIVE, lambda s: ca.fmax(s.dq, 0)),
-    _term("viscous_negative", VISCOUS_NEGATIVE, lambda s: ca.fmin(s.dq, 0)),
+    JointTerm("viscous", catalogue.VISCOUS, lambda s: s.dq),
+    JointTerm("coulomb", catalogue.COULOMB, lambda s: s.sign),
+    JointTerm("offset", catalogue.OFFSET, lambda s: ca.SX(1)),
+    JointTerm("motor_viscous", catalogue.MOTOR_VISCOUS, lambda s: s.dq),
+    JointTerm("motor_coulomb", catalogue.MOTOR_COULOMB, lambda s: s.sign),
+    JointTerm("motor_offset", catalogue.MOTOR_OFFSET, lambda s: ca.SX(1)),
+    JointTerm("rotor", catalogue.ROTOR, lambda s: s.ddq),
+    JointTerm("motor_rotor", catalogue.MOTOR_ROTOR, lambda s: s.ddq),
+    JointTerm("coulomb_positive", catalogue.COULOMB_POSITIVE, lambda s: (s.sign * s.sign + s.sign) / 2),
+    JointTerm("coulomb_negative", catalogue.COULOMB_NEGATIVE, lambda s: (s.sign - s.sign * s.sign) / 2),
+    JointTerm("sqrt_viscous", catalogue.SQRT_VISCOUS, lambda s: ca.sqrt(ca.fabs(s.dq)) * s.sign),
+    JointTerm("cubic_viscous", catalogue.CUBIC_VISCOUS, lambda s: s.dq**3),
+    JointTerm("load_friction", catalogue.LOAD, lambda s: ca.fabs(s.load) * s.sign, loaded=True),
+    JointTerm("spring", catalogue.SPRING, lambda s: s.q),
+    JointTerm("spring_sine", catalogue.SPRING_SINE, lambda s: ca.sin(s.q)),
+    JointTerm("spring_cosine", catalogue.SPRING_COSINE, lambda s: ca.cos(s.q)),
+    JointTerm("drive_gain", catalogue.DRIVE_GAIN, lambda s: -s.signal),
+    JointTerm("gear_friction", catalogue.GEAR, lambda s: ca.fabs(s.signal) * s.sign),
+    JointTerm("viscous_positive", catalogue.VISCOUS_POSITIVE, lambda s: ca.fmax(s.dq, 0)),
+    JointTerm("viscous_negative", catalogue.VISCOUS_NEGATIVE, lambda s: ca.fmin(s.dq, 0)),
 )
 
 #: The known terms, in the order in which their parameters follow a link's ten. Leave one joint without ``drive_gain``,
@@ -324,3 +297,63 @@ def _named(item: str | JointTerm) -> tuple[list[JointTerm], tuple[str, ...] | No
         known = [*JOINT_TERMS, *TERM_SETS]
         raise RobotError(f"unknown joint term '{name}'{near(name, known)}; known: {', '.join(known)}")
     return [JOINT_TERMS[member] for member in members], (joint,) if joint else None
+
+
+def friction_dictionary(
+    harmonics: int = 6, signed: int = 3, speeds: Sequence[float] = (0.01, 0.03, 0.1, 0.3, 1.0)
+) -> list[JointTerm]:
+    """General terms for what a friction law leaves out: many columns, meant for `casid.online.shrunk`.
+
+    Torques that depend on the position within a turn (cogging, harmonic drives, cables), friction that does, and
+    friction around standstill, of no particular law:
+
+        sum_k a_k sin(k q) + b_k cos(k q) + sign(dq) (c_k sin(k q) + d_k cos(k q)),    sum_i e_i tanh(dq / v_i)
+
+    Plain least squares fits noise with so many terms; a prior of estimated width keeps those that the recordings
+    support. Terms of a harmonic share a prior, and so do the speeds.
+
+    Parameters
+    ----------
+    harmonics
+        k of the torques that do not depend on the direction of motion.
+    signed
+        k of those that do.
+    speeds
+        v_i [rad/s].
+
+    Raises
+    ------
+    RobotError
+        If a speed is not positive, or there is no term.
+    """
+    if not all(0.0 < v < float("inf") for v in speeds):
+        raise RobotError(f"speeds must be positive and finite, got {list(speeds)}")
+    made: list[JointTerm] = []
+
+    def add(
+        family: JointParameter, order: int, prior: str, meaning: str, column: Callable[[JointSignals], ca.SX]
+    ) -> None:
+        # terms of any sign: neither is friction that only brakes
+        either_sign = family in (catalogue.SIGNED_SINE, catalogue.SIGNED_COSINE)
+        parameter = replace(
+            family, symbol=f"{family.symbol}{order}", meaning=meaning, family=False, dissipative=False, dry=either_sign
+        )
+        made.append(JointTerm(f"dictionary_{parameter.symbol}", parameter, column, prior=prior))
+
+    def wave(k: int, function: Callable[[ca.SX], ca.SX], signed: bool) -> Callable[[JointSignals], ca.SX]:
+        return lambda s: function(k * s.q) * (s.sign if signed else 1.0)
+
+    def turned(v: float) -> Callable[[JointSignals], ca.SX]:
+        return lambda s: ca.tanh(s.dq / v)
+
+    for k in range(1, harmonics + 1):
+        add(catalogue.POSITION_SINE, k, f"harmonic {k}", f"sin({k} q)", wave(k, ca.sin, False))
+        add(catalogue.POSITION_COSINE, k, f"harmonic {k}", f"cos({k} q)", wave(k, ca.cos, False))
+    for k in range(1, signed + 1):
+        add(catalogue.SIGNED_SINE, k, f"signed {k}", f"sin({k} q) sign(dq)", wave(k, ca.sin, True))
+        add(catalogue.SIGNED_COSINE, k, f"signed {k}", f"cos({k} q) sign(dq)", wave(k, ca.cos, True))
+    for i, v in enumerate(speeds, 1):
+        add(catalogue.STANDSTILL, i, "speeds", f"tanh(dq / {v:g})", turned(v))
+    if not made:
+        raise RobotError("the dictionary has no term: give harmonics, signed harmonics or speeds")
+    return made
