@@ -26,7 +26,7 @@ from casid.dynamics import (
     reduced,
 )
 from casid.errors import DatasetError, ExportError, InertiaWarning, RobotError
-from casid.export._directory import ExportedDirectory, Wording, write_c
+from casid.export._directory import ExportedDirectory, export_c
 from casid.files import check_target
 from casid.inertia import Parameters, consistency, express_in, to_standard
 
@@ -175,12 +175,6 @@ def check_functions(names: Sequence[str]) -> None:
         raise ExportError(f"no function to export; known: {', '.join(FUNCTIONS)}")
 
 
-def build_functions(names: Sequence[str], models: Parametrised) -> dict[str, ca.Function]:
-    """The named functions, each once."""
-    check_functions(names)
-    return {name: FUNCTIONS[name].build(models) for name in dict.fromkeys(names)}
-
-
 RuntimeParameters = Literal["none", "standard", "base"]
 
 #: What most controllers and simulators need.
@@ -282,15 +276,13 @@ def export_robot(
     if needs_values and _SIMULATION.intersection(functions):
         warn_if_infeasible(model, values)
     models = _models(model, values, runtime_parameters, frame)
-    chosen = build_functions(functions, models)
+    chosen = {name: FUNCTIONS[name].build(models) for name in dict.fromkeys(functions)}
     arguments = {"pi": values, "beta": model.base.values(values) if runtime_parameters == "base" else values}
-    wording = Wording(
-        {name: FUNCTIONS[name].words for name in chosen},
-        UNITS,
-        notes_of(model, values, runtime_parameters, frame, payload),
-        {name: arguments[name] for name in ("pi", "beta")},
-    )
-    return write_c(chosen, out, prefix, wording, batched=batched, languages=languages, overwrite=overwrite)
+    return export_c(
+        chosen, out, prefix, words={name: FUNCTIONS[name].words for name in chosen}, units=UNITS,
+        notes=notes_of(model, values, runtime_parameters, frame, payload), samples=arguments,
+        batched=batched, languages=languages, overwrite=overwrite,
+    )  # fmt: skip
 
 
 def model_of(robot: Robot | Model) -> Model:
