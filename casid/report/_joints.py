@@ -25,10 +25,14 @@ _POINTS = 3000
 
 
 @dataclass(frozen=True, eq=False)
-class ErrorsSection(ReportSection):
-    """Errors of each joint, on the training data and held out, and the torques over time."""
+class IdentificationSection(ReportSection):
+    """One subject of an identification."""
 
     result: Identification
+
+
+class ErrorsSection(IdentificationSection):
+    """Errors of each joint, on the training data and held out, and the torques over time."""
 
     def tables(self) -> Sequence[Table]:
         """One row for each joint, in N.m and in percent: a large percentage of a small torque is a small error."""
@@ -129,11 +133,8 @@ class PredictionSection(ReportSection):
         return {"torques": lambda: torque_figure(self.prediction, tuple(self.joints), title)}
 
 
-@dataclass(frozen=True, eq=False)
-class JointTermsSection(ReportSection):
+class JointTermsSection(IdentificationSection):
     """Joint terms of an identification."""
-
-    result: Identification
 
     def tables(self) -> Sequence[Table]:
         """One row for each joint; nothing where there are no terms."""

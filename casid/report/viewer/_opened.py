@@ -23,7 +23,7 @@ from casid.measurement import read_dataset
 from casid.motion import read_trajectory
 from casid.report._shapes import Shape, shapes, shapes_found
 from casid.report._tables import summary_table
-from casid.report.viewer._page import MARK, Page
+from casid.report.viewer._page import MARK, Page, nominal_bodies
 
 #: Parameters of `Page.curves`.
 Curves = tuple[Array, Mapping[str, Array], Sequence[str], str, str]
@@ -159,7 +159,7 @@ def _robot(source: str | Path) -> _Shown:
         if any(link.inertial is None for link in robot.links):
             missing = sum(link.inertial is None for link in robot.links)
             return _Shown(robot.name, f"{missing} of {len(robot.links)} links have no nominal body.", robot)
-        bodies = {"as described": np.asarray(robot.standard_parameters(), dtype=float)}
+        bodies = nominal_bodies(robot, "as described")
         checked = check_file(str(source))
         if checked.unphysical:
             with tempfile.TemporaryDirectory() as folder:
@@ -167,7 +167,7 @@ def _robot(source: str | Path) -> _Shown:
                 copy.write_bytes(checked.repaired)
                 repaired = load_robot(copy)
             if len(repaired.joints) == len(robot.joints):
-                bodies["repaired"] = np.asarray(repaired.standard_parameters(), dtype=float)
+                bodies["repaired"] = repaired.standard_parameters()
     return _Shown(robot.name, checked.verdict[:1].upper() + checked.verdict[1:] + ".", robot, bodies)
 
 
@@ -198,10 +198,7 @@ def _json(path: Path, robot: str | Path | Robot | None) -> _Shown:
 def _parameters(path: Path, robot: str | Path | Robot | None) -> _Shown:
     known = _known(robot, None, path)
     given = read_parameters(path, Model(known))
-    bodies = {}
-    if all(link.inertial is not None for link in known.links):
-        bodies["nominal, of the description"] = np.asarray(known.standard_parameters(), dtype=float)
-    bodies[path.name] = np.asarray(given.standard, dtype=float)
+    bodies = nominal_bodies(known) | {path.name: given.standard}
     terms = tuple((name, f"{value:.5g}") for name, value in given.terms.items())
     return _Shown(f"{known.name}: {path.name}", "Parameters as bodies.", known, bodies, facts=terms)
 
