@@ -28,7 +28,7 @@ from casid.dynamics import (
 from casid.errors import DatasetError, ExportError, InertiaWarning, RobotError
 from casid.export._directory import ExportedDirectory, export_c
 from casid.files import check_target
-from casid.inertia import Parameters, consistency, express_in, to_standard
+from casid.inertia import Parameters, consistency, express_in, tensor, to_standard
 
 
 def with_payload(model: Model, parameters: Array, payload: ArrayLike, frame: str) -> Array:
@@ -55,8 +55,7 @@ def with_payload(model: Model, parameters: Array, payload: ArrayLike, frame: str
             "payload: give mass,cx,cy,cz or mass,cx,cy,cz,Ixx,Ixy,Ixz,Iyy,Iyz,Izz (kg, m, kg.m^2, finite, mass >= 0), "
             f"got {values.tolist()}"
         )
-    six = values[4:] if len(values) == 10 else np.zeros(6)
-    inertia = np.array([[six[0], six[1], six[2]], [six[1], six[3], six[4]], [six[2], six[4], six[5]]])
+    inertia = tensor(values[4:]) if len(values) == 10 else np.zeros((3, 3))
     hung = model.robot.frame(frame)
     joint, placement = hung.joint, hung.placement
     if joint < 0:

@@ -115,13 +115,10 @@ class PredictionSection(ReportSection):
             "relative_error": prediction.relative_error,
             "at_rest": {"share": prediction.rest[0], "largest": prediction.rest[1].tolist()},
             "joints": [
-                {
-                    "name": name,
-                    "rms": float(prediction.rms[k]),
-                    "mse": float(prediction.mse[k]),
-                    "relative_error": float(prediction.relative_errors[k]),
-                }
-                for k, name in enumerate(self.joints)
+                {"name": name, "rms": rms, "mse": mse, "relative_error": relative}
+                for name, rms, mse, relative in zip(
+                    self.joints, prediction.rms, prediction.mse, prediction.relative_errors, strict=True
+                )
             ],
             "steps": list(prediction.dataset.steps),
             "notes": list(prediction.dataset.notes),

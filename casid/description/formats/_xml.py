@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from casid.arrays import Array
 from casid.description._parts import Inertial, Link
-from casid.description._placement import ANGLE_TOLERANCE, unit_axis
+from casid.description._placement import ANGLE_TOLERANCE, number, unit_axis
 from casid.description._raw import RawJoint, base_link
 from casid.errors import RobotError, RobotWarning
 from casid.files import number_list
@@ -315,6 +315,11 @@ class Elements:
     def text_number(self, element: Element | None, what: str, default: float) -> float:
         """One number that is an element's text."""
         return self.text_numbers(element, 1, what, (default,))[0]
+
+
+def term_words(terms: Mapping[str, float], names: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Joint terms that are not zero, by the format's names for their symbols."""
+    return {key: number(terms[symbol]) for key, symbol in names if terms.get(symbol)}
 
 
 def tag(name: str, attributes: Mapping[str, str], *, empty: bool = True) -> str:

@@ -206,7 +206,7 @@ def _parameters(path: Path, robot: str | Path | Robot | None) -> _Shown:
 def _trajectory(path: Path, robot: str | Path | Robot | None) -> _Shown:
     trajectory = read_trajectory(path)
     known = _known(robot, trajectory.robot, path)
-    joints = [joint.name for joint in known.joints if joint.mimic is None]
+    joints = [joint.name for joint in known.coordinates]
     if list(trajectory.joints) != joints:
         raise DatasetError(
             f"'{path.name}' moves {', '.join(trajectory.joints)}; robot '{known.name}' has {', '.join(joints)}"
@@ -232,7 +232,7 @@ def _trajectory(path: Path, robot: str | Path | Robot | None) -> _Shown:
 def _recording(path: Path, robot: str | Path | Robot | None) -> _Shown:
     known = _known(robot, None, path)
     data = read_dataset(path)
-    joints = [joint.name for joint in known.joints if joint.mimic is None]
+    joints = [joint.name for joint in known.coordinates]
     if data.n != len(joints):
         raise DatasetError(f"'{path.name}' is of {data.n} joints, robot '{known.name}' has {len(joints)}")
     t = data.t - data.t[0]

@@ -270,8 +270,7 @@ def _body(parameters: Array) -> dict[str, Any] | None:
 
 def _coordinates(robot: Robot) -> list[dict[str, Any]]:
     found = []
-    free = [joint for joint in robot.joints if joint.mimic is None]
-    for joint, low, high in zip(free, robot.limits.lower, robot.limits.upper, strict=True):
+    for joint, low, high in zip(robot.coordinates, robot.limits.lower, robot.limits.upper, strict=True):
         turns = joint.type == "revolute"
         reach = np.pi if turns else 1.0
         found.append(

@@ -77,8 +77,8 @@ def _site() -> tuple[str, bool]:
     missing = _undocumented()
     failed, sessions = _failing_blocks()
     text = (
-        f"build with {warnings} warnings, {pages} pages; {len(broken)} broken links; {len(missing)} undocumented names; "
-        f"code of {failed} of {sessions} pages fails"
+        f"build with {warnings} warnings, {pages} pages; {len(broken)} broken links; {len(missing)} undocumented "
+        f"names; code of {failed} of {sessions} pages fails"
     )
     return text, not (warnings or broken or missing or failed)
 

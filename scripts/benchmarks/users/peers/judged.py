@@ -12,9 +12,8 @@ import numpy as np
 from benchmarks.measure import need
 from benchmarks.users.peers.task import Truth
 
-_SLIDING = (
-    0.02  # instants at which a joint is slower are left out: at rest, friction is what the motor makes it [rad/s]
-)
+#: Instants at which a joint is slower are left out: at rest, friction is what the motor makes it [rad/s].
+_SLIDING = 0.02
 _STATES = 1000
 
 
