@@ -280,10 +280,8 @@ class Poses:
             here = up[name]
             if np.array_equal(here, np.eye(4)):
                 return placement
-            inverse = np.eye(4)
-            inverse[:3, :3] = here[:3, :3].T
-            inverse[:3, 3] = -here[:3, :3].T @ here[:3, 3]
-            result = inverse @ placement
+            back = here[:3, :3].T
+            result = transform(back, -back @ here[:3, 3]) @ placement
             result[:3, :3] = snapped(result[:3, :3], 1e-12)
             result[:3, 3] = np.where(np.abs(result[:3, 3]) < 1e-15, 0.0, result[:3, 3])
             return result

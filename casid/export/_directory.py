@@ -13,7 +13,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.codegen import LANGUAGES, CFunction, batch_source, check_identifier, scalar_source, script_source
+from casid.codegen import LANGUAGES, Argument, CFunction, batch_source, check_identifier, scalar_source, script_source
 from casid.control import Controller
 from casid.errors import ExportError
 from casid.export import _texts as texts
@@ -183,17 +183,16 @@ def _evaluated(function: CFunction, inputs: Sequence[np.ndarray]) -> list[np.nda
 def _manifest(
     prefix: str, built: Sequence[CFunction], named: Mapping[str, ca.Function], batched: bool
 ) -> dict[str, object]:
-    def arguments(function: CFunction) -> dict[str, object]:
-        return {
-            "inputs": [{"name": a.name, "rows": a.rows, "columns": a.columns} for a in function.inputs],
-            "outputs": [{"name": a.name, "rows": a.rows, "columns": a.columns} for a in function.outputs],
-            "operations": vars(function.operations),
-        }
+    def shapes(arguments: Sequence[Argument]) -> list[dict[str, object]]:
+        return [{"name": a.name, "rows": a.rows, "columns": a.columns} for a in arguments]
 
     return {
         "prefix": prefix,
         "batched": batched,
-        "functions": {name: arguments(function) for name, function in zip(named, built, strict=True)},
+        "functions": {
+            name: {"inputs": shapes(f.inputs), "outputs": shapes(f.outputs), "operations": vars(f.operations)}
+            for name, f in zip(named, built, strict=True)
+        },
     }
 
 

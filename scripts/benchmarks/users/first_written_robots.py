@@ -15,7 +15,7 @@ from casid.description import Robot, load_robot, write_robot
 from casid.dynamics import Model
 from casid.dynamics.terms import FRICTION_MODELS, Friction, JointFriction
 from casid.inertia import Parameters
-from casid.testing import MuJoCo, random_robot
+from casid.testing import MuJoCo, random_body, random_robot, standard_parameters
 
 FORMATS = ("toml", "urdf", "xml", "sdf")
 #: Largest deviation of a torque, over the largest torque.
@@ -59,13 +59,8 @@ def robots() -> Iterator[tuple[str, Robot]]:
 
 
 def _bodies(rng: np.random.Generator, count: int) -> Array:
-    """Standard parameters of clouds of points: bodies that can exist, shape (10 count,)."""
-    tens = []
-    for _ in range(count):
-        points, masses = rng.normal(0.05, 0.1, (8, 3)), rng.uniform(0.1, 0.5, 8)
-        L = np.einsum("k,kij->ij", masses, [p @ p * np.eye(3) - np.outer(p, p) for p in points])
-        tens.append([L[0, 0], L[0, 1], L[0, 2], L[1, 1], L[1, 2], L[2, 2], *(masses @ points), masses.sum()])
-    return np.ravel(tens)
+    """Standard parameters of bodies that can exist, shape (10 count,)."""
+    return standard_parameters([random_body(rng) for _ in range(count)])
 
 
 def with_law(robot: Robot, law: str, seed: int) -> tuple[Model, Parameters]:
