@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,11 +9,8 @@ from typer.testing import CliRunner
 
 import casid
 from casid.cli import app
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from casid.errors import CasidError
+from casid.files import read_toml
 
 run = CliRunner().invoke
 
@@ -29,6 +25,6 @@ def test_doctor_finds_what_is_there_and_says_what_is_missing(tmp_path: Path, mon
 
 
 def test_every_extra_is_listed() -> None:
-    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = read_toml(Path(__file__).parents[2] / "pyproject.toml", "project", CasidError)["project"]
     shown = run(app, ["doctor"]).output
     assert all(extra in shown for extra in set(project["optional-dependencies"]) - {"all-tests"})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,15 +15,11 @@ from casid.cli import app
 from casid.cli._new import Answered, _asked
 from casid.dynamics import Model
 from casid.errors import DatasetError
+from casid.files import parse_toml
 from casid.measurement import Question, read_dataset
 from casid.measurement._readers import _OPTIONS
 from casid.testing import motion, recording
 from tests.helpers import run
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 invoke = CliRunner().invoke
 
@@ -60,7 +55,7 @@ def test_a_new_recording_is_read_as_it_stands_and_with_its_comments(tmp_path: Pa
     for line in ("columns", "time_scale", "gains", "cutoff", "gravity", "lock", "total_mass"):
         text = text.replace(f"# {line} =", f"{line} =")
     (tmp_path / "run.toml").write_text(text, encoding="utf-8")
-    assert set(tomllib.loads(text)) >= {"file", "columns", "time_scale", "gains", "options"}
+    assert set(parse_toml(text, "run.toml", DatasetError)) >= {"file", "columns", "time_scale", "gains", "options"}
     scaled = read_dataset(tmp_path / "run.toml")
     np.testing.assert_allclose(scaled.t, plain.t, atol=1e-9)
     np.testing.assert_allclose(scaled.tau[:, 0], 10 * plain.tau[:, 0])

@@ -102,20 +102,10 @@ class XmlFile:
                 return k + 1
         return len(self.content)
 
-    def span(self, element: Element) -> tuple[int, int]:
-        """First byte of an element and the one after its last."""
-        begin, _, end = self._spans[element]
-        return begin, end
-
-    def start_tag(self, element: Element) -> bytes:
-        """The start tag as it stands in the file."""
-        begin, tag_end, _ = self._spans[element]
-        return self.content[begin:tag_end]
-
     def retagged(self, element: Element, values: Mapping[str, str | None]) -> bytes:
         """The element with some attributes set (``None``: removed), its content as it was."""
-        _, tag_end, end = self._spans[element]
-        return with_attributes(self.start_tag(element), values) + self.content[tag_end:end]
+        begin, tag_end, end = self._spans[element]
+        return with_attributes(self.content[begin:tag_end], values) + self.content[tag_end:end]
 
     def indent(self, element: Element) -> str:
         """White space before an element on its line; none where something else stands before it."""
@@ -166,7 +156,7 @@ class XmlFile:
         """
         cuts: list[tuple[int, int, bytes]] = []
         for element, new in edits.items():
-            begin, end = self.span(element)
+            begin, _, end = self._spans[element]
             if new is None:  # with the white space before it, so that no empty line is left
                 while begin > 0 and self.content[begin - 1] in b" \t":
                     begin -= 1
