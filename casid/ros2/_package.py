@@ -263,7 +263,6 @@ def _values(
 
 def _slots(robot: Robot, model: Model, package: str, core: str) -> dict[str, str]:
     names = [joint.name for joint in robot.coordinates]
-    together = ", ".join(names)
     return {
         "version": __version__,
         "package": package,
@@ -272,7 +271,7 @@ def _slots(robot: Robot, model: Model, package: str, core: str) -> dict[str, str
         "robot_xml": escape(robot.name),
         "licence_xml": escape(str(robot.source.get("licence", "Proprietary"))),
         "n": str(robot.n),
-        "joint_list": _plain(together),
+        "joint_list": _plain(", ".join(names)),
         "joint_strings": ", ".join(json.dumps(name) for name in names),
         "efforts": ", ".join(repr(float(e)) if np.isfinite(e) else "0.0" for e in robot.limits.effort),
         "terms": ", ".join(term.name for term in model.terms) or "none",

@@ -207,13 +207,13 @@ class _Reader(Elements):
         self, elements: list[Element], bodies: Mapping[str, Link], version: tuple[int, ...]
     ) -> tuple[list[RawJoint], str]:
         joints = [self._joint(element, bodies, version) for element in elements]
-        mounts = [j for j in joints if j.parent == _WORLD and j.type == "fixed" and np.array_equal(j.rest, np.eye(4))]
         rooted = [j for j in joints if j.parent == _WORLD]
-        if len(mounts) == 1 and len(rooted) == 1:  # a fixed base: the joint that fixes it is no joint of the robot
-            return [j for j in joints if j is not mounts[0]], mounts[0].link.name
-        if rooted:
+        if not rooted:
+            return joints, self.tree(bodies, joints).name
+        if len(rooted) > 1 or rooted[0].type != "fixed" or not np.array_equal(rooted[0].rest, np.eye(4)):
             return joints, _WORLD
-        return joints, self.tree(bodies, joints).name
+        (mount,) = rooted  # a fixed base: the joint that fixes it is no joint of the robot
+        return [j for j in joints if j is not mount], mount.link.name
 
     def _joint(self, element: Element, bodies: Mapping[str, Link], version: tuple[int, ...]) -> RawJoint:
         name, kind = self.name(element), element.get("type", "")

@@ -21,7 +21,7 @@ from casid.inertia import read_parameters
 from casid.measurement import FORMATS as RECORDING_FORMATS
 from casid.measurement import read_dataset
 from casid.motion import read_trajectory
-from casid.report._shapes import Shape, shapes, shapes_found
+from casid.report._shapes import shapes
 from casid.report._tables import summary_table
 from casid.report.viewer._page import MARK, Page, nominal_bodies
 
@@ -93,11 +93,6 @@ def _written(page: str, where: str) -> str:
     if MARK in page and page.rstrip().endswith("</html>"):
         return page
     raise DatasetError(f"'{where}' is not a page written by casid, or is cut off; open it with a browser")
-
-
-def _surfaces(robot: Robot, packages: Sequence[str | Path]) -> tuple[Shape, ...]:
-    """Shapes of a robot: found quietly, or else, with folders that were named for them, an error."""
-    return shapes(robot, packages) if packages else shapes_found(robot)
 
 
 def _shown(path: Path, robot: str | Path | Robot | None) -> _Shown:
@@ -245,7 +240,7 @@ def _recording(path: Path, robot: str | Path | Robot | None) -> _Shown:
 
 def _page(shown: _Shown, packages: Sequence[str | Path]) -> str:
     page = Page(shown.title, shown.words)
-    surfaces = _surfaces(shown.robot, packages)
+    surfaces = shapes(shown.robot, packages) if packages else None  # an error only where folders were named for them
     try:
         page.robot(shown.robot, shown.bodies, shown.motion, surfaces=surfaces)
     except DatasetError as error:
