@@ -27,8 +27,7 @@ invoke = CliRunner().invoke
 @pytest.mark.parametrize("joints", [1, 6, 7])
 def test_a_new_robot_is_one_that_casid_reads(joints: int, tmp_path: Path) -> None:
     path = tmp_path / "arm.toml"
-    done = invoke(app, ["new", "robot", str(path), "--joints", str(joints)])
-    assert done.exit_code == 0, done.output
+    run("new", "robot", str(path), "--joints", str(joints))
     robot = casid.load_robot(path)
     assert robot.n == joints and robot.name == "arm"
     assert casid.Model(robot).base.rank > 0
@@ -48,8 +47,7 @@ def test_its_commented_lines_are_valid_too(tmp_path: Path) -> None:
 def test_a_new_recording_is_read_as_it_stands_and_with_its_comments(tmp_path: Path) -> None:
     t, q, dq, _ = motion(6, 300, 2)
     np.savez(tmp_path / "run.npz", t=t, q=q, dq=dq, tau=q, current=q, time_ms=1000 * t)
-    done = invoke(app, ["new", "recording", str(tmp_path / "run.npz")])
-    assert done.exit_code == 0, done.output
+    run("new", "recording", str(tmp_path / "run.npz"))
     plain = read_dataset(tmp_path / "run.toml")
     text = (tmp_path / "run.toml").read_text(encoding="utf-8")
     for line in ("columns", "time_scale", "gains", "cutoff", "gravity", "lock", "total_mass"):
@@ -63,8 +61,7 @@ def test_a_new_recording_is_read_as_it_stands_and_with_its_comments(tmp_path: Pa
 
 @pytest.mark.claim("the template of a recording names every key, and needs no file")
 def test_the_template_of_a_recording_names_every_key(tmp_path: Path) -> None:
-    done = invoke(app, ["new", "recording", str(tmp_path / "absent.csv")])
-    assert done.exit_code == 0, done.output
+    run("new", "recording", str(tmp_path / "absent.csv"))
     text = (tmp_path / "absent.toml").read_text(encoding="utf-8")
     guide = Path(__file__).parents[2].joinpath("docs", "identification.md").read_text(encoding="utf-8")
     for key in _OPTIONS:
@@ -75,8 +72,7 @@ def test_the_template_of_a_recording_names_every_key(tmp_path: Path) -> None:
 @pytest.mark.parametrize("robot", ["panda", "three_link"])
 def test_a_new_problem_solves(robot: str, tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
-    done = invoke(app, ["new", "problem", str(path), "--robot", robot])
-    assert done.exit_code == 0, done.output
+    run("new", "problem", str(path), "--robot", robot)
     assert casid.solve(casid.load_problem(path)).certified
 
 
