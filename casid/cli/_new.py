@@ -145,7 +145,7 @@ def import_(
     out: Annotated[
         Path | None, typer.Option(metavar="FILE.toml", help="The file to write; default: beside it.")
     ] = None,
-    overwrite: Annotated[bool, typer.Option(help="Replace the file if it exists.")] = False,
+    overwrite: Overwrite = False,
 ) -> None:
     """Find out how a controller's log is to be read, show why, and write it to a TOML that every command takes.
 

@@ -151,7 +151,8 @@ def study(
         f"{len(found.results)} starts, {found.certified} certified, {found.solved} solved now in {found.time:.1f} s; "
         f"best: {best.status}, sum of squares {best.objective:.6e} (seed {best.seed})"
     )
-    _exit_unless_usable(best)
+    if not best.usable:
+        raise typer.Exit(1)
 
 
 def explain(problem: ProblemArgument, method: MethodOption = "auto") -> None:
@@ -188,8 +189,3 @@ def _choice(solution: Solution, share: float | None) -> Believable | None:
     except CasidError as error:
         typer.echo(f"note: no more plausible parameters were found: {error}", err=True)
         return None
-
-
-def _exit_unless_usable(solution: Solution) -> None:
-    if not solution.usable:
-        raise typer.Exit(1)

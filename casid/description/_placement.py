@@ -194,9 +194,8 @@ def quaternion_of(rotation: Array) -> tuple[float, float, float, float]:
         q[0], q[1:] = top, cross
     else:
         i = k - 1
-        q[0] = cross[i]
-        for j in range(3):
-            q[1 + j] = top if j == i else (R[i, j] + R[j, i]) / (4 * top)
+        q[0], q[1:] = cross[i], (R[i] + R[:, i]) / (4 * top)
+        q[k] = top
     if q[0] < 0 or (q[0] == 0 and q[np.flatnonzero(q)[0]] < 0):
         q = -q
     w, x, y, z = (float(round(value, 16)) + 0.0 for value in q)
@@ -231,8 +230,7 @@ def snapped(rotation: Array, tolerance: float = ANGLE_TOLERANCE) -> Array:
     near = np.round(rotation)
     if np.abs(rotation - near).max() <= tolerance:
         return np.asarray(near + 0.0)
-    angles = rpy_of(rotation)
-    return rotation_rpy(angles, tolerance)
+    return rotation_rpy(rpy_of(rotation), tolerance)
 
 
 class Poses:
@@ -280,10 +278,8 @@ class Poses:
             here = up[name]
             if np.array_equal(here, np.eye(4)):
                 return placement
-            inverse = np.eye(4)
-            inverse[:3, :3] = here[:3, :3].T
-            inverse[:3, 3] = -here[:3, :3].T @ here[:3, 3]
-            result = inverse @ placement
+            back = here[:3, :3].T
+            result = transform(back, -back @ here[:3, 3]) @ placement
             result[:3, :3] = snapped(result[:3, :3], 1e-12)
             result[:3, 3] = np.where(np.abs(result[:3, 3]) < 1e-15, 0.0, result[:3, 3])
             return result

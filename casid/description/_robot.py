@@ -317,7 +317,7 @@ def capsule_on(robot: Robot, link: str, start: ArrayLike, end: ArrayLike, radius
     RobotError
         For an unknown link or a radius that is not positive.
     """
-    ends = [np.asarray(end_, dtype=float) for end_ in (start, end)]
     frame = robot.frame(link)
-    placed = [frame.placement[:3, :3] @ point + frame.placement[:3, 3] for point in ends]
-    return Capsule(name or link, frame.joint, placed[0], placed[1], radius)
+    T = frame.placement
+    first, last = (T[:3, :3] @ np.asarray(point, dtype=float) + T[:3, 3] for point in (start, end))
+    return Capsule(name or link, frame.joint, first, last, radius)

@@ -106,7 +106,7 @@ SUFFIX = ".casid.toml"
 #: Parts of a description that some format may lack.
 FEATURES = frozenset(
     {
-        "gravity", "total mass", "source", "bounds", "transmission", "capsules", "velocity", "acceleration", "jerk",
+        "gravity", "total_mass", "source", "bounds", "transmission", "capsules", "velocity", "acceleration", "jerk",
         "effort", "order", "fixed joints", "base",
     }
 )  # fmt: skip
@@ -121,12 +121,12 @@ def lost(description: Description, form: Format) -> dict[str, Any]:
     def lacks(feature: str) -> bool:
         return feature not in form.holds
 
-    if lacks("gravity") and description.gravity is not None:
-        found["gravity"] = description.gravity.tolist()
-    if lacks("total mass") and description.total_mass != (0.0, math.inf):
-        found["total_mass"] = list(description.total_mass)
-    if lacks("transmission") and description.transmission is not None:
-        found["transmission"] = description.transmission.tolist()
+    stated = {
+        "gravity": description.gravity,
+        "total_mass": None if description.total_mass == (0.0, math.inf) else np.array(description.total_mass),
+        "transmission": description.transmission,
+    }
+    found |= {key: value.tolist() for key, value in stated.items() if value is not None and lacks(key)}
     names = tuple(joint.name for joint in description.joints)
     mount = world_mount(description) if lacks("base") else None
     moved = order is not None and order != names and lacks("order")
@@ -205,25 +205,23 @@ def words(tables: Mapping[str, Any]) -> tuple[str, ...]:
         "source": "sources",
         "bounds": "bounds of links",
         "capsule": "capsules",
+        "base": "the link below the base",
     }
     lines = [text for key, text in texts.items() if key in tables]
     joints: Mapping[str, Any] = tables.get("joint", {})
     limits = sorted({key for table in joints.values() for key in table.get("limits", {})})
     terms = sorted({key for table in joints.values() for key in table.get("terms", {}) if key not in SHAPES})
     laws = sorted({key for table in joints.values() for key in table.get("terms", {}) if key in SHAPES})
-    lines += [f"limits of joints: {', '.join(limits)}"] if limits else []
-    lines += [f"terms of joints: {', '.join(terms)}"] if terms else []
-    lines += [f"friction laws, which other programs do not see: {', '.join(laws)}"] if laws else []
-    lines += ["the link below the base"] if "base" in tables else []
-    renamed = [table["name"] for table in joints.values() if "name" in table]
-    lines += [f"names of joints: {', '.join(renamed)}"] if renamed else []
-    named = [name for name, table in joints.items() if set(table) == {"link"}]
-    lines += [f"names of fixed joints: {', '.join(named)}"] if named else []
-    links = [table["link"] for table in joints.values() if "link" in table and set(table) != {"link"}]
-    lines += [f"names of links: {', '.join(links)}"] if links else []
-    unknown = [table.get("link", name) for name, table in joints.items() if "inertial" in table]
-    lines += [f"bodies that are not known: {', '.join(unknown)}"] if unknown else []
-    return tuple(lines)
+    named = {
+        "limits of joints": limits,
+        "terms of joints": terms,
+        "friction laws, which other programs do not see": laws,
+        "names of joints": [table["name"] for table in joints.values() if "name" in table],
+        "names of fixed joints": [name for name, table in joints.items() if set(table) == {"link"}],
+        "names of links": [t["link"] for t in joints.values() if "link" in t and set(t) != {"link"}],
+        "bodies that are not known": [table.get("link", name) for name, table in joints.items() if "inertial" in table],
+    }
+    return (*lines, *(f"{what}: {', '.join(names)}" for what, names in named.items() if names))
 
 
 def restore(description: Description, content: bytes, where: str) -> Description:
@@ -261,9 +259,7 @@ def restore(description: Description, content: bytes, where: str) -> Description
         if set(order) != {joint.name for joint in joints}:
             table.fail("key 'order': it must list all joints of the robot file, each once")
         joints.sort(key=lambda joint: order[joint.name])
-    source = (
-        table.table("source", data["source"]) if isinstance(data.get("source"), dict) else table.table("source", ())
-    )
+    source = table.table("source", data.get("source", ()))
     moving = sum(1 for joint in joints if joint.type != "fixed" and joint.mimic is None)
     return replace(
         description,

@@ -13,8 +13,8 @@ from casid.arrays import Array
 from casid.description._robot import Robot
 from casid.description._shapes import hull_points
 from casid.description._solids import filled
+from casid.description.formats._xml import XmlFile
 from casid.errors import RobotError
-from casid.files import parse_xml
 
 #: A hull longer than so many times the robot's reach is drawn in another unit.
 LONGEST = 2.0
@@ -99,7 +99,7 @@ def _joined(parts: list[Hull]) -> Hull:
 def _hulls(content: bytes, where: str, folder: Path | None) -> tuple[tuple[str, tuple[Hull, ...]], ...]:
     """Hulls of each link of a URDF in its frame; what cannot be read is left out."""
     found = []
-    for link in parse_xml(content, where, RobotError).findall("link"):
+    for link in XmlFile(content, where).root.findall("link"):
         name = link.get("name", "")
         for bodies in (link.findall("visual"), link.findall("collision")):
             own = [_hull_of(body, where, folder, name) for body in bodies]

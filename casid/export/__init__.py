@@ -8,8 +8,6 @@ from casid.export._robot import export_robot as export_robot
 
 # between rooms
 from casid.export._directory import ExportedDirectory as ExportedDirectory
-from casid.export._directory import Wording as Wording
-from casid.export._directory import write_c as write_c
 from casid.export._robot import all_functions as all_functions
 from casid.export._robot import default_functions as default_functions
 from casid.export._robot import described as described

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.codegen import LANGUAGES, CFunction, batch_source, check_identifier, scalar_source, script_source
+from casid.codegen import LANGUAGES, Argument, CFunction, batch_source, check_identifier, scalar_source, script_source
 from casid.control import Controller
 from casid.errors import ExportError
 from casid.export import _texts as texts
@@ -42,35 +43,15 @@ class ExportedDirectory:
     functions: tuple[CFunction, ...]
 
 
-@dataclass(frozen=True)
-class Wording:
-    """What the header and the self-test hold beside the functions.
-
-    Attributes
-    ----------
-    words : mapping of str to str
-        What each function returns, by its name.
-    units : mapping of str to str
-        Meaning and unit of arguments, by their names.
-    notes : sequence of str
-        Paragraphs for the head of the header.
-    samples : mapping of str to array
-        Values that arguments of these names take in the self-test; others are random.
-    """
-
-    words: Mapping[str, str] = field(default_factory=dict)
-    units: Mapping[str, str] = field(default_factory=dict)
-    notes: Sequence[str] = ()
-    samples: Mapping[str, ArrayLike] = field(default_factory=dict)
-
-
 def export_c(
     functions: Mapping[str, ca.Function] | Sequence[ca.Function],
     out: str | Path,
     prefix: str,
     *,
-    words: Mapping[str, str] | None = None,
-    units: Mapping[str, str] | None = None,
+    words: Mapping[str, str] = MappingProxyType({}),
+    units: Mapping[str, str] = MappingProxyType({}),
+    notes: Sequence[str] = (),
+    samples: Mapping[str, ArrayLike] = MappingProxyType({}),
     batched: bool = False,
     languages: Sequence[str] = (),
     overwrite: bool = False,
@@ -92,6 +73,10 @@ def export_c(
         What each function returns, for the header.
     units
         Meaning and unit of arguments by name, for the header.
+    notes
+        Paragraphs for the head of the header.
+    samples
+        Values that arguments of these names take in the self-test; others are random.
     batched
         Add functions for many samples at once (GCC or Clang).
     languages
@@ -111,34 +96,17 @@ def export_c(
         counterpart.
     """
     named = functions if isinstance(functions, Mapping) else {f.name(): f for f in functions}
-    wording = Wording(words or {}, units or {})
-    return write_c(named, out, prefix, wording, batched=batched, languages=languages, overwrite=overwrite)
-
-
-def write_c(
-    named: Mapping[str, ca.Function],
-    out: str | Path,
-    prefix: str,
-    wording: Wording,
-    *,
-    batched: bool = False,
-    languages: Sequence[str] = (),
-    overwrite: bool = False,
-) -> ExportedDirectory:
-    """`export_c` with everything that the header and the self-test may hold."""
     check_identifier(prefix, "prefix")
     if not named:
         raise ExportError("no function to export")
     target = Path(out)
     check_target(target, overwrite)
     built = [CFunction(function, f"{prefix}_{name}") for name, function in named.items()]
-    described = [
-        texts.Described(c, wording.words.get(name, ""), wording.units) for name, c in zip(named, built, strict=True)
-    ]
+    described = [texts.Described(c, words.get(name, ""), units) for name, c in zip(named, built, strict=True)]
     contents: dict[str, bytes | str] = {
-        f"{prefix}.h": texts.header(prefix, described, wording.notes),
+        f"{prefix}.h": texts.header(prefix, described, notes),
         f"{prefix}.c": f'#include "{prefix}.h"\n\n' + scalar_source(built, prefix),
-        "self_test.c": texts.self_test(prefix, built, [_cases(c, wording.samples) for c in built]),
+        "self_test.c": texts.self_test(prefix, built, [_cases(c, samples) for c in built]),
         "example.c": texts.example(prefix, built),
         "Makefile": texts.makefile(prefix, batched),
         "CMakeLists.txt": texts.cmake(prefix, batched),
@@ -215,17 +183,16 @@ def _evaluated(function: CFunction, inputs: Sequence[np.ndarray]) -> list[np.nda
 def _manifest(
     prefix: str, built: Sequence[CFunction], named: Mapping[str, ca.Function], batched: bool
 ) -> dict[str, object]:
-    def arguments(function: CFunction) -> dict[str, object]:
-        return {
-            "inputs": [{"name": a.name, "rows": a.rows, "columns": a.columns} for a in function.inputs],
-            "outputs": [{"name": a.name, "rows": a.rows, "columns": a.columns} for a in function.outputs],
-            "operations": vars(function.operations),
-        }
+    def shapes(arguments: Sequence[Argument]) -> list[dict[str, object]]:
+        return [{"name": a.name, "rows": a.rows, "columns": a.columns} for a in arguments]
 
     return {
         "prefix": prefix,
         "batched": batched,
-        "functions": {name: arguments(function) for name, function in zip(named, built, strict=True)},
+        "functions": {
+            name: {"inputs": shapes(f.inputs), "outputs": shapes(f.outputs), "operations": vars(f.operations)}
+            for name, f in zip(named, built, strict=True)
+        },
     }
 
 
@@ -272,7 +239,6 @@ def export_controller(
     >>> law = Saturated(ComputedTorque(*nominal(panda), 100.0, 20.0), panda.limits.effort)
     >>> export_controller(law, "panda_control", "panda")  # doctest: +SKIP
     """
-    check_identifier(prefix, "prefix")
     units = {**_UNITS, **{signal.name: signal.words for signal in controller.signals if signal.words}}
     return export_c(
         {"control": controller.function}, out, prefix, words={"control": controller.words}, units=units,

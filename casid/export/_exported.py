@@ -62,8 +62,7 @@ def read_manifest(path: Path) -> Manifest:
     table = _Table(content, path.name, ("prefix", "batched", "functions"))
     table.require("prefix", "functions")
     prefix = check_identifier(table.text("prefix"), "prefix")
-    value = content["functions"]
-    functions = table.table("functions", value if isinstance(value, dict) else ())
+    functions = table.table("functions", content["functions"])
     assert functions is not None
     if not functions.data or len(functions.data) > _MOST:
         table.fail(f"key 'functions': expected 1 to {_MOST} functions, got {len(functions.data)}")

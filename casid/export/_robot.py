@@ -26,9 +26,9 @@ from casid.dynamics import (
     reduced,
 )
 from casid.errors import DatasetError, ExportError, InertiaWarning, RobotError
-from casid.export._directory import ExportedDirectory, Wording, write_c
+from casid.export._directory import ExportedDirectory, export_c
 from casid.files import check_target
-from casid.inertia import Parameters, consistency, express_in, to_standard
+from casid.inertia import Parameters, consistency, express_in, tensor, to_standard
 
 
 def with_payload(model: Model, parameters: Array, payload: ArrayLike, frame: str) -> Array:
@@ -55,8 +55,7 @@ def with_payload(model: Model, parameters: Array, payload: ArrayLike, frame: str
             "payload: give mass,cx,cy,cz or mass,cx,cy,cz,Ixx,Ixy,Ixz,Iyy,Iyz,Izz (kg, m, kg.m^2, finite, mass >= 0), "
             f"got {values.tolist()}"
         )
-    six = values[4:] if len(values) == 10 else np.zeros(6)
-    inertia = np.array([[six[0], six[1], six[2]], [six[1], six[3], six[4]], [six[2], six[4], six[5]]])
+    inertia = tensor(values[4:]) if len(values) == 10 else np.zeros((3, 3))
     hung = model.robot.frame(frame)
     joint, placement = hung.joint, hung.placement
     if joint < 0:
@@ -175,12 +174,6 @@ def check_functions(names: Sequence[str]) -> None:
         raise ExportError(f"no function to export; known: {', '.join(FUNCTIONS)}")
 
 
-def build_functions(names: Sequence[str], models: Parametrised) -> dict[str, ca.Function]:
-    """The named functions, each once."""
-    check_functions(names)
-    return {name: FUNCTIONS[name].build(models) for name in dict.fromkeys(names)}
-
-
 RuntimeParameters = Literal["none", "standard", "base"]
 
 #: What most controllers and simulators need.
@@ -282,15 +275,13 @@ def export_robot(
     if needs_values and _SIMULATION.intersection(functions):
         warn_if_infeasible(model, values)
     models = _models(model, values, runtime_parameters, frame)
-    chosen = build_functions(functions, models)
+    chosen = {name: FUNCTIONS[name].build(models) for name in dict.fromkeys(functions)}
     arguments = {"pi": values, "beta": model.base.values(values) if runtime_parameters == "base" else values}
-    wording = Wording(
-        {name: FUNCTIONS[name].words for name in chosen},
-        UNITS,
-        notes_of(model, values, runtime_parameters, frame, payload),
-        {name: arguments[name] for name in ("pi", "beta")},
-    )
-    return write_c(chosen, out, prefix, wording, batched=batched, languages=languages, overwrite=overwrite)
+    return export_c(
+        chosen, out, prefix, words={name: FUNCTIONS[name].words for name in chosen}, units=UNITS,
+        notes=notes_of(model, values, runtime_parameters, frame, payload), samples=arguments,
+        batched=batched, languages=languages, overwrite=overwrite,
+    )  # fmt: skip
 
 
 def model_of(robot: Robot | Model) -> Model:

@@ -34,10 +34,8 @@ if TYPE_CHECKING:
     from casid.files._read import json_bytes as json_bytes
     from casid.files._read import parse_json as parse_json
     from casid.files._read import parse_toml as parse_toml
-    from casid.files._read import parse_xml as parse_xml
     from casid.files._read import read_json as read_json
     from casid.files._read import read_toml as read_toml
-    from casid.files._read import read_xml as read_xml
     from casid.files._words import assignments as assignments
     from casid.files._words import comma_list as comma_list
     from casid.files._words import comma_numbers as comma_numbers

@@ -1,4 +1,4 @@
-"""Files within limits: bytes, text and arrays (plain, gzip, zip, npy, npz, MATLAB); JSON, TOML, XML, CSV.
+"""Files within limits: bytes, text and arrays (plain, gzip, zip, npy, npz, MATLAB); JSON, TOML, CSV.
 
 What unpacks to more than the limit is refused. Of arrays: no pickles, no complex numbers. Tables of CSV have a header
 and any usual delimiter, and are written with all digits.
@@ -20,7 +20,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
-from xml.etree import ElementTree
 
 import numpy as np
 from numpy.typing import NDArray
@@ -311,9 +310,9 @@ def csv_bytes(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
     return buffer.getvalue().encode()
 
 
-def read_json(path: str | Path, what: str, error: type[CasidError], limit: int = TEXT_LIMIT) -> Any:
+def read_json(path: str | Path, what: str, error: type[CasidError]) -> Any:
     """Content of a JSON file; see `parse_json`."""
-    return parse_json(read_text(path, what, error, limit), f"{what} '{path}'", error)
+    return parse_json(read_text(path, what, error), f"{what} '{path}'", error)
 
 
 def parse_json(text: str | bytes, where: str, error: type[CasidError]) -> Any:
@@ -424,64 +423,3 @@ def parse_toml(text: str, where: str, error: type[CasidError]) -> dict[str, Any]
     except (ValueError, RecursionError, MemoryError, OverflowError, TypeError) as problem:
         raise error(f"{where}: not valid TOML: {reason(problem)}") from None
     return values
-
-
-#: Most elements inside one another.
-_DEPTH = 500
-
-
-class _Refused(Exception):
-    """Content that is not read."""
-
-
-class _Builder(ElementTree.TreeBuilder):
-    """Refuses document type definitions and endless nesting."""
-
-    _depth = 0
-
-    def doctype(self, name: str, pubid: str | None, system: str | None) -> NoReturn:
-        raise _Refused("has a document type definition (<!DOCTYPE ...>), which casid does not read; remove it")
-
-    def start(self, tag: str, attrs: dict[str, str], /) -> ElementTree.Element:
-        self._depth += 1
-        if self._depth > _DEPTH:
-            raise _Refused(f"has elements nested more than {_DEPTH} deep")
-        return super().start(tag, attrs)
-
-    def end(self, tag: str, /) -> ElementTree.Element:
-        self._depth -= 1
-        return super().end(tag)
-
-
-def read_xml(path: str | Path, what: str, error: type[CasidError], *, comments: bool = False) -> ElementTree.Element:
-    """Root element of an XML file; see `parse_xml`."""
-    return parse_xml(read_bytes(path, what, error), Path(path).name, error, comments=comments)
-
-
-def parse_xml(content: bytes, where: str, error: type[CasidError], *, comments: bool = False) -> ElementTree.Element:
-    """Root element of an XML text.
-
-    Parameters
-    ----------
-    content
-        The file's bytes; the XML declaration states the encoding.
-    where
-        Name of the file, for messages.
-    error
-        Class of the error to raise.
-    comments
-        Keep comments, so that the file can be written again.
-
-    Raises
-    ------
-    CasidError
-        Of the class ``error``: not well-formed, a document type definition, or nested too deeply.
-    """
-    parser = ElementTree.XMLParser(target=_Builder(insert_comments=comments))
-    try:
-        element: ElementTree.Element = ElementTree.fromstring(content, parser)
-    except _Refused as refusal:
-        raise error(f"{where}: {refusal}") from None
-    except (ElementTree.ParseError, ValueError, LookupError, MemoryError) as problem:
-        raise error(f"{where}: not well-formed XML: {reason(problem)}") from None
-    return element

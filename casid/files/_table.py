@@ -77,18 +77,18 @@ class Table:
             self._mistyped(key, "a number", value)
         return self._finite(key, value, infinite)
 
-    def integer(self, key: str, default: int | None = None, *, lower: int = 0, upper: int = 10**9) -> int:
-        """An integer within bounds."""
-        value = self._value(key, default)
+    def integer(self, key: str, *, upper: int = 10**9) -> int:
+        """An integer from 0 to a bound."""
+        value = self._value(key, None)
         if isinstance(value, bool) or not isinstance(value, int):
             self._mistyped(key, "an integer", value)
-        if not lower <= value <= upper:
-            self.fail(f"key '{key}': must be from {lower} to {upper}, got {shown(value)}")
+        if not 0 <= value <= upper:
+            self.fail(f"key '{key}': must be from 0 to {upper}, got {shown(value)}")
         return value
 
-    def flag(self, key: str, default: bool | None = None) -> bool:
+    def flag(self, key: str) -> bool:
         """``true`` or ``false``; no other value stands for one."""
-        value = self._value(key, default)
+        value = self._value(key, None)
         if not isinstance(value, bool):
             self._mistyped(key, "true or false", value)
         return value
@@ -109,13 +109,13 @@ class Table:
         flat = [self._finite(key, number, infinite) for number in _leaves(value)]
         return np.array(flat, dtype=float).reshape(shape)
 
-    def numbers(self, key: str, *, most: int = 10**6) -> Array:
+    def numbers(self, key: str) -> Array:
         """A row of any number of finite numbers."""
         value = self._value(key, None)
         if not isinstance(value, list) or not all(map(_is_number, value)):
             self._mistyped(key, "a row of numbers", value)
-        if len(value) > most:
-            self.fail(f"key '{key}': expected at most {most} numbers, got {len(value)}")
+        if len(value) > 10**6:
+            self.fail(f"key '{key}': expected at most 1000000 numbers, got {len(value)}")
         return np.array([self._finite(key, number, False) for number in value], dtype=float)
 
     def angle(self, key: str, default: float | None = None) -> float:
@@ -183,11 +183,9 @@ class Table:
         return number
 
     def _check_shape(self, key: str, value: object, shape: tuple[int, ...], expected: str) -> None:
-        if not isinstance(value, (list, tuple)):
-            if not shape and _is_number(value):
-                return
-            self._mistyped(key, expected, value)
-        if not shape:
+        if not shape and _is_number(value):
+            return
+        if not shape or not isinstance(value, (list, tuple)):
             self._mistyped(key, expected, value)
         if len(value) != shape[0]:
             kind = "numbers" if all(map(_is_number, value)) else "entries"

@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from casid.errors import ExportError
@@ -71,7 +72,8 @@ def write_files(directory: str | Path, contents: Mapping[str, bytes | str]) -> l
         raise ExportError(f"cannot write {names} to '{directory}': {reason(error).lower()}") from None
     finally:
         for path in temporary:
-            _remove(path)
+            with suppress(OSError, ValueError):
+                path.unlink(missing_ok=True)
     return final
 
 
@@ -137,20 +139,9 @@ def write_through(path: Path, content: bytes | str) -> None:
 
 def flush(path: Path) -> None:
     """Force a file, or the names in a folder, to disk, where the system knows how."""
-    try:
+    with suppress(OSError):  # Windows does not open folders, and some file systems cannot
         handle = os.open(path, os.O_RDONLY)
-    except OSError:  # Windows does not open folders
-        return
-    try:
-        os.fsync(handle)
-    except OSError:  # a file system that cannot
-        pass
-    finally:
-        os.close(handle)
-
-
-def _remove(path: Path) -> None:
-    try:
-        path.unlink(missing_ok=True)
-    except (OSError, ValueError):
-        pass
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -110,25 +110,27 @@ def _common(number: int, variable: _Variable) -> str:
     pairs = {"name": variable.name, "valueReference": str(number), "causality": variable.causality,
              "variability": variable.variability, "initial": variable.initial,
              "description": variable.words}  # fmt: skip
-    return " ".join(f'{key}="{escape(value)}"' for key, value in pairs.items() if value)
+    return _pairs(pairs)
 
 
 def _float(number: int, variable: _Variable) -> str:
     """A variable of FMI 3; a derivative names the value reference of what it is of."""
-    own = {"unit": variable.unit, "start": variable.start}
-    of = "" if variable.derivative is None else f' derivative="{variable.derivative}"'
-    return f"<Float64 {_common(number, variable)} {_pairs(own)}{of}/>"
+    return f"<Float64 {_common(number, variable)} {_own(variable, 0)}/>"
 
 
 def _scalar(number: int, variable: _Variable) -> str:
     """A variable of FMI 2; a derivative names the place in the list, from 1, of what it is of."""
-    own = {"unit": variable.unit, "start": variable.start}
-    of = "" if variable.derivative is None else f' derivative="{variable.derivative + 1}"'
-    return f"<ScalarVariable {_common(number, variable)}><Real {_pairs(own)}{of}/></ScalarVariable>"
+    return f"<ScalarVariable {_common(number, variable)}><Real {_own(variable, 1)}/></ScalarVariable>"
+
+
+def _own(variable: _Variable, first: int) -> str:
+    """Unit, start and derivative of a variable; places are counted from ``first``."""
+    of = "" if variable.derivative is None else str(variable.derivative + first)
+    return _pairs({"unit": variable.unit, "start": variable.start, "derivative": of})
 
 
 def _pairs(values: dict[str, str]) -> str:
-    return " ".join(f'{key}="{value}"' for key, value in values.items() if value)
+    return " ".join(f'{key}="{escape(value)}"' for key, value in values.items() if value)
 
 
 def _references(n: int) -> tuple[range, ...]:

@@ -43,6 +43,8 @@ _UNITS = ("rad", "rad/s", "rad/s²")
 _NAMES = ("position", "velocity", "acceleration")
 #: Samples at which singular values are evaluated where the designer is not known.
 _SAMPLES = 160
+#: Pictures of an animation.
+_FRAMES = 72
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,36 +287,36 @@ def deviations_figure(names: tuple[str, ...], deviations: Array, alone: Array) -
     return figure
 
 
-def joint_positions(robot: Robot, q: Array) -> Array:
-    """Origins of base, moved joints and link frames in the base frame, shape (1 + 2 links, 3, samples) [m]."""
+def _points(robot: Robot, q: Array) -> Array:
+    """Origins of base, moved joints and link frames, and of the flange, shape (2 + 2 links, 3, samples) [m]."""
     symbols, links = ca.SX.sym("q", robot.n), len(robot.links)
     kinematics = Kinematics(robot, symbols)
     points = [ca.SX.zeros(3)]
     for k in range(links):
         points += [kinematics.joints[k][1], kinematics.links[k][1]]
+    points.append(kinematics.placement(robot.flange.name)[:3, 3])
     function = ca.Function("points", [symbols], [ca.vertcat(*points)]).map(q.shape[1])
-    return np.asarray(function(q).full()).reshape(1 + 2 * links, 3, -1)
+    return np.asarray(function(q).full()).reshape(2 + 2 * links, 3, -1)
 
 
-def animation_gif(robot: Robot, trajectory: Trajectory, frames: int = 72, size: float = 4.6) -> bytes:
+def animation_gif(robot: Robot, trajectory: Trajectory) -> bytes:
     """Animated skeleton of the arm along the motion, with the path of its last frame, as a GIF that loops."""
     name = trajectory.robot or robot.name
     if trajectory.basis.static:
         t = trajectory.basis.samples(2)
         labels = [f"pose {k + 1}" for k in range(len(t))]
-        return skeleton_gif(robot, trajectory.derivative(t, 0).T, labels, name, 0.3, size=size)
+        return skeleton_gif(robot, trajectory.derivative(t, 0).T, labels, name, 0.3)
     start, end = trajectory.basis.span
-    t = np.linspace(start, end, frames, endpoint=not trajectory.basis.periodic)
+    t = np.linspace(start, end, _FRAMES, endpoint=not trajectory.basis.periodic)
     fine = trajectory.derivative(np.linspace(start, end, 600), 0).T
     labels = [f"{instant - start:5.1f} s" for instant in t]
-    twice_as_fast = (end - start) / frames / 2
-    return skeleton_gif(robot, trajectory.derivative(t, 0).T, labels, name, twice_as_fast, fine, size)
+    twice_as_fast = (end - start) / _FRAMES / 2
+    return skeleton_gif(robot, trajectory.derivative(t, 0).T, labels, name, twice_as_fast, fine)
 
 
 def skeleton_gif(
-    robot: Robot, q: Array, labels: Sequence[str], title: str, seconds: float, path: Array | None = None,
-    size: float = 4.6,
-) -> bytes:  # fmt: skip
+    robot: Robot, q: Array, labels: Sequence[str], title: str, seconds: float, path: Array | None = None
+) -> bytes:
     """Animated skeleton of the arm, as a GIF that loops.
 
     Parameters
@@ -330,21 +332,20 @@ def skeleton_gif(
     path
         Joint positions along which the last frame draws its path, shape (n, samples), evenly spread over the pictures.
     """
-    points, tip = joint_positions(robot, q), _last_frame(robot, q)
-    drawn = np.zeros((3, 0)) if path is None else _last_frame(robot, path)
-    cloud = np.hstack([points.transpose(1, 0, 2).reshape(3, -1), drawn])
+    points = _points(robot, q)
+    drawn = np.zeros((3, 0)) if path is None else _points(robot, path)[-1]
+    cloud = np.hstack([points[:-1].transpose(1, 0, 2).reshape(3, -1), drawn])
     middle, half = 0.5 * (cloud.min(axis=1) + cloud.max(axis=1)), 0.52 * float(np.ptp(cloud, axis=1).max())
     colours = link_colours(len(robot.links))
     images = []
     for k, label in enumerate(labels):
-        figure = new_figure(size, size, layout=None)
-        axes = figure.add_axes((0, 0, 1, 1), projection="3d")
-        axes = cast("Axes3D", axes)
+        figure = new_figure(4.6, 4.6, layout=None)
+        axes = cast("Axes3D", figure.add_axes((0, 0, 1, 1), projection="3d"))
         if path is not None:
             axes.plot(*drawn, "-", color=FAINT, linewidth=0.9)
             passed = round(drawn.shape[1] * k / max(1, len(labels) - 1))
             axes.plot(*drawn[:, :passed], "-", color=BLUE, linewidth=1.1)
-        _draw(axes, robot, points[:, :, k], tip[:, k], colours)
+        _draw(axes, robot, points[:, :, k], colours)
         for set_limits, centre in zip((axes.set_xlim, axes.set_ylim, axes.set_zlim), middle, strict=True):
             set_limits(centre - half, centre + half)
         figure.text(0.04, 0.94, label, fontsize=11, color=INK)
@@ -358,21 +359,14 @@ def skeleton_gif(
     return out.getvalue()
 
 
-def _last_frame(robot: Robot, q: Array) -> Array:
-    """Origin of the flange, shape (3, samples)."""
-    symbols = ca.SX.sym("q", robot.n)
-    point = Kinematics(robot, symbols).placement(robot.flange.name)[:3, 3]
-    return np.asarray(ca.Function("tip", [symbols], [point]).map(q.shape[1])(q).full())
-
-
-def _draw(axes: Axes3D, robot: Robot, points: Array, tip: Array, colours: list[str]) -> None:
+def _draw(axes: Axes3D, robot: Robot, points: Array, colours: list[str]) -> None:
     ring = np.linspace(0, 2 * np.pi, 60)
     axes.plot(0.12 * np.cos(ring), 0.12 * np.sin(ring), 0 * ring, color=MUTED, linewidth=1)
     for k, joint in enumerate(robot.joints):
         chain = [points[0] if joint.parent < 0 else points[2 + 2 * joint.parent], points[1 + 2 * k], points[2 + 2 * k]]
         axes.plot(*np.array(chain).T, "-", color=colours[k], linewidth=5, solid_capstyle="round")
         axes.plot(*points[1 + 2 * k], "o", color=INK, ms=4)
-    axes.plot(*np.array([points[-1], tip]).T, "-", color=MUTED, linewidth=3)
+    axes.plot(*points[-2:].T, "-", color=MUTED, linewidth=3)
     axes.set_box_aspect((1, 1, 1), zoom=1.25)
     axes.view_init(elev=18, azim=-55)
     axes.set_axis_off()

@@ -3,35 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.table import Table
 
-from casid.arrays import Array
 from casid.files import csv_bytes
 from casid.identification import Identification
 from casid.inertia import parameter_csv
 from casid.report._intervals import IntervalsSection
-from casid.report._joints import ErrorsSection, JointTermsSection
+from casid.report._joints import ErrorsSection, IdentificationSection, JointTermsSection
 from casid.report._links import links_figure, links_table
-from casid.report._section import Report, ReportSection, report_of
+from casid.report._section import Report, report_of
 from casid.report._style import BAND, FAINT, GREEN, MUTED, new_figure, set_title, tidy
 from casid.report._tables import NAME, TEXT, PlainTable, numbers, summary_table
-from casid.report.viewer import Page
+from casid.report.viewer import Page, nominal_bodies
 from casid.version import __version__
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-@dataclass(frozen=True, eq=False)
-class VerdictSection(ReportSection):
+class VerdictSection(IdentificationSection):
     """Verdict on the recordings, its findings, and the main numbers."""
-
-    result: Identification
 
     def tables(self) -> Sequence[Table]:
         """The two headlines, then what they do not give in full, with the remedy that was tried."""
@@ -76,11 +71,8 @@ class VerdictSection(ReportSection):
             page.text("None.")
 
 
-@dataclass(frozen=True, eq=False)
-class IdentifiedLinksSection(ReportSection):
+class IdentifiedLinksSection(IdentificationSection):
     """The physically consistent links."""
-
-    result: Identification
 
     def tables(self) -> Sequence[Table]:
         """One row for each link."""
@@ -100,10 +92,7 @@ class IdentifiedLinksSection(ReportSection):
     def show(self, page: Page, drawn: Mapping[str, bytes]) -> None:
         """The robot with its bodies before and after, and one row for each link."""
         result, feasible, robot = self.result, self.result.feasible, self.result.model.robot
-        bodies: dict[str, Array] = {}
-        if all(link.inertial is not None for link in robot.links):
-            bodies["nominal, of the description"] = np.asarray(robot.standard_parameters(), dtype=float)
-        bodies["identified, physically consistent"] = feasible.standard_parameters
+        bodies = nominal_bodies(robot) | {"identified, physically consistent": feasible.standard_parameters}
         page.heading("Links")
         page.text(
             "Each body as the ellipsoid of uniform density with its mass and inertia. Drag: turn; wheel: "
@@ -114,11 +103,8 @@ class IdentifiedLinksSection(ReportSection):
             page.table(table)
 
 
-@dataclass(frozen=True, eq=False)
-class DeterminedSection(ReportSection):
+class DeterminedSection(IdentificationSection):
     """Parameters that the data determine, proven ranges of masses, bounds that are reached."""
-
-    result: Identification
 
     def tables(self) -> Sequence[Table]:
         """Proven ranges, where they were asked for."""
@@ -147,11 +133,8 @@ class DeterminedSection(ReportSection):
             page.text("None.")
 
 
-@dataclass(frozen=True, eq=False)
-class BaseParametersSection(ReportSection):
+class BaseParametersSection(IdentificationSection):
     """Base parameters, unconstrained and consistent."""
-
-    result: Identification
 
     def files(self) -> Mapping[str, bytes]:
         """``base_parameters.csv``."""
@@ -186,11 +169,8 @@ class BaseParametersSection(ReportSection):
         page.table(PlainTable("Base parameters", columns, base))
 
 
-@dataclass(frozen=True, eq=False)
-class SummarySection(ReportSection):
+class SummarySection(IdentificationSection):
     """The whole identification in numbers: recordings, fits, certificate, held-out error; all of it as JSON."""
-
-    result: Identification
 
     def tables(self) -> Sequence[Table]:
         """One row for each quantity."""

@@ -25,10 +25,14 @@ _POINTS = 3000
 
 
 @dataclass(frozen=True, eq=False)
-class ErrorsSection(ReportSection):
-    """Errors of each joint, on the training data and held out, and the torques over time."""
+class IdentificationSection(ReportSection):
+    """One subject of an identification."""
 
     result: Identification
+
+
+class ErrorsSection(IdentificationSection):
+    """Errors of each joint, on the training data and held out, and the torques over time."""
 
     def tables(self) -> Sequence[Table]:
         """One row for each joint, in N.m and in percent: a large percentage of a small torque is a small error."""
@@ -111,13 +115,10 @@ class PredictionSection(ReportSection):
             "relative_error": prediction.relative_error,
             "at_rest": {"share": prediction.rest[0], "largest": prediction.rest[1].tolist()},
             "joints": [
-                {
-                    "name": name,
-                    "rms": float(prediction.rms[k]),
-                    "mse": float(prediction.mse[k]),
-                    "relative_error": float(prediction.relative_errors[k]),
-                }
-                for k, name in enumerate(self.joints)
+                {"name": name, "rms": rms, "mse": mse, "relative_error": relative}
+                for name, rms, mse, relative in zip(
+                    self.joints, prediction.rms, prediction.mse, prediction.relative_errors, strict=True
+                )
             ],
             "steps": list(prediction.dataset.steps),
             "notes": list(prediction.dataset.notes),
@@ -129,11 +130,8 @@ class PredictionSection(ReportSection):
         return {"torques": lambda: torque_figure(self.prediction, tuple(self.joints), title)}
 
 
-@dataclass(frozen=True, eq=False)
-class JointTermsSection(ReportSection):
+class JointTermsSection(IdentificationSection):
     """Joint terms of an identification."""
-
-    result: Identification
 
     def tables(self) -> Sequence[Table]:
         """One row for each joint; nothing where there are no terms."""

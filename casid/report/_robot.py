@@ -109,20 +109,16 @@ class JointsSection(ReportSection):
         robot, limits = self.robot, self.robot.limits
         branched = any(joint.parent != k - 1 for k, joint in enumerate(robot.joints))
         heads = ("joint", "type", *(["parent"] if branched else []), "positions", "speed", "effort", "link")
+        own = zip(limits.lower, limits.upper, limits.velocity, limits.effort, strict=True)
         rows = []
         for joint in robot.joints:
-            own = [k for k, other in enumerate(robot.coordinates) if other is joint]
-            moving = (
-                [
-                    f"{limits.lower[k]:.4g} to {limits.upper[k]:.4g}",
-                    f"{limits.velocity[k]:.4g}",
-                    f"{limits.effort[k]:.4g}",
-                ]
-                for k in own
-            )
+            moving = ["follows", "", ""]
+            if joint.mimic is None:
+                lower, upper, velocity, effort = next(own)
+                moving = [f"{lower:.4g} to {upper:.4g}", f"{velocity:.4g}", f"{effort:.4g}"]
             inertial = joint.link.inertial
             parent = "base" if joint.parent < 0 else robot.joints[joint.parent].link.name
-            row = [joint.name, joint.type, *([parent] if branched else []), *next(moving, ["follows", "", ""])]
+            row = [joint.name, joint.type, *([parent] if branched else []), *moving]
             rows.append((*row, joint.link.name, "-" if inertial is None else f"{inertial.mass:.4g}"))
         columns = dict.fromkeys(heads, WORD) | numbers("mass [kg]")
         note = "positions [rad, m], speed [rad/s, m/s], effort [N.m, N]: limits"

@@ -13,10 +13,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.arrays import Array
-from casid.description import Description, Robot, Surface, found, load_description, triangles, trimesh_package
+from casid.description import (
+    Description,
+    Robot,
+    Surface,
+    XmlFile,
+    found,
+    load_description,
+    triangles,
+    trimesh_package,
+)
 from casid.dynamics import Model
 from casid.errors import RobotError
-from casid.files import parse_xml
 
 #: Triangles of a drawn link, and of all of them: a page stays below 1 MB.
 _OF_A_LINK, _OF_ALL = 500, 8000
@@ -124,7 +132,7 @@ def _drawn(description: Description, robot: Robot, packages: Sequence[Path], bet
 @lru_cache(maxsize=8)
 def _surfaces(content: bytes, where: str, folder: Path | None, packages: tuple[Path, ...]) -> dict[str, Surface]:
     """Triangles of each link of a URDF in its frame, few enough to draw."""
-    links = [link for link in parse_xml(content, where, RobotError).findall("link")]
+    links = XmlFile(content, where).root.findall("link")
     links = [link for link in links if link.findall("visual") or link.findall("collision")]
     most = min(_OF_A_LINK, _OF_ALL // max(1, len(links)))
     return {link.get("name", ""): _surface(link, where, folder, packages, most) for link in links}

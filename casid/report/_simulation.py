@@ -188,8 +188,8 @@ def tracking_figure(simulations: dict[str, Simulation], title: str, start: float
     return figure
 
 
-def _animation(simulation: Simulation, frames: int = 60) -> bytes:
-    fine, shown = (np.unique(np.linspace(0, len(simulation) - 1, count).astype(int)) for count in (400, frames))
+def _animation(simulation: Simulation) -> bytes:
+    fine, shown = (np.unique(np.linspace(0, len(simulation) - 1, count).astype(int)) for count in (400, 60))
     robot, t, q = simulation.plant.model.robot, simulation.t, simulation.q
     labels = [f"{t[i]:5.1f} s" for i in shown]
     return skeleton_gif(robot, q[shown].T, labels, robot.name, max(0.02, np.ptp(t) / len(shown)), q[fine].T)

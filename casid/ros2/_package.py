@@ -17,11 +17,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.arrays import Array
+from casid.codegen import identifier
 from casid.description import Robot, write_robot
 from casid.dynamics import Model, reduced
 from casid.errors import CasidWarning, ExportError
 from casid.export import UNITS as ROBOT_UNITS
-from casid.export import Wording, model_of, notes_of, warn_if_infeasible, with_payload, write_c
+from casid.export import export_c, model_of, notes_of, warn_if_infeasible, with_payload
 from casid.files import check_target, listed, read_text, write_directory
 from casid.inertia import Parameters
 from casid.version import __version__
@@ -181,7 +182,7 @@ def export_ros2(
     model, values = _without_positions(model, _values(model, parameters, payload, frame))
     functions = core_functions(model, values)
     _warn(model, values)
-    core, notes = _file_name(robot.name), notes_of(model, values, "none", frame or robot.flange.name, payload)
+    core, notes = identifier(robot.name), notes_of(model, values, "none", frame or robot.flange.name, payload)
     contents = _core_files(model, values, functions, core, notes)
     slots = _slots(robot, model, name, core) | _test_values(model, values)
     for template, spot in _PLACES.items():
@@ -227,7 +228,7 @@ def _core_files(
     robot = model.robot
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        write_c(functions, place / "core", core, Wording(WORDS, UNITS, notes))
+        export_c(functions, place / "core", core, words=WORDS, units=UNITS, notes=notes)
         write_robot(robot.with_parameters(model.named(values)), place / f"{core}.urdf")
         urdf = read_text(place / f"{core}.urdf", "robot", ExportError)
         return {
@@ -241,12 +242,6 @@ def _core_files(
 def fill(text: str, slots: Mapping[str, str]) -> str:
     """Put values in the place of every ``@name@``; KeyError for a name without a value."""
     return re.sub(r"@([a-z_]+)@", lambda found: slots[found[1]], text)
-
-
-def _file_name(robot: str) -> str:
-    """Name of the core's files, a C identifier."""
-    name = re.sub(r"\W", "_", robot, flags=re.ASCII)
-    return name if name[:1].isalpha() else f"robot_{name}"
 
 
 def _package_name(name: str) -> str:
@@ -268,7 +263,6 @@ def _values(
 
 def _slots(robot: Robot, model: Model, package: str, core: str) -> dict[str, str]:
     names = [joint.name for joint in robot.coordinates]
-    together = ", ".join(names)
     return {
         "version": __version__,
         "package": package,
@@ -277,7 +271,7 @@ def _slots(robot: Robot, model: Model, package: str, core: str) -> dict[str, str
         "robot_xml": escape(robot.name),
         "licence_xml": escape(str(robot.source.get("licence", "Proprietary"))),
         "n": str(robot.n),
-        "joint_list": _plain(together),
+        "joint_list": _plain(", ".join(names)),
         "joint_strings": ", ".join(json.dumps(name) for name in names),
         "efforts": ", ".join(repr(float(e)) if np.isfinite(e) else "0.0" for e in robot.limits.effort),
         "terms": ", ".join(term.name for term in model.terms) or "none",

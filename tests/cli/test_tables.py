@@ -18,6 +18,7 @@ import casid
 from casid.dynamics import Model
 from casid.inertia import parameter_csv
 from casid.measurement import Dataset
+from casid.motion import Fourier, Trajectory, trajectory_text
 from casid.testing import recording
 
 WIDTHS = (80, 100, 120)
@@ -64,8 +65,6 @@ def _log(model: Model, values: np.ndarray) -> bytes:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A robot of long names, recordings of it without and with a load, and a motion."""
-    from casid.motion import Fourier, Trajectory, trajectory_text
-
     made = tmp_path_factory.mktemp("tables")
     robot = casid.load_robot("spatial_2r").with_parameters(
         [0.3, 0.01, 0.02, 0.3, 0.01, 0.2, 0.1, 0.05, 0.1, 2.0, 0.2, 0.01, 0.01, 0.2, 0.01, 0.1, 0.2, 0.05, 0.1, 1.5]

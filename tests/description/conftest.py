@@ -56,6 +56,18 @@ def arm(tmp_path: Path) -> Path:
     return path
 
 
+def rpy_matrix(roll: float, pitch: float, yaw: float) -> np.ndarray:
+    """W. Khalil's roll-pitch-yaw matrix, written out."""
+    cr, sr, cp, sp, cy, sy = (f(a) for a in (roll, pitch, yaw) for f in (np.cos, np.sin))
+    return np.array(
+        [
+            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+            [-sp, cp * sr, cp * cr],
+        ]
+    )
+
+
 def parsed(text: str, name: str = "machine.toml", **options: Any) -> Robot:
     """The robot of a TOML file's text."""
     return Toml().read(text.encode(), Reading(name)).robot(**options)

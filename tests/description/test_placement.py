@@ -19,6 +19,7 @@ from casid.description._placement import (
     standard_dh,
     unit_axis,
 )
+from tests.description.conftest import rpy_matrix
 
 
 @pytest.mark.parametrize("angles", [(0.3, -1.2, 2.9), (1.0, math.pi / 2, 0.0), (0.2, 1.5708, -0.7), (0, -1.5707, 3.1)])
@@ -52,14 +53,8 @@ def test_elementary_rotations_turn_the_right_way():
 
 
 def test_rpy_is_roll_first_about_fixed_axes():
-    roll, pitch, yaw = 0.3, -0.7, 1.9
-    cr, sr, cp, sp, cy, sy = (f(a) for a in (roll, pitch, yaw) for f in (math.cos, math.sin))
-    expected = [  # W. Khalil's roll-pitch-yaw matrix, written out
-        [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
-        [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
-        [-sp, cp * sr, cp * cr],
-    ]
-    np.testing.assert_allclose(rotation_rpy((roll, pitch, yaw)), expected, atol=1e-15)
+    angles = 0.3, -0.7, 1.9
+    np.testing.assert_allclose(rotation_rpy(angles), rpy_matrix(*angles), atol=1e-15)
 
 
 def test_rpy_of_quarter_turns_has_no_negative_zeros():

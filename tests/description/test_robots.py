@@ -19,6 +19,7 @@ from casid.description import Inertial, load_robot
 from casid.errors import RobotError
 from casid.inertia import consistency, tensor, tensor_entries
 from problems.spatial_2r import TRUE_BODIES
+from tests.description.conftest import rpy_matrix
 
 SHIPPED = {
     "kuka_iiwa": 7, "panda": 7, "puma560": 6, "spatial_2r": 2, "stanford": 6, "three_link": 3, "tx40": 6, "ur10e": 6,
@@ -173,28 +174,18 @@ def test_placements_and_inertials_of_the_tables(name):
     def numbers(row, *keys):
         return [float(row[key]) for key in keys]
 
-    def rotation(roll, pitch, yaw):
-        cr, sr, cp, sp, cy, sy = (f(a) for a in (roll, pitch, yaw) for f in (math.cos, math.sin))
-        return np.array(
-            [
-                [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
-                [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
-                [-sp, cp * sr, cp * cr],
-            ]
-        )
-
     for joint, row in zip(robot.joints, moving, strict=True):
         assert (joint.name, joint.link.name, joint.type) == (row["joint"], row["child"], row["type"])
         assert joint.axis.tolist() == numbers(row, "axis_x", "axis_y", "axis_z")
         assert joint.placement[:3, 3].tolist() == numbers(row, "x_m", "y_m", "z_m")
-        expected = rotation(*numbers(row, "roll_rad", "pitch_rad", "yaw_rad"))
+        expected = rpy_matrix(*numbers(row, "roll_rad", "pitch_rad", "yaw_rad"))
         np.testing.assert_allclose(joint.placement[:3, :3], expected, atol=1e-10)
         body = joint.link.inertial
         if body is None:
             assert not any(numbers(of_link[joint.link.name], "Ixx", "Iyy", "Izz"))
             continue
         row = of_link[joint.link.name]
-        turn = rotation(*numbers(row, "inertia_frame_roll", "inertia_frame_pitch", "inertia_frame_yaw"))
+        turn = rpy_matrix(*numbers(row, "inertia_frame_roll", "inertia_frame_pitch", "inertia_frame_yaw"))
         six = tensor(numbers(row, "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz"))
         assert [body.mass, *body.com] == numbers(row, "mass_kg", "com_x_m", "com_y_m", "com_z_m")
         np.testing.assert_allclose(body.inertia_com, turn @ six @ turn.T, atol=1e-12)

@@ -10,7 +10,7 @@ import pytest
 from casid.description import Robot
 from casid.errors import RobotError
 from casid.inertia import consistency, pseudo_inertia, tensor_entries
-from tests.description.conftest import build, joint
+from tests.description.conftest import build, joint, rpy_matrix
 
 
 def body(rng):
@@ -26,14 +26,8 @@ def body(rng):
 def placement(rng):
     """Keys of a placement, and its matrix."""
     rpy, xyz = rng.uniform(-3, 3, 3), rng.normal(size=3)
-    (cr, cp, cy), (sr, sp, sy) = np.cos(rpy), np.sin(rpy)
     T = np.eye(4)
-    T[:3, :3] = [
-        [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
-        [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
-        [-sp, cp * sr, cp * cr],
-    ]
-    T[:3, 3] = xyz
+    T[:3, :3], T[:3, 3] = rpy_matrix(*rpy), xyz
     return {"xyz": xyz, "rpy": rpy}, T
 
 

@@ -219,10 +219,7 @@ def test_bad_input(case, read):
     assert str(caught.value).startswith("arm.urdf")
 
 
-def test_other_xml_and_document_types_are_refused(tmp_path):
-    (tmp_path / "bomb.urdf").write_text('<!DOCTYPE robot [<!ENTITY a "aa"><!ENTITY b "&a;&a;">]><robot name="&b;"/>')
-    with pytest.raises(RobotError, match=r"bomb.urdf: has a document type definition"):
-        load_robot(tmp_path / "bomb.urdf")
+def test_other_xml_is_refused(tmp_path):
     (tmp_path / "world.urdf").write_text("<sdf/>", encoding="utf-8")
     with pytest.raises(RobotError, match=r"world.urdf: not a URDF: its root element is <sdf>, expected <robot>"):
         load_robot(tmp_path / "world.urdf")

@@ -11,6 +11,7 @@ import pytest
 import casid
 from casid.description import convert, load_description, load_robot, write_description, write_robot
 from casid.errors import RobotError
+from casid.identification.repair import check_file
 from casid.inertia import Parameters, consistency
 from tests.description.conftest import URDF
 
@@ -201,8 +202,6 @@ def test_bodies_that_were_taken_away_leave_the_file(arm: Path, tmp_path: Path, s
 
 @pytest.mark.claim("links of one name are refused, not followed for ever")
 def test_links_of_one_name_are_refused_where_bodies_are_gathered(tmp_path):
-    from casid.identification.repair import check_file
-
     body = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/><joint name="{}" axis="0 0 1"/>'
     text = f"""<mujoco><worldbody><body name="a">{body.format("one")}<body name="b">{body.format("two")}
     <body name="b">{body.format("three")}</body></body></body></worldbody></mujoco>"""

@@ -16,7 +16,9 @@ from typer.testing import CliRunner
 
 import casid
 from casid.cli import app
+from casid.description import write_robot
 from casid.errors import DatasetError
+from casid.excitation import Designer, MotionLimits, Observation
 from casid.identification import Checks, ModelOptions, identify
 from casid.inertia import parameter_csv
 from casid.motion import Fourier, Trajectory, trajectory_text
@@ -117,8 +119,6 @@ def test_every_kind_of_file_is_recognised(tmp_path: Path) -> None:
 
 
 def test_an_unphysical_robot_is_shown_before_and_after_repair(tmp_path: Path) -> None:
-    from casid.description import write_robot
-
     robot = casid.load_robot("ur10e")
     pi = np.array(robot.standard_parameters(), dtype=float)
     pi[20:26] = [0.4, 0, 0, 0.01, 0, 0.01]  # no body has Ixx > Iyy + Izz
@@ -132,9 +132,6 @@ def test_an_unphysical_robot_is_shown_before_and_after_repair(tmp_path: Path) ->
 
 @pytest.mark.slow
 def test_results_of_a_users_robot_are_opened_with_its_file_and_locked_joints(tmp_path: Path) -> None:
-    from casid.description import write_robot
-    from casid.excitation import Designer, MotionLimits, Observation
-
     file, folder, other = tmp_path / "mine.urdf", tmp_path / "motion", tmp_path / "alone"
     shipped = casid.load_robot("ur10e")
     write_robot(shipped, file)

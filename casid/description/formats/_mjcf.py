@@ -12,7 +12,6 @@ https://mujoco.readthedocs.io/en/stable/XMLreference.html.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 import numpy as np
 
@@ -31,7 +30,7 @@ from casid.description.formats._contract import (
     weightless_where_fixed,
 )
 from casid.description.formats._mjcf_reader import read_mjcf_content
-from casid.description.formats._xml import Elements, XmlFile, tag
+from casid.description.formats._xml import Elements, XmlFile, tag, term_words
 from casid.inertia import consistency, tensor_entries
 
 _WORLD = "world"
@@ -116,11 +115,7 @@ def _joint(joint: RawJoint, body: Array) -> dict[str, str]:
         words["range"] = numbers([limits.lower, limits.upper])
     if math.isfinite(limits.effort) and limits.effort > 0:
         words["actuatorfrcrange"] = numbers([-limits.effort, limits.effort])
-    return words | _terms(joint.terms)
-
-
-def _terms(terms: Mapping[str, float]) -> dict[str, str]:
-    return {key: number(terms[symbol]) for key, symbol in _TERMS if terms.get(symbol)}
+    return words | term_words(joint.terms, _TERMS)
 
 
 def _placed(placement: Array) -> dict[str, str]:

@@ -100,8 +100,5 @@ def _shape(kind: str, size: list[float]) -> tuple[float, Array]:
     share = cylinder / (cylinder + ball)
     # two half balls at the ends: Steiner through the centre of mass of a half ball, 3/8 r from its flat side
     ends = 0.4 * r * r + h * h / 4 + 3 / 8 * h * r
-    return cylinder + ball, np.array([
-        share * across + (1 - share) * ends,
-        share * across + (1 - share) * ends,
-        share * along + (1 - share) * 0.4 * r * r,
-    ])  # fmt: skip
+    across = share * across + (1 - share) * ends
+    return cylinder + ball, np.array([across, across, share * along + (1 - share) * 0.4 * r * r])

@@ -146,13 +146,10 @@ class _Reader:
                 )
                 self._fill(inner, child, np.eye(4))
                 body.children.append(inner)
-            elif child.tag in ("joint", "freejoint"):
-                if child.tag == "freejoint":
-                    child = Element("joint", {"type": "free", **child.attrib})
-                    full = child
-                else:
-                    full = self.context.attributes(child, body.childclass)
-                body.joints.append((full, frame))
+            elif child.tag == "freejoint":
+                body.joints.append((Element("joint", {"type": "free", **child.attrib}), frame))
+            elif child.tag == "joint":
+                body.joints.append((self.context.attributes(child, body.childclass), frame))
             elif child.tag == "geom":
                 body.geoms.append((self.context.attributes(child, body.childclass), frame))
             elif child.tag == "site":
@@ -198,8 +195,8 @@ class _Reader:
                 else transform(translation=-reference * axis)
             )
             placement = placement @ back
-        terms = {symbol: self._first(element, key, what) for key, symbol in (("damping", "fv"), ("frictionloss", "fc"))}
-        terms["Ia"] = self._first(element, "armature", what)
+        named = (("damping", "fv"), ("frictionloss", "fc"), ("armature", "Ia"))
+        terms = {symbol: self._first(element, key, what) for key, symbol in named}
         stiffness = self._first(element, "stiffness", what)
         if stiffness:
             terms["ks"] = stiffness

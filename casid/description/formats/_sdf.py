@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ from casid.description._parts import Inertial, Link
 from casid.description._placement import INFINITE, Poses, angle_notes, number, numbers, rpy_of, xyz_rpy
 from casid.description._raw import JointLimits, MimicRule, RawFrame, RawJoint
 from casid.description.formats._contract import Changes, Format, Reading, base_beside_world, free_name
-from casid.description.formats._xml import Element, Elements, XmlFile, tag, turned
+from casid.description.formats._xml import Element, Elements, XmlFile, tag, term_words, turned
 from casid.inertia import tensor, tensor_entries
 
 _SIX = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
@@ -51,12 +52,9 @@ class Sdf(Format):
         taken = {link.name for link in description.links} | {frame.name for frame in description.frames}
         names: dict[str, str] = {}
         for joint in description.joints:
-            name = joint.name
-            if name in taken:
-                name = free_name(f"{name}_joint", taken)
-            taken.add(name)
-            if name != joint.name:
-                names[joint.name] = name
+            if joint.name in taken:
+                names[joint.name] = free_name(f"{joint.name}_joint", taken)
+            taken.add(names.get(joint.name, joint.name))
         return names
 
     def write(self, description: Description) -> bytes:
@@ -69,7 +67,7 @@ class Sdf(Format):
             lines += [
                 "    " + tag("joint", {"name": _mount(description), "type": "fixed"}, empty=False),
                 f"      <parent>{_WORLD}</parent>",
-                f"      <child>{_text(base.name)}</child>",
+                f"      <child>{escape(base.name, quote=False)}</child>",
                 "    </joint>",
             ]
         for joint in description.joints:
@@ -95,7 +93,7 @@ class Sdf(Format):
             found = axis.find("dynamics")
             kept = [] if found is None else [e for e in found if e.tag not in dict(_DYNAMICS)]
             rest = {e.tag: (e.text or "").strip() for e in kept}
-            values = {key: number(terms[symbol]) for key, symbol in _DYNAMICS if terms.get(symbol)}
+            values = term_words(terms, _DYNAMICS)
             pad = file.indent(axis) + "  "
             block = "\n".join(_block("dynamics", {**values, **rest}, pad)).strip()
             if found is not None:
@@ -209,13 +207,13 @@ class _Reader(Elements):
         self, elements: list[Element], bodies: Mapping[str, Link], version: tuple[int, ...]
     ) -> tuple[list[RawJoint], str]:
         joints = [self._joint(element, bodies, version) for element in elements]
-        mounts = [j for j in joints if j.parent == _WORLD and j.type == "fixed" and np.array_equal(j.rest, np.eye(4))]
         rooted = [j for j in joints if j.parent == _WORLD]
-        if len(mounts) == 1 and len(rooted) == 1:  # a fixed base: the joint that fixes it is no joint of the robot
-            return [j for j in joints if j is not mounts[0]], mounts[0].link.name
-        if rooted:
+        if not rooted:
+            return joints, self.tree(bodies, joints).name
+        if len(rooted) > 1 or rooted[0].type != "fixed" or not np.array_equal(rooted[0].rest, np.eye(4)):
             return joints, _WORLD
-        return joints, self.tree(bodies, joints).name
+        (mount,) = rooted  # a fixed base: the joint that fixes it is no joint of the robot
+        return [j for j in joints if j is not mount], mount.link.name
 
     def _joint(self, element: Element, bodies: Mapping[str, Link], version: tuple[int, ...]) -> RawJoint:
         name, kind = self.name(element), element.get("type", "")
@@ -291,10 +289,6 @@ def _mount(description: Description) -> str:
     return free_name(f"{description.base.name}_mount", {joint.name for joint in description.joints})
 
 
-def _text(name: str) -> str:
-    return name.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
 def _pose(placement: Array) -> str:
     return f"{numbers(placement[:3, 3])} {numbers(rpy_of(placement[:3, :3]))}"
 
@@ -330,8 +324,8 @@ def _joint_lines(joint: RawJoint, base: str) -> list[str]:
     lines = [
         "    " + tag("joint", {"name": joint.name, "type": kind}, empty=False),
         f"      {tag('pose', {'relative_to': frame}, empty=False)}{_pose(joint.placement)}</pose>",
-        f"      <parent>{_text(joint.parent)}</parent>",
-        f"      <child>{_text(joint.link.name)}</child>",
+        f"      <parent>{escape(joint.parent, quote=False)}</parent>",
+        f"      <child>{escape(joint.link.name, quote=False)}</child>",
     ]
     if joint.type != "fixed":
         lines += ["      <axis>", f"        <xyz>{numbers(joint.axis)}</xyz>"]
@@ -339,7 +333,7 @@ def _joint_lines(joint: RawJoint, base: str) -> list[str]:
         finite = joint.limits.finite(keys)
         if finite:
             lines += _block("limit", {key: number(value) for key, value in finite.items()}, "        ")
-        terms = {key: number(joint.terms[symbol]) for key, symbol in _DYNAMICS if joint.terms.get(symbol)}
+        terms = term_words(joint.terms, _DYNAMICS)
         if terms:
             lines += _block("dynamics", terms, "        ")
         if joint.mimic is not None:

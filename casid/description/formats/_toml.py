@@ -188,8 +188,7 @@ class _Reader:
         self.angles: list[tuple[str, float]] = []
 
     def joint(self, data: Mapping[str, Any], number: int, before: str) -> RawJoint:
-        name = data.get("name")
-        where = f"{self.where}: joint {number}" + (f" {shown(name)}" if isinstance(name, str) else "")
+        where = self._named("joint", data, number)
         placed = ("xyz", "rpy", "rpy_deg")
         apart = ("link_xyz", "link_rpy", "link_rpy_deg")
         fixed = data.get("type") == "fixed"
@@ -222,10 +221,12 @@ class _Reader:
         )
 
     def frame(self, data: Mapping[str, Any], number: int, last: str) -> RawFrame:
-        name = data.get("name")
-        where = f"{self.where}: frame {number}" + (f" {shown(name)}" if isinstance(name, str) else "")
-        table = Table(data, where, ("name", "link", "xyz", "rpy", "rpy_deg"))
+        table = Table(data, self._named("frame", data, number), ("name", "link", "xyz", "rpy", "rpy_deg"))
         return RawFrame(table.text("name"), table.text("link", last), self._placed(table))
+
+    def _named(self, kind: str, data: Mapping[str, Any], number: int) -> str:
+        name = data.get("name")
+        return f"{self.where}: {kind} {number}" + (f" {shown(name)}" if isinstance(name, str) else "")
 
     def _placed(self, table: Table, xyz: str = "xyz", rpy: str = "rpy") -> Array:
         shift = table.array(xyz, (3,), (0.0, 0.0, 0.0), entries="x, y, z").tolist()
@@ -309,8 +310,7 @@ def _limits(table: Table, kind: str) -> JointLimits:
     degrees = [key for key in _LIMITS if key.endswith("_deg") and key in table]
     if degrees and kind == "prismatic":
         table.fail(f"key '{degrees[0]}': a prismatic joint moves in metres, not degrees")
-    values = {key: table.angle(key, default) for key, default in (("lower", -np.inf), ("upper", np.inf))}
-    values["velocity"] = table.angle("velocity", np.inf)
-    for key in ("acceleration", "jerk", "effort"):
-        values[key] = table.number(key, np.inf, infinite=True)
-    return JointLimits(**values)
+    ends = {"lower": -np.inf, "upper": np.inf, "velocity": np.inf}
+    values = {key: table.angle(key, free) for key, free in ends.items()}
+    others = {key: table.number(key, np.inf, infinite=True) for key in ("acceleration", "jerk", "effort")}
+    return JointLimits(**values, **others)

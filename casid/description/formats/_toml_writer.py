@@ -36,8 +36,7 @@ def value_text(value: Any) -> str:
         return f"{{ {', '.join(f'{key_text(key)} = {value_text(item)}' for key, item in value.items())} }}"
     if isinstance(value, int):
         return str(value)
-    number = float(value) + 0.0
-    return repr(number)  # inf and nan are spelt the same in TOML
+    return repr(float(value) + 0.0)  # inf and nan are spelt the same in TOML
 
 
 def key_text(key: str) -> str:

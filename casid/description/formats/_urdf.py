@@ -9,7 +9,6 @@ some engines drop the rotation. References: https://wiki.ros.org/urdf/XML/joint,
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +34,7 @@ from casid.description.formats._contract import (
     links_at_joints,
     weightless_where_fixed,
 )
-from casid.description.formats._xml import Element, Elements, XmlFile, tag, turned
+from casid.description.formats._xml import Element, Elements, XmlFile, tag, term_words, turned
 from casid.errors import RobotError
 from casid.inertia import tensor, tensor_entries
 
@@ -91,7 +90,7 @@ class Urdf(Format):
             if terms is None:
                 continue
             found = joint.find("dynamics")
-            values = _dynamics(terms)
+            values = term_words(terms, _DYNAMICS)
             if found is not None:
                 edits[found] = file.retagged(found, {"damping": None, "friction": None, **values})
             elif values:
@@ -224,10 +223,6 @@ def _link_lines(link: Link) -> list[str]:
     return ["  " + tag("link", {"name": link.name}, empty=False), *_inertial_lines(link.inertial), "  </link>"]
 
 
-def _dynamics(terms: Mapping[str, float]) -> dict[str, str]:
-    return {key: number(terms[symbol]) for key, symbol in _DYNAMICS if terms.get(symbol)}
-
-
 def _joint_lines(joint: RawJoint) -> list[str]:
     placement, limits, kind = joint.placement, joint.limits, joint.written_type
     lines = ["  " + tag("joint", {"name": joint.name, "type": kind}, empty=False)]
@@ -242,8 +237,9 @@ def _joint_lines(joint: RawJoint) -> list[str]:
             rule = joint.mimic
             words = {"joint": rule.joint, "multiplier": number(rule.multiplier), "offset": number(rule.offset)}
             lines.append("    " + tag("mimic", words))
-        if _dynamics(joint.terms):
-            lines.append("    " + tag("dynamics", _dynamics(joint.terms)))
+        terms = term_words(joint.terms, _DYNAMICS)
+        if terms:
+            lines.append("    " + tag("dynamics", terms))
     return [*lines, "  </joint>"]
 
 

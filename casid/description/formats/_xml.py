@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from casid.arrays import Array
 from casid.description._parts import Inertial, Link
-from casid.description._placement import ANGLE_TOLERANCE, unit_axis
+from casid.description._placement import ANGLE_TOLERANCE, number, unit_axis
 from casid.description._raw import RawJoint, base_link
 from casid.errors import RobotError, RobotWarning
 from casid.files import number_list
@@ -102,20 +102,10 @@ class XmlFile:
                 return k + 1
         return len(self.content)
 
-    def span(self, element: Element) -> tuple[int, int]:
-        """First byte of an element and the one after its last."""
-        begin, _, end = self._spans[element]
-        return begin, end
-
-    def start_tag(self, element: Element) -> bytes:
-        """The start tag as it stands in the file."""
-        begin, tag_end, _ = self._spans[element]
-        return self.content[begin:tag_end]
-
     def retagged(self, element: Element, values: Mapping[str, str | None]) -> bytes:
         """The element with some attributes set (``None``: removed), its content as it was."""
-        _, tag_end, end = self._spans[element]
-        return with_attributes(self.start_tag(element), values) + self.content[tag_end:end]
+        begin, tag_end, end = self._spans[element]
+        return with_attributes(self.content[begin:tag_end], values) + self.content[tag_end:end]
 
     def indent(self, element: Element) -> str:
         """White space before an element on its line; none where something else stands before it."""
@@ -166,7 +156,7 @@ class XmlFile:
         """
         cuts: list[tuple[int, int, bytes]] = []
         for element, new in edits.items():
-            begin, end = self.span(element)
+            begin, _, end = self._spans[element]
             if new is None:  # with the white space before it, so that no empty line is left
                 while begin > 0 and self.content[begin - 1] in b" \t":
                     begin -= 1
@@ -315,6 +305,11 @@ class Elements:
     def text_number(self, element: Element | None, what: str, default: float) -> float:
         """One number that is an element's text."""
         return self.text_numbers(element, 1, what, (default,))[0]
+
+
+def term_words(terms: Mapping[str, float], names: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Joint terms that are not zero, by the format's names for their symbols."""
+    return {key: number(terms[symbol]) for key, symbol in names if terms.get(symbol)}
 
 
 def tag(name: str, attributes: Mapping[str, str], *, empty: bool = True) -> str:

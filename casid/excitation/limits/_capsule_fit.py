@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.arrays import Array
-from casid.description import Capsule, Robot, capsule_on, hull_points
+from casid.description import Capsule, Robot, XmlFile, capsule_on, hull_points
 from casid.errors import RobotError
-from casid.files import read_xml
+from casid.files import read_bytes
 
 
 def fit_capsule(points: ArrayLike) -> tuple[Array, Array, float]:
@@ -104,7 +104,7 @@ def fit_capsules(urdf: str | Path, robot: Robot, packages: Sequence[str | Path] 
         If a mesh cannot be found or read, or the package trimesh is missing.
     """
     path = Path(urdf)
-    root = read_xml(path, "robot file", RobotError)
+    root = XmlFile(read_bytes(path, "robot file", RobotError), path.name).root
     known = {joint.link.name for joint in robot.joints} | {frame.name for frame in robot.frames}
     capsules = []
     for link in root.findall("link"):

@@ -2,3 +2,6 @@
 
 from casid.report.viewer._opened import view as view
 from casid.report.viewer._page import Page as Page
+
+# between rooms
+from casid.report.viewer._page import nominal_bodies as nominal_bodies

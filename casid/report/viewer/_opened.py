@@ -21,9 +21,9 @@ from casid.inertia import read_parameters
 from casid.measurement import FORMATS as RECORDING_FORMATS
 from casid.measurement import read_dataset
 from casid.motion import read_trajectory
-from casid.report._shapes import Shape, shapes, shapes_found
+from casid.report._shapes import shapes
 from casid.report._tables import summary_table
-from casid.report.viewer._page import MARK, Page
+from casid.report.viewer._page import MARK, Page, nominal_bodies
 
 #: Parameters of `Page.curves`.
 Curves = tuple[Array, Mapping[str, Array], Sequence[str], str, str]
@@ -95,11 +95,6 @@ def _written(page: str, where: str) -> str:
     raise DatasetError(f"'{where}' is not a page written by casid, or is cut off; open it with a browser")
 
 
-def _surfaces(robot: Robot, packages: Sequence[str | Path]) -> tuple[Shape, ...]:
-    """Shapes of a robot: found quietly, or else, with folders that were named for them, an error."""
-    return shapes(robot, packages) if packages else shapes_found(robot)
-
-
 def _shown(path: Path, robot: str | Path | Robot | None) -> _Shown:
     suffix = path.suffix.lower()
     if suffix == ".json":
@@ -159,7 +154,7 @@ def _robot(source: str | Path) -> _Shown:
         if any(link.inertial is None for link in robot.links):
             missing = sum(link.inertial is None for link in robot.links)
             return _Shown(robot.name, f"{missing} of {len(robot.links)} links have no nominal body.", robot)
-        bodies = {"as described": np.asarray(robot.standard_parameters(), dtype=float)}
+        bodies = nominal_bodies(robot, "as described")
         checked = check_file(str(source))
         if checked.unphysical:
             with tempfile.TemporaryDirectory() as folder:
@@ -167,7 +162,7 @@ def _robot(source: str | Path) -> _Shown:
                 copy.write_bytes(checked.repaired)
                 repaired = load_robot(copy)
             if len(repaired.joints) == len(robot.joints):
-                bodies["repaired"] = np.asarray(repaired.standard_parameters(), dtype=float)
+                bodies["repaired"] = repaired.standard_parameters()
     return _Shown(robot.name, checked.verdict[:1].upper() + checked.verdict[1:] + ".", robot, bodies)
 
 
@@ -198,10 +193,7 @@ def _json(path: Path, robot: str | Path | Robot | None) -> _Shown:
 def _parameters(path: Path, robot: str | Path | Robot | None) -> _Shown:
     known = _known(robot, None, path)
     given = read_parameters(path, Model(known))
-    bodies = {}
-    if all(link.inertial is not None for link in known.links):
-        bodies["nominal, of the description"] = np.asarray(known.standard_parameters(), dtype=float)
-    bodies[path.name] = np.asarray(given.standard, dtype=float)
+    bodies = nominal_bodies(known) | {path.name: given.standard}
     terms = tuple((name, f"{value:.5g}") for name, value in given.terms.items())
     return _Shown(f"{known.name}: {path.name}", "Parameters as bodies.", known, bodies, facts=terms)
 
@@ -209,7 +201,7 @@ def _parameters(path: Path, robot: str | Path | Robot | None) -> _Shown:
 def _trajectory(path: Path, robot: str | Path | Robot | None) -> _Shown:
     trajectory = read_trajectory(path)
     known = _known(robot, trajectory.robot, path)
-    joints = [joint.name for joint in known.joints if joint.mimic is None]
+    joints = [joint.name for joint in known.coordinates]
     if list(trajectory.joints) != joints:
         raise DatasetError(
             f"'{path.name}' moves {', '.join(trajectory.joints)}; robot '{known.name}' has {', '.join(joints)}"
@@ -235,7 +227,7 @@ def _trajectory(path: Path, robot: str | Path | Robot | None) -> _Shown:
 def _recording(path: Path, robot: str | Path | Robot | None) -> _Shown:
     known = _known(robot, None, path)
     data = read_dataset(path)
-    joints = [joint.name for joint in known.joints if joint.mimic is None]
+    joints = [joint.name for joint in known.coordinates]
     if data.n != len(joints):
         raise DatasetError(f"'{path.name}' is of {data.n} joints, robot '{known.name}' has {len(joints)}")
     t = data.t - data.t[0]
@@ -248,7 +240,7 @@ def _recording(path: Path, robot: str | Path | Robot | None) -> _Shown:
 
 def _page(shown: _Shown, packages: Sequence[str | Path]) -> str:
     page = Page(shown.title, shown.words)
-    surfaces = _surfaces(shown.robot, packages)
+    surfaces = shapes(shown.robot, packages) if packages else None  # an error only where folders were named for them
     try:
         page.robot(shown.robot, shown.bodies, shown.motion, surfaces=surfaces)
     except DatasetError as error:

@@ -177,7 +177,7 @@ def scene(
         start = np.array(played["q"][0])
     if posture is not None:
         start = np.asarray(posture, dtype=float)
-    sets = _own(robot) if bodies is None else {label: np.asarray(v, dtype=float) for label, v in bodies.items()}
+    sets: Mapping[str, ArrayLike] = nominal_bodies(robot, "nominal") if bodies is None else bodies
     record: dict[str, Any] = {
         "name": robot.name,
         "joints": [
@@ -194,7 +194,10 @@ def scene(
         "colours": link_colours(len(robot.links)),
         "coordinates": _coordinates(robot),
         "posture": _plain(start),
-        "sets": [{"label": label, "bodies": _bodies(robot, values)} for label, values in sets.items()],
+        "sets": [
+            {"label": label, "bodies": _bodies(robot, np.asarray(values, dtype=float))}
+            for label, values in sets.items()
+        ],
     }
     if robot.coupled:
         matrix, offset = robot.coupling()
@@ -239,11 +242,9 @@ def charts(
     ]
 
 
-def _own(robot: Robot) -> dict[str, Array]:
-    """The robot's own bodies; none where a link has none."""
-    if any(link.inertial is None for link in robot.links):
-        return {}
-    return {"nominal": np.asarray(robot.standard_parameters(), dtype=float)}
+def nominal_bodies(robot: Robot, label: str = "nominal, of the description") -> dict[str, Array]:
+    """The robot's own bodies under a label; none where a link has none."""
+    return {} if any(link.inertial is None for link in robot.links) else {label: robot.standard_parameters()}
 
 
 def _bodies(robot: Robot, values: Array) -> list[dict[str, Any] | None]:
@@ -269,8 +270,7 @@ def _body(parameters: Array) -> dict[str, Any] | None:
 
 def _coordinates(robot: Robot) -> list[dict[str, Any]]:
     found = []
-    free = [joint for joint in robot.joints if joint.mimic is None]
-    for joint, low, high in zip(free, robot.limits.lower, robot.limits.upper, strict=True):
+    for joint, low, high in zip(robot.coordinates, robot.limits.lower, robot.limits.upper, strict=True):
         turns = joint.type == "revolute"
         reach = np.pi if turns else 1.0
         found.append(

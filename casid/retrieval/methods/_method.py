@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import casadi as ca
-import numpy as np
 
 from casid.arrays import Array
 from casid.errors import ProblemError, checked_seed
@@ -124,11 +123,6 @@ class Direct(Method):
         return lambda problem: solution if problem is first else prepared.follow(problem) or alone(problem)
 
 
-def has_values(problem: Problem, x: Array) -> bool:
-    """Whether every constraint has a value at x."""
-    return all(np.isfinite(values).all() for values in problem.values(x).values())
-
-
 def _without_kinks(problem: Problem, width: float, near: Array | None = None) -> Problem:
     """The problem with all kinks rounded off, or settled near a point (`casid.expressions.smoothed`).
 
@@ -190,12 +184,11 @@ def _solved(prepared: PreparedProblem, options: SolveOptions, point: Array | Non
         if found is None:
             break
         near, seed = found.x, None
-        if found.feasible and not best.certified and has_values(problem, near):
+        if found.feasible and not best.certified:
             solved(width, near, settle=True)
         if best.certified or not found.usable:
             break
     for other in range(1, options.restarts + 1):
-        near = prepared.starting_point(None, other)
-        if not best.certified and has_values(problem, near):
-            solved(_WIDTHS[0], near, settle=True)
+        if not best.certified:
+            solved(_WIDTHS[0], prepared.starting_point(None, other), settle=True)
     return best

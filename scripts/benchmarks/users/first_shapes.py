@@ -20,7 +20,19 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+import casid
 from benchmarks.measure import Measure
+from casid.control import Controller, Passive, nominal
+from casid.dynamics.terms import JOINT_TERMS, friction_terms
+from casid.dynamics.terms._laws import Linear
+from casid.errors import CasidError
+from casid.excitation import Criterion, Designer, MotionLimits, Observation
+from casid.export import export_controller
+from casid.learning import Adam, Chart, GaussNewton, parametrisation, train
+from casid.learning._loss import Loss
+from casid.motion import Fourier, Hold, Motion, Reference, Trajectory
+from casid.retrieval import Constraint, Problem, link_variables
+from casid.simulation import ExternalForce, Plant, simulate, simulate_many
 
 #: Entries that a function answers with; 7 joints, 10 parameters of a link and so on are right for some of them.
 _SIZES = (0, 1, 2, 3, 6, 7, 8, 10, 14, 70, 700, 7000)
@@ -34,12 +46,6 @@ def _column(size: int, scale: float = 0.0) -> ca.SX:
 
 def _controller(size: int, compiled: bool, what: str, use: str) -> int:
     """Entries that would be right; a controller whose torques, memory, references or start have ``size`` entries."""
-    import casid
-    from casid.control import Controller, nominal
-    from casid.export import export_controller
-    from casid.motion import Hold
-    from casid.simulation import Plant, simulate, simulate_many
-
     panda = casid.load_robot("panda")
 
     class Law(Controller):
@@ -67,11 +73,6 @@ def _controller(size: int, compiled: bool, what: str, use: str) -> int:
 
 
 def _reference(size: int, compiled: bool) -> int:
-    import casid
-    from casid.control import Passive, nominal
-    from casid.motion import Motion, Reference
-    from casid.simulation import Plant, simulate
-
     class Own(Reference):
         n, span = _N, (0.0, 1.0)
 
@@ -83,11 +84,6 @@ def _reference(size: int, compiled: bool) -> int:
 
 
 def _force(size: int, compiled: bool) -> int:
-    import casid
-    from casid.control import Passive, nominal
-    from casid.motion import Hold
-    from casid.simulation import ExternalForce, Plant, simulate
-
     class Own(ExternalForce):
         frame = "link7"
 
@@ -100,10 +96,6 @@ def _force(size: int, compiled: bool) -> int:
 
 
 def _criterion(size: int, compiled: bool, exact: bool) -> int:
-    import casid
-    from casid.excitation import Criterion, Designer, MotionLimits, Observation
-    from casid.motion import Fourier
-
     class Own(Criterion):
         name = "own"
 
@@ -120,8 +112,6 @@ def _criterion(size: int, compiled: bool, exact: bool) -> int:
 
 
 def _basis(size: int, compiled: bool) -> int:
-    from casid.motion import Fourier, Trajectory
-
     class Own(Fourier):
         def matrix(self, t: Any, order: int = 0) -> Any:
             return np.zeros((len(np.atleast_1d(t)), size))
@@ -132,19 +122,12 @@ def _basis(size: int, compiled: bool) -> int:
 
 
 def _term(size: int, compiled: bool) -> int:
-    import casid
-    from casid.dynamics.terms import JOINT_TERMS
-
     term = replace(JOINT_TERMS["viscous"], name="own", column=lambda s: _column(size, 1.0) * s.dq)
     casid.Model(casid.load_robot("panda"), [term]).inverse_dynamics(*np.zeros((3, _N)), 0.1)
     return 1
 
 
 def _law(size: int, compiled: bool, columns: bool) -> int:
-    import casid
-    from casid.dynamics.terms import friction_terms
-    from casid.dynamics.terms._laws import Linear
-
     class Own(Linear):
         def columns(self, signals: Any, theta: Any) -> Any:
             return [signals.dq] * size if columns else [signals.dq, _column(size, 1.0), ca.SX(1)]
@@ -155,9 +138,6 @@ def _law(size: int, compiled: bool, columns: bool) -> int:
 
 
 def _constraint(size: int, compiled: bool, bound: bool) -> int:
-    import casid
-    from casid.retrieval import Constraint, Problem, link_variables
-
     robot = casid.load_robot("spatial_2r")
     links = link_variables(robot)
     objective: Any = ca.sumsqr(links.x)
@@ -170,10 +150,6 @@ def _constraint(size: int, compiled: bool, bound: bool) -> int:
 
 
 def _loss(size: int, compiled: bool, what: str) -> int:
-    import casid
-    from casid.learning import Adam, Chart, GaussNewton, train
-    from casid.learning._loss import Loss
-
     chart = Chart(casid.Model(casid.load_robot("spatial_2r")), "tri")
 
     class Own(Loss):
@@ -196,9 +172,6 @@ def _loss(size: int, compiled: bool, what: str) -> int:
 
 
 def _parametrisation(size: int, compiled: bool) -> int:
-    import casid
-    from casid.learning import Chart, parametrisation
-
     known = type(parametrisation("symm"))
 
     class Own(known):  # type: ignore[misc, valid-type]
@@ -232,8 +205,6 @@ SUBJECTS: dict[str, tuple[Callable[..., int], bool]] = {
 
 def _child(subject: str, compiled: bool, sizes: list[int]) -> None:
     """Print a line a size: taken, sentence, or what else became of it."""
-    from casid.errors import CasidError
-
     warnings.simplefilter("ignore")
     function = SUBJECTS[subject][0]
     for size in sizes:

@@ -36,6 +36,11 @@ _COMMANDS = (
 _KEPT = {"trajectory.toml", "trajectory.csv", "joint_trajectory.yaml", "motion.png", "excitation.json"}
 
 
+def _casid(command: str) -> list[str]:
+    """The command of this very Python."""
+    return [sys.executable, "-m", "casid", *command.split()]
+
+
 def _stopped(command: str, after: float, folder: Path) -> tuple[int, float, str]:
     """Exit code, seconds from the signal to the end, and the one line that states the interruption.
 
@@ -43,7 +48,7 @@ def _stopped(command: str, after: float, folder: Path) -> tuple[int, float, str]
     """
     with (folder / "output.txt").open("w+", encoding="utf-8") as file:
         process = subprocess.Popen(
-            [sys.executable, "-m", "casid", *command.split()], stdout=file, stderr=file, cwd=folder,
+            _casid(command), stdout=file, stderr=file, cwd=folder,
             env={**os.environ, "OMP_NUM_THREADS": "1"},
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )  # fmt: skip
@@ -64,8 +69,7 @@ def interrupts(moments: tuple[float, ...] = _MOMENTS, commands: tuple[str, ...] 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for made in (f"{_RECORDING} --out run", "solve panda_retrieval --no-believable --out run"):
-            run = [sys.executable, "-m", "casid", *made.split()]
-            subprocess.run(run, cwd=folder, check=True, capture_output=True)
+            subprocess.run(_casid(made), cwd=folder, check=True, capture_output=True)
         controller_samples(folder / "run" / "samples.npz")
         for command in commands:
             for moment in moments:
@@ -95,7 +99,7 @@ def _silence(command: str, folder: Path) -> tuple[float, int]:
     child, terminal = pty.fork()
     if child == 0:
         os.chdir(folder)
-        os.execve(sys.executable, [sys.executable, "-m", "casid", *command.split()], {**os.environ, "COLUMNS": "80"})
+        os.execve(sys.executable, _casid(command), {**os.environ, "COLUMNS": "80"})
     last, longest, text = began, 0.0, ""
     while True:
         try:
@@ -117,8 +121,7 @@ def silent(commands: tuple[str, ...] = _SHOWN) -> tuple[str, bool]:
     """The longest silence of each command."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        run = [sys.executable, "-m", "casid", *_RECORDING.split(), "--out", "run"]
-        subprocess.run(run, cwd=folder, check=True, capture_output=True)
+        subprocess.run(_casid(f"{_RECORDING} --out run"), cwd=folder, check=True, capture_output=True)
         found = {command.split()[0]: _silence(command, folder) for command in commands}
     text = ", ".join(f"{name} {longest:.1f} s, {back} times back" for name, (longest, back) in found.items())
     return text, all(longest <= _SILENT and not back for longest, back in found.values())
@@ -135,8 +138,8 @@ def _processor() -> tuple[str, bool]:
         spent = []
         for _ in range(3):
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            run = [sys.executable, "-m", "casid", *command.split()]
-            subprocess.run(run, capture_output=True, check=False, env={**os.environ, "OMP_NUM_THREADS": "1"})
+            environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+            subprocess.run(_casid(command), capture_output=True, check=False, env=environment)
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
             spent.append(after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime)
         found[command] = min(spent)

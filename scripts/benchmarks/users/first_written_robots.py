@@ -15,7 +15,7 @@ from casid.description import Robot, load_robot, write_robot
 from casid.dynamics import Model
 from casid.dynamics.terms import FRICTION_MODELS, Friction, JointFriction
 from casid.inertia import Parameters
-from casid.testing import MuJoCo, random_robot
+from casid.testing import MuJoCo, random_body, random_robot, standard_parameters
 
 FORMATS = ("toml", "urdf", "xml", "sdf")
 #: Largest deviation of a torque, over the largest torque.
@@ -59,13 +59,8 @@ def robots() -> Iterator[tuple[str, Robot]]:
 
 
 def _bodies(rng: np.random.Generator, count: int) -> Array:
-    """Standard parameters of clouds of points: bodies that can exist, shape (10 count,)."""
-    tens = []
-    for _ in range(count):
-        points, masses = rng.normal(0.05, 0.1, (8, 3)), rng.uniform(0.1, 0.5, 8)
-        L = np.einsum("k,kij->ij", masses, [p @ p * np.eye(3) - np.outer(p, p) for p in points])
-        tens.append([L[0, 0], L[0, 1], L[0, 2], L[1, 1], L[1, 2], L[2, 2], *(masses @ points), masses.sum()])
-    return np.ravel(tens)
+    """Standard parameters of bodies that can exist, shape (10 count,)."""
+    return standard_parameters([random_body(rng) for _ in range(count)])
 
 
 def with_law(robot: Robot, law: str, seed: int) -> tuple[Model, Parameters]:
@@ -109,15 +104,14 @@ def _every_law(tally: Tally, name: str, robot: Robot, laws: tuple[str, ...], fol
             tally.take(f"casid: {name}, {law}, {ending}", read, expected)
 
 
-def _mujoco(path: Path, robot: Robot, joints: list[str], states: Array) -> Array:
+def _mujoco(path: Path, robot: Robot, states: Array) -> Array:
     engine = MuJoCo(path, robot)
     engine.without_joint_terms()
     engine.model.opt.gravity[:] = robot.gravity  # of a URDF MuJoCo takes 9.81
-    found = np.array([engine.inverse_dynamics(q, dq, ddq) for q, dq, ddq in states])
-    return found[:, [[joint.name for joint in robot.coordinates].index(name) for name in joints]]
+    return np.array([engine.inverse_dynamics(q, dq, ddq) for q, dq, ddq in states])
 
 
-def _pinocchio(path: Path, robot: Robot, joints: list[str], states: Array) -> Array:
+def _pinocchio(path: Path, robot: Robot, states: Array) -> Array:
     pin = need("pinocchio")
     model = pin.buildModelFromUrdf(str(path)) if path.suffix == ".urdf" else pin.buildModelFromMJCF(str(path))
     model.gravity.linear, model.armature[:], data = np.array(robot.gravity), 0.0, None
@@ -132,10 +126,10 @@ def _pinocchio(path: Path, robot: Robot, joints: list[str], states: Array) -> Ar
             own = model.joints[model.getJointId(joint.name)]
             q[own.idx_q : own.idx_q + own.nq] = value if own.nq == 1 else (np.cos(value), np.sin(value))
         found.append(pin.rnea(model, data, q, full[1], full[2])[place])
-    return np.array(found)[:, [[joint.name for joint in robot.coordinates].index(name) for name in joints]]
+    return np.array(found)
 
 
-def _pybullet(path: Path, robot: Robot, joints: list[str], states: Array) -> Array:
+def _pybullet(path: Path, robot: Robot, states: Array) -> Array:
     bullet = need("pybullet")
     client = bullet.connect(bullet.DIRECT)
     try:
@@ -151,11 +145,11 @@ def _pybullet(path: Path, robot: Robot, joints: list[str], states: Array) -> Arr
             found.append(np.array(bullet.calculateInverseDynamics(body, *given.tolist()))[order])
     finally:
         bullet.disconnect(client)
-    return np.array(found)[:, [[joint.name for joint in robot.coordinates].index(name) for name in joints]]
+    return np.array(found)
 
 
 #: Readers by name, and the formats of files that each of them reads.
-READERS: Mapping[str, tuple[Callable[[Path, Robot, list[str], Array], Array], tuple[str, ...]]] = {
+READERS: Mapping[str, tuple[Callable[[Path, Robot, Array], Array], tuple[str, ...]]] = {
     "MuJoCo": (_mujoco, ("urdf", "xml")),
     "Pinocchio": (_pinocchio, ("urdf", "xml")),
     "PyBullet": (_pybullet, ("urdf",)),
@@ -178,7 +172,8 @@ def _every_reader(tally: Tally, name: str, robot: Robot, folder: Path) -> None:
             own, whole = _states(read), load_robot(path)
             states = np.zeros((len(own), 3, whole.n))
             joints, all_joints = ([joint.name for joint in r.coordinates] for r in (read, whole))
-            states[:, :, [all_joints.index(joint) for joint in joints]] = own
+            compared = [all_joints.index(joint) for joint in joints]
+            states[:, :, compared] = own
             for joint, position in lock.items():
                 states[:, 0, all_joints.index(joint)] = position
             links = Model(read)
@@ -195,9 +190,9 @@ def _every_reader(tally: Tally, name: str, robot: Robot, folder: Path) -> None:
                 if ending in known:
                     tally.take(
                         f"{reader}: {what}",
-                        lambda run=run, path=path, whole=whole, joints=joints, states=states: run(  # type: ignore[misc]
-                            path, whole, joints, states
-                        ),
+                        lambda run=run, path=path, whole=whole, compared=compared, states=states: run(  # type: ignore[misc]
+                            path, whole, states
+                        )[:, compared],
                         expected,
                     )
 

@@ -12,9 +12,8 @@ import numpy as np
 from benchmarks.measure import need
 from benchmarks.users.peers.task import Truth
 
-_SLIDING = (
-    0.02  # instants at which a joint is slower are left out: at rest, friction is what the motor makes it [rad/s]
-)
+#: Instants at which a joint is slower are left out: at rest, friction is what the motor makes it [rad/s].
+_SLIDING = 0.02
 _STATES = 1000
 
 
@@ -60,10 +59,7 @@ def of_casid(folder: Path, truth: Truth) -> Result:
     text = f"global optimum proven, {gap}" if record["certified"] else "none"
 
     def moved(*motion: np.ndarray) -> np.ndarray:
-        torques = [
-            np.asarray(model.inverse_dynamics(*state, parameters)).ravel() for state in zip(*motion, strict=True)
-        ]
-        return np.array(torques)
+        return np.array([np.ravel(model.inverse_dynamics(*state, parameters)) for state in zip(*motion, strict=True)])
 
     return _result(_bodies(folder / "identified.urdf", truth), list(term.values()), text, moved)
 
