@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import casadi as ca
+import numpy as np
 
 from casid.arrays import Array
 from casid.errors import ProblemError, checked_seed
@@ -121,6 +122,11 @@ class Direct(Method):
         prepared = _prepared(first, None, options)
         solution = _solved(prepared, options, None, None)
         return lambda problem: solution if problem is first else prepared.follow(problem) or alone(problem)
+
+
+def has_values(problem: Problem, x: Array) -> bool:
+    """Whether every constraint has a value at x."""
+    return all(np.isfinite(values).all() for values in problem.values(x).values())
 
 
 def _without_kinks(problem: Problem, width: float, near: Array | None = None) -> Problem:
