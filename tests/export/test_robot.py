@@ -52,7 +52,7 @@ def test_every_function_loads_back_and_equals_the_standard_model(robot_name: str
     passed = {"q": q, "dq": dq, "ddq": ddq, "tau": tau, "pi": pi, "beta": model.base.values(pi)}
     for name in names:
         f = library[name]
-        value = f(*(passed[key] for key in f.inputs))
+        value = f(*(passed[key] for key in f.name_in()))
         if not hasattr(model, name):
             continue
         graph = getattr(model, name)

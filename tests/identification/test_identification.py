@@ -94,7 +94,7 @@ def test_command_line_identify_and_validate(robot, noisy, tmp_path):
     record = json.loads((out / "identification.json").read_text())
     assert record["certified"] and sum(record["parameters"][f"m{k}"] for k in range(1, 8)) <= 20.0 + 1e-6
     page = (out / "report.html").read_text()
-    assert "error RMS [N·m]" in page and "data:image/png;base64" in page and "http://" not in page
+    assert "error RMS [N.m]" in page and "data:image/png;base64" in page and "http://" not in page
     run("validate", "kuka_iiwa", out / "identification.json", tmp_path / "run.npz", *options, "--out", tmp_path / "v")
     validation = json.loads((tmp_path / "v" / "validation.json").read_text())
     assert validation["relative_error"] == pytest.approx(record["relative_error"]["feasible"], rel=1e-6)
