@@ -228,9 +228,11 @@ def _finite(found: dict[str, Array], where: str) -> tuple[dict[str, Array], tupl
     What is left out is a gap for all that follows: short ones are interpolated, long ones are masked and named.
     """
     count = len(found["t"])
-    off = {key: ~np.isfinite(value.reshape(count, -1)) for key, value in found.items() if len(value) == count}
+    if not count or any(value.shape[:1] != (count,) for value in found.values()):
+        return found, ()
+    off = {key: ~np.isfinite(value.reshape(count, -1)) for key, value in found.items()}
     rows = np.any([flags.any(axis=1) for flags in off.values()], axis=0)
-    if not rows.any() or rows.mean() >= MOST_MISSING or len(off) < len(found):
+    if not rows.any() or rows.mean() >= MOST_MISSING:
         return found, ()
     pairs = [(key, k + 1) for key, flags in off.items() for k in np.flatnonzero(flags.any(axis=0))]
     of = ", ".join(f"{key} of joint {joint}" if key != "t" else "time" for key, joint in pairs)

@@ -65,7 +65,7 @@ def test_what_is_given_twice_too_long_or_in_a_folder_is_named(motion: Path) -> N
 
 
 def test_a_share_that_is_none_is_no_note_of_solve() -> None:
-    assert "share: expected a positive number below 1, e.g. 0.005, got nan" in failing(
+    assert "share: expected a positive number of at most 1, e.g. 0.005, got nan" in failing(
         "solve", "spatial_2r", "--share", "nan"
     )
 

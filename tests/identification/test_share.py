@@ -36,6 +36,12 @@ def test_the_choice_rests_on_parts_that_no_fit_saw(robot, model, noisy):
     assert result.record()["share"]["steps"][0]["total_mass"] > 0 and "tried" in path.reason
 
 
+@pytest.mark.claim("every share that the choice tries is one that a user may give")
+@pytest.mark.parametrize("share", (*SHARES, *FURTHER))
+def test_shares_that_are_tried_may_be_given(share):
+    assert Choice(share=share).share == share
+
+
 def test_a_given_share_is_kept_and_its_ground_stated(robot, noisy):
     given = identify(robot, noisy, processing=False, choice=Choice(share=0.03), checks=Checks(folds=2, verdict=False))
     assert given.share.share == 0.03 and given.feasible.believable.share == pytest.approx(0.03, rel=1e-3)

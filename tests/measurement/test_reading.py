@@ -13,6 +13,7 @@ from scipy.io import savemat
 from casid import load_robot
 from casid.errors import DatasetError
 from casid.measurement import FORMATS, Processing, check_against, factors, read_dataset
+from casid.testing import motion
 from tests.measurement.conftest import TAU, Q, T, csv, sine
 
 NAMES = ["q1", "q2", "q3", "tau1", "tau2", "tau3"]
@@ -129,6 +130,16 @@ def test_reader_errors_name_file_and_column(tmp_path: Path) -> None:
     ):  # fmt: skip
         with pytest.raises(DatasetError, match=message):
             read_dataset(tmp_path / file)
+
+
+@pytest.mark.claim("an array of a wrong shape is named, whichever it is")
+@pytest.mark.parametrize("key", ["t", "q", "dq", "tau"])
+@pytest.mark.parametrize("value", [np.array(1.0), np.array(np.nan), np.zeros(0), np.zeros((3, 2, 2))], ids=np.shape)
+def test_arrays_of_a_wrong_shape_are_refused(tmp_path: Path, key: str, value: np.ndarray) -> None:
+    t, q, dq, tau = motion(2, 100, 1)
+    np.savez(tmp_path / "r.npz", **({"t": t, "q": q, "dq": dq, "tau": tau} | {key: value}))
+    with pytest.raises(DatasetError, match=r"^r\.npz: "):
+        read_dataset(tmp_path / "r.npz")
 
 
 @pytest.mark.claim('degrees = "false" in a recording\'s TOML is an error, not true')

@@ -269,6 +269,8 @@ def _correction(problem: Problem, x: Array, left: Array) -> Array:
 
     It minimises ``|R'd + h / 2|``, h the gradient left without the part that each cone carries at almost no price.
     """
+    from scipy.linalg import lstsq  # slow to import
+
     matrix, spare = problem.objective.matrix, left.copy()
     most = _PRICE * problem.objective(x) / (4 * len(problem.cones))
     last, margins = 10 * len(problem.cones), np.array([entry.margin for entry in problem.cones])
@@ -278,7 +280,7 @@ def _correction(problem: Problem, x: Array, left: Array) -> Array:
         spares[own] -= cone.complementary(shares[own], bodies[own], margins[own], abs(most))
     sizes = np.linalg.norm(matrix, axis=0)
     sizes[sizes == 0] = 1.0
-    return np.asarray(np.linalg.lstsq((matrix / sizes).T, -spare / sizes / 2, rcond=None)[0])
+    return np.asarray(lstsq((matrix / sizes).T, -spare / sizes / 2, lapack_driver="gelsy", check_finite=False)[0])
 
 
 def dual_bound(

@@ -251,9 +251,9 @@ def _check(problem: Problem, solution: Solution) -> None:
 
 
 def check_share(share: float) -> float:
-    """The share by which the residual's norm may grow; `ProblemError` if it is not between 0 and 1."""
-    if not 0 < share < 1:
-        raise ProblemError(f"share: expected a positive number below 1, e.g. 0.005, got {share}")
+    """The share by which the residual's norm may grow; `ProblemError` if it is not above 0 and at most 1."""
+    if not 0 < share <= 1:
+        raise ProblemError(f"share: expected a positive number of at most 1, e.g. 0.005, got {share}")
     return share
 
 

@@ -176,7 +176,8 @@ class Graph:
         of_y = 2 * scale * (R.T @ residual) + 2 * strength * away[:size] + numbers["slope"]
         gradient = ca.densify(ca.vertcat(of_y, 2 * strength * away[size:], scale * price))
         pull = 2 * strength * ca.diag(ca.sparsify(ca.DM(shares)))
-        return value, gradient, 2 * scale * numbers["gram"] + pull[:size, :size], pull[size:, size:]
+        gram = ca.MX(ca.Sparsity.upper(size), numbers["gram"])  # of the Hessian the upper triangle counts
+        return value, gradient, 2 * scale * gram + pull[:size, :size], pull[size:, size:]
 
     def _row_part(self, y: ca.MX, s: ca.MX) -> Part:
         """The constraints: ``lower <= g - s <= upper``, ``g + s >= lower`` for the lower side of soft rows."""

@@ -367,10 +367,10 @@ def accuracy() -> tuple[str, bool]:
                 for c in exported.functions:
                     f = library[c.name.removeprefix(f"{robot.name}_")]
                     worst_graph = max(
-                        worst_graph, _against_graph(f"{name} {mode} {f.name}", f, c.function, values), key=_error
+                        worst_graph, _against_graph(f"{name} {mode} {f.name()}", f, c.function, values), key=_error
                     )
                     worst_vector = max(
-                        worst_vector, _batch_against_graph(f"{name} {mode} {f.name}", c.function, values), key=_error
+                        worst_vector, _batch_against_graph(f"{name} {mode} {f.name()}", c.function, values), key=_error
                     )
                     compared += 1
                 worst_peer = max(
