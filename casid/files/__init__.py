@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from casid.files._journal import journal_lines as journal_lines
     from casid.files._read import data_limit as data_limit
     from casid.files._read import decode as decode
+    from casid.files._read import exists as exists
     from casid.files._read import gunzip as gunzip
     from casid.files._read import matlab_arrays as matlab_arrays
     from casid.files._read import npy_array as npy_array

@@ -45,6 +45,14 @@ def data_limit() -> int:
     return int(text)
 
 
+def exists(path: Path) -> bool:
+    """Whether there is a file or folder; none has a name that the system does not take."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
 def read_bytes(path: str | Path, what: str, error: type[CasidError], limit: int = TEXT_LIMIT) -> bytes:
     """Content of a file of at most ``limit`` bytes.
 

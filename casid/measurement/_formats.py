@@ -14,6 +14,7 @@ from casid.arrays import Array
 from casid.errors import DatasetError
 from casid.files import (
     data_limit,
+    exists,
     gunzip,
     listed,
     matlab_arrays,
@@ -109,7 +110,7 @@ class Bag:
         if path.is_dir() and not (path / "metadata.yaml").is_file():
             hint = f"; name a file in it, {path / 'recording.npz'}" if (path / "recording.npz").is_file() else ""
             raise DatasetError(f"cannot read recording '{path}': a folder without metadata.yaml is no rosbag2{hint}")
-        if not path.exists():
+        if not exists(path):
             raise DatasetError(f"cannot read recording '{path}': no such file or directory")
         try:
             import rosbags.highlevel  # noqa: F401
@@ -156,7 +157,7 @@ def read_columns(path: Path, topic: str | None = None, layout: TextLayout | None
     try:
         return Text().read(path, topic, layout)
     except DatasetError as error:
-        if layout is not None or not path.exists():
+        if layout is not None or not exists(path):
             raise
         known = ", ".join(one.name for one in FORMATS)
         raise DatasetError(f"{error}; recordings are {known}, another text table, or a .toml about one") from None

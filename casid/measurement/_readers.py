@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from casid.arrays import Array
 from casid.description import Robot
 from casid.errors import DatasetError
-from casid.files import Table, finite_number, near, numeric_array, read_toml, shown
+from casid.files import Table, exists, finite_number, near, numeric_array, read_toml, shown
 from casid.measurement._columns import Names, choose_signals, torque_notes
 from casid.measurement._dataset import Dataset
 from casid.measurement._formats import read_columns
@@ -323,7 +323,7 @@ def read_log(path: str | Path, robot: Robot, **options: Any) -> Dataset:
     try:
         return read_dataset(path, **options)
     except DatasetError as error:
-        if path.suffix == ".toml" or not path.exists() or "columns" in options:
+        if path.suffix == ".toml" or not exists(path) or "columns" in options:
             raise
         reason = str(error)
     try:
@@ -351,7 +351,7 @@ def command_settings(path: str | Path, robot: Robot) -> dict[str, Any] | None:
         If it is one and something is left open.
     """
     path = Path(path)
-    if path.suffix == ".toml" or not path.exists():
+    if path.suffix == ".toml" or not exists(path):
         return None
     try:
         found = propose(path, robot)

@@ -127,6 +127,7 @@ def test_reader_errors_name_file_and_column(tmp_path: Path) -> None:
     for file, message in (
         ("s.npz", "no time column"), ("none.npz", "cannot read recording"), ("r.txt", r"recordings are \.npz"),
         ("r.toml", r"unknown key 'rates'; did you mean 'rate'"), ("self.toml", "not by a chain"),
+        (f"{300 * 'x'}.npz", "cannot read recording"),
     ):  # fmt: skip
         with pytest.raises(DatasetError, match=message):
             read_dataset(tmp_path / file)

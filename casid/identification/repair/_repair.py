@@ -189,6 +189,8 @@ def _plausible(description: Description, bodies: Sequence[Body], references: Arr
     order = {link.name: k for k, link in enumerate(robot.links)}
     result: Array = references.copy()
     chosen = [k for k, body in enumerate(bodies) if body.link in order and not body.state.full]
+    if not chosen:
+        return references
     result[chosen] = [plausible[order[bodies[k].link]] for k in chosen]
     columns = np.concatenate([np.r_[link_slice(k)] for k in chosen])
     asked, given = beta - A @ references.ravel() + A[:, columns] @ references[chosen].ravel(), A[:, columns]
