@@ -187,6 +187,13 @@ def simulate(
     written = present(report_of(done), folder)
     if folder is not None and all(path.name != "recording.npz" for path in written):
         typer.echo(f"note: no recording.npz: {len(done)} samples are too few", err=True)
+    loads = [loaded.coordinates[k].name for term, k in plant.model.term_columns.values() if term.loaded]
+    if loads:
+        typer.echo(
+            f"note: friction of {', '.join(dict.fromkeys(loads))} grows with the load, here with that of the links "
+            "without acceleration",
+            err=True,
+        )
     missed = abs(done.tracking_error).max(axis=0, initial=0.0)
     far = [f"{joint.name} by {error:.3g}" for joint, error in zip(loaded.coordinates, missed, strict=True) if error > 1]
     if far and done.end.finished and control.controller != "passive":

@@ -120,12 +120,13 @@ def equation_of_motion(model: Model) -> ModelFunction:
 
     ``signs`` (m) stands for the signs of the velocities ``D' dq``: ``dry`` (m) is what dry friction adds along its
     directions and vanishes for signs 0; ``terms`` (n) is the torque of the joint terms without it and without rotor
-    inertia, which is part of M; ``rigid`` (n) is Coriolis, centrifugal and gravity torque.
+    inertia, which is part of M; ``rigid`` (n) is Coriolis, centrifugal and gravity torque. Friction that grows with the
+    load has it without acceleration, as in `Model.forward_dynamics`.
 
     Raises
     ------
     RobotError
-        For terms that depend on the acceleration or on a measured torque, which a motion to be found does not have.
+        For terms that depend on a measured torque, which a motion to be found does not have, or have a memory.
     """
     s = model.symbols()
     n, places = model.n, dry_friction_places(model)
@@ -135,12 +136,6 @@ def equation_of_motion(model: Model) -> ModelFunction:
     for number, (side, k) in enumerate(places):
         moving[side][k] = s.signs[number]
     zero = ca.SX(n, 1)
-    for term in model.terms:
-        if term.loaded:
-            raise RobotError(
-                f"joint term '{term.name}' depends on the load, hence on the acceleration: a motion with it cannot be "
-                "integrated"
-            )
     without, complete = s.side_torques(zero, still), s.side_torques(zero, moving)
     if any(ca.depends_on(torque, s.signal) for torque in complete.values()):
         raise RobotError("a joint term depends on the measured torque: a motion with it cannot be integrated")

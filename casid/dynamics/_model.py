@@ -238,7 +238,11 @@ class Model(Structure):
 
     @cached_property
     def forward_dynamics(self) -> ModelFunction:
-        """``(q, dq, tau, pi) -> ddq`` (n): ``M^-1 (tau - c - g - friction)`` [rad/s^2, m/s^2]."""
+        """``(q, dq, tau, pi) -> ddq`` (n): ``M^-1 (tau - c - g - friction)`` [rad/s^2, m/s^2].
+
+        Friction that grows with the load has the load without acceleration (Coriolis, centrifugal, gravity torque), so
+        that the equation is explicit; `inverse_dynamics` has all of it.
+        """
         s = self.symbols()
         right = s.tau - s.torque(ddq=ca.SX(self.n, 1))
         return s.function("forward_dynamics", ["q", "dq", "tau", "pi"], {"ddq": s.mass_factor().solve(right)}, 1)

@@ -14,6 +14,7 @@ from casid.dynamics.terms import FRICTION_MODELS, Friction, JointFriction
 from casid.errors import CasidError
 from casid.identification import load_model
 from casid.inertia import Parameters, write_parameters
+from casid.simulation import ExactCoulomb, Plant
 from casid.testing import random_robot
 
 FILES = ("csv", "json", "toml", "urdf", "xml", "sdf")
@@ -60,6 +61,20 @@ def test_every_file_gives_back_the_friction_of_every_law(law: str, tmp_path: Pat
             read = load_robot(path)
             again, given = Model.of_parameters(read, read.parameters), read.parameters
         np.testing.assert_allclose(torques(again, given), expected, rtol=0, atol=1e-11, err_msg=ending)
+
+
+@pytest.mark.claim("a robot with any friction law that can be identified moves in a simulation")
+@pytest.mark.parametrize("law", sorted(FRICTION_MODELS))
+def test_every_law_is_simulated(law: str, tmp_path: Path) -> None:
+    """By the plant, whose acceleration is that of the model's forward dynamics."""
+    model, parameters = made(law)
+    write_robot(model.robot.with_parameters(parameters), tmp_path / "arm.toml")
+    plant = Plant.of(load_robot(tmp_path / "arm.toml"), ExactCoulomb())
+    q, dq, tau = np.random.default_rng(9).normal(size=(3, plant.n))
+    signs, moves = np.sign(plant.directions.T @ dq), np.eye(plant.n)
+    rate = np.array(plant.rate(np.concatenate([q, dq, np.zeros(2)]), tau, signs, moves)[0]).ravel()
+    expected = plant.model.forward_dynamics(q, dq, tau, plant.parameters)
+    np.testing.assert_allclose(rate[plant.n : 2 * plant.n], expected, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("law", ["stribeck", "loadstribeck"])
