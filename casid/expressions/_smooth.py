@@ -18,7 +18,7 @@ from casid.expressions._walk import as_function, evaluate_call, fold, rebuild, r
 
 @dataclass(frozen=True, eq=False)
 class _Node:
-    """An expression, and its number at the point near which it is settled."""
+    """An expression, and its number at the point near which it is settled, if it is."""
 
     value: ca.SX
     at: float
@@ -49,7 +49,7 @@ class _Kinks:
     def apply(self, code: int, operands: list[_Node]) -> _Node:
         """An operation."""
         values = [o.value for o in operands]
-        at = fold(code, [o.at for o in operands])
+        at = fold(code, [o.at for o in operands]) if self.settle else 0.0
         self.count += code in (ca.OP_FABS, ca.OP_HYPOT, ca.OP_FMAX, ca.OP_FMIN, ca.OP_SQRT)
         if code == ca.OP_FABS:
             return _Node(self.size(values[0], operands[0].at), at)

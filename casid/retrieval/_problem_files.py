@@ -82,8 +82,11 @@ def _meant(error: BaseException, frame: TracebackType | None) -> str:
         frame = frame.tb_next
     if called is None or frame is None:
         return ""
-    function = {**frame.tb_frame.f_globals, **frame.tb_frame.f_locals}.get(called[1])
-    return near(called[2], signature(function).parameters) if callable(function) else ""
+    function: Any = {**frame.tb_frame.f_globals, **frame.tb_frame.f_locals}.get(called[1])
+    try:
+        return near(called[2], signature(function).parameters)
+    except (TypeError, ValueError):  # what is not called, or built in without a signature (NumPy before 2.4)
+        return ""
 
 
 def _where(path: Path, what: str, theirs: Sequence[traceback.FrameSummary]) -> str:

@@ -16,9 +16,10 @@ import casadi as ca
 import numpy as np
 
 from casid.arrays import Array
+from casid.expressions import as_function
 from casid.inertia import mass_index
 from casid.retrieval._problem import Problem
-from casid.retrieval.constraints._constraint import Constraint, ScalarRow, Setting, Side
+from casid.retrieval.constraints._constraint import Constraint, Kept, ScalarRow, Setting, Side
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ class LinearRows:
 
 
 @dataclass(frozen=True, eq=False)
-class NonlinearRows:
+class NonlinearRows(Kept):
     """``lower <= expression(x) <= upper``, k scalar SX expressions."""
 
     expression: ca.SX
@@ -117,9 +118,8 @@ class NonlinearRows:
 
     def values(self, symbols: ca.SX, x: Array) -> Array:
         """Values at x, shape (k,)."""
-        if not self.rows:
-            return np.zeros(0)
-        return np.array(ca.Function("rows", [symbols], [self.expression])(x)).reshape(-1)
+        function = self.kept("function", as_function, self.expression, symbols)
+        return np.array(function(x)).reshape(-1)
 
     def hard(self) -> NonlinearRows:
         """Without the soft rows."""

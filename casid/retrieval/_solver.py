@@ -157,22 +157,34 @@ class PreparedProblem:
         self._growths = _GROWTHS
         self.build_time = perf_counter() - began
 
-    def starting_point(self, start: ArrayLike | None, seed: int | None, attempt: int = 0) -> Array:
-        """Where an attempt starts, shape (N,): the given point, the nominal bodies, or a random point.
+    def starting_point(self, start: ArrayLike | None, seed: int | None) -> Array:
+        """Where the first attempt starts, shape (N,): the given point, the nominal bodies, or a random point.
 
         Raises
         ------
         ProblemError
             If the given point has a wrong shape, or a constraint is NaN there.
         """
-        if attempt == 0 and (start is not None or seed is None):
-            return self._defined(self.nominal if start is None else checked_point(self.problem, start, "start"))
+        if start is not None:
+            x = checked_point(self.problem, start, "start")
+        else:
+            x = self.nominal if seed is None else self.random_point(seed)
+        label = self._nan_constraint(x)
+        if label is not None:
+            raise ProblemError(
+                f"constraint '{label}' is NaN or infinite at the starting point; pass a start where it is defined, or "
+                "rewrite the expression (guard square roots, logarithms and divisions)"
+            )
+        return x
+
+    def random_point(self, seed: int | None, attempt: int = 0) -> Array:
+        """The first of 20 random points, shape (N,), at which every constraint has a value; the last if none has."""
         rng = np.random.default_rng([0 if seed is None else seed, attempt])
         for _ in range(20):
             x = random_parameters(self.problem, rng)
             if self._nan_constraint(x) is None:
-                return x
-        return self._defined(x)
+                break
+        return x
 
     def _nan_constraint(self, x: Array) -> str | None:
         """Label of a constraint that has no value at x."""
@@ -182,15 +194,6 @@ class PreparedProblem:
             if not np.isfinite(value).all():
                 return label
         return None
-
-    def _defined(self, x: Array) -> Array:
-        label = self._nan_constraint(x)
-        if label is not None:
-            raise ProblemError(
-                f"constraint '{label}' is NaN or infinite at the starting point; pass a start where it is defined, or "
-                "rewrite the expression (guard square roots, logarithms and divisions)"
-            )
-        return x
 
     @property
     def is_regularised(self) -> bool:
@@ -329,7 +332,10 @@ class PreparedProblem:
         best: Solution | None = None
         iterations = attempt = 0
         for attempt in range(self.options.restarts + 1):
-            outcome, scale = self.minimise(self.starting_point(start, seed, attempt))
+            x0 = self.random_point(seed, attempt) if attempt else self.starting_point(start, seed)
+            if attempt and self._nan_constraint(x0) is not None:
+                break
+            outcome, scale = self.minimise(x0)
             iterations += outcome.iterations
             found, _ = self._assess(outcome, scale, seed)
             if best is None or found.rank() < best.rank():

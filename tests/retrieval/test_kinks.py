@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 import casid
 from casid.description import Joint, Link, Robot
 from casid.expressions import evaluate, smoothed
-from casid.retrieval import Problem, com_box, link_variables, mass_bounds
+from casid.retrieval import Constraint, Problem, SolveOptions, com_box, link_variables, mass_bounds
 
 TOY = Robot("toy", (Joint("joint1", "revolute", -1, Link("link1")),))
 KNOTS = np.array([-1.0, -0.1, 0.0, 0.1, 0.3, 1.0])
@@ -82,6 +82,19 @@ def test_kinks_are_met(form: str, seed: int) -> None:
     assert found.objective == pytest.approx(float(mine(body.mass, body.com)), rel=1e-9, abs=1e-12)
     assert found.lower_bound <= reached * (1 + 1e-9) + 1e-12
     assert found.objective <= reached + 1e-3 * max(abs(reached), 0.01)
+
+
+@pytest.mark.claim("what the search for a kink took is counted; starts at which a constraint has no value are no error")
+def test_restarts_are_counted_and_may_be_missing() -> None:
+    variables = link_variables(TOY)
+    link = variables[0]
+    box = mass_bounds(link, *MASS), com_box(link, -REACH, REACH)
+    valleys = ca.fabs(link.com[0] - 0.1) + ca.fabs(link.com[0] + 0.1) / 2 + 0.1 * link.mass
+    problem = Problem("kinks", variables, valleys, box)
+    once, more = (casid.solve(problem, method="direct", options=SolveOptions(restarts=k)) for k in (0, 1))
+    assert not more.certified and more.iterations > once.iterations
+    narrow = Constraint("domain", ca.log(1e-4 - (link.mass - 1.0) ** 2), -40.0, -9.3)  # the nominal body has 1 kg
+    assert casid.solve(problem.add(narrow), method="direct", throw=False).status in ("feasible", "failed")
 
 
 @pytest.mark.claim(

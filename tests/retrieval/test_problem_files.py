@@ -114,3 +114,12 @@ def test_a_misspelt_attribute_or_keyword_of_a_users_file_has_its_nearest(tmp_pat
     )
     with pytest.raises(ProblemError, match=f"did you mean '{meant}'"):
         load_problem(file)
+
+
+def test_an_unexpected_keyword_of_a_function_without_signature_is_the_users_error(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"  # as `numpy.array` before 2.4
+    file.write_text(
+        "dict = dict\n\ndef build():\n    raise TypeError(\"dict() got an unexpected keyword argument 'of'\")\n"
+    )
+    with pytest.raises(ProblemError, match="line 4, in build: TypeError: dict"):
+        load_problem(file)

@@ -219,6 +219,14 @@ def form(*diagonal: float, **given: np.ndarray) -> Quadric:
     return replace(made, **given)
 
 
+def test_errors_of_the_secants_are_what_the_cut_lacks() -> None:
+    quadric, com = form(1.0, 2.0, -1.0), BOX @ [0.7, 0.3]
+    body = to_standard(2.0, com, 0.02 * np.eye(3))
+    errors, lacking = quadric.secant_errors(BOX, com), quadric.cuts(BOX, body)[0] @ body - values(quadric, body)
+    assert lacking > 0 and 2.0 * errors.sum() == pytest.approx(lacking)
+    assert errors[2] == 0.0 < errors[:2].min()
+
+
 @pytest.mark.parametrize("rounding", [1e-20, -1e-20, 0.0])
 def test_curvature_by_rounding_costs_no_cut(rounding: float) -> None:
     """Without bounds of the centre of mass the tangent of a concave form holds, whatever rounding adds to it."""

@@ -330,3 +330,14 @@ def test_a_point_that_its_neighbour_does_not_lead_to_is_solved_as_any(varied):
     assert follow(far).certified
     other = far.without("total mass")  # another structure
     assert np.array_equal(follow(other).x, casid.solve(other, method="direct").x)
+
+
+@pytest.mark.claim("a point of a study that its neighbour leads to no certified optimum of is solved as alone")
+def test_a_point_without_a_certificate_from_its_neighbour_is_solved_by_the_method(links, body_in_a_box):
+    problem = body_in_a_box(links[0].mass <= 1.5).with_parameters(least=0.0)
+    x, y, _ = ca.vertsplit(problem.variables[0].com)
+    problem = problem.add(x * y >= problem.variables.parameter("least"))
+    slack, active = -0.1, 0.001
+    prepared = PreparedProblem(problem.at(least=slack))
+    assert prepared.solve().certified and prepared.follow(problem.at(least=active)) is None
+    assert casid.study(problem, over={"least": [active, slack]}, method="auto").certified == 2

@@ -102,8 +102,24 @@ class ScalarRow:
     domain: bool = False
 
 
+class Kept:
+    """What is made of an object once, not again for each problem that has it."""
+
+    def kept(self, what: str, make: Callable[..., T], *given: Any) -> T:
+        """``make(*given)``, made once for the same arguments."""
+        store = vars(self).setdefault("_kept", {})
+        old, found = store.get(what, (None, None))
+        if old is None or not all(a is b or (type(a) is tuple and a == b) for a, b in zip(old, given, strict=True)):
+            found = make(*given)
+            store[what] = given, found
+        return cast(T, found)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_kept"}
+
+
 @dataclass(frozen=True, eq=False)
-class Constraint:
+class Constraint(Kept):
     """``lower <= expression <= upper``, entry by entry; or a relation, ``Constraint(links[6].mass <= 1)``.
 
     Attributes
@@ -241,18 +257,6 @@ class Constraint:
         return f"{lower:.6g} <= {name} <= {upper:.6g}{unit}"
 
     # ------------------------------------------------------------------ what a solver and a certificate use
-
-    def kept(self, what: str, make: Callable[..., T], *given: Any) -> T:
-        """``make(*given)``, made once for the same arguments: problems at other parameters share their constraints."""
-        store = vars(self).setdefault("_kept", {})
-        old, found = store.get(what, (None, None))
-        if old is None or not all(a is b or (type(a) is tuple and a == b) for a, b in zip(old, given, strict=True)):
-            found = make(*given)
-            store[what] = given, found
-        return cast(T, found)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_kept"}
 
     def solver_rows(self, setting: Setting) -> tuple[ScalarRow, ...]:
         """`rows`, made once for a setting."""

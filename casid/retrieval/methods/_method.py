@@ -5,16 +5,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import ClassVar
 
 import casadi as ca
 import numpy as np
 
 from casid.arrays import Array
-from casid.errors import ProblemError, checked_seed
+from casid.errors import checked_seed
 from casid.expressions import smoothed
 from casid.retrieval._problem import Problem
-from casid.retrieval._solution import Solution, reassess
+from casid.retrieval._solution import Solution, annotated, reassess
 from casid.retrieval._solver import PreparedProblem, SolveOptions
 from casid.retrieval.constraints._constraint import FEASIBILITY, Constraint
 from casid.retrieval.program._determined import applies, solve_determined
@@ -162,39 +163,38 @@ def _solved(prepared: PreparedProblem, options: SolveOptions, point: Array | Non
 
     There may be several valleys: the kinks near random starts are tried too.
     """
-    problem, stated = prepared.problem, prepared.solve(point, seed, throw=False)
+    began, problem, stated = perf_counter(), prepared.problem, prepared.solve(point, seed, throw=False)
     if stated.certified or stated.status == "infeasible" or not _kinked(problem, stated.usable):
         return stated
-    best, once = stated, replace(options, restarts=0)
+    best, once, iterations = stated, replace(options, restarts=0), stated.iterations
 
-    def solved(width: float, near: Array | None, seed: int | None = None, settle: bool = False) -> Solution | None:
+    def solved(width: float, near: Array, settle: bool = False) -> Solution | None:
         """The solution without kinks; the best takes what it comes to in the problem as it is stated.
 
         None where the kink hides that an expression has no value at the start (`fmin(sqrt(-1), 1)` is 1).
         """
-        nonlocal best
+        nonlocal best, iterations
         plain = _without_kinks(problem, width, near if settle else None)
-        without = PreparedProblem(plain, prepared.nominal, once, tighten=False)
-        try:
-            start = without.starting_point(near, seed)
-        except ProblemError:
+        if not has_values(plain, near):
             return None
-        found = without.solve(start, throw=False)
+        found = PreparedProblem(plain, prepared.nominal, once, tighten=False).solve(near, throw=False)
+        iterations += found.iterations
         judged = reassess(stated, x=found.x, multipliers=found.multipliers, converged=found.converged, conflict=None)
         best = min(best, judged, key=Solution.rank)
         return found
 
-    near = point
+    near = prepared.starting_point(point, seed)
     for width in _WIDTHS:
-        found = solved(width, near, seed)
+        found = solved(width, near)
         if found is None:
             break
-        near, seed = found.x, None
+        near = found.x
         if found.feasible and not best.certified:
             solved(width, near, settle=True)
         if best.certified or not found.usable:
             break
-    for other in range(1, options.restarts + 1):
+    for attempt in range(1, options.restarts + 1):
         if not best.certified:
-            solved(_WIDTHS[0], prepared.starting_point(None, other), settle=True)
-    return best
+            solved(_WIDTHS[0], prepared.random_point(seed, attempt), settle=True)
+    conflict = None if best.usable else stated.conflict
+    return annotated(best, conflict=conflict, iterations=iterations, solve_time=perf_counter() - began)

@@ -22,8 +22,8 @@ from casid.inertia import ConsistencyCone, link_slice, standard_size
 
 #: Value and Jacobian of some rows, and the Hessian of ``multipliers' value`` in the unknowns that enter curved.
 Part = tuple[ca.MX, ca.MX, Callable[[ca.MX], ca.MX]]
-#: Rows and columns of a matrix's entries, column by column: the order in which its numbers are given.
-Places = tuple[tuple[int, ...], tuple[int, ...]]
+#: Rows, columns and places of a matrix's entries, as `casadi.Sparsity.compressed` reads them.
+Pattern = tuple[int, ...]
 #: Graphs and solvers that are kept.
 _KEPT = 32
 
@@ -93,8 +93,8 @@ class Shape:
 
     Attributes
     ----------
-    numbers : tuple of (str, int, int, tuple or None)
-        Name, rows, columns, and places of the entries (None: everywhere) of each.
+    numbers : tuple of (str, tuple)
+        Name and pattern of each.
     cones : tuple of (int, ConsistencyCone)
         Link and notion of each.
     curved : Operations
@@ -105,7 +105,7 @@ class Shape:
         Links that are drawn to the nominal body.
     """
 
-    numbers: tuple[tuple[str, int, int, Places | None], ...]
+    numbers: tuple[tuple[str, Pattern], ...]
     cones: tuple[tuple[int, ConsistencyCone], ...]
     curved: Operations
     soft: tuple[int, ...]
@@ -113,11 +113,9 @@ class Shape:
     unbounded: tuple[int, ...]
 
 
-def described(name: str, number: ca.DM) -> tuple[str, int, int, Places | None]:
-    """A number as `Shape.numbers` has it."""
-    pattern = number.sparsity()
-    rows, columns = pattern.get_triplet()
-    return name, *number.shape, None if pattern.is_dense() else (tuple(rows), tuple(columns))
+def pattern_of(number: ca.DM) -> Pattern:
+    """The pattern of a matrix."""
+    return (*number.shape, 1) if number.is_dense() else tuple(number.sparsity().compress())
 
 
 class Graph:
@@ -129,16 +127,17 @@ class Graph:
 
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
-        counts = {name: rows for name, rows, *_ in shape.numbers}
-        self._size, self._slacks = counts["origin"], counts["price"]
+        patterns = {name: ca.Sparsity.compressed(list(own)) for name, own in shape.numbers}
+        self._size, self._slacks = patterns["origin"].size1(), patterns["price"].size1()
         y, s = ca.MX.sym("y", self._size), ca.MX.sym("s", self._slacks)
         t = ca.MX.sym("T", standard_size(len(shape.cones)))
-        numbers = (("scale", 1, 1, None), ("proximal", 1, 1, None), ("slope", self._size, 1, None), *shape.numbers)
-        ends = np.cumsum([0, *(n * m if at is None else len(at[0]) for _, n, m, at in numbers)]).tolist()
+        one = ca.Sparsity.dense(1, 1)
+        patterns = {"scale": one, "proximal": one, "slope": patterns["origin"], **patterns}
+        ends = np.cumsum([0, *(own.nnz() for own in patterns.values())]).tolist()
         p = ca.MX.sym("p", ends[-1])
         self._p = {
-            name: ca.reshape(part, n, m) if at is None else ca.MX(ca.Sparsity.triplet(n, m, *at), part)
-            for (name, n, m, at), part in zip(numbers, ca.vertsplit(p, ends), strict=True)
+            name: ca.reshape(part, own) if own.is_dense() else ca.MX(own, part)
+            for (name, own), part in zip(patterns.items(), ca.vertsplit(p, ends), strict=True)
         }
         w, lam_f = ca.vertcat(y, t, s), ca.MX.sym("lam_f")
         f, gradient, of_y, of_t = self._objective_part(y, t, s)

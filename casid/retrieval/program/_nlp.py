@@ -39,9 +39,9 @@ from casid.retrieval.program._graph import (
     Graph,
     Shape,
     derivatives,
-    described,
     graph_of,
     operations,
+    pattern_of,
     quadratic_functions,
     solver_of,
 )
@@ -183,9 +183,7 @@ class LiftedProgram:
         self._slack = [[*groups].index(key) for key in keys]
         self.weights = np.array([*groups.values()])
         self._dimensions = (size, factors, len(groups))
-        kept = vars(nonlinear)  # rows that problems share
-        kept["operations"] = kept.get("operations") or operations(nonlinear.expression, x)
-        self._operations, self._constants = kept["operations"]
+        self._operations, self._constants = nonlinear.kept("operations", operations, nonlinear.expression, x)
         self.scales = self._row_scales()
 
     def _row_scales(self) -> Array:
@@ -281,7 +279,7 @@ class LiftedProgram:
         """The graph that the program shares with all of its shape."""
         return graph_of(
             Shape(
-                tuple(described(name, number) for name, number in self._numbers.items()),
+                tuple((name, pattern_of(number)) for name, number in self._numbers.items()),
                 tuple((cone.link, cone.notion) for cone in self.cones),
                 self._operations,
                 self._soft,
