@@ -219,18 +219,19 @@ def _missing_commands(data: CommandRecording, missed: Array, names: Sequence[str
     if data.torque is not None:
         return []
     width = max(3, round(_WINDOW / data.period))
-    moved, asked, left = (np.ptp(_windows(x, width), axis=1) for x in (data.q, data.q_des, missed))
+    moved, left = (np.ptp(_windows(x, width), axis=1) for x in (data.q, missed))
     typical = np.median(moved, axis=0)
     known = [x[np.isfinite(x)] for x in left.T]
     usual = np.array([np.median(x) if x.size else 0.0 for x in known])
-    made = []
-    still = asked == 0
-    still[1:] &= still[:-1]
-    still[0] = False
+    made, command, still = [], _windows(data.q_des, width), np.zeros(moved.shape, dtype=bool)
+    still[1:] = np.ptp(np.concatenate([command[:-1], command[1:]], axis=1), axis=1) == 0
     found = still & (moved > 0.3 * typical) & (moved > 0.02) & ~(left < _EXPLAINED * moved)
-    away = np.abs(_windows(data.q - data.q_des, width))
-    leaves = away[:, -1] > away[:, 0]  # a joint that comes nearer to its command follows it, late or slowly
-    for k in np.flatnonzero((found & leaves & ~(left < _USUAL * usual)).sum(axis=0) >= 2).tolist():
+    away = np.abs([_windows(x, width) for x in (data.q - data.q_des, missed)])
+    away = (away - np.minimum.accumulate(away, axis=2)).max(axis=2)
+    # late or slow motion leads to the command or, under a load, to where the model rests; most of this leads away
+    leaves = ~(away <= _EXPLAINED * moved).any(axis=0)
+    beyond = found & ~(left < _USUAL * usual)
+    for k in np.flatnonzero((beyond.sum(axis=0) >= 2) & (beyond & leaves).any(axis=0)).tolist():
         rows = found[:, k]
         text = (f"{data.name}: the joint moves by up to {moved[rows, k].max():.2g} rad while its command stands, for "
                 f"{_WINDOW * rows.sum():.1f} s")  # fmt: skip
