@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +59,7 @@ def functions() -> dict[str, tuple[Function, int]]:
     }
 
 
-def beside(pairs: dict[str, tuple[Callable[[], object], ...]], number: int, samples: int, bar: float) -> Rows:
+def beside(pairs: Mapping[str, Sequence[Callable[[], object]]], number: int, samples: int, bar: float) -> Rows:
     """Least times of calls over those of the calls beside them, in turn: both see the same machine."""
     ratios = {}
     for name, calls in pairs.items():
