@@ -238,8 +238,9 @@ class CFunction:
         """C function for any number of samples, sample after sample in memory; calls the block function."""
         arrays = [f"ALIGNED double block_{a.name}[{a.size * WIDTH}];" for a in (*self.inputs, *self.outputs)]
         clear = [f"memset(block_{a.name}, 0, sizeof block_{a.name});" for a in self.outputs]
-        loads = [
-            f"load_rows({a.size}, {a.name} + start * {a.name}_step, {a.name}_step, block_{a.name}, lanes);"
+        loads = [  # what all samples share is loaded once
+            f"if (!start || {a.name}_step) load_rows({a.size}, {a.name} + start * {a.name}_step, {a.name}_step, "
+            f"block_{a.name}, lanes);"
             for a in self.inputs
         ]
         stores = [
@@ -308,12 +309,14 @@ typedef double loose_vec __attribute__((vector_size({WIDTH} * sizeof(double)), a
 #define ZERO ((vec){{{", ".join(["0.0"] * WIDTH)}}})
 #define ONE ((vec){{{", ".join(["1.0"] * WIDTH)}}})
 
-/* Entry after entry in place of sample after sample; missing samples repeat the last one. */
+/* Entry after entry in place of sample after sample; missing samples repeat the last one, a step of 0 all. */
 static inline void load_rows(long size, const double *from, long step, double *to, int lanes)
 {{
     long i;
     int lane;
-    for (lane = 0; lane < WIDTH; ++lane) {{
+    for (i = 0; i < size && !step; ++i)
+        STORE(to, i, ONE * from[i]);
+    for (lane = 0; lane < WIDTH && step; ++lane) {{
         const double *row = from + (lane < lanes ? lane : lanes - 1) * step;
         for (i = 0; i < size; ++i)
             to[i * WIDTH + lane] = row[i];

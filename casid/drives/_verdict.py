@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.arrays import Array
+from casid.arrays import RANK, Array
 from casid.drives._recording import CommandRecording
 from casid.drives._runs import FreeRuns, Point, quantum_of
 from casid.drives._search import MISFIT, Search, compared_errors
@@ -219,18 +219,19 @@ def _missing_commands(data: CommandRecording, missed: Array, names: Sequence[str
     if data.torque is not None:
         return []
     width = max(3, round(_WINDOW / data.period))
-    moved, asked, left = (np.ptp(_windows(x, width), axis=1) for x in (data.q, data.q_des, missed))
+    moved, left = (np.ptp(_windows(x, width), axis=1) for x in (data.q, missed))
     typical = np.median(moved, axis=0)
     known = [x[np.isfinite(x)] for x in left.T]
     usual = np.array([np.median(x) if x.size else 0.0 for x in known])
-    made = []
-    still = asked == 0
-    still[1:] &= still[:-1]
-    still[0] = False
+    made, command, still = [], _windows(data.q_des, width), np.zeros(moved.shape, dtype=bool)
+    still[1:] = np.ptp(np.concatenate([command[:-1], command[1:]], axis=1), axis=1) == 0
     found = still & (moved > 0.3 * typical) & (moved > 0.02) & ~(left < _EXPLAINED * moved)
-    away = np.abs(_windows(data.q - data.q_des, width))
-    leaves = away[:, -1] > away[:, 0]  # a joint that comes nearer to its command follows it, late or slowly
-    for k in np.flatnonzero((found & leaves & ~(left < _USUAL * usual)).sum(axis=0) >= 2).tolist():
+    away = np.abs([_windows(x, width) for x in (data.q - data.q_des, missed)])
+    away = (away - np.minimum.accumulate(away, axis=2)).max(axis=2)
+    # late or slow motion leads to the command or, under a load, to where the model rests; most of this leads away
+    leaves = ~(away <= _EXPLAINED * moved).any(axis=0)
+    beyond = found & ~(left < _USUAL * usual)
+    for k in np.flatnonzero((beyond.sum(axis=0) >= 2) & (beyond & leaves).any(axis=0)).tolist():
         rows = found[:, k]
         text = (f"{data.name}: the joint moves by up to {moved[rows, k].max():.2g} rad while its command stands, for "
                 f"{_WINDOW * rows.sum():.1f} s")  # fmt: skip
@@ -255,15 +256,19 @@ def _slips(runs: FreeRuns, point: Point, errors: Sequence[Array], names: Sequenc
         missed, q, rate = missed.mean(axis=1), q.mean(axis=1), q[:, -1] - q[:, 0]
         moves = rate / (np.abs(rate) + runs.noise)
         load = np.asarray(runs.model.inverse_dynamics(q, 0.0 * q, 0.0 * q, pi))
+        places = np.arange(3, len(q) - 2)
         for k in range(missed.shape[1] if len(missed) >= 8 else 0):
-            sound, tried = np.column_stack([np.ones(len(q)), *(x[:, k] for x in (q, load, rate, moves))]), []
-            plain = missed[:, k] - sound @ np.linalg.lstsq(sound, missed[:, k], rcond=None)[0]
-            for place in range(3, len(q) - 2):
-                both = np.column_stack([sound, np.arange(len(q)) >= place])
-                x = np.linalg.lstsq(both, missed[:, k], rcond=None)[0]
-                tried.append((missed[:, k] - both @ x, float(abs(x[-1])), place))
-            rest, jump, place = min(tried, key=lambda one: float(one[0] @ one[0]))
-            one = compared_errors([plain[:, None]], [rest[:, None]], len(tried), [rest[:, None]])
+            sound = np.column_stack([np.ones(len(q)), *(x[:, k] for x in (q, load, rate, moves))])
+            U, size, _ = np.linalg.svd(sound, full_matrices=False)
+            U = U[:, size > RANK * size[0]]
+            plain = missed[:, k] - U @ (U.T @ missed[:, k])
+            after = np.cumsum(np.column_stack([plain, U])[::-1], axis=0)[::-1][places]  # products with all steps
+            free = len(q) - places - (after[:, 1:] ** 2).sum(axis=1)  # squares of the steps less what U has of them
+            steps = np.divide(after[:, 0], free, out=np.zeros(len(places)), where=free > RANK * len(q))
+            best = int(np.argmax(steps**2 * free))
+            place, jump = int(places[best]), float(abs(steps[best]))
+            rest = plain - steps[best] * ((np.arange(len(q)) >= place) - U @ after[best, 1:])
+            one = compared_errors([plain[:, None]], [rest[:, None]], len(places), [rest[:, None]])
             dry = value["load_friction"][k] * float(np.abs(load[:, k]).max())
             dry += value["coulomb"][k] + value["stribeck"][k]
             left = 2.0 * dry / max(value["kp"][k], 1e-300) + value["backlash"][k] + MISFIT * runs.noise[k]

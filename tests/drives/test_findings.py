@@ -109,8 +109,9 @@ def test_commands_in_degrees_are_named(arm):
 
 
 @pytest.mark.claim("37.9: a joint that follows a standing command late misses no command")
-def test_commands_that_are_logged_early_do_not_miss(arm):
-    u = np.array([0.2, -0.3]) + np.repeat(np.random.default_rng(0).uniform(-0.4, 0.4, (6, 2)), 100, axis=0)
+@pytest.mark.parametrize("seed", range(6))
+def test_commands_that_are_logged_early_do_not_miss(arm, seed):
+    u = np.array([0.2, -0.3]) + np.repeat(np.random.default_rng(seed).uniform(-0.4, 0.4, (6, 2)), 100, axis=0)
     acted = u.copy()
     for first in (100, 300):  # two of the steps act 1.2 s after their line of the log
         acted[first : first + 60] = u[first - 1]

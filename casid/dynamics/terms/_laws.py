@@ -361,7 +361,7 @@ class Dahl(FrictionLaw):
 
     name = "dahl"
     amplitudes: tuple[JointParameter, ...] = catalogued(VISCOUS, BRISTLE, OFFSET)
-    shape = (REACH,)
+    shape: tuple[Shape, ...] = (REACH,)
     memory = 1
 
     def columns(self, signals: JointSignals, theta: Theta) -> list[ca.SX]:
@@ -386,7 +386,7 @@ class LoadedDahl(Dahl):
         return [*super().columns(signals, theta), ca.fabs(signals.load) * signals.memory[0]]
 
 
-class LuGre(FrictionLaw):
+class LuGre(Dahl):
     """``fv v + fd z + fb dz/dt + fo`` with ``dz/dt = (v - |v| z / g(v)) / reach``, ``g = 1 + r exp(-(v / vs)^2)``.
 
     Canudas de Wit et al. (1995), with the bristles' deflection in units of what Coulomb friction bends them by. Their
@@ -394,7 +394,7 @@ class LuGre(FrictionLaw):
     """
 
     name = "lugre"
-    amplitudes: tuple[JointParameter, ...] = catalogued(VISCOUS, BRISTLE, BRISTLE_DAMPING, OFFSET)
+    amplitudes = catalogued(VISCOUS, BRISTLE, BRISTLE_DAMPING, OFFSET)
     shape = (COARSE_REACH, *LEVEL)
     memory = 2
 
@@ -414,16 +414,11 @@ class LuGre(FrictionLaw):
         return ca.vertcat(sign * _stribeck_level(velocity, theta), 0)
 
 
-class LoadedLuGre(LuGre):
+class LoadedLuGre(LoadedDahl, LuGre):
     """LuGre's friction with the load: ``fl |tau_load| z`` beside it."""
 
     name = "loadedlugre"
     amplitudes = (*LuGre.amplitudes, *catalogued(LOAD))
-    loaded = True
-
-    def columns(self, signals: JointSignals, theta: Theta) -> list[ca.SX]:
-        """One expression an amplitude."""
-        return [*super().columns(signals, theta), ca.fabs(signals.load) * signals.memory[0]]
 
 
 #: Distances of the elements until they slip, over the reach.

@@ -174,8 +174,7 @@ def fitted(bench: Bench, seed: int, rollouts: int) -> dict[str, Any]:
         b = theta[bias].copy()
         theta[bias] = -b
         starts = [piece.start - np.pad(b, (0, len(piece.start) - len(b))) for piece in of.pieces]
-        shown = of.simulate(Point(theta, starts))
-        squares = [((piece.measured - q - b) ** 2).sum() for piece, q in zip(of.pieces, shown, strict=True)]
+        squares = [((error - b) ** 2).sum() for error in of.missed(Point(theta, starts))]
         return float(sum(squares) / sum(piece.measured.size for piece in of.pieces))
 
     options = {"seed": seed + 1, "maxfevals": rollouts, "bounds": [0.0, 1.0], "verbose": -9, "verb_log": 0}

@@ -24,7 +24,6 @@ from casid.drives import (
     identify_from_commands,
 )
 from casid.drives._design import command_information, relative_deviations, units_of
-from casid.drives._servo import QUANTITIES
 from casid.errors import DatasetError
 from casid.excitation import MotionLimits
 from casid.inertia import Parameters
@@ -166,8 +165,7 @@ def recordings(servo: Servo, seed: int, count: int = 6, seconds: float = 12.0) -
 def brushed(servo: Servo, seed: int, count: int = 6, seconds: float = 12.0) -> list[CommandRecording]:
     """The same motions with LuGre's equations by a Runge-Kutta integrator of its own, none of the estimator's code."""
     names = ("kp", "armature", "viscous", "coulomb", "bias", "delay", "bristle_stiffness", "bristle_damping")
-    table = FreeRuns(ROBOT, servo, recordings(SERVO, seed, 1, 1.0)).table(np.zeros(0))[0]
-    known = {name: float(table[list(QUANTITIES).index(name)]) for name in names}
+    known = {name: float(getattr(servo, name)) for name in names}
     samples, inner = int(seconds * RATE), 40
     h, t = 1 / (RATE * inner), np.arange(samples) / RATE
     commands = [broadband_commands(t, [0.0], 0.8, seed=100 * seed + k, highest=2.5)[:, 0] for k in range(count)]
