@@ -21,7 +21,7 @@ from casid.description._raw import Lock
 from casid.description._robot import Robot
 from casid.description._sidecar import SUFFIX, restore
 from casid.description.formats import FORMATS
-from casid.description.formats._contract import Format, Reading
+from casid.description.formats._contract import Format, Reading, bodiless_where_weightless
 from casid.errors import DatasetError, RobotError, RobotWarning
 from casid.files import listed, near, parse_toml, read_bytes
 
@@ -106,6 +106,7 @@ def load_description(name_or_path: str | Path, *, angle_tolerance: float = ANGLE
         description = restore(description, read_bytes(sidecar, "sidecar file", RobotError), sidecar.name)
     with _computable(path.name):
         _refuse_huge(description)
+        description = bodiless_where_weightless(description)
     warn_of_units(description)
     return description
 

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from casid.errors import CasidError
-from casid.files._read import json_bytes, parse_json, read_bytes
+from casid.files._read import read_bytes
+from casid.files._text_formats import json_bytes, parse_json
 from casid.files._words import reason
 
 #: Largest journal [bytes].

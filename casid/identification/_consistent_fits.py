@@ -21,7 +21,7 @@ import numpy as np
 
 from casid.arrays import Array
 from casid.description import Robot
-from casid.errors import CasidError, SolveError
+from casid.errors import SolveError
 from casid.evidence import NOTICEABLE, compared
 from casid.identification._bounds import (
     default_bounds,
@@ -164,7 +164,7 @@ class ConsistentFits:
         rotors = expected_rotors(estimate.data.model, self.largest[0])
         try:
             return problem.choose(best, self._bodies(estimate), self.share, near, rotors), ""
-        except CasidError as error:
+        except SolveError as error:
             return best, f"no more plausible links were found, these are those of the best fit: {error}"
 
 
@@ -204,12 +204,15 @@ class SharePath:
         Base parameters of every part of the motion, by the share.
     price : float
         Of the residual at the choice (`MostPlausible.price`), fitted to the whole motion; 0 where it is not known.
+    failure : str
+        Why parts of the motion could not be held out, in words.
     """
 
     steps: tuple[ShareStep, ...]
     share: float
     folds: tuple[dict[float, Array], ...] = ()
     price: float = 0.0
+    failure: str = ""
 
     @property
     def best(self) -> ShareStep | None:
@@ -221,7 +224,7 @@ class SharePath:
         """What the share rests on, in words."""
         best = self.best
         if best is None:
-            return f"share {100 * self.share:.3g} %: nothing was held out to choose it by"
+            return f"share {100 * self.share:.3g} %: {self.failure or 'nothing was held out to choose it by'}"
         own = next(step for step in self.steps if step.share == self.share)
         end = ", the largest of them: the data would allow more" if self.ends else ""
         if min(step.share for step in self.steps) > min(SHARES):
@@ -265,9 +268,9 @@ class SharePath:
         }
 
 
-def fixed(share: float | None) -> SharePath:
-    """A share that is given; ``None``: nothing can be held out."""
-    return SharePath((), NOT_HELD_OUT if share is None else share)
+def fixed(share: float | None, failure: str = "") -> SharePath:
+    """A share that is given; ``None``: nothing can be held out, because of a failure or of a motion of one part."""
+    return SharePath((), NOT_HELD_OUT if share is None else share, failure=failure)
 
 
 def chosen_share(
@@ -296,8 +299,8 @@ def chosen_share(
         if chosen.ends and further:
             made = [_betas(fits, fit, further) | betas for fit, betas in zip(estimates, made, strict=True)]
             chosen = _chosen(parts, made)
-    except CasidError:
-        return fixed(None)
+    except SolveError as error:
+        return fixed(None, f"no choice among shares, a part of the motion has no consistent fit: {error}")
     return chosen
 
 
@@ -326,7 +329,7 @@ def _chosen(parts: Sequence[Part], made: Sequence[dict[float, Array]]) -> ShareP
     stretches = [(part.data.only([i]), betas) for part, betas in zip(parts, made, strict=True) for i in part.apart]
     torques = sum(float(held.squared_torques.sum()) for held, _ in stretches)
     if not everywhere or torques <= 0:
-        return fixed(None)
+        return fixed(None, f"no choice among shares, {'no torque was held out' if everywhere else 'parts share none'}")
     squares = np.array([[held.squared_errors(betas[s]).sum() for s in everywhere] for held, betas in stretches])
     totals = np.maximum(squares.sum(axis=0), 1e-300)
     least = int(np.argmin(totals))

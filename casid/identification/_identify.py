@@ -22,7 +22,7 @@ import numpy as np
 from casid.arrays import Array
 from casid.description import Robot, load_robot
 from casid.dynamics import Model
-from casid.errors import CasidError, DatasetError, ProblemError
+from casid.errors import DatasetError, ProblemError, SolveError
 from casid.evidence import NOTICEABLE
 from casid.identification._bounds import split_bounds
 from casid.identification._consistent_fits import ConsistentFits, SharePath, chosen_share, fixed, own_share
@@ -458,10 +458,11 @@ def _chosen(
     parts = parts_of(fit.data, checks.folds)
     try:
         estimates = tuple(estimator.refit(part.training, fit, observations) for part in parts)
-    except CasidError:
-        parts, estimates = (), ()
-    if fits.choice.share is not None or not fits.choosing or not checks.folds:
-        path = fixed(fits.choice.share)
+        failure = ""
+    except (DatasetError, SolveError) as error:  # of a part that holds too little
+        parts, estimates, failure = (), (), f"nothing was held out, a part of the motion cannot be fitted: {error}"
+    if failure or fits.choice.share is not None or not fits.choosing or not checks.folds:
+        path = fixed(fits.choice.share, failure)
     else:
         path = chosen_share(parts, estimates, fits, own_share(fit)).with_whole(fit, fits)
     return ChosenModel(compressed, friction, springs, fit, replace(fits, share=path.share), path, parts, estimates)
@@ -479,7 +480,7 @@ class Fitted:
     chosen : ChosenModel
     feasible : FeasibleFit
     note : str
-        Where no plausible links were found.
+        Where no plausible links were found, or a part of the motion has no consistent fit.
     held_out : HeldOut or None
         Errors on parts of the motion that a fit did not see.
     """
@@ -504,19 +505,20 @@ def fit_consistently(chosen: ChosenModel) -> Fitted:
     """
     feasible, note = chosen.fits.fitted(chosen.fit)
     kept = chosen.friction.held_out if chosen.parts and chosen.compressed.estimator.name == "WLS" else None
-    return Fitted(chosen, feasible, note, _held_out(chosen, feasible) if kept is None else kept)
+    try:
+        return Fitted(chosen, feasible, note, _held_out(chosen, feasible) if kept is None else kept)
+    except SolveError as error:
+        failure = f"no held-out error, a part of the motion has no consistent fit: {error}"
+        return Fitted(chosen, feasible, "; ".join(filter(None, (note, failure))), None)
 
 
 def _held_out(chosen: ChosenModel, feasible: FeasibleFit) -> HeldOut | None:
     """Errors on parts of the motion that are left out in turn; fits that the choice of the share made are used."""
     if not chosen.parts:
         return None
-    try:
-        consistent = [betas[chosen.path.share] for betas in chosen.path.folds] or [
-            chosen.fits.fitted(fit, feasible)[0].beta for fit in chosen.estimates
-        ]
-    except CasidError:
-        return None
+    consistent = [betas[chosen.path.share] for betas in chosen.path.folds] or [
+        chosen.fits.fitted(fit, feasible)[0].beta for fit in chosen.estimates
+    ]
     betas: list[dict[str, Array]] = [
         {"unconstrained": fit.beta, "consistent": beta} for fit, beta in zip(chosen.estimates, consistent, strict=True)
     ]
@@ -542,15 +544,15 @@ def judge(fitted: Fitted, checks: Checks = _CHECKS) -> Identification:
     if checks.intervals:
         try:
             ranges = certified_intervals(feasible)
-        except CasidError as error:
+        except (ProblemError, SolveError) as error:
             unproven = f"no proven intervals: {error}"
     verdict = verdict_on(robot, raw, cleaned.datasets, feasible, fitted.held_out, fits) if checks.verdict else None
     if verdict is not None and chosen.springs:
         named = [Finding("spring", joint=s.joint, values={"what": s.text}) for s in chosen.springs]
         verdict = replace(verdict, findings=(*verdict.findings, *named))
     further = (
-        cleaned.note, chosen.friction.note, fitted.note, unproven, *(spring.text for spring in chosen.springs),
-        *rotor_notes(fits, feasible), *_unused_descriptions(fits),
+        cleaned.note, chosen.friction.note, chosen.path.failure, fitted.note, unproven,
+        *(spring.text for spring in chosen.springs), *rotor_notes(fits, feasible), *_unused_descriptions(fits),
     )  # fmt: skip
     notes = (*fit.data.notes, *_notes(fit, feasible), *filter(None, further))
     friction = chosen.friction

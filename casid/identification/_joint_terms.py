@@ -40,7 +40,7 @@ from casid.description import Robot
 from casid.description.joint_parameters import symbol_and_joint
 from casid.dynamics import Model
 from casid.dynamics.terms import Friction, friction_model
-from casid.errors import CasidError, ProblemError
+from casid.errors import DatasetError, ProblemError, SolveError
 from casid.evidence import NOTICEABLE, PARTS, Comparison, compared
 from casid.identification._bounds import HEAVIER, Explained, expected_rotors, explained, known_rotors
 from casid.identification._consistent_fits import ConsistentFits, Priced
@@ -133,7 +133,7 @@ def identified_friction(
     plain = plain_model(robot, options)
     try:
         return _better(FrictionSearch(model, datasets, laws), plain, fits, str(options.friction))
-    except (CasidError, np.linalg.LinAlgError) as error:
+    except (DatasetError, SolveError, np.linalg.LinAlgError) as error:
         return IdentifiedFriction(plain, note=f"linear friction is kept, laws could not be compared: {error}")
 
 
@@ -309,7 +309,7 @@ def search(
         whole = min((keys for keys in kinds if keys), key=lambda keys: float(trial.errors(keys).sum()))
         found = _located(trial, bare, whole) if _falls(bare, trial.errors(whole)) else ()
         return found or _weighed(trial, extended, fits.template, kinds[0])
-    except CasidError:
+    except (DatasetError, SolveError):  # of a part that holds too little, or has no consistent fit
         return ()
 
 
@@ -511,7 +511,7 @@ def _refused_rotors(fits: ConsistentFits, feasible: FeasibleFit) -> list[str]:
             continue
         try:
             growth = float(np.sqrt(fits.best(feasible.fit, {name: (known, known)}).solution.objective / best)) - 1.0
-        except CasidError:
+        except SolveError:
             continue  # no answer is no contradiction
         if growth > fits.share:
             grown = f"residual +{100 * growth:.0f} % with it"

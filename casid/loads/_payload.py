@@ -36,7 +36,7 @@ from numpy.typing import ArrayLike
 from casid.arrays import Array
 from casid.description import Joint, Link, Robot
 from casid.dynamics import Model
-from casid.errors import CasidError, DatasetError
+from casid.errors import DatasetError, SolveError
 from casid.evidence import CONFIDENCE
 from casid.inertia import Parameters, from_standard, to_standard
 from casid.loads._bounded_errors import bounded_load
@@ -252,7 +252,7 @@ def _consistent(
     extras = dict.fromkeys(names, 0.0)
     try:
         choice = believable(problem, solution, bodies, tolerance=max(tolerance, 1e-12 * left, 1e-300))
-    except CasidError:  # no choice is possible: the load is practically zero
+    except SolveError:  # no choice is possible: the load is practically zero
         extras.update(solution.extras)
         return solution.standard_parameters[:10].copy(), extras, solution
     extras.update(choice.extras)

@@ -35,7 +35,7 @@ from numpy.typing import ArrayLike
 
 from casid.arrays import Array
 from casid.dynamics import Model
-from casid.errors import CasidError, DatasetError
+from casid.errors import DatasetError
 from casid.evidence import PARTS
 from casid.measurement import LONGEST_TRIM, Dataset, Processing, find_defects, is_motion, repaired, without_rest
 from casid.regression._compress import CompressedData, compress
@@ -90,7 +90,7 @@ def _of_one(model: Model, data: Dataset, processing: Processing, others: Sequenc
             rest = [_thinned(_middle(other)) for other in others]
             cutoff = _climbed(model, data, processing, [*lower, *ladder], rest)
         motion, velocity = _smoothing(model, data, processing, cutoff)
-    except CasidError:
+    except DatasetError:
         return processing
     return replace(processing, cutoff=motion, torque_cutoff=cutoff, velocity=velocity, cutoff_reason=REASON)
 

@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 
 import casid
-from casid.description import Description, convert, load_description, load_robot, write_description
+from casid.description import Description, Inertial, convert, load_description, load_robot, write_description
+from casid.description.formats import Changes
 from casid.errors import InertiaWarning
 from tests.description.conftest import URDF
 
 FORMATS = (".toml", ".urdf", ".xml", ".sdf")
+NOTHING = Inertial(0.0, np.zeros(3), np.zeros((3, 3)))
 
 
 def differences(a: Description, b: Description) -> list[str]:
@@ -52,6 +54,25 @@ def test_a_machine_reads_back_from_every_format_and_the_second_writing_repeats_t
     assert differences(given, back) == []
     write_description(replace(back, format="", content=b""), target)
     assert {path.name: path.read_bytes() for path in target.parent.iterdir()} == first
+
+
+@pytest.mark.claim("a fixed link without a body stays one in every format; a moving link keeps a stated zero")
+@pytest.mark.parametrize("suffix", FORMATS)
+@pytest.mark.parametrize("stated", [None, NOTHING])
+def test_what_does_not_move_and_weighs_nothing_has_no_body(
+    arm: Path, tmp_path: Path, stated: Inertial | None, suffix: str
+) -> None:
+    bodies = {"base": stated, "tool": stated, "finger1": NOTHING}
+    write_description(load_description(arm), tmp_path / "given.urdf", Changes(bodies), anew=True)
+    given = replace(load_description(tmp_path / "given.urdf"), format="", content=b"")
+    target = tmp_path / f"back{suffix}"
+    write_description(given, target)
+    first, back = target.read_bytes(), load_description(target)
+    for description in (given, back):
+        assert [link.name for link in description.links if link.inertial is None] == ["base", "tool"]
+    assert differences(given, back) == []
+    write_description(replace(back, format="", content=b""), target)
+    assert target.read_bytes() == first
 
 
 @pytest.mark.parametrize("suffix", FORMATS)

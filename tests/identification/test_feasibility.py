@@ -119,12 +119,14 @@ URDF = """<?xml version="1.0"?>
     <inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.05"/></inertial></link>
   <link name="two"><inertial><mass value="1"/><inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0"
   izz="0.01"/></inertial></link> <link name="frame"><inertial><mass value="0"/><inertia ixx="0" ixy="0" ixz="0"
-  iyy="0" iyz="0" izz="0"/></inertial></link> <joint name="a" type="revolute"><parent link="base"/><child
+  iyy="0" iyz="0" izz="0"/></inertial></link> <link name="tip"><inertial><mass value="0"/><inertia ixx="0" ixy="0"
+  ixz="0" iyy="0" iyz="0" izz="0"/></inertial></link> <joint name="a" type="revolute"><parent link="base"/><child
   link="one"/><axis xyz="0 0 1"/>
     <limit lower="-1" upper="1" effort="1" velocity="1"/></joint>
-  <joint name="b" type="revolute"><parent link="one"/><child link="two"/><origin xyz="0 0 0.3"/><axis xyz="0 1 0"/>
+  <joint name="b" type="revolute"><parent link="one"/><child link="frame"/><origin xyz="0 0 0.3"/><axis xyz="0 1 0"/>
     <limit lower="-1" upper="1" effort="1" velocity="1"/></joint>
-  <joint name="c" type="fixed"><parent link="two"/><child link="frame"/></joint>
+  <joint name="c" type="continuous"><parent link="frame"/><child link="two"/></joint>
+  <joint name="d" type="fixed"><parent link="two"/><child link="tip"/></joint>
 </robot>
 """
 

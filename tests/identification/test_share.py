@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 from scipy.stats import chi2
 
 import casid
+from casid.errors import DatasetError, ProblemError, SolveError
 from casid.identification import Checks, Choice, Constraints, ModelOptions, identify
 from casid.identification._consistent_fits import FURTHER, SHARES, ConsistentFits, chosen_share, fixed, own_share
 from casid.inertia import pseudo_inertia
 from casid.regression import compress, wls
+from casid.regression.estimators import WLS
 from casid.retrieval import total_mass
 from casid.testing import blind, recording, with_friction
 
@@ -148,6 +151,28 @@ def test_shares_that_a_part_lacks_and_motions_of_one_part_are_left_out():
     assert chosen_share(motion.parts[:1], [0], motion).steps == ()
     assert Motion(dict.fromkeys(SHARES, BEST), torques=0.0).chosen().steps == ()
     assert fixed(None).share == 0.05 and fixed(0.2).share == 0.2
+
+
+@pytest.mark.claim("a failure on a part is the stated reason of the share; a mistake is raised")
+def test_the_failure_of_a_part_is_stated_and_a_mistake_is_raised(robot, noisy):
+    def failing(error: casid.CasidError) -> Motion:
+        motion = Motion({})
+        motion.path = Mock(side_effect=error)
+        return motion
+
+    class Estimator(WLS):
+        refit = Mock(side_effect=DatasetError("j1 rests"))
+
+    found = failing(SolveError("the bounds conflict")).chosen()
+    assert found.steps == () and "the bounds conflict" in found.reason and "nothing was held out" not in found.reason
+    with pytest.raises(ProblemError, match="share"):
+        failing(ProblemError("share: too large")).chosen()
+    options = {"processing": False, "estimator": Estimator(), "checks": Checks(folds=2, verdict=False)}
+    found = identify(robot, noisy, **options)
+    assert found.held_out is None and "j1 rests" in found.share.reason and any("j1 rests" in n for n in found.notes)
+    Estimator.refit.side_effect = ProblemError("no such parameter")
+    with pytest.raises(ProblemError, match="no such parameter"):
+        identify(robot, noisy, **options)
 
 
 def test_an_exact_fit_has_no_error_and_no_deviation():

@@ -223,6 +223,16 @@ def weightless_where_fixed(description: Description) -> Description:
     return replace(description, joints=joints)
 
 
+def bodiless_where_weightless(description: Description) -> Description:
+    """What does not move on its own has no body where it is said to have neither mass nor inertia: files say either."""
+
+    def bodiless(link: Link) -> Link:
+        return replace(link, inertial=None) if link.weightless else link
+
+    joints = tuple(replace(j, link=bodiless(j.link)) if j.type == "fixed" else j for j in description.joints)
+    return replace(description, base=bodiless(description.base), joints=joints)
+
+
 def base_beside_world(description: Description) -> tuple[Description, tuple[str, ...]]:
     """A base with a body that is called ``world``, the name some formats keep for the world itself, gets another."""
     old = description.base

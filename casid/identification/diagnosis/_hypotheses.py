@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike
 from casid import evidence
 from casid.arrays import Array
 from casid.dynamics import Model
-from casid.errors import CasidError
+from casid.errors import DatasetError, SolveError
 from casid.evidence import PARTS
 from casid.identification._bounds import HEAVIER
 from casid.identification._consistent_fits import ConsistentFits
@@ -157,7 +157,7 @@ def losses(
         if joints is not None:
             torques = np.where(np.isin(np.arange(data.n), joints), torques, 0.0)
         return Losses(held_out_squares(data, PARTS, weights, predicting), torques)
-    except CasidError:
+    except (DatasetError, SolveError):  # of a part that holds too little, or has no consistent fit
         return None
 
 
@@ -233,7 +233,7 @@ class Hypotheses:
             try:
                 estimate = wls(compress(*one.read(self._model, self._raw)), self._fit.weights)
                 return self._fits.fitted(estimate)[0]
-            except CasidError:
+            except (DatasetError, SolveError):
                 return None
 
         return self._once("bodies", one, made)
@@ -415,7 +415,7 @@ class Hypotheses:
 
         try:
             lag = estimate_delay(self._model, filtered(raw, dataset), self._fit.weights)
-        except CasidError:
+        except DatasetError:  # without filtered torques
             return []
         sure = abs(lag.seconds) > float(norm.ppf((1.0 + evidence.CONFIDENCE) / 2.0)) * lag.sd
         if not (np.isfinite(lag.seconds) and sure and abs(lag.samples) >= SAMPLES and lag.gain >= GAIN):

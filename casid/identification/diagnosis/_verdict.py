@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from casid.arrays import Array
 from casid.description import Robot
-from casid.errors import CasidError
+from casid.errors import ProblemError, SolveError
 from casid.evidence import NOTICEABLE, compared
 from casid.identification._bounds import explained, largest_torques, reach
 from casid.identification._consistent_fits import ConsistentFits
@@ -345,7 +345,7 @@ def _held(robot: Robot, feasible: FeasibleFit) -> list[Finding]:
         try:
             entry = certified_intervals(feasible, without=labels).entries[0]
             low, high = entry.low, entry.high
-        except CasidError:
+        except (ProblemError, SolveError):  # too few samples, or no bound
             low, high = 0.0, float("inf")
         end = f"{high:.3g} kg" if np.isfinite(high) else "any"
         values: dict[str, float | str] = {"most": mass, "low": max(low, 0.0), "high": high, "end": end}

@@ -73,7 +73,7 @@ class FileCheck:
     ----------
     links : tuple of LinkCheck
     massless : tuple of str
-        Links without mass and inertia (frames, sensors): not bodies, left alone.
+        Moving links that are said to have neither mass nor inertia: not bodies, left alone.
     repaired_name, repaired : str, bytes
         Name and content of the repaired file.
     repair : Repair, optional
