@@ -35,7 +35,7 @@ from casid.files import read_toml, write_files
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER, DOCS = ROOT / "build" / "pieces", ROOT / "docs"
 #: What every row depends on: code, descriptions, problems, and packages.
-WHOLE = ("casid/**/*", "problems/*.py", "robots/**/*.toml", "scripts/**/*.py", "tests/attack/*.py")
+WHOLE = ("casid/**/*", "problems/*.py", "robots/**/*.toml", "scripts/**/*", "tests/attack/*.py")
 PACKAGES = ("casadi", "numpy", "scipy")
 #: Longest cell of the page; the whole of it stands in the file.
 CELL = 120

@@ -16,9 +16,9 @@ from casid.identification.repair import nearest_feasible
 from casid.report import BLUE, INK, ORANGE, RED, new_figure, set_title, tidy
 from papers.item import Comparison, Outcome, Setting, items_of, one_table
 from papers.methods.comparison import Size, run_sizes
-from papers.methods.earlier import ReductionPath, essential_fit, reduction_path
 from papers.methods.feasible_set import FeasibleSet, conic
 from papers.methods.figures import error_figure, pd_ratio_figure, reduction_figure, time_figure
+from papers.methods.reduction import ReductionPath, essential_fit, reduction_path
 from papers.methods.regression import FEASIBILITY_TOLERANCE, MARGIN, Kind
 from papers.methods.wam import PERIODS, RIPPLES, pd_curve, published_ends
 from papers.methods.wam_inertial import inertial_errors

@@ -6,7 +6,7 @@ import zipfile
 
 import numpy as np
 import pytest
-from benchmarks.soundness.fuzz_kinds import torch_file
+from benchmarks.soundness.fuzz_files import torch_file
 
 from casid.errors import DatasetError
 from casid.measurement import choose_signals, read_columns

@@ -9,18 +9,7 @@ from tests.helpers import spatial_inertia
 pytest.importorskip("clarabel", reason="needs the extra test")
 
 from papers.methods.comparison import casid_answer
-from papers.methods.earlier import (
-    EigenvalueStep,
-    grid,
-    mass_map,
-    mata_eigenvalues,
-    mata_ipopt,
-    mata_sqp,
-    model_reduction,
-    point_masses,
-    prior,
-    reductions,
-)
+from papers.methods.earlier import EigenvalueStep, mata_eigenvalues, mata_ipopt, mata_sqp, prior
 from papers.methods.feasible_set import (
     ORDER,
     FeasibleSet,
@@ -32,6 +21,8 @@ from papers.methods.feasible_set import (
     smat,
     svec,
 )
+from papers.methods.point_masses import grid, mass_map, point_masses
+from papers.methods.reduction import model_reduction, reductions
 from papers.methods.regression import answer, ols, random_link, random_regression, wls
 from papers.methods.yoshida import BETA_T2, three_link_verdicts
 from scipy.optimize import nnls

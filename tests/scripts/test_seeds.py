@@ -19,9 +19,10 @@ import reproduce
 from benchmarks import published, seeds
 from papers.catalogue import PAPERS, paper_of
 from papers.item import Check, Outcome, Setting, Status, differs
-from papers.methods.earlier import PriorMasses, grid, mass_map, parameters_of, regression_by_masses, theta_of, ting
+from papers.methods.earlier import parameters_of, theta_of, ting
 from papers.methods.feasible_set import lmi, minors
 from papers.methods.penalties import PenalisedRetrieval
+from papers.methods.point_masses import PriorMasses, grid, mass_map, regression_by_masses
 from papers.methods.regression import random_regression
 from papers.page import CHANGED, FAILS, HOLDS, Done, counts, overview, page, same, section_of, sections, slug
 from reproduce import compute

@@ -28,7 +28,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.measure import Measure, need
-from benchmarks.soundness.fuzz_kinds import KINDS, Kind, Seed, recording
+from benchmarks.soundness.fuzz_files import Seed, recording
+from benchmarks.soundness.fuzz_kinds import KINDS, Kind
 from casid.errors import CasidError, CasidWarning
 
 COUNT, FEW, SEED = 1350, 12, 20190704

@@ -1,4 +1,4 @@
-"""Sixty mistakes in files, options, expressions and units: each message names the place and a remedy."""
+"""Mistakes in files, options, expressions and units: each message names the place and a remedy."""
 
 from __future__ import annotations
 
@@ -16,84 +16,15 @@ import casid
 from benchmarks.measure import Measure
 from casid.cli import app
 from casid.description import Robot, write_robot
+from casid.errors import DatasetError
+from casid.files import csv_table
 from casid.motion import Sine
 
-#: Least number of messages that name both, of all.
+#: Least number of messages that name both, of 60.
 _NAMED = 57
-#: A command (words; ``{}`` is none), what its message has to name, and any of the remedies (regular expressions).
-#: Files are those of `_files`. Written before the messages were read.
-COMMANDS: tuple[tuple[str, str, str], ...] = (
-    # files
-    ("identify arm.urdf log.csv", "arm.urdf", "exist|no such|not found|casid robots"),
-    ("identify pnada log.csv", "pnada", "panda"),
-    ("identify spatial_2r lgo.csv", "lgo.csv", "exist|no such|not found"),
-    ("identify spatial_2r folder", "folder", "file|rosbag|metadata"),
-    ("identify spatial_2r empty.csv", "empty.csv", "empty|no |header"),
-    ("identify spatial_2r noise.npz", "noise.npz", "not a|npz|archive|zip"),
-    ("identify spatial_2r no_torque.csv", "no_torque.csv", "tau|torque"),
-    ("identify spatial_2r typo.csv", "tua1", "tau1|torque|--tau"),
-    ("identify spatial_2r word.csv", r"line 7|row|sample", "number|NaN|abc"),
-    ("identify spatial_2r backward.csv", r"backward.csv.*(sample|line|t\b)", "ascend|increas|backward|order"),
-    ("identify spatial_2r short.csv", "short.csv", "sample|second|longer|least"),
-    ("identify panda log.csv", "log.csv|panda", "7|joint|--lock"),
-    ("identify broken.urdf log.csv", "broken.urdf", "line|XML|tag"),
-    ("identify negative.urdf log.csv", "link", "mass|positive"),
-    ("check typo.toml", "lenght|typo.toml", "keys|mean|known"),
-    ("check axis.urdf", "joint1|axis", "zero|length|direction"),
-    ("check limits.urdf", "joint1", "lower|upper"),
-    ("check twice.urdf", "link1|joint1", "twice|two|unique|name"),
-    ("check kind.urdf", "joint1.*|hinge", "revolute"),
-    ("check parent.urdf", "nowhere", "link|parent"),
-    ("view result.json", "result.json", "exist|no such|not found"),
-    ("view log.txt", "log.txt", "exist|no such|not found|robot|report|json|toml"),
-    ("validate spatial_2r nothing.json log.csv", "nothing.json", "exist|no such|not found|identify"),
-    ("check grams.urdf", "link", "gram|1000|kg"),
-    # options and arguments
-    ("identfy spatial_2r log.csv", "identfy", "identify"),
-    ("identify spatial_2r log.csv --fricton linear", "--fricton", "--friction"),
-    ("identify spatial_2r log.csv --friction colomb", "colomb", "coulomb|stribeck|linear"),
-    ("identify spatial_2r log.csv --terms viscos", "viscos", "viscous"),
-    ("identify spatial_2r log.csv --method WSL", "WSL", "WLS"),
-    ("identify spatial_2r log.csv --consistency ful", "ful", "full"),
-    ("identify spatial_2r log.csv --bounds m9=0:3", "m9", "m2|names|parameter"),
-    ("identify spatial_2r log.csv --bounds m2=3:0", "m2", "LOW:HIGH|below|order|lower|upper|largest"),
-    ("identify spatial_2r log.csv --total-mass heavy", "heavy|total-mass", "LOW:HIGH|kg|number"),
-    ("identify spatial_2r log.csv --lock joint9", "joint9", "joint1|joint2"),
-    ("identify spatial_2r log.csv --folds -1", "folds", "0|range|>="),
-    ("identify spatial_2r log.csv --share 5", "share", "between|from|0|1"),
-    ("identify spatial_2r log.csv --urdf robot.txt", "robot.txt", r"\.urdf"),
-    ("identify spatial_2r log.csv log.csv", "log.csv", "twice"),
-    ("identify spatial_2r log.csv --gravity 0,0", "gravity", "three|3"),
-    ("simulate panda --duration -1", "duration", "positive|greater|above"),
-    ("simulate panda --noise 1,2", "noise", "three|3"),
-    ("simulate panda --controller pid", "pid", "pd"),
-    ("simulate panda --term-values viscous=abc", "abc|viscous", "number"),
-    ("excite panda --basis furier", "furier", "fourier"),
-    ("excite panda --criterion conditon", "conditon", "condition"),
-    ("excite panda --home 0,0,0", "home", "7|joint"),
-    ("excite panda --workspace z=1", "workspace", "LOW:HIGH"),
-    ("solve panda_retrival", "panda_retrival", "panda_retrieval"),
-    ("solve panda_retrieval --method drect", "drect", "direct"),
-    ("solve spatial_2r --starts 0", "starts", "1|range|>="),
-    ("convert spatial_2r robot.step", "robot.step", r"\.urdf"),
-    ("export spatial_2r --functions gravty --out c", "gravty", "gravity"),
-    # units
-    ("import log.csv spatial_2r --torque-unit Nmm2", "Nmm2", "Nm"),
-    ("identify spatial_2r units.toml", "degre", "deg"),
-)
-#: What a problem's ``build`` returns, what the message of `casid.solve` has to name, and any of the remedies.
-PROBLEMS: tuple[tuple[str, str, str], ...] = (
-    ('Problem("mine", links, fit, constraints=(Constraint("slim", links["lnik2"].mass <= 1),))', "lnik2", "link2"),
-    ('Problem("mine", links, fit, constraints=(Constraint("slim", links["link2"].mas <= 1),))', "mas", "mass"),
-    ('Problem("mine", links, fit, constraints=(Constraint("slim", True),))', "slim", "expression|bool|True"),
-    ('Problem("mine", links, fit, constraints=(links["link2"].mass <= -1,))', "mass|m2", "<=|relax|contradict|by"),
-    ('Problem("mine", links, links["link2"].com)', "objective", "scalar|1x1|one"),
-    ('soften(Constraint("slim", links["link2"].mass <= 1), weight=-1)', "weight", "positive|negative"),
-    ('Problem("mine", links, fit, constrains=())', "constrains", "constraints"),
-    ('None', "build", "Problem|problem"),
-    ('Problem("mine", links, fit', "mine.py", "syntax|closed|line"),
-    ('1 / 0', "mine.py|build", "division|line"),
-)  # fmt: skip
+#: A command, or what a problem's ``build`` returns; what the message has to name, and any of the remedies (regular
+#: expressions). Files are those of `_files`. Written before the messages were read.
+MISTAKES = Path(__file__).with_suffix(".csv")
 _BUILD = """import casid
 from casid.problems.spatial_2r import true_parameters
 from casid.retrieval import Constraint, Problem, base_parameter_error, link_variables, soften
@@ -160,24 +91,23 @@ def said(words: list[str]) -> str:
 
 
 def mistakes() -> list[tuple[str, str, bool]]:
-    """Each mistake, what was said, and whether that names place and remedy and is no traceback."""
-    found = []
-    before = Path.cwd()
+    """Each mistake, what was said, and whether that names place and remedy and is no traceback.
+
+    A word of the command itself, such as the name of a file, is no remedy.
+    """
+    table, found = csv_table(MISTAKES.read_text(encoding="utf-8"), MISTAKES.name, DatasetError), []
     with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as left:
-        left.callback(os.chdir, before)
+        left.callback(os.chdir, Path.cwd())
         os.chdir(name)
         _files(Path(name))
-        for command, place, remedy in COMMANDS:
-            found.append((command, place, remedy, said(command.split())))
-        for text, place, remedy in PROBLEMS:
-            Path("mine.py").write_text(_BUILD.replace("{}", text), encoding="utf-8")
-            found.append((text, place, remedy, said(["solve", "mine.py"])))
-    return [
-        (what, output, "Traceback" not in output and all(
-            re.search(pattern, output, re.IGNORECASE) for pattern in (place, remedy)
-        ))
-        for what, place, remedy, output in found
-    ]  # fmt: skip
+        for kind, mistake, place, remedy in table.rows(MISTAKES.name, DatasetError):
+            words = ["solve", "mine.py"] if kind == "problem" else mistake.split()
+            Path("mine.py").write_text(_BUILD.replace("{}", mistake), encoding="utf-8")
+            output = said(words)
+            own = re.sub(rf"(?<!\w)({'|'.join(map(re.escape, words[1:]))})(?!\w)", "", output)
+            named = re.search(place, output, re.IGNORECASE) and re.search(remedy, own, re.IGNORECASE)
+            found.append((mistake, output, bool(named) and "Traceback" not in output))
+    return found
 
 
 def _measured() -> tuple[str, bool]:

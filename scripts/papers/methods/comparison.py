@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from papers.methods.earlier import mata_eigenvalues, mata_ipopt, mata_sqp, model_reduction, point_masses, ting
+from papers.methods.earlier import mata_eigenvalues, mata_ipopt, mata_sqp, ting
 from papers.methods.feasible_set import lmi
+from papers.methods.point_masses import point_masses
+from papers.methods.reduction import model_reduction
 from papers.methods.regression import Answer, Kind, Regression, answer, ols, random_regression, wls
 
 from casid.description import Joint, Link, Robot

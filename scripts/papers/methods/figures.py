@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from papers.methods.comparison import Size
-from papers.methods.earlier import ReductionPath
+from papers.methods.reduction import ReductionPath
 from papers.methods.regression import Answer
 
 from casid.arrays import Array

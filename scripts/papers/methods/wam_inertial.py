@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 from papers import wam_cases as thesis
-from papers.methods.earlier import PriorMasses, grid, mass_map, regression_by_masses
+from papers.methods.point_masses import PriorMasses, grid, mass_map, regression_by_masses
 from papers.methods.wam import TRAJECTORIES, disturbed, processed, weighted_error
 
 from casid.arrays import Array
