@@ -46,14 +46,14 @@ class ProblemSection(ReportSection):
     def tables(self) -> Sequence[Table]:
         """Summary, and one row for each constraint."""
         problem = self.problem
-        stated = [constraint for constraint in problem.constraints if constraint.label != problem.objective_label]
+        stated = [constraint for constraint in problem.constraints if constraint.label not in problem.objective_labels]
         soft = sum(not constraint.hard for constraint in stated)
         rows = [
             ("robot", f"{problem.variables.robot.name}, {len(problem.variables)} links"),
             ("unknowns", str(problem.variables.size)),
             (
                 "rows of the objective",
-                f"{problem.objective.matrix.shape[0]}{', and an expression' * bool(problem.objective_label)}",
+                f"{problem.objective.matrix.shape[0]}{', and an expression' * bool(problem.objective_labels)}",
             ),
             ("constraints", f"{len(stated)}, {soft} of them soft"),
             ("consistency", f"{problem.consistency.name}, margin {max(entry.margin for entry in problem.cones):g}"),
@@ -83,7 +83,7 @@ class BodiesSection(ReportSection):
     def _kind(self) -> str:
         if not isinstance(self.solution, Solution):
             return "most plausible"
-        return "optimal" if self.solution.problem.objective_label else "best fit"
+        return "optimal" if self.solution.problem.objective_labels else "best fit"
 
     def record(self) -> Mapping[str, Any]:
         """Parameters, and what they mean for each link."""
@@ -313,7 +313,7 @@ def _iterations(axes: Axes, work: Array, good: NDArray[np.bool_]) -> None:
 def _certified_text(solution: Solution) -> str:
     if not solution.certified:
         return "no: better parameters that obey the constraints cannot be excluded"
-    better = "reach a noticeably smaller objective" if solution.problem.objective_label else "fit noticeably better"
+    better = "reach a noticeably smaller objective" if solution.problem.objective_labels else "fit noticeably better"
     return f"yes: no parameters that obey the constraints can {better}"
 
 

@@ -253,7 +253,7 @@ def _chosen(
         price += missed * (constraint.weight or 0.0)
         if live is not None:
             constraints.append(live)
-        if constraint.label != problem.objective_label:
+        if constraint.label not in problem.objective_labels:
             beside += missed * (constraint.weight or 0.0)
     objective = replace(problem.objective, constant=problem.objective.constant + price) if price else problem.objective
     stated = None if problem.stated is None else choose(problem.stated, x, choices) + beside

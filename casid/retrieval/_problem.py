@@ -24,6 +24,7 @@ from casid.retrieval._variables import LinkVariables, in_unknowns
 from casid.retrieval.constraints._constraint import (
     Constraint,
     Constraints,
+    ObjectivePart,
     PhysicalConsistency,
     Setting,
     consistency_cone,
@@ -66,8 +67,8 @@ class Problem(Displayed):
         What the objective was made from, for reports and for the noise.
     source : str
         Where the numbers come from.
-    objective_label : str
-        Label of the soft constraint for the part of an objective that is no sum of squares; empty: there is none.
+    objective_labels : tuple of str
+        Labels of the soft constraints for the parts of an objective that are no sum of squares.
     stated : SX or None
         The objective as it was stated, where that was an expression.
     templates : mapping
@@ -89,7 +90,7 @@ class Problem(Displayed):
     link_consistency: tuple[PhysicalConsistency, ...] = ()
     coefficients: Coefficients | None = None
     source: str = ""
-    objective_label: str = ""
+    objective_labels: tuple[str, ...] = ()
     stated: ca.SX | None = None
     templates: Mapping[str, Any] = field(default_factory=dict)
     cones: tuple[PhysicalConsistency, ...] = field(default=(), init=False)
@@ -119,8 +120,8 @@ class Problem(Displayed):
         constraints = [c.with_expression(settled[c.label]) if c.label in changed else c for c in constraints]
         stated = settled.get("", stated)
         if isinstance(stated, ca.SX):  # in place of what was minimised before
-            constraints = [c for c in constraints if c.label != self.objective_label]
-            vars(self).update(objective_label="", stated=stated)
+            constraints = [c for c in constraints if c.label not in self.objective_labels]
+            vars(self).update(objective_labels=(), stated=stated)
         elif not isinstance(stated, LeastSquares):
             raise ProblemError(
                 f"problem '{self.name}': the objective must be a casadi.SX expression, or made by least_squares or "
@@ -148,19 +149,19 @@ class Problem(Displayed):
             self._take(stated)
 
     def _take(self, expression: ca.SX) -> None:
-        """An expression as the objective: its squares, and what is left as the price of a soft constraint."""
-        margins = [entry.margin if entry.cone.triangle else 0.0 for entry in self.cones]
+        """An expression as the objective: its squares, and what is left as prices of soft constraints."""
+        x, margins = self.variables.x, [entry.margin if entry.cone.triangle else 0.0 for entry in self.cones]
         region = region_box(self.regions, tuple(self.variables.extras.values()), margins)
-        squares, left, floor = split_objective(expression, self.variables, f"problem '{self.name}'", region)
+        squares, left = split_objective(expression, self.variables, f"problem '{self.name}'", region)
+        for part, floor in left:
+            pieces = ca.vertcat(*[piece for piece in part.pieces if ca.depends_on(piece, x)])
+            forms = [form for form in affine_rows(pieces, x) if form is not None]
+            size = max((float(np.abs(form.coefficients).max()) for form in forms), default=1.0)
+            unit, label = float(np.exp2(np.round(np.log2(size)))), self.free_label("objective")
+            own = ObjectivePart(label, pieces / unit, upper=floor / unit, weight=part.weight * unit)
+            squares = replace(squares, constant=squares.constant + part.weight * floor)
+            vars(self).update(constraints=(*self.constraints, own), objective_labels=(*self.objective_labels, label))
         vars(self).update(objective=squares)
-        if left is None:
-            return
-        label = self.free_label("objective")
-        (form,) = affine_rows(left, self.variables.x)
-        unit = 1.0 if form is None else float(np.exp2(np.round(np.log2(np.abs(form.coefficients).max()))))
-        own = Constraint(label, left / unit, upper=floor / unit, weight=unit)
-        squares = replace(squares, constant=squares.constant + floor)
-        vars(self).update(objective=squares, constraints=(*self.constraints, own), objective_label=label)
 
     def _margin(self, link: int) -> float:
         return scaled_margin(self.facts.second_moment(link)) if self.margin is None else self.margin
@@ -186,7 +187,7 @@ class Problem(Displayed):
             constraint.kept("checked", check, x)
 
     def __repr__(self) -> str:
-        stated = [c for c in self.constraints if c.label != self.objective_label]
+        stated = [c for c in self.constraints if c.label not in self.objective_labels]
         soft = sum(not c.hard for c in stated)
         extras = f", {len(self.variables.extras)} extras" if self.variables.extras else ""
         return (
@@ -217,7 +218,7 @@ class Problem(Displayed):
             self.variables.parameter(name)
         variables = self.variables.with_parameters(values)
         own = [c.with_expression(self.templates.get(c.label, c.expression)) if c.label in self.templates else c
-               for c in self.constraints if c.label != self.objective_label]  # fmt: skip
+               for c in self.constraints if c.label not in self.objective_labels]  # fmt: skip
         objective = self.templates.get("", self.objective if self.stated is None else self.stated)
         return replace(self, variables=variables, constraints=tuple(own), objective=objective, stated=None)
 
@@ -229,10 +230,10 @@ class Problem(Displayed):
         ProblemError
             If there is no constraint of such a label, or it is the label of the objective.
         """
-        known = {c.label for c in self.constraints} - {self.objective_label}
+        known = {c.label for c in self.constraints} - {*self.objective_labels}
         for label in labels:
             if label not in known:
-                if label == self.objective_label:
+                if label in self.objective_labels:
                     raise ProblemError(f"problem '{self.name}': '{label}' is its objective, no constraint")
                 raise ProblemError(
                     f"problem '{self.name}' has no constraint '{label}'; it has {', '.join(sorted(known)) or 'none'}"
@@ -242,15 +243,16 @@ class Problem(Displayed):
     def below(self, *labels: str) -> Problem:
         """A problem whose optimum is not above this one's: without some constraints, and parts of the objective."""
         kept = tuple(c for c in self.constraints if c.label not in labels)
-        if self.objective_label not in labels:
+        left = tuple(label for label in self.objective_labels if label not in labels)
+        if left == self.objective_labels:
             return replace(self, constraints=kept)
-        return replace(self, constraints=kept, objective_label="", stated=None)
+        return replace(self, constraints=kept, objective_labels=left, stated=None)
 
     # ------------------------------------------------------------------ the objective's value
 
     def value(self, x: NDArray[np.float64]) -> float:
         """The objective at x, as it was stated: in rational numbers where rounding would tell, if it is rational."""
-        parts = self.objective(x) + self.prices(x).get(self.objective_label, 0.0)
+        parts = self._parts_value(x)
         if self.stated is None:
             return parts
         own = float(self._stated(np.asarray(x, dtype=float))[0])
@@ -261,8 +263,11 @@ class Problem(Displayed):
 
     def excess(self, x: NDArray[np.float64]) -> float:
         """By how much the parts that a bound is made from exceed the objective as it was stated, at x, >= 0."""
-        parts = self.objective(x) + self.prices(x).get(self.objective_label, 0.0)
-        return max(parts - self.value(x), 0.0)
+        return max(self._parts_value(x) - self.value(x), 0.0)
+
+    def _parts_value(self, x: NDArray[np.float64]) -> float:
+        prices = self.prices(x)
+        return self.objective(x) + sum(prices[label] for label in self.objective_labels)
 
     @cached_property
     def _stated(self) -> NumpyFunction:
@@ -277,7 +282,7 @@ class Problem(Displayed):
         ProblemError
             If the objective is another expression.
         """
-        if self.objective_label:
+        if self.objective_labels:
             raise ProblemError(
                 f"problem '{self.name}': {purpose} need a sum of squares as objective, this problem minimises another "
                 "expression; state the fit with least_squares or base_parameter_error"

@@ -392,7 +392,7 @@ class Solution(ParameterResult, Displayed):
     def penalty(self) -> float:
         """Price of the violations of soft constraints."""
         prices = self.problem.prices(self.x)
-        return sum(price for label, price in prices.items() if label != self.problem.objective_label)
+        return sum(price for label, price in prices.items() if label not in self.problem.objective_labels)
 
     @property
     def total(self) -> float:

@@ -9,8 +9,16 @@ from scipy.optimize import minimize
 
 import casid
 from casid.description import Joint, Link, Robot
-from casid.expressions import evaluate, smoothed
-from casid.retrieval import Constraint, Problem, SolveOptions, com_box, link_variables, mass_bounds
+from casid.expressions import affine_rows, convex_kinks, evaluate, smoothed
+from casid.retrieval import (
+    Constraint,
+    Problem,
+    SolveOptions,
+    com_box,
+    link_variables,
+    mass_bounds,
+    sensible_bounds,
+)
 
 TOY = Robot("toy", (Joint("joint1", "revolute", -1, Link("link1")),))
 KNOTS = np.array([-1.0, -0.1, 0.0, 0.1, 0.3, 1.0])
@@ -82,6 +90,42 @@ def test_kinks_are_met(form: str, seed: int) -> None:
     assert found.objective == pytest.approx(float(mine(body.mass, body.com)), rel=1e-9, abs=1e-12)
     assert found.lower_bound <= reached * (1 + 1e-9) + 1e-12
     assert found.objective <= reached + 1e-3 * max(abs(reached), 0.01)
+
+
+@pytest.mark.claim("the largest and the summed absolute errors of coefficients have a proven least value")
+@pytest.mark.parametrize("norm", [ca.norm_inf, ca.norm_1])
+def test_robust_losses_equal_the_epigraph_that_a_user_writes(norm) -> None:
+    fit = casid.load_problem("panda_retrieval").objective
+    count = 1 if norm is ca.norm_inf else len(fit.target)
+    links = link_variables(casid.load_robot("panda"), {f"t{k}": (0.0, 10.0) for k in range(count)})
+    errors = ca.DM(fit.matrix) @ links.x[: links.standard_size] - ca.DM(fit.target)
+    t = ca.vertcat(*[links.extra(f"t{k}") for k in range(count)])
+    sides = Constraint("above", errors - t, upper=0), Constraint("below", -errors - t, upper=0)
+    epigraph = casid.solve(Problem("epigraph", links, ca.sum1(t), (sensible_bounds(links), *sides)))
+    own = casid.solve(Problem("norm", links, norm(errors), (sensible_bounds(links),)))
+    assert own.certified and epigraph.certified
+    assert own.objective == pytest.approx(epigraph.objective, rel=1e-6)
+    residual = fit.matrix @ own.x[: links.standard_size] - fit.target
+    order = np.inf if norm is ca.norm_inf else 1
+    assert own.objective == pytest.approx(np.linalg.norm(residual, order), rel=1e-12)
+
+
+@pytest.mark.claim("what is taken for maxima of linear terms is the expression, whatever it is made of")
+@pytest.mark.parametrize("seed", range(20))
+def test_convex_kinks_and_the_rest_are_the_expression(seed: int) -> None:
+    rng, x = np.random.default_rng(seed), ca.SX.sym("x", 3)
+    terms = [x[0], 2 * x[1] - 0.3, x[2] - x[0], ca.SX(0.2), x[0] * x[1]]
+    for _ in range(6):
+        a, b = (terms[k] for k in rng.integers(len(terms), size=2))
+        w = float(rng.normal())
+        made = (ca.fabs(a), ca.fmax(a, b), ca.fmin(a, b), a + w * b, a - b / 3, -2 * a, ca.sin(a) + b)
+        terms.append(made[rng.integers(len(made))])
+    whole = terms[-1] + ca.fmax(terms[5], ca.fabs(x[0]))
+    left, kinks = convex_kinks(whole, x)
+    parts = left + sum(kink.weight * ca.mmax(ca.vertcat(*kink.pieces)) for kink in kinks)
+    assert all(kink.weight > 0 and None not in affine_rows(ca.vertcat(*kink.pieces), x) for kink in kinks)
+    for point in rng.normal(size=(50, 3)):
+        assert evaluate(parts, x, point) == pytest.approx(evaluate(whole, x, point), rel=1e-12, abs=1e-12)
 
 
 @pytest.mark.claim("what the search for a kink took is counted; starts at which a constraint has no value are no error")

@@ -317,6 +317,17 @@ class Constraint(Kept):
         return self.with_expression(ca.substitute(self.expression, x, to))
 
 
+@dataclass(frozen=True, eq=False)
+class ObjectivePart(Constraint):
+    """What the greatest of some expressions exceeds its floor by: an objective's price beside its squares."""
+
+    shared = True
+
+    def with_expression(self, expression: ca.SX) -> ObjectivePart:
+        """See `Constraint.with_expression`."""
+        return replace(self, expression=expression)
+
+
 #: Names of the notions of physical consistency.
 ConsistencyKind = Literal["full", "semi", "none"]
 

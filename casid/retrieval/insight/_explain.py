@@ -144,7 +144,7 @@ def explain(solution: Solution, share: float = 1e-6) -> Explanation:
         f"{c.label}: violated by {f'{solution.violations[c.label]:.3g} {c.unit_of(0)}'.rstrip()}, which costs "
         f"{prices[c.label]:.3g}"
         for c in problem.constraints
-        if c.weight is not None and c.label != problem.objective_label and solution.violations[c.label] > 1e-9
+        if c.weight is not None and c.label not in problem.objective_labels and solution.violations[c.label] > 1e-9
     )
     return Explanation(
         tuple(bounds),
@@ -184,7 +184,7 @@ def _bound(solution: Solution, row: Row, multiplier: float, x: Array, total: flo
     if constraint.lower[row.entry] == constraint.upper[row.entry]:
         text = f"{constraint.entry_name(row.entry)} = {f'{constraint.upper[row.entry]:.6g} {unit}'.rstrip()}"
         text += f" ({'raised' if side == 'upper' else 'lowered'})"
-    gain = np.nan if solution.problem.objective_label else far / total
+    gain = np.nan if solution.problem.objective_labels else far / total
     return ActiveBound(text, near / small, unit, gain, step, first_order)
 
 

@@ -138,7 +138,7 @@ def _without_kinks(problem: Problem, width: float, near: Array | None = None) ->
     x, constraints, every, gone = problem.variables.x, list[Constraint](), list[ca.SX](), list[str]()
     for constraint in problem.constraints:
         smooth, ties = smoothed(constraint.expression, x, width, near)
-        every += ties
+        every += [tie for tie in ties if ca.depends_on(tie, x)]
         if not all(ca.depends_on(smooth[k], x) for k in range(constraint.size)):
             gone.append(constraint.label)
         constraints.append(constraint if smooth is constraint.expression else constraint.with_expression(smooth))
@@ -149,7 +149,7 @@ def _without_kinks(problem: Problem, width: float, near: Array | None = None) ->
 
 def _kinked(problem: Problem, objective: bool) -> bool:
     """Whether the objective has kinks; or any constraint."""
-    given = [c for c in problem.constraints if not objective or c.label == problem.objective_label]
+    given = [c for c in problem.constraints if not objective or c.label in problem.objective_labels]
     return any(smoothed(c.expression, problem.variables.x, 1.0)[0] is not c.expression for c in given)
 
 
