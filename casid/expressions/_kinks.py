@@ -106,3 +106,10 @@ def convex_kinks(expression: ca.SX, x: ca.SX) -> tuple[ca.SX, tuple[Maximum, ...
     taken = [k for k in found.kinks if k.weight > 0 and None not in affine_rows(ca.vertcat(*k.pieces), x)]
     rest = tuple(kink for kink in found.kinks if kink not in taken)
     return (_Sum(found.smooth, rest).whole, tuple(taken)) if taken else (expression, ())
+
+
+def affine_pieces(expression: ca.SX, x: ca.SX) -> tuple[ca.SX, ...] | None:
+    """Affine expressions whose maximum a scalar expression of x is; None where it is none, or one of very many."""
+    left, kinks = convex_kinks(expression, x)
+    pieces = _Sum(left, kinks).pieces() if kinks else None
+    return None if pieces is None or None in affine_rows(ca.vertcat(*pieces), x) else tuple(pieces)

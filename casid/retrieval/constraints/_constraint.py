@@ -17,7 +17,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.arrays import Array
 from casid.errors import ProblemError
-from casid.expressions import affine_rows, alternatives, as_function, constants, evaluate, may_hide, required_domains
+from casid.expressions import (
+    affine_pieces,
+    affine_rows,
+    alternatives,
+    as_function,
+    constants,
+    evaluate,
+    may_hide,
+    required_domains,
+)
 from casid.inertia import CONES, ConsistencyCone, mass_index
 from casid.retrieval._region import Facts, Quadric, find_quadric
 from casid.retrieval._variables import LinkView, in_unknowns
@@ -455,7 +464,10 @@ def _parts(expression: ca.SX, low: float, high: float, entry: int, setting: Sett
     split: list[ScalarRow] = []
     whole: Side | None = "both"
     for upper, bound in ((False, low), (True, high)):
-        rows = _all_linear(expression, bound, upper, entry, setting) if np.isfinite(bound) else None
+        rows = None
+        if np.isfinite(bound):
+            rows = _all_linear(expression, bound, upper, entry, setting)
+            rows = _sum_of_kinks(expression, bound, upper, entry, setting) if rows is None else rows
         if rows is not None:
             split += rows
             low, high = (low, np.inf) if upper else (-np.inf, high)
@@ -486,6 +498,17 @@ def _all_linear(expression: ca.SX, bound: float, upper: bool, entry: int, settin
                 return None
             found += rows
     return found
+
+
+def _sum_of_kinks(expression: ca.SX, bound: float, upper: bool, entry: int, setting: Setting) -> list[ScalarRow] | None:
+    """Linear rows of a sum of maxima (upper bound) or minima (lower bound) of linear terms; None for another one."""
+    pieces = affine_pieces(expression if upper else -expression, setting.x)
+    if pieces is None:
+        return None
+    low, high = (-np.inf, bound) if upper else (bound, np.inf)
+    rows = _unsettled((1.0 if upper else -1.0) * ca.vertcat(*pieces), setting.x, low, high)
+    side: Side = "upper" if upper else "lower"
+    return None if rows is None else [ScalarRow(row, low, high, True, entry, side) for row in ca.vertsplit(rows)]
 
 
 def _unsettled(rows: ca.SX, x: ca.SX, low: float, high: float) -> ca.SX | None:
