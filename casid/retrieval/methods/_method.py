@@ -61,8 +61,6 @@ class Method(ABC):
 
     #: Name on the command line and in files.
     name: ClassVar[str]
-    #: Whether it draws random numbers beside its starting point, so that a seed makes sense together with a start.
-    draws: ClassVar[bool] = False
 
     @abstractmethod
     def solve(self, problem: Problem, start: Start) -> Solution:
