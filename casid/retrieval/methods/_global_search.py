@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 from time import perf_counter
 from typing import ClassVar
 
-from casid.arrays import Array
 from casid.errors import ProblemError
 from casid.retrieval._combinations import combinations
 from casid.retrieval._problem import Problem
@@ -35,8 +33,6 @@ class Global(Method):
         Time limit, checked between solves.
     most : int
         Largest number of combinations of branches.
-    progress : callable or None
-        Called with the best total, the proven bound and the number of relaxations so far.
     patience : float
         Leave the boxes after so many relaxations in which the gap has not halved.
     """
@@ -45,7 +41,6 @@ class Global(Method):
     nodes: int = 60
     seconds: float = 30.0
     most: int = 16
-    progress: Callable[[float, float, int], object] | None = None
     patience: float = float("inf")
     name: ClassVar[str] = "global"
 
@@ -63,7 +58,7 @@ class Global(Method):
             words.append(_words(f"branches, {len(found.trace)} combinations", found, began))
             solution = solution if found.rank() > solution.rank() and found.status != "infeasible" else found
         elif solution.usable:
-            solution = close_gap(solution, gap, self.nodes, left, start.options, self.progress, self.patience)
+            solution = close_gap(solution, gap, self.nodes, left, start.options, self.patience)
             words.append(_words("branching on boxes of the centres of mass", solution, began))
         return annotated(solution, tried="; ".join([*words, *_next(solution)]))
 
@@ -89,9 +84,9 @@ class Auto(Global):
     patience: float = 12
     name: ClassVar[str] = "auto"
 
-    def bind(self, problem: Problem, nominal: Array | None, options: SolveOptions) -> SolveSeed:
+    def bind(self, problem: Problem, options: SolveOptions) -> SolveSeed:
         """See `Method.bind`."""
-        return Direct().bind(problem, nominal, options)
+        return Direct().bind(problem, options)
 
     def follow(self, first: Problem, options: SolveOptions) -> SolveNext:
         """See `Method.follow`: what the direct method certifies; else, as any problem."""

@@ -43,7 +43,6 @@ def solve(
     problem: Problem | str | Path,
     start: ArrayLike | None = None,
     seed: int | None = None,
-    nominal: ArrayLike | None = None,
     options: SolveOptions | Mapping[str, Any] | None = None,
     throw: bool = True,
     method: Method | str = "auto",
@@ -60,8 +59,6 @@ def solve(
         link.
     seed
         Start from the random point of this seed instead; not together with ``start``.
-    nominal
-        Fully consistent parameters that set the scale of the variables, shape (N,). Default: `nominal_parameters`.
     options
         Of every solve, see `SolveOptions`; or options of the solver's plugin as CasADi spells them, passed through
         whole: ``{"ipopt": {"max_iter": 50}}``.
@@ -90,7 +87,6 @@ def solve(
     given = Start(
         None if start is None else checked_point(problem, start, "start"),
         seed,
-        None if nominal is None else checked_point(problem, nominal, "nominal"),
         settings if solver is None else replace(settings, solver=solver),
     )
     solution = chosen.solve(problem, given)
