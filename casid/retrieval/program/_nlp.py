@@ -29,6 +29,7 @@ import casadi as ca
 import numpy as np
 
 from casid.arrays import Array
+from casid.errors import ProblemError
 from casid.expressions import interruptible
 from casid.inertia import ConsistencyCone, link_slice, standard_size
 from casid.retrieval._objectives import LeastSquares
@@ -62,6 +63,13 @@ class Cone:
     def around(cls, consistency: PhysicalConsistency, nominal: Array) -> Cone:
         """Cone with coordinates scaled by a nominal body, shape (10,)."""
         margin, notion = consistency.margin, consistency.cone
+        smallest = float(np.linalg.eigvalsh(notion.matrix(nominal))[0])
+        if smallest <= margin:
+            raise ProblemError(
+                f"link '{consistency.name}': the nominal body does not keep the margin "
+                f"{margin:.3g} of physical consistency (smallest eigenvalue {smallest:.3g}); lower the margin, or pass "
+                "a nominal body that keeps it"
+            )
         basis, offset = notion.coordinates(nominal, margin)
         return cls(consistency.link, notion, basis, offset)
 
