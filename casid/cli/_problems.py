@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MethodOption = Annotated[
     str,
     typer.Option(
-        help="auto, direct, penalty, branches, global or annealing; see docs/constraints.md.",
+        help="auto, direct, penalty, branches or global; see docs/constraints.md.",
         rich_help_panel=o.ADVANCED,
     ),
 ]

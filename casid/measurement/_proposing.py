@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from casid.arrays import Array
-from casid.description import Robot
+from casid.description import Robot, assignments
 from casid.errors import DatasetError
 from casid.files import listed, shown
 from casid.measurement._columns import LARGEST, Evidence, Group, best, chosen_group, joint_of, signal_groups
@@ -141,7 +140,7 @@ class Proposal:
         lines = [
             f"# How to read {self.path.name}, found by `casid import`; correct what is wrong.",
             f"# Use it as the recording:  casid identify ROBOT {self.path.stem}.toml --out result",
-            f"file = {_toml(self.path.name if beside else str(self.path.resolve()))}",
+            *assignments({"file": self.path.name if beside else str(self.path.resolve())}),
         ]
         last = "columns"  # a table stands last in TOML
         for key, value in sorted(self.settings.items(), key=lambda item: item[0] == last):
@@ -149,8 +148,7 @@ class Proposal:
                 w: f"{guess}: {why}" for w, guess, why in self.evidence if w.split(",")[0] in _STATED.get(key, ())
             }
             lines += ["", *(f"# {text}" for text in reasons.values())]
-            table = [f"[{key}]", *(f"{name} = {_toml(entry)}" for name, entry in value.items())] if key == last else []
-            lines += table or [f"{key} = {_toml(value)}"]
+            lines += [f"[{key}]", *assignments(value)] if key == last else assignments({key: value})
         unused = [f"# Not read: {listed(self.unused)}"] if self.unused else []
         return "\n".join([*lines, *unused, ""])
 
@@ -162,14 +160,6 @@ _STATED: Mapping[str, tuple[str, ...]] = {
     "rate": ("time",),
     "gains": ("torques", "signs"),
 }
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{key} = {_toml(entry)}" for key, entry in value.items()) + " }"
-    if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, (str, bool, int)) else repr(value)
 
 
 def propose(path: Path, robot: Robot, answers: Answers | None = None) -> Proposal:

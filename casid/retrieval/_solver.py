@@ -119,13 +119,13 @@ class PreparedProblem:
     def __init__(
         self,
         problem: Problem,
-        nominal: ArrayLike | None = None,
+        nominal: Array | None = None,
         options: SolveOptions | None = None,
         tighten: bool = True,
     ) -> None:
         began = perf_counter()
         self.problem, self.options = problem, options or SolveOptions()
-        self.nominal = nominal_parameters(problem) if nominal is None else checked_point(problem, nominal, "nominal")
+        self.nominal = nominal_parameters(problem) if nominal is None else nominal
         self.linear, self.nonlinear = split_rows(problem)
         self.cones = tuple(
             Cone.around(entry, self.nominal[link_slice(entry.link)]) for entry in problem.cones if entry.constrains

@@ -71,7 +71,7 @@ def test_no_claim_is_false():
 @pytest.mark.slow
 @pytest.mark.claim("no bound is discarded on slivers between branches (multipliers of 1e21) or on links of grams")
 @pytest.mark.parametrize(
-    "seed, kind, method", [(970, "piecewise", "penalty"), (976, "units", "branches"), (1399, "piecewise", "annealing")]
+    "seed, kind, method", [(970, "piecewise", "penalty"), (976, "units", "branches"), (1399, "piecewise", "global")]
 )
 def test_hard_cases_of_the_past(seed: int, kind: str, method: str):
     assert not attack([seed], kind=kind, methods=["direct", method]).findings

@@ -78,7 +78,7 @@ def test_no_feasible_point_lies_below_the_bound(panda: Problem, solution: casid.
     """Feasible points around the optimum and far from it, by shrinking random ones towards the interior."""
     rng = np.random.default_rng(3)
     prepared = PreparedProblem(panda, None, SolveOptions())
-    interior = solve(panda, nominal=None, options=SolveOptions(target_gap=1e-2, certified_gap=1.0)).standard_parameters
+    interior = solve(panda, options=SolveOptions(target_gap=1e-2, certified_gap=1.0)).standard_parameters
     checked = 0
     for share in np.repeat(np.logspace(-6, -0.5, 12), 6):
         x = interior + share * (solution.standard_parameters - interior) + 1e-3 * share * rng.normal(size=70)

@@ -12,10 +12,9 @@ FRICTION_MODELS = MappingProxyType(
     {
         law.name: law
         for law in (
-            *(laws.Linear(), laws.Deadband(), laws.Smooth(), laws.Asymmetric(), laws.Polynomial(), laws.Stribeck()),
+            *(laws.Linear(), laws.Deadband(), laws.Smooth(), laws.Polynomial(), laws.Stribeck()),
             *(laws.Sigmoid(), laws.Load(), laws.LoadStribeck(), laws.Spring(), laws.Offset()),
-            *(laws.Dahl(), laws.LoadedDahl(), laws.LuGre(), laws.LoadedLuGre()),
-            *(laws.Maxwell(), laws.GeneralisedMaxwell()),
+            *(laws.Dahl(), laws.LuGre()),
         )
     }
 )

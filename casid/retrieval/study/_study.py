@@ -24,16 +24,15 @@ from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from casid.arrays import Array
 from casid.display import Displayed
 from casid.errors import ProblemError, checked_seed
 from casid.files import journal, journal_lines, parse_json
 from casid.retrieval._combinations import check_dead_branches
 from casid.retrieval._problem import Problem
 from casid.retrieval._solution import Conflict, Solution, Tolerances, annotated, assess
-from casid.retrieval._solver import SolveOptions, checked_point
+from casid.retrieval._solver import SolveOptions
 from casid.retrieval.methods._method import Method, SolveSeed
 from casid.retrieval.methods._solve import method_of
 
@@ -115,14 +114,11 @@ class Work:
         The points of a `Grid` are solved along its stretches, others from the random start of each seed.
     method : Method
     options : SolveOptions
-    nominal : ndarray, shape (N,), or None
-        As of `solve`.
     """
 
     problems: Mapping[str, Problem]
     method: Method
     options: SolveOptions
-    nominal: Array | None = None
 
     @cached_property
     def _bound(self) -> dict[str, SolveSeed]:
@@ -139,7 +135,7 @@ class Work:
         for task in tasks:
             name, _, seed = task
             if name not in self._bound:
-                self._bound[name] = self.method.bind(self.problems[name], self.nominal, self.options)
+                self._bound[name] = self.method.bind(self.problems[name], self.options)
             yield task, self._bound[name](seed)
 
     def parts(self, tasks: Iterable[Task]) -> list[tuple[bytes, list[Task]]]:
@@ -340,7 +336,6 @@ def multistart(
     problem: Problem,
     starts: int = 100,
     seed: int = 0,
-    nominal: ArrayLike | None = None,
     options: SolveOptions | None = None,
     progress: Callable[[Solution], object] | None = None,
     throw: bool = True,
@@ -358,7 +353,7 @@ def multistart(
         Number of starts.
     seed
         Of all of them: the same seed gives the same results.
-    nominal, options, method
+    options, method
         As in `solve`.
     progress
         Called with each start's solution as it is done.
@@ -376,9 +371,8 @@ def multistart(
     if starts < 1:
         raise ProblemError(f"the number of starts must be at least 1, got {starts}")
     check_dead_branches(problem)
-    scale = None if nominal is None else checked_point(problem, nominal, "nominal")
     tasks = [(problem.name, number, one) for number, one in enumerate(start_seeds(starts, seed))]
-    work = Work({problem.name: problem}, method_of(method), options or SolveOptions(), scale)
+    work = Work({problem.name: problem}, method_of(method), options or SolveOptions())
     results = []
     for (name, number, _), solution in work.solve(tasks):
         results.append(StudyResult(name, number, solution))

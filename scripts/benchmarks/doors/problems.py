@@ -17,7 +17,7 @@ import casid
 from benchmarks.measure import Measure
 from casid.errors import ProblemError
 from casid.retrieval import Constraint, Global, Problem, SolveOptions, com_box, either, mass_bounds, soften
-from casid.retrieval.methods import Branches, Direct, Method, Penalty, SimulatedAnnealing
+from casid.retrieval.methods import Branches, Direct, Method, Penalty
 
 _TABLE = ca.interpolant("table", "linear", [[0.0, 1.0, 5.0]], [0.0, 2.0, 3.0])
 #: What a CasADi user writes for one link -> number of bounded entries; 0: refused by name.
@@ -167,7 +167,6 @@ _WAYS: tuple[Method, ...] = (
     Penalty(),
     Branches(gap=1e-6, seconds=10.0),
     Global(gap=1e-6, nodes=10_000, seconds=10.0),
-    SimulatedAnnealing(),
 )
 
 
