@@ -28,6 +28,7 @@ from casid.retrieval.constraints._constraint import (
     Setting,
     consistency_cone,
     flattened,
+    missed_by,
     scaled_margin,
 )
 
@@ -376,8 +377,13 @@ class Problem(Displayed):
         extra or cone of the name of a constraint is numbered.
         """
         x = np.asarray(x, dtype=float)
-        values = self.values(x)
-        result = {c.label: c.violation(values[c.label]) for c in self.constraints}
+        values, sizes = self.values(x), [c.size for c in self.constraints]
+        result = dict[str, float]()
+        if values:
+            every = (values.values(), (c.lower for c in self.constraints), (c.upper for c in self.constraints))
+            missed = missed_by(*(np.concatenate([*some]) for some in every))
+            largest = np.maximum.reduceat(missed, np.cumsum([0, *sizes[:-1]]))
+            result.update(zip(values, largest.tolist(), strict=True))
         cones, extras = self._own_labels
         for entry, label in cones.items():
             result[label] = entry.cone.violation(x[link_slice(entry.link)], entry.margin)
