@@ -90,8 +90,9 @@ class NumpyFunction:
     """
 
     def __init__(self, expression: ca.SX, x: ca.SX) -> None:
-        self.function = as_function(expression, x)
-        function = as_function(inlined(expression, x), x)
+        self.function = function = as_function(expression, x)
+        if any(function.instruction_id(k) == CALL for k in range(function.n_instructions())):  # inlined if not opaque
+            function = as_function(ca.vertcat(*walk(function, ca.SX, lambda k: x[k], rebuild, rebuild_call)), x)
         codes = [function.instruction_id(k) for k in range(function.n_instructions())]
         nodes = function.instructions_sx() if CALL in codes else ca.SX()
         rules = {code: _rule(code) for code in {*codes} - STRUCTURE - {CALL}}
@@ -105,9 +106,8 @@ class NumpyFunction:
                 outputs[results[1]] = place[operands[0]]
                 continue
             first, own = len(self._values), [place[i] for i in operands] if code not in STRUCTURE else []
-            self._values += [np.float64(function.instruction_constant(k)) if code == ca.OP_CONST else None] * len(
-                results
-            )
+            constant = np.float64(function.instruction_constant(k)) if code == ca.OP_CONST else None
+            self._values += [constant] * len(results)
             place.update(zip(results, range(first, len(self._values)), strict=True))
             if code == ca.OP_INPUT:
                 self._inputs.append((first, operands[1]))
@@ -155,15 +155,6 @@ def _called(callee: ca.Function) -> Callable[..., Any]:
 def evaluate(expression: ca.SX, x: ca.SX, point: Array) -> Array:
     """Entries of an expression at a point of x, shape (N,); see `NumpyFunction`."""
     return NumpyFunction(expression, x)(np.asarray(point, dtype=float))
-
-
-def inlined(expression: ca.SX, x: ca.SX) -> ca.SX:
-    """The expression, as a column, with every function that it calls inlined but the opaque ones."""
-    function = as_function(expression, x)
-    if all(function.instruction_id(k) != CALL for k in range(function.n_instructions())):
-        return expression
-    result: ca.SX = ca.vertcat(*walk(function, ca.SX, lambda k: x[k], rebuild, rebuild_call))
-    return result
 
 
 def _rule(code: int) -> Callable[..., Any]:

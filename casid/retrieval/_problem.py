@@ -168,10 +168,10 @@ class Problem(Displayed):
 
     def _check_constraints(self) -> None:
         labels = [c.label for c in self.constraints]
-        twice = sorted({label for label in labels if labels.count(label) > 1})
-        if twice:
+        if len({*labels}) < len(labels):
+            twice = min(label for label in labels if labels.count(label) > 1)
             raise ProblemError(
-                f"problem '{self.name}': two constraints are called '{twice[0]}'; labels must be unique, so give one "
+                f"problem '{self.name}': two constraints are called '{twice}'; labels must be unique, so give one "
                 "of them another (dataclasses.replace(constraint, label=...))"
             )
         x = self.variables.x
@@ -217,10 +217,11 @@ class Problem(Displayed):
         for name in values:
             self.variables.parameter(name)
         variables = self.variables.with_parameters(values)
-        own = [c.with_expression(self.templates.get(c.label, c.expression)) if c.label in self.templates else c
-               for c in self.constraints if c.label != self.objective_label]  # fmt: skip
-        objective = self.templates.get("", self.objective if self.stated is None else self.stated)
-        return replace(self, variables=variables, constraints=tuple(own), objective=objective, stated=None)
+        now = {label: variables.settled(expression) for label, expression in self.templates.items()}
+        kept = [c for c in self.constraints if c.label != self.objective_label]
+        own = tuple(c.with_expression(now[c.label]) if c.label in now else c for c in kept)
+        objective = now.get("", self.objective if self.stated is None else self.stated)
+        return replace(self, variables=variables, constraints=own, objective=objective, stated=None)
 
     def without(self, *labels: str) -> Problem:
         """The same problem without some of its constraints.
