@@ -113,7 +113,7 @@ class ConsistencyCone(ABC):
         """Linear in the share, shape (..., 10), which is in the dual cone where all are positive semidefinite."""
         raise NotImplementedError
 
-    def dual_gain(self, share: Array, margin: ArrayLike) -> Array:
+    def dual_gain(self, share: Array, margin: Array | float) -> Array:
         """What the margin adds to ``share'z``, ``margin tr Z``, for a share in the dual cone; linear in the share."""
         raise NotImplementedError
 
@@ -162,7 +162,7 @@ class ConsistencyCone(ABC):
 
     def compose(self, t: Array) -> Array:
         """``y = q(t)`` of numbers, shape (10,) or (links, 10)."""
-        return np.array(_products_of(self)(np.transpose(t))).T.reshape(np.shape(t))
+        return np.asarray(np.array(_products_of(self)(np.transpose(t))).T.reshape(np.shape(t)))
 
 
 class Full(ConsistencyCone):
@@ -194,7 +194,7 @@ class Full(ConsistencyCone):
         """Z of this module's docstring."""
         return (_symmetric((share @ STANDARD_MAP).reshape(*share.shape[:-1], 4, 4)),)
 
-    def dual_gain(self, share: Array, margin: ArrayLike) -> Array:
+    def dual_gain(self, share: Array, margin: Array | float) -> Array:
         """``margin tr Z``."""
         return np.asarray(margin * (share @ _TRACE_OF_DUAL))
 
@@ -271,7 +271,7 @@ class Semi(ConsistencyCone):
         quadratic[..., 3, 3] = share[..., 9]
         return inertia, quadratic
 
-    def dual_gain(self, share: Array, margin: ArrayLike) -> Array:
+    def dual_gain(self, share: Array, margin: Array | float) -> Array:
         """``margin (tr G + gamma)``."""
         return np.asarray(margin * share[..., [*_DIAGONAL, 9]].sum(axis=-1))
 
@@ -315,7 +315,7 @@ class Free(ConsistencyCone):
 
     def dual_share(self, share: Array, margin: Array, limits: Limits) -> DualShare:
         """By the formula of this module's docstring."""
-        box, wide = limits.box, ~np.isfinite(limits.box).all(axis=1) & (limits.body is not None)
+        box, wide = limits.box, np.any(~np.isfinite(limits.box), axis=1) & (limits.body is not None)
         if limits.body is not None:
             size = np.abs(limits.body).max(axis=1, keepdims=True)  # no parameter of the body is larger
             box = np.where(wide[:, None], np.minimum(box, limits.factor * size), box)
@@ -342,7 +342,7 @@ def _symmetric(matrix: Array) -> Array:
 
 def _negative(matrix: Array) -> Array:
     """Size of the most negative eigenvalue of each matrix, >= 0."""
-    return np.maximum(0.0, -np.linalg.eigvalsh(_symmetric(matrix))[..., 0])
+    return np.asarray(np.maximum(0.0, -np.linalg.eigvalsh(_symmetric(matrix))[..., 0]))
 
 
 def _cost(amount: Array, limit: Array) -> Array:

@@ -220,7 +220,7 @@ class Problem(Displayed):
         now = {label: variables.settled(expression) for label, expression in self.templates.items()}
         kept = [c for c in self.constraints if c.label != self.objective_label]
         own = tuple(c.with_expression(now[c.label]) if c.label in now else c for c in kept)
-        objective = now.get("", self.objective if self.stated is None else self.stated)
+        objective: Any = now.get("", self.objective if self.stated is None else self.stated)
         return replace(self, variables=variables, constraints=own, objective=objective, stated=None)
 
     def without(self, *labels: str) -> Problem:

@@ -241,7 +241,7 @@ class Graph:
         last, vector = self._last
         changed = np.flatnonzero(p != last)
         vector = ca.DM(vector)
-        vector.nz[changed.tolist()] = p[changed]
+        vector.nz[changed.tolist()] = ca.DM(p[changed])
         self._last = p, vector
         return vector
 

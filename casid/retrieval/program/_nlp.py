@@ -198,7 +198,7 @@ class LiftedProgram:
 
         def slopes(*_: Any) -> Array:
             jacobian = derivatives(self._operations)[1](self.nominal, self._constants)
-            return np.abs(np.array(ca.densify(jacobian)) @ self._basis).max(axis=1)
+            return np.asarray(np.abs(np.array(ca.densify(jacobian)) @ self._basis).max(axis=1))
 
         steep = self._within.nonlinear.kept("slopes", slopes, self.cones, tuple(self.nominal.tolist()))
         steep = np.where(np.isfinite(steep), steep, 1.0)
@@ -226,7 +226,7 @@ class LiftedProgram:
             own = [k for k, cone in enumerate(self.cones) if cone.notion == notion]
             for k, ten in zip(own, notion.compose(every[own]), strict=True):
                 y[link_slice(self.cones[k].link)] = ten
-        return y
+        return np.asarray(y)
 
     def _lacks(self, x: Array) -> Array:
         """What the soft rows lack at a point; 0 where they are undefined."""
@@ -345,8 +345,8 @@ class LiftedProgram:
         y = w[: len(self.nominal)]
         for cone, entries in zip(self.cones, self._factor_slices, strict=True):
             y[link_slice(cone.link)] = quadratic_functions(cone.notion)[0](w[entries])
-        pattern, entries = _sparse(self._basis)
-        x = ca.DM(ca.Sparsity.compressed(list(pattern)), entries) @ y + ca.DM(self._origin)
+        pattern, shares = _sparse(self._basis)
+        x = ca.DM(ca.Sparsity.compressed(list(pattern)), shares) @ y + ca.DM(self._origin)
         every = [*(f"y {name}" for name in names), *(f"T{c.link + 1} {k}" for c in self.cones for k in range(10))]
         return {
             "x": w,
