@@ -25,7 +25,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from types import MappingProxyType
 from typing import Protocol
 
@@ -42,6 +42,7 @@ TENSOR_INDEX = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 Vector = NDArray[np.float64]
 
 
+@cache
 def standard_names(links: int) -> tuple[str, ...]:
     """Names ``Lxx1 ... m1, Lxx2 ... m<links>`` of the standard parameters of a robot."""
     return tuple(f"{name}{k + 1}" for k in range(links) for name in STANDARD_NAMES)

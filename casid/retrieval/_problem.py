@@ -29,6 +29,7 @@ from casid.retrieval.constraints._constraint import (
     Setting,
     consistency_cone,
     flattened,
+    missed_by,
     scaled_margin,
 )
 
@@ -168,10 +169,10 @@ class Problem(Displayed):
 
     def _check_constraints(self) -> None:
         labels = [c.label for c in self.constraints]
-        twice = sorted({label for label in labels if labels.count(label) > 1})
-        if twice:
+        if len({*labels}) < len(labels):
+            twice = min(label for label in labels if labels.count(label) > 1)
             raise ProblemError(
-                f"problem '{self.name}': two constraints are called '{twice[0]}'; labels must be unique, so give one "
+                f"problem '{self.name}': two constraints are called '{twice}'; labels must be unique, so give one "
                 "of them another (dataclasses.replace(constraint, label=...))"
             )
         x = self.variables.x
@@ -217,10 +218,11 @@ class Problem(Displayed):
         for name in values:
             self.variables.parameter(name)
         variables = self.variables.with_parameters(values)
-        own = [c.with_expression(self.templates.get(c.label, c.expression)) if c.label in self.templates else c
-               for c in self.constraints if c.label not in self.objective_labels]  # fmt: skip
-        objective = self.templates.get("", self.objective if self.stated is None else self.stated)
-        return replace(self, variables=variables, constraints=tuple(own), objective=objective, stated=None)
+        now = {label: variables.settled(expression) for label, expression in self.templates.items()}
+        kept = [c for c in self.constraints if c.label not in self.objective_labels]
+        own = tuple(c.with_expression(now[c.label]) if c.label in now else c for c in kept)
+        objective: Any = now.get("", self.objective if self.stated is None else self.stated)
+        return replace(self, variables=variables, constraints=own, objective=objective, stated=None)
 
     def without(self, *labels: str) -> Problem:
         """The same problem without some of its constraints.
@@ -381,8 +383,13 @@ class Problem(Displayed):
         extra or cone of the name of a constraint is numbered.
         """
         x = np.asarray(x, dtype=float)
-        values = self.values(x)
-        result = {c.label: c.violation(values[c.label]) for c in self.constraints}
+        values, sizes = self.values(x), [c.size for c in self.constraints]
+        result = dict[str, float]()
+        if values:
+            every = (values.values(), (c.lower for c in self.constraints), (c.upper for c in self.constraints))
+            missed = missed_by(*(np.concatenate([*some]) for some in every))
+            largest = np.maximum.reduceat(missed, np.cumsum([0, *sizes[:-1]]))
+            result.update(zip(values, largest.tolist(), strict=True))
         cones, extras = self._own_labels
         for entry, label in cones.items():
             result[label] = entry.cone.violation(x[link_slice(entry.link)], entry.margin)

@@ -21,7 +21,7 @@ integer powers; nothing is sampled, and what saturates, jumps or bends is not ta
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -109,7 +109,7 @@ class Quadric:
         """Whether the points that meet the bound form a convex set, as far as these rules can tell."""
         return self.is_concave() or self.lorentz(com) is not None
 
-    def cuts(self, com: Array, point: Array) -> list[Array]:
+    def cuts(self, com: Array, point: Array) -> Iterator[Array]:
         """Rows f, shape (10,), with ``f'x_link >= offset`` at every feasible point.
 
         Tight near a link's parameters ``point``.
@@ -126,26 +126,23 @@ class Quadric:
         if Q is not None:
             form = np.zeros(10)
             form[6:] = 2 * Q @ self._inside(Q, com, centre)
-            return [form]
-        rows = []
-        form = self._linear()
-        values, vectors = self._axes
-        for p, v in zip(values, vectors.T, strict=True):
-            if abs(p) <= 1e-13 * np.abs(values).max():
-                continue
-            if p < 0:
-                t = float(v @ centre)
-                form[6:9] += p * 2 * t * v
-                form[9] -= p * t * t
-            else:
-                ends = np.where(v[:, None] == 0, 0.0, v[:, None] * np.where(v[:, None] == 0, 0.0, com))
-                low, high = ends.min(axis=1).sum(), ends.max(axis=1).sum()
-                if not (np.isfinite(low) and np.isfinite(high)):
-                    return self._mccormick(com)
-                form[6:9] += p * (low + high) * v
-                form[9] -= p * low * high
-        rows.append(form)
-        return rows + self._mccormick(com)
+            yield form
+            return
+        form, (values, vectors) = self._linear(), self._axes
+        bent = np.abs(values) > 1e-13 * np.abs(values).max()
+        low = high = centre @ vectors  # touched where p < 0, cut from end to end where p > 0
+        convex = bent & (values > 0)
+        if convex.any():
+            v = vectors.T[convex, :, None]
+            ends = v * np.where(v == 0, 0.0, com)
+            low, high = low.copy(), high.copy()
+            low[convex], high[convex] = ends.min(axis=2).sum(axis=1), ends.max(axis=2).sum(axis=1)
+        if np.isfinite(low).all() and np.isfinite(high).all():
+            p = np.where(bent, values, 0.0)
+            form[6:9] += vectors @ (p * (low + high))
+            form[9] -= p @ (low * high)
+            yield form
+        yield from self._mccormick(com)
 
     def secant_errors(self, com: Array, centre: Array) -> Array:
         """How far the secants over the box are from the form at a centre of mass, an axis each, shape (3,)."""

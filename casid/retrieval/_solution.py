@@ -416,7 +416,7 @@ class Solution(ParameterResult, Displayed):
             return float("inf")
         return relative_gap(self.total, self.lower_bound, self.problem.objective.negligible(self.x))
 
-    @property
+    @cached_property
     def feasible(self) -> bool:
         """Every hard constraint holds on re-check (`Problem.met`)."""
         return self.problem.met(self.violations, self.tolerances.feasibility)
@@ -526,7 +526,7 @@ def assess(
 
 
 #: What follows from the problem, the point and the bound alone.
-_COMPUTED = ("objective", "penalty", "violations", "max_violation", "gap", "parameters")
+_COMPUTED = ("objective", "penalty", "violations", "max_violation", "feasible", "gap", "parameters")
 
 
 def annotated(solution: Solution, **work: Any) -> Solution:

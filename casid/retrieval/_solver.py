@@ -217,8 +217,8 @@ class PreparedProblem:
         grown = self.nominal.copy()
         for cone in self.cones:
             link = link_slice(cone.link)
-            size = self._link_size(cone, x)
-            if cone.link in self.unbounded and size > _OUTGROWN * self.options.search_factor:
+            size = self._link_size(cone, x) if cone.link in self.unbounded else 0.0
+            if size > _OUTGROWN * self.options.search_factor:
                 grown[link] *= size
         return None if np.array_equal(grown, self.nominal) else grown
 

@@ -378,14 +378,14 @@ def test_cuts_of_a_sphere_hold_inside_and_outside_of_it(lower: float, upper: flo
             assert all(cut.form @ x >= cut.low - 1e-9 for x in feasible)
     if np.isfinite(upper):
         far = next(x for x, s in zip(every, square, strict=True) if s > 2 * upper)
-        assert relaxation.side_cuts(side, far)[0].violated(far)
+        assert next(relaxation.side_cuts(side, far)).violated(far)
         assert side.missed(problem.constraints[side.constraint], problem.values(far)) == pytest.approx(
             np.sum((far[6:9] / far[9] - [0.05, 0.0, 0.1]) ** 2) - upper
         )
     assert side.missed(problem.constraints[side.constraint], problem.values(feasible[0])) == 0.0
     weightless = BODY.copy()
     weightless[9] = 0.0
-    assert relaxation.side_cuts(side, weightless) == []
+    assert not [*relaxation.side_cuts(side, weightless)]
 
 
 def superball():

@@ -10,7 +10,7 @@ the mass it is linear, ``n'l <= h(n) m``. Other constraints are left out, which 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -253,17 +253,12 @@ class Relaxation:
             if not self.problem.constraints[s.constraint].kept_in_relaxation and not self.is_convex(s)
         )
 
-    def side_cuts(self, side: Side, x: Array) -> list[Cut]:
+    def side_cuts(self, side: Side, x: Array) -> Iterator[Cut]:
         """Cuts of one side near x; the first is its tangent where it has one."""
-        if side.quadric is None:
-            return []
-        link = link_slice(side.quadric.link)
-        if not x[link][9] > 0:
-            return []
-        return [
-            self._embed(form, side.quadric.link, side.quadric.offset, side)
-            for form in side.quadric.cuts(self.regions[side.quadric.link].com, x[link])
-        ]
+        if side.quadric is not None and x[mass_index(side.quadric.link)] > 0:
+            link = side.quadric.link
+            for form in side.quadric.cuts(self.regions[link].com, x[link_slice(link)]):
+                yield self._embed(form, link, side.quadric.offset, side)
 
     def row_cut(self, row: Row, multiplier: float, x: Array) -> tuple[Cut, float] | None:
         """The cut that stands for a solver row, and its multiplier >= 0; None if the row has none."""
@@ -274,12 +269,12 @@ class Relaxation:
             return None if slope is None else (Cut(-slope, 0.0, row.constraint, row.entry, -1.0), max(multiplier, 0.0))
         sign = -1.0 if multiplier > 0 else 1.0
         side = self._by_row.get((row.constraint, row.entry, sign))
-        cuts = [] if side is None else self.side_cuts(side, x)
-        if side is None or side.quadric is None or not cuts:
+        cut = None if side is None else next(self.side_cuts(side, x), None)
+        if side is None or side.quadric is None or cut is None:
             return None
         # the row is the expression, or m times it; its form is m^(power - 1) times it
         mass = float(x[mass_index(side.quadric.link)])
-        return cuts[0], abs(multiplier) * row.unit_size(x) * mass ** (1 - side.quadric.power)
+        return cut, abs(multiplier) * row.unit_size(x) * mass ** (1 - side.quadric.power)
 
     @cached_property
     def _by_row(self) -> dict[tuple[int, int, float], Side]:

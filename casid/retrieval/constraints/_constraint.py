@@ -345,7 +345,7 @@ ConsistencyKind = Literal["full", "semi", "none"]
 DEFAULT_MARGIN, MARGIN_SHARE = 1e-6, 1e-4
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class PhysicalConsistency:
     """A link's cone and margin.
 
