@@ -126,6 +126,24 @@ def batch_beside_block() -> Rows:
     return beside(pairs, 3, SAMPLES, 1.3)
 
 
+def single_precision() -> Rows:
+    """Times of float32 over those of float64 at the same states; the largest error over the largest value."""
+    pairs, error, (_, motion) = {}, 0.0, panda()
+    for name, (function, count) in functions().items():
+        states = motion[:count].astype(np.float32)
+        narrow, wide = (function(*given, compiled=True) for given in (states, states.astype(float)))
+        results = [value if isinstance(value, tuple) else (value,) for value in (narrow, wide)]
+        for value, exact in zip(*results, strict=True):
+            error = max(error, float(np.abs(value - exact).max() / np.abs(exact).max()))
+        calls = (
+            functools.partial(function, *states, out=narrow),
+            functools.partial(function, *states.astype(float), out=wide),
+        )
+        pairs[name] = calls
+    text, met = beside(pairs, 3, SAMPLES, 1 / 1.7)
+    return f"{text}; largest error {error:.0e} of the largest value", met
+
+
 _FIRST = """
 import time, casid, numpy as np
 f = casid.Model("panda").inverse_dynamics
@@ -270,6 +288,7 @@ MEASURES = (
     Measure("batch of 4,096 by the same call, repeated", "<= 45 ns a state from the second second on", "4-6 us",
             repeated_batch),
     Measure("batches beside the C block", "<= 1.3 x", "-", batch_beside_block),
+    Measure("batches of float32 beside float64", "time <= 1/1.7, error stated", "-", single_precision),
     Measure("a call's overhead; first call with a warm cache", "<= 0.3 us; <= 30 ms", "700-1,000 us", overheads),
     Measure("30 knots and their Jacobians in a program", "<= 35 us", "881 us", knots),
     Measure("motion by Opti", "function time / 3, same optimum", "29.8 ms", opti_motion),
