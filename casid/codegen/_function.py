@@ -78,6 +78,7 @@ class Function(ca.Function):
     defaults: dict[str, Array]
     #: What `bridge.c` calls at once, where compiled code is loaded.
     _compiled: Any = None
+    _library: Path
 
     def __init__(
         self,
@@ -178,10 +179,17 @@ class Function(ca.Function):
         library = Program(family, external_source, "external", prefix="").load()
         # One direction is an adjoint sweep, several are products with the Jacobian (CasADi's `adjViaJac`).
         fewest = max(1, min(graph.nnz_in(), (1 - _AD_WEIGHT) * graph.nnz_out()))
+        self._library = Path(library._name)
         compiled = ca.external(name, library._name, {"jac_penalty": 1.5 / fewest, "ad_weight": _AD_WEIGHT})
         inputs = [ca.MX.sym(self.name_in(i), *self.size_in(i)) for i in free]
         values = compiled.call([ca.veccat(ca.MX(0, 1), *inputs)])
         return ca.Function(name, inputs, values, [self.name_in(i) for i in free], outputs, {"always_inline": True})
+
+    @property
+    def external_library(self) -> Path:
+        """Shared library that `external` calls: C that CasADi or acados generates from graphs with it links to it."""
+        _ = self.external
+        return self._library
 
     @functools.cached_property
     def jax(self) -> Callable[..., Any]:
