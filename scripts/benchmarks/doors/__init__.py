@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -18,12 +17,13 @@ import numpy as np
 import casid
 from benchmarks.compiled import humanoid, race, ratio
 from benchmarks.doors.problems import PROBLEM_MEASURES
+from benchmarks.doors.tools import KNOTS, TOOLS, motion_problem, same_optimum
 from benchmarks.measure import Measure, NotMeasured, need
 from casid.codegen import WIDTH, CFunction, Function, batch_source, compile_shared, find_compiler
 from casid.dynamics import Model, inverse_dynamics_derivatives
 from casid.testing import build
 
-SAMPLES, KNOTS = 4096, 30
+SAMPLES = 4096
 CASID = Path(casid.__file__).parent
 Rows = tuple[str, bool]
 
@@ -126,6 +126,24 @@ def batch_beside_block() -> Rows:
     return beside(pairs, 3, SAMPLES, 1.3)
 
 
+def single_precision() -> Rows:
+    """Times of float32 over those of float64 at the same states; the largest error over the largest value."""
+    pairs, error, (_, motion) = {}, 0.0, panda()
+    for name, (function, count) in functions().items():
+        states = motion[:count].astype(np.float32)
+        narrow, wide = (function(*given, compiled=True) for given in (states, states.astype(float)))
+        results = [value if isinstance(value, tuple) else (value,) for value in (narrow, wide)]
+        for value, exact in zip(*results, strict=True):
+            error = max(error, float(np.abs(value - exact).max() / np.abs(exact).max()))
+        calls = (
+            functools.partial(function, *states, out=narrow),
+            functools.partial(function, *states.astype(float), out=wide),
+        )
+        pairs[name] = calls
+    text, met = beside(pairs, 3, SAMPLES, 1 / 1.7)
+    return f"{text}; largest error {error:.0e} of the largest value", met
+
+
 _FIRST = """
 import time, casid, numpy as np
 f = casid.Model("panda").inverse_dynamics
@@ -177,53 +195,17 @@ def knots() -> Rows:
     return f"{1e6 * external:.1f} us; graph {1e6 * graph:.0f} us; {error:.0e}", external <= 35e-6 and error < 1e-9
 
 
-def motion_problem(function: Any) -> ca.Opti:
-    """A reach of the Panda of 30 knots with least torque squares."""
-    opti, h = ca.Opti(), 0.05
-    q, dq, ddq = (opti.variable(7, KNOTS) for _ in range(3))
-    tau = [function(q[:, k], dq[:, k], ddq[:, k]) for k in range(KNOTS)]
-    opti.minimize(sum((ca.sumsqr(t) for t in tau), ca.MX(0)) / 1e3 + ca.sumsqr(ddq) / 1e2)
-    for k in range(KNOTS - 1):
-        opti.subject_to(q[:, k + 1] == q[:, k] + h * dq[:, k] + h * h / 2 * ddq[:, k])
-        opti.subject_to(dq[:, k + 1] == dq[:, k] + h * ddq[:, k])
-    start = np.array([0.0, -0.3, 0.0, -1.8, 0.0, 1.5, 0.5])
-    for at, place in ((0, start), (-1, start + 0.4)):
-        opti.subject_to(q[:, at] == place)
-        opti.subject_to(dq[:, at] == 0)
-    opti.set_initial(q, np.tile(start[:, None], KNOTS))
-    opti.solver("ipopt", {"print_time": False}, {"print_level": 0, "sb": "yes"})
-    return opti
-
-
 def opti_motion() -> Rows:
     model, _ = panda()
     given, found = model.with_parameters(model.robot.standard_parameters()).inverse_dynamics, []
     for function in (given, model.inverse_dynamics.external):
-        solved = motion_problem(function).solve()
+        solved = motion_problem(function)[0].solve()
         stats = solved.stats()
         spent = sum(value for name, value in stats.items() if name.startswith("t_wall_nlp_"))
         found.append((float(solved.value(solved.opti.f)), stats["iter_count"], spent))
     (best, steps, slow), (same, own, fast) = found
     text = f"functions {1e3 * slow:.0f} ms -> {1e3 * fast:.0f} ms ({slow / fast:.1f} x), {own} iterations ({steps})"
     return text, slow >= 3 * fast and abs(best - same) <= 1e-8 * abs(best)
-
-
-def other_tools() -> Rows:
-    """The same function in the other tools that are installed: rockit, do-mpc; solvers of CasADi: fatrop."""
-    model, _ = panda()
-    external, found = model.inverse_dynamics.external, {}
-    if ca.has_nlpsol("fatrop"):
-        opti = motion_problem(external)
-        reference = float(opti.solve().value(opti.f))
-        opti.solver("fatrop", {"print_time": False, "structure_detection": "none", "fatrop": {"print_level": 0}})
-        try:
-            found["fatrop"] = abs(float(opti.solve().value(opti.f)) / reference - 1)
-        except RuntimeError as error:
-            found["fatrop"] = np.inf
-            print(str(error).splitlines()[-1], file=sys.stderr)
-    if not found:
-        raise NotMeasured("needs CasADi with fatrop")
-    return ", ".join(f"{name} {error:.0e}" for name, error in found.items()), max(found.values()) < 1e-5
 
 
 def jax_face() -> Rows:
@@ -270,10 +252,11 @@ MEASURES = (
     Measure("batch of 4,096 by the same call, repeated", "<= 45 ns a state from the second second on", "4-6 us",
             repeated_batch),
     Measure("batches beside the C block", "<= 1.3 x", "-", batch_beside_block),
+    Measure("batches of float32 beside float64", "time <= 1/1.7, error stated", "-", single_precision),
     Measure("a call's overhead; first call with a warm cache", "<= 0.3 us; <= 30 ms", "700-1,000 us", overheads),
     Measure("30 knots and their Jacobians in a program", "<= 35 us", "881 us", knots),
     Measure("motion by Opti", "function time / 3, same optimum", "29.8 ms", opti_motion),
-    Measure("the same by other tools", "same optimum", "-", other_tools),
+    *(Measure(f"the same by {tool}", "same optimum", "-", functools.partial(same_optimum, tool)) for tool in TOOLS),
     Measure("JAX: jit of 4,096; derivatives in q, dq, ddq, pi", "<= 60 ns a state; 1e-12", "none", jax_face),
     Measure("derivatives of inverse dynamics in C", "<= 0.12 x Pinocchio C++", "0.15-0.17",
             lambda: ratio("inverse_dynamics_derivatives", "computeRNEADerivatives", 0.12)),
