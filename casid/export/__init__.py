@@ -7,6 +7,9 @@ from casid.export._exported import load as load
 from casid.export._robot import export_robot as export_robot
 
 # between rooms
+from casid.export._beside import beside as beside
+from casid.export._beside import licence_of as licence_of
+from casid.export._beside import rest as rest
 from casid.export._directory import ExportedDirectory as ExportedDirectory
 from casid.export._robot import all_functions as all_functions
 from casid.export._robot import default_functions as default_functions

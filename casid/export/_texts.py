@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from casid.codegen import WIDTH, Argument, CFunction
+from casid.export._beside import Described, shape_words
 from casid.version import __version__
 
 _FLAGS = "-O3 -march=native -ffp-contract=fast"
 _WARNINGS = "-Wall -Wextra -Wpedantic"
-
-
-@dataclass(frozen=True)
-class Described:
-    """A function, what it returns in words, and the units of its arguments by name."""
-
-    function: CFunction
-    words: str
-    units: Mapping[str, str]
 
 
 def comment(paragraphs: Sequence[str]) -> str:
@@ -32,14 +24,10 @@ def comment(paragraphs: Sequence[str]) -> str:
     return "/*\n" + "\n".join(f" * {line}".rstrip() for line in lines) + "\n */\n"
 
 
-def _shape(argument: Argument) -> str:
-    return f"{argument.rows} x {argument.columns}, row by row" if argument.columns > 1 else f"{argument.rows}"
-
-
-def _argument_words(argument: Argument, units: Mapping[str, str], returned: bool) -> str:
-    meaning = units.get(argument.name, "")
+def _argument_words(argument: Argument, described: Described, returned: bool) -> str:
+    meaning = described.meaning(argument)
     direction = "out" if returned else "in"
-    return f"{argument.name} ({direction}, {_shape(argument)}){': ' + meaning if meaning else ''}"
+    return f"{argument.name} ({direction}, {shape_words(argument)}){': ' + meaning if meaning else ''}"
 
 
 _RULES = (
@@ -58,8 +46,8 @@ def header(prefix: str, functions: Sequence[Described], notes: Sequence[str]) ->
     for described in functions:
         f, count = described.function, described.function.operations
         lines = [described.words] if described.words else []
-        lines += [_argument_words(a, described.units, False) for a in f.inputs]
-        lines += [_argument_words(a, described.units, True) for a in f.outputs]
+        lines += [_argument_words(a, described, False) for a in f.inputs]
+        lines += [_argument_words(a, described, True) for a in f.outputs]
         lines.append(
             f"Cost: {count.multiplications} multiplications, {count.additions} additions, {count.divisions} divisions, "
             f"{count.trigonometric} sines and cosines, {count.other} others."

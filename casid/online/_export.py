@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from casid.arrays import Array
 from casid.codegen import CFunction, check_identifier, scalar_source
 from casid.errors import ExportError
-from casid.export import ExportedDirectory, comment, described, folded, numbered
+from casid.export import ExportedDirectory, beside, comment, described, folded, numbered
 from casid.files import check_target, write_directory
 from casid.inertia import STANDARD_NAMES
 from casid.inertia.entropic import FIRST, KEPT, SLOW, SMALLEST, STEEPEST, WARM, Plausible
@@ -102,6 +102,7 @@ def export_online(
         "example.c": _example(prefix, n, len(names)),
         "test.c": _self_test(online, prefix, len(names)),
         "Makefile": _MAKEFILE.replace("PREFIX", prefix),
+        **beside(online.model.robot, notes=_notes(online, names)),
     }
     write_directory(target, contents, overwrite=overwrite)
     return ExportedDirectory(target, tuple(contents), (function,))
