@@ -185,23 +185,31 @@ def identify(
 @o.grouped
 def validate(
     robot: RobotArgument,
-    identification: Annotated[
-        Path,
-        typer.Argument(metavar="IDENTIFICATION", help="identification.json or its folder, solution.json or a csv."),
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="[IDENTIFICATION] RECORDING",
+            help="identification.json or its folder, solution.json or a csv, without which the parameters of ROBOT's "
+            "own file count; and a recording that was not used for it.",
+        ),
     ],
-    recording: Annotated[Path, typer.Argument(metavar="RECORDING", help="A recording that was not used for it.")],
     *,
     reading: o.Reading,
     only: o.Only = None,
     refit_friction: Annotated[
         str | None, typer.Option(metavar="LAW", help="Fit this friction law to the recording first, links unchanged.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for validation.json and the picture.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for validation.json, the page and the picture.")] = None,
 ) -> None:
     """Predict the torques of another recording by Newton-Euler and compare.
 
     The recording goes through the processing of the identification, unless options change it.
     """
+    *found, recording = files
+    if len(found) > 1:
+        raise typer.BadParameter(f"one RECORDING at a time, behind at most one IDENTIFICATION; got {len(files)} files")
+    if recording.suffix == ".json" or (recording / "identification.json").is_file():
+        raise typer.BadParameter(f"'{recording}' is an IDENTIFICATION; the RECORDING behind it is missing")
     from casid.dynamics import Model
     from casid.identification import load_model, load_processing, predict, read_record
     from casid.identification import refit_friction as refit
@@ -210,8 +218,14 @@ def validate(
     folder = out_folder(out)
     settings = o.Settings.merged([recording], only=only, **reading.given()).of(recording)
     loaded = settings.robot(robot)
-    record = read_record(identification)
-    model, parameters = load_model(identification, loaded)
+    if found:
+        record = read_record(found[0])
+        model, parameters = load_model(found[0], loaded)
+    else:
+        record, model = dict[str, Any](), Model.of_parameters(loaded, loaded.parameters)
+        parameters = model.parameters(loaded.parameters)
+        if not model.terms:
+            typer.echo(f"note: the file of robot '{loaded.name}' has no joint terms: friction counts as zero", err=True)
     if "gravity" in settings.given:  # mounted another way since
         model = Model(loaded, model.terms, velocity_deadband=model.velocity_deadband)
     data = settings.recording(recording, loaded)
@@ -223,7 +237,7 @@ def validate(
         typer.echo(f"note: {note}", err=True)
     found_for = record.get("robot", loaded.name)
     if found_for != loaded.name:
-        typer.echo(f"note: {identification} was found for robot '{found_for}', not for '{loaded.name}'", err=True)
+        typer.echo(f"note: {found[0]} was found for robot '{found_for}', not for '{loaded.name}'", err=True)
     present(report_of(prediction, joints=[joint.name for joint in loaded.coordinates]), folder)
 
 

@@ -102,7 +102,7 @@ def view(
     file: Annotated[
         str,
         typer.Argument(
-            metavar="FILE", help="A robot, solution.json, identification.json, trajectory.toml, a recording, a folder."
+            metavar="FILE", help="A robot, a .json or folder that a command wrote, trajectory.toml, a recording."
         ),
     ],
     robot: Annotated[

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 
+import numpy as np
+
 from casid.description import Robot
 from casid.export import licence_of, rest
 from casid.version import __version__
@@ -99,7 +101,7 @@ def _units(used: set[str]) -> Iterator[str]:
 
 def _variables(robot: Robot, step: float) -> list[_Variable]:
     first = {name: 1 + block * robot.n for block, name in enumerate(_BLOCKS)}
-    starts = {"q": rest(robot), "dq": [0.0] * robot.n, "tau": [0.0] * robot.n}
+    starts = {"q": rest(robot), "dq": np.zeros(robot.n), "tau": np.zeros(robot.n)}
     found = [_Variable("time", "independent", "s")]
     for name, (causality, initial, of, units, words) in _BLOCKS.items():
         for k, joint in enumerate(robot.coordinates):

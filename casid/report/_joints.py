@@ -62,16 +62,9 @@ class ErrorsSection(IdentificationSection):
         for table in self.tables():
             page.table(table)
         page.heading("Torques")
-        page.text("Wheel: zoom; drag: move; double click: all. With the keyboard: +, -, arrows, 0.")
         for number, data in enumerate(self.result.datasets):
-            prediction = self.result.predict(data)
-            curves = {"measured (filtered)": prediction.dataset.tau, "predicted": prediction.predicted}
-            names = joint_names(self.result)
             page.heading(data.name, 3)
-            page.curves(prediction.dataset.t, curves, [f"{name} [N·m]" for name in names], "N·m", f"recording {number}")
-            page.text("Residual: what the prediction leaves, each joint on its own scale.")
-            titles = [f"{name} [N·m]: RMS {rms:.3g}" for name, rms in zip(names, prediction.rms, strict=True)]
-            page.curves(prediction.dataset.t, {"residual": prediction.residual}, titles, "N·m", f"residual {number}")
+            _add_curves(page, self.result.predict(data), joint_names(self.result), number)
 
     def _torques(self, recording: int = 0) -> Figure:
         datasets = self.result.datasets
@@ -123,6 +116,12 @@ class PredictionSection(ReportSection):
             "steps": list(prediction.dataset.steps),
             "notes": list(prediction.dataset.notes),
         }
+
+    def show(self, page: Page, drawn: Mapping[str, bytes]) -> None:
+        """The table, and curves."""
+        for table in self.tables():
+            page.table(table, titled=True)
+        _add_curves(page, self.prediction, self.joints)
 
     def pictures(self) -> Mapping[str, Callable[..., Figure]]:
         """``torques``."""
@@ -207,7 +206,18 @@ class JointTermsSection(IdentificationSection):
 
 @report_of.register(Prediction)
 def _of_prediction(prediction: Prediction, joints: Sequence[str]) -> Report:
-    return Report(prediction.dataset.name, (PredictionSection(prediction, joints),), json="validation.json")
+    section = PredictionSection(prediction, joints)
+    return Report(prediction.dataset.name, (section,), json="validation.json", page="validation.html")
+
+
+def _add_curves(page: Page, prediction: Prediction, joints: Sequence[str], number: int = 0) -> None:
+    """Measured and predicted torques over time, and below what the prediction leaves."""
+    t, curves = prediction.dataset.t, {"measured (filtered)": prediction.dataset.tau, "predicted": prediction.predicted}
+    page.text("Wheel: zoom; drag: move; double click: all. With the keyboard: +, -, arrows, 0.")
+    page.curves(t, curves, [f"{name} [N·m]" for name in joints], "N·m", f"recording {number}")
+    page.text("Residual: what the prediction leaves, each joint on its own scale.")
+    titles = [f"{name} [N·m]: RMS {rms:.3g}" for name, rms in zip(joints, prediction.rms, strict=True)]
+    page.curves(t, {"residual": prediction.residual}, titles, "N·m", f"residual {number}")
 
 
 def joint_names(result: Identification) -> tuple[str, ...]:

@@ -31,7 +31,10 @@ Curves = tuple[Array, Mapping[str, Array], Sequence[str], str, str]
 #: Suffixes of robot files.
 _ROBOT_FILES = tuple(suffix for form in ROBOT_FORMATS for suffix in form.suffixes)
 #: Files that a folder of results is known by, in this order.
-_RESULTS = ("report.html", "solution.json", "simulation.json", "excitation.json", "identification.json")
+_RESULTS = (
+    "report.html", "solution.json", "simulation.json", "excitation.json", "identification.json", "payload.html",
+    "comparison.html", "validation.html",
+)  # fmt: skip
 
 
 class _Shown(NamedTuple):
@@ -54,7 +57,8 @@ def view(file: str | Path, robot: str | Path | Robot | None = None, packages: Se
     file
         A shipped robot's name; a robot's file; ``solution.json``, ``identification.json``, ``simulation.json``,
         ``excitation.json`` or the folder that holds one; a ``trajectory.toml``; parameters (CSV, JSON); a recording;
-        ``report.html``, shown as it was written.
+        ``report.html``, shown as it was written; a JSON file with a page of its name beside it, e.g. ``payload.json``,
+        ``comparison.json``, ``validation.json``: that page.
     robot
         Whose parameters or motion the file holds; default: the one that the file names.
     packages
@@ -83,6 +87,8 @@ def view(file: str | Path, robot: str | Path | Robot | None = None, packages: Se
         if found is None:
             raise DatasetError(f"folder '{path}' holds none of {', '.join(_RESULTS)}; name a file in it")
         path = found
+    if path.suffix == ".json" and path.with_suffix(".html").is_file():
+        path = path.with_suffix(".html")
     if path.suffix.lower() in (".html", ".htm"):
         return _written(read_text(path, "page", DatasetError), path.name)
     return _page(_shown(path, robot), packages)
@@ -181,7 +187,10 @@ def _json(path: Path, robot: str | Path | Robot | None) -> _Shown:
             raise DatasetError(f"'{path.name}' comes with recording.npz, which is not beside it")
         return _recording(beside, _known(robot, record.get("robot"), path))
     if "parameters" not in record:
-        raise DatasetError(f"'{path.name}' is not a result of casid: it has no parameters, motion or trajectory")
+        raise DatasetError(
+            f"'{path.name}' is not a result of casid: it has no parameters, motion or trajectory, and there is no page "
+            f"'{path.stem}.html' beside it"
+        )
     known = _known(robot, record.get("robot"), path)
     shown = _parameters(path, known)
     keys = ("problem", "status", "objective", "lower_bound", "gap", "certified", "residual_ratio", "rank",
