@@ -295,6 +295,37 @@ def test_the_report_turns_hides_sorts_zooms_and_darkens(report: str, browser: An
     opened.done()
 
 
+def test_keys_turn_zoom_and_reset_and_curves_show_the_values_under_the_mouse(browser: Any, tmp_path: Path) -> None:
+    page = Page("m")
+    page.robot(casid.load_robot("spatial_2r"))
+    t = np.linspace(0.0, 10.0, 101)
+    page.curves(t, {"speed": 3.0 + 0.0 * t[:, None]}, ["joint1"], "rad/s", "g")
+    (tmp_path / "m.html").write_text(page.html(), encoding="utf-8")
+    opened = Opened(browser, tmp_path / "m.html")
+    shown, drawing, figure = opened.page, opened.page.locator(".robot svg"), opened.page.locator("figure.plot")
+    start = opened.circles()
+    for _ in range(9):
+        shown.keyboard.press("Tab")
+        if drawing.evaluate("node => node === document.activeElement"):
+            break
+    for key in ("ArrowLeft", "ArrowDown"):
+        before = opened.circles()
+        shown.keyboard.press(key)
+        assert np.abs(opened.circles() - before).max() > 1
+    scale = float(drawing.get_attribute("data-scale"))
+    shown.keyboard.press("+")
+    assert float(drawing.get_attribute("data-scale")) > scale
+    figure.press("+")
+    low, high = map(float, figure.get_attribute("data-range").split())
+    assert high - low < 9
+    figure.locator("canvas").hover()
+    assert "s: speed 3 rad/s" in figure.locator("figcaption").inner_text()
+    shown.keyboard.press("Escape")
+    np.testing.assert_allclose(opened.circles(), start)
+    assert figure.get_attribute("data-range") == "0 10"
+    opened.done()
+
+
 @pytest.mark.slow
 def test_a_motion_plays(browser: Any, tmp_path: Path) -> None:
     robot = casid.load_robot("spatial_2r")
