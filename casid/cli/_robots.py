@@ -98,6 +98,7 @@ def convert(
         announce_conversion(write_robot(machine.with_parameters(read_parameters(parameters)), target))
 
 
+@o.grouped
 def view(
     file: Annotated[
         str,
@@ -115,6 +116,8 @@ def view(
             metavar="DIR", help="Folder of packages with a URDF's meshes, besides ROS_PACKAGE_PATH; may be repeated."
         ),
     ] = None,
+    *,
+    options: o.RobotOptions,
     out: Annotated[Path | None, typer.Option(help="Write the page here; default: a temporary file.")] = None,
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
 ) -> None:
@@ -125,7 +128,7 @@ def view(
     from casid.files import prepare_directory, write_files
     from casid.report.viewer import view as page_of
 
-    content = page_of(file, robot, packages or ())
+    content = page_of(file, robot, packages or (), **options.reading())
     if out is None:
         out = Path(tempfile.mkdtemp(prefix="casid-")) / "view.html"
     (written,) = write_files(prepare_directory(out.parent), {out.name: content})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import warnings
 from collections.abc import Callable, Sequence
@@ -27,7 +26,7 @@ from casid.dynamics import (
 )
 from casid.errors import DatasetError, ExportError, InertiaWarning, RobotError
 from casid.export._directory import ExportedDirectory, export_c
-from casid.files import check_target
+from casid.files import check_target, near
 from casid.inertia import Parameters, consistency, express_in, tensor, to_standard
 
 
@@ -167,9 +166,7 @@ def check_functions(names: Sequence[str]) -> None:
     """ExportError for an unknown name, or none at all."""
     for name in names:
         if name not in FUNCTIONS:
-            near = difflib.get_close_matches(name, FUNCTIONS, n=1)
-            hint = f"did you mean '{near[0]}'? " if near else ""
-            raise ExportError(f"unknown function '{name}'; {hint}known: {', '.join(FUNCTIONS)}")
+            raise ExportError(f"unknown function '{name}'{near(name, FUNCTIONS) or ';'} known: {', '.join(FUNCTIONS)}")
     if not names:
         raise ExportError(f"no function to export; known: {', '.join(FUNCTIONS)}")
 
