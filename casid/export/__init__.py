@@ -21,6 +21,7 @@ from casid.export._robot import numbered as numbered
 from casid.export._robot import warn_if_infeasible as warn_if_infeasible
 from casid.export._robot import with_payload as with_payload
 from casid.export._texts import comment as comment
+from casid.export._texts import guarded as guarded
 from casid.export._robot import UNITS as UNITS
 from casid.export._robot import count_robot as count_robot
 from casid.export._exported import LoadedLibrary as LoadedLibrary

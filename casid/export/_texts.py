@@ -40,9 +40,7 @@ _RULES = (
 
 def header(prefix: str, functions: Sequence[Described], notes: Sequence[str]) -> str:
     """The ``.h`` file."""
-    guard = f"{prefix.upper()}_H"
-    text = comment([f"Written by casid {__version__}.", "", *notes, "", *_RULES])
-    text += f'#ifndef {guard}\n#define {guard}\n\n#ifdef __cplusplus\nextern "C" {{\n#endif\n\n'
+    text = ""
     for described in functions:
         f, count = described.function, described.function.operations
         lines = [described.words] if described.words else []
@@ -53,13 +51,19 @@ def header(prefix: str, functions: Sequence[Described], notes: Sequence[str]) ->
             f"{count.trigonometric} sines and cosines, {count.other} others."
         )
         text += comment(lines) + _declaration(f.declaration) + "\n\n"
-    return text + "#ifdef __cplusplus\n}\n#endif\n\n#endif\n"
+    return comment([f"Written by casid {__version__}.", "", *notes, "", *_RULES]) + guarded(prefix, text)
+
+
+def guarded(name: str, text: str) -> str:
+    """Declarations of a ``.h`` file of that name, included once, also by C++."""
+    guard = f"{name.upper()}_H"
+    begin = f'#ifndef {guard}\n#define {guard}\n\n#ifdef __cplusplus\nextern "C" {{\n#endif\n\n'
+    return f"{begin}{text}#ifdef __cplusplus\n}}\n#endif\n\n#endif\n"
 
 
 def batch_header(prefix: str, functions: Sequence[CFunction]) -> str:
     """The ``.h`` file of the functions for many samples."""
-    guard = f"{prefix.upper()}_BATCH_H"
-    text = comment(
+    head = comment(
         [
             f"Written by casid {__version__}: the functions of {prefix}.h for many samples; needs the vector "
             "extensions of GCC or Clang.",
@@ -70,10 +74,8 @@ def batch_header(prefix: str, functions: Sequence[CFunction]) -> str:
             "(x_step 0: the same for all). Every entry is written.",
         ]
     )
-    text += f'#ifndef {guard}\n#define {guard}\n\n#ifdef __cplusplus\nextern "C" {{\n#endif\n\n'
-    for f in functions:
-        text += f"{_declaration(f.block_declaration)}\n{_declaration(f.batch_declaration)}\n\n"
-    return text + "#ifdef __cplusplus\n}\n#endif\n\n#endif\n"
+    both = (f"{_declaration(f.block_declaration)}\n{_declaration(f.batch_declaration)}\n\n" for f in functions)
+    return head + guarded(f"{prefix}_batch", "".join(both))
 
 
 def _declaration(declaration: str) -> str:

@@ -13,7 +13,7 @@ from casid.dynamics.terms import friction_model
 from casid.errors import DatasetError
 from casid.identification import Identification, Prediction, predict
 from casid.report._section import Report, ReportSection, report_of
-from casid.report._style import BLUE, INK, MUTED, ORANGE, new_figure, set_title, tidy
+from casid.report._style import BLUE, MUTED, ORANGE, new_figure, set_title, tidy
 from casid.report._tables import NAME, NUMBER, TEXT, WORD, PlainTable, numbers, texts
 from casid.report.viewer import Page
 
@@ -266,15 +266,10 @@ def torque_figure(prediction: Prediction, names: tuple[str, ...], title: str) ->
         )
         left.plot(t, prediction.predicted[::step, k], color=ORANGE, linewidth=1.0, label="predicted")
         right.plot(t, residual[::step, k], color=MUTED, linewidth=0.8)
-        left.set_ylabel("N·m")
-        left.set_title(names[k], loc="left", fontsize=10, color=INK)
         used = mask is None or mask[:, k].any()
-        text = (
-            f"residual: RMS {prediction.rms[k]:.3g} N·m, {prediction.relative_errors[k]:.2f} %" if used else "not used"
-        )
-        right.set_title(text, loc="left", fontsize=10, color=INK)
-        for ax in (left, right):
-            tidy(ax)
+        text = f"residual: RMS {prediction.rms[k]:.3g} N·m, {prediction.relative_errors[k]:.2f} %"
+        tidy(left, y="N·m", title=names[k])
+        tidy(right, title=text if used else "not used")
     axes[0, 0].legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), borderpad=0, ncols=2, fontsize=8, frameon=False)
     for ax in axes[-1]:
         ax.set_xlabel("time [s]")
@@ -313,10 +308,7 @@ def friction_figure(identification: Identification) -> Figure:
         if k >= n:
             ax.set_visible(False)
             continue
-        tidy(ax)
-        ax.set_title(names[k], loc="left", fontsize=10, color=INK)
+        tidy(ax, x="velocity [rad/s]", y="N·m", title=names[k])
         ax.locator_params(axis="x", nbins=4)
-        ax.set_xlabel("velocity [rad/s]")
-        ax.set_ylabel("N·m")
     set_title(figure, "Torque beyond the links' own (blue) and fitted joint terms (orange)")
     return figure

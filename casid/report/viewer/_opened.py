@@ -230,10 +230,7 @@ def _trajectory(path: Path, robot: Robot | None) -> _Shown:
     t = t - t[0]
     return _Shown(
         f"{known.name}: excitation", f"A motion of {t[-1] - t[0]:.4g} s.", known, motion=(t, q),
-        charts={
-            "Positions": (t, {"position": q}, joints, "rad or m", "motion"),
-            "Velocities": (t, {"velocity": dq}, joints, "rad/s or m/s", "motion"),
-        },
+        charts=_charts(t, joints, q, dq),
     )  # fmt: skip
 
 
@@ -244,11 +241,15 @@ def _recording(path: Path, robot: Robot | None) -> _Shown:
     if data.n != len(joints):
         raise DatasetError(f"'{path.name}' is of {data.n} joints, robot '{known.name}' has {len(joints)}")
     t = data.t - data.t[0]
-    charts = {"Positions": (t, {"position": data.q}, joints, "rad or m", "recording")}
-    if data.dq is not None:
-        charts["Velocities"] = (t, {"velocity": data.dq}, joints, "rad/s or m/s", "recording")
-    charts["Torques"] = (t, {"torque": data.tau}, joints, "N·m or N", "recording")
+    charts = _charts(t, joints, data.q, data.dq, data.tau)
     return _Shown(f"{known.name}: {path.name}", f"{len(data)} samples.", known, motion=(t, data.q), charts=charts)
+
+
+def _charts(t: Array, joints: Sequence[str], *values: Array | None) -> dict[str, Curves]:
+    """Curves of positions, velocities and torques, those that are given."""
+    kinds = (("Positions", "rad or m"), ("Velocities", "rad/s or m/s"), ("Torques", "N·m or N"))
+    given = zip(kinds, values, strict=False)
+    return {title: (t, {title.lower(): y}, joints, unit, "motion") for (title, unit), y in given if y is not None}
 
 
 def _page(shown: _Shown, packages: Sequence[str | Path]) -> str:
