@@ -13,12 +13,10 @@ import typer
 from casid._annexes import recordings
 from casid.cli import options as o
 from casid.cli.shared import (
-    ENDINGS,
     RobotArgument,
     announce_conversion,
     announce_written,
     console,
-    out_file,
     out_folder,
     present,
     refuse,
@@ -85,25 +83,16 @@ class Choices(o.OptionGroup):
 
 
 @dataclass(frozen=True)
-class Output(o.OptionGroup):
+class Output(o.RobotFiles):
     """Files of the identified robot."""
 
     panel = o.OUTPUT
     out: Path | None = o.option(None, "Folder for the report, tables and pictures.")
-    urdf: Path | None = o.option(None, "Write the identified robot to this URDF.")
-    mjcf: Path | None = o.option(None, "Write the identified robot to this MJCF file (.xml).")
-    sdf: Path | None = o.option(None, "Write the identified robot to this SDF file.")
-    toml: Path | None = o.option(None, "Write the identified robot to this TOML file.")
     actuators: list[Path] | None = o.option(
         None,
         "Write the servos found from commands; the ending is the format: .usda, .isaac.json, .pace.yaml, "
         ".mjlab.yaml, .bam.json, .ranges.json. May be repeated.",
     )
-
-    def robots(self) -> list[Path]:
-        """Robot files to write, checked."""
-        checked = (out_file(getattr(self, name), *known) for name, known in ENDINGS.items())
-        return [path for path in checked if path is not None]
 
 
 def _terms(given: Mapping[str, Any]) -> dict[str, Any]:
