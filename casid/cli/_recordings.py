@@ -68,7 +68,7 @@ class Choices(o.OptionGroup):
     intervals: bool = o.option(False, "Also prove between which ends each link's mass lies.", "--intervals")
     folds: int = o.option(4, "Parts of the motion held out in turn, two or more; 0: none.", min=0)
     verdict: bool = o.option(True, "Look for what the recording says against the robot's file.")
-    quick: bool = o.option(False, "Parameters alone: nothing held out, no verdict.", "--quick")
+    quick: bool = o.option(False, "Parameters alone: nothing held out, no delay looked for, no verdict.", "--quick")
     profile: list[str] | None = o.option(
         None,
         "Of recordings of commands: also the interval of this unknown (armature, 'armature elbow', all) by "
@@ -165,6 +165,11 @@ def identify(
             choice=Choice(choices.believable, share=choices.share),
             checks=choices.checks(),
             progress=progress,
+        )
+    if choices.quick and "delay" not in given:
+        typer.echo(
+            "note: --quick looks for no delay of the torques, which shifts rotor inertias and friction: --delay auto",
+            err=True,
         )
     present(report_of(result), folder)
     for path in files:

@@ -48,6 +48,12 @@ def test_an_identified_robot_is_validated_by_its_own_file(arm: Path) -> None:
         assert "is an IDENTIFICATION" in run("validate", arm / "arm.toml", what, code=2)
 
 
+def test_quick_says_that_it_looks_for_no_delay(arm: Path) -> None:
+    quick = ("identify", arm / "arm.toml", arm / "run.npz", "--quick")
+    assert "--quick looks for no delay" in run(*quick)
+    assert "--quick looks for no delay" not in run(*quick, "--delay", "0")
+
+
 def test_validations_and_payloads_are_viewed(arm: Path) -> None:
     run("validate", arm / "arm.toml", arm / "run.npz", "--out", arm / "v")
     run("payload", arm / "arm.toml", arm / "run.npz", "--without", arm / "run.npz", "--out", arm / "p")
