@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import warnings
 from collections.abc import Callable, Sequence
@@ -27,7 +26,7 @@ from casid.dynamics import (
 )
 from casid.errors import DatasetError, ExportError, InertiaWarning, RobotError
 from casid.export._directory import ExportedDirectory, export_c
-from casid.files import check_target
+from casid.files import check_target, near
 from casid.inertia import Parameters, consistency, express_in, tensor, to_standard
 
 
@@ -137,7 +136,7 @@ FUNCTIONS: dict[str, Exportable] = {
         lambda m: forward_dynamics_derivatives(m.torques),
     ),
     "operational_space": Exportable(
-        "At the frame named above: Jacobian J, dJ/dt dq, and Lambda, mu, p of Lambda xdd + mu + p = F. Not in singular "
+        "At frame @frame: Jacobian J, dJ/dt dq, and Lambda, mu, p of Lambda xdd + mu + p = F. Not in singular "
         "postures.",
         lambda m: operational_space(m.torques, m.frame, m.links),
     ),
@@ -167,9 +166,7 @@ def check_functions(names: Sequence[str]) -> None:
     """ExportError for an unknown name, or none at all."""
     for name in names:
         if name not in FUNCTIONS:
-            near = difflib.get_close_matches(name, FUNCTIONS, n=1)
-            hint = f"did you mean '{near[0]}'? " if near else ""
-            raise ExportError(f"unknown function '{name}'; {hint}known: {', '.join(FUNCTIONS)}")
+            raise ExportError(f"unknown function '{name}'{near(name, FUNCTIONS) or ';'} known: {', '.join(FUNCTIONS)}")
     if not names:
         raise ExportError(f"no function to export; known: {', '.join(FUNCTIONS)}")
 
@@ -184,7 +181,7 @@ _SIMULATION = {
 }  # fmt: skip
 #: Functions of what happens inside the links, which base parameters do not determine.
 _LINKS = {"joint_wrenches", "potential_energy"}
-#: Meaning and unit of arguments, by name.
+#: Meaning, frame and unit of arguments, by name; of all names that begin so, where it ends in `_`.
 UNITS = {
     "q": "joint positions [rad, m for prismatic joints]",
     "dq": "joint velocities [rad/s, m/s]",
@@ -195,8 +192,24 @@ UNITS = {
     "signal": "measured torque, or current times nominal drive gain [N.m]",
     "memory": "states of what the joint terms remember",
     "gravity": "acceleration of gravity in the base frame [m/s^2]",
-    "M": "[kg.m^2], row by row",
-    "Y": "row by row",
+    "g": "joint torques [N.m, N]",
+    "c": "joint torques [N.m, N]",
+    "M": "between joints [kg.m^2, kg.m, kg], row by row",
+    "C": "between joints: times dq [rad/s, m/s] joint torques [N.m, N], row by row",
+    "Minv": "between joints: times joint torques [N.m, N] joint accelerations [rad/s^2, m/s^2], row by row",
+    "Y": "one row a torque [N.m, N], one column a parameter; of static_regressor the rows of M [kg.m^2] first",
+    "dtau_": "row: torque [N.m, N]; column: what it is differentiated by [rad, rad/s, rad/s^2; m, ...]",
+    "dddq_": "row: acceleration [rad/s^2, m/s^2]; column: what it is differentiated by [rad, rad/s, N.m; m, ...]",
+    "J": "linear velocity of the frame's origin [m/s], then angular velocity [rad/s], axes of the base frame",
+    "dJdq": "linear acceleration of the frame's origin [m/s^2], then angular [rad/s^2], axes of the base frame",
+    "Lambda": "from linear and angular acceleration to force [N] and moment about the frame's origin [N.m], base axes",
+    "mu": "force [N], then moment about the frame's origin [N.m], axes of the base frame",
+    "p": "force [N], then moment about the frame's origin [N.m], axes of the base frame",
+    "w": "force [N], then moment [N.m] about the origin and in the axes of the moved joint frame",
+    "T": "[J]",
+    "U": "[J], zero with all mass at the origin of the base frame",
+    "T_": "from coordinates in the link's frame to those in the base frame [m]",
+    "J_": "linear velocity of the link frame's origin [m/s], then angular [rad/s], axes of the base frame",
 }
 
 
@@ -278,9 +291,10 @@ def export_robot(
     chosen = {name: FUNCTIONS[name].build(models) for name in dict.fromkeys(functions)}
     arguments = {"pi": values, "beta": model.base.values(values) if runtime_parameters == "base" else values}
     return export_c(
-        chosen, out, prefix, words={name: FUNCTIONS[name].words for name in chosen}, units=UNITS,
+        chosen, out, prefix, words={name: FUNCTIONS[name].words.replace("@frame", f"'{frame}'") for name in chosen},
+        units=UNITS,
         notes=notes_of(model, values, runtime_parameters, frame, payload), samples=arguments,
-        batched=batched, languages=languages, overwrite=overwrite,
+        robot=robot, batched=batched, languages=languages, overwrite=overwrite,
     )  # fmt: skip
 
 

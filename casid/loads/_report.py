@@ -15,6 +15,7 @@ from casid.errors import RobotError
 from casid.loads._gains import Gains
 from casid.loads._payload import Payload
 from casid.report import NAME, PlainTable, Report, ReportSection, numbers, report_of, summary_table
+from casid.report.viewer import Page, nominal_bodies
 
 
 def mounting(robot: Robot) -> tuple[str, Array]:
@@ -86,6 +87,14 @@ class PayloadSection(ReportSection):
         ]
         return (table, summary_table("Controllers", rows))
 
+    def show(self, page: Page, drawn: Mapping[str, bytes]) -> None:
+        """The load on the robot, and the tables."""
+        load = np.zeros(10 * len(self.robot.links))
+        load[-10:] = self.found.standard
+        page.robot(self.robot, {**nominal_bodies(self.robot), "the load, in the frame of the last link": load})
+        for table in self.tables():
+            page.table(table, titled=True)
+
     def record(self) -> Mapping[str, Any]:
         """All values."""
         found, (flange, placement) = self.found, mounting(self.robot)
@@ -138,7 +147,8 @@ class GainsSection(ReportSection):
 
 @report_of.register(Payload)
 def _of_payload(found: Payload, robot: Robot, frame: str | None = None) -> Report:
-    return Report("Payload", (PayloadSection(found, robot, *flange_of(robot, frame)),), json="payload.json")
+    section = PayloadSection(found, robot, *flange_of(robot, frame))
+    return Report(f"{robot.name}: payload", (section,), json="payload.json", page="payload.html")
 
 
 @report_of.register(Gains)

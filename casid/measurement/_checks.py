@@ -53,9 +53,12 @@ def check_against(dataset: Dataset, robot: Robot) -> Dataset:
     """
     dataset = _in_robot_order(dataset, robot)
     if dataset.n != robot.n:
+        joints = [joint.name for joint in robot.coordinates]
+        choice = "choose the columns that belong to it"
+        if dataset.n < robot.n:
+            choice += f", or lock the joints that did not move, e.g. --lock {','.join(joints[dataset.n :])}"
         raise DatasetError(
-            f"{dataset.name} has {dataset.n} joints, robot '{robot.name}' has {robot.n} "
-            f"({', '.join(joint.name for joint in robot.coordinates)}); choose the columns that belong to it"
+            f"{dataset.name} has {dataset.n} joints, robot '{robot.name}' has {robot.n} ({', '.join(joints)}); {choice}"
         )
     if not (np.ptp(dataset.q, axis=0) >= STILL).any():
         raise DatasetError(

@@ -18,7 +18,7 @@ from casid.inertia import STANDARD_NAMES, parameter_csv, parameter_record, tenso
 from casid.report._fit import FitSection, coefficients
 from casid.report._links import links_figure, links_table
 from casid.report._section import Report, ReportSection, picked, report_of
-from casid.report._style import GREEN, INK, MUTED, RED, new_figure, set_title, tidy
+from casid.report._style import GREEN, INK, RED, new_figure, set_title, tidy
 from casid.report._tables import PlainTable, summary_table, texts
 from casid.retrieval import Problem, Solution
 from casid.retrieval.plausible import Believable
@@ -292,22 +292,17 @@ def _sorted_gaps(axes: Axes, gap: Array, good: NDArray[np.bool_], tolerance: flo
     axes.set_xlim(0, len(gap) + 1)
     axes.locator_params(axis="x", integer=True)
     axes.minorticks_off()
-    axes.set_xlabel("start, sorted by gap", fontsize=10)
-    axes.set_ylabel("relative gap to the lower bound", fontsize=10)
-    axes.set_title(f"{good.sum()} of {len(good)} certified", loc="left", fontsize=10, color=INK)
-    axes.legend(fontsize=9, frameon=False, loc="upper left", labelcolor=MUTED)
-    tidy(axes)
+    certified = f"{good.sum()} of {len(good)} certified"
+    tidy(axes, x="start, sorted by gap", y="relative gap to the lower bound", title=certified, legend=True)
 
 
 def _iterations(axes: Axes, work: Array, good: NDArray[np.bool_]) -> None:
     edges = np.histogram_bin_edges(work, bins=min(20, max(5, len(work) // 4)))
     axes.hist([work[good], work[~good]], bins=list(edges), stacked=True, color=[GREEN, RED], alpha=0.8, rwidth=0.9)
     axes.locator_params(axis="y", integer=True)
-    axes.set_xlabel("iterations, restarts included", fontsize=10)
-    axes.set_ylabel("starts", fontsize=10)
     low, middle, high = np.percentile(work, [0, 50, 100])
-    axes.set_title(f"median {middle:.0f} iterations, {low:.0f} to {high:.0f}", loc="left", fontsize=10, color=INK)
-    tidy(axes, grid="y")
+    title = f"median {middle:.0f} iterations, {low:.0f} to {high:.0f}"
+    tidy(axes, "y", x="iterations, restarts included", y="starts", title=title)
 
 
 def _certified_text(solution: Solution) -> str:
