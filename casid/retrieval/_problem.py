@@ -414,26 +414,30 @@ class Problem(Displayed):
         return bodies and self.hard_violation(amounts) <= tolerance
 
     @cached_property
-    def _soft_rows(self) -> tuple[NumpyFunction, Array, Array, Array, tuple[str, ...]] | None:
-        """Soft constraints' solver rows, their bounds, weights and labels."""
+    def _soft_rows(self) -> tuple[NumpyFunction, Array, Array, Array, list[tuple[str, int]]] | None:
+        """Soft constraints' solver rows, their bounds and weights; label and group, of which the largest is priced."""
         rows = [(row, c) for c in self.constraints if not c.hard for row in c.solver_rows(self.setting)]
         if not rows:
             return None
         function = NumpyFunction(ca.vertcat(*[row.expression for row, _ in rows]), self.variables.x)
         low, high = np.array([row.lower for row, _ in rows]), np.array([row.upper for row, _ in rows])
-        return function, low, high, np.array([c.weight for _, c in rows], dtype=float), tuple(c.label for _, c in rows)
+        groups = [0 if c.shared else 1 + row.entry if row.shared else -1 - k for k, (row, c) in enumerate(rows)]
+        keys = [(c.label, group) for (_, c), group in zip(rows, groups, strict=True)]
+        return function, low, high, np.array([c.weight for _, c in rows], dtype=float), keys
 
     def prices(self, x: NDArray[np.float64]) -> dict[str, float]:
         """Price of each soft constraint's violation at x: of its solver rows, see `soften`; infinite if undefined."""
         if self._soft_rows is None:
             return {}
-        function, low, high, weights, labels = self._soft_rows
+        function, low, high, weights, keys = self._soft_rows
         value = function(np.asarray(x, dtype=float))
-        found = dict.fromkeys(labels, 0.0)
-        shared = {c.label for c in self.constraints if c.shared}
-        for label, price in zip(labels, weights * np.maximum(np.maximum(low - value, value - high), 0.0), strict=True):
-            amount = float("inf") if np.isnan(price) else float(price)
-            found[label] = max(found[label], amount) if label in shared else found[label] + amount
+        prices = np.nan_to_num(weights * np.maximum(np.maximum(low - value, value - high), 0.0), nan=np.inf)
+        largest = dict.fromkeys(keys, 0.0)
+        for key, price in zip(keys, prices.tolist(), strict=True):
+            largest[key] = max(largest[key], price)
+        found = dict.fromkeys((label for label, _ in keys), 0.0)
+        for (label, _), price in largest.items():
+            found[label] += price
         return found
 
     def penalty(self, x: NDArray[np.float64]) -> float:

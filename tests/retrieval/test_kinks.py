@@ -12,6 +12,7 @@ from casid.description import Joint, Link, Robot
 from casid.expressions import affine_rows, convex_kinks, evaluate, smoothed
 from casid.retrieval import (
     Constraint,
+    LeastSquares,
     Problem,
     SolveOptions,
     com_box,
@@ -19,6 +20,7 @@ from casid.retrieval import (
     mass_bounds,
     sensible_bounds,
 )
+from casid.retrieval.plausible import believable
 
 TOY = Robot("toy", (Joint("joint1", "revolute", -1, Link("link1")),))
 KNOTS = np.array([-1.0, -0.1, 0.0, 0.1, 0.3, 1.0])
@@ -108,6 +110,45 @@ def test_robust_losses_equal_the_epigraph_that_a_user_writes(norm) -> None:
     residual = fit.matrix @ own.x[: links.standard_size] - fit.target
     order = np.inf if norm is ca.norm_inf else 1
     assert own.objective == pytest.approx(np.linalg.norm(residual, order), rel=1e-12)
+
+
+@pytest.mark.claim("bounds on sums of absolute values and on spreads, hard or soft, are certified as by hand")
+@pytest.mark.parametrize("hard", [True, False])
+@pytest.mark.parametrize("form", ["sum", "spread"])
+def test_bounds_on_kinks_equal_the_epigraph_that_a_user_writes(hard: bool, form: str) -> None:
+    fit, robot = casid.load_problem("panda_retrieval").objective, casid.load_robot("panda")
+    own, links = link_variables(robot), link_variables(robot, {f"t{k}": (0.0, 50.0) for k in range(9)})
+    masses, mine = (ca.vertcat(*[link.mass for link in v]) for v in (own, links))
+    t = ca.vertcat(*[links.extra(f"t{k}") for k in range(9)])
+    if form == "sum":
+        bound = Constraint("kinks", ca.norm_1(masses - 2.0) <= 4.0)
+        rows = [Constraint("a", mine - 2.0 - t[:7], upper=0), Constraint("b", 2.0 - mine - t[:7], upper=0)]
+        amount = ca.sum1(t[:7]) - 4.0
+    else:
+        bound = Constraint("kinks", ca.mmax(masses) - ca.mmin(masses) <= 2.0)
+        rows = [Constraint("a", mine - t[7], upper=0), Constraint("b", t[8] - mine, upper=0)]
+        amount = t[7] - t[8] - 2.0
+    last = Constraint("last", amount, upper=0)
+    weight = 1e-5
+    problem = Problem("own", own, fit, (sensible_bounds(own), bound if hard else bound.soften(weight)))
+    matrix = np.hstack([fit.matrix, np.zeros((len(fit.target), 9))])
+    by_hand = Problem(
+        "by hand",
+        links,
+        LeastSquares(matrix, fit.target, fit.constant),
+        (sensible_bounds(links), *rows, last if hard else last.soften(weight)),
+    )
+    found, expected = casid.solve(problem), casid.solve(by_hand)
+    assert found.certified and expected.certified
+    assert found.total == pytest.approx(expected.total, rel=1e-6)
+    m = found.standard_parameters[9::10]
+    missed = max((np.abs(m - 2).sum() - 4.0) if form == "sum" else np.ptp(m) - 2.0, 0.0)
+    assert found.penalty == pytest.approx(0.0 if hard else weight * missed, rel=1e-9, abs=1e-12)
+    assert missed <= 1e-8 if hard else missed > 0.1
+    chosen = believable(problem, found)
+    total = problem.value(chosen.x) + problem.penalty(chosen.x)
+    assert chosen.max_violation <= 1e-8 and found.lower_bound <= total <= chosen.limit * (1 + 1e-7)
+    assert total == pytest.approx(chosen.limit, rel=1e-3)  # all that is allowed, also of what a shared slack costs
 
 
 @pytest.mark.claim("what is taken for maxima of linear terms is the expression, whatever it is made of")

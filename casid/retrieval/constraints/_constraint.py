@@ -99,6 +99,8 @@ class ScalarRow:
         The row is this link's mass times the expression less its bound; None: the expression itself.
     domain : bool
         The row is none of the expression's values: where it is negative, the expression is undefined.
+    shared : bool
+        Of a soft constraint: the rows of this entry share a slack, the largest of them is priced.
     """
 
     expression: ca.SX
@@ -109,6 +111,7 @@ class ScalarRow:
     side: Side = "both"
     mass_of: int | None = None
     domain: bool = False
+    shared: bool = False
 
 
 class Kept:
@@ -297,7 +300,7 @@ class Constraint(Kept):
             elif self.hard:
                 yield from _parts(expression, low, high, entry, setting)
             else:
-                yield ScalarRow(expression, low, high, False, entry)
+                yield from _largest(expression, low, high, entry, setting)
             if hides:
                 yield from domain_rows(expression, entry, setting.x)
 
@@ -509,6 +512,16 @@ def _sum_of_kinks(expression: ca.SX, bound: float, upper: bool, entry: int, sett
     rows = _unsettled((1.0 if upper else -1.0) * ca.vertcat(*pieces), setting.x, low, high)
     side: Side = "upper" if upper else "lower"
     return None if rows is None else [ScalarRow(row, low, high, True, entry, side) for row in ca.vertsplit(rows)]
+
+
+def _largest(expression: ca.SX, low: float, high: float, entry: int, setting: Setting) -> list[ScalarRow]:
+    """Rows of a soft bound on one side: linear ones, the largest of which is missed by what it is; else itself."""
+    upper = np.isinf(low)
+    one_sided = upper or np.isinf(high)
+    rows = _sum_of_kinks(expression, high if upper else low, bool(upper), entry, setting) if one_sided else None
+    if not rows:
+        return [ScalarRow(expression, low, high, False, entry)]
+    return [replace(row, shared=True) for row in rows]
 
 
 def _unsettled(rows: ca.SX, x: ca.SX, low: float, high: float) -> ca.SX | None:

@@ -33,7 +33,7 @@ from casid.errors import ProblemError
 from casid.expressions import interruptible
 from casid.inertia import ConsistencyCone, link_slice, standard_size
 from casid.retrieval._objectives import LeastSquares
-from casid.retrieval._rows import LinearRows, NonlinearRows, Row
+from casid.retrieval._rows import LinearRows, NonlinearRows, Row, slacks
 from casid.retrieval.constraints._constraint import PhysicalConsistency
 from casid.retrieval.program._graph import (
     Graph,
@@ -181,14 +181,9 @@ class LiftedProgram:
         self._basis, self._origin = _coordinates(cones, size)
         self._factor_slices = [slice(size + at.start, size + at.stop) for at in map(link_slice, range(len(cones)))]
         self._steep = within.linear.matrix @ self._basis
-        soft = {i: r for i, r in enumerate(within.rows) if r.weight is not None}
-        keys = [i if r.group is None else ("group", r.group) for i, r in soft.items()]
-        groups = dict(zip(keys, (r.weight for r in soft.values()), strict=True))
+        soft, self._slack, self.weights = slacks(within.rows)
         self._soft = tuple(soft)
-        #: Slack of each soft row.
-        self._slack = [[*groups].index(key) for key in keys]
-        self.weights = np.array([*groups.values()])
-        self._dimensions = (size, factors, len(groups))
+        self._dimensions = (size, factors, len(self.weights))
         self._operations, self._constants = nonlinear.kept("operations", operations, nonlinear.expression, x)
         self.scales = self._row_scales()
 
