@@ -6,7 +6,7 @@ import math
 import operator
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -147,7 +147,7 @@ def _called(callee: ca.Function) -> Callable[..., Any]:
 
     def values(*operands: Any) -> list[Any]:
         known = evaluate_call(callee, operands)
-        return [np.float64(np.nan) if np.isnan(operands).any() else value for value in known]
+        return [np.float64(np.nan)] * len(known) if _nan(operands) else [*known]
 
     return values
 
@@ -169,13 +169,17 @@ def _rule(code: int) -> Callable[..., Any]:
         def bounded(*operands: Any, rule: Callable[..., Any] = rule, at_zero: int | None = _POLES[code]) -> Any:
             value = rule(*operands)
             pole = at_zero is None or operands[at_zero] == 0
-            missing = np.isnan(operands).any() or (np.isinf(value) and pole and np.isfinite(operands).all())
+            missing = _nan(operands) or (math.isinf(value) and pole and all(map(math.isfinite, operands)))
             return np.float64(np.nan) if missing else value
 
         return bounded
     if code in HIDING:
-        return lambda *operands, rule=rule: np.float64(np.nan) if np.isnan(operands).any() else rule(*operands)
+        return lambda *operands, rule=rule: np.float64(np.nan) if _nan(operands) else rule(*operands)
     return rule
+
+
+def _nan(operands: Sequence[Any]) -> bool:
+    return any(map(math.isnan, operands))
 
 
 def _truth(value: Any) -> Any:

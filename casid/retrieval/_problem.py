@@ -355,10 +355,9 @@ class Problem(Displayed):
         """Value of every constraint's expression at x, by label, NaN where it is undefined."""
         x, found = np.asarray(x, dtype=float), dict[str, NDArray[np.float64]]()
         for _, some in self.parts:
-            every = np.split(
-                some[0].kept("values", _numeric, some, self.variables.x)(x), np.cumsum([c.size for c in some])
-            )
-            found |= zip((c.label for c in some), every, strict=False)
+            every = some[0].kept("values", _numeric, some, self.variables.x)(x)
+            ends = np.cumsum([c.size for c in some]).tolist()
+            found |= {c.label: every[end - c.size : end] for c, end in zip(some, ends, strict=True)}
         return {c.label: found[c.label] for c in self.constraints}
 
     @cached_property
