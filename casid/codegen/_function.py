@@ -22,17 +22,9 @@ from casid.arrays import Array
 from casid.codegen import _compiler
 from casid.codegen._cache import digest
 from casid.codegen._compiler import PREFIX, Program, c_name, compile_shared, load_library, without_failure
-from casid.codegen._emit import SINGLE
+from casid.codegen._emit import DOUBLE, SINGLE
 from casid.codegen._evaluate import mapped
-from casid.codegen._source import (
-    WIDTH,
-    CFunction,
-    batch_source,
-    casadi_source,
-    entry_source,
-    external_source,
-    scalar_source,
-)
+from casid.codegen._source import CFunction, batch_source, casadi_source, entry_source, external_source, scalar_source
 from casid.errors import CasidWarning, DatasetError, ExportError
 
 _CASADI = (ca.SX, ca.MX, ca.DM)
@@ -444,7 +436,7 @@ def _jacobian(function: ca.Function) -> Function:
     parts = ca.vertsplit(seed, np.cumsum([0, *(s.numel() for s in patterns)]).tolist())
     seeds = [ca.project(ca.reshape(part, s.shape), s) for part, s in zip(parts, patterns, strict=True)]
     sweep = ca.Function(plain.name(), [*x, seed], [ca.vec(g) for g in adjoint.call([*x, *seeds])], {"cse": True})
-    turns = -(-seed.numel() // WIDTH)
+    turns = -(-seed.numel() // DOUBLE.width)
     return Function(plain, sweep=sweep if turns * sweep.n_instructions() < plain.n_instructions() else None)
 
 

@@ -353,10 +353,11 @@ static inline __attribute__((always_inline)) void load_rows(long size, const {na
 {{
     long i;
     int lane;
+    (void)count;
     for (i = 0; i < size && !step; ++i)
         STORE(to, i, ONE * from[i]);
 #if TRANSPOSE_IN_REGISTERS
-    for (; i + 4 <= size && (WIDTH - 1) * step + i + 8 <= count * step; i += 8)
+    for (; step > 0 && i + 4 <= size && (WIDTH - 1) * step + i + 8 <= (count - 1) * step + size; i += 8)
         for (lane = 0; lane < WIDTH; lane += 8) {{
             eight rows[8];
             int k;

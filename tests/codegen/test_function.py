@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
+import ctypes
+import mmap
 import pickle
+import sys
 import sysconfig
 import warnings
 from pathlib import Path
@@ -189,6 +192,31 @@ def test_single_precision(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, own_c
     with monkeypatch.context() as without:
         without.setenv("CASID_CC", "/no/such/compiler")
         assert is_single(made()(x, M, s), (x, M, s), made())
+
+
+def before_a_wall(shape: tuple[int, ...], real: type) -> np.ndarray:
+    """An array whose end is followed by memory that nobody may read."""
+    size, page = int(np.prod(shape)) * np.dtype(real).itemsize, mmap.PAGESIZE
+    pages = -(-size // page)
+    whole = mmap.mmap(-1, (pages + 1) * page)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(whole))
+    assert not ctypes.CDLL(None).mprotect(ctypes.c_void_p(address + pages * page), ctypes.c_size_t(page), 0)
+    return np.frombuffer(whole, real, int(np.prod(shape)), pages * page - size).reshape(shape)
+
+
+@needs_compiler
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs mprotect")
+@pytest.mark.claim("batches read and write nothing beyond the arrays they are given")
+@pytest.mark.parametrize("size", [3, 7, 9, 16])
+def test_batches_end_where_arrays_end(size: int) -> None:
+    x = ca.SX.sym("x", size)
+    function = Function(ca.Function(f"wall{size}", [x], [2 * x + ca.sum1(x)]))
+    for real in (np.float32, np.float64):
+        for count in (1, 7, 8, 15, 16, 24, 33):
+            given, made = (before_a_wall((count, size), real) for _ in range(2))
+            given[...] = RNG.normal(size=(count, size))
+            function(given, out=made, compiled=True)
+            np.testing.assert_allclose(made, 2 * given + given.sum(axis=1, keepdims=True), rtol=1e-4, atol=1e-4)
 
 
 @needs_compiler
