@@ -102,31 +102,28 @@ class Parametrised:
 
 @dataclass(frozen=True)
 class Exportable:
-    """A function by name: what it returns, in words, and how to build it."""
+    """A function: what it returns, in words; the model that has it under its name, or how to build it."""
 
     words: str
-    build: Callable[[Parametrised], ca.Function]
+    of: Literal["torques", "links"] | Callable[[Parametrised], ca.Function] = "torques"
+
+    def build(self, name: str, models: Parametrised) -> ca.Function:
+        """The function of that name."""
+        function: ca.Function = getattr(getattr(models, self.of), name) if isinstance(self.of, str) else self.of(models)
+        return function
 
 
 FUNCTIONS: dict[str, Exportable] = {
-    "inverse_dynamics": Exportable(
-        "Joint torques of a motion: tau = M(q) ddq + c(q, dq) + g(q) + joint terms.",
-        lambda m: m.torques.inverse_dynamics,
-    ),
-    "gravity": Exportable("Gravity torques g(q).", lambda m: m.torques.gravity),
-    "coriolis": Exportable("Coriolis and centrifugal torques c(q, dq).", lambda m: m.torques.coriolis),
-    "coriolis_matrix": Exportable(
-        "Matrix C with c = C dq, from the Christoffel symbols: dM/dt - 2 C is skew.",
-        lambda m: m.torques.coriolis_matrix,
-    ),
-    "friction": Exportable("Torques of the joint terms that depend on velocity.", lambda m: m.torques.friction),
-    "mass_matrix": Exportable("Joint-space mass matrix M(q), symmetric.", lambda m: m.torques.mass_matrix),
+    "inverse_dynamics": Exportable("Joint torques of a motion: tau = M(q) ddq + c(q, dq) + g(q) + joint terms."),
+    "gravity": Exportable("Gravity torques g(q)."),
+    "coriolis": Exportable("Coriolis and centrifugal torques c(q, dq)."),
+    "coriolis_matrix": Exportable("Matrix C with c = C dq, from the Christoffel symbols: dM/dt - 2 C is skew."),
+    "friction": Exportable("Torques of the joint terms that depend on velocity."),
+    "mass_matrix": Exportable("Joint-space mass matrix M(q), symmetric."),
     "inverse_mass_matrix": Exportable(
         "Inverse of the joint-space mass matrix.", lambda m: inverse_mass_matrix(m.torques)
     ),
-    "forward_dynamics": Exportable(
-        "Joint accelerations: ddq = M^-1 (tau - c - g - joint terms).", lambda m: m.torques.forward_dynamics
-    ),
+    "forward_dynamics": Exportable("Joint accelerations: ddq = M^-1 (tau - c - g - joint terms)."),
     "inverse_dynamics_derivatives": Exportable(
         "Partial derivatives of the torques with respect to q, dq and ddq (the last is M).",
         lambda m: inverse_dynamics_derivatives(m.torques),
@@ -140,26 +137,22 @@ FUNCTIONS: dict[str, Exportable] = {
         "postures.",
         lambda m: operational_space(m.torques, m.frame, m.links),
     ),
-    "regressor": Exportable("Regressor Y of the standard parameters: tau = Y pi.", lambda m: m.links.regressor),
-    "base_regressor": Exportable("Regressor Y of the base parameters: tau = Y beta.", lambda m: m.links.base_regressor),
+    "regressor": Exportable("Regressor Y of the standard parameters: tau = Y pi.", "links"),
+    "base_regressor": Exportable("Regressor Y of the base parameters: tau = Y beta.", "links"),
     "static_regressor": Exportable(
-        "Regressor of [rows of the lower triangle of M; g] in the standard parameters.",
-        lambda m: m.links.static_regressor,
+        "Regressor of [rows of the lower triangle of M; g] in the standard parameters.", "links"
     ),
     "joint_wrenches": Exportable(
         "Force [N] and moment [N.m] that the parent exerts on each link, one column a joint, in the joint's frame.",
-        lambda m: m.links.joint_wrenches,
+        "links",
     ),
-    "kinetic_energy": Exportable("Kinetic energy [J].", lambda m: m.links.kinetic_energy),
-    "potential_energy": Exportable("Potential energy [J].", lambda m: m.links.potential_energy),
-    "forward_kinematics": Exportable(
-        "Placement (4 x 4) of every link frame in the base frame.", lambda m: m.links.forward_kinematics
-    ),
+    "kinetic_energy": Exportable("Kinetic energy [J].", "links"),
+    "potential_energy": Exportable("Potential energy [J].", "links"),
+    "forward_kinematics": Exportable("Placement (4 x 4) of every link frame in the base frame.", "links"),
     "jacobian": Exportable(
-        "Geometric Jacobian (6 x n) of every link frame: linear velocity, then angular velocity, in base axes.",
-        lambda m: m.links.jacobian,
+        "Geometric Jacobian (6 x n) of every link frame: linear velocity, then angular velocity, in base axes.", "links"
     ),
-}  # fmt: skip
+}
 
 
 def check_functions(names: Sequence[str]) -> None:
@@ -288,7 +281,7 @@ def export_robot(
     if needs_values and _SIMULATION.intersection(functions):
         warn_if_infeasible(model, values)
     models = _models(model, values, runtime_parameters, frame)
-    chosen = {name: FUNCTIONS[name].build(models) for name in dict.fromkeys(functions)}
+    chosen = {name: FUNCTIONS[name].build(name, models) for name in dict.fromkeys(functions)}
     arguments = {"pi": values, "beta": model.base.values(values) if runtime_parameters == "base" else values}
     return export_c(
         chosen, out, prefix, words={name: FUNCTIONS[name].words.replace("@frame", f"'{frame}'") for name in chosen},

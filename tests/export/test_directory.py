@@ -16,7 +16,7 @@ from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import DatasetError, ExportError
 from casid.export import FUNCTIONS, export_c, export_controller, export_robot, load
-from casid.testing import close
+from casid.testing import close, random_robot
 from tests.export.conftest import needs_compiler
 
 
@@ -60,12 +60,16 @@ def test_licence_and_frames_stand_in_every_folder(panda: Robot, tmp_path: Path) 
         text = (folder / "FRAMES.md").read_text(encoding="utf-8")
         assert own in (folder / "LICENSE").read_text(encoding="utf-8") and "not stated" not in text
     assert "Licence of its description: BSD-3-Clause" in (arm / "LICENSE").read_text(encoding="utf-8")
-    text = (arm / "FRAMES.md").read_text(encoding="utf-8")
+    assert "At frame 'flange'" in text
+
+
+def test_frames_stand_where_the_kinematics_put_them(tmp_path: Path) -> None:
+    robot = random_robot(3, 4, shifted_links=True)
+    text = (export_robot(robot, tmp_path / "arm", ["gravity"], parameters=np.ones(40)).path / "FRAMES.md").read_text()
     placed = {row.split(" | ")[0][2:]: row.split(" | ")[1:] for row in text.splitlines() if row.count("|") == 5}
-    for link, T in zip(panda.links, Model(panda).forward_kinematics(np.zeros(7)), strict=True):
+    for link, T in zip(robot.links, Model(robot).forward_kinematics(np.zeros(4)), strict=True):
         found = [np.array(cell.strip(" |").split(", "), dtype=float) for cell in placed[link.name]]
-        close(np.concatenate(found), np.concatenate([T[:3, 3], T[:3, 0], T[:3, 2]]))
-    assert "At frame 'flange'" in text and "axes of the base frame" in text
+        np.testing.assert_allclose(np.concatenate(found), np.concatenate([T[:3, 3], T[:3, 0], T[:3, 2]]), atol=1e-5)
 
 
 def test_a_law_without_a_model_is_written(tmp_path: Path) -> None:
