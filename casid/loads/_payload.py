@@ -27,7 +27,7 @@ information (`casid.regression.Fit.information`), so that its error is part of t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -38,7 +38,7 @@ from casid.description import Joint, Link, Robot
 from casid.dynamics import Model
 from casid.errors import DatasetError, SolveError
 from casid.evidence import CONFIDENCE
-from casid.inertia import Parameters, from_standard, to_standard
+from casid.inertia import Parameters, express_in, from_standard, tensor_entries, to_standard
 from casid.loads._bounded_errors import bounded_load
 from casid.loads._equations import (
     PLACES,
@@ -71,6 +71,11 @@ EDGE = 0.1
 AT_ONCE = {name: 6 if k < 6 else 4 for name, (k, _) in PLACES.items()}
 #: Smallest margin of a load's physical consistency [SI].
 MARGIN = 1e-9
+#: What is said of a load whose moments of inertia the recordings do not tell from zero.
+POINT = (
+    "the moments of inertia about the centre are not determined by these recordings: those for controllers are of a "
+    "plausible body; give the load's own, or record quick turns of the wrist"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +87,8 @@ class Payload(ParameterResult):
     standard : ndarray, shape (10,)
         Standard parameters in the last link's frame: physically consistent.
     intervals : mapping of str to (float, float)
-        95 % intervals of ``m, cx, cy, cz``, together, and ``Lxx ... Lzz``, together, in that frame; infinite where the
-        data determine nothing.
+        95 % intervals of ``m, cx, cy, cz``, together, of ``Lxx ... Lzz``, together, in that frame, and of ``Ixx ...
+        Izz`` about the centre of mass, together; infinite where the data determine nothing.
     drift : mapping of str to float
         Change of offsets and Coulomb friction, by name.
     solution : Solution
@@ -121,6 +126,11 @@ class Payload(ParameterResult):
     def inertia_com(self) -> Array:
         """Inertia about the centre of mass, axes of the last link's frame, shape (3, 3) [kg.m^2]."""
         return from_standard(self.standard)[2]
+
+    @property
+    def inertia_determined(self) -> bool:
+        """Whether the intervals of all moments of inertia about the centre of mass exclude zero, a point mass."""
+        return all(self.intervals[name][0] > 0 for name in ("Ixx", "Iyy", "Izz"))
 
     def in_frame(self, placement: ArrayLike) -> tuple[float, Array, Array]:
         """Mass, centre of mass and inertia about it in a frame with this placement (4, 4) in the last link's frame."""
@@ -204,15 +214,25 @@ def payload(
     bounded = None if stack.base else bounded_load(stack, CONFIDENCE)
     if bounded is None:
         variance, known = left / max(freedom, 1.0), dict[str, tuple[float, float]]()
-        wider = inflation(stack.without_stretches(), least_norm(R, r), variance, *stack.covariances())
+        spreads = stack.without_stretches(), stack.covariances()
     else:
         R, r, left, known = bounded
-        variance, wider = 1.0, dict.fromkeys(AT_ONCE, 1.0)
+        variance, spreads = 1.0, None
     start = least_norm(R, r)
+
+    def spans(point: ArrayLike) -> dict[str, tuple[float, float]]:
+        """Intervals of the load about a point of the last link's frame."""
+        there, back = (_moved(sign * np.asarray(point), len(start)) for sign in (-1.0, 1.0))
+        wider = dict.fromkeys(AT_ONCE, 1.0)
+        if spreads is not None:
+            left_out, (whole, own) = [part @ there.T for part in spreads[0]], (there @ C @ there.T for C in spreads[1])
+            wider = inflation(left_out, there @ start, variance, whole, own)
+        allowed = {name: factor * chi_square(AT_ONCE[name], 1.0 - CONFIDENCE) for name, factor in wider.items()}
+        return load_intervals(R @ back, there @ start, variance, allowed)
+
     tolerance = variance * chi_square(max(int(np.linalg.matrix_rank(R)), 1), 1.0 - CONFIDENCE)
     standard, drifts, solution = _consistent(R, r, left, stack.names, tolerance)
-    allowed = {name: factor * chi_square(AT_ONCE[name], 1.0 - CONFIDENCE) for name, factor in wider.items()}
-    intervals = load_intervals(R, start, variance, allowed) | known
+    intervals = spans(np.zeros(3)) | known
     differ, (low, high) = _similar(without, with_load), intervals["m"]
     if high < 0:
         raise DatasetError(
@@ -229,8 +249,23 @@ def payload(
             "no physically consistent body explains the difference: the robot, its friction or the recordings differ "
             "in another way"
         )
+    mass, com, inertia = from_standard(standard)
+    about = {f"I{name[1:]}": ends for name, ends in spans(com).items() if name[0] == "L"}
+    values = np.concatenate([standard[:6], [mass], com, tensor_entries(inertia)])
+    intervals = {
+        name: (min(first, float(value)), max(last, float(value)))
+        for (name, (first, last)), value in zip((intervals | about).items(), values, strict=True)
+    }
     x = np.concatenate([standard, list(drifts.values())])
-    return Payload(standard, intervals, drifts, solution, *stack.errors(x), tuple(notes))
+    found = Payload(standard, intervals, drifts, solution, *stack.errors(x), tuple(notes))
+    return found if found.inertia_determined else replace(found, notes=(*notes, POINT))
+
+
+def _moved(shift: Array, size: int) -> Array:
+    """Matrix of the same load and drifts with another origin of the frame, shape (size, size)."""
+    made = np.eye(size)
+    made[:10, :10] = np.column_stack([express_in(unit, np.eye(3), shift) for unit in np.eye(10)])
+    return made
 
 
 def _consistent(
