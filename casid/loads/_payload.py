@@ -38,15 +38,15 @@ from casid.description import Joint, Link, Robot
 from casid.dynamics import Model
 from casid.errors import DatasetError, SolveError
 from casid.evidence import CONFIDENCE
-from casid.inertia import Parameters, express_in, from_standard, tensor_entries, to_standard
+from casid.inertia import Parameters, from_standard, tensor_entries, to_standard
 from casid.loads._bounded_errors import bounded_load
 from casid.loads._equations import (
-    PLACES,
     Known,
     inflation,
     least_norm,
     load_intervals,
     load_stack,
+    quantities,
     recordings,
 )
 from casid.measurement import Dataset
@@ -67,8 +67,6 @@ from casid.retrieval.plausible import PlausibleBodies, believable
 LARGEST_RADIUS, LARGEST_MASS = 1.0, 1000.0
 #: Edge of the cube that is the plausible body of a load [m].
 EDGE = 0.1
-#: How many quantities an interval holds at once with: mass and centre of mass, or the inertia.
-AT_ONCE = {name: 6 if k < 6 else 4 for name, (k, _) in PLACES.items()}
 #: Smallest margin of a load's physical consistency [SI].
 MARGIN = 1e-9
 #: What is said of a load whose moments of inertia the recordings do not tell from zero.
@@ -214,25 +212,20 @@ def payload(
     bounded = None if stack.base else bounded_load(stack, CONFIDENCE)
     if bounded is None:
         variance, known = left / max(freedom, 1.0), dict[str, tuple[float, float]]()
-        spreads = stack.without_stretches(), stack.covariances()
     else:
         R, r, left, known = bounded
-        variance, spreads = 1.0, None
+        variance = 1.0
     start = least_norm(R, r)
-
-    def spans(point: ArrayLike) -> dict[str, tuple[float, float]]:
-        """Intervals of the load about a point of the last link's frame."""
-        there, back = (_moved(sign * np.asarray(point), len(start)) for sign in (-1.0, 1.0))
-        wider = dict.fromkeys(AT_ONCE, 1.0)
-        if spreads is not None:
-            left_out, (whole, own) = [part @ there.T for part in spreads[0]], (there @ C @ there.T for C in spreads[1])
-            wider = inflation(left_out, there @ start, variance, whole, own)
-        allowed = {name: factor * chi_square(AT_ONCE[name], 1.0 - CONFIDENCE) for name, factor in wider.items()}
-        return load_intervals(R @ back, there @ start, variance, allowed)
-
     tolerance = variance * chi_square(max(int(np.linalg.matrix_rank(R)), 1), 1.0 - CONFIDENCE)
     standard, drifts, solution = _consistent(R, r, left, stack.names, tolerance)
-    intervals = spans(np.zeros(3)) | known
+    x, (mass, com, inertia) = np.concatenate([standard, list(drifts.values())]), from_standard(standard)
+    wider = dict.fromkeys(quantities(10, com), 1.0)
+    if bounded is None:
+        wider = inflation(stack.without_stretches(), start, variance, *stack.covariances(), com)
+    allowed = {
+        name: factor * chi_square(4 if name[0] in "mc" else 6, 1.0 - CONFIDENCE) for name, factor in wider.items()
+    }
+    intervals = load_intervals(R, start, variance, allowed, com) | known
     differ, (low, high) = _similar(without, with_load), intervals["m"]
     if high < 0:
         raise DatasetError(
@@ -249,23 +242,13 @@ def payload(
             "no physically consistent body explains the difference: the robot, its friction or the recordings differ "
             "in another way"
         )
-    mass, com, inertia = from_standard(standard)
-    about = {f"I{name[1:]}": ends for name, ends in spans(com).items() if name[0] == "L"}
     values = np.concatenate([standard[:6], [mass], com, tensor_entries(inertia)])
     intervals = {
-        name: (min(first, float(value)), max(last, float(value)))
-        for (name, (first, last)), value in zip((intervals | about).items(), values, strict=True)
+        name: (min(ends[0], float(value)), max(ends[1], float(value)))
+        for (name, ends), value in zip(intervals.items(), values, strict=True)
     }
-    x = np.concatenate([standard, list(drifts.values())])
     found = Payload(standard, intervals, drifts, solution, *stack.errors(x), tuple(notes))
     return found if found.inertia_determined else replace(found, notes=(*notes, POINT))
-
-
-def _moved(shift: Array, size: int) -> Array:
-    """Matrix of the same load and drifts with another origin of the frame, shape (size, size)."""
-    made = np.eye(size)
-    made[:10, :10] = np.column_stack([express_in(unit, np.eye(3), shift) for unit in np.eye(10)])
-    return made
 
 
 def _consistent(
