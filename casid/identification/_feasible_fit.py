@@ -10,7 +10,8 @@ standard deviation of a mass in it, over the mass, the interval is
 
 c and a of robots whose bodies are known (`casid.retrieval.plausible.misses`: of totals, single links, centres; where
 bodies follow the kinematics, the links' shapes, or inertial values of the description), t Student's quantile of 95 %
-with as many degrees of freedom as robots less one. A coordinate of a centre of mass has ``-+ t c s``. All within the
+with as many degrees of freedom as robots less one. Where shapes or inertial values tell the links' proportions, s' of a
+total of n links is divided by n. A coordinate of a centre of mass has ``-+ t c s``. All within the
 bounds of the description and the proven ranges, where they were asked for. Each robot judged with itself left out,
 `scripts/acceptance.py real --only intervals` measures how often they hold the truth.
 
@@ -375,7 +376,7 @@ def _half_widths(robot: Robot, feasible: FeasibleFit, right: bool) -> tuple[Arra
     s = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", rows, covariance, rows), 0.0))
     origins = choice.bodies.origins
     relative, half = s[: 1 + links] / np.array([tens[:, 9].sum(), *tens[:, 9]]), np.empty(1 + links)
-    half[0] = misses(max(origins, key=origins.count))[0].half_width(relative[0])
+    half[0] = misses(max(origins, key=origins.count))[0].half_width(relative[0], links)
     half[1:] = [misses(origin)[1].half_width(one) for origin, one in zip(origins, relative[1:], strict=True)]
     coordinates = np.reshape(s[1 + links :], (links, 3))
     return half, np.ravel([misses(o)[2].half_width(one) for o, one in zip(origins, coordinates, strict=True)])
