@@ -222,9 +222,7 @@ def payload(
     wider = dict.fromkeys(quantities(10, com), 1.0)
     if bounded is None:
         wider = inflation(stack.without_stretches(), start, variance, *stack.covariances(), com)
-    allowed = {
-        name: factor * chi_square(4 if name[0] in "mc" else 6, 1.0 - CONFIDENCE) for name, factor in wider.items()
-    }
+    allowed = {name: by * chi_square(4 if name[0] in "mc" else 6, 1.0 - CONFIDENCE) for name, by in wider.items()}
     intervals = load_intervals(R, start, variance, allowed, com) | known
     differ, (low, high) = _similar(without, with_load), intervals["m"]
     if high < 0:
