@@ -12,6 +12,7 @@ from rich.table import Table
 from casid.arrays import Array
 from casid.description import Robot
 from casid.errors import RobotError
+from casid.inertia import tensor_entries
 from casid.loads._gains import Gains
 from casid.loads._payload import Payload
 from casid.report import NAME, PlainTable, Report, ReportSection, numbers, report_of, summary_table
@@ -61,10 +62,11 @@ class PayloadSection(ReportSection):
     placement: Array
 
     def commands(self) -> dict[str, str]:
-        """Commands of controllers, each with the frame that it takes the load in, whatever the frame of the result."""
+        """Commands of controllers, each with the frame that it takes the load in, and where its inertia is assumed."""
         flange, placement = mounting(self.robot)
+        assumed = "" if self.found.inertia_determined else ", inertia assumed"
         fields = self.found.controller_fields(placement)
-        return {f"{brand}, in {flange}": command for brand, command in fields.items()}
+        return {f"{brand}, in {flange}{assumed}": command for brand, command in fields.items()}
 
     def tables(self) -> Sequence[Table]:
         """Values with intervals, and the fields of controllers."""
@@ -74,8 +76,10 @@ class PayloadSection(ReportSection):
         for axis, value in zip("xyz", found.com, strict=True):
             low, high = found.intervals[f"c{axis}"]
             values.append((f"c{axis} [mm], link frame", f"{1e3 * value:.2f}", _interval((1e3 * low, 1e3 * high))))
-        for name, value in zip(("Lxx", "Lxy", "Lxz", "Lyy", "Lyz", "Lzz"), found.standard[:6], strict=True):
-            values.append((f"{name} [kg.m^2], link frame", f"{value:.5f}", _interval(found.intervals[name])))
+        for name, value in zip(
+            ("Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz"), tensor_entries(found.inertia_com), strict=True
+        ):
+            values.append((f"{name} [kg.m^2], about centre", f"{value:.5f}", _interval(found.intervals[name])))
         table = PlainTable("Payload", {"quantity": NAME} | numbers("value", "95 % interval"), values)
         rows = [
             (f"centre of mass in {self.frame}", f"{', '.join(f'{1e3 * c:.2f}' for c in com)} mm"),
@@ -111,7 +115,11 @@ class PayloadSection(ReportSection):
             "drift": dict(found.drift),
             "relative_error": {"without_load": found.error_without, "with_load": found.error},
             "certified": found.solution.certified,
-            "controllers": {"frame": flange, **found.controller_fields(placement)},
+            "controllers": {
+                "frame": flange,
+                "inertia_determined": found.inertia_determined,
+                **found.controller_fields(placement),
+            },
             "notes": list(found.notes),
         }
 
