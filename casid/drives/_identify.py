@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,7 +19,7 @@ from casid.drives._profile import Profile, Profiles
 from casid.drives._recording import CommandRecording
 from casid.drives._runs import FreeRuns, Parameter, Point
 from casid.drives._search import Normal, Search, compared_errors
-from casid.drives._servo import QUANTITIES, Servo, Unknown
+from casid.drives._servo import QUANTITIES, STIFF, Servo, Unknown
 from casid.drives._start import REACHED, ConvexStart, convex_start
 from casid.drives._statistics import Estimate, estimates, gain_ratios
 from casid.drives._verdict import CommandFinding, check_recordings, further, judge, with_remedy
@@ -130,6 +130,7 @@ class CommandIdentification(Displayed):
     runs : FreeRuns
     profiles : tuple of Profile
         Intervals by re-optimisation of what was asked for.
+    options : SimulationOptions
     """
 
     robot: Robot
@@ -148,6 +149,7 @@ class CommandIdentification(Displayed):
     ratios: dict[str, tuple[float, float]]
     runs: FreeRuns
     profiles: tuple[Profile, ...] = ()
+    options: SimulationOptions = SimulationOptions()
 
     @property
     def theta(self) -> Array:
@@ -184,6 +186,31 @@ class CommandIdentification(Displayed):
         """Free-run error of recordings, root mean square over samples and joints [rad or m]."""
         runs = self.runs.of(recordings)
         return runs.error(runs.point(self.theta))
+
+    def without(self, terms: Mapping[str, str]) -> tuple[CommandIdentification, tuple[str, ...]]:
+        """What replays the recordings best without some terms: everything else that was unknown is fitted again.
+
+        Parameters
+        ----------
+        terms
+            Attributes of `Servo`, and what they are in words.
+
+        Returns
+        -------
+        found : CommandIdentification
+        notes : tuple of str
+            What was left out, with the free-run error before and after.
+        """
+        none: dict[str, Any] = {key: getattr(Servo(), key) for key in terms}
+        has = {key: self.table[key] < STIFF if none[key] == np.inf else self.table[key] != 0.0 for key in terms}
+        lost = {key: words for key, words in terms.items() if np.any(has[key])}
+        if not lost:
+            return self, ()
+        servo = replace(self.runs.servo, **{key: none[key] for key in lost})
+        made = identify_from_commands(self.robot, self.recordings, servo, replace(self.options, terms=()))
+        note = (f"left out: {', '.join(lost.values())}; everything else is what replays the recordings best without "
+                f"({1e3 * made.error:.3g} mrad, with it {1e3 * self.error:.3g})")  # fmt: skip
+        return made, (note,)
 
     def plot_free_runs(self, recording: int | CommandRecording = 0) -> tuple[Axes, ...]:
         """Commands, encoders and free runs of a recording: one of `recordings` by its number, or another."""
@@ -280,7 +307,7 @@ def identify_from_commands(
     return CommandIdentification(
         robot, runs.servo, tuple(recordings), listed, C, errors, held, best, search.history[0], rollouts,
         time.perf_counter() - began, runs.seconds, tuple(findings), ratios, fine,
-        tuple(profiles),
+        tuple(profiles), options,
     )  # fmt: skip
 
 
