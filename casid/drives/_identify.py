@@ -260,7 +260,8 @@ def identify_from_commands(
     recordings
         One or more, of all joints of the robot.
     servo
-        What is known; default: gains, drives and one delay unknown.
+        What is known; default: what the recordings have (`CommandRecording.known`), else gains, drives and one delay
+        unknown.
     options
     start
         Further start, one value an unknown (`FreeRuns.parameters`).
@@ -282,7 +283,8 @@ def identify_from_commands(
     if options.folds >= 2:  # one short recording: pieces enough to hold some out
         total = sum(float(data.t[-1] - data.t[0]) for data in recordings)
         longest = min(longest, max(_SHORTEST, total / options.folds))
-    runs = FreeRuns(robot, servo or Servo(), recordings, options.step, longest, options.threads)
+    servo = _known_servo(recordings) if servo is None else servo
+    runs = FreeRuns(robot, servo, recordings, options.step, longest, options.threads)
     if not runs.parameters:
         raise DatasetError("everything about the servos is given: nothing is left to find")
     findings = list(check_recordings(recordings, names))
@@ -309,6 +311,17 @@ def identify_from_commands(
         time.perf_counter() - began, runs.seconds, tuple(findings), ratios, fine,
         tuple(profiles), options,
     )  # fmt: skip
+
+
+def _known_servo(recordings: Sequence[CommandRecording]) -> Servo:
+    """Servo with the values that the files have."""
+    rows = [{key: np.asarray(value).tolist() for key, value in data.known.items()} for data in recordings]
+    other = next((k for k, row in enumerate(rows) if row != rows[0]), None)
+    if other is not None:
+        raise DatasetError(f"{recordings[0].name} and {recordings[other].name} have different gains kp, kd: describe "
+                           "the servo ([servo] in a TOML) and the setting of each (gain)")  # fmt: skip
+    given: dict[str, Any] = rows[0] if rows else {}
+    return Servo(**given)
 
 
 def _fitted(

@@ -54,6 +54,7 @@ class CommandSection(ReportSection):
             ("verdict", found.headline),
             ("free-run error", f"{1e3 * found.error:.3g} mrad{held} (convex start {1e3 * found.start_error:.3g})"),
             *(("finding", _text(f)) for f in found.findings),
+            *(("note", note) for data in found.recordings for note in data.notes),
             ("effort", f"{found.rollouts:.0f} runs of {found.simulated:.0f} s each, {found.seconds:.1f} s"),
         ]
         tables = [summary_table(f"{found.robot.name}: identified from commands", rows), self._parameters()]
