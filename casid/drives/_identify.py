@@ -20,10 +20,11 @@ from casid.drives._recording import CommandRecording
 from casid.drives._runs import FreeRuns, Parameter, Point
 from casid.drives._search import Normal, Search, compared_errors
 from casid.drives._servo import QUANTITIES, STIFF, Servo, Unknown
-from casid.drives._start import REACHED, ConvexStart, convex_start
+from casid.drives._start import LINEAR, REACHED, ConvexStart, convex_start
 from casid.drives._statistics import Estimate, estimates, gain_ratios
 from casid.drives._verdict import CommandFinding, check_recordings, further, judge, with_remedy
 from casid.errors import DatasetError
+from casid.evidence import NOTICEABLE
 from casid.files import listed, near, shown
 
 if TYPE_CHECKING:
@@ -352,6 +353,8 @@ def _fitted(
     for number, k in enumerate(order[:2]):
         if compared_errors(missed[k], missed[order[0]]).better:
             break  # one more start, unless the best is surely better
+        if result is not None and runs.rollouts + runs.cost > options.budget and reached[k] >= result[0]:
+            break  # nor where nothing is left to search it with
         search = Search(runs, options.iterations, threshold=options.robust, budget=options.budget, progress=progress)
         if result is not None:  # the same yardstick
             search.scale, search.inflation = result[1].scale, result[1].inflation
@@ -366,20 +369,21 @@ def _fitted(
     terms = usual_terms(runs) if options.terms is None else options.terms
     search, point, normal, more = with_terms(search, point, normal, options.folds, terms, finest)
     weak, runs = np.append(weak, more), search.runs
-    if len(more):  # what was taken is searched from the convex start too: none is worse than a plainer start
-        budget = runs.rollouts + _AGAIN * runs.cost
-        other = replace(search, budget=budget, history=[])
-        again, equations = other.run(runs.point(np.append(best.theta, point.theta[len(best.theta) :])), _AGAIN)
-        if equations.rms < normal.rms:
-            search, point, normal = other, again, equations
+    if len(more):  # what was taken is searched from the convex start too, as long as it may end noticeably lower
+        linear = [p.kind in LINEAR for p in runs.parameters]
+        again = runs.point(np.where(linear, convex_start(runs, best.cutoff).theta, point.theta))
+        again, tried = search.descended(again, search.normal(again), _AGAIN, 0.0, 1e-3, normal.cost / NOTICEABLE**2)
+        if tried.cost < normal.cost:
+            point, normal = again, tried
     play = has_play(runs, point.theta)
     if runs.step < whole.step or play:
         whole = whole.stepped(min(runs.step, finest) if play else runs.step)
     whole.rollouts = runs.rollouts * len(runs.pieces) / len(whole.pieces)
     whole.parameters, whole.servo = runs.parameters, runs.servo
     search = Search(whole, 3, threshold=options.robust, budget=options.budget, progress=progress, history=trace)
-    first = whole.point(point.theta) if len(runs.pieces) < len(whole.pieces) else point
-    point, normal = search.run(first)
+    point = whole.point(point.theta) if len(runs.pieces) < len(whole.pieces) else point
+    if play or whole.rollouts <= options.budget:
+        point, normal = search.run(point)
     fine = whole.of(whole.recordings, finest)
     if play:
         point, search.scatter = shaken(search, point)
