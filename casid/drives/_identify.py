@@ -179,7 +179,7 @@ class CommandIdentification(Displayed):
         return f"explains the motion to {1e3 * self.error:.3g} mrad{left}{f'; check: {noted}' if noted else ''}"
 
     def simulate(self, recording: CommandRecording) -> Array:
-        """Free run of a recording from its commands, shape (N, n); gaps of the recording are left out."""
+        """Free run of a recording from its commands, shape (N, n); gaps are left out; see `beyond`."""
         runs = self.runs.of([recording])
         return np.concatenate(runs.simulate(runs.point(self.theta)))
 
@@ -187,6 +187,31 @@ class CommandIdentification(Displayed):
         """Free-run error of recordings, root mean square over samples and joints [rad or m]."""
         runs = self.runs.of(recordings)
         return runs.error(runs.point(self.theta))
+
+    def beyond(self, recording: CommandRecording) -> tuple[str, ...]:
+        """In words, where a recording asks more of the servos than those of the fit, which do not tell what then is.
+
+        Torques that servos are asked for, speeds, and the share of samples at which they are fully on.
+        """
+        seen, new = [self._asked(data) for data in self.recordings], self._asked(recording)
+        made, full = [], np.mean([one["full"] for one in seen], axis=0)
+        for k, joint in enumerate(self.robot.coordinates):
+            words = [f"full voltage for {100 * new['full'][k]:.0f} % of the samples ({100 * full[k]:.0f} % in the fit)"
+                     ] * bool(new["full"][k] > NOTICEABLE * full[k])  # fmt: skip
+            for name in ("torque", "speed"):
+                most = max(float(one[name][k]) for one in seen)
+                if new[name][k] > NOTICEABLE * most:
+                    words.append(f"{name} {new[name][k] / max(most, 1e-300):.2g} x what the fit has seen")
+            made += [f"{joint.name}: {', '.join(words)}"] * bool(words)
+        return tuple(made)
+
+    def _asked(self, data: CommandRecording) -> dict[str, Array]:
+        """Largest torque that servos are asked for, largest mean speed over 0.1 s, share of samples fully on, (n,)."""
+        table, width = self.table, min(max(1, round(0.1 / data.period)), len(data) - 1)
+        error = np.abs(data.on() * (data.q_des + table["bias"] - data.q))
+        moved = np.abs(data.q[width:] - data.q[:-width]) / (data.t[width:] - data.t[:-width])[:, None]
+        torque = np.minimum(table["kp"] * np.minimum(error, table["duty"]), table["limit"])
+        return {"torque": torque.max(axis=0), "speed": moved.max(axis=0), "full": (error >= table["duty"]).mean(axis=0)}
 
     def without(self, terms: Mapping[str, str]) -> tuple[CommandIdentification, tuple[str, ...]]:
         """What replays the recordings best without some terms: everything else that was unknown is fitted again.

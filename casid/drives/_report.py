@@ -169,7 +169,10 @@ class CommandSection(ReportSection):
             tidy(one)
         axes[0].legend(fontsize=8, ncols=3)
         axes[-1].set_xlabel("time [s]")
-        set_title(figure, f"{data.name}: encoders and free runs [rad]")
+        beyond = found.beyond(data)
+        more = f" (and {len(beyond) - 1} more)" if beyond[1:] else ""
+        words = f"\nbeyond the fit: {beyond[0]}{more}" if beyond else ""
+        set_title(figure, f"{data.name}: encoders and free runs [rad]{words}")
         return figure
 
 
