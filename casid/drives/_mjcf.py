@@ -102,18 +102,19 @@ def _ranges(root: ElementTree.Element, found: CommandIdentification) -> list[str
         joint.attrib.update(_FRICTION)
         joint.attrib.pop("actuatorfrcrange", None)
         kept = robot.limits.lower[k], robot.limits.upper[k]
-        wide = _reaching(kept, [data.q[:, k] for data in found.recordings])
-        if np.isfinite(kept).all() and wide != kept:
+        if np.isfinite(kept).all():
+            wide, notes = _reaching(kept, [data.q[:, k] for data in found.recordings], f"{joint.get('name')}: range")
             factor = 180.0 / np.pi if turns and robot.coordinates[k].type == "revolute" else 1.0
-            joint.set("range", numbers(factor * np.array(wide)))
-            made.append(f"{joint.get('name')}: range {wide[0]:.4g} to {wide[1]:.4g}, as far as it was recorded "
-                        f"(described: {kept[0]:.4g} to {kept[1]:.4g})")  # fmt: skip
+            joint.attrib.update({"range": numbers(factor * wide)} if notes else {})
+            made += notes
     return made
 
 
-def _reaching(kept: tuple[float, float], values: Sequence[Array]) -> tuple[float, float]:
-    """A range that holds some values too."""
-    return min(kept[0], *(float(x.min()) for x in values)), max(kept[1], *(float(x.max()) for x in values))
+def _reaching(kept: tuple[float, float], values: Sequence[Array], what: str) -> tuple[Array, list[str]]:
+    """A range that holds recorded values too, and a note where it is wider by that."""
+    low, high = min(kept[0], *(float(x.min()) for x in values)), max(kept[1], *(float(x.max()) for x in values))
+    note = f"{what} {low:.4g} to {high:.4g}, as far as was recorded (described: {kept[0]:.4g} to {kept[1]:.4g})"
+    return np.array([low, high]), [note] * ((low, high) != kept)
 
 
 def _actuators(root: ElementTree.Element, found: CommandIdentification) -> list[str]:
@@ -127,8 +128,11 @@ def _actuators(root: ElementTree.Element, found: CommandIdentification) -> list[
     made, efforts = _efforts(found)
     if setting != 1.0 or len(set(settings)) > 1:
         made.append(f"actuators have the gain setting {setting:g}: gains are proportional to it")
-    group = root.find("actuator")
-    group = ElementTree.SubElement(root, "actuator") if group is None else group
+    groups = root.findall("actuator") or [ElementTree.SubElement(root, "actuator")]
+    for other in groups[1:]:
+        groups[0].extend(list(other))
+        root.remove(other)
+    group = groups[0]
     own = {name: [one for one in group if one.get("joint") == name] for name in names}
     joints = {joint.get("name"): joint for joint in root.iter("joint")}
     spare = [one for ones in own.values() for one in ones[1:]]
@@ -152,11 +156,8 @@ def _actuators(root: ElementTree.Element, found: CommandIdentification) -> list[
         kept = _command_range(root, one, found, k)
         words["ctrllimited"] = "false" if kept is None else "true"
         if kept is not None:
-            wide = _reaching(kept, [data.q_des[:, k] for data in found.recordings])
-            words["ctrlrange"] = numbers(np.array(wide))
-            if wide != kept:
-                made.append(f"{name}: ctrlrange {wide[0]:.4g} to {wide[1]:.4g}, as far as it was commanded "
-                            f"(described: {kept[0]:.4g} to {kept[1]:.4g})")  # fmt: skip
+            wide, notes = _reaching(kept, [data.q_des[:, k] for data in found.recordings], f"{name}: ctrlrange")
+            words["ctrlrange"], made = numbers(wide), made + notes
         words |= {key: one.attrib[key] for key in ("name", "group") if key in one.attrib}
         one.clear()
         one.tag = "general"
@@ -166,7 +167,7 @@ def _actuators(root: ElementTree.Element, found: CommandIdentification) -> list[
     for sensors in root.findall("sensor"):
         for sensor in [one for one in sensors if one.get("actuator") in gone - {None}]:
             sensors.remove(sensor)
-    for keys in root.findall("keyframe"):  # of other numbers of commands and positions
+    for keys in root.findall("keyframe"):  # the numbers of commands and positions may be others now
         root.remove(keys)
     return made
 
@@ -181,10 +182,9 @@ def _command_range(
     if share > 0.0:
         middle, half = (limits.lower[k] + limits.upper[k]) / 2, share * (limits.upper[k] - limits.lower[k]) / 2
         return (float(middle - half), float(middle + half)) if np.isfinite(half) else None
-    words = (_said(root, one, "ctrlrange") or "").split()
-    return (
-        (float(words[0]), float(words[1])) if len(words) == 2 and _said(root, one, "ctrllimited") != "false" else None
-    )
+    limited = _said(root, one, "ctrllimited") != "false"
+    low, *high = (float(x) for x in (_said(root, one, "ctrlrange") or "0").split())
+    return (low, high[0]) if limited and high else None
 
 
 def _said(root: ElementTree.Element, one: ElementTree.Element, key: str) -> str | None:
