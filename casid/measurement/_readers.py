@@ -48,8 +48,8 @@ _MOTION = ("q", "dq", "ddq")
 _SLOWEST_CLOCK = 1.0
 
 
-def read_description(path: Path) -> tuple[Path, dict[str, Any]]:
-    """Path of the recording that a TOML file describes, and the options that it gives.
+def read_description(path: Path, file: str | None = None) -> tuple[Path, dict[str, Any]]:
+    """Path of the recording that a TOML file describes (``file``: in place of the one it names), and its options.
 
     Raises
     ------
@@ -59,10 +59,10 @@ def read_description(path: Path) -> tuple[Path, dict[str, Any]]:
     table = Table(read_toml(path, "recording", DatasetError), path.name, ("file", *ABOUT, *_OPTIONS))
     if "file" not in table:
         table.fail("missing key 'file', the recording it describes")
-    file = path.parent / table.text("file")
-    if file.suffix == ".toml":
+    place = path.parent / (file or table.text("file"))
+    if place.suffix == ".toml":
         table.fail("key 'file': a recording is described by one TOML file, not by a chain of them")
-    return file, {key: read(table, key) for key, read in _OPTIONS.items() if key in table}
+    return place, {key: read(table, key) for key, read in _OPTIONS.items() if key in table}
 
 
 def _names_of(table: Table, key: str) -> dict[str, Any]:
