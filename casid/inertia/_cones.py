@@ -38,6 +38,7 @@ from numpy.typing import ArrayLike
 from casid.arrays import Array
 from casid.inertia._divergence import LOWER, STANDARD_MAP, congruence, lower_triangle, symmetric
 from casid.inertia._parameters import (
+    MOMENTS,
     PSEUDO_INERTIA_MAP,
     TENSOR_INDEX,
     express_in,
@@ -47,8 +48,6 @@ from casid.inertia._parameters import (
     tensor,
     to_standard,
 )
-
-_DIAGONAL = [0, 3, 5]
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,7 +243,7 @@ class Semi(ConsistencyCone):
         length = float(np.sqrt(np.trace(inertia) / (3 * mass)))
         scales = np.array([mass * length**2] * 6 + [mass * length] * 3 + [mass])
         offset = np.zeros(10)
-        offset[[*_DIAGONAL, 9]] = margin
+        offset[[*MOMENTS, 9]] = margin
         return np.stack([express_in(unit * scales, np.eye(3), com) for unit in np.eye(10)], axis=1), offset
 
     def products(self, t: ca.SX) -> ca.SX:
@@ -272,12 +271,12 @@ class Semi(ConsistencyCone):
 
     def dual_gain(self, share: Array, margin: float) -> float:
         """``margin (tr G + gamma)``."""
-        return margin * float(share[_DIAGONAL].sum() + share[9])
+        return margin * float(share[MOMENTS].sum() + share[9])
 
     def dual_share(self, share: Array, margin: float, limits: Limits) -> DualShare:
         """By the formula of this module's docstring."""
         (inertia, quadratic), gain = self.dual_matrices(share), self.dual_gain(share, margin)
-        trace, mass, searched = float(limits.box[_DIAGONAL].sum()), float(limits.box[9]), False
+        trace, mass, searched = float(limits.box[MOMENTS].sum()), float(limits.box[9]), False
         if not np.isfinite(trace + mass) and limits.body is not None:
             matrix = spatial_inertia(limits.body)
             trace = min(trace, limits.factor * float(np.trace(matrix[:3, :3])))

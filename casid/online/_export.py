@@ -16,7 +16,7 @@ from casid.errors import ExportError
 from casid.export import ExportedDirectory, comment, described, folded, numbered
 from casid.files import check_target, write_directory
 from casid.inertia import STANDARD_NAMES
-from casid.inertia.entropic import FIRST, KEPT, SLOW, SMALLEST, STEEPEST, WARM, Plausible
+from casid.inertia.entropic import DECREASE, FIRST, KEPT, SETTLED, SLOW, SMALLEST, STEEPEST, WARM, Plausible
 from casid.online import Online
 from casid.online._online_load import OnlineLoad
 from casid.online._samples import LARGEST, SILENT, regressor_rows
@@ -195,6 +195,7 @@ def _constants(online: Online | OnlineLoad, plausible: Plausible, combine: Array
     text += f"#define KEEP {online.forgetting!r}\n#define MU {online.mu!r}\n#define LARGEST {LARGEST!r}\n"
     text += f"#define SILENT {SILENT!r}\n#define WARM {WARM}\n#define FIRST {FIRST!r}\n#define SMALLEST {SMALLEST!r}\n"
     text += f"#define STEEPEST {STEEPEST!r}\n#define SLOW {SLOW}\n#define KEPT {KEPT!r}\n"
+    text += f"#define SETTLED {SETTLED!r}\n#define DECREASE {DECREASE!r}\n"
     arrays: dict[str, ArrayLike] = {
         "WEIGHTS": online.weights,
         "COMBINE": combine,
