@@ -291,7 +291,7 @@ def _check_complete(numbers: Sequence[int], name: str, where: str) -> None:
 
 # ---------------------------------------------------------------------- candidates for a robot's joints
 
-#: No signal in any unit is larger.
+#: No signal in any unit is larger: nanoseconds since 1970 are 2e18.
 LARGEST = 1e20
 #: A column stands still that moves by less than this part of another group's; a motor turns up to some 300 times more.
 _STILL = 1e-3

@@ -44,8 +44,6 @@ _OPTIONS: dict[str, Callable[[Table, str], Any]] = {
 ABOUT = ("options", "servo", "unknown", "links", "joints", "motion")
 #: Signals of the motion, in the units of the positions.
 _MOTION = ("q", "dq", "ddq")
-#: A clock of whole numbers whose steps are at least so long counts milliseconds, not seconds [s].
-_SLOWEST_CLOCK = 1.0
 
 
 def read_description(path: Path) -> tuple[Path, dict[str, Any]]:
@@ -262,7 +260,7 @@ def time_of(found: Mapping[str, Array], rate: float | None, scale: float | None,
     steps = np.diff(t[:1000])
     steps = steps[steps > 0]
     whole = len(steps) > 1 and not np.any(t[:1000] % 1.0)
-    if whole and float(np.median(steps)) >= _SLOWEST_CLOCK and len(t) > 50:
+    if whole and len(t) > 50:
         raise DatasetError(
             f"{where}: time goes in steps of {np.median(steps):g} s: it seems to count milliseconds or microseconds; "
             "give time_scale (0.001 for milliseconds, 1 if these are seconds), e.g. in a .toml beside the file with "

@@ -28,7 +28,6 @@ COMMENTS = ("#", "%", "//")
 MOST_MISSING = 0.1
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(\.\d{3})+,\d+")
 _CLOCK = re.compile(r"(?:^|[T\s])(\d{1,2}):(\d{2})(?::(\d{2}(?:[.,]\d+)?))?\s*([AaPp][Mm])?")
-_DAY = 86400.0
 
 
 @dataclass(frozen=True)
@@ -197,7 +196,8 @@ def clock_seconds(cells: NDArray[Any], where: str) -> NDArray[np.float64]:
         hours, minutes, seconds, half = match.groups()
         hour = int(hours) % 12 + 12 * (half.lower() == "pm") if half else int(hours)
         found[k] = 3600.0 * hour + 60.0 * int(minutes) + float((seconds or "0").replace(",", "."))
-    found += _DAY * np.concatenate([[0], np.cumsum(np.diff(found) < -_DAY / 2)])
+    day = 24 * 3600.0
+    found += day * np.concatenate([[0], np.cumsum(np.diff(found) < -day / 2)])
     elapsed: NDArray[np.float64] = np.round(found - found[0], 9)
     return elapsed
 
@@ -307,7 +307,7 @@ def _encoding(content: bytes) -> tuple[str, str]:
         if head.startswith(mark):
             return name, "byte order mark"
     for start, name in ((1, "utf-16-le"), (0, "utf-16-be")):
-        if len(head) > 20 and head[start::2].count(0) > 0.4 * len(head) / 2:
+        if len(head) > 20 and head[start::2].count(0) > len(head) / 4:
             return name, "every other byte is zero"
     try:
         content.decode("utf-8")
