@@ -80,7 +80,7 @@ def load_intervals(
 
 
 def _half(c: Array, inverse: Array, free: Array, tolerance: float, scale: Array) -> float:
-    if free.size and np.abs(c @ (free * scale[:, None])).max() > 1e-5:
+    if free.size and np.abs(c @ (free * scale[:, None])).max() > np.sqrt(RANK):  # less is rounding
         return float("inf")
     return float(np.sqrt(tolerance) * np.linalg.norm(c @ inverse))
 

@@ -71,6 +71,8 @@ EDGE = 0.1
 AT_ONCE = {name: 6 if k < 6 else 4 for name, (k, _) in PLACES.items()}
 #: Smallest margin of a load's physical consistency [SI].
 MARGIN = 1e-9
+#: Share of a joint's range without the load by which the motion with it may be wider without a note.
+EXTRAPOLATED = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,7 +269,7 @@ def _similar(without: Sequence[Dataset], with_load: Sequence[Dataset]) -> list[s
     high = np.max([d.q.max(axis=0) for d in without], axis=0)
     size = np.maximum(high - low, 0.05)
     beyond = np.max([np.maximum(low - d.q.min(axis=0), d.q.max(axis=0) - high) for d in with_load], axis=0) / size
-    if float(beyond.max()) <= 0.2:
+    if float(beyond.max()) <= EXTRAPOLATED:
         return []
     return [
         f"the motions differ: with the load joint {int(np.argmax(beyond)) + 1} leaves its range without the load by "

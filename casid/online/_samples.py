@@ -29,6 +29,8 @@ from casid.online._known_robot import StateNoise, torque_rate
 
 #: Largest number in measurements and weighted equations: beyond it, sums of squares of squares are not finite.
 LARGEST = 1e60
+#: The parameters with which residuals are computed are estimated anew when the information has grown by this share.
+REFRESH = 0.1
 #: Inputs of a regressor, and the arrays of samples that hold them.
 SIGNALS = {"q": "q", "dq": "dq", "ddq": "ddq", "signal": "tau"}
 
@@ -320,9 +322,9 @@ class Information:
     def covariance(self, scale: float = 1.0) -> Array:
         """``scale (R'R)^+``; infinite variances where there is no information."""
         _, s, Vt = np.linalg.svd(self.R)
-        known = s > RANK * max(float(s[0]), 1e-300)
+        known = s > RANK * s[0]
         V = Vt.T[:, known] / s[known]
         covariance = scale * V @ V.T
-        unknown = np.linalg.norm(Vt[~known], axis=0) > 1e-6 if (~known).any() else np.zeros(len(s), dtype=bool)
+        unknown = np.linalg.norm(Vt[~known], axis=0) > np.sqrt(RANK) if (~known).any() else np.zeros(len(s), dtype=bool)
         covariance[unknown, unknown] = np.inf
         return np.asarray(covariance)
