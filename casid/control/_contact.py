@@ -16,9 +16,6 @@ from casid.control._free_motion import Frame, TaskSpace
 from casid.errors import DatasetError
 from casid.motion import Motion
 
-#: Numbers in the memory of `ForceControl`.
-_MEMORY = 9
-
 
 @dataclass(frozen=True, eq=False)
 class ContactTaskSpace(TaskSpace):
@@ -231,3 +228,7 @@ def _positive(what: str, value: ArrayLike, size: int = 1) -> Array:
     array: Array = np.array(np.broadcast_to(given, (size,)))
     array.setflags(write=False)
     return array
+
+
+#: Numbers in the memory of `ForceControl`.
+_MEMORY = len(_State._fields)

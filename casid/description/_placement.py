@@ -12,13 +12,13 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.arrays import ROUNDING, Array
+from casid.arrays import ALIKE, ROUNDING, Array
 from casid.errors import RobotError
 from casid.files import listed, near
 
 #: Angles this close to a multiple of pi/2 [rad] count as that multiple. URDF files print pi/2 as 1.57079632679, which
 #: is 5e-12 off; files with fewer digits (1.5708) need a larger tolerance, given on purpose.
-ANGLE_TOLERANCE = 1e-9
+ANGLE_TOLERANCE = ALIKE
 
 
 def cos_sin(angle: float, tolerance: float = ANGLE_TOLERANCE) -> tuple[float, float]:

@@ -21,8 +21,6 @@ from casid.errors import DatasetError, UnknownNameError
 
 #: A column counts as dependent when what the columns before it leave of it is below this share of its length.
 RANK_TOLERANCE = 1e-8
-#: Decimals at which a coefficient is tried for a short form; kept only if the regrouping stays exact to rounding.
-TIDY_DECIMALS = 10
 
 
 if TYPE_CHECKING:
@@ -181,7 +179,7 @@ def _reflect(A: Array, r: int, j: int) -> None:
 
 def _tidy(K: Array, W_b: Array, W: Array, lengths: Array) -> Array:
     """Short decimals in place of floating-point neighbours, column by column where the regrouping stays exact."""
-    tidy = np.round(K, TIDY_DECIMALS) + 0.0
+    tidy = np.round(K, 10) + 0.0  # kept only if it is the same to rounding
     close = np.abs(tidy - K) <= ROUNDING * np.maximum(1.0, np.abs(K))
     tidy = np.where(close, tidy, K)
     scale = np.where(lengths > 0, lengths, 1.0)

@@ -17,8 +17,6 @@ from casid.inertia import STANDARD_NAMES
 from casid.measurement import Dataset
 from casid.regression import filtered_blocks, lengths, motion
 
-#: Singular values below this share of the largest count as zero: their directions are not determined.
-DETERMINED = 1e-7
 #: Quantities with an interval: their place among a load's parameters, and that of the mass which divides it.
 PLACES: dict[str, tuple[int, int | None]] = {
     **{name: (k, None) for k, name in enumerate(STANDARD_NAMES[:10]) if k not in (6, 7, 8)},
@@ -65,7 +63,7 @@ def load_intervals(
     _, s, Vt = np.linalg.svd(R / scale, full_matrices=True)
     values = np.zeros(R.shape[1])
     values[: len(s)] = s
-    sure = values > DETERMINED * values[0]
+    sure = values > RANK * values[0]
     inverse = (Vt[sure].T / values[sure]) / scale[:, None]
     free = (Vt[~sure].T) / scale[:, None]
     found, units = {}, np.eye(R.shape[1])
@@ -288,7 +286,7 @@ class LoadStack:
         self._beta = _reduced(R, self.base)
         own, target = self._own(R)
         left = float(np.sum(R[width - 1 :, width - 1] ** 2))
-        if not own[:, :10].any() or np.linalg.norm(own[:, 9]) <= DETERMINED * np.linalg.norm(stack[:, self.base + 9]):
+        if not own[:, :10].any() or np.linalg.norm(own[:, 9]) <= RANK * np.linalg.norm(stack[:, self.base + 9]):
             raise DatasetError("payload: the load has no effect on these torques; record motion against gravity")
         return own, target, left, float(self.independent.sum()) - width + 1
 
@@ -313,7 +311,7 @@ class LoadStack:
         R = self._whole[:width, :width]
         scale = lengths((R**2).sum(axis=0))
         _, s, Vt = np.linalg.svd(R / scale, full_matrices=False)
-        sure = s > DETERMINED * s[0]
+        sure = s > RANK * s[0]
         root = (Vt[sure].T / s[sure]) / scale[:, None]
         own = root[self.base :]
         moved = self.known[:, :-1] @ root @ own.T
@@ -364,7 +362,7 @@ class LoadStack:
 
 def least_norm(R: Array, r: Array) -> Array:
     """Load and drifts of their own equations; 0 where nothing determines them."""
-    return np.asarray(np.linalg.lstsq(R, r, rcond=DETERMINED)[0], dtype=float)
+    return np.asarray(np.linalg.lstsq(R, r, rcond=RANK)[0], dtype=float)
 
 
 def _triangle(rows: Array) -> Array:

@@ -41,8 +41,8 @@ STILL = 1e-3
 #: Measured velocities are the differences of the positions to this factor (any two units, and any two usual sampling
 #: rates, differ by more), with this correlation at least (half of their variance is noise at 0.7).
 VELOCITY, CORRELATED = 1.1, 0.8
-#: Largest share of a joint's samples that spikes and repeats may take away, and that saturation may.
-MOST_SPOILED, MOST_SATURATED = 0.1, 0.5
+#: Largest share of the samples that may be left out (spikes, repeats, missing numbers, ends), and for saturation.
+MOST_LOST, MOST_SATURATED = 0.1, 0.5
 #: A joint that moves less than this share of the one that moves most does not show the motion.
 LEAST_MOTION = 0.02
 
@@ -226,7 +226,7 @@ def treated(
 ) -> tuple[tuple[Defect, ...], Flags]:
     """The defects with what is done to each, and the torques that remain.
 
-    Short gaps and repeats are interpolated well enough. Where spikes would take more than `MOST_SPOILED` of a joint's
+    Short gaps and repeats are interpolated well enough. Where spikes would take more than `MOST_LOST` of a joint's
     samples they are interpolated only; where a joint moves for less than six of the shortest rests (`STILL_TIME`), its
     standstill is what was measured.
 
@@ -253,7 +253,7 @@ def treated(
     remaining = np.ones((len(t), n), dtype=bool)
     made: list[Defect] = [one for one in found if one.kind in ("dead", "velocity", "reversed")]
     for kind, most in (
-        ("gap", 1.0), ("repeats", MOST_SPOILED), ("saturation", MOST_SATURATED), ("spike", MOST_SPOILED),
+        ("gap", 1.0), ("repeats", MOST_LOST), ("saturation", MOST_SATURATED), ("spike", MOST_LOST),
         ("standstill", 1.0 - 6.0 * STILL_TIME / (len(t) * period)),
     ):  # fmt: skip
         pairs = [(one, _long(one, shortest, period)) for one in found if one.kind == kind]

@@ -15,7 +15,7 @@ from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement._dataset import Dataset
-from casid.measurement._defects import CORRELATED, MOST_SPOILED, same_velocity, velocity_factors
+from casid.measurement._defects import CORRELATED, MOST_LOST, same_velocity, velocity_factors
 from casid.measurement._processing import Processing, prepare
 from casid.measurement._text import clock_seconds
 
@@ -236,7 +236,7 @@ def advances(t: Array) -> bool:
     if not np.isfinite(t).all():
         return False
     steps = np.diff(t)
-    return bool((steps >= 0).all() and (steps == 0).mean() < MOST_SPOILED)
+    return bool((steps >= 0).all() and (steps == 0).mean() < MOST_LOST)
 
 
 def rate_text(t: Array, factor: float) -> str:

@@ -17,7 +17,15 @@ from numpy.typing import NDArray
 from casid.arrays import ALIKE, Array
 from casid.errors import DatasetError
 from casid.measurement._dataset import Dataset, FullRate
-from casid.measurement._defects import Defect, defect_notes, find_defects, moving_joints, treated, white_noise
+from casid.measurement._defects import (
+    MOST_LOST,
+    Defect,
+    defect_notes,
+    find_defects,
+    moving_joints,
+    treated,
+    white_noise,
+)
 from casid.measurement._low_pass import LowPass, choose_cutoff
 
 
@@ -232,12 +240,8 @@ def _apart(q: Array, v: Array, band: float, rate: float) -> float:
 
 #: Samples kept for each period of the cut-off frequency, where the number is chosen.
 SAMPLES_PER_PERIOD = 20.0
-#: What is trimmed at either end at most where the number is chosen [s].
+#: What is trimmed at either end at most where the number is chosen [s]; nor more than `MOST_LOST` of the recording.
 LONGEST_TRIM = 0.5
-#: The same as a share of the recording.
-MOST_TRIMMED = 0.1
-#: Gaps and repeats shorter than this share of the cut-off's period are interpolated and stay in.
-SHORTEST = 0.1
 #: What the comparison of the velocities found, by the one that is taken.
 _COMPARED = {
     "measured": "it has less noise than the differences of the position",
@@ -349,7 +353,7 @@ class Processing:
         """The settings with numbers for the cut-offs and the trim, and a source for the velocity."""
         cutoff = choose_cutoff(data.q, frequency) if self.cutoff == "auto" else self.cutoff
         torque_cutoff = cutoff if self.torque_cutoff == "same" else self.torque_cutoff
-        trim = min(LONGEST_TRIM, MOST_TRIMMED * float(data.t[-1] - data.t[0])) if self.trim == "auto" else self.trim
+        trim = min(LONGEST_TRIM, MOST_LOST * float(data.t[-1] - data.t[0])) if self.trim == "auto" else self.trim
         velocity = self.velocity
         if velocity == "auto":
             velocity = "measured" if measured_is_better(data, cutoff, frequency) else "differentiate"
@@ -412,7 +416,7 @@ class Processing:
         cutoffs = [one for one in (self.cutoff, self.torque_cutoff) if isinstance(one, float | int)]
         low_pass = self._filter(min(cutoffs), data, frequency) if cutoffs else None
         reach = (2 if low_pass is None else low_pass.reach) / frequency
-        shortest = SHORTEST / min(cutoffs) if cutoffs else 0.0
+        shortest = 2.0 / (SAMPLES_PER_PERIOD * min(cutoffs)) if cutoffs else 0.0  # shorter gaps are interpolated
         defects, remaining = treated(found, data.t, data.n, reach, shortest)
         mask = data.counted & remaining
         return _with_defects(replace(data, mask=None if mask.all() else mask), defects, reach)

@@ -16,10 +16,11 @@ from casid.errors import DatasetError
 from casid.files import Table, exists, finite_number, near, numeric_array, read_toml, shown
 from casid.measurement._columns import Names, choose_signals, torque_notes
 from casid.measurement._dataset import Dataset
+from casid.measurement._defects import MOST_LOST
 from casid.measurement._formats import read_columns
 from casid.measurement._names import factors
 from casid.measurement._proposing import Answers, propose
-from casid.measurement._text import MOST_MISSING, TextLayout
+from casid.measurement._text import TextLayout
 
 #: Option -> how it is taken from the table.
 _OPTIONS: dict[str, Callable[[Table, str], Any]] = {
@@ -144,7 +145,7 @@ def read_dataset(
     ------
     DatasetError
         If the file cannot be read, a column is missing or misspelt, holds other than real numbers, time seems to be in
-        milliseconds, or the content is not a recording. Fewer than `MOST_MISSING` of the samples may hold numbers that
+        milliseconds, or the content is not a recording. Fewer than `MOST_LOST` of the samples may hold numbers that
         are not finite: they are left out, which `Dataset.notes` state.
     """
     path = Path(path)
@@ -230,7 +231,7 @@ def _finite(found: dict[str, Array], where: str) -> tuple[dict[str, Array], tupl
         return found, ()
     off = {key: ~np.isfinite(value.reshape(count, -1)) for key, value in found.items()}
     rows = np.any([flags.any(axis=1) for flags in off.values()], axis=0)
-    if not rows.any() or rows.mean() >= MOST_MISSING:
+    if not rows.any() or rows.mean() >= MOST_LOST:
         return found, ()
     pairs = [(key, k + 1) for key, flags in off.items() for k in np.flatnonzero(flags.any(axis=0))]
     of = ", ".join(f"{key} of joint {joint}" if key != "t" else "time" for key, joint in pairs)

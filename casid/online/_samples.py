@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.arrays import RANK, Array
+from casid.arrays import RANK, ROUNDING, Array
 from casid.codegen import Function
 from casid.dynamics import Model
 from casid.errors import DatasetError
@@ -233,10 +233,6 @@ class StateWeights:
         return regressor_rows(self.model.regressor, s)[:, :, terms] @ self.parameters[terms]
 
 
-#: Information along a row, ``|R y|``, is rounding below this share of ``sum_k |R_k| |y_k|``: nothing to forget there.
-SILENT = 1e-12
-
-
 @dataclass(frozen=True, eq=False)
 class Information:
     """Information about parameters p.
@@ -292,7 +288,7 @@ class Information:
         """
         if share >= 1.0:
             return self
-        negligible = SILENT * np.abs(rows) @ np.linalg.norm(self.R, axis=0)
+        negligible = ROUNDING * np.abs(rows) @ np.linalg.norm(self.R, axis=0)
         D: Array = np.zeros((0, len(self.rho)))
         for direction, least in zip(rows @ self.R.T, negligible, strict=True):
             for _ in range(2):  # orthogonalised twice is orthogonal

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 #: Relative excess of a bound over the value of a feasible point that its own tolerances (1e-8 of violation) explain.
 EXPLAINED = 1e-6
+#: Gap between a bound and what is attained at which no other attempt is made, relative to what each is compared with.
+ENOUGH = 1e-7
 
 
 class ParameterResult(ABC):

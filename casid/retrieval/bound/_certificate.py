@@ -48,8 +48,6 @@ from casid.retrieval._region import LinkRegion
 from casid.retrieval._rows import LinearRows, NonlinearRows, Row
 from casid.retrieval.bound._cuts import Relaxation
 
-#: Corrections of the residual: the second takes what the first left by rounding.
-_CORRECTIONS = 2
 #: Share of the objective that the products of the cones' multipliers with the bodies may cost.
 _PRICE = 1e-8
 
@@ -236,7 +234,7 @@ def lower_bound(
         dual = dual.joined(Dual.relaxed(relaxation or Relaxation(problem), *nonlinear, x))
     residual = problem.objective.matrix @ x - problem.objective.target
     found = [_bound_of(problem, x, residual, dual, search or Search(), regions)]
-    for _ in range(_CORRECTIONS):
+    for _ in range(2):  # the second takes what the first left by rounding
         residual = residual + _correction(problem, x, found[-1][1].left)
         found.append(_bound_of(problem, x, residual, dual, search or Search(), regions))
     value, bound = max(found, key=lambda pair: pair[0])

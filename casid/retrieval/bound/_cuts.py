@@ -27,7 +27,7 @@ from casid.retrieval._problem import Problem
 from casid.retrieval._region import LinkRegion, Quadric, com_quotients
 from casid.retrieval._rows import Row
 from casid.retrieval.constraints._bounds import com_box
-from casid.retrieval.constraints._constraint import FEASIBILITY, Constraint
+from casid.retrieval.constraints._constraint import FEASIBILITY, MOST_ALTERNATIVES, Constraint
 
 #: Cells that one refinement may look at; more would take longer than the bound is worth.
 _MOST_CELLS = 8_000
@@ -144,8 +144,6 @@ def _highest(cells: Array, direction: Array) -> Array:
     return np.asarray(np.maximum(cells[:, :, 0] * direction, cells[:, :, 1] * direction).sum(axis=1))
 
 
-#: Relations whose outcomes are all taken apart, at most: 16 functions.
-_MOST_RELATIONS = 4
 #: A box that is narrower by a smaller share of its side, or a point nearer to a hull, is not worth a constraint.
 _NARROWER = 1e-6
 
@@ -374,7 +372,7 @@ class Relaxation:
 
 def _alternatives(rows: ca.SX, x: ca.SX) -> tuple[ca.Function, ...]:
     found = [c for c in conditions(rows, x) if not c.equality]
-    if len(found) > _MOST_RELATIONS:
+    if 2 ** len(found) > MOST_ALTERNATIVES:
         return (ca.Function("rows", [x], [rows]),)
     functions = []
     for values in product((True, False), repeat=len(found)):

@@ -39,7 +39,7 @@ from casid.retrieval._objectives import PERFECT, LeastSquares, chi_square
 from casid.retrieval._problem import Problem
 from casid.retrieval._region import region_box
 from casid.retrieval._rows import LinearRows, NonlinearRows, Row, split_rows
-from casid.retrieval._solution import EXPLAINED, Solution, checked_bound
+from casid.retrieval._solution import ENOUGH, EXPLAINED, Solution, checked_bound
 from casid.retrieval._solver import PreparedProblem, SolveOptions
 from casid.retrieval._variables import UnknownVariableError
 from casid.retrieval.bound._certificate import Dual, Search, dual_bound
@@ -347,10 +347,6 @@ def _linear_form(expression: ca.SX, x: ca.SX, over: int | None = None) -> Array 
     return form
 
 
-#: Where bound and attained value agree to this share of the quantity's prior range, no other attempt is made.
-_ENOUGH = 1e-7
-
-
 @dataclass(frozen=True, eq=False)
 class _Search:
     """A program whose minimum over the level set is looked for: the exact one, or one with secants in place of rows."""
@@ -416,7 +412,7 @@ class LevelSet:
                     bound = max(bound, self._bound(form, x, outcome.point, scale, search))
                     if float(form @ x) < attained and self._explains(x):
                         attained, point = float(form @ x), x
-                    if (attained - bound) * scale <= _ENOUGH:
+                    if (attained - bound) * scale <= ENOUGH:
                         return self._sound(form, bound, attained, scale, point), attained, point
         return self._sound(form, bound, attained, scale, point), attained, point
 

@@ -61,11 +61,10 @@ from casid.inertia import (
 from casid.retrieval._objectives import LeastSquares
 from casid.retrieval._problem import Problem
 from casid.retrieval._rows import split_rows
+from casid.retrieval._solution import ENOUGH
 from casid.retrieval.constraints._constraint import FEASIBILITY
 from casid.retrieval.plausible._priors import PRIORS
 
-#: Gap at which IPOPT's solve is not repeated; ten times this gap ends the search for other starts.
-ENOUGH = 1e-7
 #: Least eigenvalue of a link's matrix, as a share of its largest, where IPOPT begins.
 LIFT = 1e-3
 #: Curvature of what nothing determines, where that of plausible bodies is 1.
