@@ -74,7 +74,8 @@ class Objective:
         return f, np.asarray(sum(g @ B for g, B in zip(back, self.matrices, strict=True)))
 
 
-#: Poses tried when the middle of the joint limits violates a constraint.
+#: Poses tried when the middle of the joint limits violates a constraint: a set that holds one pose in 700 is found with
+#: 95 %.
 STANDING_POSES = 2000
 
 

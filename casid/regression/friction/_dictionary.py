@@ -17,7 +17,7 @@ from casid.regression._rows import filtered_blocks, motion, sampling_period
 
 #: Speeds at which the signs of friction are checked, in shares of the joint's largest.
 _SPEEDS = (0.02, 0.1, 0.3, 0.6, 1.0)
-#: The same up to which speed, where the joint's limit is not known.
+#: The same up to which speed, where the joint's limit is not known: beyond the motion, as its next use may be.
 _BEYOND = 1.5
 
 

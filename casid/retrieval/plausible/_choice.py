@@ -266,7 +266,7 @@ def noise_share(samples: int, rank: int, confidence: float = 0.95) -> float:
     return min(LARGEST_SHARE, float(np.sqrt(1.0 + growth)) - 1.0)
 
 
-#: Relative gaps that are aimed at in turn, until the solution is certified.
+#: Relative gaps that are aimed at in turn, down to rounding; they end where the solution is certified.
 GAPS = tuple(10.0 ** np.arange(3.0, -12.0, -0.5))
 #: How much heavier than plausible the bodies are from which D is measured, in turn.
 HEAVY = (1e3, 1.0)

@@ -107,7 +107,8 @@ def split(
     return z, rho * u
 
 
-#: Smallest ratio of the extreme eigenvalues of the scaled Gram matrix at which the data determine every parameter.
+#: Smallest ratio of the extreme eigenvalues of the scaled Gram matrix at which the data determine every parameter: its
+#: inverse then keeps six digits.
 DETERMINED = 1e-10
 #: ``tol``: residual of the optimality conditions, relative to the objective, at which Newton's method ends. More than
 #: ``max_iter`` steps mean that the start was poor; the general way is then the better one. The data have scaled
