@@ -13,7 +13,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from casid.arrays import Array
+from casid.arrays import ALIKE, Array
 from casid.expressions._intervals import HIDING, enclose
 from casid.expressions._walk import (
     BINARY,
@@ -69,10 +69,6 @@ def interruptible() -> Iterator[None]:
         raise KeyboardInterrupt
 
 
-#: Relative difference of two evaluations that is rounding.
-_ROUNDING = 1e-9
-
-
 class NumpyFunction:
     """The entries of an expression as a function of x: values by CasADi's own function, NaN where it is undefined.
 
@@ -124,7 +120,7 @@ class NumpyFunction:
         mine = self.by_numpy(point)
         values = np.array(self.function(point), dtype=float).ravel()
         with np.errstate(all="ignore"):
-            agree = np.abs(values - mine) <= _ROUNDING * (1.0 + np.abs(mine))
+            agree = np.abs(values - mine) <= ALIKE * (1.0 + np.abs(mine))
         if self._calls or not (agree | (values == mine) | np.isnan(mine)).all():
             ranges = enclose(self.function, point, point)
             outside = [not float(r.low) <= v <= float(r.high) for r, v in zip(ranges, values, strict=True)]

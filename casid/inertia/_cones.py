@@ -38,6 +38,7 @@ from numpy.typing import ArrayLike, NDArray
 from casid.arrays import Array
 from casid.inertia._divergence import LOWER, STANDARD_MAP, congruence, lower_triangle, symmetric
 from casid.inertia._parameters import (
+    MOMENTS,
     PSEUDO_INERTIA_MAP,
     TENSOR_INDEX,
     express_in,
@@ -48,7 +49,6 @@ from casid.inertia._parameters import (
     to_standard,
 )
 
-_DIAGONAL = [0, 3, 5]
 #: ``tr Z`` of the symmetric Z with ``g'x = <Z, J(x)>``, as a linear form of g.
 _TRACE_OF_DUAL = STANDARD_MAP @ np.eye(4).ravel()
 
@@ -245,7 +245,7 @@ class Semi(ConsistencyCone):
         length = float(np.sqrt(np.trace(inertia) / (3 * mass)))
         scales = np.array([mass * length**2] * 6 + [mass * length] * 3 + [mass])
         offset = np.zeros(10)
-        offset[[*_DIAGONAL, 9]] = margin
+        offset[[*MOMENTS, 9]] = margin
         return np.stack([express_in(unit * scales, np.eye(3), com) for unit in np.eye(10)], axis=1), offset
 
     def products(self, t: ca.SX) -> ca.SX:
@@ -266,22 +266,22 @@ class Semi(ConsistencyCone):
         """G and Q of this module's docstring."""
         inertia = (share[..., :6] * np.array([1, 0.5, 0.5, 1, 0.5, 1]))[..., [[0, 1, 2], [1, 3, 4], [2, 4, 5]]]
         quadratic = np.zeros((*share.shape[:-1], 4, 4))
-        quadratic[..., :3, :3] = share[..., _DIAGONAL].sum(axis=-1)[..., None, None] * np.eye(3) - inertia
+        quadratic[..., :3, :3] = share[..., MOMENTS].sum(axis=-1)[..., None, None] * np.eye(3) - inertia
         quadratic[..., :3, 3] = quadratic[..., 3, :3] = share[..., 6:9] / 2
         quadratic[..., 3, 3] = share[..., 9]
         return inertia, quadratic
 
     def dual_gain(self, share: Array, margin: Array | float) -> Array:
         """``margin (tr G + gamma)``."""
-        return np.asarray(margin * share[..., [*_DIAGONAL, 9]].sum(axis=-1))
+        return np.asarray(margin * share[..., [*MOMENTS, 9]].sum(axis=-1))
 
     def dual_share(self, share: Array, margin: Array, limits: Limits) -> DualShare:
         """By the formula of this module's docstring."""
         inertia, quadratic = self.dual_matrices(share)
-        trace, mass = limits.box[:, _DIAGONAL].sum(axis=1), limits.box[:, 9]
+        trace, mass = limits.box[:, MOMENTS].sum(axis=1), limits.box[:, 9]
         wide = ~np.isfinite(trace + mass) & (limits.body is not None)
         if limits.body is not None:
-            trace = np.where(wide, np.minimum(trace, limits.factor * limits.body[:, _DIAGONAL].sum(axis=1)), trace)
+            trace = np.where(wide, np.minimum(trace, limits.factor * limits.body[:, MOMENTS].sum(axis=1)), trace)
             mass = np.where(wide, np.minimum(mass, limits.factor * limits.body[:, 9]), mass)
         cost = _cost(_negative(inertia), trace) + _cost(_negative(quadratic), mass + trace / 2)
         return DualShare(self.dual_gain(share, margin), cost, wide & share.any(axis=1))

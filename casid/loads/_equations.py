@@ -17,9 +17,6 @@ from casid.inertia import STANDARD_NAMES, express_in
 from casid.measurement import Dataset
 from casid.regression import filtered_blocks, lengths, motion
 
-#: Singular values below this share of the largest count as zero: their directions are not determined.
-DETERMINED = 1e-7
-
 
 def quantities(size: int, centre: Array | None = None) -> dict[str, tuple[Array, Array | None]]:
     """Quantities with an interval, as linear forms of load and drifts, and the form of the mass which divides them.
@@ -77,7 +74,7 @@ def load_intervals(
     _, s, Vt = np.linalg.svd(R / scale, full_matrices=True)
     values = np.zeros(R.shape[1])
     values[: len(s)] = s
-    sure = values > DETERMINED * values[0]
+    sure = values > RANK * values[0]
     inverse = (Vt[sure].T / values[sure]) / scale[:, None]
     free = (Vt[~sure].T) / scale[:, None]
     found = {}
@@ -92,7 +89,7 @@ def load_intervals(
 
 
 def _half(c: Array, inverse: Array, free: Array, tolerance: float, scale: Array) -> float:
-    if free.size and np.abs(c @ (free * scale[:, None])).max() > 1e-5:
+    if free.size and np.abs(c @ (free * scale[:, None])).max() > np.sqrt(RANK):  # less is rounding
         return float("inf")
     return float(np.sqrt(tolerance) * np.linalg.norm(c @ inverse))
 
@@ -300,7 +297,7 @@ class LoadStack:
         self._beta = _reduced(R, self.base)
         own, target = self._own(R)
         left = float(np.sum(R[width - 1 :, width - 1] ** 2))
-        if not own[:, :10].any() or np.linalg.norm(own[:, 9]) <= DETERMINED * np.linalg.norm(stack[:, self.base + 9]):
+        if not own[:, :10].any() or np.linalg.norm(own[:, 9]) <= RANK * np.linalg.norm(stack[:, self.base + 9]):
             raise DatasetError("payload: the load has no effect on these torques; record motion against gravity")
         return own, target, left, float(self.independent.sum()) - width + 1
 
@@ -325,7 +322,7 @@ class LoadStack:
         R = self._whole[:width, :width]
         scale = lengths((R**2).sum(axis=0))
         _, s, Vt = np.linalg.svd(R / scale, full_matrices=False)
-        sure = s > DETERMINED * s[0]
+        sure = s > RANK * s[0]
         root = (Vt[sure].T / s[sure]) / scale[:, None]
         own = root[self.base :]
         moved = self.known[:, :-1] @ root @ own.T
@@ -376,7 +373,7 @@ class LoadStack:
 
 def least_norm(R: Array, r: Array) -> Array:
     """Load and drifts of their own equations; 0 where nothing determines them."""
-    return np.asarray(np.linalg.lstsq(R, r, rcond=DETERMINED)[0], dtype=float)
+    return np.asarray(np.linalg.lstsq(R, r, rcond=RANK)[0], dtype=float)
 
 
 def _triangle(rows: Array) -> Array:

@@ -74,6 +74,8 @@ POINT = (
     "the moments of inertia about the centre are not determined by these recordings: those for controllers are of a "
     "plausible body; give the load's own, or record quick turns of the wrist"
 )
+#: Share of a joint's range without the load by which the motion with it may be wider without a note.
+EXTRAPOLATED = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,7 +285,7 @@ def _similar(without: Sequence[Dataset], with_load: Sequence[Dataset]) -> list[s
     high = np.max([d.q.max(axis=0) for d in without], axis=0)
     size = np.maximum(high - low, 0.05)
     beyond = np.max([np.maximum(low - d.q.min(axis=0), d.q.max(axis=0) - high) for d in with_load], axis=0) / size
-    if float(beyond.max()) <= 0.2:
+    if float(beyond.max()) <= EXTRAPOLATED:
         return []
     return [
         f"the motions differ: with the load joint {int(np.argmax(beyond)) + 1} leaves its range without the load by "

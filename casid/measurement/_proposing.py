@@ -41,8 +41,6 @@ DOUBTFUL = 0.5
 FOLLOWS = 0.5
 #: Torques over the robot's limits outside of which their unit is another: thousandths are, small motions are not.
 LEAST_TORQUE, MOST_TORQUE = 0.002, 3.0
-#: Largest relative difference of the factors of velocities between joints; of a factor from one, where units are tried.
-EVEN = 0.2
 
 
 @dataclass(frozen=True)
@@ -492,7 +490,7 @@ class _Reading:
         off = {unit: abs(np.log(max(middle, 1e-12) / size)) for unit, size in UNITS["dq"].items()}
         stated = dq.meaning.unit
         unit = stated if stated and same_velocity(middle / UNITS["dq"][stated]) else min(off, key=lambda one: off[one])
-        even = np.nanmax(np.abs(factor / middle - 1), initial=0.0) < EVEN
+        even = (np.isnan(factor) | same_velocity(factor / middle)).all()
         least = np.nanmin(correlation, initial=1.0)
         if same_velocity(middle / UNITS["dq"][unit]) and even and least > CORRELATED:
             self.units["dq"] = unit
@@ -579,4 +577,4 @@ def _agrees(t: Array, q: Group, dq: Group, time: str, angle: str) -> bool:
     """Whether velocities in their stated unit are the differences of the positions in these units."""
     speeds = dq.values * UNITS["dq"][dq.meaning.unit]
     factor, _ = velocity_factors(t * UNITS["t"][time], q.values * UNITS["q"][angle], speeds)
-    return bool(abs(np.log(max(float(np.nanmedian(factor)), 1e-12))) < EVEN)
+    return bool(same_velocity(float(np.nanmedian(factor))))

@@ -10,16 +10,16 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.arrays import Array
+from casid.arrays import ROUNDING, Array
 from casid.codegen import CFunction, check_identifier, scalar_source
 from casid.errors import ExportError
 from casid.export import ExportedDirectory, beside, comment, described, folded, guarded, numbered
 from casid.files import check_target, write_directory
 from casid.inertia import STANDARD_NAMES
-from casid.inertia.entropic import FIRST, KEPT, SLOW, SMALLEST, STEEPEST, WARM, Plausible
+from casid.inertia.entropic import DECREASE, FIRST, KEPT, SETTLED, SLOW, SMALLEST, STEEPEST, WARM, Plausible
 from casid.online import Online
 from casid.online._online_load import OnlineLoad
-from casid.online._samples import LARGEST, SILENT, regressor_rows
+from casid.online._samples import LARGEST, regressor_rows
 from casid.version import __version__
 
 #: What every exported estimator includes.
@@ -192,8 +192,9 @@ def _constants(online: Online | OnlineLoad, plausible: Plausible, combine: Array
     text = f"#define NQ {sizes['n']}\n#define NJ {sizes['n']}\n#define NR {sizes['nr']}\n#define NL {sizes['nl']}\n"
     text += f"#define NPOS {len(plausible.positive)}\n#define NFREE {len(plausible.free)}\n#define NX {sizes['nx']}\n"
     text += f"#define KEEP {online.forgetting!r}\n#define MU {online.mu!r}\n#define LARGEST {LARGEST!r}\n"
-    text += f"#define SILENT {SILENT!r}\n#define WARM {WARM}\n#define FIRST {FIRST!r}\n#define SMALLEST {SMALLEST!r}\n"
+    text += f"#define WARM {WARM}\n#define FIRST {FIRST!r}\n#define SMALLEST {SMALLEST!r}\n"
     text += f"#define STEEPEST {STEEPEST!r}\n#define SLOW {SLOW}\n#define KEPT {KEPT!r}\n"
+    text += f"#define SETTLED {SETTLED!r}\n#define DECREASE {DECREASE!r}\n#define SILENT {ROUNDING!r}\n"
     arrays: dict[str, ArrayLike] = {
         "WEIGHTS": online.weights,
         "COMBINE": combine,

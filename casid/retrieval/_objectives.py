@@ -35,6 +35,9 @@ from casid.inertia import (
 )
 from casid.retrieval._variables import LinkVariables, in_unknowns
 
+#: A sum of squares below this share of its size at x = 0 is a perfect fit: what solvers leave, no noise of data.
+PERFECT = 1e-11
+
 
 class Addend:
     """What can be added to, subtracted from and scaled by other objectives, numbers and CasADi expressions."""

@@ -13,7 +13,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.arrays import Array
+from casid.arrays import ALIKE, Array
 from casid.display import Displayed
 from casid.errors import ProblemError
 from casid.expressions import Condition, NumpyFunction, affine_rows, conditions, exact_value, has_conditions
@@ -32,9 +32,6 @@ from casid.retrieval.constraints._constraint import (
     missed_by,
     scaled_margin,
 )
-
-#: Relative difference of two ways to compute one value that is far below any gap that is claimed.
-_ALIKE = 1e-9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -258,7 +255,7 @@ class Problem(Displayed):
         if self.stated is None:
             return parts
         own = float(self._stated(np.asarray(x, dtype=float))[0])
-        if not abs(own - parts) <= _ALIKE * abs(own):
+        if not abs(own - parts) <= ALIKE * abs(own):
             exact = exact_value(self.stated, self.variables.x, x)
             own = own if exact is None else float(exact)
         return own

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 #: Relative excess of a bound over the value of a feasible point that its own tolerances (1e-8 of violation) explain.
-_EXPLAINED = 1e-6
+EXPLAINED = 1e-6
+#: Gap between a bound and what is attained at which no other attempt is made, relative to what each is compared with.
+ENOUGH = 1e-7
 
 
 class ParameterResult(ABC):
@@ -90,7 +92,7 @@ def checked_bound(bound: float, value: float, negligible: float, what: str) -> f
     """
     if not bound > value:
         return bound
-    if bound - value <= _EXPLAINED * max(abs(value), negligible):
+    if bound - value <= EXPLAINED * max(abs(value), negligible):
         return value
     warnings.warn(
         f"{what}: its lower bound {bound:.9g} exceeds the value {value:.9g} of a feasible point and is discarded",

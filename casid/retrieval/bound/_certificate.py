@@ -49,8 +49,6 @@ from casid.retrieval._region import LinkRegion
 from casid.retrieval._rows import LinearRows, NonlinearRows, Row
 from casid.retrieval.bound._cuts import Relaxation
 
-#: Corrections of the residual: the second takes what the first left by rounding.
-_CORRECTIONS = 2
 #: Share of the objective that the products of the cones' multipliers with the bodies may cost.
 _PRICE = 1e-8
 
@@ -250,7 +248,7 @@ def lower_bound(
         return (value if np.isfinite(value) else -np.inf), found
 
     found = [bound_of(residual)]
-    for _ in range(_CORRECTIONS):
+    for _ in range(2):  # the second takes what the first left by rounding
         residual = residual + _correction(problem, x, found[-1][1].left)
         found.append(bound_of(residual))
     value, bound = max(found, key=lambda pair: pair[0])

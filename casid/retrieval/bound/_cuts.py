@@ -27,7 +27,7 @@ from casid.retrieval._problem import Problem
 from casid.retrieval._region import LinkRegion, Quadric, com_quotients
 from casid.retrieval._rows import Row
 from casid.retrieval.constraints._bounds import com_box
-from casid.retrieval.constraints._constraint import FEASIBILITY, Constraint
+from casid.retrieval.constraints._constraint import FEASIBILITY, MOST_ALTERNATIVES, Constraint
 
 #: Cells that one refinement may look at; more would take longer than the bound is worth.
 _MOST_CELLS = 8_000
@@ -144,8 +144,7 @@ def _highest(cells: Array, direction: Array) -> Array:
     return np.asarray(np.maximum(cells[:, :, 0] * direction, cells[:, :, 1] * direction).sum(axis=1))
 
 
-_MOST_BRANCHES = 16
-#: A box that is narrower by a smaller share of its side is not worth a constraint.
+#: A box that is narrower by a smaller share of its side, or a point nearer to a hull, is not worth a constraint.
 _NARROWER = 1e-6
 
 
@@ -161,7 +160,7 @@ class Cut:
 
     def violated(self, x: Array) -> bool:
         """Whether it cuts off x."""
-        return bool(self.form @ x - self.low < -1e-7 * float(np.abs(self.form) @ np.abs(x)))
+        return bool(self.form @ x - self.low < -FEASIBILITY * float(np.abs(self.form) @ np.abs(x)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -368,7 +367,7 @@ class Relaxation:
 
 def _alternatives(rows: ca.SX, x: ca.SX) -> tuple[ca.Function, ...]:
     found = [c for c in conditions(rows, x) if not c.equality]
-    if 2 ** len(found) > _MOST_BRANCHES:
+    if 2 ** len(found) > MOST_ALTERNATIVES:
         return (ca.Function("rows", [x], [rows]),)
     functions = []
     for values in product((True, False), repeat=len(found)):
@@ -394,11 +393,11 @@ def _away_from_hull(point: Array, corners: Array) -> Array | None:
     for _ in range(200):
         gap = point - nearest
         length = float(np.linalg.norm(gap))
-        if length <= 1e-6 * size:
+        if length <= _NARROWER * size:
             return None
         best = corners[np.argmax(corners @ gap)]
         progress = float((best - nearest) @ gap)
-        if progress <= 1e-6 * length * size:
+        if progress <= _NARROWER * length * size:
             return np.asarray(gap / length)
         step = min(1.0, progress / max(float((best - nearest) @ (best - nearest)), 1e-300))
         nearest = nearest + step * (best - nearest)

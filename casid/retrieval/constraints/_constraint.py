@@ -35,8 +35,8 @@ from casid.retrieval.constraints._relations import label_of, relation
 Side = Literal["lower", "upper", "both"]
 C = TypeVar("C", bound="Constraint")
 T = TypeVar("T")
-#: Largest number of alternatives of a minimum or maximum that are examined.
-_MOST = 16
+#: Largest number of alternatives of a minimum or maximum, or of branches, that are examined; they double with each.
+MOST_ALTERNATIVES = 16
 #: What may be missed of a bound, in its own units, wherever it is judged: of a point, and of a constant.
 FEASIBILITY = 1e-8
 
@@ -481,7 +481,7 @@ def _parts(expression: ca.SX, low: float, high: float, entry: int, setting: Sett
 def _all_linear(expression: ca.SX, bound: float, upper: bool, entry: int, setting: Setting) -> list[ScalarRow] | None:
     """Linear rows of all parts of a minimum or maximum that a bound requires; None where a part is not linear."""
     low, high = (-np.inf, bound) if upper else (bound, np.inf)
-    options = alternatives(expression, setting.x, _MOST, upper)
+    options = alternatives(expression, setting.x, MOST_ALTERNATIVES, upper)
     if len(options) == 1 and options[0].numel() == 1:
         return None
     possible = [part for option in options if (part := _unsettled(option, setting.x, low, high)) is not None]

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from casid.arrays import Array
+from casid.arrays import ALIKE, Array
 from casid.inertia import link_slice, mass_index, moment_slice
 from casid.retrieval._combinations import Combination, combinations
 from casid.retrieval._problem import Problem
@@ -146,7 +146,7 @@ def _where_to_split(original: Problem, relaxed: Relaxed) -> tuple[int, int, floa
         return None
     relaxation = relaxed.relaxation
     link, axis, missed = max(_missed(original, relaxation, x), key=lambda found: found[2], default=(0, 0, 0.0))
-    if not missed > 1e-9:
+    if not missed > ALIKE:
         return None
     low, high = relaxation.regions[link].com[axis]
     centre = float(x[moment_slice(link)][axis] / max(x[mass_index(link)], 1e-9))

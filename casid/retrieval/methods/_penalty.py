@@ -26,7 +26,7 @@ import numpy as np
 
 from casid.arrays import Array
 from casid.errors import ProblemError
-from casid.inertia import Full, consistency, link_slice
+from casid.inertia import Full, consistency, from_pseudo_inertia, link_slice
 from casid.retrieval._objectives import LeastSquares
 from casid.retrieval._problem import Problem
 from casid.retrieval._solution import Solution, assess
@@ -35,9 +35,6 @@ from casid.retrieval._variables import LinkView, link_variables
 from casid.retrieval.constraints._constraint import Constraint, PhysicalConsistency
 from casid.retrieval.methods._method import Method, SolveSeed, Start
 from casid.retrieval.program._starts import nominal_parameters, uniform_parameters
-
-#: What a unit of s adds to the ten parameters: second moments 1, hence inertia 2 1.
-_SHIFT = np.array([2.0, 0, 0, 2.0, 0, 2.0, 0, 0, 0, 0])
 
 
 @dataclass(frozen=True)
@@ -210,7 +207,7 @@ def _slacks(problem: Problem, x: Array) -> Array:
 
 def _shift_matrix(problem: Problem) -> Array:
     coned = _coned(problem)
-    matrix = np.zeros((problem.variables.size, len(coned)))
+    matrix, unit = np.zeros((problem.variables.size, len(coned))), np.diag([1.0, 1.0, 1.0, 0.0])  # of second moments
     for column, entry in enumerate(coned):
-        matrix[link_slice(entry.link), column] = _SHIFT
+        matrix[link_slice(entry.link), column] = from_pseudo_inertia(unit)
     return matrix

@@ -34,7 +34,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.arrays import Array
+from casid.arrays import ALIKE, Array
 from casid.errors import SolveError
 from casid.expressions import interruptible
 from casid.inertia import (
@@ -61,11 +61,11 @@ from casid.inertia import (
 from casid.retrieval._objectives import LeastSquares
 from casid.retrieval._problem import Problem
 from casid.retrieval._rows import slacks, split_rows
+from casid.retrieval._solution import ENOUGH
 from casid.retrieval.bound._certificate import Dual
-from casid.retrieval.plausible._priors import NO_ROTOR, ROTOR, TERMS
+from casid.retrieval.constraints._constraint import FEASIBILITY
+from casid.retrieval.plausible._priors import PRIORS
 
-#: Gap at which IPOPT's solve is not repeated; ten times this gap ends the search for other starts.
-ENOUGH = 1e-7
 #: Least eigenvalue of a link's matrix, as a share of its largest, where IPOPT begins.
 LIFT = 1e-3
 #: Curvature of what nothing determines, where that of plausible bodies is 1.
@@ -146,11 +146,11 @@ class DivergenceProgram:
         shares = np.where(columns > 0, columns, 1.0) / size  # of the torque, for one unit of a term's y
         known = np.array([(rotors or {}).get(name, 0.0) for name in problem.variables.extras])
         expected = known / np.diag(self.basis)[own]
-        terms = np.where(expected > 0, 0.0, TERMS * shares**2)
-        self.measure = Measure(self.scaled, terms, expected, ROTOR, NO_ROTOR)
+        terms = np.where(expected > 0, 0.0, PRIORS["TERMS"] * shares**2)
+        self.measure = Measure(self.scaled, terms, expected, PRIORS["ROTOR"], PRIORS["NO_ROTOR"])
         low, high = self.linear.lower, self.linear.upper
         hard = np.array([row.weight is None for row in self.linear.rows], dtype=bool)
-        equation = high - low <= 1e-9 * (1.0 + np.abs(low))
+        equation = high - low <= ALIKE * (1.0 + np.abs(low))
         self._sides = hard & ~equation & np.isfinite(low), hard & ~equation & np.isfinite(high)
         self._plain = bool((hard & ~equation).all()) and not self.scaled.any()
 
@@ -311,7 +311,7 @@ class DivergenceProgram:
         """The answer without the rows that are no linear inequalities, with its proof."""
         x = self.basis @ point.y + self.origin
         reached = self.problem.objective(x)
-        free = reached <= limit and price * (limit - reached) <= 1e-9  # the data do not pull at all
+        free = reached <= limit and price * (limit - reached) <= ALIKE  # the data do not pull at all
         asked = limit if free else reached
         return self._proven(x, 1.0, asked, price, self._multipliers(program, point), point.steps, "Solve_Succeeded")
 
@@ -419,7 +419,7 @@ class DivergenceProgram:
         multipliers[self._slacks[0]] += lam[1 + rows :]
         multipliers = (multipliers / units)[: len(self.linear.rows)]
         status, price = str(stats["return_status"]), max(float(lam[0]), 0.0) / room
-        if not np.isfinite(self.divergence(x, scale)) or g[0] > 1.0 + 1e-8:
+        if not np.isfinite(self.divergence(x, scale)) or g[0] > 1.0 + FEASIBILITY:
             return found, None, status
         return found, self._proven(x, scale, limit, price, multipliers, int(stats["iter_count"]), status), status
 
