@@ -21,7 +21,7 @@ import casadi as ca
 import numpy as np
 
 import casid
-from benchmarks.measure import Measure, NotMeasured, need
+from benchmarks.measure import NotMeasured, Rows, need
 from casid.codegen import CFunction, Function, batch_source, digest, find_compiler, operation_count, scalar_source
 from casid.codegen._cache import cached_file
 from casid.description import Joint, Link, Robot
@@ -30,6 +30,8 @@ from casid.errors import InertiaWarning
 from casid.export import FUNCTIONS, PUBLISHED, LoadedLibrary, export_robot, load
 from casid.inertia import express_in, from_standard, link_slice, to_standard
 from casid.testing import build, parameter_map, relative_error
+
+MEASURES = row = Rows()
 
 SOURCES = Path(__file__).resolve().parents[2] / "examples" / "controller"
 
@@ -270,6 +272,12 @@ def _race(name: str) -> Race:
     return race(casid.load_robot(name))
 
 
+@row("regressor, one C call", "<= 0.11 x Pinocchio C++ computeJointTorqueRegressor", "0.12", "regressor",
+     "computeJointTorqueRegressor", 0.11)  # fmt: skip
+@row("same, numeric base-parameter form", "<= 0.13 x Pinocchio C++ rnea", "0.16", "inverse_dynamics_numeric", "rnea",
+     0.13)  # fmt: skip
+@row("inverse dynamics, one C call, run-time standard parameters", "<= 0.18 x Pinocchio C++ rnea", "0.17",
+     "inverse_dynamics", "rnea", 0.18)  # fmt: skip
 def ratio(ours: str, theirs: str, bar: float) -> tuple[str, bool]:
     """Ratio of median times on both robots."""
     races = {name: _race(name) for name in ROBOTS}
@@ -278,12 +286,15 @@ def ratio(ours: str, theirs: str, bar: float) -> tuple[str, bool]:
     return text, max(ratios.values()) <= bar
 
 
+@row("regressor, batched, per sample", "<= 0.02 x the same", "0.015-0.025")
 def batched() -> tuple[str, bool]:
     text, met = ratio("regressor_block", "computeJointTorqueRegressor", 0.02)
     rows, _ = ratio("regressor_batch", "computeJointTorqueRegressor", 0.02)
     return f"{text}; transposed to one sample after the other: {rows}", met
 
 
+@row("mass matrix; forward dynamics; derivatives of inverse dynamics",
+     "<= 0.25 x Pinocchio's crba, aba, computeRNEADerivatives")  # fmt: skip
 def three_ratios() -> tuple[str, bool]:
     pairs = (
         ("mass_matrix", "crba"), ("forward_dynamics", "aba"), ("inverse_dynamics_derivatives",
@@ -294,6 +305,10 @@ def three_ratios() -> tuple[str, bool]:
     return "\n".join(f"{ours}: {text}" for ours, text, _ in results), all(met for _, _, met in results[:3])
 
 
+@row("operations of inverse dynamics (mul/add)",
+     "Panda <= 340/275 in base-parameter form; Stanford, Puma 560, WAM < 0.7 x Table 7.1 "
+        "(477/393, 576/454, 626/493)",
+     "Panda 389/293")  # fmt: skip
 def operations() -> tuple[str, bool]:
     lines, met = [], True
     for name in ("panda", *PUBLISHED):
@@ -319,6 +334,7 @@ def operations() -> tuple[str, bool]:
     return "\n".join(lines), met
 
 
+@row("20544 samples of the Panda regressor (7 x 43) from Python", "<= 60 ms, one core")
 def batch_from_python() -> tuple[str, bool]:
     if find_compiler() is None:
         raise NotMeasured("needs a C compiler (Debian: apt-get install gcc)")
@@ -339,12 +355,14 @@ def batch_from_python() -> tuple[str, bool]:
     return text, bool(np.median(times) <= 0.060 and error <= 1e-11)
 
 
+@row("C source and compile time of the Panda regressor", "<= 200 kB, <= 5 s at -O3", "1 s")
 def size_and_compile_time() -> tuple[str, bool]:
     result = _race("panda")
     text = f"{result.regressor_size / 1e3:.0f} kB, {result.regressor_compile_time:.2f} s"
     return text, result.regressor_size <= 200e3 and result.regressor_compile_time <= 5.0
 
 
+@row("every exported function against the CasADi graph and Pinocchio", "<= 1e-12 relative (scalar), <= 1e-11 (vector)")
 def accuracy() -> tuple[str, bool]:
     """Every exportable function, all three parametrisations, against the graph and, where it can, Pinocchio."""
     if find_compiler() is None:
@@ -462,6 +480,7 @@ def _symmetric(upper: np.ndarray) -> np.ndarray:
     return np.asarray(np.triu(upper) + np.triu(upper, 1).T)
 
 
+@row("valgrind on the controller example", "0 allocations in the loop, 0 errors")
 def valgrind() -> tuple[str, bool]:
     """Heap allocations must not depend on the number of control cycles, and no error may be found."""
     if shutil.which("valgrind") is None:
@@ -482,50 +501,3 @@ def valgrind() -> tuple[str, bool]:
     inside = counts[1] - counts[0]
     text = f"{inside} allocations in 990 more cycles ({counts[0]} in all), {errors} errors"
     return text, inside == 0 and errors == 0
-
-
-MEASURES = (
-    Measure(
-        "inverse dynamics, one C call, run-time standard parameters",
-        "<= 0.18 x Pinocchio C++ rnea",
-        "0.17",
-        lambda: ratio("inverse_dynamics", "rnea", 0.18),
-    ),
-    Measure(
-        "same, numeric base-parameter form",
-        "<= 0.13 x Pinocchio C++ rnea",
-        "0.16",
-        lambda: ratio("inverse_dynamics_numeric", "rnea", 0.13),
-    ),
-    Measure(
-        "regressor, one C call",
-        "<= 0.11 x Pinocchio C++ computeJointTorqueRegressor",
-        "0.12",
-        lambda: ratio("regressor", "computeJointTorqueRegressor", 0.11),
-    ),
-    Measure("regressor, batched, per sample", "<= 0.02 x the same", "0.015-0.025", batched),
-    Measure(
-        "mass matrix; forward dynamics; derivatives of inverse dynamics",
-        "<= 0.25 x Pinocchio's crba, aba, computeRNEADerivatives",
-        "-",
-        three_ratios,
-    ),
-    Measure(
-        "operations of inverse dynamics (mul/add)",
-        "Panda <= 340/275 in base-parameter form; Stanford, Puma 560, WAM < 0.7 x Table 7.1 "
-        "(477/393, 576/454, 626/493)",
-        "Panda 389/293",
-        operations,
-    ),
-    Measure("20544 samples of the Panda regressor (7 x 43) from Python", "<= 60 ms, one core", "-", batch_from_python),
-    Measure(
-        "C source and compile time of the Panda regressor", "<= 200 kB, <= 5 s at -O3", "1 s", size_and_compile_time
-    ),
-    Measure(
-        "every exported function against the CasADi graph and Pinocchio",
-        "<= 1e-12 relative (scalar), <= 1e-11 (vector)",
-        "-",
-        accuracy,
-    ),
-    Measure("valgrind on the controller example", "0 allocations in the loop, 0 errors", "-", valgrind),
-)

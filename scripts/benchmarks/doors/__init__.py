@@ -17,15 +17,17 @@ import numpy as np
 
 import casid
 from benchmarks.compiled import humanoid, race, ratio
-from benchmarks.doors.problems import PROBLEM_MEASURES
-from benchmarks.measure import Measure, NotMeasured, need
+from benchmarks.doors import problems
+from benchmarks.measure import NotMeasured, Rows, need
 from casid.codegen import WIDTH, CFunction, Function, batch_source, compile_shared, find_compiler
 from casid.dynamics import Model, inverse_dynamics_derivatives
 from casid.testing import build
 
+MEASURES = row = Rows()
+
 SAMPLES, KNOTS = 4096, 30
 CASID = Path(casid.__file__).parent
-Rows = tuple[str, bool]
+Result = tuple[str, bool]
 
 
 def seconds(call: Callable[[], object], number: int, repeats: int = 25) -> float:
@@ -59,7 +61,7 @@ def functions() -> dict[str, tuple[Function, int]]:
     }
 
 
-def beside(pairs: Mapping[str, Sequence[Callable[[], object]]], number: int, samples: int, bar: float) -> Rows:
+def beside(pairs: Mapping[str, Sequence[Callable[[], object]]], number: int, samples: int, bar: float) -> Result:
     """Least times of calls over those of the calls beside them, in turn: both see the same machine."""
     ratios = {}
     for name, calls in pairs.items():
@@ -69,7 +71,8 @@ def beside(pairs: Mapping[str, Sequence[Callable[[], object]]], number: int, sam
     return text, bool(max(least for least, _ in ratios.values()) <= bar)
 
 
-def one_state() -> Rows:
+@row("one state from Python, Panda", "<= 0.25 x Pinocchio's Python each", "35-58 x")
+def one_state() -> Result:
     pin = need("pinocchio")
     model, motion = panda()
     peer, data = build(model.robot, model.robot.standard_parameters())
@@ -82,7 +85,8 @@ def one_state() -> Rows:
     return beside(pairs, 2000, 1, 0.25)
 
 
-def repeated_batch() -> Rows:
+@row("batch of 4,096 by the same call, repeated", "<= 45 ns a state from the second second on", "4-6 us")
+def repeated_batch() -> Result:
     """A fresh function whose compiled code is not in this process: the public call again and again."""
     model, motion = panda()
     function = Model(model.robot).inverse_dynamics
@@ -116,7 +120,8 @@ def c_block(function: Function, motion: np.ndarray) -> Callable[[], object]:
     return lambda: (library.blocks(ctypes.c_long(count), places[0], steps, places[1]), held)
 
 
-def batch_beside_block() -> Rows:
+@row("batches beside the C block", "<= 1.3 x")
+def batch_beside_block() -> Result:
     """Public calls of all functions, which write the results of all states, beside their C blocks."""
     pairs, (_, motion) = {}, panda()
     for name, (function, count) in functions().items():
@@ -134,7 +139,8 @@ start = time.perf_counter(); f(*x, compiled=True); print(time.perf_counter() - s
 """
 
 
-def overheads() -> Rows:
+@row("a call's overhead; first call with a warm cache", "<= 0.3 us; <= 30 ms", "700-1,000 us")
+def overheads() -> Result:
     """A batch of one state less the C of one state; the first call of a new process, code in the cache."""
     _, motion = panda()
     function, _ = functions()["rnea"]
@@ -172,7 +178,8 @@ def in_a_program() -> tuple[float, float, float]:
     return times[0], times[1], float(np.abs(values[0] - values[1]).max())
 
 
-def knots() -> Rows:
+@row("30 knots and their Jacobians in a program", "<= 35 us", "881 us")
+def knots() -> Result:
     graph, external, error = in_a_program()
     return f"{1e6 * external:.1f} us; graph {1e6 * graph:.0f} us; {error:.0e}", external <= 35e-6 and error < 1e-9
 
@@ -195,7 +202,8 @@ def motion_problem(function: Any) -> ca.Opti:
     return opti
 
 
-def opti_motion() -> Rows:
+@row("motion by Opti", "function time / 3, same optimum", "29.8 ms")
+def opti_motion() -> Result:
     model, _ = panda()
     given, found = model.with_parameters(model.robot.standard_parameters()).inverse_dynamics, []
     for function in (given, model.inverse_dynamics.external):
@@ -208,7 +216,8 @@ def opti_motion() -> Rows:
     return text, slow >= 3 * fast and abs(best - same) <= 1e-8 * abs(best)
 
 
-def other_tools() -> Rows:
+@row("the same by other tools", "same optimum")
+def other_tools() -> Result:
     """The same function in the other tools that are installed: rockit, do-mpc; solvers of CasADi: fatrop."""
     model, _ = panda()
     external, found = model.inverse_dynamics.external, {}
@@ -226,7 +235,8 @@ def other_tools() -> Rows:
     return ", ".join(f"{name} {error:.0e}" for name, error in found.items()), max(found.values()) < 1e-5
 
 
-def jax_face() -> Rows:
+@row("JAX: jit of 4,096; derivatives in q, dq, ddq, pi", "<= 60 ns a state; 1e-12", "none")
+def jax_face() -> Result:
     jax = need("jax")
     model, motion = panda()
     jax.config.update("jax_enable_x64", True)
@@ -244,7 +254,9 @@ def jax_face() -> Rows:
     )
 
 
-def thirty_joints() -> Rows:
+@row("humanoid of 30 joints in C: inverse dynamics, regressor, batched; derivatives beside",
+     "<= 0.13, 0.20, 0.03 x Pinocchio C++", "0.20, 0.26, 0.045")  # fmt: skip
+def thirty_joints() -> Result:
     """A humanoid: more code than the instruction cache holds."""
     timed, ratios = race(humanoid()), {}
     for ours, theirs, bar in (
@@ -257,7 +269,8 @@ def thirty_joints() -> Rows:
     return text, all(found <= bar for found, bar in ratios.values())
 
 
-def ways_to_call() -> Rows:
+@row("ways to call a function", "1", "6")
+def ways_to_call() -> Result:
     """Names in the package that call a function beside the object, and calls of compiled code elsewhere."""
     old = re.compile(r"\b(evaluate_batch|evaluate_blocks|bound_batch|compiled_call)\b")
     users = [path.name for path in CASID.rglob("*.py") if old.search(path.read_text(encoding="utf-8"))]
@@ -265,20 +278,6 @@ def ways_to_call() -> Rows:
     return f"{1 + len(users)} (the function object{''.join(f', {name}' for name in users)})", not users
 
 
-MEASURES = (
-    Measure("one state from Python, Panda", "<= 0.25 x Pinocchio's Python each", "35-58 x", one_state),
-    Measure("batch of 4,096 by the same call, repeated", "<= 45 ns a state from the second second on", "4-6 us",
-            repeated_batch),
-    Measure("batches beside the C block", "<= 1.3 x", "-", batch_beside_block),
-    Measure("a call's overhead; first call with a warm cache", "<= 0.3 us; <= 30 ms", "700-1,000 us", overheads),
-    Measure("30 knots and their Jacobians in a program", "<= 35 us", "881 us", knots),
-    Measure("motion by Opti", "function time / 3, same optimum", "29.8 ms", opti_motion),
-    Measure("the same by other tools", "same optimum", "-", other_tools),
-    Measure("JAX: jit of 4,096; derivatives in q, dq, ddq, pi", "<= 60 ns a state; 1e-12", "none", jax_face),
-    Measure("derivatives of inverse dynamics in C", "<= 0.12 x Pinocchio C++", "0.15-0.17",
-            lambda: ratio("inverse_dynamics_derivatives", "computeRNEADerivatives", 0.12)),
-    Measure("humanoid of 30 joints in C: inverse dynamics, regressor, batched; derivatives beside",
-            "<= 0.13, 0.20, 0.03 x Pinocchio C++", "0.20, 0.26, 0.045", thirty_joints),
-    Measure("ways to call a function", "1", "6", ways_to_call),
-    *PROBLEM_MEASURES,
-)  # fmt: skip
+row("derivatives of inverse dynamics in C", "<= 0.12 x Pinocchio C++", "0.15-0.17", "inverse_dynamics_derivatives",
+    "computeRNEADerivatives", 0.12)(ratio)  # fmt: skip
+row += problems.row

@@ -14,10 +14,12 @@ import numpy as np
 from casid.problems import cookbook
 
 import casid
-from benchmarks.measure import Measure
+from benchmarks.measure import Rows
 from casid.errors import ProblemError
 from casid.retrieval import Constraint, Global, Problem, SolveOptions, com_box, either, mass_bounds, soften
 from casid.retrieval.methods import Branches, Direct, Method, Penalty, SimulatedAnnealing
+
+row = Rows()
 
 _TABLE = ca.interpolant("table", "linear", [[0.0, 1.0, 5.0]], [0.0, 2.0, 3.0])
 #: What a CasADi user writes for one link -> number of bounded entries; 0: refused by name.
@@ -45,6 +47,7 @@ _FORMS: tuple[tuple[Callable[[Any], Any], int], ...] = (
 )
 
 
+@row("a user's relations", "40 read right or refused with what to write", "few")
 def forms() -> tuple[str, bool]:
     problem, right = casid.load_problem("panda_retrieval"), 0
     links = problem.variables
@@ -58,6 +61,7 @@ def forms() -> tuple[str, bool]:
     return f"{right} of {2 * len(_FORMS)} (SX and MX)", right == 2 * len(_FORMS)
 
 
+@row("nlp() and opti()", "the certified optimum within 1e-8", "none")
 def programs() -> tuple[str, bool]:
     problem = casid.load_problem("panda_retrieval")
     expected = casid.solve(problem, options=SolveOptions(target_gap=1e-11)).objective
@@ -96,6 +100,7 @@ def parametric() -> Problem:
     return replace(problem, objective=objective)
 
 
+@row("derivative of the optimum in coefficients, lengths and active bounds", "1e-6 of finite differences each", "none")
 def derivatives() -> tuple[str, bool]:
     problem, fine = parametric(), SolveOptions(target_gap=1e-11)
     found = casid.solve(problem, options=fine)
@@ -134,6 +139,8 @@ def derivatives() -> tuple[str, bool]:
     return text, bool(good == len(misses) and active >= 20)
 
 
+@row("study of 1,000 parametric points, Panda", "<= 0.25 x 1,000 single solves; all certified; cut file resumed, equal",
+     quick=(50,), left_out="950 points")  # fmt: skip
 def study(points: int = 1000) -> tuple[str, bool]:
     problem = casid.load_problem("panda_retrieval").with_parameters(hand=1.0)
     problem = problem.add(problem.variables[6].mass >= problem.variables.parameter("hand"))
@@ -171,6 +178,8 @@ _WAYS: tuple[Method, ...] = (
 )
 
 
+@row("cookbook and README problems without an option", "certified wherever some method certifies within 10 s",
+     "if-else not")  # fmt: skip
 def by_default() -> tuple[str, bool]:
     """Every recipe, and README's problems; of one that stays open, whether any method certifies it within 10 s."""
     words, met = [], True
@@ -191,29 +200,3 @@ def _certifies(problem: Problem, method: Method) -> bool:
     """Within 10 s."""
     began = time.perf_counter()
     return casid.solve(problem, method=method, throw=False).certified and time.perf_counter() - began <= 10.0
-
-
-PROBLEM_MEASURES = (
-    Measure("a user's relations", "40 read right or refused with what to write", "few", forms),
-    Measure("nlp() and opti()", "the certified optimum within 1e-8", "none", programs),
-    Measure(
-        "derivative of the optimum in coefficients, lengths and active bounds",
-        "1e-6 of finite differences each",
-        "none",
-        derivatives,
-    ),
-    Measure(
-        "study of 1,000 parametric points, Panda",
-        "<= 0.25 x 1,000 single solves; all certified; cut file resumed, equal",
-        "-",
-        study,
-        lambda: study(50),
-        "950 points",
-    ),
-    Measure(
-        "cookbook and README problems without an option",
-        "certified wherever some method certifies within 10 s",
-        "if-else not",
-        by_default,
-    ),
-)

@@ -13,7 +13,7 @@ import numpy as np
 
 import casid
 from benchmarks import published
-from benchmarks.measure import Measure, data_folder
+from benchmarks.measure import Rows, data_folder
 from casid.dynamics import Model
 from casid.inertia import from_standard, pseudo_inertia
 from casid.regression import reverse_engineer
@@ -29,6 +29,8 @@ from casid.testing import (
     relative_error,
     standard_parameters,
 )
+
+MEASURES = row = Rows()
 
 #: Smallest eigenvalue every pseudo-inertia must have (SI).
 MARGIN = 1e-6
@@ -47,6 +49,8 @@ def table_iii_deviation(parameters: np.ndarray) -> float:
     return total
 
 
+@row("Panda retrieval: sum of squared deviations, 41 coefficients", "<= 3.8608e-4, certified gap <= 1e-7",
+     "paper's p_hat 1.290e-3; optimum 3.8607e-4 (margin 1e-6)")  # fmt: skip
 def panda_objective() -> tuple[str, bool]:
     solution = casid.solve(casid.load_problem("panda_retrieval"))
     total = table_iii_deviation(solution.standard_parameters)
@@ -55,6 +59,8 @@ def panda_objective() -> tuple[str, bool]:
     return text, total <= OBJECTIVE_BAR and solution.gap <= 1e-7 and honest
 
 
+@row("random starts that end certified (gap <= 1e-6)", "100 of 100 in <= 6 s on one core",
+     "paper: 100 runs x 10 simulated annealings")  # fmt: skip
 def hundred_starts() -> tuple[str, bool]:
     problem = casid.load_problem("panda_retrieval")
     wall, core = time.perf_counter(), time.process_time()
@@ -66,6 +72,7 @@ def hundred_starts() -> tuple[str, bool]:
     return text, certified == 100 and core <= 6.0
 
 
+@row("default single solve, graph building included", "<= 1 s")
 def single_solve_time() -> tuple[str, bool]:
     code = (
         "import casid, casid.retrieval, time\n"
@@ -77,6 +84,7 @@ def single_solve_time() -> tuple[str, bool]:
     return f"{float(seconds):.2f} s, certified: {certified}", float(seconds) <= 1.0 and certified == "True"
 
 
+@row("every constraint re-checked in plain numpy", "max violation <= 1e-8")
 def recheck() -> tuple[str, bool]:
     """Every constraint of the paper's problem from the published tables, in numpy."""
     solution = casid.solve(casid.load_problem("panda_retrieval"))
@@ -95,6 +103,7 @@ def recheck() -> tuple[str, bool]:
     return f"{worst:.1e} over {len(violations)} inequalities", worst <= 1e-8 and len(values) == len(rows) == 70
 
 
+@row("groupings as linear forms; rank of every shipped robot", "all, to 1e-9", "Table III, 2R, Table 6.1")
 def groupings() -> tuple[str, bool]:
     """Tables III, 2R and 6.1 as linear forms; the rank of every shipped robot against singular values."""
     worst = 0.0
@@ -145,6 +154,7 @@ def oracle_rank(robot: casid.Robot) -> int:
     return int((s > 1e-11 * s[0]).sum())
 
 
+@row("reverse engineering of 1010 poses", "rank 43, pi_RE to the printed digits", "condition 49, error 0.031 %")
 def reverse_engineering() -> tuple[str, bool]:
     data = np.load(data_folder() / "panda" / "reverse_engineering_1010.npz")
     model = Model(casid.load_robot("panda"))
@@ -164,6 +174,7 @@ def reverse_engineering() -> tuple[str, bool]:
     return text, estimate.rank == 43 and worst <= 0.6
 
 
+@row("every dynamics function against Pinocchio", "<= 1e-10 relative")
 def against_pinocchio() -> tuple[str, bool]:
     errors: dict[str, float] = {}
     for package, file in URDFS:
@@ -181,6 +192,7 @@ def against_pinocchio() -> tuple[str, bool]:
     return f"{errors[worst]:.1e} ({worst}; {len(URDFS)} URDF, 6 random)", errors[worst] <= 1e-10
 
 
+@row("Panda and WAM against numpy Newton-Euler; identities", "<= 1e-9 relative")
 def identities() -> tuple[str, bool]:
     """Panda and WAM: numpy Newton-Euler, skewness, power, linearity, finite differences."""
     errors = [identities_of(casid.load_robot(name)) for name in ("panda", "wam7")]
@@ -238,6 +250,7 @@ def _slope(f: Callable[[float], Any], h: float = 2e-2) -> np.ndarray:
     return np.asarray(levels[0])
 
 
+@row("import casid beyond casadi + numpy", "<= 0.3 s")
 def import_time() -> tuple[str, bool]:
     code = (
         "import time, casadi, numpy\n"
@@ -250,6 +263,7 @@ def import_time() -> tuple[str, bool]:
     return f"{seconds:.3f} s (with load_robot, Model and solve resolved)", seconds <= 0.3
 
 
+@row("Panda model, inverse_dynamics and regressor ready", "<= 0.3 s", "prototype 0.03 s")
 def model_time() -> tuple[str, bool]:
     code = (
         "import casid, time\n"
@@ -268,34 +282,3 @@ def _fresh(code: str) -> list[str]:
     if done.returncode:
         raise RuntimeError(done.stderr.strip().splitlines()[-1])
     return done.stdout.split()
-
-
-MEASURES = (
-    Measure(
-        "Panda retrieval: sum of squared deviations, 41 coefficients",
-        "<= 3.8608e-4, certified gap <= 1e-7",
-        "paper's p_hat 1.290e-3; optimum 3.8607e-4 (margin 1e-6)",
-        panda_objective,
-    ),
-    Measure(
-        "random starts that end certified (gap <= 1e-6)",
-        "100 of 100 in <= 6 s on one core",
-        "paper: 100 runs x 10 simulated annealings",
-        hundred_starts,
-    ),
-    Measure("default single solve, graph building included", "<= 1 s", "-", single_solve_time),
-    Measure("every constraint re-checked in plain numpy", "max violation <= 1e-8", "-", recheck),
-    Measure(
-        "groupings as linear forms; rank of every shipped robot", "all, to 1e-9", "Table III, 2R, Table 6.1", groupings
-    ),
-    Measure(
-        "reverse engineering of 1010 poses",
-        "rank 43, pi_RE to the printed digits",
-        "condition 49, error 0.031 %",
-        reverse_engineering,
-    ),
-    Measure("every dynamics function against Pinocchio", "<= 1e-10 relative", "-", against_pinocchio),
-    Measure("Panda and WAM against numpy Newton-Euler; identities", "<= 1e-9 relative", "-", identities),
-    Measure("import casid beyond casadi + numpy", "<= 0.3 s", "-", import_time),
-    Measure("Panda model, inverse_dynamics and regressor ready", "<= 0.3 s", "prototype 0.03 s", model_time),
-)

@@ -19,7 +19,7 @@ from scipy.signal import lfilter
 from scipy.stats import binom
 
 import casid
-from benchmarks.measure import Measure, NotMeasured, need
+from benchmarks.measure import NotMeasured, Rows, need
 from benchmarks.recordings import (
     FRICTION,
     GRAVITY,
@@ -53,6 +53,8 @@ from casid.online._adaptive import AdaptiveRun
 from casid.regression import compress, wls
 from casid.simulation import Plant, Stops
 
+row = Rows()
+
 
 def plausible(model: Model) -> Plausible:
     """Bodies of 3 kg and 10 cm, terms of usual size: nothing of the robot at hand."""
@@ -62,6 +64,7 @@ def plausible(model: Model) -> Plausible:
     return Plausible(np.tile(body, (model.n, 1)), np.full(positive, 1.0), np.full(free, 1.0))
 
 
+@row("streaming a whole recording (Panda, UR10e)", "1e-9 from batch; never infeasible")
 def streaming() -> tuple[str, bool]:
     """Whole recordings in blocks of 20 samples; after each a consistent estimate."""
     texts, ok = [], True
@@ -110,6 +113,7 @@ def _anyhow(model: Model, law: type[NaturalAdaptation] | type[SlotineLi], truth:
 _REFERENCE = Sine(np.array([0.0, 0.3]), np.array([1.2, 1.0]), np.array([0.5, 0.8]), 100.0)
 
 
+@row("adaptive control: natural law against Slotine-Li", "physical; V never increases", "Lee et al. 2018")
 def adaptive(attacks: int = 12) -> tuple[str, bool]:
     """The 2R arm from wrong links: natural against Slotine-Li, five starts each; then any gains and first estimates."""
     model = Model(casid.load_robot("spatial_2r"))
@@ -132,13 +136,6 @@ def adaptive(attacks: int = 12) -> tuple[str, bool]:
         )
         ok &= rise <= 1e-8 and (law.name != "natural" or least > 0)
     return "; ".join(texts), ok
-
-
-ONLINE_ROWS = [
-    Measure("streaming a whole recording (Panda, UR10e)", "1e-9 from batch; never infeasible", "-", streaming),
-    Measure("adaptive control: natural law against Slotine-Li", "physical; V never increases", "Lee et al. 2018",
-            adaptive),
-]  # fmt: skip
 
 
 def arrays(data: Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -168,6 +165,8 @@ def _robot(fitted_on: tuple[Dataset, ...]) -> tuple[Model, Shrunk]:
     return model, shrunk(model, [Dataset(d.t, d.q, d.tau, d.dq, d.ddq) for d in fitted_on])
 
 
+@row("load picked up: spliced UR10e 14harm50sec", "<= 0.5 s; mass within 5 % in <= 2 s, every splice; physical",
+     quick=(4,), left_out="16 of 20 splices")  # fmt: skip
 def load_picked_up(splices: int = 20) -> tuple[str, bool]:
     """The same motion without and with a load, spliced at many instants; the other way round printed."""
     text, ok = _splices(splices, picked_up=True)
@@ -338,6 +337,9 @@ def _runs(case: _Case, count: int) -> tuple[str, bool]:
     )
 
 
+@row("200 simulated runs, Panda with payload steps",
+     "true mass inside the stated interval >= 95 %; mass alone 95 %, both sides", quick=(20,),
+     left_out="180 of 200 runs")  # fmt: skip
 def intervals(count: int = 200) -> tuple[str, bool]:
     """Random loads on random motions of a Panda, white noise of 0.3 N m."""
     return _runs(_Case("Panda"), count)
@@ -352,38 +354,12 @@ _ATTACKS = (
 )
 
 
+@row("the same attacked: robots, light loads, levers, quick steps, correlated noise",
+     ">= 95 % each; mass alone 95 %, both sides", quick=(4,), left_out="36 of 40 runs of each kind")  # fmt: skip
 def attacked(count: int = 40) -> tuple[str, bool]:
     """Other robots, light loads, long levers, loads one after the other, correlated noise."""
     texts, met = zip(*(_runs(case, count) for case in _ATTACKS), strict=True)
     return "; ".join(texts), all(met)
-
-
-LOAD_ROWS = [
-    Measure(
-        "load picked up: spliced UR10e 14harm50sec",
-        "<= 0.5 s; mass within 5 % in <= 2 s, every splice; physical",
-        "-",
-        load_picked_up,
-        partial(load_picked_up, 4),
-        "16 of 20 splices",
-    ),
-    Measure(
-        "200 simulated runs, Panda with payload steps",
-        "true mass inside the stated interval >= 95 %; mass alone 95 %, both sides",
-        "-",
-        intervals,
-        partial(intervals, 20),
-        "180 of 200 runs",
-    ),
-    Measure(
-        "the same attacked: robots, light loads, levers, quick steps, correlated noise",
-        ">= 95 % each; mass alone 95 %, both sides",
-        "-",
-        attacked,
-        partial(attacked, 4),
-        "36 of 40 runs of each kind",
-    ),
-]
 
 
 #: Bars of an update and of a warm estimate [us].
@@ -391,6 +367,9 @@ _UPDATE, _WARM = {"robot": 100.0, "load": 10.0}, 5000.0
 _PASSES, _UPDATES = 3, 100_000
 
 
+@row("exported C, Panda, one core: 1e5 updates",
+     "update <= 100 us (64 columns), <= 10 us (load); refresh <= 5 ms warm; no allocation; sanitizers clean",
+     "TAG-K, RLS")  # fmt: skip
 def exported() -> tuple[str, bool]:
     """1e5 updates in C, a whole-robot filter of 64 columns and a load, three times the same.
 
@@ -547,16 +526,6 @@ int main(int argc, char **argv) {
     return 0;
 }
 """
-
-
-C_ROWS = [
-    Measure(
-        "exported C, Panda, one core: 1e5 updates",
-        "update <= 100 us (64 columns), <= 10 us (load); refresh <= 5 ms warm; no allocation; sanitizers clean",
-        "TAG-K, RLS",
-        exported,
-    )
-]
 
 
 #: ``(tick, q, dq) -> tau`` of all rollouts at once: q, dq and tau have shape (B, n).

@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from benchmarks.measure import Measure, NotMeasured, need
+from benchmarks.measure import NotMeasured, Rows, need
 from casid.arrays import Array
 from casid.description import Description, Link, Robot, description_of, load_description, load_robot, write_description
 from casid.description.formats import Changes
@@ -25,6 +25,8 @@ from casid.identification.repair import repair
 from casid.identification.repair._repair import Repair
 from casid.inertia import consistency
 from casid.testing import MuJoCo
+
+row = Rows()
 
 #: A thousand objects of a single body each, made by one program; counted apart.
 OBJECTS = "random_urdfs"
@@ -164,6 +166,9 @@ def _contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+@row("robot files, TOML <-> URDF <-> MJCF <-> SDF",
+     "1e-12 in all bodies, placements, limits; second pass byte-identical; refusals named, < 5 %",
+     "FIGAROH: URDF only; mujoco.sysid: MJCF only")  # fmt: skip
 def round_trips() -> tuple[str, bool]:
     files, refused, wrong = urdf_files(), [], Counter[str]()
     with quiet():
@@ -202,6 +207,7 @@ def _round_trip(path: Path) -> Counter[str]:
     return wrong
 
 
+@row("inverse dynamics of the written files in engines", "1e-9")
 def engines() -> tuple[str, bool]:
     need("pinocchio"), need("mujoco")
     worst: dict[str, float] = {"Pinocchio": 0.0, "MuJoCo": 0.0}
@@ -265,6 +271,8 @@ def _count_unphysical(path: Path) -> tuple[int, int]:
     return bodies, bad
 
 
+@row("unphysical bodies in those files",
+     "all found and repaired; load in MuJoCo; base parameters kept to 1e-9 where virtually feasible")  # fmt: skip
 def unphysical() -> tuple[str, bool]:
     mujoco = need("mujoco")
     found: Counter[str] = Counter()
@@ -320,6 +328,8 @@ def _with_bodies(description: Description) -> Description:
     return replace(description, joints=joints)
 
 
+@row("Panda parameters shifted along the null space of the base parameters",
+     "virtually feasible; repaired with base parameters unchanged", "repair link by link: moved by 463")  # fmt: skip
 def shifted_set() -> tuple[str, bool]:
     with quiet():
         robot = load_robot("panda")
@@ -341,6 +351,7 @@ def shifted_set() -> tuple[str, bool]:
     return text, done.verdict == "virtually feasible" and good and done.relative_base_change <= 1e-9
 
 
+@row("joints that follow others: Panda with hand, Baxter", "1e-9 of Pinocchio's mimic model")
 def followers() -> tuple[str, bool]:
     need("pinocchio")
     values, names = [], ("panda_description/urdf/panda.urdf", "baxter_description/urdf/baxter.urdf", "tiago_pro.urdf")
@@ -357,25 +368,3 @@ def followers() -> tuple[str, bool]:
 
 
 #: Assembled by the table of the topic.
-FORMATS_ROWS = (
-    Measure(
-        "robot files, TOML <-> URDF <-> MJCF <-> SDF",
-        "1e-12 in all bodies, placements, limits; second pass byte-identical; refusals named, < 5 %",
-        "FIGAROH: URDF only; mujoco.sysid: MJCF only",
-        round_trips,
-    ),
-    Measure("inverse dynamics of the written files in engines", "1e-9", "-", engines),
-    Measure(
-        "unphysical bodies in those files",
-        "all found and repaired; load in MuJoCo; base parameters kept to 1e-9 where virtually feasible",
-        "-",
-        unphysical,
-    ),
-    Measure(
-        "Panda parameters shifted along the null space of the base parameters",
-        "virtually feasible; repaired with base parameters unchanged",
-        "repair link by link: moved by 463",
-        shifted_set,
-    ),
-    Measure("joints that follow others: Panda with hand, Baxter", "1e-9 of Pinocchio's mimic model", "-", followers),
-)

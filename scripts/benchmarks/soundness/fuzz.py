@@ -19,7 +19,6 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +26,12 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks.measure import Measure, need
+from benchmarks.measure import Rows, need
 from benchmarks.soundness.fuzz_files import Seed, recording
 from benchmarks.soundness.fuzz_kinds import KINDS, Kind
 from casid.errors import CasidError, CasidWarning
+
+row = Rows()
 
 COUNT, FEW, SEED = 1350, 12, 20190704
 #: Longest processor time of one input [s], silence of compiled code [s], memory beyond an idle process [bytes].
@@ -230,14 +231,10 @@ def fuzz(name: str, count: int = COUNT, seed: int = SEED) -> tuple[str, bool]:
     ), not found and refused > 0
 
 
-ROWS = tuple(
-    Measure(
-        f"fuzz: {kind.name}, {COUNT} spoilt files",
-        "0 fail: finite numbers or one line of error; no traceback, hang, 2 GB, half file",
-        "-", partial(fuzz, kind.name), partial(fuzz, kind.name, FEW), f"{COUNT - FEW} of {COUNT} files",
-    )
-    for kind in KINDS
-)  # fmt: skip
+for kind in KINDS:
+    row(f"fuzz: {kind.name}, {COUNT} spoilt files",
+        "0 fail: finite numbers or one line of error; no traceback, hang, 2 GB, half file", "-", kind.name,
+        quick=(kind.name, FEW), left_out=f"{COUNT - FEW} of {COUNT} files")(fuzz)  # fmt: skip
 
 
 if __name__ == "__main__":

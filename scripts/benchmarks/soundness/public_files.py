@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from graded_models import candidates
 
-from benchmarks.measure import Measure, NotMeasured, in_process, need
+from benchmarks.measure import NotMeasured, Rows, in_process, need
 from benchmarks.motion.formats import apart, nominal, own_torques, pinocchio_torques, torques_in_mujoco, urdf_files
 from casid.control import Passive
 from casid.description import Robot, load_description, load_robot
@@ -27,6 +27,8 @@ from casid.errors import CasidError
 from casid.export import export_robot
 from casid.motion import Hold
 from casid.simulation import Plant, simulate
+
+row = Rows()
 
 #: Beginnings of the wheels' names.
 PACKAGES = ("mujoco-", "robosuite", "gymnasium_robotics", "dm_control", "pybullet", "example_robot_data")
@@ -156,15 +158,18 @@ def _unpacked() -> Iterator[list[tuple[Path, str]]]:
         yield files
 
 
+def installed_files() -> tuple[str, bool]:
+    """Each twentieth URDF of the packages that are installed."""
+    return _judged([_within_limit(path, path.name) for path in urdf_files()[::20]])
+
+
+@row("public robot files: mujoco, robosuite, gymnasium-robotics, dm_control, pybullet, example-robot-data",
+     "0 differ; of fixed-base files with inertias >= 95 % read, simulated and exported", "112 of 350 agree",
+     quick=installed_files, left_out="the wheels; each twentieth URDF of two installed packages")  # fmt: skip
 def public_files() -> tuple[str, bool]:
     """All files of the wheels."""
     with _unpacked() as files:
         return _judged([_within_limit(path, name) for path, name in files])
-
-
-def installed_files() -> tuple[str, bool]:
-    """Each twentieth URDF of the packages that are installed."""
-    return _judged([_within_limit(path, path.name) for path in urdf_files()[::20]])
 
 
 def _judged(found: list[Outcome]) -> tuple[str, bool]:
@@ -194,12 +199,3 @@ def _kind(reason: str) -> str:
     text = words[1] if len(words) > 1 else words[0]
     parts = text.split("'")
     return "'...'".join(parts[::2])[:60]
-
-
-ROWS = [
-    Measure(
-        "public robot files: mujoco, robosuite, gymnasium-robotics, dm_control, pybullet, example-robot-data",
-        "0 differ; of fixed-base files with inertias >= 95 % read, simulated and exported", "112 of 350 agree",
-        public_files, installed_files, "the wheels; each twentieth URDF of two installed packages",
-    ),
-]  # fmt: skip

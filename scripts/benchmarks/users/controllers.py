@@ -22,7 +22,7 @@ from examples import mpc
 from scipy.signal import butter, filtfilt
 
 import casid
-from benchmarks.measure import Measure, NotMeasured, data_folder, need
+from benchmarks.measure import NotMeasured, Rows, data_folder, need
 from benchmarks.recordings import UR_GAINS
 from casid.control import Passive
 from casid.dynamics import momentum_observer
@@ -39,6 +39,9 @@ from casid.ros2 import export_ros2
 from casid.simulation import Plant, simulate
 from casid.simulation.integrators import RungeKutta4
 
+row = Rows()
+
+_ROBOTS = ("panda", "ur10e", "kuka_iiwa", "wam7", "tx40", "puma560", "stanford", "three_link", "spatial_2r")
 #: Load [kg, m, kg.m^2] put on the UR10e, deviation of its torques [N.m], rate [Hz] and samples of the recording.
 _LOAD = to_standard(3.2, [0.02, 0.177, -0.035], np.diag([0.02, 0.015, 0.01]))
 _DEVIATION, _RATE, _SAMPLES = 1.0, 500, 5000
@@ -51,6 +54,8 @@ def _tools() -> None:
         raise NotMeasured("needs make and a C compiler")
 
 
+@row("first hour: `make test` of every exported folder of the shipped robots, all functions", "passes",
+     "ur10e and wam7 fail (0.3)", _ROBOTS, quick=(_ROBOTS[-2:],), left_out="the larger robots")  # fmt: skip
 def _folders(robots: tuple[str, ...]) -> tuple[str, bool]:
     _tools()
     failed, folders, functions = [], 0, 0
@@ -71,6 +76,8 @@ def _folders(robots: tuple[str, ...]) -> tuple[str, bool]:
     return value + (f"; failed: {', '.join(failed)}" if failed else ""), not failed
 
 
+@row("first hour: `estimate(&s, 20)` of an exported load estimator", "converges in some calls, or says that not",
+     "stuck with a wrong load, returns 0 (0.3)")  # fmt: skip
 def _estimates() -> tuple[str, bool]:
     """The load of `_LOAD`, from the first sample on; calls of `_STEPS` after the last one, or ten a second."""
     _tools()
@@ -117,20 +124,6 @@ def _estimates() -> tuple[str, bool]:
     return "; ".join(texts), bool(fine)
 
 
-_ROBOTS = ("panda", "ur10e", "kuka_iiwa", "wam7", "tx40", "puma560", "stanford", "three_link", "spatial_2r")
-
-FIRST_EXPORTS_ROWS = [
-    Measure(
-        "first hour: `make test` of every exported folder of the shipped robots, all functions", "passes",
-        "ur10e and wam7 fail (0.3)", lambda: _folders(_ROBOTS), lambda: _folders(_ROBOTS[-2:]), "the larger robots",
-    ),
-    Measure(
-        "first hour: `estimate(&s, 20)` of an exported load estimator", "converges in some calls, or says that not",
-        "stuck with a wrong load, returns 0 (0.3)", _estimates,
-    ),
-]  # fmt: skip
-
-
 ROOT = Path(__file__).resolve().parents[3]
 STUBS = ROOT / "tests" / "ros2" / "stubs"
 _STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-O1")
@@ -151,6 +144,8 @@ def _panda() -> tuple[casid.Model, np.ndarray]:
     return model, pi
 
 
+@row("ROS 2 package against stub headers", "0 warnings, 1e-12, >= 10 x smaller",
+     "Petrone et al. 2025, Franka by MATLAB: 183 kB and more")  # fmt: skip
 def _ros2() -> tuple[str, bool]:
     if shutil.which("gcc") is None or shutil.which("g++") is None:
         raise NotMeasured("needs gcc and g++")
@@ -186,6 +181,7 @@ def _ros2() -> tuple[str, bool]:
     )
 
 
+@row("FMU in FMPy against casid's simulation", "1e-6 rad", "FMPy, co-simulation")
 def _fmu() -> tuple[str, bool]:
     fmpy = need("fmpy", "fmu")
     robot = casid.load_robot("ur10e")
@@ -209,6 +205,8 @@ def _fmu() -> tuple[str, bool]:
     return f"{error:.1e} rad over {samples} samples of a fall of {travel:.1f} rad", error <= 1e-6 and samples > 450
 
 
+@row("MPC with Opti: inverse against forward dynamics", "converge, limits kept, implicit <= explicit per iteration",
+     "scripts/examples/mpc.py")  # fmt: skip
 def _opti() -> tuple[str, bool]:
     model, parameters = mpc.panda()
     found = {form: mpc.solve(model, parameters, form, 15) for form in ("implicit", "explicit")}
@@ -223,6 +221,7 @@ def _opti() -> tuple[str, bool]:
     return text, kept and ratio <= 1 and all(r.converged for r in found.values())
 
 
+@row("MPC with do-mpc", "converges, limits kept", "scripts/examples/mpc_do_mpc.py")
 def _do_mpc() -> tuple[str, bool]:
     need("do_mpc", "mpc")
     from examples import mpc_do_mpc
@@ -236,6 +235,7 @@ def _do_mpc() -> tuple[str, bool]:
     )
 
 
+@row("MPC with acados", "converge, limits kept, implicit <= explicit per iteration", "scripts/examples/mpc_acados.py")
 def _acados() -> tuple[str, bool]:
     python = os.environ.get("CASID_ACADOS_PYTHON", sys.executable)
     script = ROOT / "scripts" / "examples" / "mpc_acados.py"
@@ -301,6 +301,7 @@ def installed(file: Path, home: Path, python: str = sys.executable) -> dict[str,
     return {**clean, "PATH": f"{home / 'bin'}{os.pathsep}{clean.get('PATH', '')}", "BROWSER": "true"}
 
 
+@row("wheel in clean Pythons 3.10-3.13", "README's first command works, <= 60 s each; 120 from nothing", "")
 def _wheel() -> tuple[str, bool]:
     need("build", "test")
     spent: dict[str, tuple[float, float]] = {}
@@ -330,28 +331,6 @@ def _wheel() -> tuple[str, bool]:
         raise NotMeasured("needs python3.10 to python3.13 on the path or in pyenv")
     met = all(whole <= 120 and own <= 60 for whole, own in spent.values())
     return text, not absent and met
-
-
-PACKAGES_ROWS = [
-    Measure(
-        "ROS 2 package against stub headers", "0 warnings, 1e-12, >= 10 x smaller",
-        "Petrone et al. 2025, Franka by MATLAB: 183 kB and more", _ros2,
-    ),
-    Measure("FMU in FMPy against casid's simulation", "1e-6 rad", "FMPy, co-simulation", _fmu),
-    Measure(
-        "MPC with Opti: inverse against forward dynamics", "converge, limits kept, implicit <= explicit per iteration",
-        "scripts/examples/mpc.py", _opti,
-    ),
-    Measure(
-        "MPC with acados", "converge, limits kept, implicit <= explicit per iteration",
-        "scripts/examples/mpc_acados.py",
-        _acados,
-    ),
-    Measure("MPC with do-mpc", "converges, limits kept", "scripts/examples/mpc_do_mpc.py", _do_mpc),
-    Measure(
-        "wheel in clean Pythons 3.10-3.13", "README's first command works, <= 60 s each; 120 from nothing", "", _wheel
-    ),
-]  # fmt: skip
 
 
 RECIPE = ROOT / "docs" / "packaging" / "conda" / "recipe.yaml"
@@ -385,6 +364,7 @@ def _package(builder: Any, place: Path, python: Path, version: str) -> Any:
     return builder.Package.from_file(done.packages[0])
 
 
+@row("conda recipe", "built once, every file of the wheel", "rattler-build")
 def _built() -> tuple[str, bool]:
     builder = need("rattler_build", "conda")
     project = read_toml(ROOT / "pyproject.toml", "project", DatasetError)["project"]
@@ -406,9 +386,6 @@ def _built() -> tuple[str, bool]:
         f"{len(package.depends)} requirements; Python {version}, pip and setuptools are this machine's"
     )
     return text, not missing and len(package.depends) > len(project["dependencies"])
-
-
-CONDA_ROWS = [Measure("conda recipe", "built once, every file of the wheel", "rattler-build", _built)]
 
 
 #: Gain of the observer [1/s]; margin over what the recordings of the fit show; seconds that a motion is remembered.
@@ -507,6 +484,8 @@ def _free() -> list[str]:
     return [f"{path.parent.name}/{path.stem}" for path in files if path.stem != _LOADED]
 
 
+@row("collision observer on the UR10e's push recording", "push within 50 ms of an oracle, 0 false alarms",
+     "De Luca and Mattone 2003; oracle: zero-phase torques")  # fmt: skip
 def _push() -> tuple[str, bool]:
     name = "collision/ur-20_01_22-push_pose_1"
     t, share = _share(name)
@@ -531,11 +510,3 @@ def _push() -> tuple[str, bool]:
         f"{100 * shares[nearest]:.0f} %",
         bool(seen - first <= 0.05 and not false),
     )
-
-
-OBSERVER_ROWS = [
-    Measure(
-        "collision observer on the UR10e's push recording", "push within 50 ms of an oracle, 0 false alarms",
-        "De Luca and Mattone 2003; oracle: zero-phase torques", _push,
-    )
-]  # fmt: skip

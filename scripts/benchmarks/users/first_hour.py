@@ -12,15 +12,16 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 import casid
-from benchmarks.measure import Measure, need
+from benchmarks.measure import Rows, need
 from benchmarks.users.controllers import installed, wheel
 from casid.description import identified_names, identified_record
+
+row = Rows()
 
 ROOT = Path(__file__).resolve().parents[3]
 #: Pages whose commands are run, each in an empty folder of its own.
@@ -99,6 +100,8 @@ def run(page: str, folder: Path, quick: bool, columns: int = 80) -> list[Ended]:
     return ended
 
 
+@row("first hour: commands of README and docs in order, 80 columns, clean machine", "all exit as said", "8 of 16 fail",
+     False, quick=(True,), left_out="long motions and searches")  # fmt: skip
 def _measured(quick: bool) -> tuple[str, bool]:
     ended: list[Ended] = []
     for page in PAGES:
@@ -106,18 +109,6 @@ def _measured(quick: bool) -> tuple[str, bool]:
             ended += run(page, Path(name), quick)
     wrong = [f"{' '.join(one.arguments)} ({one.code})" for one in ended if one.failed]
     return f"{len(wrong)} of {len(ended)} fail" + (f": {'; '.join(wrong)}" if wrong else ""), not wrong
-
-
-FIRST_COMMANDS_ROWS = [
-    Measure(
-        "first hour: commands of README and docs in order, 80 columns, clean machine",
-        "all exit as said",
-        "8 of 16 fail",
-        lambda: _measured(False),
-        lambda: _measured(True),
-        "long motions and searches",
-    )
-]
 
 
 #: Values of COLUMNS; None: not set.
@@ -135,6 +126,9 @@ def _copy(folder: Path) -> None:
         shutil.copy2(ROOT / name, folder / name)
 
 
+@row("first hour: README's second command in a clean folder, at COLUMNS of 80, 100, 140 and none",
+     f"<= {INSTALL // 60} min, <= {SIZE} MB; <= {RUN // 60} min on two cores, 0 failed", "2.9 GB; 34 min; 1 failed",
+     WIDTHS, quick=(WIDTHS[:1],), left_out="three widths")  # fmt: skip
 def second_command(widths: tuple[str | None, ...]) -> tuple[str, bool]:
     """Install as README says, then run as it says, once for each width."""
     lines = re.findall(r"^python3 -m venv .*\[test\].*$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
@@ -162,18 +156,6 @@ def second_command(widths: tuple[str | None, ...]) -> tuple[str, bool]:
     return "; ".join(texts), met
 
 
-FIRST_TESTS_ROWS = [
-    Measure(
-        "first hour: README's second command in a clean folder, at COLUMNS of 80, 100, 140 and none",
-        f"<= {INSTALL // 60} min, <= {SIZE} MB; <= {RUN // 60} min on two cores, 0 failed",
-        "2.9 GB; 34 min; 1 failed",
-        partial(second_command, WIDTHS),
-        partial(second_command, WIDTHS[:1]),
-        "three widths",
-    )
-]
-
-
 #: Most words before the first result.
 _WORDS = 120
 #: From an empty environment to the last line's result [s].
@@ -189,6 +171,8 @@ def first_lines() -> tuple[list[str], int]:
     return block[1].strip().splitlines(), len(before.split())
 
 
+@row("README: words to the first result; its lines in a clean environment", "<= 120; all run; 120 s from nothing",
+     "0.2: 1,845; no")  # fmt: skip
 def _readme() -> tuple[str, bool]:
     need("build", "test")
     lines, words = first_lines()
@@ -208,12 +192,14 @@ def _readme() -> tuple[str, bool]:
     return text, words <= _WORDS and not failed and end - started <= _SECONDS
 
 
+@row("every command's tables at 80, 100, 120 columns", "0 cut", "through a pseudo-terminal")
 def _tables() -> tuple[str, bool]:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(ROOT / "tests/cli/test_tables.py")]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
     return done.stdout.strip().splitlines()[-1], done.returncode == 0
 
 
+@row("excite by README's command beside 1, 4, 8 busy processes", "same +- 3 %; Panda <= 31", "0.2: 62.8")
 def _busy() -> tuple[str, bool]:
     """The README's design beside busy processes: the same condition number, whatever the load."""
     spin = [sys.executable, "-c", "while True: pass"]
@@ -234,6 +220,8 @@ def _busy() -> tuple[str, bool]:
     return ", ".join(f"{load} busy: {value:.4g}" for load, value in found.items()), same and max(found.values()) <= 31.0
 
 
+@row("library of identified robots: entries, each made again by its command", ">= 15, all", "0.2: 0", quick=(2,),
+     left_out="those from recordings")  # fmt: skip
 def _library(most: int | None = None) -> tuple[str, bool]:
     """Entries whose command makes them again, to 0.1 % of the largest parameter."""
     names = identified_names()
@@ -249,17 +237,3 @@ def _library(most: int | None = None) -> tuple[str, bool]:
                 differ.append(name)
     text = f"{len(names)} entries; {len(chosen) - len(differ)} of {len(chosen)} made again"
     return f"{text}{': not ' + ', '.join(differ) if differ else ''}", len(names) >= 15 and not differ
-
-
-FRONT_ROWS = [
-    Measure("every command's tables at 80, 100, 120 columns", "0 cut", "through a pseudo-terminal", _tables),
-    Measure("excite by README's command beside 1, 4, 8 busy processes", "same +- 3 %; Panda <= 31", "0.2: 62.8", _busy),
-    Measure(
-        "library of identified robots: entries, each made again by its command", ">= 15, all", "0.2: 0",
-        _library, partial(_library, 2), "those from recordings",
-    ),
-    Measure(
-        "README: words to the first result; its lines in a clean environment", "<= 120; all run; 120 s from nothing",
-        "0.2: 1,845; no", _readme,
-    )
-]  # fmt: skip

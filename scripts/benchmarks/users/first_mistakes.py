@@ -13,12 +13,14 @@ import numpy as np
 from typer.testing import CliRunner
 
 import casid
-from benchmarks.measure import Measure
+from benchmarks.measure import Rows
 from casid.cli import app
 from casid.description import Robot, write_robot
 from casid.errors import DatasetError
 from casid.files import csv_table
 from casid.motion import Sine
+
+row = Rows()
 
 #: Least number of messages that name both, of 60.
 _NAMED = 57
@@ -110,19 +112,11 @@ def mistakes() -> list[tuple[str, str, bool]]:
     return found
 
 
+@row("64 mistakes in files, options, expressions, units: messages that name place and remedy",
+     f">= {_NAMED} of 60; 0 tracebacks", "")  # fmt: skip
 def _measured() -> tuple[str, bool]:
     found = mistakes()
     wrong = [what for what, _, named in found if not named]
     traces = sum("Traceback" in output for _, output, _ in found)
     text = f"{len(found) - len(wrong)} of {len(found)}, {traces} tracebacks{''.join(f'; {what}' for what in wrong)}"
     return text, len(found) - len(wrong) >= _NAMED * len(found) / 60 and not traces
-
-
-FIRST_MISTAKES_ROWS = [
-    Measure(
-        "64 mistakes in files, options, expressions, units: messages that name place and remedy",
-        f">= {_NAMED} of 60; 0 tracebacks",
-        "",
-        _measured,
-    )
-]

@@ -21,7 +21,7 @@ import casadi as ca
 import numpy as np
 
 import casid
-from benchmarks.measure import Measure
+from benchmarks.measure import Rows
 from casid.control import Controller, Passive, nominal
 from casid.dynamics.terms import JOINT_TERMS, friction_terms
 from casid.dynamics.terms._laws import Linear
@@ -33,6 +33,8 @@ from casid.learning._loss import Loss
 from casid.motion import Fourier, Hold, Motion, Reference, Trajectory
 from casid.retrieval import Constraint, Problem, link_variables
 from casid.simulation import ExternalForce, Plant, simulate, simulate_many
+
+row = Rows()
 
 #: Entries that a function answers with; 7 joints, 10 parameters of a link and so on are right for some of them.
 _SIZES = (0, 1, 2, 3, 6, 7, 8, 10, 14, 70, 700, 7000)
@@ -242,6 +244,8 @@ def _outcomes(subject: str, compiled: bool, sizes: tuple[int, ...]) -> dict[int,
     return found
 
 
+@row("first hour: user functions of wrong shape, 0 to 7,000 entries, compiled and not", "one sentence each, no crash",
+     "segmentation fault (0.3)", _SIZES, quick=(_QUICK,), left_out="some sizes")  # fmt: skip
 def _shapes(sizes: tuple[int, ...]) -> tuple[str, bool]:
     wrong, sentences, right = [], 0, 0
     for subject, (_, both) in SUBJECTS.items():
@@ -258,14 +262,6 @@ def _shapes(sizes: tuple[int, ...]) -> tuple[str, bool]:
     )
     return value + (f": {'; '.join(wrong[:6])}" if wrong else ""), not wrong and right > 0
 
-
-ROWS = [
-    Measure(
-        "first hour: user functions of wrong shape, 0 to 7,000 entries, compiled and not",
-        "one sentence each, no crash", "segmentation fault (0.3)", lambda: _shapes(_SIZES), lambda: _shapes(_QUICK),
-        "some sizes",
-    )
-]  # fmt: skip
 
 if __name__ == "__main__":
     _child(sys.argv[1], sys.argv[2] == "1", [int(size) for size in sys.argv[3:]])

@@ -14,8 +14,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.measure import Measure, skipped
+from benchmarks.measure import Rows, skipped
 from benchmarks.users.first_hour import controller_samples
+
+row = Rows()
 
 #: Moments after the start [s]; the first fall into imports.
 _MOMENTS = (0.2, 0.6, 1.2, 2.0, 3.0, 4.0, 5.0, 6.5, 8.0, 10.0)
@@ -63,6 +65,8 @@ def _stopped(command: str, after: float, folder: Path) -> tuple[int, float, str]
     return code, spent, stated[0] if len(stated) == 1 and not re.search("Traceback|CasADi", text) else ""
 
 
+@row("Ctrl-C in eight commands at ten moments", "<= 1 s, exit 130, one sentence, files kept", "0.3: 2,000 lines",
+     quick=skipped)  # fmt: skip
 def interrupts(moments: tuple[float, ...] = _MOMENTS, commands: tuple[str, ...] = _COMMANDS) -> tuple[str, bool]:
     """Each command interrupted at each moment; where it had ended by then, at half of the time, and so on."""
     worst, failed = 0.0, []
@@ -118,6 +122,8 @@ def _silence(command: str, folder: Path) -> tuple[float, int]:
     return longest, sum(later < earlier for earlier, later in itertools.pairwise(shares))
 
 
+@row("silent time at a terminal: identify, excite, intervals, study", "<= 2 s, no bar goes back", "0.3: 46 s",
+     quick=(_SHOWN[3:],), left_out="three commands")  # fmt: skip
 def silent(commands: tuple[str, ...] = _SHOWN) -> tuple[str, bool]:
     """The longest silence of each command."""
     with tempfile.TemporaryDirectory() as name:
@@ -132,6 +138,7 @@ def silent(commands: tuple[str, ...] = _SHOWN) -> tuple[str, bool]:
 _SHORT = {"robots": 1.5, "--help": 0.4, "view nothing.urdf": 1.5}
 
 
+@row("processor time: casid robots, --help, an error", "<= 1.5, 0.4, 1.5 s", "0.3: 4.5, 0.5, 4.5 s")
 def _processor() -> tuple[str, bool]:
     """The median processor time of three runs of each, in its own process and those that it waits for."""
     found = {}
@@ -146,16 +153,3 @@ def _processor() -> tuple[str, bool]:
         found[command] = sorted(spent)[1]
     text = ", ".join(f"casid {command}: {seconds:.2f} s" for command, seconds in found.items())
     return text, all(found[command] <= bar for command, bar in _SHORT.items())
-
-
-FIRST_WAITING_ROWS = [
-    Measure(
-        "Ctrl-C in eight commands at ten moments", "<= 1 s, exit 130, one sentence, files kept", "0.3: 2,000 lines",
-        interrupts, skipped,
-    ),
-    Measure(
-        "silent time at a terminal: identify, excite, intervals, study", "<= 2 s, no bar goes back", "0.3: 46 s",
-        silent, lambda: silent(_SHOWN[3:]), "three commands",
-    ),
-    Measure("processor time: casid robots, --help, an error", "<= 1.5, 0.4, 1.5 s", "0.3: 4.5, 0.5, 4.5 s", _processor),
-]  # fmt: skip

@@ -9,13 +9,15 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.measure import Measure, need
+from benchmarks.measure import Rows, need
 from casid.arrays import Array
 from casid.description import Robot, load_robot, write_robot
 from casid.dynamics import Model
 from casid.dynamics.terms import FRICTION_MODELS, Friction, JointFriction
 from casid.inertia import Parameters
 from casid.testing import MuJoCo, random_body, random_robot, standard_parameters
+
+row = Rows()
 
 FORMATS = ("toml", "urdf", "xml", "sdf")
 #: Largest deviation of a torque, over the largest torque.
@@ -197,6 +199,9 @@ def _every_reader(tally: Tally, name: str, robot: Robot, folder: Path) -> None:
                     )
 
 
+@row("first hour: written robots (TOML, URDF, MJCF, SDF; every friction law; --lock) read by casid and others",
+     f"0 refused, torques within {BAR:g}", "refused", tuple(FRICTION_MODELS), 99,
+     quick=(("stribeck", "smooth", "load", "dahl"), 2), left_out="most laws and robots")  # fmt: skip
 def _measured(laws: tuple[str, ...], most: int) -> tuple[str, bool]:
     for module in ("mujoco", "pinocchio", "pybullet"):
         need(module)
@@ -214,15 +219,3 @@ def _measured(laws: tuple[str, ...], most: int) -> tuple[str, bool]:
         f"{tally.largest:.1e}",
         not tally.refused and tally.read > 0,
     )
-
-
-ROWS = [
-    Measure(
-        "first hour: written robots (TOML, URDF, MJCF, SDF; every friction law; --lock) read by casid and others",
-        f"0 refused, torques within {BAR:g}",
-        "refused",
-        lambda: _measured(tuple(FRICTION_MODELS), 99),
-        lambda: _measured(("stribeck", "smooth", "load", "dahl"), 2),
-        "most laws and robots",
-    )
-]

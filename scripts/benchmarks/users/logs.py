@@ -17,12 +17,14 @@ from typing import Any
 import numpy as np
 
 import casid
-from benchmarks.measure import Measure
+from benchmarks.measure import Rows
 from casid.dynamics import Model
 from casid.errors import CasidError
 from casid.measurement import Answers, Dataset, propose, read_dataset
 from casid.retrieval.plausible import plausible_bodies
 from casid.testing import motion
+
+row = Rows()
 
 Array = np.ndarray
 
@@ -235,19 +237,10 @@ LOGS: tuple[Log, ...] = (
 )  # fmt: skip
 
 
+@row("40 messy logs through `casid import`", "36 right without a question, 4 asked, 0 wrong without a word", "0.2: 3")
 def _logs() -> tuple[str, bool]:
     found = {log.name: judged(log) for log in LOGS}
     counts = {word: sum(what == word for what, _ in found.values()) for word in ("right", "asked", "wrong")}
     bad = "; ".join(f"{name}: {why}" for name, (what, why) in found.items() if what == "wrong")
     text = ", ".join(f"{count} {word}" for word, count in counts.items())
     return f"{text}{f' ({bad})' if bad else ''}", counts["right"] >= 36 and counts["wrong"] == 0
-
-
-ROWS = [
-    Measure(
-        "40 messy logs through `casid import`",
-        "36 right without a question, 4 asked, 0 wrong without a word",
-        "0.2: 3",
-        _logs,
-    )
-]

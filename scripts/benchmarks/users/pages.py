@@ -21,12 +21,14 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 
 import casid
-from benchmarks.measure import Measure, NotMeasured, need
+from benchmarks.measure import NotMeasured, Rows, need
 from casid.control import ComputedTorque, nominal
 from casid.identification import Checks, ModelOptions, identify
 from casid.motion import Sine
 from casid.report import report_of
 from casid.simulation import Plant, Sensor, simulate
+
+row = Rows()
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"
@@ -67,6 +69,7 @@ def _failing_blocks() -> tuple[int, int]:
     return failed, pages
 
 
+@row("site: strict build, links, public names, code", "0 each", "MkDocs --strict")
 def _site() -> tuple[str, bool]:
     need("material", "site")
     need("mkdocstrings", "site")
@@ -83,6 +86,7 @@ def _site() -> tuple[str, bool]:
     return text, not (warnings or broken or missing or failed)
 
 
+@row("gallery pictures, each by one command", ">= 15, <= 60 s each", "scripts/gallery.py")
 def _gallery() -> tuple[str, bool]:
     need("PIL", "peers")
     gallery = importlib.import_module("gallery")
@@ -98,6 +102,7 @@ def _gallery() -> tuple[str, bool]:
     return text, len(names) >= 15 and max(seconds.values()) <= 60
 
 
+@row("task table against five peers", ">= 40 tasks of casid backed by a page, the others 'no'", "docs/tasks.md")
 def _tasks() -> tuple[str, bool]:
     text = (DOCS / "tasks.md").read_text(encoding="utf-8")
     rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")][2:]
@@ -108,6 +113,7 @@ def _tasks() -> tuple[str, bool]:
     return f"{len(rows)} rows, {backed} of casid's cells backed by a page; not in casid: {', '.join(absent)}", whole
 
 
+@row("report in headless Chromium", "0 messages, 0 requests, <= 6 MB", "")
 def _report() -> tuple[str, bool]:
     chromium = _chromium()
     playwright = need("playwright.sync_api", "browser")
@@ -141,6 +147,8 @@ def _report() -> tuple[str, bool]:
     )
 
 
+@row("first picture: identified bodies within the meshes of their links", "all centres, more than half of each",
+     "scripts/gallery.py first")  # fmt: skip
 def _first_picture() -> tuple[str, bool]:
     need("PIL", "peers")
     need("trimesh", "meshes")
@@ -157,25 +165,6 @@ def _first_picture() -> tuple[str, bool]:
         f"within its shape; first on {len(named)} of 2 pages"
     )
     return text, inside == len(rows) and min(shares) > 0.5 and len(named) == 2
-
-
-PAGES_ROWS = [
-    Measure(
-        "first picture: identified bodies within the meshes of their links",
-        "all centres, more than half of each",
-        "scripts/gallery.py first",
-        _first_picture,
-    ),
-    Measure("site: strict build, links, public names, code", "0 each", "MkDocs --strict", _site),
-    Measure("gallery pictures, each by one command", ">= 15, <= 60 s each", "scripts/gallery.py", _gallery),
-    Measure(
-        "task table against five peers",
-        ">= 40 tasks of casid backed by a page, the others 'no'",
-        "docs/tasks.md",
-        _tasks,
-    ),
-    Measure("report in headless Chromium", "0 messages, 0 requests, <= 6 MB", "", _report),
-]
 
 
 #: What is searched for, and the page whose section has to come first.
@@ -285,6 +274,8 @@ def _looked_at(site: Path, shots: Path | None) -> tuple[list[str], list[str], in
     return failed, cut, raw, equations
 
 
+@row("site: search served and from disk, equations, 0 dead links, 12 pages' screenshots desktop and phone", "all",
+     "0.2: no search, ASCII")  # fmt: skip
 def site_row(shots: Path | None = None) -> tuple[str, bool]:
     """Build the site and look at it; ``shots`` keeps the pictures."""
     need("material", "site")
@@ -300,11 +291,3 @@ def site_row(shots: Path | None = None) -> tuple[str, bool]:
     )
     found = [*failed, *dead, *cut]
     return text + (f" ({'; '.join(found[:6])})" if found else ""), not (warnings or found or raw) and equations > 0
-
-
-SITE_ROWS = [
-    Measure(
-        "site: search served and from disk, equations, 0 dead links, 12 pages' screenshots desktop and phone", "all",
-        "0.2: no search, ASCII", site_row,
-    )
-]  # fmt: skip

@@ -21,10 +21,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks.measure import Measure, need, skipped
+from benchmarks.measure import Rows, need, skipped
 from benchmarks.users.peers import judged
 from benchmarks.users.peers.task import Truth, write
 from casid.version import __version__
+
+row = Rows()
 
 HERE = Path(__file__).parent / "peers"
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "side_by_side.md"
@@ -229,6 +231,8 @@ def _same_rows(text: str, lines: Sequence[str]) -> bool:
     return [row[0] for row in kept] == [row[0] for row in cells] and kept[0] == cells[0]
 
 
+@row("same task with FIGAROH and mujoco.sysid: commands, lines, time, errors, side by side", "generated",
+     "FIGAROH, mujoco.sysid", quick=skipped, left_out="the runs of the peers")  # fmt: skip
 def _row() -> tuple[str, bool]:
     runs, truth = all_runs()
     same = _same_rows(PAGE.read_text(encoding="utf-8") if PAGE.is_file() else "", table(runs, truth))
@@ -237,14 +241,6 @@ def _row() -> tuple[str, bool]:
         f"{len(runs)} tools run anew: held-out {errors}; page {'of these' if same else 'of OTHER'} versions and rows",
         same,
     )
-
-
-ROWS = [
-    Measure(
-        "same task with FIGAROH and mujoco.sysid: commands, lines, time, errors, side by side", "generated",
-        "FIGAROH, mujoco.sysid", _row, skipped, "the runs of the peers",
-    ),
-]  # fmt: skip
 
 
 def main() -> None:
