@@ -6,9 +6,12 @@ import enum
 import importlib
 import multiprocessing
 import os
+import subprocess
+import tempfile
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -122,6 +125,26 @@ def measures(topic: str) -> Sequence[Measure]:
     """The rows of a topic, in their order."""
     rows: Sequence[Measure] = importlib.import_module(f"benchmarks.{topic}").MEASURES
     return rows
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """A folder that is thrown away."""
+    with tempfile.TemporaryDirectory() as name:
+        yield Path(name).resolve()
+
+
+def process(
+    *command: object, folder: Path | None = None, may_fail: bool = False, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """A command that has ended, with all that it printed; RuntimeError with the end of that where it failed."""
+    words = [str(word) for word in command]
+    done = subprocess.run(
+        words, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )
+    if done.returncode and not may_fail:
+        raise RuntimeError(f"{' '.join(words)[:200]} failed: {(done.stdout + done.stderr).strip()[-2000:]}")
+    return done
 
 
 def in_process(function: Callable[..., Any], *words: Any, limit: float) -> Any:

@@ -279,7 +279,7 @@ class TermValues:
     def of(cls, pi: Array, count: int) -> TermValues:
         """Of standard parameters."""
         model, states = thesis.model(), States.drawn(count)
-        M = np.array(model.mass_matrix.map(count)(states.q, pi)).reshape(7, count, 7).transpose(1, 0, 2)
+        M = np.asarray(model.mass_matrix(states.q.T, pi))
         c = np.array(model.coriolis.map(count)(states.q, states.dq, pi))
         g = np.array(model.gravity.map(count)(states.q, pi))
         lossy = pi.copy()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from pathlib import Path
 
 import casadi as ca
 import numpy as np
+from benchmarks.measure import scratch
 from matplotlib.figure import Figure
 from scipy import sparse
 
@@ -456,8 +455,8 @@ def sec_3_5(setting: Setting) -> Outcome:
 def sec_7_2(setting: Setting) -> Outcome:
     """The Panda's retrieval as an SDPA file, read back and solved by another solver."""
     solution = casid.solve(casid.load_problem("panda_retrieval"))
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "panda.dat-s"
+    with scratch() as folder:
+        path = folder / "panda.dat-s"
         write_sdpa(solution.problem, path)
         program, size = read_sdpa(path), path.stat().st_size
     found = solve_sdpa(program)

@@ -8,8 +8,6 @@ import importlib.util
 import platform
 import re
 import shutil
-import subprocess
-import tempfile
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -21,7 +19,7 @@ import casadi as ca
 import numpy as np
 
 import casid
-from benchmarks.measure import NotMeasured, Rows, need
+from benchmarks.measure import NotMeasured, Rows, need, process, scratch
 from casid.codegen import CFunction, Function, batch_source, digest, find_compiler, operation_count, scalar_source
 from casid.codegen._cache import cached_file
 from casid.description import Joint, Link, Robot
@@ -58,28 +56,21 @@ def build_controller(robot: Robot, folder: Path, payload: float = 0.0, flags: tu
     objects = []
     for name in ("controller", "plant"):
         objects.append(str(folder / f"{name}.o"))
-        _run([*cc, "-std=c99", *strict, "-c", str(folder / name / f"{name}.c"), "-o", objects[-1]])
+        process(*cc, "-std=c99", *strict, "-c", str(folder / name / f"{name}.c"), "-o", objects[-1])
     program = folder / "computed_torque"
     source = str(SOURCES / "computed_torque.c")
-    _run([*cc, "-std=c99", *strict, *includes, f"-DJOINTS={robot.n}", source, *objects, "-lm", "-o", str(program)])
+    process(*cc, "-std=c99", *strict, *includes, f"-DJOINTS={robot.n}", source, *objects, "-lm", "-o", str(program))
     franka, cxx = None, shutil.which("g++") or shutil.which("clang++")
     if robot.n == 7 and cxx is not None:
         franka = folder / "franka_callback"
         source = str(SOURCES / "franka_callback.cpp")
-        _run([cxx, "-std=c++14", *strict, *includes, source, *objects, "-lm", "-o", str(franka)])
+        process(cxx, "-std=c++14", *strict, *includes, source, *objects, "-lm", "-o", str(franka))
     return Controller(program, franka)
 
 
 def run_controller(controller: Controller, seconds: float, limit: float = 1.0) -> str:
     """What the C program prints."""
-    return _run([str(controller.computed_torque), str(seconds), str(limit)]).strip()
-
-
-def _run(command: list[str], folder: Path | None = None) -> str:
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(command)} failed:\n{(done.stdout + done.stderr)[-2000:]}")
-    return done.stdout
+    return process(str(controller.computed_torque), str(seconds), str(limit)).stdout.strip()
 
 
 HERE = Path(__file__).resolve().parent
@@ -180,8 +171,7 @@ def race(robot: Robot, states: int = 64, repeats: int = 300) -> Race:
     built = {name: CFunction(function, f"casid_{name}") for name, function in functions.items()}
     cc = find_compiler()
     assert cc is not None  # _tools has looked
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
+    with scratch() as folder:
         (folder / "scalar.c").write_text(scalar_source(list(built.values()), "casid"))
         (folder / "batch.c").write_text(batch_source([built["regressor"]], "casid_batch"))
         (folder / "regressor.c").write_text(scalar_source([built["regressor"]], "casid"))
@@ -189,17 +179,19 @@ def race(robot: Robot, states: int = 64, repeats: int = 300) -> Race:
         compile_times = []
         for _ in range(3):
             start = time.perf_counter()
-            _run([*cc, "-std=c99", *_CASID, "-c", "regressor.c", "-o", "regressor.o"], folder)
+            process(*cc, "-std=c99", *_CASID, "-c", "regressor.c", "-o", "regressor.o", folder=folder)
             compile_times.append(time.perf_counter() - start)
         for name in ("scalar", "batch"):
-            _run([*cc, "-std=gnu11", *_CASID, "-c", f"{name}.c", "-o", f"{name}.o"], folder)
+            process(*cc, "-std=gnu11", *_CASID, "-c", f"{name}.c", "-o", f"{name}.o", folder=folder)
         library = prefix / "lib"
         link = [f"-L{library}", "-lpinocchio_default", f"-Wl,-rpath,{library}", "-Wl,--allow-shlib-undefined", "-lm"]
-        _run([cxx, str(_pinocchio_object(prefix, eigen, cxx)), "scalar.o", "batch.o", *link, "-o", "race"], folder)
+        process(cxx, _pinocchio_object(prefix, eigen, cxx), "scalar.o", "batch.o", *link, "-o", "race", folder=folder)
         runs = []
         for i in range(_COPIES):
             shutil.copy(folder / "race", folder / f"race{i}")
-            runs.append(_run([f"./race{i}", "robot.txt", str(states), str(-(-repeats // _COPIES))], folder))
+            runs.append(
+                process(f"./race{i}", "robot.txt", str(states), str(-(-repeats // _COPIES)), folder=folder).stdout
+            )
         size = (folder / "regressor.c").stat().st_size
     rows: dict[str, list[list[float]]] = {}
     for line in "".join(runs).splitlines():
@@ -234,10 +226,10 @@ def _pinocchio_object(prefix: Path, eigen: Path, cxx: str) -> Path:
     source = HERE / "dynamics_race.cpp"
     command = [cxx, *_PINOCCHIO, f"-I{eigen}", f"-I{prefix / 'include'}"]
     version = importlib.metadata.version("pin")
-    key = digest(source.read_bytes(), " ".join(command), version, _run([cxx, "--version"], HERE))
+    key = digest(source.read_bytes(), " ".join(command), version, process(cxx, "--version", folder=HERE).stdout)
 
     def compile_to(path: Path) -> None:
-        _run([*command, "-c", str(source), "-o", str(path)], HERE)
+        process(*command, "-c", str(source), "-o", str(path), folder=HERE)
 
     return cached_file(f"race-{key}.o", compile_to)
 
@@ -374,11 +366,11 @@ def accuracy() -> tuple[str, bool]:
         robot = casid.load_robot(name)
         pi = random_parameters(robot, seed=3)
         model = Model(robot)
-        with tempfile.TemporaryDirectory() as scratch, warnings.catch_warnings():
+        with scratch() as place, warnings.catch_warnings():
             warnings.simplefilter("ignore", InertiaWarning)
             for mode in ("none", "standard", "base"):
                 functions = [f for f in FUNCTIONS if mode != "base" or f not in ("joint_wrenches", "potential_energy")]
-                folder = Path(scratch) / mode
+                folder = place / mode
                 exported = export_robot(robot, folder, functions, parameters=pi, runtime_parameters=mode)
                 library = load(folder)
                 values = {"pi": pi, "beta": model.base.values(pi)}
@@ -486,12 +478,12 @@ def valgrind() -> tuple[str, bool]:
     if shutil.which("valgrind") is None:
         raise NotMeasured("needs valgrind (Debian: apt-get install valgrind)")
     counts, errors = [], 0
-    with tempfile.TemporaryDirectory() as scratch:
+    with scratch() as place:
         # valgrind does not know AVX-512
-        built = build_controller(casid.load_robot("panda"), Path(scratch), payload=1.0, flags=("-march=x86-64-v3",))
+        built = build_controller(casid.load_robot("panda"), place, payload=1.0, flags=("-march=x86-64-v3",))
         for seconds in ("0.01", "1.0"):
             command = ["valgrind", "--error-exitcode=9", "--leak-check=full", str(built.computed_torque), seconds]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            done = process(*command, may_fail=True)
             heap = re.search(r"total heap usage: ([\d,]+) allocs", done.stderr)
             found = re.search(r"ERROR SUMMARY: (\d+) errors", done.stderr)
             if heap is None or found is None:

@@ -7,11 +7,9 @@ import random
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +19,7 @@ from papers.two_links import force_ratios, outside_shapes, relaxed_retrieval, to
 
 import casid
 from benchmarks import published
-from benchmarks.measure import Rows, need
+from benchmarks.measure import Rows, need, scratch
 from casid.inertia import pseudo_inertia
 from casid.retrieval import (
     Constraint,
@@ -321,9 +319,9 @@ _STUDY = (
 def killed_study(starts: int = 1000) -> tuple[str, bool]:
     """A study run in a process of its own, killed at a random moment and resumed, beside an uninterrupted one."""
     problem = casid.load_problem("panda_retrieval")
-    with tempfile.TemporaryDirectory() as folder:
-        whole = casid.study(problem, Path(folder) / "whole.jsonl", starts=starts, seed=4)
-        file = Path(folder) / "killed.jsonl"
+    with scratch() as folder:
+        whole = casid.study(problem, folder / "whole.jsonl", starts=starts, seed=4)
+        file = folder / "killed.jsonl"
         process = subprocess.Popen([sys.executable, "-c", _STUDY, str(file), str(starts)])
         while process.poll() is None and not (file.exists() and file.read_bytes().count(b"\n") > 1):
             time.sleep(0.01)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import re
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +17,7 @@ import numpy as np
 import casid
 from benchmarks.compiled import humanoid, race, ratio
 from benchmarks.doors import problems
-from benchmarks.measure import NotMeasured, Rows, need
+from benchmarks.measure import NotMeasured, Rows, need, process
 from casid.codegen import WIDTH, CFunction, Function, batch_source, compile_shared, find_compiler
 from casid.dynamics import Model, inverse_dynamics_derivatives
 from casid.testing import build
@@ -148,10 +147,7 @@ def overheads() -> Result:
     function(*few, compiled=True)
     whole = seconds(functools.partial(function, *few, out=out), 2000)
     block = seconds(functools.partial(function, *motion), 3) / SAMPLES * 8
-    runs = [
-        subprocess.run([sys.executable, "-c", _FIRST], capture_output=True, text=True, check=True) for _ in range(4)
-    ]
-    first = min(float(run.stdout) for run in runs)
+    first = min(float(process(sys.executable, "-c", _FIRST).stdout) for _ in range(4))
     text = f"{1e9 * (whole - block):.0f} ns; first call {1e3 * first:.0f} ms"
     return text, whole - block <= 0.3e-6 and first <= 0.030
 

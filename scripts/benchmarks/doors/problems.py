@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import casadi as ca
@@ -14,7 +12,7 @@ import numpy as np
 from casid.problems import cookbook
 
 import casid
-from benchmarks.measure import Rows
+from benchmarks.measure import Rows, scratch
 from casid.errors import ProblemError
 from casid.retrieval import Constraint, Global, Problem, SolveOptions, com_box, either, mass_bounds, soften
 from casid.retrieval.methods import Branches, Direct, Method, Penalty, SimulatedAnnealing
@@ -155,8 +153,8 @@ def study(points: int = 1000) -> tuple[str, bool]:
             single.append(time.process_time() - began)
 
     casid.solve(problem)
-    with tempfile.TemporaryDirectory() as folder:
-        file, over = Path(folder) / "study.jsonl", {"hand": values}
+    with scratch() as folder:
+        file, over = folder / "study.jsonl", {"hand": values}
         began = time.process_time()
         whole = casid.study(problem, file, over=over, progress=between)
         ratio = (time.process_time() - began - sum(single)) / points / (sum(single) / len(single))

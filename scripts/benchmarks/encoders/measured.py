@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import casid
-from benchmarks.measure import Rows, data_folder, need
+from benchmarks.measure import Rows, data_folder, need, scratch
 from benchmarks.results import digest, measured
 from casid.description import Robot
 from casid.drives import (
@@ -61,8 +60,8 @@ class Bench:
 
 def one_joint(name: str, kind: str, mass: float, com: str, axis: str) -> Robot:
     """A robot of one joint with a point mass."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / f"{name}.urdf"
+    with scratch() as folder:
+        path = folder / f"{name}.urdf"
         words = {"name": name, "link": "load", "joint": "joint", "kind": kind, "mass": mass, "com": com, "axis": axis}
         path.write_text(_PENDULUM.format(**words))
         return casid.load_robot(path)
@@ -386,8 +385,8 @@ def replay() -> tuple[str, bool]:
     smooth = tuple(replace(e, value=0.0) if e.attribute == "coulomb" else e for e in one.estimates)
     texts, met = [], True
     for name, made, bar in (("with friction", one, 1.0), ("smooth", replace(one, estimates=smooth), 0.2)):
-        with tempfile.TemporaryDirectory() as folder:
-            path, _ = write_mjcf(made, Path(folder) / "found.xml")
+        with scratch() as folder:
+            path, _ = write_mjcf(made, folder / "found.xml")
             shown = mujoco_run(path, made, data)
         rms = 1e3 * float(np.sqrt(np.mean((shown - made.simulate(data)) ** 2)))
         met &= rms <= bar

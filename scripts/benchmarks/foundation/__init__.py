@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -10,13 +9,13 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from papers.panda import coefficients, deviations
 
 import casid
 from benchmarks import published
-from benchmarks.measure import Rows, data_folder
+from benchmarks.measure import Rows, process
 from casid.dynamics import Model
 from casid.inertia import from_standard, pseudo_inertia
-from casid.regression import reverse_engineer
 from casid.testing import (
     URDFS,
     compare,
@@ -156,16 +155,7 @@ def oracle_rank(robot: casid.Robot) -> int:
 
 @row("reverse engineering of 1010 poses", "rank 43, pi_RE to the printed digits", "condition 49, error 0.031 %")
 def reverse_engineering() -> tuple[str, bool]:
-    data = np.load(data_folder() / "panda" / "reverse_engineering_1010.npz")
-    model = Model(casid.load_robot("panda"))
-    estimate = reverse_engineer(model, data["q"], data["M"], data["g"])
-    worst = 0.0
-    for row in published.table("panda_table_III_dynamic_coefficients")[:43]:
-        form = published.linear_form(row["expression_exact"], estimate.base.parameter_names)
-        at = int(np.abs(estimate.base.K - form).max(axis=1).argmin())
-        digits = 9 if "e" in row["pi_RE"] else len(row["pi_RE"].split(".")[1])
-        unit = 10.0**-digits
-        worst = max(worst, abs(estimate.values[at] - float(row["pi_RE"])) / max(unit, 1e-4))
+    (worst, _), estimate = deviations(), coefficients()
     text = (
         f"rank {estimate.rank}, worst deviation {worst:.2f} of a unit of the 4th decimal, condition "
         f"{estimate.condition_number:.2f}, relative error {estimate.relative_error:.4f} %, "
@@ -278,7 +268,4 @@ def model_time() -> tuple[str, bool]:
 
 def _fresh(code: str) -> list[str]:
     """Words printed by a fresh interpreter."""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(done.stderr.strip().splitlines()[-1])
-    return done.stdout.split()
+    return process(sys.executable, "-c", code).stdout.split()

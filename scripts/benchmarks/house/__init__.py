@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from types import FrameType
 
-from benchmarks.measure import NotMeasured, Rows, measures, need, skipped, topics
+from benchmarks.measure import NotMeasured, Rows, measures, need, process, skipped, topics
 from benchmarks.results import WHOLE, digest, stored
 
 MEASURES = row = Rows()
@@ -32,7 +32,7 @@ SAMPLE, ROOMS = 400, ("retrieval", "identification", "dynamics", "regression")
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
     """Python on these words, in the folder of the repository."""
-    return subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True, check=False)
+    return process(sys.executable, *words, folder=ROOT, may_fail=True)
 
 
 @cache
@@ -169,7 +169,7 @@ def contract() -> tuple[str, bool]:
 
 def mutmut(*words: str) -> str:
     """What a command of mutmut prints; settings stand in pyproject.toml."""
-    return subprocess.run(["mutmut", *words], cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    return process("mutmut", *words, folder=ROOT, may_fail=True).stdout
 
 
 def survivors(room: str) -> tuple[str, bool]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import tempfile
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
@@ -19,7 +17,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 import casid
-from benchmarks.measure import NotMeasured, Rows, need, skipped
+from benchmarks.measure import NotMeasured, Rows, need, process, scratch, skipped
 from casid.arrays import Array
 from casid.codegen import Function
 from casid.description import write_robot
@@ -362,15 +360,11 @@ def direct_against_training(budget: float = BUDGET) -> tuple[str, bool]:
     interpreter = os.environ.get("CASID_DIFFNEA")
     if interpreter is None:
         raise NotMeasured(f"{text}; the ladder's own code: set CASID_DIFFNEA to an interpreter that has it")
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with scratch() as folder:
         write_robot(iiwa().robot, folder / "robot.urdf")
         links = [link.name for link in iiwa().robot.links]
         np.savez(folder / "data.npz", q=motion.q, dq=motion.dq, ddq=motion.ddq, tau=motion.tau, links=np.array(links))
-        subprocess.run(
-            [interpreter, str(PROGRAM), "robot.urdf", "data.npz", f"{budget:g}", "out.npz"],
-            cwd=folder, check=True, capture_output=True,
-        )  # fmt: skip
+        process(interpreter, PROGRAM, "robot.urdf", "data.npz", f"{budget:g}", "out.npz", folder=folder)
         with np.load(folder / "out.npz") as out:
             times, losses, steps = out["seconds"], out["losses"], int(out["steps"])
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import re
 import subprocess
-import tempfile
 import timeit
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -19,7 +18,7 @@ from scipy.signal import lfilter
 from scipy.stats import binom
 
 import casid
-from benchmarks.measure import NotMeasured, Rows, need
+from benchmarks.measure import NotMeasured, Rows, need, process, scratch
 from benchmarks.recordings import (
     FRICTION,
     GRAVITY,
@@ -388,9 +387,9 @@ def exported() -> tuple[str, bool]:
         "load": OnlineLoad(model, pi, fit.weights, body, forgetting=0.999),
     }
     texts, ok = [], True
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch() as folder:
         for name, estimator in estimators.items():
-            text, good = _raced(estimator, name, Path(folder) / name, rows)
+            text, good = _raced(estimator, name, folder / name, rows)
             texts.append(text)
             ok &= good
     beside = f"one Pinocchio regressor call (Python binding) {_pinocchio(rows):.1f} us"
@@ -403,15 +402,13 @@ def _raced(estimator: Online | OnlineLoad, name: str, folder: Path, rows: NDArra
     np.ascontiguousarray(rows).tofile(folder / "samples")
 
     def build(program: str, *flags: str) -> None:
-        command = ["cc", "-std=gnu99", *flags, "-o", program, "race.c", f"{name}.c", "-lm"]
-        subprocess.run(command, cwd=folder, check=True)
+        process("cc", "-std=gnu99", *flags, "-o", program, "race.c", f"{name}.c", "-lm", folder=folder)
 
     def run(program: str, updates: int, passes: int) -> subprocess.CompletedProcess[str]:
-        command = [f"./{program}", str(len(rows)), str(updates), str(passes)]
-        return subprocess.run(command, cwd=folder, capture_output=True, text=True)
+        return process(f"./{program}", len(rows), updates, passes, folder=folder, may_fail=True)
 
     flags = "-std=c99 -O3 -march=native -Wall -Wextra -Wpedantic -Werror"
-    subprocess.run(["make", f"CFLAGS={flags}", "example"], cwd=folder, check=True, capture_output=True)
+    process("make", f"CFLAGS={flags}", "example", folder=folder)
     build("race", "-O3", "-march=native", "-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc")
     out = run("race", _UPDATES, _PASSES)
     if out.returncode:
@@ -434,8 +431,8 @@ def _pinocchio(rows: NDArray[np.float64]) -> float:
     """Microseconds of one regressor call on a Panda's description."""
     pin = need("pinocchio")
     file = casid.load_robot("panda")
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "panda.urdf"
+    with scratch() as folder:
+        path = folder / "panda.urdf"
         write_robot(file, path)
         model = pin.buildModelFromUrdf(str(path))
     data = model.createData()

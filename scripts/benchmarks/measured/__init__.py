@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import time
 import tracemalloc
@@ -13,7 +12,7 @@ import numpy as np
 
 import casid
 from benchmarks import published, recordings
-from benchmarks.measure import NotMeasured, Rows, data_folder, need
+from benchmarks.measure import NotMeasured, Rows, data_folder, need, process
 from casid.dynamics import Model
 from casid.identification import RegressionProblem, feasible_regression
 from casid.identification.repair import nearest_feasible
@@ -195,8 +194,7 @@ def whole_panda() -> Result:
     command = [sys.executable, "-c", WHOLE, str(data_folder() / "panda" / "trajectory_1.npz")]
 
     def best(options: str) -> tuple[float, float, float, bool, float]:
-        call = [*command, options]
-        runs = [json.loads(subprocess.run(call, check=True, capture_output=True).stdout) for _ in range(3)]
+        runs = [json.loads(process(*command, options).stdout) for _ in range(3)]
         core, wall, peak, certified, error = min(runs)
         return core, wall, peak, certified, error
 

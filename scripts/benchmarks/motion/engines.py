@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -14,7 +13,7 @@ import numpy as np
 
 import casid
 from benchmarks import recordings
-from benchmarks.measure import Rows, need
+from benchmarks.measure import Rows, need, scratch
 from casid.arrays import Array
 from casid.codegen import Function
 from casid.control import ComputedTorque
@@ -214,8 +213,8 @@ def speed() -> Result:
         run()
         return time.perf_counter() - began
 
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "robot.xml"
+    with scratch() as folder:
+        path = folder / "robot.xml"
         write_robot(plant.model.robot, path)
         spec = mujoco.MjSpec.from_file(str(path))
     for joint in plant.model.robot.joints:

@@ -182,7 +182,7 @@ def _carried(way: _Way, run: int, motion: tuple[np.ndarray, ...] | None) -> tupl
         elif term.symbol == "fc":
             x[column] *= rng.uniform(0.9, 1.1)
     t, q, dq, ddq = _load_motion(model.robot, rng, way) if motion is None else motion
-    tau = np.array(model.inverse_dynamics.map(len(t))(q.T, dq.T, ddq.T, np.tile(x[:, None], len(t)))).T
+    tau = model.inverse_dynamics(q, dq, ddq, x)
     noise = (0.005 if way.static else 0.05) * rng.normal(size=tau.shape)
     data = Dataset(t, q, tau + noise + way.stiction * rng.uniform(-1.0, 1.0, tau.shape), dq, ddq)
     found = payload(model, data, parameters=truth)

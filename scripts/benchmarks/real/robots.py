@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Mapping
@@ -19,8 +18,8 @@ from joblib import Parallel, delayed
 
 import casid
 from benchmarks import recordings
-from benchmarks.measure import NotMeasured, Rows, data_folder
-from casid.description import Inertial, LinkBounds, Robot
+from benchmarks.measure import NotMeasured, Rows, data_folder, process
+from casid.description import Inertial, Robot
 from casid.dynamics import Model
 from casid.errors import CasidError
 from casid.excitation import DesignSettings
@@ -32,6 +31,7 @@ from casid.measurement import Dataset, read_dataset
 from casid.regression import compress, wls
 from casid.retrieval import total_mass
 from casid.retrieval.plausible import plausible_bodies
+from casid.testing import blind as blind
 from casid.testing import random_robot, recording
 
 row = Rows()
@@ -119,8 +119,8 @@ def _simulated() -> Case:
     t = np.arange(0.0, 30.0, 2e-3)
     q, dq, ddq = fourier(robot.n, t, 0.08, 3, 0.35)
     parameters = model.parameters(nominal(robot), np.tile([2.0, 3.0, -0.3, 0.2], robot.n))
-    tau = np.array(model.inverse_dynamics.map(len(t))(q.T, dq.T, ddq.T, parameters)).T
-    tau += TORQUE_NOISE * np.random.default_rng(0).normal(size=tau.shape)
+    tau = model.inverse_dynamics(q, dq, ddq, parameters)
+    tau = tau + TORQUE_NOISE * np.random.default_rng(0).normal(size=tau.shape)
 
     return robot, Dataset(t, q, tau, name="simulated")
 
@@ -184,12 +184,6 @@ def body_errors(true: np.ndarray, found: np.ndarray) -> tuple[np.ndarray, np.nda
     return np.abs(found[:, 9] / true[:, 9] - 1.0), np.array(moments)
 
 
-def blind(robot: Robot) -> Robot:
-    """The robot's kinematics alone."""
-    joints = tuple(replace(j, link=replace(j.link, inertial=None, bounds=LinkBounds())) for j in robot.joints)
-    return replace(robot, joints=joints, total_mass=(0.0, np.inf))
-
-
 #: Of the design of a motion: its result does not depend on the machine (condition numbers as after 15 s).
 ITERATIONS = 40
 
@@ -220,15 +214,14 @@ def _simulated_truth(robot: Robot, seed: int) -> tuple[Dataset, Dataset]:
     for part in (seed, seed + 1):
         t, q, dq, ddq = designed_motion(robot, part)
         rigid = model.parameters(robot.standard_parameters(), np.zeros(3 * robot.n))
-        torque = model.inverse_dynamics.map(len(t))
-        load = np.array(torque(q.T, dq.T, ddq.T, np.tile(rigid[:, None], len(t)))).T
+        load = model.inverse_dynamics(q, dq, ddq, rigid)
         size = np.sqrt((load**2).mean(axis=0))
         if terms is None:
             terms = np.column_stack(
                 [VISCOUS * size, COULOMB * size, rng.uniform(-OFFSET, OFFSET, robot.n) * size]
             ).ravel()
         x = model.parameters(robot.standard_parameters(), terms)
-        tau = np.array(torque(q.T, dq.T, ddq.T, np.tile(x[:, None], len(t)))).T
+        tau = model.inverse_dynamics(q, dq, ddq, x)
         made.append(Dataset(t, q, tau + NOISE * size * rng.normal(size=tau.shape), dq, ddq, name=robot.name))
     return made[0], made[1]
 
@@ -513,7 +506,7 @@ def readme_example() -> tuple[float, float]:
             f"{simulate} --out {made / 'run'}",
             f"identify panda {made / 'run' / 'recording.npz'} --out {made / 'r'}",
         ):
-            subprocess.run([sys.executable, "-m", "casid", *line.split()], check=True, capture_output=True)
+            process(sys.executable, "-m", "casid", *line.split())
         record = json.loads((made / "r" / "identification.json").read_text(encoding="utf-8"))
     return float(record["gap"]), float(record["believable"]["gap"])
 

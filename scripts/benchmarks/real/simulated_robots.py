@@ -106,8 +106,7 @@ def recorded(robot: Robot, seed: int, designed: bool = False) -> Dataset:
     standard = robot.standard_parameters()
 
     def torque(terms: np.ndarray) -> np.ndarray:
-        x = model.parameters(standard, terms.ravel())
-        return np.asarray(np.array(model.inverse_dynamics.map(len(t))(q.T, dq.T, ddq.T, np.tile(x[:, None], len(t)))).T)
+        return np.asarray(model.inverse_dynamics(q, dq, ddq, model.parameters(standard, terms.ravel())))
 
     load = torque(np.zeros((n, 4)))
     size = np.sqrt((load**2).mean(axis=0)) + 0.02 * np.sqrt((load**2).mean(axis=0).max())

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
-import tempfile
 from functools import cache
 from pathlib import Path
 
@@ -23,7 +21,7 @@ from papers.page import Done, same, section_of, sections
 
 import casid
 from benchmarks import published
-from benchmarks.measure import NotMeasured, Rows, need
+from benchmarks.measure import NotMeasured, Rows, need, process, scratch
 from casid.dynamics import Model
 from casid.errors import CasidError
 from casid.identification.repair import nearest_feasible
@@ -132,7 +130,7 @@ def recomputed() -> Result:
     """The tests that compute the pages' numbers again in plain numpy, and see broken code of the items."""
     files = [f"tests/scripts/{name}.py" for name in ("test_guards", "test_independent")]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = process(*command, folder=ROOT, may_fail=True)
     counted = {word: int(number) for number, word in re.findall(r"(\d+) (passed|failed|skipped|error)", done.stdout)}
     text = ", ".join(f"{number} {word}" for word, number in counted.items()) or done.stdout[-200:]
     return text, done.returncode == 0 and counted.get("passed", 0) >= RECOMPUTED
@@ -149,7 +147,7 @@ def newton_euler() -> Result:
 @row("Table III: 43 pi_RE, relative error, reliable coefficients",
      "printed digits; 0.0011 %, 43 (the data are without noise)", "0.031 %, 41")  # fmt: skip
 def reverse_engineered() -> Result:
-    (worst, count), estimate = supplement.deviations(), panda.coefficients()
+    (worst, count), estimate = panda.deviations(), panda.coefficients()
     reliable = supplement.reliable()[1]
     text = f"{count} coefficients, worst deviation {worst:.2f} of a unit of the 4th decimal; relative error "
     text += f"{estimate.relative_error:.4f} % (the data are without the interface's noise); {reliable} reliable"
@@ -191,8 +189,8 @@ def extra() -> Result:
 def sdpa() -> Result:
     need("clarabel")
     solution = wam.of(FULL).feasible.solution
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "wam.dat-s"
+    with scratch() as folder:
+        path = folder / "wam.dat-s"
         written, program = write_sdpa(solution.problem, path), read_sdpa(path)
     arrays = ((getattr(one, name) for name in ("cost", "places", "values")) for one in (program, written))
     same_numbers = program.blocks == written.blocks and all(map(np.array_equal, *arrays))

@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from typing import Any
 
-from benchmarks.measure import Rows, rows_of, skipped
+from benchmarks.measure import Rows, process, rows_of, skipped
 from benchmarks.results import ROOT, digest, measured
 from benchmarks.soundness import coverage, evaluators, fuzz, public_files
 
@@ -55,10 +55,7 @@ def _attack(first: int, problems: int) -> dict[str, Any]:
     words = {"first": first, "problems": problems, "jobs": os.cpu_count() or 1, "seconds": SECONDS, "each": EACH}
     command = [sys.executable, "-m", "tests.attack.run", *(f"--{k}={v}" for k, v in words.items()), "--json"]
     began = time.perf_counter()
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"the attack itself failed: {done.stderr.strip().splitlines()[-1:]}")
-    result: dict[str, Any] = json.loads(done.stdout)
+    result: dict[str, Any] = json.loads(process(*command, folder=ROOT).stdout)
     return result | {"wall": time.perf_counter() - began}
 
 

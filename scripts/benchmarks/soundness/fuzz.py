@@ -8,13 +8,10 @@ from __future__ import annotations
 import argparse
 import faulthandler
 import json
-import os
 import re
 import resource
 import signal
-import subprocess
 import sys
-import tempfile
 import traceback
 import warnings
 from collections import Counter
@@ -26,7 +23,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks.measure import Rows, need
+from benchmarks.measure import Rows, need, process, scratch
 from benchmarks.soundness.fuzz_files import Seed, recording
 from benchmarks.soundness.fuzz_kinds import KINDS, Kind
 from casid.errors import CasidError, CasidWarning
@@ -147,8 +144,8 @@ def alarm(*_: Any) -> None:
 
 def attempt(kind: Kind, seed: Seed) -> str:
     """``read``, ``refused``, or what went wrong with one input."""
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch) / "one"
+    with scratch() as place:
+        folder = place / "one"
         folder.mkdir()
         for name, content in seed.files.items():
             (folder / name).write_bytes(content)
@@ -218,9 +215,8 @@ def fuzz(name: str, count: int = COUNT, seed: int = SEED) -> tuple[str, bool]:
     """A row: the inputs of a kind in a process of their own."""
     need("hypothesis", "test")
     next(kind for kind in KINDS if kind.name == name).check_available()
-    command = [sys.executable, __file__, name, "--count", str(count), "--seed", str(seed), "--json"]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    words = (sys.executable, __file__, name, "--count", count, "--seed", seed, "--json")
+    done = process(*words, may_fail=True, OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
     if done.returncode:
         return f"the process dies ({done.returncode}): {done.stderr.strip()[-200:]}", False
     found: dict[str, int] = json.loads(done.stdout.splitlines()[-1])

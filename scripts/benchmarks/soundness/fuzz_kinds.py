@@ -20,7 +20,7 @@ import numpy as np
 from typer.main import get_command
 
 import casid
-from benchmarks.measure import NotMeasured
+from benchmarks.measure import NotMeasured, scratch
 from benchmarks.soundness.fuzz_files import (
     Seed,
     bags,
@@ -36,7 +36,7 @@ from benchmarks.soundness.fuzz_files import (
     packed,
     parquet,
     recording,
-    scratch,
+    saved,
     torch_file,
     zip_bomb,
 )
@@ -164,7 +164,7 @@ def written(suffix: str, *further: bytes) -> Iterator[bytes]:
     """A format as casid writes it for shipped robots, and further files."""
     yield from further
     for name in ("spatial_2r", "three_link", "panda"):
-        yield scratch(partial(convert, ROBOTS / f"{name}.toml"), f"machine{suffix}")[f"machine{suffix}"]
+        yield saved(partial(convert, ROBOTS / f"{name}.toml"), f"machine{suffix}")[f"machine{suffix}"]
 
 
 TOML = files("machine.toml", lambda: [path.read_bytes() for path in sorted(ROBOTS.glob("*.toml"))])
@@ -183,7 +183,7 @@ def sidecars() -> list[Seed]:
     source = Path(tempfile.mkdtemp()) / "arm.xml"
     source.write_bytes(MJCF)
     robots = (ROBOTS / "panda.toml", ROBOTS / "identified" / "emps.toml", source)
-    pairs = [scratch(partial(convert, robot), "machine.urdf") for robot in robots if robot.exists()]
+    pairs = [saved(partial(convert, robot), "machine.urdf") for robot in robots if robot.exists()]
     return [Seed(pair, SIDECAR, "machine.urdf") for pair in pairs if SIDECAR in pair]
 
 
@@ -211,9 +211,9 @@ def read_robot_and_check(path: Path) -> Numbers:
 def read_urdf(path: Path) -> Numbers:
     """Three readers of a URDF: what none of them reads is refused."""
     (good,) = URDFS()
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "good.urdf").write_bytes(good.files["machine.urdf"])
-        robot = load_robot(Path(folder) / "good.urdf")
+    with scratch() as folder:
+        (folder / "good.urdf").write_bytes(good.files["machine.urdf"])
+        robot = load_robot(folder / "good.urdf")
     numbers: list[Any] = []
     errors: list[CasidError] = []
     readers: tuple[Callable[[], Numbers], ...] = (
@@ -234,8 +234,8 @@ def read_urdf(path: Path) -> Numbers:
 def read_converted(path: Path) -> Numbers:
     """Converted: what is written can be read, by MuJoCo too, and has the same mass matrix."""
     suffix = (".urdf", ".xml", ".sdf", ".toml")[zlib.crc32(path.read_bytes()) % 4]
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / f"written{suffix}"
+    with scratch() as folder:
+        out = folder / f"written{suffix}"
         refused = any("MuJoCo refuses" in note for note in convert(path, out).notes)
         try:
             before = load_robot(path)
@@ -451,7 +451,7 @@ def exported() -> list[Seed]:
         ca.Function("product", [M, x], [M @ x], ["M", "x"], ["y"]),
         ca.Function("norm", [x], [ca.sumsqr(x), 2 * x], ["x"], ["square", "double_x"]),
     ]
-    return [Seed(scratch(lambda folder: export_c(functions, folder, "mine"), "c"), "mine.json", "")]
+    return [Seed(saved(lambda folder: export_c(functions, folder, "mine"), "c"), "mine.json", "")]
 
 
 def read_export(path: Path) -> Numbers:
@@ -506,8 +506,8 @@ def check_command(path: Path) -> Numbers:
 
 
 def view_command(path: Path) -> Numbers:
-    with tempfile.TemporaryDirectory() as folder:
-        page = Path(folder) / "page.html"
+    with scratch() as folder:
+        page = folder / "page.html"
         run("view", str(path), "--out", str(page), "--no-browser")
         if not page.read_text(encoding="utf-8").rstrip().endswith("</html>"):
             raise AssertionError("half a page is written")
@@ -574,7 +574,7 @@ KINDS = (
     Kind("parameter CSV", files("parameters.csv", parameter_csv), read_parameter_file, TEXT),
     Kind("parameter JSON", files("parameters.json", parameter_json), read_parameter_file, TEXT),
     Kind("parameter npy", files("parameters.npy", parameter_npy), read_parameter_file, pack=npy),
-    Kind("study file", files("study.jsonl", lambda: scratch(study, "study.jsonl").values()), study, TEXT, changes=True),
+    Kind("study file", files("study.jsonl", lambda: saved(study, "study.jsonl").values()), study, TEXT, changes=True),
     Kind("constraint file", files("mine.py", lambda: [CONSTRAINTS]), read_constraints, TEXT),
     Kind("export JSON", exported, read_export, TEXT),
     Kind("MJCF", XML, read_robot_and_check, TEXT),

@@ -6,7 +6,6 @@ CASID_WHEELS names a folder with the packages' wheels; ``python scripts/graded_m
 from __future__ import annotations
 
 import os
-import tempfile
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
@@ -18,7 +17,7 @@ from typing import Any
 import numpy as np
 from graded_models import candidates
 
-from benchmarks.measure import NotMeasured, Rows, in_process, need
+from benchmarks.measure import NotMeasured, Rows, in_process, need, scratch
 from benchmarks.motion.formats import apart, nominal, own_torques, pinocchio_torques, torques_in_mujoco, urdf_files
 from casid.control import Passive
 from casid.description import Robot, load_description, load_robot
@@ -116,10 +115,8 @@ def _outcome(path: Path, name: str) -> Outcome:
     result = simulate(Plant(Model(robot), nominal(robot)), Passive(robot.n), hold, 0.01, compiled=False)
     if not np.isfinite(result.q).all():
         failed.append("simulation")
-    with tempfile.TemporaryDirectory() as folder:
-        written = export_robot(
-            robot, Path(folder) / "c", ("inverse_dynamics",), prefix="robot", parameters=nominal(robot)
-        )
+    with scratch() as folder:
+        written = export_robot(robot, folder / "c", ("inverse_dynamics",), prefix="robot", parameters=nominal(robot))
         if not any(file.suffix == ".c" for file in Path(written.path).iterdir()):
             failed.append("export")
     meshes = b'type="mesh"' in content
@@ -148,10 +145,10 @@ def _unpacked() -> Iterator[list[tuple[Path, str]]]:
     missing = [part for part in PACKAGES if not wheels.get(part)]
     if missing:
         raise NotMeasured(f"needs CASID_WHEELS, a folder with the wheels of {', '.join(missing)}")
-    with tempfile.TemporaryDirectory() as place:
+    with scratch() as place:
         files = []
         for part, (wheel, *_) in wheels.items():
-            inside = Path(place) / part
+            inside = place / part
             with zipfile.ZipFile(wheel) as archive:
                 archive.extractall(inside)
             files += [(path, path.relative_to(place).as_posix()) for path in candidates(inside)]

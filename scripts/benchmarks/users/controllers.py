@@ -8,7 +8,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Mapping
 from functools import cache
@@ -22,7 +21,7 @@ from examples import mpc
 from scipy.signal import butter, filtfilt
 
 import casid
-from benchmarks.measure import NotMeasured, Rows, data_folder, need
+from benchmarks.measure import NotMeasured, Rows, data_folder, need, process, scratch
 from benchmarks.recordings import UR_GAINS
 from casid.control import Passive
 from casid.dynamics import momentum_observer
@@ -63,12 +62,10 @@ def _folders(robots: tuple[str, ...]) -> tuple[str, bool]:
         robot = casid.load_robot(name)
         known = all(link.inertial is not None for link in robot.links)
         for runtime in ("none", "standard", "base") if known else ("standard", "base"):
-            with tempfile.TemporaryDirectory() as folder:
+            with scratch() as folder:
                 names = all_functions(robot, runtime)
-                export_robot(robot, Path(folder) / "c", names, runtime_parameters=runtime, prefix="arm")
-                done = subprocess.run(
-                    ["make", "-C", f"{folder}/c", "test"], capture_output=True, text=True, check=False
-                )
+                export_robot(robot, folder / "c", names, runtime_parameters=runtime, prefix="arm")
+                done = process("make", "-C", folder / "c", "test", may_fail=True)
             folders, functions = folders + 1, functions + done.stdout.count(" ok\n")
             if done.returncode or done.stdout.count(" ok\n") != len(names):
                 failed.append(f"{name} ({runtime}): {'; '.join(x for x in done.stdout.splitlines() if 'FAILED' in x)}")
@@ -88,15 +85,15 @@ def _estimates() -> tuple[str, bool]:
     t = np.arange(_SAMPLES) / _RATE
     motion = Sine.within(model.robot, 1.0, 0.3, 20.0).at(t)
     rng = np.random.default_rng(0)
-    tau = np.asarray(model.inverse_dynamics.map(_SAMPLES)(motion.q.T, motion.dq.T, motion.ddq.T, loaded)).T
+    tau = model.inverse_dynamics(*motion, loaded)
     tau = tau + _DEVIATION * rng.normal(size=tau.shape)
     body = to_standard(1.0, [0.0, 0.0, 0.05], np.diag([3e-3] * 3))
     texts, fine = [], True
     for forgetting in (1.0, 0.999):
         online = OnlineLoad(model, pi, np.full(model.n, 1 / _DEVIATION), body, forgetting=forgetting)
-        with tempfile.TemporaryDirectory() as folder:
-            export_online(online, Path(folder) / "c", "load")
-            subprocess.run(["make", "-C", f"{folder}/c", "libload.so"], check=True, capture_output=True)
+        with scratch() as folder:
+            export_online(online, folder / "c", "load")
+            process("make", "-C", folder / "c", "libload.so")
             library = ctypes.CDLL(f"{folder}/c/libload.so")
         online.update(motion.q, motion.dq, motion.ddq, tau)
         expected = online.estimate(200).parameters
@@ -150,8 +147,7 @@ def _ros2() -> tuple[str, bool]:
     if shutil.which("gcc") is None or shutil.which("g++") is None:
         raise NotMeasured("needs gcc and g++")
     model, pi = _panda()
-    with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder)
+    with scratch() as place:
         done = export_ros2(model, place / "arm", parameters=pi)
         folders = [STUBS / "ros", done.path / "include", done.path / "src"]
         folders += [] if Path("/usr/include/eigen3").is_dir() else [STUBS / "eigen"]
@@ -165,8 +161,8 @@ def _ros2() -> tuple[str, bool]:
              str(done.path / "src/solver.cpp"), str(place / "core.o"), "-o", str(place / "test"), "-lm"],
         ]  # fmt: skip
         for command in commands:
-            output += subprocess.run(command, capture_output=True, text=True, check=True).stderr
-        test = subprocess.run([str(place / "test")], capture_output=True, text=True, check=False)
+            output += process(*command).stderr
+        test = process(place / "test", may_fail=True)
         worst = max(
             float(line.split("deviation ")[1].split()[0]) for line in test.stdout.splitlines() if "deviation" in line
         )
@@ -189,8 +185,8 @@ def _fmu() -> tuple[str, bool]:
     q0 = np.array([0.1, -1.0, 0.6, -0.4, 0.5, 0.2])
     duration, step = 0.5, 1e-3
     done = simulate(plant, Passive(6), Hold(q0), duration, integrator=RungeKutta4(step), rate=1 / step)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "arm.fmu"
+    with scratch() as folder:
+        path = folder / "arm.fmu"
         export_fmu(plant.model, path, parameters=plant.parameters, step=step)
         joints = [joint.name for joint in robot.joints]
         start = {f"q.{name}": value for name, value in zip(joints, q0, strict=True)}
@@ -241,8 +237,7 @@ def _acados() -> tuple[str, bool]:
     script = ROOT / "scripts" / "examples" / "mpc_acados.py"
     found = {}
     for form in ("implicit", "explicit"):
-        command = [python, str(script), "--form", form, "--steps", "15"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = process(python, script, "--form", form, "--steps", 15, may_fail=True)
         if "No module named 'acados'" in done.stderr:
             raise NotMeasured(
                 "needs acados: set CASID_ACADOS_PYTHON to a Python that has it, see scripts/examples/mpc_acados.py"
@@ -265,7 +260,7 @@ def interpreter(version: str) -> str | None:
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     held = sorted(str(path) for path in pyenv.glob(f"versions/{version}.*/bin/python{version}"))
     for python in (shutil.which(f"python{version}"), *held):
-        if python and not subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode:
+        if python and not process(python, "-c", "", may_fail=True).returncode:
             return python
     return None
 
@@ -283,9 +278,7 @@ def sources(place: Path, *further: str) -> Path:
 
 def wheel(place: Path) -> Path:
     """A wheel of this version, built in a folder of its own."""
-    source = sources(place)
-    command = [sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", str(place), str(source)]
-    subprocess.run(command, capture_output=True, check=True)
+    process(sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", place, sources(place))
     (made,) = place.glob("*.whl")
     return made
 
@@ -306,8 +299,7 @@ def _wheel() -> tuple[str, bool]:
     need("build", "test")
     spent: dict[str, tuple[float, float]] = {}
     absent: list[str] = []
-    with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder)
+    with scratch() as place:
         file = wheel(place)
         for version in ("3.10", "3.11", "3.12", "3.13"):
             python = interpreter(version)
@@ -372,8 +364,8 @@ def _built() -> tuple[str, bool]:
     python = interpreter(version)
     if python is None:
         raise NotMeasured(f"needs Python {version} on the path or in pyenv")
-    with tempfile.TemporaryDirectory() as folder:
-        package = _package(builder, Path(folder), Path(python), version)
+    with scratch() as folder:
+        package = _package(builder, folder, Path(python), version)
         held = {name.removeprefix("site-packages/") for name in package.files}
         name = Path(package.path).name
     expected = {str(path.relative_to(ROOT)) for path in (ROOT / "casid").rglob("*.py")} | {"casid/py.typed"}

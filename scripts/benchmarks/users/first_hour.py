@@ -8,7 +8,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 import casid
-from benchmarks.measure import Rows, need
+from benchmarks.measure import Rows, need, process, scratch
 from benchmarks.users.controllers import installed, wheel
 from casid.description import identified_names, identified_record
 
@@ -58,9 +57,7 @@ def controller_samples(path: Path) -> None:
     robot, rng = casid.load_robot("panda"), np.random.default_rng(0)
     model, pi = casid.Model(robot), robot.standard_parameters()
     q = rng.uniform(robot.limits.lower, robot.limits.upper, (60, robot.n))
-    M, g = (f.map(len(q))(q.T, pi).full().T.reshape(len(q), *shape) for f, shape in
-            ((model.mass_matrix, (robot.n, robot.n)), (model.gravity, (robot.n,))))  # fmt: skip
-    np.savez(path, q=q, M=M, g=g)
+    np.savez(path, q=q, M=model.mass_matrix(q, pi), g=model.gravity(q, pi))
 
 
 #: Files that a page calls the reader's own, and how a stand-in is made.
@@ -86,16 +83,13 @@ def run(page: str, folder: Path, quick: bool, columns: int = 80) -> list[Ended]:
     ended = []
     home = folder / "home"
     home.mkdir(parents=True)
-    environment = {**os.environ, "HOME": str(home), "COLUMNS": str(columns), "BROWSER": "true", "MPLBACKEND": "Agg"}
+    environment = {"HOME": str(home), "COLUMNS": str(columns), "BROWSER": "true", "MPLBACKEND": "Agg"}
     for arguments in commands(page):
         for word in arguments:
             if word in OWN and not (folder / word).exists():
                 OWN[word](folder / word)
         given = shorter(arguments) if quick else arguments
-        done = subprocess.run(
-            [sys.executable, "-m", "casid", *given], cwd=folder, env=environment, capture_output=True, text=True,
-            check=False,
-        )  # fmt: skip
+        done = process(sys.executable, "-m", "casid", *given, folder=folder, may_fail=True, **environment)
         ended.append(Ended(given, done.returncode, done.stderr[-2000:]))
     return ended
 
@@ -105,8 +99,8 @@ def run(page: str, folder: Path, quick: bool, columns: int = 80) -> list[Ended]:
 def _measured(quick: bool) -> tuple[str, bool]:
     ended: list[Ended] = []
     for page in PAGES:
-        with tempfile.TemporaryDirectory() as name:
-            ended += run(page, Path(name), quick)
+        with scratch() as name:
+            ended += run(page, name, quick)
     wrong = [f"{' '.join(one.arguments)} ({one.code})" for one in ended if one.failed]
     return f"{len(wrong)} of {len(ended)} fail" + (f": {'; '.join(wrong)}" if wrong else ""), not wrong
 
@@ -119,9 +113,8 @@ SIZE, INSTALL, RUN = 600, 120, 300
 
 def _copy(folder: Path) -> None:
     """The checkout's files, as a clone has them, with its history."""
-    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    for name in filter(None, listed.split("\0")):
+    listed = process("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", folder=ROOT)
+    for name in filter(None, listed.stdout.split("\0")):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, folder / name)
 
@@ -133,14 +126,12 @@ def second_command(widths: tuple[str | None, ...]) -> tuple[str, bool]:
     """Install as README says, then run as it says, once for each width."""
     lines = re.findall(r"^python3 -m venv .*\[test\].*$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
     make, install, run = lines[0].split(" && ")
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with scratch() as folder:
         _copy(folder)
         began = time.perf_counter()
         subprocess.run(f"{make} && {install}", shell=True, cwd=folder, check=True, capture_output=True)
         seconds = time.perf_counter() - began
-        used = subprocess.run(["du", "-sm", ".venv"], cwd=folder, capture_output=True, text=True, check=True)
-        size = int(used.stdout.split()[0])
+        size = int(process("du", "-sm", ".venv", folder=folder).stdout.split()[0])
         texts, met = [f"{size} MB installed in {seconds:.0f} s"], size <= SIZE and seconds <= INSTALL
         for width in widths:
             environment = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
@@ -176,8 +167,7 @@ def first_lines() -> tuple[list[str], int]:
 def _readme() -> tuple[str, bool]:
     need("build", "test")
     lines, words = first_lines()
-    with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder)
+    with scratch() as place:
         file = wheel(place)
         started, failed = time.perf_counter(), []
         clean = installed(file, place / "venv")
@@ -194,8 +184,8 @@ def _readme() -> tuple[str, bool]:
 
 @row("every command's tables at 80, 100, 120 columns", "0 cut", "through a pseudo-terminal")
 def _tables() -> tuple[str, bool]:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(ROOT / "tests/cli/test_tables.py")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/cli/test_tables.py"]
+    done = process(*command, folder=ROOT, may_fail=True)
     return done.stdout.strip().splitlines()[-1], done.returncode == 0
 
 
@@ -208,8 +198,7 @@ def _busy() -> tuple[str, bool]:
     for load in (1, 4, 8):
         others = [subprocess.Popen(spin) for _ in range(load - 1)]
         try:
-            run = [sys.executable, "-m", "casid", *command.split()]
-            text = subprocess.run(run, capture_output=True, text=True, check=True).stdout
+            text = process(sys.executable, "-m", "casid", *command.split()).stdout
         finally:
             for other in others:
                 other.kill()
@@ -227,11 +216,10 @@ def _library(most: int | None = None) -> tuple[str, bool]:
     names = identified_names()
     differ: list[str] = []
     chosen = names if most is None else [name for name in names if "sha256" not in identified_record(name)][:most]
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch() as folder:
         for name in chosen:
-            command = [sys.executable, str(ROOT / "scripts/library.py"), name, "--out", folder]
-            subprocess.run(command, check=True, capture_output=True)
-            again = casid.load_robot(Path(folder) / f"{name}.toml").standard_parameters()
+            process(sys.executable, ROOT / "scripts/library.py", name, "--out", folder)
+            again = casid.load_robot(folder / f"{name}.toml").standard_parameters()
             stored = casid.load_robot(name).standard_parameters()
             if np.abs(again - stored).max() > 1e-3 * np.abs(stored).max():
                 differ.append(name)

@@ -5,11 +5,8 @@ python -m benchmarks.users.first_shapes SUBJECT COMPILED SIZE ...     (one proce
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 import sys
-import tempfile
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,7 +18,7 @@ import casadi as ca
 import numpy as np
 
 import casid
-from benchmarks.measure import Rows
+from benchmarks.measure import Rows, process, scratch
 from casid.control import Controller, Passive, nominal
 from casid.dynamics.terms import JOINT_TERMS, friction_terms
 from casid.dynamics.terms._laws import Linear
@@ -65,8 +62,8 @@ def _controller(size: int, compiled: bool, what: str, use: str) -> int:
 
     plant, reference = Plant(*nominal(panda)), Hold(np.array([0.0, -0.5, 0.0, -2.0, 0.0, 1.5, 0.5]))
     if use == "export":
-        with tempfile.TemporaryDirectory() as folder:
-            export_controller(Law(), Path(folder) / "law", "panda")
+        with scratch() as folder:
+            export_controller(Law(), folder / "law", "panda")
     elif use == "many":
         simulate_many(plant, Law(), reference, 0.02, count=3)
     else:
@@ -226,13 +223,11 @@ def _child(subject: str, compiled: bool, sizes: list[int]) -> None:
 def _outcomes(subject: str, compiled: bool, sizes: tuple[int, ...]) -> dict[int, str]:
     """What became of each size; a process that ends early is a crash of the size it was at."""
     found: dict[int, str] = {}
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
+    here, quiet = Path(__file__).parents[2], {"OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
+    command = (sys.executable, "-m", "benchmarks.users.first_shapes", subject, int(compiled))
     while len(found) < len(sizes):
-        left = [str(size) for size in sizes if size not in found]
-        done = subprocess.run(
-            [sys.executable, "-m", "benchmarks.users.first_shapes", subject, str(int(compiled)), *left],
-            cwd=Path(__file__).parents[2], env=environment, capture_output=True, text=True, timeout=900, check=False,
-        )  # fmt: skip
+        left = [size for size in sizes if size not in found]
+        done = process(*command, *left, folder=here, may_fail=True, **quiet)
         for line in done.stdout.splitlines():
             size, _, what = line.partition(" ")
             found[int(size)] = what

@@ -10,11 +10,10 @@ import resource
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.measure import Rows, skipped
+from benchmarks.measure import Rows, process, scratch, skipped
 from benchmarks.users.first_hour import controller_samples
 
 row = Rows()
@@ -70,10 +69,9 @@ def _stopped(command: str, after: float, folder: Path) -> tuple[int, float, str]
 def interrupts(moments: tuple[float, ...] = _MOMENTS, commands: tuple[str, ...] = _COMMANDS) -> tuple[str, bool]:
     """Each command interrupted at each moment; where it had ended by then, at half of the time, and so on."""
     worst, failed = 0.0, []
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with scratch() as folder:
         for made in (f"{_RECORDING} --out run", "solve panda_retrieval --no-believable --out run"):
-            subprocess.run(_casid(made), cwd=folder, check=True, capture_output=True)
+            process(*_casid(made), folder=folder)
         controller_samples(folder / "run" / "samples.npz")
         for command in commands:
             for moment in moments:
@@ -126,9 +124,8 @@ def _silence(command: str, folder: Path) -> tuple[float, int]:
      quick=(_SHOWN[3:],), left_out="three commands")  # fmt: skip
 def silent(commands: tuple[str, ...] = _SHOWN) -> tuple[str, bool]:
     """The longest silence of each command."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        subprocess.run(_casid(f"{_RECORDING} --out run"), cwd=folder, check=True, capture_output=True)
+    with scratch() as folder:
+        process(*_casid(f"{_RECORDING} --out run"), folder=folder)
         found = {command.split()[0]: _silence(command, folder) for command in commands}
     text = ", ".join(f"{name} {longest:.1f} s, {back} times back" for name, (longest, back) in found.items())
     return text, all(longest <= _SILENT and not back for longest, back in found.values())
@@ -146,8 +143,7 @@ def _processor() -> tuple[str, bool]:
         spent = []
         for _ in range(3):
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-            subprocess.run(_casid(command), capture_output=True, check=False, env=environment)
+            process(*_casid(command), may_fail=True, OMP_NUM_THREADS="1")
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
             spent.append(after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime)
         found[command] = sorted(spent)[1]

@@ -7,17 +7,15 @@ one asked, which is right since.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import casid
-from benchmarks.measure import Rows
+from benchmarks.measure import Rows, scratch
 from casid.dynamics import Model
 from casid.errors import CasidError
 from casid.measurement import Answers, Dataset, propose, read_dataset
@@ -118,8 +116,8 @@ def _line(cells: Sequence[str], log: Log) -> str:
 def judged(log: Log) -> tuple[str, str]:
     """``right``, ``asked`` or ``wrong``, and why."""
     robot, data = truth(log.robot)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / log.name
+    with scratch() as folder:
+        path = folder / log.name
         path.write_bytes(content(log))
         try:
             found = propose(path, robot)

@@ -6,12 +6,9 @@ import contextlib
 import functools
 import http.server
 import importlib
-import os
 import re
 import shutil
-import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 
 import casid
-from benchmarks.measure import NotMeasured, Rows, need
+from benchmarks.measure import NotMeasured, Rows, need, process, scratch
 from casid.control import ComputedTorque, nominal
 from casid.identification import Checks, ModelOptions, identify
 from casid.motion import Sine
@@ -61,11 +58,8 @@ def _failing_blocks() -> tuple[int, int]:
         if not blocks:
             continue
         pages += 1
-        with tempfile.TemporaryDirectory() as folder:
-            done = subprocess.run(
-                [sys.executable, "-c", "\n".join(blocks)], cwd=folder, capture_output=True, text=True, check=False
-            )
-        failed += done.returncode != 0
+        with scratch() as folder:
+            failed += process(sys.executable, "-c", "\n".join(blocks), folder=folder, may_fail=True).returncode != 0
     return failed, pages
 
 
@@ -73,8 +67,7 @@ def _failing_blocks() -> tuple[int, int]:
 def _site() -> tuple[str, bool]:
     need("material", "site")
     need("mkdocstrings", "site")
-    with tempfile.TemporaryDirectory() as folder:
-        site = Path(folder).resolve()
+    with scratch() as site:
         warnings, broken = build(site), dead_links(site)
         pages = len(list(site.rglob("*.html")))
     missing = _undocumented()
@@ -91,9 +84,9 @@ def _gallery() -> tuple[str, bool]:
     need("PIL", "peers")
     gallery = importlib.import_module("gallery")
     names = [picture.name for picture in gallery.PICTURES]
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch() as folder:
         try:
-            seconds = gallery.draw(names, Path(folder))
+            seconds = gallery.draw(names, folder)
         except RuntimeError as error:
             return f"fails: {error}", False
     drawn = sum((DOCS / "gallery" / f"{name}.png").is_file() for name in names)
@@ -126,8 +119,8 @@ def _report() -> tuple[str, bool]:
     text = report_of(identify(robot, done.dataset(), model=model, checks=checks)).html()
     messages: list[str] = []
     asked: list[str] = []
-    with tempfile.TemporaryDirectory() as folder, playwright.sync_playwright() as started:
-        path = Path(folder) / "report.html"
+    with scratch() as folder, playwright.sync_playwright() as started:
+        path = folder / "report.html"
         path.write_text(text, encoding="utf-8")
         browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1150, "height": 900})
@@ -153,9 +146,9 @@ def _first_picture() -> tuple[str, bool]:
     need("PIL", "peers")
     need("trimesh", "meshes")
     gallery = importlib.import_module("gallery")
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch() as folder:
         try:
-            rows = gallery.first(Path(folder))
+            rows = gallery.first(folder)
         except RuntimeError as error:
             raise NotMeasured(str(error)) from None
     named = [page for page in ("README.md", "docs/index.md") if "arm_links.png" in (ROOT / page).read_text("utf-8")]
@@ -196,9 +189,8 @@ _RAW = """() => [...document.querySelectorAll("article math")].filter(e => !e.ge
 
 def build(folder: Path) -> int:
     """Build the site; the number of warnings, or of errors that ended it."""
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-f", "docs/site/mkdocs.yml", "-d", str(folder)]
-    quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=quiet)
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-f", "docs/site/mkdocs.yml", "-d", folder]
+    done = process(*command, folder=ROOT, may_fail=True, NO_MKDOCS_2_WARNING="1")
     return done.stderr.count("WARNING") + (done.returncode != 0)
 
 
@@ -280,8 +272,7 @@ def site_row(shots: Path | None = None) -> tuple[str, bool]:
     """Build the site and look at it; ``shots`` keeps the pictures."""
     need("material", "site")
     need("latex2mathml", "site")
-    with tempfile.TemporaryDirectory() as folder:
-        site = Path(folder).resolve()
+    with scratch() as site:
         warnings = build(site)
         dead = dead_links(site)
         failed, cut, raw, equations = _looked_at(site, shots)
