@@ -6,16 +6,23 @@ import enum
 import importlib
 import multiprocessing
 import os
+import subprocess
+import tempfile
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from casid.testing import NotMeasured as NotMeasured
 from casid.testing import need as need
+
+#: What measures a row.
+F = TypeVar("F", bound=Callable[..., tuple[str, bool]])
 
 
 @dataclass(frozen=True)
@@ -120,6 +127,26 @@ def measures(topic: str) -> Sequence[Measure]:
     return rows
 
 
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """A folder that is thrown away."""
+    with tempfile.TemporaryDirectory() as name:
+        yield Path(name).resolve()
+
+
+def process(
+    *command: object, folder: Path | None = None, may_fail: bool = False, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """A command that has ended, with all that it printed; RuntimeError with the end of that where it failed."""
+    words = [str(word) for word in command]
+    done = subprocess.run(
+        words, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )
+    if done.returncode and not may_fail:
+        raise RuntimeError(f"{' '.join(words)[:200]} failed: {(done.stdout + done.stderr).strip()[-2000:]}")
+    return done
+
+
 def in_process(function: Callable[..., Any], *words: Any, limit: float) -> Any:
     """What a function returns, or raises, in a process of its own; TimeoutError after ``limit`` seconds.
 
@@ -155,10 +182,30 @@ def in_process(function: Callable[..., Any], *words: Any, limit: float) -> Any:
     return found
 
 
+class Rows(list[Measure]):
+    """The rows of a module, each written above the function that measures it.
+
+    ``@row(name, bar, reference)``; further arguments are those of the function, ``quick`` those of its quick form, or
+    `skipped`.
+    """
+
+    def __call__(
+        self, name: str, bar: str, reference: str = "-", *given: Any, quick: Any = None, left_out: str = "",
+        **named: Any,
+    ) -> Callable[[F], F]:  # fmt: skip
+        """Add a row; the function stays as it is."""
+
+        def add(function: F) -> F:
+            short = partial(function, *quick) if isinstance(quick, tuple) else quick
+            self.append(Measure(name, bar, reference, partial(function, *given, **named), short, left_out))
+            return function
+
+        return add
+
+
 def rows_of(*modules: ModuleType) -> list[Measure]:
-    """The rows of modules, in their order: every list whose name ends in ``ROWS``."""
-    lists = [value for module in modules for name, value in vars(module).items() if name.endswith("ROWS")]
-    return [row for rows in lists for row in rows if isinstance(row, Measure)]
+    """The rows of modules, in their order."""
+    return [one for module in modules for one in module.row]
 
 
 def data_folder() -> Path:

@@ -25,40 +25,26 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks import published
 from benchmarks.measure import NotMeasured
 from benchmarks.motion.engines import ENGINES, Replay, replay
+from papers.pictures import joints_figure, panels
 
 from casid.files import prepare_directory, write_files
-from casid.report import BLUE, INK, MUTED, ORANGE, new_figure, png_bytes, set_title, tidy
+from casid.report import BLUE, INK, MUTED, ORANGE, png_bytes
 
 COLOURS = (BLUE, ORANGE)
 
 
 def torque_figure(replays: Mapping[str, Replay]) -> Figure:
     """Measured torques and those of each engine, joint by joint (Fig. 5)."""
-    figure = new_figure(11.0, 9.0)
-    set_title(figure, "Panda, trajectory_1: torques of the machine and of engines with the identified robot")
-    grid = figure.subplots(4, 2, sharex=True).ravel()
-    for k, axes in enumerate(grid):
-        if k > 6:
-            axes.set_visible(False)
-            continue
-        for colour, (name, done) in zip(COLOURS, replays.items(), strict=False):
-            if colour == COLOURS[0]:
-                axes.plot(done.t, done.measured[:, k], color=INK, linewidth=0.7, label="measured")
-            axes.plot(done.t, done.replayed[:, k], color=colour, linewidth=0.7, label=name)
-        axes.set_title(f"joint {k + 1} [N·m]", loc="left", fontsize=9, color=INK)
-        tidy(axes)
-    grid[0].legend(fontsize=8, frameon=False, labelcolor=MUTED, ncols=3)
-    for axes in grid[5:7]:
-        axes.set_xlabel("time [s]")
-        axes.tick_params(labelbottom=True)
-    return figure
+    first = next(iter(replays.values()))
+    series = {"measured": first.measured} | {name: done.replayed for name, done in replays.items()}
+    title = "Panda, trajectory_1: torques of the machine and of engines with the identified robot"
+    return joints_figure(first.t, series, title, "N·m")
 
 
 def error_figure(replays: Mapping[str, Replay]) -> Figure:
     """Mean and standard deviation of the torque errors (Fig. 6), and the flange's errors over time (Fig. 7)."""
-    figure = new_figure(11.0, 3.6)
-    set_title(figure, "Torque errors (mean, standard deviation) and pose errors of the flange")
-    bars, place, angle = figure.subplots(1, 3, width_ratios=(2, 1, 1))
+    title = "Torque errors (mean, standard deviation) and pose errors of the flange"
+    figure, (bars, place, angle) = panels(title, 11.0, 3.6, 1, 3, width_ratios=(2, 1, 1))
     for number, (colour, (name, done)) in enumerate(zip(COLOURS, replays.items(), strict=False)):
         at = np.arange(1, 8) + 0.16 * (2 * number - 1)
         bars.errorbar(at, done.mean_error, done.error.std(axis=0), fmt="o", color=colour, ms=5, capsize=3, label=name)
@@ -71,8 +57,6 @@ def error_figure(replays: Mapping[str, Replay]) -> Figure:
     for axes, what in ((place, "position [mm]"), (angle, "orientation [deg]")):
         axes.set_xlabel("time [s]")
         axes.set_title(what, loc="left", fontsize=9, color=INK)
-    for axes in (bars, place, angle):
-        tidy(axes)
     return figure
 
 

@@ -20,39 +20,32 @@ from rich.table import Table
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from papers import wam_cases as thesis
+from papers.pictures import panels
 
 from casid.files import prepare_directory, write_files
-from casid.report import BLUE, GREEN, MUTED, ORANGE, energy_figure, new_figure, png_bytes, set_title, tidy
+from casid.report import BLUE, GREEN, MUTED, ORANGE, energy_figure, png_bytes
 from casid.simulation import Simulation, SmoothCoulomb
 
 
 def joints_figure(done: Simulation, title: str, until: float = np.inf) -> Figure:
     """Positions of all joints over time [s]."""
-    figure = new_figure(9.0, 4.6)
-    set_title(figure, title)
-    axes = figure.subplots()
+    figure, (axes,) = panels(title, 9.0, 4.6)
     for k in range(done.n):
         shown = done.t <= until
         axes.plot(done.t[shown], done.q[shown, k], linewidth=1.2, label=f"joint {k + 1}")
-    axes.set_xlabel("time [s]")
-    axes.set_ylabel("position [rad]")
+    axes.set(xlabel="time [s]", ylabel="position [rad]")
     axes.legend(fontsize=8, frameon=False, labelcolor=MUTED, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    tidy(axes)
     return figure
 
 
 def totals_figure(falls: dict[str, Simulation]) -> Figure:
     """Kinetic and potential energy of each set until it rests."""
-    figure = new_figure(9.0, 4.2)
-    set_title(figure, "Total energy of the free fall")
-    axes = figure.subplots()
+    figure, (axes,) = panels("Total energy of the free fall", 9.0, 4.2)
     for (name, done), colour in zip(falls.items(), (BLUE, GREEN, ORANGE), strict=True):
         shown = done.t <= 6.0
         axes.plot(done.t[shown], done.energy.total[shown], color=colour, linewidth=1.3, label=name)
-    axes.set_xlabel("time [s]")
-    axes.set_ylabel("kinetic + potential [J]")
+    axes.set(xlabel="time [s]", ylabel="kinetic + potential [J]")
     axes.legend(fontsize=9, frameon=False, labelcolor=MUTED)
-    tidy(axes)
     return figure
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from casid.problems.spatial_2r import true_parameters
 from matplotlib.figure import Figure
+from papers.pictures import legend, panels
 from papers.two_links import Motion, outside_shapes, relaxed_retrieval, torques, validation_motion, wrenches
 from rich.console import Console
 from rich.table import Table
@@ -22,7 +23,7 @@ from rich.table import Table
 import casid
 from casid.files import prepare_directory
 from casid.inertia import from_standard, link_slice
-from casid.report import BLUE, INK, ORANGE, RED, new_figure, set_title, tidy
+from casid.report import BLUE, ORANGE, RED
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
 
@@ -32,43 +33,34 @@ STYLE = {"true": (BLUE, "-", 2.6), "feasible": (RED, "--", 1.4), "infeasible": (
 
 def torque_figure(motion: Motion, series: dict[str, np.ndarray]) -> Figure:
     """Joint torques of every parameter set (the supplement's Fig. 9)."""
-    figure = new_figure(10.0, 5.0)
-    set_title(figure, "Joint torques on the validation motion: feasible or not, they agree")
-    for k, axes in enumerate(figure.subplots(2, 1, sharex=True)):
+    title = "Joint torques on the validation motion: feasible or not, they agree"
+    figure, both = panels(title, 10.0, 5.0, 2, sharex=True)
+    for k, axes in enumerate(both):
         for name, values in series.items():
             colour, line, width = STYLE[name]
             axes.plot(motion.time, values[:, k], line, color=colour, linewidth=width, label=name)
         axes.set_ylabel(f"torque of joint {k + 1} [N m]")
-        tidy(axes)
-    axes.set_xlabel("time [s]")
-    _legend(figure)
+    both[1].set_xlabel("time [s]")
+    legend(figure)
     return figure
 
 
 def wrench_figure(motion: Motion, series: dict[str, np.ndarray]) -> Figure:
     """Forces that the joints transmit (the supplement's Fig. 10); an infeasible set much larger is divided to fit."""
-    figure = new_figure(10.0, 7.0)
-    set_title(figure, "Forces that the joints transmit: torques do not tell them")
+    figure, each = panels("Forces that the joints transmit: torques do not tell them", 10.0, 7.0, 3, 2, sharex=True)
     largest = np.abs(series["true"][:, :, :3]).max()
     divisor = max(1.0, 10 ** np.floor(np.log10(np.abs(series["infeasible"][:, :, :3]).max() / largest)))
-    for row, line_axes in enumerate(figure.subplots(3, 2, sharex=True)):
-        for k, axes in enumerate(line_axes):
-            for name, values in series.items():
-                colour, line, width = STYLE[name]
-                shown = values[k][:, row] / (divisor if name == "infeasible" else 1.0)
-                label = f"infeasible / {divisor:.0e}" if name == "infeasible" and divisor > 1 else name
-                axes.plot(motion.time, shown, line, color=colour, linewidth=width, label=label)
-            axes.set_ylabel(f"F{'xyz'[row]} of joint {k + 1} [N]")
-            tidy(axes)
-            if row == 2:
-                axes.set_xlabel("time [s]")
-    _legend(figure)
+    for place, axes in enumerate(each):
+        row, k = divmod(place, 2)
+        for name, values in series.items():
+            colour, line, width = STYLE[name]
+            shown = values[k][:, row] / (divisor if name == "infeasible" else 1.0)
+            label = f"infeasible / {divisor:.0e}" if name == "infeasible" and divisor > 1 else name
+            axes.plot(motion.time, shown, line, color=colour, linewidth=width, label=label)
+        axes.set_ylabel(f"F{'xyz'[row]} of joint {k + 1} [N]")
+        axes.set_xlabel("time [s]" if row == 2 else "")
+    legend(figure)
     return figure
-
-
-def _legend(figure: Figure) -> None:
-    handles, labels = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, labelcolor=INK)
 
 
 def parameter_table(solution: casid.Solution, truth: np.ndarray) -> Table:

@@ -18,14 +18,14 @@ from casid.arrays import Array
 from casid.dynamics import Model
 from casid.inertia import pseudo_inertia, to_standard
 from casid.motion import Sine
-from casid.report import BLUE, GREEN, INK, ORANGE, RED, new_figure, set_title, tidy
+from casid.report import BLUE, GREEN, INK, ORANGE, RED
 from casid.retrieval.methods import Penalty
 from papers import panda
 from papers.gaz2019_two_links import frame_error
 from papers.item import Outcome, Setting, items_of, one_table
 from papers.methods.penalties import FEASIBLE, PenalisedRetrieval, Runs, annealing, genetic
 from papers.methods.penalties import panda as panda_of_penalties
-from papers.pictures import bars_figure, joints_figure, legend
+from papers.pictures import bars_figure, joints_figure, legend, panels
 
 item = items_of("gaz2019")
 
@@ -201,10 +201,9 @@ def fig_4(setting: Setting) -> Outcome:
     """Residual torques of pi_RE over velocity with the fitted curve."""
     data, found, printed = panda.recording(), panda.validations()["pi_RE"], printed_shapes()
     assert data.dq is not None
-    figure = new_figure(11.0, 6.0)
-    set_title(figure, "Friction: residual torque of pi_RE over velocity")
+    figure, each = panels("Friction: residual torque of pi_RE over velocity", 11.0, 6.0, 2, 4)
     rows = []
-    for k, axes in enumerate(np.ravel(figure.subplots(2, 4))):
+    for k, axes in enumerate(each):
         if k == 7:
             axes.set_axis_off()
             continue
@@ -216,7 +215,6 @@ def fig_4(setting: Setting) -> Outcome:
         axes.set_xlabel("velocity [rad/s]", fontsize=8)
         if k % 4 == 0:
             axes.set_ylabel("torque [N m]", fontsize=8)
-        tidy(axes)
         level = sigmoid(found.shapes[k], np.array([1.0, -1.0])), sigmoid(printed[k], np.array([1.0, -1.0]))
         rows.append([k + 1, float(np.ptp(level[0])), float(np.ptp(level[1]))])
     legend(figure)
@@ -283,9 +281,7 @@ def best(runs: Runs) -> float:
 
 def picture(title: str, found: Mapping[str, Runs], optimum: float, printed: float | None = None) -> Figure:
     """Values of all runs in order, feasible ones filled."""
-    figure = new_figure(9.0, 4.6)
-    set_title(figure, title)
-    axes = figure.subplots()
+    figure, (axes,) = panels(title, 9.0, 4.6)
     for (name, one), colour, marker in zip(found.items(), (BLUE, ORANGE, GREEN), "osD", strict=False):
         order = np.argsort(one.phi)
         place, phi, good = (np.arange(len(order)) + 0.5) / len(order), one.phi[order], one.feasible_runs[order]
@@ -297,7 +293,6 @@ def picture(title: str, found: Mapping[str, Runs], optimum: float, printed: floa
     axes.set(
         yscale="log", xlabel="share of the runs that end at or below [%]; open: not feasible", ylabel="|pi(p) - pi_RE|²"
     )
-    tidy(axes)
     legend(figure, 3)
     return figure
 

@@ -112,16 +112,6 @@ def table() -> list[list[object]]:
     return result
 
 
-def deviations() -> tuple[float, int]:
-    """Largest deviation of pi_RE from the printed digits, in units of the 4th decimal, and coefficients compared."""
-    rows, estimate = published.table("panda_table_III_dynamic_coefficients")[:43], panda.coefficients()
-    places, worst = panda.forms()[1], 0.0
-    for k, row in enumerate(rows):
-        digits = 9 if "e" in row["pi_RE"] else len(row["pi_RE"].split(".")[1])
-        worst = max(worst, abs(estimate.values[places[k]] - float(row["pi_RE"])) / max(10.0**-digits, 1e-4))
-    return worst, len(rows)
-
-
 def reliable() -> tuple[int, int]:
     """Coefficients with a printed, and with a computed, standard deviation of at most 30 %."""
     rows = published.table("panda_table_III_dynamic_coefficients")[:43]
@@ -162,7 +152,7 @@ def table_iii(setting: Setting) -> Outcome:
     """The whole table, and what the document says about it."""
     estimate, found = panda.coefficients(), panda.classical(every=10) if setting.quick else panda.classical()
     printed, computed = reliable()
-    worst, _ = deviations()
+    worst, _ = panda.deviations()
     follow, given = of_p_hat()
     readings = condition_numbers()
     nearest = min(readings, key=lambda name: abs(readings[name] / 121.88 - 1))

@@ -69,6 +69,16 @@ def forms() -> tuple[Array, Array]:
     return printed, np.array([int(np.abs(base.K - form).max(axis=1).argmin()) for form in printed])
 
 
+def deviations() -> tuple[float, int]:
+    """Largest deviation of pi_RE from the printed digits, in units of the 4th decimal, and coefficients compared."""
+    rows, estimate = published.table("panda_table_III_dynamic_coefficients")[:43], coefficients()
+    places, worst = forms()[1], 0.0
+    for k, row in enumerate(rows):
+        digits = 9 if "e" in row["pi_RE"] else len(row["pi_RE"].split(".")[1])
+        worst = max(worst, abs(estimate.values[places[k]] - float(row["pi_RE"])) / max(10.0**-digits, 1e-4))
+    return worst, len(rows)
+
+
 @dataclass(frozen=True, eq=False)
 class Classical:
     """The classical identification: data with all samples, least squares with 43 + 21 columns.

@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from casid.arrays import Array
 from casid.report import BLUE, GREEN, INK, MUTED, ORANGE, RED, new_figure, set_title, tidy
 
 COLOURS = (MUTED, BLUE, ORANGE, GREEN, RED, INK)
+
+
+def panels(
+    title: str, width: float, height: float, rows: int = 1, columns: int = 1, **shared: Any
+) -> tuple[Figure, list[Axes]]:
+    """A picture of this size [inch] with its title and tidy panels, row by row."""
+    figure = new_figure(width, height)
+    set_title(figure, title)
+    axes = list(np.ravel(figure.subplots(rows, columns, **shared)))
+    for one in axes:
+        tidy(one)
+    return figure, axes
 
 
 def joints_figure(
@@ -25,10 +39,8 @@ def joints_figure(
     """One panel a joint; each series has the shape (samples, n). Errors are dashed, in the colours after the first."""
     count = next(iter(series.values())).shape[1]
     rows = -(-count // columns)
-    figure = new_figure(11.0, 1.9 * rows + 0.8)
-    set_title(figure, title)
-    panels = np.atleast_1d(figure.subplots(rows, columns, sharex=True)).ravel()
-    for k, axes in enumerate(panels):
+    figure, each = panels(title, 11.0, 1.9 * rows + 0.8, rows, columns, sharex=True)
+    for k, axes in enumerate(each):
         if k >= count:
             axes.set_axis_off()
             continue
@@ -37,7 +49,6 @@ def joints_figure(
         for (name, values), colour in zip((errors or {}).items(), COLOURS[1:], strict=False):
             axes.plot(t, values[:, k], "--", color=colour, linewidth=0.8, label=name)
         axes.set_ylabel(f"{label.format(k + 1)} [{unit}]", fontsize=8)
-        tidy(axes)
         if k >= count - columns:
             axes.set_xlabel("time [s]")
             axes.tick_params(labelbottom=True)
@@ -48,15 +59,12 @@ def joints_figure(
 
 def bars_figure(labels: Sequence[str], series: Mapping[str, Array], title: str, unit: str) -> Figure:
     """Grouped bars; each series has one number a label."""
-    figure = new_figure(10.0, 4.2)
-    set_title(figure, title)
-    axes = figure.subplots()
+    figure, (axes,) = panels(title, 10.0, 4.2)
     width = 0.8 / len(series)
     for i, ((name, values), colour) in enumerate(zip(series.items(), COLOURS[1:], strict=False)):
         axes.bar(np.arange(len(labels)) + (i - (len(series) - 1) / 2) * width, values, width, color=colour, label=name)
     axes.set_xticks(range(len(labels)), labels)
     axes.set_ylabel(unit)
-    tidy(axes, "y")
     legend(figure)
     return figure
 

@@ -20,11 +20,12 @@ from casid.arrays import Array
 from casid.codegen import LANGUAGES, CFunction, compile_shared, scalar_source, script_source
 from casid.description import Joint, Link, Robot, rotation_x, rotation_z, transform
 from casid.dynamics import Model
-from casid.report import BLUE, GREEN, INK, ORANGE, RED, new_figure, set_title, tidy
+from casid.report import BLUE, GREEN, INK, ORANGE, RED
 from papers import wam_cases as thesis
 from papers.item import Comparison, Outcome, Setting, below, items_of, one_table
 from papers.methods.feasible_set import FeasibleSet, closest_feasible, conic, feasibility_test, stack
 from papers.methods.wam import random_poses
+from papers.pictures import panels
 
 item = items_of("sousa2014")
 
@@ -279,7 +280,7 @@ class TermValues:
     def of(cls, pi: Array, count: int) -> TermValues:
         """Of standard parameters."""
         model, states = thesis.model(), States.drawn(count)
-        M = np.array(model.mass_matrix.map(count)(states.q, pi)).reshape(7, count, 7).transpose(1, 0, 2)
+        M = np.asarray(model.mass_matrix(states.q.T, pi))
         c = np.array(model.coriolis.map(count)(states.q, states.dq, pi))
         g = np.array(model.gravity.map(count)(states.q, pi))
         lossy = pi.copy()
@@ -352,14 +353,11 @@ def along(weights: Array, count: int) -> Array:
 
 def picture(weights: Array, shares: Array) -> Figure:
     """One curve a kind of defect."""
-    figure = new_figure(9.0, 4.8)
-    set_title(figure, "What infeasible parameters spoil, from beta_WLS (0) to beta* (1)")
-    axes = figure.subplots()
+    figure, (axes,) = panels("What infeasible parameters spoil, from beta_WLS (0) to beta* (1)", 9.0, 4.8)
     for values, name, colour in zip(shares.T, SHARES, (BLUE, ORANGE, GREEN, RED, INK), strict=True):
         axes.plot(weights, values, "o-", markersize=3, linewidth=1.2, color=colour, label=name)
     axes.set(xlabel="λ of eq. 6.1", ylabel="random states [%]")
     axes.legend(frameon=False)
-    tidy(axes)
     return figure
 
 
@@ -471,16 +469,13 @@ def alone_contributions(index: int) -> float:
 
 def picture_contributions(share: Array, deviations: Array, names: tuple[str, ...]) -> Figure:
     """Shares of the squared distance, and shares over relative standard deviations."""
-    figure = new_figure(11.0, 4.6)
-    set_title(figure, "What each base parameter of beta_WLS contributes to its infeasibility")
-    left, right = figure.subplots(1, 2)
+    title = "What each base parameter of beta_WLS contributes to its infeasibility"
+    figure, (left, right) = panels(title, 11.0, 4.6, 1, 2)
     first = np.argsort(-share)[:12]
     left.barh([names[k] for k in first][::-1], share[first][::-1], color=BLUE)
     left.set(xlabel="share of the squared distance [%]", xscale="log")
     right.loglog(deviations, np.maximum(share, 1e-9), "o", color=ORANGE, markersize=4)
     right.set(xlabel="relative standard deviation of the estimate [%]", ylabel="share of the squared distance [%]")
-    for axes in (left, right):
-        tidy(axes)
     return figure
 
 

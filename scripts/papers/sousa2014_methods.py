@@ -13,7 +13,7 @@ from scipy import sparse
 import casid
 from casid.dynamics import Model
 from casid.identification.repair import nearest_feasible
-from casid.report import BLUE, INK, ORANGE, RED, new_figure, set_title, tidy
+from casid.report import BLUE, INK, ORANGE, RED
 from papers.item import Comparison, Outcome, Setting, items_of, one_table
 from papers.methods.comparison import Size, run_sizes
 from papers.methods.feasible_set import FeasibleSet, conic
@@ -23,6 +23,7 @@ from papers.methods.regression import FEASIBILITY_TOLERANCE, MARGIN, Kind
 from papers.methods.wam import PERIODS, RIPPLES, pd_curve, published_ends
 from papers.methods.wam_inertial import inertial_errors
 from papers.methods.yoshida import BETA_T1, BETA_T2, LX, LY, ZZ, Recursion, most_left, three_link_verdicts, walk
+from papers.pictures import panels
 from papers.sousa2014_wam import of, seeds
 
 item = items_of("sousa2014")
@@ -117,9 +118,9 @@ def least_mass(one: Recursion) -> float:
 
 def picture(sets: dict[str, Recursion], points: int) -> Figure:
     """The last link's region in its mass and lz; in it, what the best second link leaves for the first."""
-    figure = new_figure(11.0, 4.6)
-    set_title(figure, "Regions of the last link's mass and lz, and what they leave for link 1 [kg m²]")
-    for axes, (name, one) in zip(figure.subplots(1, 2), sets.items(), strict=True):
+    title = "Regions of the last link's mass and lz, and what they leave for link 1 [kg m²]"
+    figure, each = panels(title, 11.0, 4.6, 1, 2)
+    for axes, (name, one) in zip(each, sets.items(), strict=True):
         m3, z3 = np.meshgrid(np.linspace(1.0, 4.0, points), np.linspace(-1.0, 1.0, points))
         last = one.choose(2, np.zeros((30, 1)), m3.ravel(), z3.ravel())
         best = np.full(m3.size, np.nan)
@@ -130,7 +131,6 @@ def picture(sets: dict[str, Recursion], points: int) -> Figure:
         axes.axvline(least_mass(one), color=INK, linestyle="--", linewidth=1)
         axes.set(xlabel="m3 [kg]", ylabel="lz3 [kg m]", title=f"{name}; red: nothing left")
         figure.colorbar(shown, ax=axes)
-        tidy(axes)
     return figure
 
 
@@ -183,9 +183,7 @@ def above(kind: Kind, quick: bool) -> tuple[list[int], np.ndarray, list[int]]:
 
 def two_sets_figure(quick: bool) -> Figure:
     """LMI-SDP and point masses over the number of links, for both sets."""
-    figure = new_figure(9.0, 4.6)
-    set_title(figure, "Errors above OLS, with the thesis's set and with the triangle inequality")
-    axes = figure.subplots()
+    figure, (axes,) = panels("Errors above OLS, with the thesis's set and with the triangle inequality", 9.0, 4.6)
     for (kind, words), line in zip(SETS.items(), ("-", "--"), strict=True):
         links, errors, _ = above(kind, quick)
         for values, name, colour in zip(errors, ("LMI-SDP", "point masses"), (BLUE, ORANGE), strict=True):
@@ -195,7 +193,6 @@ def two_sets_figure(quick: bool) -> Figure:
                 axes.plot(links, shown, line, marker="o", markersize=3, color=colour, label=label)
     axes.set(xlabel="links", ylabel="error above OLS [%]", yscale="log")
     axes.legend(frameon=False, fontsize=9)
-    tidy(axes)
     return figure
 
 

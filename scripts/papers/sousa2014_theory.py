@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from pathlib import Path
 
 import casadi as ca
 import numpy as np
+from benchmarks.measure import scratch
 from matplotlib.figure import Figure
 from scipy import sparse
 
@@ -20,7 +19,7 @@ from casid.dynamics import BaseParameters, Model
 from casid.identification.repair import feasibility_test as certified_test
 from casid.inertia._parameters import spatial_inertia
 from casid.motion import Hold
-from casid.report import BLUE, INK, ORANGE, new_figure, set_title, tidy
+from casid.report import BLUE, INK, ORANGE
 from casid.simulation import Plant, SmoothCoulomb, Stops, Wall, simulate_many
 from papers import wam_cases as thesis
 from papers.item import Outcome, Setting, below, items_of, one_table
@@ -30,6 +29,7 @@ from papers.methods.feasible_set import FeasibleSet, conic, epigraph, feasibilit
 from papers.methods.regression import Answer, Regression, random_regression
 from papers.methods.sdpa import read_sdpa, solve_sdpa, write_sdpa
 from papers.methods.yoshida import BETA_T1, BETA_T2
+from papers.pictures import panels
 
 item = items_of("sousa2014")
 
@@ -127,15 +127,13 @@ def contact(kind: str, name: str, count: int) -> Contact:
 
 def figure(kind: str, done: dict[str, Contact]) -> Figure:
     """Force over time in every posture, a panel a set."""
-    made = new_figure(10.0, 5.0)
-    set_title(made, f"{kind} control: force on the wall in {len(next(iter(done.values())).force)} postures")
-    panels = np.atleast_1d(made.subplots(1, len(done), sharey=True))
-    for axes, (name, one) in zip(panels, done.items(), strict=True):
+    title = f"{kind} control: force on the wall in {len(next(iter(done.values())).force)} postures"
+    made, each = panels(title, 10.0, 5.0, 1, len(done), sharey=True)
+    for axes, (name, one) in zip(each, done.items(), strict=True):
         axes.plot(one.t, one.force.T, linewidth=0.7)
         axes.axhline(expected(kind), color="0.4", linestyle=":", linewidth=1.0)
         axes.set(xlabel="time [s]", title=f"{name}: {one.broken} broke loose", ylim=(-1.0, 4 * expected(kind)))
-        tidy(axes)
-    panels[0].set_ylabel("force [N]")
+    each[0].set_ylabel("force [N]")
     return made
 
 
@@ -246,22 +244,14 @@ def study(links: int, seconds: float) -> tuple[Regression, Array, list[Pulled]]:
 
 def picture(data: Regression, towards: Array, found: list[Pulled]) -> Figure:
     """Error above OLS and distance from the prior over the weight."""
-    figure = new_figure(9.0, 4.2)
-    set_title(figure, "The prior term of eq. 2.69: fit against distance from the prior (links: 7)")
-    axes = figure.subplots()
+    figure, (axes,) = panels("The prior term of eq. 2.69: fit against distance from the prior (links: 7)", 9.0, 4.2)
     weights = [max(one.weight, 1e-8) for one in found]
-    axes.loglog(
-        weights,
-        [data.error_above_ols(one.semidefinite.x) for one in found],
-        "o-",
-        color=BLUE,
-        label="error above OLS [%]",
-    )
-    axes.loglog(weights, [100 * distance(one.semidefinite.x, towards) for one in found], "s-", color=ORANGE,
-                label="distance from the prior, relative [%]")  # fmt: skip
+    errors = [data.error_above_ols(one.semidefinite.x) for one in found]
+    away = [100 * distance(one.semidefinite.x, towards) for one in found]
+    axes.loglog(weights, errors, "o-", color=BLUE, label="error above OLS [%]")
+    axes.loglog(weights, away, "s-", color=ORANGE, label="distance from the prior, relative [%]")
     axes.set(xlabel="weight of the prior term (leftmost: none)")
     axes.legend(frameon=False)
-    tidy(axes)
     return figure
 
 
@@ -341,9 +331,7 @@ def section(model: Model, points: int, length: float = 0.5) -> tuple[np.ndarray,
 
 def picture_planar_arm(inertia: np.ndarray, moment: np.ndarray, verdicts: np.ndarray) -> Figure:
     """Points by the inequality, the boundary by hand."""
-    figure = new_figure(8.0, 4.4)
-    set_title(figure, "Planar arm: boundary by hand, points by the LMI")
-    axes = figure.subplots()
+    figure, (axes,) = panels("Planar arm: boundary by hand, points by the LMI", 8.0, 4.4)
     x, y = np.meshgrid(moment, inertia)
     good = verdicts[..., 1]
     axes.plot(x[good], y[good], "o", color=BLUE, markersize=4, label="feasible by the LMI")
@@ -352,7 +340,6 @@ def picture_planar_arm(inertia: np.ndarray, moment: np.ndarray, verdicts: np.nda
     axes.plot(fine, 0.25 * (fine**2 + 0.01) / 0.15, color=INK, label="a² (lx2² + ly2²) / Lzz2")
     axes.set(xlabel="lx2 [kg m]", ylabel="Lzz1 + a² m2 [kg m²]", ylim=(inertia[0], inertia[-1]))
     axes.legend(fontsize=8, loc="upper center")
-    tidy(axes)
     return figure
 
 
@@ -456,8 +443,8 @@ def sec_3_5(setting: Setting) -> Outcome:
 def sec_7_2(setting: Setting) -> Outcome:
     """The Panda's retrieval as an SDPA file, read back and solved by another solver."""
     solution = casid.solve(casid.load_problem("panda_retrieval"))
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "panda.dat-s"
+    with scratch() as folder:
+        path = folder / "panda.dat-s"
         write_sdpa(solution.problem, path)
         program, size = read_sdpa(path), path.stat().st_size
     found = solve_sdpa(program)

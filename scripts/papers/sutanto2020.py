@@ -38,8 +38,9 @@ from matplotlib.figure import Figure
 
 from casid.learning import Chart, TorqueLoss
 from casid.learning._parametrisations import PARAMETRISATIONS
-from casid.report import INK, new_figure, set_title, tidy
+from casid.report import INK
 from papers.item import Comparison, Outcome, Setting, items_of, one_table
+from papers.pictures import panels
 
 item = items_of("sutanto2020")
 
@@ -132,9 +133,7 @@ PHYSICAL_FIG_1 = ("spd", "tri", "cov")
 
 def figure(found: dict[str, list[float]]) -> Figure:
     """Error on the whole set over batches."""
-    made = new_figure(10.0, 5.0)
-    set_title(made, "Error on the whole set while it comes in")
-    axes = made.subplots()
+    made, (axes,) = panels("Error on the whole set while it comes in", 10.0, 5.0)
     for name, errors in found.items():
         own, style = name.startswith("casid"), ":" if name in PARAMETRISATIONS else "--"
         axes.semilogy(
@@ -143,7 +142,6 @@ def figure(found: dict[str, list[float]]) -> Figure:
         )  # fmt: skip
     axes.set(xlabel=f"batches of {BATCH} samples", ylabel="NMSE on the whole set")
     axes.legend(frameon=False, fontsize=8, ncols=2)
-    tidy(axes)
     return made
 
 

@@ -39,9 +39,7 @@ def validation_motion(samples: int = 1000, duration: float = 10.0) -> Motion:
 
 def torques(robot: Robot, parameters: Array, motion: Motion) -> Array:
     """Joint torques along the motion, shape (samples, n)."""
-    function = Model(robot).inverse_dynamics.map(len(motion.time))
-    stacked: Array = np.array(function(motion.q.T, motion.dq.T, motion.ddq.T, parameters))
-    return np.asarray(stacked.T)
+    return np.asarray(Model(robot).inverse_dynamics(motion.q, motion.dq, motion.ddq, parameters))
 
 
 def wrenches(robot: Robot, parameters: Array, motion: Motion) -> Array:

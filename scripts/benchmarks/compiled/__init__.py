@@ -8,8 +8,6 @@ import importlib.util
 import platform
 import re
 import shutil
-import subprocess
-import tempfile
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -21,7 +19,7 @@ import casadi as ca
 import numpy as np
 
 import casid
-from benchmarks.measure import Measure, NotMeasured, need
+from benchmarks.measure import NotMeasured, Rows, need, process, scratch
 from casid.codegen import CFunction, Function, batch_source, digest, find_compiler, operation_count, scalar_source
 from casid.codegen._cache import cached_file
 from casid.description import Joint, Link, Robot
@@ -30,6 +28,8 @@ from casid.errors import InertiaWarning
 from casid.export import FUNCTIONS, PUBLISHED, LoadedLibrary, export_robot, load
 from casid.inertia import express_in, from_standard, link_slice, to_standard
 from casid.testing import build, parameter_map, relative_error
+
+MEASURES = row = Rows()
 
 SOURCES = Path(__file__).resolve().parents[2] / "examples" / "controller"
 
@@ -56,28 +56,21 @@ def build_controller(robot: Robot, folder: Path, payload: float = 0.0, flags: tu
     objects = []
     for name in ("controller", "plant"):
         objects.append(str(folder / f"{name}.o"))
-        _run([*cc, "-std=c99", *strict, "-c", str(folder / name / f"{name}.c"), "-o", objects[-1]])
+        process(*cc, "-std=c99", *strict, "-c", str(folder / name / f"{name}.c"), "-o", objects[-1])
     program = folder / "computed_torque"
     source = str(SOURCES / "computed_torque.c")
-    _run([*cc, "-std=c99", *strict, *includes, f"-DJOINTS={robot.n}", source, *objects, "-lm", "-o", str(program)])
+    process(*cc, "-std=c99", *strict, *includes, f"-DJOINTS={robot.n}", source, *objects, "-lm", "-o", str(program))
     franka, cxx = None, shutil.which("g++") or shutil.which("clang++")
     if robot.n == 7 and cxx is not None:
         franka = folder / "franka_callback"
         source = str(SOURCES / "franka_callback.cpp")
-        _run([cxx, "-std=c++14", *strict, *includes, source, *objects, "-lm", "-o", str(franka)])
+        process(cxx, "-std=c++14", *strict, *includes, source, *objects, "-lm", "-o", str(franka))
     return Controller(program, franka)
 
 
 def run_controller(controller: Controller, seconds: float, limit: float = 1.0) -> str:
     """What the C program prints."""
-    return _run([str(controller.computed_torque), str(seconds), str(limit)]).strip()
-
-
-def _run(command: list[str], folder: Path | None = None) -> str:
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(command)} failed:\n{(done.stdout + done.stderr)[-2000:]}")
-    return done.stdout
+    return process(str(controller.computed_torque), str(seconds), str(limit)).stdout.strip()
 
 
 HERE = Path(__file__).resolve().parent
@@ -178,8 +171,7 @@ def race(robot: Robot, states: int = 64, repeats: int = 300) -> Race:
     built = {name: CFunction(function, f"casid_{name}") for name, function in functions.items()}
     cc = find_compiler()
     assert cc is not None  # _tools has looked
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
+    with scratch() as folder:
         (folder / "scalar.c").write_text(scalar_source(list(built.values()), "casid"))
         (folder / "batch.c").write_text(batch_source([built["regressor"]], "casid_batch"))
         (folder / "regressor.c").write_text(scalar_source([built["regressor"]], "casid"))
@@ -187,17 +179,19 @@ def race(robot: Robot, states: int = 64, repeats: int = 300) -> Race:
         compile_times = []
         for _ in range(3):
             start = time.perf_counter()
-            _run([*cc, "-std=c99", *_CASID, "-c", "regressor.c", "-o", "regressor.o"], folder)
+            process(*cc, "-std=c99", *_CASID, "-c", "regressor.c", "-o", "regressor.o", folder=folder)
             compile_times.append(time.perf_counter() - start)
         for name in ("scalar", "batch"):
-            _run([*cc, "-std=gnu11", *_CASID, "-c", f"{name}.c", "-o", f"{name}.o"], folder)
+            process(*cc, "-std=gnu11", *_CASID, "-c", f"{name}.c", "-o", f"{name}.o", folder=folder)
         library = prefix / "lib"
         link = [f"-L{library}", "-lpinocchio_default", f"-Wl,-rpath,{library}", "-Wl,--allow-shlib-undefined", "-lm"]
-        _run([cxx, str(_pinocchio_object(prefix, eigen, cxx)), "scalar.o", "batch.o", *link, "-o", "race"], folder)
+        process(cxx, _pinocchio_object(prefix, eigen, cxx), "scalar.o", "batch.o", *link, "-o", "race", folder=folder)
         runs = []
         for i in range(_COPIES):
             shutil.copy(folder / "race", folder / f"race{i}")
-            runs.append(_run([f"./race{i}", "robot.txt", str(states), str(-(-repeats // _COPIES))], folder))
+            runs.append(
+                process(f"./race{i}", "robot.txt", str(states), str(-(-repeats // _COPIES)), folder=folder).stdout
+            )
         size = (folder / "regressor.c").stat().st_size
     rows: dict[str, list[list[float]]] = {}
     for line in "".join(runs).splitlines():
@@ -232,10 +226,10 @@ def _pinocchio_object(prefix: Path, eigen: Path, cxx: str) -> Path:
     source = HERE / "dynamics_race.cpp"
     command = [cxx, *_PINOCCHIO, f"-I{eigen}", f"-I{prefix / 'include'}"]
     version = importlib.metadata.version("pin")
-    key = digest(source.read_bytes(), " ".join(command), version, _run([cxx, "--version"], HERE))
+    key = digest(source.read_bytes(), " ".join(command), version, process(cxx, "--version", folder=HERE).stdout)
 
     def compile_to(path: Path) -> None:
-        _run([*command, "-c", str(source), "-o", str(path)], HERE)
+        process(*command, "-c", str(source), "-o", str(path), folder=HERE)
 
     return cached_file(f"race-{key}.o", compile_to)
 
@@ -270,6 +264,12 @@ def _race(name: str) -> Race:
     return race(casid.load_robot(name))
 
 
+@row("regressor, one C call", "<= 0.11 x Pinocchio C++ computeJointTorqueRegressor", "0.12", "regressor",
+     "computeJointTorqueRegressor", 0.11)  # fmt: skip
+@row("same, numeric base-parameter form", "<= 0.13 x Pinocchio C++ rnea", "0.16", "inverse_dynamics_numeric", "rnea",
+     0.13)  # fmt: skip
+@row("inverse dynamics, one C call, run-time standard parameters", "<= 0.18 x Pinocchio C++ rnea", "0.17",
+     "inverse_dynamics", "rnea", 0.18)  # fmt: skip
 def ratio(ours: str, theirs: str, bar: float) -> tuple[str, bool]:
     """Ratio of median times on both robots."""
     races = {name: _race(name) for name in ROBOTS}
@@ -278,12 +278,15 @@ def ratio(ours: str, theirs: str, bar: float) -> tuple[str, bool]:
     return text, max(ratios.values()) <= bar
 
 
+@row("regressor, batched, per sample", "<= 0.02 x the same", "0.015-0.025")
 def batched() -> tuple[str, bool]:
     text, met = ratio("regressor_block", "computeJointTorqueRegressor", 0.02)
     rows, _ = ratio("regressor_batch", "computeJointTorqueRegressor", 0.02)
     return f"{text}; transposed to one sample after the other: {rows}", met
 
 
+@row("mass matrix; forward dynamics; derivatives of inverse dynamics",
+     "<= 0.25 x Pinocchio's crba, aba, computeRNEADerivatives")  # fmt: skip
 def three_ratios() -> tuple[str, bool]:
     pairs = (
         ("mass_matrix", "crba"), ("forward_dynamics", "aba"), ("inverse_dynamics_derivatives",
@@ -294,6 +297,10 @@ def three_ratios() -> tuple[str, bool]:
     return "\n".join(f"{ours}: {text}" for ours, text, _ in results), all(met for _, _, met in results[:3])
 
 
+@row("operations of inverse dynamics (mul/add)",
+     "Panda <= 340/275 in base-parameter form; Stanford, Puma 560, WAM < 0.7 x Table 7.1 "
+        "(477/393, 576/454, 626/493)",
+     "Panda 389/293")  # fmt: skip
 def operations() -> tuple[str, bool]:
     lines, met = [], True
     for name in ("panda", *PUBLISHED):
@@ -319,6 +326,7 @@ def operations() -> tuple[str, bool]:
     return "\n".join(lines), met
 
 
+@row("20544 samples of the Panda regressor (7 x 43) from Python", "<= 60 ms, one core")
 def batch_from_python() -> tuple[str, bool]:
     if find_compiler() is None:
         raise NotMeasured("needs a C compiler (Debian: apt-get install gcc)")
@@ -339,12 +347,14 @@ def batch_from_python() -> tuple[str, bool]:
     return text, bool(np.median(times) <= 0.060 and error <= 1e-11)
 
 
+@row("C source and compile time of the Panda regressor", "<= 200 kB, <= 5 s at -O3", "1 s")
 def size_and_compile_time() -> tuple[str, bool]:
     result = _race("panda")
     text = f"{result.regressor_size / 1e3:.0f} kB, {result.regressor_compile_time:.2f} s"
     return text, result.regressor_size <= 200e3 and result.regressor_compile_time <= 5.0
 
 
+@row("every exported function against the CasADi graph and Pinocchio", "<= 1e-12 relative (scalar), <= 1e-11 (vector)")
 def accuracy() -> tuple[str, bool]:
     """Every exportable function, all three parametrisations, against the graph and, where it can, Pinocchio."""
     if find_compiler() is None:
@@ -356,11 +366,11 @@ def accuracy() -> tuple[str, bool]:
         robot = casid.load_robot(name)
         pi = random_parameters(robot, seed=3)
         model = Model(robot)
-        with tempfile.TemporaryDirectory() as scratch, warnings.catch_warnings():
+        with scratch() as place, warnings.catch_warnings():
             warnings.simplefilter("ignore", InertiaWarning)
             for mode in ("none", "standard", "base"):
                 functions = [f for f in FUNCTIONS if mode != "base" or f not in ("joint_wrenches", "potential_energy")]
-                folder = Path(scratch) / mode
+                folder = place / mode
                 exported = export_robot(robot, folder, functions, parameters=pi, runtime_parameters=mode)
                 library = load(folder)
                 values = {"pi": pi, "beta": model.base.values(pi)}
@@ -462,17 +472,18 @@ def _symmetric(upper: np.ndarray) -> np.ndarray:
     return np.asarray(np.triu(upper) + np.triu(upper, 1).T)
 
 
+@row("valgrind on the controller example", "0 allocations in the loop, 0 errors")
 def valgrind() -> tuple[str, bool]:
     """Heap allocations must not depend on the number of control cycles, and no error may be found."""
     if shutil.which("valgrind") is None:
         raise NotMeasured("needs valgrind (Debian: apt-get install valgrind)")
     counts, errors = [], 0
-    with tempfile.TemporaryDirectory() as scratch:
+    with scratch() as place:
         # valgrind does not know AVX-512
-        built = build_controller(casid.load_robot("panda"), Path(scratch), payload=1.0, flags=("-march=x86-64-v3",))
+        built = build_controller(casid.load_robot("panda"), place, payload=1.0, flags=("-march=x86-64-v3",))
         for seconds in ("0.01", "1.0"):
             command = ["valgrind", "--error-exitcode=9", "--leak-check=full", str(built.computed_torque), seconds]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            done = process(*command, may_fail=True)
             heap = re.search(r"total heap usage: ([\d,]+) allocs", done.stderr)
             found = re.search(r"ERROR SUMMARY: (\d+) errors", done.stderr)
             if heap is None or found is None:
@@ -482,50 +493,3 @@ def valgrind() -> tuple[str, bool]:
     inside = counts[1] - counts[0]
     text = f"{inside} allocations in 990 more cycles ({counts[0]} in all), {errors} errors"
     return text, inside == 0 and errors == 0
-
-
-MEASURES = (
-    Measure(
-        "inverse dynamics, one C call, run-time standard parameters",
-        "<= 0.18 x Pinocchio C++ rnea",
-        "0.17",
-        lambda: ratio("inverse_dynamics", "rnea", 0.18),
-    ),
-    Measure(
-        "same, numeric base-parameter form",
-        "<= 0.13 x Pinocchio C++ rnea",
-        "0.16",
-        lambda: ratio("inverse_dynamics_numeric", "rnea", 0.13),
-    ),
-    Measure(
-        "regressor, one C call",
-        "<= 0.11 x Pinocchio C++ computeJointTorqueRegressor",
-        "0.12",
-        lambda: ratio("regressor", "computeJointTorqueRegressor", 0.11),
-    ),
-    Measure("regressor, batched, per sample", "<= 0.02 x the same", "0.015-0.025", batched),
-    Measure(
-        "mass matrix; forward dynamics; derivatives of inverse dynamics",
-        "<= 0.25 x Pinocchio's crba, aba, computeRNEADerivatives",
-        "-",
-        three_ratios,
-    ),
-    Measure(
-        "operations of inverse dynamics (mul/add)",
-        "Panda <= 340/275 in base-parameter form; Stanford, Puma 560, WAM < 0.7 x Table 7.1 "
-        "(477/393, 576/454, 626/493)",
-        "Panda 389/293",
-        operations,
-    ),
-    Measure("20544 samples of the Panda regressor (7 x 43) from Python", "<= 60 ms, one core", "-", batch_from_python),
-    Measure(
-        "C source and compile time of the Panda regressor", "<= 200 kB, <= 5 s at -O3", "1 s", size_and_compile_time
-    ),
-    Measure(
-        "every exported function against the CasADi graph and Pinocchio",
-        "<= 1e-12 relative (scalar), <= 1e-11 (vector)",
-        "-",
-        accuracy,
-    ),
-    Measure("valgrind on the controller example", "0 allocations in the loop, 0 errors", "-", valgrind),
-)

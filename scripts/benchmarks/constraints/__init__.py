@@ -7,11 +7,9 @@ import random
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +19,7 @@ from papers.two_links import force_ratios, outside_shapes, relaxed_retrieval, to
 
 import casid
 from benchmarks import published
-from benchmarks.measure import Measure, need
+from benchmarks.measure import Rows, need, scratch
 from casid.inertia import pseudo_inertia
 from casid.retrieval import (
     Constraint,
@@ -41,6 +39,8 @@ from casid.retrieval import (
 )
 from casid.retrieval.methods import Penalty
 from casid.retrieval.study._study import start_seeds
+
+MEASURES = row = Rows()
 
 
 def outside(kind: str, at: np.ndarray, size: np.ndarray, c: np.ndarray) -> np.ndarray:
@@ -99,6 +99,8 @@ def difference(problem: Problem, text: str, near: float) -> float:
     return float(np.median(found))
 
 
+@row("40 shapes and boxes, hard and soft, sampled by an independent checker; 60 prices by one-sided differences",
+     "0 mismatches, all certified; 2 %, no gain above 100 %", "nappe, box; 7.4 x")  # fmt: skip
 def checked_constraints() -> tuple[str, bool]:
     rng, panda = np.random.default_rng(5), casid.load_problem("panda_retrieval")
     wrong = points = open_gaps = 0
@@ -133,6 +135,9 @@ def checked_constraints() -> tuple[str, bool]:
     return text, wrong == 0 and open_gaps == 0 and prices >= 60 and worst <= 0.02 and most <= 1.0
 
 
+@row("40-link feasible regression (400 parameters)",
+     "within 1e-8 of the semidefinite optimum; build + solve <= 1 s; solve <= 2 x Clarabel, 7 links <= 1.5 x",
+     "prototype: 0.1 + 0.3 s, 1.9 x; 1.5 x")  # fmt: skip
 def forty_links() -> tuple[str, bool]:
     need("clarabel")
     from papers.methods.comparison import duel
@@ -151,6 +156,9 @@ def forty_links() -> tuple[str, bool]:
     return text, met
 
 
+@row("regression error over 1-40 links",
+     "equal to the semidefinite program's at every size; point masses and Mata above it",
+     "Sousa 2014, Fig. 6.2, 6.3")  # fmt: skip
 def every_size() -> tuple[str, bool]:
     need("clarabel")
     from papers.methods.comparison import run_sizes
@@ -179,22 +187,6 @@ def every_size() -> tuple[str, bool]:
     ), met
 
 
-METHOD_MEASURES = (
-    Measure(
-        "40-link feasible regression (400 parameters)",
-        "within 1e-8 of the semidefinite optimum; build + solve <= 1 s; solve <= 2 x Clarabel, 7 links <= 1.5 x",
-        "prototype: 0.1 + 0.3 s, 1.9 x; 1.5 x",
-        forty_links,
-    ),
-    Measure(
-        "regression error over 1-40 links",
-        "equal to the semidefinite program's at every size; point masses and Mata above it",
-        "Sousa 2014, Fig. 6.2, 6.3",
-        every_size,
-    ),
-)
-
-
 MARGIN = 1e-6
 
 
@@ -210,6 +202,9 @@ def two_links_violation(parameters: np.ndarray) -> float:
     return max(worst, 1.0 - total, total - 15.0)
 
 
+@row("2R, exact if-else set: torque error on validation sinusoids",
+     "<= 1e-8 relative; constraints to 1e-8; CoMs inside; 100 of 100 random starts (Q = 100, kappa = 1)",
+     "the paper's p_hat")  # fmt: skip
 def two_links() -> tuple[str, bool]:
     problem = casid.load_problem("spatial_2r")
     robot, motion = problem.variables.robot, validation_motion()
@@ -229,6 +224,8 @@ def two_links() -> tuple[str, bool]:
     return text, good == 100
 
 
+@row("2R joint forces, feasible vs infeasible parameters", "feasible of the true order; infeasible: the distribution",
+     "Fig. 10: 1e6 times")  # fmt: skip
 def two_links_forces() -> tuple[str, bool]:
     problem = casid.load_problem("spatial_2r")
     robot, motion, truth = problem.variables.robot, validation_motion(), true_parameters()
@@ -244,6 +241,8 @@ def two_links_forces() -> tuple[str, bool]:
     return text, max(feasible) <= 3 and min(feasible) >= 1 / 3 and max(one.misfit for one in relaxed) <= 1e-6
 
 
+@row("Algorithm 1, kappa = 10, on the Panda problem",
+     "the direct solve's certified optimum (3.8607e-4 with margin 1e-6)", "paper 1.290e-3")  # fmt: skip
 def algorithm_1() -> tuple[str, bool]:
     problem = casid.load_problem("panda_retrieval")
     direct = casid.solve(problem)
@@ -262,6 +261,8 @@ def algorithm_1() -> tuple[str, bool]:
     )
 
 
+@row("nonconvex problems of the cookbook",
+     "each a finite lower bound; gap <= 1 % on at least half, stated for the rest", "none has one")  # fmt: skip
 def nonconvex() -> tuple[str, bool]:
     gaps, finite, began = {}, True, time.perf_counter()
     for recipe in cookbook.NONCONVEX:
@@ -274,6 +275,8 @@ def nonconvex() -> tuple[str, bool]:
     return f"gaps: {text}; {time.perf_counter() - began:.0f} s", finite and 2 * small >= len(gaps)
 
 
+@row("intervals of the 70 Panda parameters",
+     "all 140 bounds certified, <= 30 s on one core; identifiable tight, m1 spanning its whole bound")  # fmt: skip
 def intervals() -> tuple[str, bool]:
     problem = casid.load_problem("panda_retrieval")
     began = time.process_time()
@@ -311,12 +314,14 @@ _STUDY = (
 )
 
 
+@row("study of 1000 starts killed at a random moment and resumed",
+     "same results as uninterrupted, nothing solved twice but the one in flight")  # fmt: skip
 def killed_study(starts: int = 1000) -> tuple[str, bool]:
     """A study run in a process of its own, killed at a random moment and resumed, beside an uninterrupted one."""
     problem = casid.load_problem("panda_retrieval")
-    with tempfile.TemporaryDirectory() as folder:
-        whole = casid.study(problem, Path(folder) / "whole.jsonl", starts=starts, seed=4)
-        file = Path(folder) / "killed.jsonl"
+    with scratch() as folder:
+        whole = casid.study(problem, folder / "whole.jsonl", starts=starts, seed=4)
+        file = folder / "killed.jsonl"
         process = subprocess.Popen([sys.executable, "-c", _STUDY, str(file), str(starts)])
         while process.poll() is None and not (file.exists() and file.read_bytes().count(b"\n") > 1):
             time.sleep(0.01)
@@ -345,50 +350,3 @@ def killed_study(starts: int = 1000) -> tuple[str, bool]:
         f"each once: {once}"
     )
     return text, same and once and seeds and 0 < len(before) < starts
-
-
-MEASURES = (
-    Measure(
-        "2R, exact if-else set: torque error on validation sinusoids",
-        "<= 1e-8 relative; constraints to 1e-8; CoMs inside; 100 of 100 random starts (Q = 100, kappa = 1)",
-        "the paper's p_hat",
-        two_links,
-    ),
-    Measure(
-        "2R joint forces, feasible vs infeasible parameters",
-        "feasible of the true order; infeasible: the distribution",
-        "Fig. 10: 1e6 times",
-        two_links_forces,
-    ),
-    Measure(
-        "Algorithm 1, kappa = 10, on the Panda problem",
-        "the direct solve's certified optimum (3.8607e-4 with margin 1e-6)",
-        "paper 1.290e-3",
-        algorithm_1,
-    ),
-    Measure(
-        "nonconvex problems of the cookbook",
-        "each a finite lower bound; gap <= 1 % on at least half, stated for the rest",
-        "none has one",
-        nonconvex,
-    ),
-    Measure(
-        "intervals of the 70 Panda parameters",
-        "all 140 bounds certified, <= 30 s on one core; identifiable tight, m1 spanning its whole bound",
-        "-",
-        intervals,
-    ),
-    Measure(
-        "study of 1000 starts killed at a random moment and resumed",
-        "same results as uninterrupted, nothing solved twice but the one in flight",
-        "-",
-        killed_study,
-    ),
-    Measure(
-        "40 shapes and boxes, hard and soft, sampled by an independent checker; 60 prices by one-sided differences",
-        "0 mismatches, all certified; 2 %, no gain above 100 %",
-        "nappe, box; 7.4 x",
-        checked_constraints,
-    ),
-    *METHOD_MEASURES,
-)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import re
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -16,16 +15,18 @@ import numpy as np
 
 import casid
 from benchmarks.compiled import humanoid, race, ratio
-from benchmarks.doors.problems import PROBLEM_MEASURES
+from benchmarks.doors import problems
 from benchmarks.doors.tools import KNOTS, TOOLS, motion_problem, same_optimum
-from benchmarks.measure import Measure, NotMeasured, need
+from benchmarks.measure import NotMeasured, Rows, need, process
 from casid.codegen import WIDTH, CFunction, Function, batch_source, compile_shared, find_compiler
 from casid.dynamics import Model, inverse_dynamics_derivatives
 from casid.testing import build
 
+MEASURES = row = Rows()
+
 SAMPLES = 4096
 CASID = Path(casid.__file__).parent
-Rows = tuple[str, bool]
+Result = tuple[str, bool]
 
 
 def seconds(call: Callable[[], object], number: int, repeats: int = 25) -> float:
@@ -59,7 +60,7 @@ def functions() -> dict[str, tuple[Function, int]]:
     }
 
 
-def beside(pairs: Mapping[str, Sequence[Callable[[], object]]], number: int, samples: int, bar: float) -> Rows:
+def beside(pairs: Mapping[str, Sequence[Callable[[], object]]], number: int, samples: int, bar: float) -> Result:
     """Least times of calls over those of the calls beside them, in turn: both see the same machine."""
     ratios = {}
     for name, calls in pairs.items():
@@ -69,7 +70,8 @@ def beside(pairs: Mapping[str, Sequence[Callable[[], object]]], number: int, sam
     return text, bool(max(least for least, _ in ratios.values()) <= bar)
 
 
-def one_state() -> Rows:
+@row("one state from Python, Panda", "<= 0.25 x Pinocchio's Python each", "35-58 x")
+def one_state() -> Result:
     pin = need("pinocchio")
     model, motion = panda()
     peer, data = build(model.robot, model.robot.standard_parameters())
@@ -82,7 +84,8 @@ def one_state() -> Rows:
     return beside(pairs, 2000, 1, 0.25)
 
 
-def repeated_batch() -> Rows:
+@row("batch of 4,096 by the same call, repeated", "<= 45 ns a state from the second second on", "4-6 us")
+def repeated_batch() -> Result:
     """A fresh function whose compiled code is not in this process: the public call again and again."""
     model, motion = panda()
     function = Model(model.robot).inverse_dynamics
@@ -116,7 +119,8 @@ def c_block(function: Function, motion: np.ndarray) -> Callable[[], object]:
     return lambda: (library.blocks(ctypes.c_long(count), places[0], steps, places[1]), held)
 
 
-def batch_beside_block() -> Rows:
+@row("batches beside the C block", "<= 1.3 x")
+def batch_beside_block() -> Result:
     """Public calls of all functions, which write the results of all states, beside their C blocks."""
     pairs, (_, motion) = {}, panda()
     for name, (function, count) in functions().items():
@@ -126,7 +130,8 @@ def batch_beside_block() -> Rows:
     return beside(pairs, 3, SAMPLES, 1.3)
 
 
-def single_precision() -> Rows:
+@row("batches of float32 beside float64", "time <= 1/1.7, error stated")
+def single_precision() -> Result:
     """Times of float32 over those of float64 at the same states; the largest error over the largest value."""
     pairs, error, (_, motion) = {}, 0.0, panda()
     for name, (function, count) in functions().items():
@@ -152,7 +157,8 @@ start = time.perf_counter(); f(*x, compiled=True); print(time.perf_counter() - s
 """
 
 
-def overheads() -> Rows:
+@row("a call's overhead; first call with a warm cache", "<= 0.3 us; <= 30 ms", "700-1,000 us")
+def overheads() -> Result:
     """A batch of one state less the C of one state; the first call of a new process, code in the cache."""
     _, motion = panda()
     function, _ = functions()["rnea"]
@@ -160,10 +166,7 @@ def overheads() -> Rows:
     function(*few, compiled=True)
     whole = seconds(functools.partial(function, *few, out=out), 2000)
     block = seconds(functools.partial(function, *motion), 3) / SAMPLES * 8
-    runs = [
-        subprocess.run([sys.executable, "-c", _FIRST], capture_output=True, text=True, check=True) for _ in range(4)
-    ]
-    first = min(float(run.stdout) for run in runs)
+    first = min(float(process(sys.executable, "-c", _FIRST).stdout) for _ in range(4))
     text = f"{1e9 * (whole - block):.0f} ns; first call {1e3 * first:.0f} ms"
     return text, whole - block <= 0.3e-6 and first <= 0.030
 
@@ -190,12 +193,14 @@ def in_a_program() -> tuple[float, float, float]:
     return times[0], times[1], float(np.abs(values[0] - values[1]).max())
 
 
-def knots() -> Rows:
+@row("30 knots and their Jacobians in a program", "<= 35 us", "881 us")
+def knots() -> Result:
     graph, external, error = in_a_program()
     return f"{1e6 * external:.1f} us; graph {1e6 * graph:.0f} us; {error:.0e}", external <= 35e-6 and error < 1e-9
 
 
-def opti_motion() -> Rows:
+@row("motion by Opti", "function time / 3, same optimum", "29.8 ms")
+def opti_motion() -> Result:
     model, _ = panda()
     given, found = model.with_parameters(model.robot.standard_parameters()).inverse_dynamics, []
     for function in (given, model.inverse_dynamics.external):
@@ -208,7 +213,12 @@ def opti_motion() -> Rows:
     return text, slow >= 3 * fast and abs(best - same) <= 1e-8 * abs(best)
 
 
-def jax_face() -> Rows:
+for tool in TOOLS:
+    row(f"the same by {tool}", "same optimum", "-", tool)(same_optimum)
+
+
+@row("JAX: jit of 4,096; derivatives in q, dq, ddq, pi", "<= 60 ns a state; 1e-12", "none")
+def jax_face() -> Result:
     jax = need("jax")
     model, motion = panda()
     jax.config.update("jax_enable_x64", True)
@@ -226,7 +236,9 @@ def jax_face() -> Rows:
     )
 
 
-def thirty_joints() -> Rows:
+@row("humanoid of 30 joints in C: inverse dynamics, regressor, batched; derivatives beside",
+     "<= 0.13, 0.20, 0.03 x Pinocchio C++", "0.20, 0.26, 0.045")  # fmt: skip
+def thirty_joints() -> Result:
     """A humanoid: more code than the instruction cache holds."""
     timed, ratios = race(humanoid()), {}
     for ours, theirs, bar in (
@@ -239,7 +251,8 @@ def thirty_joints() -> Rows:
     return text, all(found <= bar for found, bar in ratios.values())
 
 
-def ways_to_call() -> Rows:
+@row("ways to call a function", "1", "6")
+def ways_to_call() -> Result:
     """Names in the package that call a function beside the object, and calls of compiled code elsewhere."""
     old = re.compile(r"\b(evaluate_batch|evaluate_blocks|bound_batch|compiled_call)\b")
     users = [path.name for path in CASID.rglob("*.py") if old.search(path.read_text(encoding="utf-8"))]
@@ -247,21 +260,6 @@ def ways_to_call() -> Rows:
     return f"{1 + len(users)} (the function object{''.join(f', {name}' for name in users)})", not users
 
 
-MEASURES = (
-    Measure("one state from Python, Panda", "<= 0.25 x Pinocchio's Python each", "35-58 x", one_state),
-    Measure("batch of 4,096 by the same call, repeated", "<= 45 ns a state from the second second on", "4-6 us",
-            repeated_batch),
-    Measure("batches beside the C block", "<= 1.3 x", "-", batch_beside_block),
-    Measure("batches of float32 beside float64", "time <= 1/1.7, error stated", "-", single_precision),
-    Measure("a call's overhead; first call with a warm cache", "<= 0.3 us; <= 30 ms", "700-1,000 us", overheads),
-    Measure("30 knots and their Jacobians in a program", "<= 35 us", "881 us", knots),
-    Measure("motion by Opti", "function time / 3, same optimum", "29.8 ms", opti_motion),
-    *(Measure(f"the same by {tool}", "same optimum", "-", functools.partial(same_optimum, tool)) for tool in TOOLS),
-    Measure("JAX: jit of 4,096; derivatives in q, dq, ddq, pi", "<= 60 ns a state; 1e-12", "none", jax_face),
-    Measure("derivatives of inverse dynamics in C", "<= 0.12 x Pinocchio C++", "0.15-0.17",
-            lambda: ratio("inverse_dynamics_derivatives", "computeRNEADerivatives", 0.12)),
-    Measure("humanoid of 30 joints in C: inverse dynamics, regressor, batched; derivatives beside",
-            "<= 0.13, 0.20, 0.03 x Pinocchio C++", "0.20, 0.26, 0.045", thirty_joints),
-    Measure("ways to call a function", "1", "6", ways_to_call),
-    *PROBLEM_MEASURES,
-)  # fmt: skip
+row("derivatives of inverse dynamics in C", "<= 0.12 x Pinocchio C++", "0.15-0.17", "inverse_dynamics_derivatives",
+    "computeRNEADerivatives", 0.12)(ratio)  # fmt: skip
+row += problems.row

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import casadi as ca
@@ -15,10 +13,12 @@ import numpy as np
 from casid.problems import cookbook
 
 import casid
-from benchmarks.measure import Measure, NotMeasured, need
+from benchmarks.measure import NotMeasured, Rows, need, scratch
 from casid.errors import ProblemError
 from casid.retrieval import Constraint, Global, Problem, SolveOptions, com_box, either, mass_bounds, soften
 from casid.retrieval.methods import Branches, Direct, Method, Penalty
+
+row = Rows()
 
 _TABLE = ca.interpolant("table", "linear", [[0.0, 1.0, 5.0]], [0.0, 2.0, 3.0])
 #: What a CasADi user writes for one link -> number of bounded entries; 0: refused by name.
@@ -46,6 +46,7 @@ _FORMS: tuple[tuple[Callable[[Any], Any], int], ...] = (
 )
 
 
+@row("a user's relations", "40 read right or refused with what to write", "few")
 def forms() -> tuple[str, bool]:
     problem, right = casid.load_problem("panda_retrieval"), 0
     links = problem.variables
@@ -59,6 +60,7 @@ def forms() -> tuple[str, bool]:
     return f"{right} of {2 * len(_FORMS)} (SX and MX)", right == 2 * len(_FORMS)
 
 
+@row("nlp() and opti()", "the certified optimum within 1e-8", "none")
 def programs() -> tuple[str, bool]:
     problem = casid.load_problem("panda_retrieval")
     expected = casid.solve(problem, options=SolveOptions(target_gap=1e-11)).objective
@@ -97,6 +99,7 @@ def parametric() -> Problem:
     return replace(problem, objective=objective)
 
 
+@row("derivative of the optimum in coefficients, lengths and active bounds", "1e-6 of finite differences each", "none")
 def derivatives() -> tuple[str, bool]:
     problem, fine = parametric(), SolveOptions(target_gap=1e-11)
     found = casid.solve(problem, options=fine)
@@ -141,6 +144,35 @@ def _varied() -> Problem:
     return problem.add(problem.variables[6].mass >= problem.variables.parameter("hand"))
 
 
+@row("study of 1,000 parametric points, Panda", "<= 0.25 x 1,000 single solves; all certified; cut file resumed, equal",
+     quick=(50,), left_out="950 points")  # fmt: skip
+def study(points: int = 1000) -> tuple[str, bool]:
+    problem, values = _varied(), np.linspace(0.75, 1.6, points)
+    single: list[float] = []
+
+    def between(done: int, _: int) -> None:
+        """Fifty single solves along the way, so that both see the same machine."""
+        if done % max(points // 50, 1) == 0:
+            began = time.process_time()
+            casid.solve(problem.at(hand=values[done - 1]))
+            single.append(time.process_time() - began)
+
+    casid.solve(problem)
+    with scratch() as folder:
+        file, over = folder / "study.jsonl", {"hand": values}
+        began = time.process_time()
+        whole = casid.study(problem, file, over=over, progress=between)
+        ratio = (time.process_time() - began - sum(single)) / points / (sum(single) / len(single))
+        lines = file.read_bytes().splitlines(keepends=True)
+        file.write_bytes(b"".join(lines[: points // 2]) + lines[-1][:40])  # as a kill leaves it
+        rest = casid.study(problem, file, over=over)
+    same = all(np.array_equal(a.solution.x, b.solution.x) for a, b in zip(whole.results, rest.results, strict=True))
+    text = f"{ratio:.2f} x, {whole.certified} of {points} certified; {rest.solved} solved on resuming, equal: {same}"
+    return text, ratio <= 0.25 and whole.certified == points and same
+
+
+@row("the same study on two processes that are there, by the clock", ">= 1.8 x one process; equal", quick=(300, 1),
+     left_out="700 points, 2 repeats")  # fmt: skip
 def workers(points: int = 1000, repeats: int = 3) -> tuple[str, bool]:
     """Wall-clock time of one and of two processes in turn, the least of each; the first study starts the processes.
 
@@ -176,31 +208,6 @@ def workers(points: int = 1000, repeats: int = 3) -> tuple[str, bool]:
     return f"{text}equal: {same}", ratio >= 1.8 and same
 
 
-def study(points: int = 1000) -> tuple[str, bool]:
-    problem, values = _varied(), np.linspace(0.75, 1.6, points)
-    single: list[float] = []
-
-    def between(done: int, _: int) -> None:
-        """Fifty single solves along the way, so that both see the same machine."""
-        if done % max(points // 50, 1) == 0:
-            began = time.process_time()
-            casid.solve(problem.at(hand=values[done - 1]))
-            single.append(time.process_time() - began)
-
-    casid.solve(problem)
-    with tempfile.TemporaryDirectory() as folder:
-        file, over = Path(folder) / "study.jsonl", {"hand": values}
-        began = time.process_time()
-        whole = casid.study(problem, file, over=over, progress=between)
-        ratio = (time.process_time() - began - sum(single)) / points / (sum(single) / len(single))
-        lines = file.read_bytes().splitlines(keepends=True)
-        file.write_bytes(b"".join(lines[: points // 2]) + lines[-1][:40])  # as a kill leaves it
-        rest = casid.study(problem, file, over=over)
-    same = all(np.array_equal(a.solution.x, b.solution.x) for a, b in zip(whole.results, rest.results, strict=True))
-    text = f"{ratio:.2f} x, {whole.certified} of {points} certified; {rest.solved} solved on resuming, equal: {same}"
-    return text, ratio <= 0.25 and whole.certified == points and same
-
-
 #: Every method, those with limits of their own at 10 s.
 _WAYS: tuple[Method, ...] = (
     Direct(),
@@ -210,6 +217,8 @@ _WAYS: tuple[Method, ...] = (
 )
 
 
+@row("cookbook and README problems without an option", "certified wherever some method certifies within 10 s",
+     "if-else not")  # fmt: skip
 def by_default() -> tuple[str, bool]:
     """Every recipe, and README's problems; of one that stays open, whether any method certifies it within 10 s."""
     words, met = [], True
@@ -230,37 +239,3 @@ def _certifies(problem: Problem, method: Method) -> bool:
     """Within 10 s."""
     began = time.perf_counter()
     return casid.solve(problem, method=method, throw=False).certified and time.perf_counter() - began <= 10.0
-
-
-PROBLEM_MEASURES = (
-    Measure("a user's relations", "40 read right or refused with what to write", "few", forms),
-    Measure("nlp() and opti()", "the certified optimum within 1e-8", "none", programs),
-    Measure(
-        "derivative of the optimum in coefficients, lengths and active bounds",
-        "1e-6 of finite differences each",
-        "none",
-        derivatives,
-    ),
-    Measure(
-        "study of 1,000 parametric points, Panda",
-        "<= 0.25 x 1,000 single solves; all certified; cut file resumed, equal",
-        "-",
-        study,
-        lambda: study(50),
-        "950 points",
-    ),
-    Measure(
-        "the same study on two processes that are there, by the clock",
-        ">= 1.8 x one process; equal",
-        "-",
-        workers,
-        lambda: workers(300, 1),
-        "700 points, 2 repeats",
-    ),
-    Measure(
-        "cookbook and README problems without an option",
-        "certified wherever some method certifies within 10 s",
-        "if-else not",
-        by_default,
-    ),
-)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import casid
-from benchmarks.measure import data_folder, need
+from benchmarks.measure import Rows, data_folder, need, scratch
 from benchmarks.results import digest, measured
 from casid.description import Robot
 from casid.drives import (
@@ -31,6 +30,8 @@ from casid.drives import (
 from casid.drives._runs import Point
 from casid.files import listed
 from casid.testing import MuJoCo
+
+row = Rows()
 
 #: Kinds of the SO-101's motions in the order of its table; those at odd places train, the others are held out.
 KINDS = ("static", "friction", "backlash", "broadband", "single", "sine", "pattern", "workspace")
@@ -59,8 +60,8 @@ class Bench:
 
 def one_joint(name: str, kind: str, mass: float, com: str, axis: str) -> Robot:
     """A robot of one joint with a point mass."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / f"{name}.urdf"
+    with scratch() as folder:
+        path = folder / f"{name}.urdf"
         words = {"name": name, "link": "load", "joint": "joint", "kind": kind, "mass": mass, "com": com, "axis": axis}
         path.write_text(_PENDULUM.format(**words))
         return casid.load_robot(path)
@@ -252,6 +253,18 @@ def against_cma_with_terms(make: Callable[[], Bench], seeds: Sequence[int], shar
     return _beside(wider, 1e3 * mine.error_of(bench.test), seeds, int(ROLLOUTS[bench.name] * share))
 
 
+for _name, _stated, _make in (("SO-101", "14.3 mrad", so101), ("Go2", "9.0 mrad", go2), ("XL330", "-", xl330)):
+    row(f"free runs held out, against CMA-ES with the same parameters: {_name}", "<= 0.9 x the best of three seeds",
+        f"issue: {_stated}", _make, range(3), quick=(_make, range(1), 0.1),
+        left_out="two seeds, nine tenths of the runs")(against_cma)  # fmt: skip
+for _name, _make in (("Go2", go2), ("XL330", xl330)):
+    row(f"free runs held out, against CMA-ES with the terms of the default: {_name}",
+        "<= 0.9 x the best of three seeds", "-", _make, range(3), quick=(_make, range(1), 0.1),
+        left_out="two seeds, nine tenths of the runs")(against_cma_with_terms)  # fmt: skip
+
+
+@row("friction with load and speed, free runs held out", "no worse than the plain law on each",
+     "issue: XL330 at another gain 127 mrad")  # fmt: skip
 def richer_friction() -> tuple[str, bool]:
     """The same motions with dry friction that depends on load and speed, beside the plain law."""
     texts, better = [], True
@@ -265,6 +278,7 @@ def richer_friction() -> tuple[str, bool]:
     return "; ".join(texts), better
 
 
+@row("rollouts and time", "<= 100, <= 20 s each", "issue: 22-71, 1-13 s")
 def effort() -> tuple[str, bool]:
     """Runs with derivatives counted as what they cost, simulated time of one run, wall time."""
     texts, met = [], True
@@ -275,6 +289,8 @@ def effort() -> tuple[str, bool]:
     return "; ".join(texts), met
 
 
+@row("20 random starts, and none", "within 3 % of the best, 20 of 20 each", "random starts fail", 20, quick=(2,),
+     left_out="18 starts")  # fmt: skip
 def random_starts(count: int) -> tuple[str, bool]:
     """Random starts over four decades and none: errors over the best; a start that is not searched counts as missed."""
     texts, met = [], True
@@ -299,6 +315,8 @@ def random_starts(count: int) -> tuple[str, bool]:
     return "; ".join(texts), met
 
 
+@row("repeatability: halves, two gain settings", "inside the intervals in >= 90 % of parameters each",
+     "none gives one")  # fmt: skip
 def repeatability() -> tuple[str, bool]:
     """Disjoint halves, two gain settings: differences of determined parameters within their joint interval."""
     texts, met = [], True
@@ -324,6 +342,17 @@ def repeatability() -> tuple[str, bool]:
     return "; ".join(texts), met
 
 
+@row("backlash of SO-101 against its static recording", "within 20 %")
+def backlash() -> tuple[str, bool]:
+    """A row that nothing measures yet: missed."""
+    return (
+        "not built: the recording has commands and encoders at the output, where the servo closes its loop: at rest it "
+        "shows dry friction over gain, not play, and no other measurement of the play is in it"
+    ), False
+
+
+@row("EMPS: free run after the first 18,000 samples", "< 0.5 x IDIM-LS on the same samples",
+     "official test: pNARX 5.17, linear 5.53, output error 6.06, IDIM-LS 8.87 mm")  # fmt: skip
 def emps_free_run() -> tuple[str, bool]:
     """Free run over the samples after the training part from the force alone, the state of the first 20 given.
 
@@ -348,6 +377,7 @@ def emps_free_run() -> tuple[str, bool]:
     return text, ours < 0.5 * published
 
 
+@row("written MJCF replayed in MuJoCo", "<= 0.2 mrad smooth, <= 1 mrad with friction")
 def replay() -> tuple[str, bool]:
     """The written MJCF under the same commands in MuJoCo, with the identified friction and without."""
     bench, one = so101(), found(so101)
@@ -355,8 +385,8 @@ def replay() -> tuple[str, bool]:
     smooth = tuple(replace(e, value=0.0) if e.attribute == "coulomb" else e for e in one.estimates)
     texts, met = [], True
     for name, made, bar in (("with friction", one, 1.0), ("smooth", replace(one, estimates=smooth), 0.2)):
-        with tempfile.TemporaryDirectory() as folder:
-            path, _ = write_mjcf(made, Path(folder) / "found.xml")
+        with scratch() as folder:
+            path, _ = write_mjcf(made, folder / "found.xml")
             shown = mujoco_run(path, made, data)
         rms = 1e3 * float(np.sqrt(np.mean((shown - made.simulate(data)) ** 2)))
         met &= rms <= bar
@@ -379,6 +409,7 @@ def mujoco_run(path: Path, made: CommandIdentification, data: CommandRecording) 
     return np.array(shown)
 
 
+@row("Go2: total mass, bodies scaled", "within 25 % of nominal, not at a bound", "33.7 kg by plain identify")
 def go2_mass() -> tuple[str, bool]:
     """Total mass of the legs with factors of the bodies free."""
     bench = go2()

@@ -11,6 +11,7 @@ import numpy as np
 
 import casid
 from benchmarks.encoders.measured import go2, one_joint, so101
+from benchmarks.measure import Rows
 from casid.arrays import Array
 from casid.description import Robot
 from casid.drives import (
@@ -28,6 +29,8 @@ from casid.errors import DatasetError
 from casid.excitation import MotionLimits
 from casid.inertia import Parameters
 from casid.testing import broadband_commands, commanded_motion
+
+row = Rows()
 
 #: Motions as encoders show them: their noise and steps [rad].
 shown = partial(commanded_motion, noise=2e-4, quantum=1.5e-3)
@@ -81,6 +84,8 @@ def solved(truth: Truth, seed: int) -> tuple[Servo, CommandIdentification]:
     return servo, identify_from_commands(truth.robot, motions, given, OPTIONS)
 
 
+@row("simulated: intervals hold the truth, open ones named", "95 % +- 3; all named", "-", 10, quick=(2,),
+     left_out="8 of 10 draws a robot")  # fmt: skip
 def coverage(count: int) -> tuple[str, bool]:
     """Share of intervals that hold the truth; parameters far off that are not named."""
     texts, shares, unnamed = [], [], 0
@@ -101,6 +106,7 @@ def coverage(count: int) -> tuple[str, bool]:
     return f"{'; '.join(texts)}; {unnamed} wrong and not named", met
 
 
+@row("simulated: two gain settings, unknown scale", "agree; refused in words, ratios given", "pace#13, #17")
 def gains() -> tuple[str, bool]:
     """Two gain settings agree within intervals; an arm without gravity torques has its scale refused, ratios hold."""
     truth = truths()[0]
@@ -199,6 +205,8 @@ def brushed(servo: Servo, seed: int, count: int = 6, seconds: float = 12.0) -> l
     return made
 
 
+@row("underdamped joint, backlash, stiffness, LuGre, warm-up injected", "found within 10 % (5 %), no alias",
+     quick=(SEEDS[:1],), left_out="three of four seeds")  # fmt: skip
 def injected(seeds: Sequence[int] = SEEDS) -> tuple[str, bool]:
     """Each effect from the default's options: the worst value found, and terms that were taken without being there."""
     texts, right = list[str](), True
@@ -221,6 +229,8 @@ def injected(seeds: Sequence[int] = SEEDS) -> tuple[str, bool]:
     return f"worst of {len(seeds)} seeds: {'; '.join(texts)}", right
 
 
+@row("simulated: intervals hold the truth with backlash of 1 and 3 deg", "95 % +- 3", "-", 8, quick=(1,),
+     left_out="seven of eight seeds")  # fmt: skip
 def played_intervals(count: int) -> tuple[str, bool]:
     """Share of intervals that hold the truth where the joint has play, and the farthest values found."""
     texts, shares = [], list[float]()
@@ -242,6 +252,8 @@ def _speeds(data: CommandRecording, signal: str) -> Array:
     return np.asarray(np.abs(np.diff(getattr(data, signal), axis=0)) / np.diff(data.t)[:, None])
 
 
+@row("designed position commands, worst interval", "<= 0.5 x at equal length", "-", 800, quick=(60,),
+     left_out="740 of 800 motions")  # fmt: skip
 def designed(iterations: int) -> tuple[str, bool]:
     """Worst relative interval of designed commands over that of the best recording of the SO-101, at 20 s each.
 
@@ -397,6 +409,8 @@ def _headline(case: Case, data: CommandRecording, gain: float | None) -> tuple[s
     return found.headline, tuple(f.kind for f in found.findings if f.kind in found.headline)
 
 
+@row("faults injected, 12 kinds x 3 robots; clean pieces", "headline names >= 90 %; 0 of 30 false", "-", 3, 10,
+     quick=(1, 2), left_out="2 of 3 robots, 28 of 30 clean pieces")  # fmt: skip
 def faults(robots: int, clean: int) -> tuple[str, bool]:
     """Faults that the headline names, and clean pieces with a finding in it; ``clean`` pieces a robot."""
     named, false, missed, count, pieces = 0, 0, [], 0, 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -10,13 +9,13 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from papers.panda import coefficients, deviations
 
 import casid
 from benchmarks import published
-from benchmarks.measure import Measure, data_folder
+from benchmarks.measure import Rows, process
 from casid.dynamics import Model
 from casid.inertia import from_standard, pseudo_inertia
-from casid.regression import reverse_engineer
 from casid.testing import (
     URDFS,
     compare,
@@ -29,6 +28,8 @@ from casid.testing import (
     relative_error,
     standard_parameters,
 )
+
+MEASURES = row = Rows()
 
 #: Smallest eigenvalue every pseudo-inertia must have (SI).
 MARGIN = 1e-6
@@ -47,6 +48,8 @@ def table_iii_deviation(parameters: np.ndarray) -> float:
     return total
 
 
+@row("Panda retrieval: sum of squared deviations, 41 coefficients", "<= 3.8608e-4, certified gap <= 1e-7",
+     "paper's p_hat 1.290e-3; optimum 3.8607e-4 (margin 1e-6)")  # fmt: skip
 def panda_objective() -> tuple[str, bool]:
     solution = casid.solve(casid.load_problem("panda_retrieval"))
     total = table_iii_deviation(solution.standard_parameters)
@@ -55,6 +58,8 @@ def panda_objective() -> tuple[str, bool]:
     return text, total <= OBJECTIVE_BAR and solution.gap <= 1e-7 and honest
 
 
+@row("random starts that end certified (gap <= 1e-6)", "100 of 100 in <= 6 s on one core",
+     "paper: 100 runs x 10 simulated annealings")  # fmt: skip
 def hundred_starts() -> tuple[str, bool]:
     problem = casid.load_problem("panda_retrieval")
     wall, core = time.perf_counter(), time.process_time()
@@ -66,6 +71,7 @@ def hundred_starts() -> tuple[str, bool]:
     return text, certified == 100 and core <= 6.0
 
 
+@row("default single solve, graph building included", "<= 1 s")
 def single_solve_time() -> tuple[str, bool]:
     code = (
         "import casid, casid.retrieval, time\n"
@@ -77,6 +83,7 @@ def single_solve_time() -> tuple[str, bool]:
     return f"{float(seconds):.2f} s, certified: {certified}", float(seconds) <= 1.0 and certified == "True"
 
 
+@row("every constraint re-checked in plain numpy", "max violation <= 1e-8")
 def recheck() -> tuple[str, bool]:
     """Every constraint of the paper's problem from the published tables, in numpy."""
     solution = casid.solve(casid.load_problem("panda_retrieval"))
@@ -95,6 +102,7 @@ def recheck() -> tuple[str, bool]:
     return f"{worst:.1e} over {len(violations)} inequalities", worst <= 1e-8 and len(values) == len(rows) == 70
 
 
+@row("groupings as linear forms; rank of every shipped robot", "all, to 1e-9", "Table III, 2R, Table 6.1")
 def groupings() -> tuple[str, bool]:
     """Tables III, 2R and 6.1 as linear forms; the rank of every shipped robot against singular values."""
     worst = 0.0
@@ -145,17 +153,9 @@ def oracle_rank(robot: casid.Robot) -> int:
     return int((s > 1e-11 * s[0]).sum())
 
 
+@row("reverse engineering of 1010 poses", "rank 43, pi_RE to the printed digits", "condition 49, error 0.031 %")
 def reverse_engineering() -> tuple[str, bool]:
-    data = np.load(data_folder() / "panda" / "reverse_engineering_1010.npz")
-    model = Model(casid.load_robot("panda"))
-    estimate = reverse_engineer(model, data["q"], data["M"], data["g"])
-    worst = 0.0
-    for row in published.table("panda_table_III_dynamic_coefficients")[:43]:
-        form = published.linear_form(row["expression_exact"], estimate.base.parameter_names)
-        at = int(np.abs(estimate.base.K - form).max(axis=1).argmin())
-        digits = 9 if "e" in row["pi_RE"] else len(row["pi_RE"].split(".")[1])
-        unit = 10.0**-digits
-        worst = max(worst, abs(estimate.values[at] - float(row["pi_RE"])) / max(unit, 1e-4))
+    (worst, _), estimate = deviations(), coefficients()
     text = (
         f"rank {estimate.rank}, worst deviation {worst:.2f} of a unit of the 4th decimal, condition "
         f"{estimate.condition_number:.2f}, relative error {estimate.relative_error:.4f} %, "
@@ -164,6 +164,7 @@ def reverse_engineering() -> tuple[str, bool]:
     return text, estimate.rank == 43 and worst <= 0.6
 
 
+@row("every dynamics function against Pinocchio", "<= 1e-10 relative")
 def against_pinocchio() -> tuple[str, bool]:
     errors: dict[str, float] = {}
     for package, file in URDFS:
@@ -181,6 +182,7 @@ def against_pinocchio() -> tuple[str, bool]:
     return f"{errors[worst]:.1e} ({worst}; {len(URDFS)} URDF, 6 random)", errors[worst] <= 1e-10
 
 
+@row("Panda and WAM against numpy Newton-Euler; identities", "<= 1e-9 relative")
 def identities() -> tuple[str, bool]:
     """Panda and WAM: numpy Newton-Euler, skewness, power, linearity, finite differences."""
     errors = [identities_of(casid.load_robot(name)) for name in ("panda", "wam7")]
@@ -238,6 +240,7 @@ def _slope(f: Callable[[float], Any], h: float = 2e-2) -> np.ndarray:
     return np.asarray(levels[0])
 
 
+@row("import casid beyond casadi + numpy", "<= 0.3 s")
 def import_time() -> tuple[str, bool]:
     code = (
         "import time, casadi, numpy\n"
@@ -250,6 +253,7 @@ def import_time() -> tuple[str, bool]:
     return f"{seconds:.3f} s (with load_robot, Model and solve resolved)", seconds <= 0.3
 
 
+@row("Panda model, inverse_dynamics and regressor ready", "<= 0.3 s", "prototype 0.03 s")
 def model_time() -> tuple[str, bool]:
     code = (
         "import casid, time\n"
@@ -264,38 +268,4 @@ def model_time() -> tuple[str, bool]:
 
 def _fresh(code: str) -> list[str]:
     """Words printed by a fresh interpreter."""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(done.stderr.strip().splitlines()[-1])
-    return done.stdout.split()
-
-
-MEASURES = (
-    Measure(
-        "Panda retrieval: sum of squared deviations, 41 coefficients",
-        "<= 3.8608e-4, certified gap <= 1e-7",
-        "paper's p_hat 1.290e-3; optimum 3.8607e-4 (margin 1e-6)",
-        panda_objective,
-    ),
-    Measure(
-        "random starts that end certified (gap <= 1e-6)",
-        "100 of 100 in <= 6 s on one core",
-        "paper: 100 runs x 10 simulated annealings",
-        hundred_starts,
-    ),
-    Measure("default single solve, graph building included", "<= 1 s", "-", single_solve_time),
-    Measure("every constraint re-checked in plain numpy", "max violation <= 1e-8", "-", recheck),
-    Measure(
-        "groupings as linear forms; rank of every shipped robot", "all, to 1e-9", "Table III, 2R, Table 6.1", groupings
-    ),
-    Measure(
-        "reverse engineering of 1010 poses",
-        "rank 43, pi_RE to the printed digits",
-        "condition 49, error 0.031 %",
-        reverse_engineering,
-    ),
-    Measure("every dynamics function against Pinocchio", "<= 1e-10 relative", "-", against_pinocchio),
-    Measure("Panda and WAM against numpy Newton-Euler; identities", "<= 1e-9 relative", "-", identities),
-    Measure("import casid beyond casadi + numpy", "<= 0.3 s", "-", import_time),
-    Measure("Panda model, inverse_dynamics and regressor ready", "<= 0.3 s", "prototype 0.03 s", model_time),
-)
+    return process(sys.executable, "-c", code).stdout.split()

@@ -12,12 +12,14 @@ import sys
 import tokenize
 from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from types import FrameType
 
-from benchmarks.measure import Measure, NotMeasured, measures, need, skipped, topics
+from benchmarks.measure import NotMeasured, Rows, measures, need, process, skipped, topics
 from benchmarks.results import WHOLE, digest, stored
+
+MEASURES = row = Rows()
 
 ROOT = Path(__file__).resolve().parents[3]
 #: Leaves of the package: nothing else imports them.
@@ -30,7 +32,7 @@ SAMPLE, ROOMS = 400, ("retrieval", "identification", "dynamics", "regression")
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
     """Python on these words, in the folder of the repository."""
-    return subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True, check=False)
+    return process(sys.executable, *words, folder=ROOT, may_fail=True)
 
 
 @cache
@@ -61,6 +63,10 @@ def lines(path: str, tree: ast.Module) -> int:
     return len(seen)
 
 
+@row("code lines of tests", "<= 22,000", "31,400", False, "tests", 22_000)
+@row("code lines of scripts", "<= 13,000", "20,300", False, "scripts", 13_000)
+@row("code lines of casid", "<= 38,000", "44,900", False, "casid", 38_000)
+@row("code lines of the core", "<= 32,000", "-", True, "casid", 32_000)
 def sizes(core: bool, folder: str, bar: int) -> tuple[str, bool]:
     found = {p: lines(p, t) for p, t in files(folder).items() if not (core and in_annex(module(p)))}
     rooms: Counter[str] = Counter()
@@ -84,12 +90,14 @@ def private(path: str, name: str) -> bool:
     return any(p.startswith("_") for p in parts[2:]) and module(path).split(".")[:2] != parts[:2]
 
 
+@row("imports that reach into another room; test files that do", "0; <= 40", "809; 294")
 def reaching() -> tuple[str, bool]:
     inside = [f"{path}: {name}" for path, name in imports("casid") if private(path, name)]
     tests = {path for path, name in imports("tests") if private(path, name)}
     return f"{len(inside)}; {len(tests)} of {len(files('tests'))} files", not inside and len(tests) <= 40
 
 
+@row("core importing an annex; contracts of import-linter", "0; all kept")
 def arrows() -> tuple[str, bool]:
     need("importlinter", "dev")
     done = run("-c", "from importlinter.cli import lint_imports_command as run; run()", "--no-cache")
@@ -118,6 +126,7 @@ def executed(workflow: Callable[[], object]) -> tuple[set[str], set[frozenset[st
     return ran, {frozenset(pair) for pair in calls if pair[0] != pair[1] and pair[::-1] in calls}
 
 
+@row("files executed; pairs that call both ways", "<= 30, 28, 50; 0", "49, 44, 83; 8")
 def workflows() -> tuple[str, bool]:
     import casid
     from benchmarks import recordings
@@ -137,6 +146,7 @@ def workflows() -> tuple[str, bool]:
     return "; ".join(texts), met
 
 
+@row("module constants with numbers; inline thresholds", "<= 250; 0", "424; 193")
 def numbers() -> tuple[str, bool]:
     constants = thresholds = 0
     for tree in files("casid").values():
@@ -151,6 +161,7 @@ def numbers() -> tuple[str, bool]:
     return f"{constants}; {thresholds}", constants <= 250 and thresholds == 0
 
 
+@row("contract tests", "pass", quick=skipped)
 def contract() -> tuple[str, bool]:
     done = run("-m", "pytest", "-q", "-m", "slow or not slow", "tests/contract")
     return (done.stdout.strip().splitlines() or ["no output"])[-1], done.returncode == 0
@@ -158,7 +169,7 @@ def contract() -> tuple[str, bool]:
 
 def mutmut(*words: str) -> str:
     """What a command of mutmut prints; settings stand in pyproject.toml."""
-    return subprocess.run(["mutmut", *words], cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    return process("mutmut", *words, folder=ROOT, may_fail=True).stdout
 
 
 def survivors(room: str) -> tuple[str, bool]:
@@ -187,18 +198,8 @@ def older(topic: str) -> tuple[str, bool]:
     return text, not missed
 
 
-MEASURES = (
-    Measure("code lines of the core", "<= 32,000", "-", partial(sizes, True, "casid", 32_000)),
-    Measure("code lines of casid", "<= 38,000", "44,900", partial(sizes, False, "casid", 38_000)),
-    Measure("code lines of scripts", "<= 13,000", "20,300", partial(sizes, False, "scripts", 13_000)),
-    Measure("code lines of tests", "<= 22,000", "31,400", partial(sizes, False, "tests", 22_000)),
-    Measure("imports that reach into another room; test files that do", "0; <= 40", "809; 294", reaching),
-    Measure("core importing an annex; contracts of import-linter", "0; all kept", "-", arrows),
-    Measure("files executed; pairs that call both ways", "<= 30, 28, 50; 0", "49, 44, 83; 8", workflows),
-    Measure("module constants with numbers; inline thresholds", "<= 250; 0", "424; 193", numbers),
-    Measure("contract tests", "pass", "-", contract, skipped),
-    *(Measure(f"surviving mutants of {SAMPLE}: {room}", "<= 10 %", "own tool", partial(survivors, room), skipped)
-      for room in ROOMS),
-    *(Measure(f"older table: {topic}", "holds", "-", partial(older, topic), skipped)
-      for topic in topics() if topic != "house"),
-)  # fmt: skip
+for room in ROOMS:
+    row(f"surviving mutants of {SAMPLE}: {room}", "<= 10 %", "own tool", room, quick=skipped)(survivors)
+for topic in topics():
+    if topic != "house":
+        row(f"older table: {topic}", "holds", "-", topic, quick=skipped)(older)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import tempfile
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from time import process_time
@@ -19,7 +17,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 import casid
-from benchmarks.measure import Measure, NotMeasured, need, skipped
+from benchmarks.measure import NotMeasured, Rows, need, process, scratch, skipped
 from casid.arrays import Array
 from casid.codegen import Function
 from casid.description import write_robot
@@ -30,6 +28,8 @@ from casid.learning._parametrisations import PARAMETRISATIONS
 from casid.measurement import Dataset
 from casid.online import Online
 from casid.online._estimator import plausible_values
+
+row = Rows()
 
 if TYPE_CHECKING:  # needs jax
     from baselines.network import Network
@@ -207,6 +207,9 @@ def _shown(epochs: Array, k: int) -> str:
     return f"{GRID[k]:.2g}: {numbers}"
 
 
+@row("order of the ladder with Adam: epochs to 36 targets from 0.3 to 1e-4, seven readings of what is blank",
+     "NoStr > Symm > SPD, Tri, Cov at every target of the authors' published experiment", PAPER,
+     quick=(READINGS[:1], range(3)), left_out="six of seven readings, two of five seeds")  # fmt: skip
 def order_of_the_ladder(readings: tuple[Reading, ...] = READINGS, seeds: range = SEEDS) -> tuple[str, bool]:
     """For each reading the stretches of targets at which the paper's order holds, and what fails elsewhere."""
     texts, met = [], True
@@ -223,14 +226,6 @@ def order_of_the_ladder(readings: tuple[Reading, ...] = READINGS, seeds: range =
     return f"{' / '.join(RUNGS)}, median of {len(seeds)} seeds. " + ". ".join(texts), met
 
 
-ORDER_ROWS = [
-    Measure("order of the ladder with Adam: epochs to 36 targets from 0.3 to 1e-4, seven readings of what is blank",
-            "NoStr > Symm > SPD, Tri, Cov at every target of the authors' published experiment",
-            PAPER, order_of_the_ladder, partial(order_of_the_ladder, READINGS[:1], range(3)),
-            "six of seven readings, two of five seeds"),
-]  # fmt: skip
-
-
 PHYSICAL = ("spd", "tri", "cov", "log-cholesky", "spectral")
 
 #: The paper's copy leaves its target blank.
@@ -239,6 +234,9 @@ TARGETS = (1e-1, 1e-2, 1e-3)
 ADAM = Adam(rate=3e-2, batch=BATCH)
 
 
+@row(
+    "guarantees of each parametrisation, 1e5 random theta; inverse round trip", "0 exceptions; 1e-12", "Sutanto 3.1-3.5"
+)
 def guarantees() -> tuple[str, bool]:
     """1e5 random theta of each rung over six decades of size; inverses of 1000 random bodies."""
     rng = np.random.default_rng(0)
@@ -283,6 +281,10 @@ def _shown_ladder(row: Array) -> str:
     return "/".join("-" if np.isinf(m) else f"{m:g}" for m in row)
 
 
+@row("iiwa sine data, five seeds: epochs to three targets (largest joint's NMSE)",
+     "physical at 1e-2: <= 21 (Adam); all targets: <= 3 (Newton-type)",
+     "MLP 233, DeLaN 5819, NoStr 6153, Symm 84, SPD/Tri/Cov 21", quick=(range(1),),
+     left_out="four of five seeds")  # fmt: skip
 def epochs_to_target(seeds: range = SEEDS) -> tuple[str, bool]:
     """Median passes over the data until every joint's NMSE is at most each of three targets.
 
@@ -320,6 +322,8 @@ def _gaps(name: str) -> tuple[str, float, float]:
     return text, min(found[0][1], found[1][1]), least
 
 
+@row("gap of every physical rung to the certified optimum", "<= 1e-6", "none has it", quick=(("spd", "cov"),),
+     left_out="three of five rungs")  # fmt: skip
 def gaps(names: tuple[str, ...] = PHYSICAL) -> tuple[str, bool]:
     """Noisy data (0.05 N m), so that the optimum is not zero: gap of each rung, five seeds."""
     found = Parallel(n_jobs=2)(delayed(_gaps)(name) for name in names)
@@ -328,23 +332,13 @@ def gaps(names: tuple[str, ...] = PHYSICAL) -> tuple[str, bool]:
     return text, max(worst) <= 1e-6 and min(least) >= -1e-9
 
 
-LADDER_ROWS = [
-    Measure("guarantees of each parametrisation, 1e5 random theta; inverse round trip", "0 exceptions; 1e-12",
-            "Sutanto 3.1-3.5", guarantees),
-    Measure("iiwa sine data, five seeds: epochs to three targets (largest joint's NMSE)",
-            "physical at 1e-2: <= 21 (Adam); all targets: <= 3 (Newton-type)",
-            "MLP 233, DeLaN 5819, NoStr 6153, Symm 84, SPD/Tri/Cov 21", epochs_to_target,
-            partial(epochs_to_target, range(1)), "four of five seeds"),
-    Measure("gap of every physical rung to the certified optimum", "<= 1e-6", "none has it", gaps,
-            partial(gaps, ("spd", "cov")), "three of five rungs"),
-]  # fmt: skip
-
-
 PROGRAM = Path(__file__).resolve().parents[2] / "baselines" / "diffnea.py"
 #: CPU seconds that the ladder's code may train; torque noise of the data [N.m].
 BUDGET, NOISE = 60.0, 0.05
 
 
+@row("direct certified solve against training with the ladder's own code (and with Adam of this library)", ">= 100 x",
+     "differentiable-robot-model 0.2.3", quick=skipped, left_out="the whole row")  # fmt: skip
 def direct_against_training(budget: float = BUDGET) -> tuple[str, bool]:
     """CPU seconds of one core: the certified solve from raw samples, and what training reaches in how many of them."""
     motion = sines(noise=NOISE)
@@ -366,15 +360,11 @@ def direct_against_training(budget: float = BUDGET) -> tuple[str, bool]:
     interpreter = os.environ.get("CASID_DIFFNEA")
     if interpreter is None:
         raise NotMeasured(f"{text}; the ladder's own code: set CASID_DIFFNEA to an interpreter that has it")
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with scratch() as folder:
         write_robot(iiwa().robot, folder / "robot.urdf")
         links = [link.name for link in iiwa().robot.links]
         np.savez(folder / "data.npz", q=motion.q, dq=motion.dq, ddq=motion.ddq, tau=motion.tau, links=np.array(links))
-        subprocess.run(
-            [interpreter, str(PROGRAM), "robot.urdf", "data.npz", f"{budget:g}", "out.npz"],
-            cwd=folder, check=True, capture_output=True,
-        )  # fmt: skip
+        process(interpreter, PROGRAM, "robot.urdf", "data.npz", f"{budget:g}", "out.npz", folder=folder)
         with np.load(folder / "out.npz") as out:
             times, losses, steps = out["seconds"], out["losses"], int(out["steps"])
 
@@ -397,12 +387,6 @@ def direct_against_training(budget: float = BUDGET) -> tuple[str, bool]:
         f"the certified solution's {reference:.4g}; within 1 % of it: {early}; "
         f"within 0.1 %: {words}"
     ), min(ratio, loose) >= 100
-
-
-DIRECT_ROWS = [
-    Measure("direct certified solve against training with the ladder's own code (and with Adam of this library)",
-            ">= 100 x", "differentiable-robot-model 0.2.3", direct_against_training, skipped, "the whole row"),
-]  # fmt: skip
 
 
 #: Adam steps a batch; seconds.
@@ -508,6 +492,8 @@ def curves_sequential(noise: float, duration: float) -> dict[str, list[float]]:
     return found
 
 
+@row("on-line sequential batches of 256: NMSE on the whole set", "casid below every other from the second batch on",
+     "Fig. 1", quick=(_NOISE[1:], 10.0), left_out="torques without noise, two thirds of the samples")  # fmt: skip
 def sequential(noises: tuple[float, ...] = _NOISE, duration: float = DURATION_SEQUENTIAL) -> tuple[str, bool]:
     """Whether casid's on-line estimate is below every other from the second batch on."""
     texts, ok = [], True
@@ -523,15 +509,3 @@ def sequential(noises: tuple[float, ...] = _NOISE, duration: float = DURATION_SE
             + ", ".join(f"{name} {' / '.join(f'{row[k]:.2g}' for k in at)}" for name, row in rows.items())
         )
     return "; ".join(texts), ok
-
-
-SEQUENTIAL_ROWS = [
-    Measure(
-        "on-line sequential batches of 256: NMSE on the whole set",
-        "casid below every other from the second batch on",
-        "Fig. 1",
-        sequential,
-        partial(sequential, _NOISE[1:], 10.0),
-        "torques without noise, two thirds of the samples",
-    )
-]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from itertools import pairwise
 from multiprocessing import get_context
 from time import process_time
@@ -19,7 +19,7 @@ from scipy.spatial import cKDTree
 
 from benchmarks.learning.epochs import ADAM, AMPLITUDE, NETWORKS, PERIODS, RATE, dataset, iiwa, network_of, sines
 from benchmarks.learning.online import simulate_law
-from benchmarks.measure import Measure, need, skipped
+from benchmarks.measure import Rows, need, skipped
 from benchmarks.recordings import FRICTION, panda, panda_model, rokae, ur10e, ur10e_recording
 from casid.arrays import Array
 from casid.codegen import Function
@@ -32,6 +32,8 @@ from casid.online import entropic_fit
 from casid.online._estimator import plausible_values
 from casid.regression import choose_friction, compress, torques, wls
 from casid.simulation import Plant
+
+row = Rows()
 
 #: Budget of every network: Adam steps on batches of 256, on at most so many samples, evenly taken from the motion.
 NETWORK_STEPS, NETWORK_SAMPLES, NETWORK_BATCH = 4000, 3000, 256
@@ -157,6 +159,9 @@ def _cell(noise: float, share: float) -> Split:
     return Split(iiwa(), part, dataset(sines(2.0, duration=60.0)), False)
 
 
+@row("robustness: share of the data, torque noise, test at twice the speed (mean NMSE over joints)",
+     "casid best or within 2 % in every cell", quick=(((0.0, 1.0), (1.0, 0.1)),),
+     left_out="six of eight cells")  # fmt: skip
 def robustness(cells: tuple[tuple[float, float], ...] = CELLS) -> tuple[str, bool]:
     """Train at 1 x speed with noise and a share of the data, test at twice the speed."""
     names = [f"{noise:g} N m, {share:.0%} of 60 s" for noise, share in cells]
@@ -194,19 +199,12 @@ def recorded_scores(names: tuple[str, ...] = RECORDINGS) -> dict[str, dict[str, 
     return dict(zip(titles, _table(_halves, [(name,) for name in names]), strict=True))
 
 
+@row("real recordings: Panda t < 14 s -> t >= 14 s, within its period, UR10e 30 -> 40 s, Rokae halves (NMSE)",
+     "casid best or within 2 %", "Table 2: real iiwa NMSE 0.35", quick=(RECORDINGS[1:2],),
+     left_out="the Panda's repetition, UR10e, Rokae")  # fmt: skip
 def recordings(names: tuple[str, ...] = RECORDINGS) -> tuple[str, bool]:
     """Train on one part or motion, test on another."""
     return _verdict(recorded_scores(names))
-
-
-MODELS_ROWS = [
-    Measure("robustness: share of the data, torque noise, test at twice the speed (mean NMSE over joints)",
-            "casid best or within 2 % in every cell", "-", robustness,
-            partial(robustness, ((0.0, 1.0), (1.0, 0.1))), "six of eight cells"),
-    Measure("real recordings: Panda t < 14 s -> t >= 14 s, within its period, UR10e 30 -> 40 s, Rokae halves (NMSE)",
-            "casid best or within 2 %", "Table 2: real iiwa NMSE 0.35", recordings,
-            partial(recordings, RECORDINGS[1:2]), "the Panda's repetition, UR10e, Rokae"),
-]  # fmt: skip
 
 
 #: Torques of states and accelerations, each of shape (lanes, n).
@@ -445,6 +443,9 @@ def worse_at_the_end(scores: Mapping[str, Array], names: Sequence[str]) -> bool:
     return all(bool((median[name] > 1.1 * median["truth"]).all()) for name in names)
 
 
+@row("tracking NMSE with every learnt model in the loop: sine q, dq; end effector x, v; five seeds",
+     "SPD, Tri, Cov, LogCholesky = truth within 10 % (or 0.0005); MLP, DeLaN worse at the end effector",
+     "Table 1, means", quick=skipped, left_out="the whole row")  # fmt: skip
 def tracking() -> tuple[str, bool]:
     """Median over the seeds of the NMSE: sine q, sine dq, end effector x, v; the paper's means beside."""
     scores, epochs = tracking_scores()
@@ -460,10 +461,3 @@ def tracking() -> tuple[str, bool]:
         texts.append(f"{name}{used_text}: {shown}, worst seed {largest}{paper}")
     how = f"rungs by Gauss-Newton to NMSE {TRAINED_OUT:g} and by Adam to {TARGET:g}"
     return f"{how}, sines {AMPLITUDE:g} x range, {PERIODS} s; " + "; ".join(texts), same and worse
-
-
-TRACKING_ROWS = [
-    Measure("tracking NMSE with every learnt model in the loop: sine q, dq; end effector x, v; five seeds",
-            "SPD, Tri, Cov, LogCholesky = truth within 10 % (or 0.0005); MLP, DeLaN worse at the end effector",
-            "Table 1, means", tracking, skipped, "the whole row"),
-]  # fmt: skip

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import re
 import subprocess
-import tempfile
 import timeit
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -19,7 +18,7 @@ from scipy.signal import lfilter
 from scipy.stats import binom
 
 import casid
-from benchmarks.measure import Measure, NotMeasured, need
+from benchmarks.measure import NotMeasured, Rows, need, process, scratch
 from benchmarks.recordings import (
     FRICTION,
     GRAVITY,
@@ -53,6 +52,8 @@ from casid.online._adaptive import AdaptiveRun
 from casid.regression import compress, wls
 from casid.simulation import Plant, Stops
 
+row = Rows()
+
 
 def plausible(model: Model) -> Plausible:
     """Bodies of 3 kg and 10 cm, terms of usual size: nothing of the robot at hand."""
@@ -62,6 +63,7 @@ def plausible(model: Model) -> Plausible:
     return Plausible(np.tile(body, (model.n, 1)), np.full(positive, 1.0), np.full(free, 1.0))
 
 
+@row("streaming a whole recording (Panda, UR10e)", "1e-9 from batch; never infeasible")
 def streaming() -> tuple[str, bool]:
     """Whole recordings in blocks of 20 samples; after each a consistent estimate."""
     texts, ok = [], True
@@ -110,6 +112,7 @@ def _anyhow(model: Model, law: type[NaturalAdaptation] | type[SlotineLi], truth:
 _REFERENCE = Sine(np.array([0.0, 0.3]), np.array([1.2, 1.0]), np.array([0.5, 0.8]), 100.0)
 
 
+@row("adaptive control: natural law against Slotine-Li", "physical; V never increases", "Lee et al. 2018")
 def adaptive(attacks: int = 12) -> tuple[str, bool]:
     """The 2R arm from wrong links: natural against Slotine-Li, five starts each; then any gains and first estimates."""
     model = Model(casid.load_robot("spatial_2r"))
@@ -132,13 +135,6 @@ def adaptive(attacks: int = 12) -> tuple[str, bool]:
         )
         ok &= rise <= 1e-8 and (law.name != "natural" or least > 0)
     return "; ".join(texts), ok
-
-
-ONLINE_ROWS = [
-    Measure("streaming a whole recording (Panda, UR10e)", "1e-9 from batch; never infeasible", "-", streaming),
-    Measure("adaptive control: natural law against Slotine-Li", "physical; V never increases", "Lee et al. 2018",
-            adaptive),
-]  # fmt: skip
 
 
 def arrays(data: Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -168,6 +164,8 @@ def _robot(fitted_on: tuple[Dataset, ...]) -> tuple[Model, Shrunk]:
     return model, shrunk(model, [Dataset(d.t, d.q, d.tau, d.dq, d.ddq) for d in fitted_on])
 
 
+@row("load picked up: spliced UR10e 14harm50sec", "<= 0.5 s; mass within 5 % in <= 2 s, every splice; physical",
+     quick=(4,), left_out="16 of 20 splices")  # fmt: skip
 def load_picked_up(splices: int = 20) -> tuple[str, bool]:
     """The same motion without and with a load, spliced at many instants; the other way round printed."""
     text, ok = _splices(splices, picked_up=True)
@@ -338,6 +336,9 @@ def _runs(case: _Case, count: int) -> tuple[str, bool]:
     )
 
 
+@row("200 simulated runs, Panda with payload steps",
+     "true mass inside the stated interval >= 95 %; mass alone 95 %, both sides", quick=(20,),
+     left_out="180 of 200 runs")  # fmt: skip
 def intervals(count: int = 200) -> tuple[str, bool]:
     """Random loads on random motions of a Panda, white noise of 0.3 N m."""
     return _runs(_Case("Panda"), count)
@@ -352,38 +353,12 @@ _ATTACKS = (
 )
 
 
+@row("the same attacked: robots, light loads, levers, quick steps, correlated noise",
+     ">= 95 % each; mass alone 95 %, both sides", quick=(4,), left_out="36 of 40 runs of each kind")  # fmt: skip
 def attacked(count: int = 40) -> tuple[str, bool]:
     """Other robots, light loads, long levers, loads one after the other, correlated noise."""
     texts, met = zip(*(_runs(case, count) for case in _ATTACKS), strict=True)
     return "; ".join(texts), all(met)
-
-
-LOAD_ROWS = [
-    Measure(
-        "load picked up: spliced UR10e 14harm50sec",
-        "<= 0.5 s; mass within 5 % in <= 2 s, every splice; physical",
-        "-",
-        load_picked_up,
-        partial(load_picked_up, 4),
-        "16 of 20 splices",
-    ),
-    Measure(
-        "200 simulated runs, Panda with payload steps",
-        "true mass inside the stated interval >= 95 %; mass alone 95 %, both sides",
-        "-",
-        intervals,
-        partial(intervals, 20),
-        "180 of 200 runs",
-    ),
-    Measure(
-        "the same attacked: robots, light loads, levers, quick steps, correlated noise",
-        ">= 95 % each; mass alone 95 %, both sides",
-        "-",
-        attacked,
-        partial(attacked, 4),
-        "36 of 40 runs of each kind",
-    ),
-]
 
 
 #: Bars of an update and of a warm estimate [us].
@@ -391,6 +366,9 @@ _UPDATE, _WARM = {"robot": 100.0, "load": 10.0}, 5000.0
 _PASSES, _UPDATES = 3, 100_000
 
 
+@row("exported C, Panda, one core: 1e5 updates",
+     "update <= 100 us (64 columns), <= 10 us (load); refresh <= 5 ms warm; no allocation; sanitizers clean",
+     "TAG-K, RLS")  # fmt: skip
 def exported() -> tuple[str, bool]:
     """1e5 updates in C, a whole-robot filter of 64 columns and a load, three times the same.
 
@@ -409,9 +387,9 @@ def exported() -> tuple[str, bool]:
         "load": OnlineLoad(model, pi, fit.weights, body, forgetting=0.999),
     }
     texts, ok = [], True
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch() as folder:
         for name, estimator in estimators.items():
-            text, good = _raced(estimator, name, Path(folder) / name, rows)
+            text, good = _raced(estimator, name, folder / name, rows)
             texts.append(text)
             ok &= good
     beside = f"one Pinocchio regressor call (Python binding) {_pinocchio(rows):.1f} us"
@@ -420,19 +398,18 @@ def exported() -> tuple[str, bool]:
 
 def _raced(estimator: Online | OnlineLoad, name: str, folder: Path, rows: NDArray[np.float64]) -> tuple[str, bool]:
     export_online(estimator, folder, name)
-    (folder / "race.c").write_text(_RACE.replace("NAME", name))
+    race = Path(__file__).with_name("online_race.c").read_text(encoding="utf-8")
+    (folder / "race.c").write_text(race.replace("NAME", name))
     np.ascontiguousarray(rows).tofile(folder / "samples")
 
     def build(program: str, *flags: str) -> None:
-        command = ["cc", "-std=gnu99", *flags, "-o", program, "race.c", f"{name}.c", "-lm"]
-        subprocess.run(command, cwd=folder, check=True)
+        process("cc", "-std=gnu99", *flags, "-o", program, "race.c", f"{name}.c", "-lm", folder=folder)
 
     def run(program: str, updates: int, passes: int) -> subprocess.CompletedProcess[str]:
-        command = [f"./{program}", str(len(rows)), str(updates), str(passes)]
-        return subprocess.run(command, cwd=folder, capture_output=True, text=True)
+        return process(f"./{program}", len(rows), updates, passes, folder=folder, may_fail=True)
 
     flags = "-std=c99 -O3 -march=native -Wall -Wextra -Wpedantic -Werror"
-    subprocess.run(["make", f"CFLAGS={flags}", "example"], cwd=folder, check=True, capture_output=True)
+    process("make", f"CFLAGS={flags}", "example", folder=folder)
     build("race", "-O3", "-march=native", "-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc")
     out = run("race", _UPDATES, _PASSES)
     if out.returncode:
@@ -455,108 +432,14 @@ def _pinocchio(rows: NDArray[np.float64]) -> float:
     """Microseconds of one regressor call on a Panda's description."""
     pin = need("pinocchio")
     file = casid.load_robot("panda")
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "panda.urdf"
+    with scratch() as folder:
+        path = folder / "panda.urdf"
         write_robot(file, path)
         model = pin.buildModelFromUrdf(str(path))
     data = model.createData()
     q, dq, ddq = (rows[0, k * 7 : k * 7 + 7] for k in range(3))
     call = lambda: pin.computeJointTorqueRegressor(model, data, q, dq, ddq)  # noqa: E731
     return min(timeit.repeat(call, number=20, repeat=200)) / 20 * 1e6
-
-
-_RACE = r"""
-#define _GNU_SOURCE
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <time.h>
-#include "NAME.h"
-static NAME_state s, kept;
-static long allocations, counting;
-#ifndef SAFE
-void *__real_malloc(size_t n), *__real_calloc(size_t m, size_t n), *__real_realloc(void *p, size_t n);
-void *__wrap_malloc(size_t n) { allocations += counting; return __real_malloc(n); }
-void *__wrap_calloc(size_t m, size_t n) { allocations += counting; return __real_calloc(m, n); }
-void *__wrap_realloc(void *p, size_t n) { allocations += counting; return __real_realloc(p, n); }
-#endif
-static double us(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return t.tv_sec * 1e6 + t.tv_nsec * 1e-3;
-}
-static long switches(void) {
-    struct rusage r;
-    getrusage(RUSAGE_SELF, &r);
-    return r.ru_nivcsw;
-}
-static int order(const void *a, const void *b) {
-    double x = *(const double *)a - *(const double *)b;
-    return (x > 0) - (x < 0);
-}
-static double rows[30000][28], best[100000], last[100000];
-int main(int argc, char **argv) {
-    if (argc != 4) return 1;
-    int n = atoi(argv[1]), updates = atoi(argv[2]), passes = atoi(argv[3]);
-    FILE *f = fopen("samples", "rb");
-    if (!f || fread(rows, sizeof rows[0], (size_t)n, f) != (size_t)n) return 1;
-    fclose(f);
-    double total = 0, single = 0, worst = 0;
-    long before = switches();
-    counting = 1;
-    for (int pass = 0; pass < passes; pass++) {
-        NAME_init(&s);
-        for (int k = 0; k < updates; k++) {
-            double *r = rows[k % n], t = us();
-            NAME_update(&s, r, r + 7, r + 14, r + 21);
-            t = us() - t;
-            last[k] = t;
-            if (!pass || t < best[k]) best[k] = t;
-            if (t > single) single = t;
-            if (k == n - 1) NAME_estimate(&s, 100);
-        }
-    }
-    long others = switches() - before;
-    for (int k = 0; k < updates; k++) {
-        total += best[k];
-        if (best[k] > worst) worst = best[k];
-    }
-    NAME_init(&s);
-    for (int k = 0; k < n; k++) NAME_update(&s, rows[k], rows[k] + 7, rows[k] + 14, rows[k] + 21);
-    for (int k = 0; k < 28; k++) /* a bad number anywhere: refused, and no bit of the state changes */
-        for (int kind = 0; kind < 3; kind++) {
-            double r[28];
-            memcpy(r, rows[0], sizeof r);
-            r[k] = kind == 0 ? NAN : kind == 1 ? -INFINITY : 1e200;
-            kept = s;
-            if (NAME_update(&s, r, r + 7, r + 14, r + 21) != 1 || memcmp(&kept, &s, sizeof s)) return 2;
-        }
-    double t = us();
-    NAME_estimate(&s, 100);
-    double cold = us() - t;
-    for (int k = 0; k < 100; k++) NAME_update(&s, rows[k], rows[k] + 7, rows[k] + 14, rows[k] + 21);
-    t = us();
-    NAME_estimate(&s, 100);
-    double warm = us() - t;
-    counting = 0;
-    qsort(last, (size_t)updates, sizeof(double), order);
-    printf("%g %g %g %g %ld %g %g %g %ld\n", total / updates, worst, last[(int)(updates * 0.9999)], single, others,
-           cold, warm, s.suboptimality, allocations);
-    return 0;
-}
-"""
-
-
-C_ROWS = [
-    Measure(
-        "exported C, Panda, one core: 1e5 updates",
-        "update <= 100 us (64 columns), <= 10 us (load); refresh <= 5 ms warm; no allocation; sanitizers clean",
-        "TAG-K, RLS",
-        exported,
-    )
-]
 
 
 #: ``(tick, q, dq) -> tau`` of all rollouts at once: q, dq and tau have shape (B, n).

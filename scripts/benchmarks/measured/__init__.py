@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import time
 import tracemalloc
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 
 import numpy as np
 
 import casid
 from benchmarks import published, recordings
-from benchmarks.measure import Measure, NotMeasured, data_folder, need
+from benchmarks.measure import NotMeasured, Rows, data_folder, need, process
 from casid.dynamics import Model
 from casid.identification import RegressionProblem, feasible_regression
 from casid.identification.repair import nearest_feasible
 from casid.measurement import Dataset
-from casid.regression import Fit, compress, ols, wls
+from casid.regression import CompressedData, Fit, compress, ols, wls
 from casid.regression.friction import fit_jointly
 from casid.retrieval import Constraint, LinkVariables, com_box, mass_bounds, total_mass
 from casid.retrieval.constraints import ConsistencyKind, gyration_bound
+
+MEASURES = row = Rows()
 
 
 def clarabel_regression(fit: Fit, constraints: Callable[[LinkVariables], Iterable[Constraint]]) -> tuple[float, float]:
@@ -36,6 +36,8 @@ def clarabel_regression(fit: Fit, constraints: Callable[[LinkVariables], Iterabl
 
 
 Result = tuple[str, bool]
+Recorded = Callable[[], tuple[Model, list[Dataset]]]
+_R = "README of the data set"
 
 
 def table_viii(variables: LinkVariables) -> tuple[Constraint, ...]:
@@ -53,18 +55,21 @@ def panda_fit() -> Fit:
 # ---------------------------------------------------------------------- the rows
 
 
+@row("Panda, WLS, reference protocol", "1.00 % +-0.01, rank 64", f"{_R}; the authors' CLS 1.42 %")
 def panda_reference() -> Result:
     fit = panda_fit()
     text = f"{fit.relative_error:.4f} %, rank {fit.rank}, per joint {np.round(fit.relative_errors, 2).tolist()}"
     return text, abs(fit.relative_error - 1.00) <= 0.01 and fit.rank == 64
 
 
+@row("Panda, one-step feasible, Table VIII", "<= 1.053 %, gap <= 1e-7", "authors' one-step 1.40 %")
 def panda_feasible() -> Result:
     result = feasible_regression(panda_fit(), constraints=table_viii)
     text = f"{result.relative_error:.4f} %, gap {result.gap:.1e}, largest violation {result.solution.max_violation:.1e}"
     return text, result.relative_error <= 1.053 and result.gap <= 1e-7 and result.certified
 
 
+@row("Panda, weighted residual / unconstrained", "1.038 +-5e-4", "prototype")
 def panda_ratio() -> Result:
     fit = panda_fit()
     result = feasible_regression(fit, constraints=table_viii)
@@ -87,6 +92,7 @@ def panda_ratio_of(**changes: float) -> float:
     return feasible_regression(fit, constraints=table_viii).residual_ratio
 
 
+@row("Panda, fitted on t < 14 s, tested after, feasible", "< 1.09 %", "reference WLS 1.09 %")
 def panda_best() -> Result:
     reference = recordings.panda()
     data = recordings.panda(velocity="measured", torque_cutoff=5.0)
@@ -102,30 +108,31 @@ def panda_best() -> Result:
     return text, error < 1.09 and result.certified
 
 
-def reference(
-    build: Callable[[], tuple[Model, list[Dataset]]], total: float, ordinary: bool = False
-) -> Callable[[], Result]:
-    def run() -> Result:
-        model, data = build()
-        compressed = compress(model, data)
-        fit = ols(compressed) if ordinary else wls(compressed)
-        text = f"{fit.relative_error:.3f} %, rank {fit.rank} of {model.base.rank}"
-        return text, abs(fit.relative_error - total) <= 0.05
-
-    return run
+@row("WAM two-joint, reference fit", "2.12 % +-0.05", _R, recordings.wam, 2.12)
+@row("Kinova, three recordings jointly", "6.14 % +-0.05", _R, recordings.kinova, 6.14)
+@row("Rokae, reference fit", "1.64 % +-0.05", _R, recordings.rokae, 1.64)
+@row("TX40, reference fit", "6.73 % +-0.05", _R, recordings.tx40, 6.73)
+@row("UR10e, reference fit (OLS)", "5.06 % +-0.05", _R, recordings.ur10e, 5.06, fitted=ols)
+def reference(build: Recorded, total: float, fitted: Callable[[CompressedData], Fit] = wls) -> Result:
+    model, data = build()
+    fit = fitted(compress(model, data))
+    return f"{fit.relative_error:.3f} %, rank {fit.rank} of {model.base.rank}", abs(fit.relative_error - total) <= 0.05
 
 
-def feasible(build: Callable[[], tuple[Model, list[Dataset]]], explanation: str = "") -> Callable[[], Result]:
-    def run() -> Result:
-        model, data = build()
-        result = feasible_regression(wls(compress(model, data)))
-        why = f" ({explanation})" if result.residual_ratio > 1.05 else ""
-        text = f"ratio {result.residual_ratio:.4f}{why}, {result.relative_error:.3f} %, gap {result.gap:.1e}"
-        return text, result.certified and (result.residual_ratio <= 1.05 or bool(explanation))
+@row("WAM two-joint, feasible", "certified, ratio > 1.05 explained", "-", recordings.wam,
+     "two of seven joints move: the unconstrained fit explains noise with moments of 1e5 kg.m^2")  # fmt: skip
+@row("Kinova, feasible", "certified, ratio reported", "-", recordings.kinova)
+@row("Rokae, feasible", "certified, ratio reported", "-", recordings.rokae)
+@row("TX40, feasible", "certified, ratio reported", "-", recordings.tx40)
+@row("UR10e, feasible", "certified, ratio reported", "-", recordings.ur10e)
+def feasible(build: Recorded, explanation: str = "") -> Result:
+    result = feasible_regression(wls(compress(*build())))
+    why = f" ({explanation})" if result.residual_ratio > 1.05 else ""
+    text = f"ratio {result.residual_ratio:.4f}{why}, {result.relative_error:.3f} %, gap {result.gap:.1e}"
+    return text, result.certified and (result.residual_ratio <= 1.05 or bool(explanation))
 
-    return run
 
-
+@row("TX40, nonlinear friction fitted jointly", "<= 5.68 %", _R)
 def tx40_nonlinear() -> Result:
     terms = [t for t in recordings.TX40_TERMS if t not in recordings.FRICTION]
     model = Model(casid.load_robot("tx40"), terms, recordings.GRAVITY, velocity_deadband=0.02)
@@ -143,6 +150,10 @@ def tx40_nonlinear() -> Result:
     return text, joint.fit.relative_error <= 5.68
 
 
+@row("thesis Table 6.1, triangle inequality", "both infeasible, 1.93e-4 and 0.0564", "a semidefinite solver", "full",
+     ((1.93e-4, 5e-7), (0.0564, 5e-5)))  # fmt: skip
+@row("thesis Table 6.1, m > 0 and I > 0", "feasible / infeasible, within 5e-6, distance 1.652e-3", "thesis Sec. 6.2",
+     "semi", ((0.0, 5e-6), (1.652e-3, 5e-6)))  # fmt: skip
 def table_6_1(kind: ConsistencyKind, printed: tuple[tuple[float, float], ...]) -> Result:
     """Distances of beta_t1 and beta_t2 as printed, each within its tolerance; none of a feasible set."""
     robot = casid.load_robot("three_link")
@@ -177,13 +188,13 @@ print(json.dumps([core, wall, peak, result.feasible.certified, result.feasible.r
 """
 
 
+@row("whole Panda identification, file to certified parameters", "<= 2 s wall, <= 400 MB")
 def whole_panda() -> Result:
     """What the bar was set for: both fits and the certificate. Beside it the default, that does more."""
     command = [sys.executable, "-c", WHOLE, str(data_folder() / "panda" / "trajectory_1.npz")]
 
     def best(options: str) -> tuple[float, float, float, bool, float]:
-        call = [*command, options]
-        runs = [json.loads(subprocess.run(call, check=True, capture_output=True).stdout) for _ in range(3)]
+        runs = [json.loads(process(*command, options).stdout) for _ in range(3)]
         core, wall, peak, certified, error = min(runs)
         return core, wall, peak, certified, error
 
@@ -196,6 +207,7 @@ def whole_panda() -> Result:
     return text, core <= 2.0 and max(peak, default[2]) <= 400 and certified and default[3]
 
 
+@row("1e6 samples stacked and compressed", "<= 15 s on one core, linear, bounded memory")
 def million() -> Result:
     model, part = recordings.panda_model(), recordings.panda(every=1)
     size = len(part)
@@ -224,6 +236,7 @@ def million() -> Result:
     return text, total <= 15.0 and abs(seconds[1] / seconds[0] - 1) <= 0.25 and peaks[1] <= 1.2 * peaks[0]
 
 
+@row("feasible solve on compressed data, 7 links", "<= 20 ms after building", "Clarabel called directly: 6 ms")
 def feasible_speed() -> Result:
     problem = RegressionProblem(panda_fit(), constraints=table_viii)
     cores, clocks = [], []
@@ -241,48 +254,3 @@ def feasible_speed() -> Result:
         pass
     text += f"; {result.solution.iterations} iterations, gap {result.gap:.0e}"
     return text, min(cores) <= 0.020 and result.certified
-
-
-WAM_WHY = "two of seven joints move: the unconstrained fit explains noise with moments of 1e5 kg.m^2"
-_R = "README of the data set"
-MEASURES = (
-    Measure(
-        "Panda, WLS, reference protocol", "1.00 % +-0.01, rank 64", f"{_R}; the authors' CLS 1.42 %", panda_reference
-    ),
-    Measure(
-        "Panda, one-step feasible, Table VIII", "<= 1.053 %, gap <= 1e-7", "authors' one-step 1.40 %", panda_feasible
-    ),
-    Measure("Panda, weighted residual / unconstrained", "1.038 +-5e-4", "prototype", panda_ratio),
-    Measure("Panda, fitted on t < 14 s, tested after, feasible", "< 1.09 %", "reference WLS 1.09 %", panda_best),
-    Measure("UR10e, reference fit (OLS)", "5.06 % +-0.05", _R, reference(recordings.ur10e, 5.06, ordinary=True)),
-    Measure("TX40, reference fit", "6.73 % +-0.05", _R, reference(recordings.tx40, 6.73)),
-    Measure("Rokae, reference fit", "1.64 % +-0.05", _R, reference(recordings.rokae, 1.64)),
-    Measure("Kinova, three recordings jointly", "6.14 % +-0.05", _R, reference(recordings.kinova, 6.14)),
-    Measure("WAM two-joint, reference fit", "2.12 % +-0.05", _R, reference(recordings.wam, 2.12)),
-    Measure("UR10e, feasible", "certified, ratio reported", "-", feasible(recordings.ur10e)),
-    Measure("TX40, feasible", "certified, ratio reported", "-", feasible(recordings.tx40)),
-    Measure("Rokae, feasible", "certified, ratio reported", "-", feasible(recordings.rokae)),
-    Measure("Kinova, feasible", "certified, ratio reported", "-", feasible(recordings.kinova)),
-    Measure("WAM two-joint, feasible", "certified, ratio > 1.05 explained", "-", feasible(recordings.wam, WAM_WHY)),
-    Measure("TX40, nonlinear friction fitted jointly", "<= 5.68 %", _R, tx40_nonlinear),
-    Measure(
-        "thesis Table 6.1, m > 0 and I > 0",
-        "feasible / infeasible, within 5e-6, distance 1.652e-3",
-        "thesis Sec. 6.2",
-        partial(table_6_1, "semi", ((0.0, 5e-6), (1.652e-3, 5e-6))),
-    ),
-    Measure(
-        "thesis Table 6.1, triangle inequality",
-        "both infeasible, 1.93e-4 and 0.0564",
-        "a semidefinite solver",
-        partial(table_6_1, "full", ((1.93e-4, 5e-7), (0.0564, 5e-5))),
-    ),
-    Measure("whole Panda identification, file to certified parameters", "<= 2 s wall, <= 400 MB", "-", whole_panda),
-    Measure("1e6 samples stacked and compressed", "<= 15 s on one core, linear, bounded memory", "-", million),
-    Measure(
-        "feasible solve on compressed data, 7 links",
-        "<= 20 ms after building",
-        "Clarabel called directly: 6 ms",
-        feasible_speed,
-    ),
-)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from benchmarks.measure import Measure, NotMeasured, need
+from benchmarks.measure import NotMeasured, Rows, need, scratch
 from casid.arrays import Array
 from casid.description import Description, Link, Robot, description_of, load_description, load_robot, write_description
 from casid.description.formats import Changes
@@ -25,6 +25,8 @@ from casid.identification.repair import repair
 from casid.identification.repair._repair import Repair
 from casid.inertia import consistency
 from casid.testing import MuJoCo
+
+row = Rows()
 
 #: A thousand objects of a single body each, made by one program; counted apart.
 OBJECTS = "random_urdfs"
@@ -84,33 +86,31 @@ def own_torques(robot: Robot) -> Array:
     return np.array([np.ravel(inverse_dynamics(*state, pi)) for state in states(robot)])
 
 
-def pinocchio_torques(path: Path, robot: Robot) -> Array:
-    """The same by Pinocchio, whose joints that mimic others have no coordinate either."""
+def pinocchio_torques(path: Path, robot: Robot, at: Array | None = None) -> Array:
+    """The same by Pinocchio, of a URDF or an MJCF; its joints that mimic others have no coordinate either."""
     pinocchio: Any = need("pinocchio")
-    model = pinocchio.buildModelFromUrdf(str(path), mimic=True)
-    model.gravity.linear = robot.gravity
-    data = model.createData()
-    torques = []
-    for q, dq, ddq in states(robot):
-        full = [np.zeros(size) for size in (model.nq, model.nv, model.nv)]
-        places = []
-        for k, joint in enumerate(robot.coordinates):
-            item = model.joints[model.getJointId(joint.name)]
-            if item.nq == 2:  # without position limits: cosine and sine
-                full[0][item.idx_q : item.idx_q + 2] = np.cos(q[k]), np.sin(q[k])
-            else:
-                full[0][item.idx_q] = q[k]
-            full[1][item.idx_v], full[2][item.idx_v] = dq[k], ddq[k]
-            places.append(item.idx_v)
-        torques.append(pinocchio.rnea(model, data, *full)[places])
+    urdf = path.suffix.lower() == ".urdf"
+    read = partial(pinocchio.buildModelFromUrdf, mimic=True) if urdf else pinocchio.buildModelFromMJCF
+    model = read(str(path))
+    model.gravity.linear, model.armature[:] = np.array(robot.gravity), 0.0
+    data, torques = model.createData(), []
+    joints = [model.joints[model.getJointId(joint.name)] for joint in robot.coordinates]
+    places = [joint.idx_v for joint in joints]
+    for state in states(robot) if at is None else at:
+        q, moving = np.zeros(model.nq), np.zeros((2, model.nv))
+        for joint, value in zip(joints, state[0], strict=True):  # without position limits: cosine and sine
+            q[joint.idx_q : joint.idx_q + joint.nq] = value if joint.nq == 1 else (np.cos(value), np.sin(value))
+        moving[:, places] = state[1:]
+        torques.append(pinocchio.rnea(model, data, q, *moving)[places])
     return np.array(torques)
 
 
-def torques_in_mujoco(path: Path, robot: Robot) -> Array:
+def torques_in_mujoco(path: Path, robot: Robot, at: Array | None = None) -> Array:
     """The same by MuJoCo, without friction and rotors; joints that follow others are moved along."""
     engine = MuJoCo(path, robot)
     engine.without_joint_terms()
-    return np.array([engine.inverse_dynamics(*state) for state in states(robot)])
+    engine.model.opt.gravity[:] = robot.gravity  # of a URDF MuJoCo takes 9.81
+    return np.array([engine.inverse_dynamics(*state) for state in (states(robot) if at is None else at)])
 
 
 def apart(ours: Array, theirs: Array) -> float:
@@ -164,6 +164,9 @@ def _contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+@row("robot files, TOML <-> URDF <-> MJCF <-> SDF",
+     "1e-12 in all bodies, placements, limits; second pass byte-identical; refusals named, < 5 %",
+     "FIGAROH: URDF only; mujoco.sysid: MJCF only")  # fmt: skip
 def round_trips() -> tuple[str, bool]:
     files, refused, wrong = urdf_files(), [], Counter[str]()
     with quiet():
@@ -188,8 +191,8 @@ def _round_trip(path: Path) -> Counter[str]:
     first: dict[str, dict[str, bytes]] = {}
     chain = given
     for suffix in (*_SUFFIXES, *_SUFFIXES):
-        with tempfile.TemporaryDirectory() as name:
-            target = Path(name) / f"robot{suffix}"
+        with scratch() as name:
+            target = name / f"robot{suffix}"
             source = chain if suffix in first else given
             write_description(_fresh(source), target)
             written = _contents(target.parent)
@@ -202,32 +205,33 @@ def _round_trip(path: Path) -> Counter[str]:
     return wrong
 
 
+@row("inverse dynamics of the written files in engines", "1e-9")
 def engines() -> tuple[str, bool]:
     need("pinocchio"), need("mujoco")
     worst: dict[str, float] = {"Pinocchio": 0.0, "MuJoCo": 0.0}
     compared: Counter[str] = Counter()
     skipped: Counter[str] = Counter()
-    with quiet(), tempfile.TemporaryDirectory() as name:
+    with quiet(), scratch() as name:
         for path in urdf_files():
             try:
                 robot = load_robot(path, angle_tolerance=0.0)
                 ours = own_torques(robot)
-                write_description(_fresh(load_description(path, angle_tolerance=0.0)), Path(name) / "robot.urdf")
+                write_description(_fresh(load_description(path, angle_tolerance=0.0)), name / "robot.urdf")
                 done = repair(load_description(path, angle_tolerance=0.0))
                 whole = load_description(path, angle_tolerance=0.0)
-                write_description(_repaired(whole, done), Path(name) / "robot.xml")
-                repaired = load_robot(Path(name) / "robot.xml", gravity=robot.gravity)
+                write_description(_repaired(whole, done), name / "robot.xml")
+                repaired = load_robot(name / "robot.xml", gravity=robot.gravity)
             except CasidError as error:
                 skipped["no moving joint" if "no moving joint" in str(error) else "refused"] += 1
                 continue
             try:
-                theirs = pinocchio_torques(Path(name) / "robot.urdf", robot)
+                theirs = pinocchio_torques(name / "robot.urdf", robot)
                 worst["Pinocchio"] = max(worst["Pinocchio"], apart(ours, theirs))
                 compared["Pinocchio"] += 1
             except ValueError:
                 skipped["Pinocchio cannot read it"] += 1
             try:
-                theirs = torques_in_mujoco(Path(name) / "robot.xml", repaired)
+                theirs = torques_in_mujoco(name / "robot.xml", repaired)
                 worst["MuJoCo"] = max(worst["MuJoCo"], apart(own_torques(repaired), theirs))
                 compared["MuJoCo"] += 1
             except ValueError as error:
@@ -265,11 +269,13 @@ def _count_unphysical(path: Path) -> tuple[int, int]:
     return bodies, bad
 
 
+@row("unphysical bodies in those files",
+     "all found and repaired; load in MuJoCo; base parameters kept to 1e-9 where virtually feasible")  # fmt: skip
 def unphysical() -> tuple[str, bool]:
     mujoco = need("mujoco")
     found: Counter[str] = Counter()
     worst, marginal, failed = 0.0, [], []
-    with quiet(), tempfile.TemporaryDirectory() as name:
+    with quiet(), scratch() as name:
         for path in urdf_files():
             try:
                 description = load_description(path)
@@ -291,9 +297,9 @@ def unphysical() -> tuple[str, bool]:
                 continue
             found["loads"] += 1
             massless = Changes()  # a moving link without a body is not what is measured here
-            write_description(_with_bodies(_repaired(description, done)), Path(name) / "robot.xml", massless)
+            write_description(_with_bodies(_repaired(description, done)), name / "robot.xml", massless)
             try:
-                mujoco.MjModel.from_xml_path(str(Path(name) / "robot.xml"))
+                mujoco.MjModel.from_xml_path(str(name / "robot.xml"))
             except ValueError as error:
                 failed.append(f"{path.stem}: {str(error)[:60]}")
     text = (
@@ -320,6 +326,8 @@ def _with_bodies(description: Description) -> Description:
     return replace(description, joints=joints)
 
 
+@row("Panda parameters shifted along the null space of the base parameters",
+     "virtually feasible; repaired with base parameters unchanged", "repair link by link: moved by 463")  # fmt: skip
 def shifted_set() -> tuple[str, bool]:
     with quiet():
         robot = load_robot("panda")
@@ -341,6 +349,7 @@ def shifted_set() -> tuple[str, bool]:
     return text, done.verdict == "virtually feasible" and good and done.relative_base_change <= 1e-9
 
 
+@row("joints that follow others: Panda with hand, Baxter", "1e-9 of Pinocchio's mimic model")
 def followers() -> tuple[str, bool]:
     need("pinocchio")
     values, names = [], ("panda_description/urdf/panda.urdf", "baxter_description/urdf/baxter.urdf", "tiago_pro.urdf")
@@ -357,25 +366,3 @@ def followers() -> tuple[str, bool]:
 
 
 #: Assembled by the table of the topic.
-FORMATS_ROWS = (
-    Measure(
-        "robot files, TOML <-> URDF <-> MJCF <-> SDF",
-        "1e-12 in all bodies, placements, limits; second pass byte-identical; refusals named, < 5 %",
-        "FIGAROH: URDF only; mujoco.sysid: MJCF only",
-        round_trips,
-    ),
-    Measure("inverse dynamics of the written files in engines", "1e-9", "-", engines),
-    Measure(
-        "unphysical bodies in those files",
-        "all found and repaired; load in MuJoCo; base parameters kept to 1e-9 where virtually feasible",
-        "-",
-        unphysical,
-    ),
-    Measure(
-        "Panda parameters shifted along the null space of the base parameters",
-        "virtually feasible; repaired with base parameters unchanged",
-        "repair link by link: moved by 463",
-        shifted_set,
-    ),
-    Measure("joints that follow others: Panda with hand, Baxter", "1e-9 of Pinocchio's mimic model", "-", followers),
-)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import numpy as np
 from papers import wam_cases as thesis
 
-from benchmarks.measure import Measure
+from benchmarks.measure import Rows
 from casid.simulation import SmoothCoulomb
 from casid.simulation._result import Reason
+
+row = Rows()
 
 Result = tuple[str, bool]
 
 
+@row("free fall of the WAM, beta_WLS", "stops before 0.1 s: M not positive definite", "thesis: 0.041 s, no reason")
 def infeasible_fall() -> Result:
     """Looked after, and left to the integrator as in the thesis."""
     done = thesis.free_fall("beta_WLS", 60.0, SmoothCoulomb(1e-3))
@@ -20,6 +23,7 @@ def infeasible_fall() -> Result:
     return text, done.end.reason is Reason.INDEFINITE and done.end.time < 0.1 and not blind.end.finished
 
 
+@row("free fall, feasible sets, 60 s, exact Coulomb", "comes to rest; energy book to 1e-8", "thesis Fig. 5.3, 5.4")
 def feasible_fall() -> Result:
     parts, good = [], True
     for name in thesis.FEASIBLE:
@@ -36,6 +40,9 @@ def feasible_fall() -> Result:
     return "; ".join(parts), good
 
 
+@row("control of trajectory B, rms errors [deg]",
+     "feasible tracks (error < motion) by every law; infeasible diverges by computed torque",
+     "thesis Fig. 5.6-5.8")  # fmt: skip
 def control() -> Result:
     amplitude = np.degrees(np.std(thesis.trajectory_b().motion(np.linspace(0, thesis.PERIOD, 500)).q, axis=0))
     parts, good = [f"plant {thesis.MACHINE}; rms of the motion {_list(amplitude)} deg"], True
@@ -53,20 +60,3 @@ def control() -> Result:
 
 def _list(values: np.ndarray) -> str:
     return " ".join(f"{value:.1f}" for value in values)
-
-
-ROWS = [
-    Measure(
-        "free fall of the WAM, beta_WLS", "stops before 0.1 s: M not positive definite", "thesis: 0.041 s, no reason",
-        infeasible_fall,
-    ),
-    Measure(
-        "free fall, feasible sets, 60 s, exact Coulomb", "comes to rest; energy book to 1e-8", "thesis Fig. 5.3, 5.4",
-        feasible_fall,
-    ),
-    Measure(
-        "control of trajectory B, rms errors [deg]",
-        "feasible tracks (error < motion) by every law; infeasible diverges by computed torque", "thesis Fig. 5.6-5.8",
-        control,
-    ),
-]  # fmt: skip

@@ -12,7 +12,7 @@ import numpy as np
 
 import casid
 from benchmarks import recordings
-from benchmarks.measure import Measure, data_folder
+from benchmarks.measure import Rows, data_folder
 from benchmarks.real.robots import IDENTIFYING, JUDGED_ON, SET_ON, blind, recording_of
 from benchmarks.results import digest, measured
 from casid.description import Robot
@@ -20,6 +20,8 @@ from casid.errors import CasidError
 from casid.identification import Checks, ModelOptions, identify
 from casid.measurement import Dataset, Processing
 from casid.retrieval.plausible import plausible_bodies
+
+row = Rows()
 
 Result = tuple[str, bool]
 Work = dict[str, Callable[[], dict[str, Any]]]
@@ -199,6 +201,9 @@ def clean(only: tuple[str, ...], pieces: int = PIECES) -> Work:
     }
 
 
+@row("15 kinds of faults x 9 robots, 63 clean recordings and pieces",
+     ">= 95 % called wrong and named by the headline, 0 clean ones doubted, every remedy tried and better",
+     "6 of 11 named; 4 false alarms of 9", quick=(FEW, 1), left_out="most robots")  # fmt: skip
 def verdicts(only: tuple[str, ...] = (*SET_ON, *JUDGED_ON), pieces: int = PIECES, jobs: int = 2) -> Result:
     """All faults of these robots, the clean recordings and their pieces, spread over processes."""
     text, met = summary(measured("faults", digest(*EXERCISED), cases(only, pieces), SECONDS, jobs))
@@ -246,6 +251,9 @@ def geared(name: str, joint: int | None, gear: float) -> dict[str, Any]:
     return {"right": right, "fault": joint, "headline": found.headline}
 
 
+@row("gear 0.5, 0.7, 1.5, 2 on each joint that carries gravity, and clean pieces",
+     ">= 90 % called wrong with joint and cause named, 0 clean ones wrong", "no finding", quick=(FEW, 1),
+     left_out="most robots")  # fmt: skip
 def gears(only: tuple[str, ...] = (*SET_ON, *JUDGED_ON), pieces: int = PIECES, jobs: int = 2) -> Result:
     """Wrong gears of all joints that carry gravity, and clean pieces, by the default command."""
     work: Work = {}
@@ -260,26 +268,6 @@ def gears(only: tuple[str, ...] = (*SET_ON, *JUDGED_ON), pieces: int = PIECES, j
     count = len(made) - len(untouched)
     text = f"{count - len(missed)} of {count} named; {len(alarms)} of {len(untouched)} clean ones wrong: "
     return f"{text}{'; '.join(alarms)}; missed: {', '.join(missed)}", len(missed) <= 0.1 * count and not alarms
-
-
-FAULT_ROWS = (
-    Measure(
-        "gear 0.5, 0.7, 1.5, 2 on each joint that carries gravity, and clean pieces",
-        ">= 90 % called wrong with joint and cause named, 0 clean ones wrong",
-        "no finding",
-        gears,
-        quick=lambda: gears(FEW, 1),
-        left_out="most robots",
-    ),
-    Measure(
-        "15 kinds of faults x 9 robots, 63 clean recordings and pieces",
-        ">= 95 % called wrong and named by the headline, 0 clean ones doubted, every remedy tried and better",
-        "6 of 11 named; 4 false alarms of 9",
-        verdicts,
-        quick=lambda: verdicts(FEW, 1),
-        left_out="most robots",
-    ),
-)
 
 
 #: Recordings whose robots have inertial values, from their makers or from the simulation.
@@ -307,6 +295,8 @@ def directed(name: str, described: bool, direction: int) -> dict[str, Any]:
     return {"right": found.first == "gravity", "headline": found.headline, "gravity": gravity.round().tolist()}
 
 
+@row("gravity: every wrong direction and sign, with and without CAD", "named by the headline", "sign missed",
+     quick=(("UR10", "UR10e"),), left_out="most robots")  # fmt: skip
 def directions(names: tuple[str, ...] = (*SET_ON, *JUDGED_ON), jobs: int = 2) -> Result:
     """All recordings without inertial values, and those with them."""
     work: Work = {
@@ -323,11 +313,3 @@ def directions(names: tuple[str, ...] = (*SET_ON, *JUDGED_ON), jobs: int = 2) ->
         texts.append(f"{'with' if cad else 'without'} inertial values {sum(own)} of {len(own)}")
     missed = [f"{part}: {one['gravity']}: {one['headline'][:90]}" for part, one in made.items() if not one["right"]]
     return f"named: {', '.join(texts)}; missed: {'; '.join(missed) or 'none'}", not missed
-
-
-GRAVITY_ROWS = (
-    Measure(
-        "gravity: every wrong direction and sign, with and without CAD", "named by the headline", "sign missed",
-        directions, lambda: directions(("UR10", "UR10e")), "most robots",
-    ),
-)  # fmt: skip

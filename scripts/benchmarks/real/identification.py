@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 import casid
 from benchmarks import recordings
-from benchmarks.measure import Measure, data_folder
+from benchmarks.measure import Rows, data_folder
 from benchmarks.real.robots import (
     IDENTIFYING,
     ITERATIONS,
@@ -42,9 +42,14 @@ from casid.measurement import Dataset, Processing, prepare, read_dataset
 from casid.regression import choose_friction, compress, estimate_delay, ols, torques, wls
 from casid.regression.estimators import OLS, ClosedLoop, InstrumentalVariables, Observations, OutputError
 
+row = Rows()
+
 Result = tuple[str, bool]
 
 
+@row("Panda trajectory_1, default identify",
+     "held out not worse than with the share of 0.2, moments >= 1e-4, no mass at a bound, gaps <= 1e-6",
+     "needles, link 2 at 10 kg")  # fmt: skip
 def panda() -> Result:
     """The share of the residual is chosen by held-out error: it is judged there, against that of version 0.2."""
     robot, data, options = casid.load_robot("panda"), recordings.panda_raw(), ModelOptions(gravity=recordings.GRAVITY)
@@ -67,6 +72,7 @@ def panda() -> Result:
 # ---------------------------------------------------------------------- Kinova, payload, time
 
 
+@row("Kinova, each recording from the other", "feasible <= WLS; parameters <= 10 x", "1e5 N m")
 def kinova() -> Result:
     model, _ = recordings.kinova()
     raw = [recordings.kinova_raw(name, "tau_sensor") for name in ("opti_traj_testing1", "RunTrajectory1")]
@@ -88,6 +94,7 @@ def kinova() -> Result:
     return "; ".join(texts), met
 
 
+@row("UR10e load pair, by gains", "2.47 +-0.05 kg; halves within 2 % of 2.805", "by hand")
 def payload_pair() -> Result:
     def pair(factors: ArrayLike = 1.0) -> list[Dataset]:
         scale = np.asarray(recordings.UR_GAINS) * factors
@@ -175,7 +182,7 @@ def _carried(way: _Way, run: int, motion: tuple[np.ndarray, ...] | None) -> tupl
         elif term.symbol == "fc":
             x[column] *= rng.uniform(0.9, 1.1)
     t, q, dq, ddq = _load_motion(model.robot, rng, way) if motion is None else motion
-    tau = np.array(model.inverse_dynamics.map(len(t))(q.T, dq.T, ddq.T, np.tile(x[:, None], len(t)))).T
+    tau = model.inverse_dynamics(q, dq, ddq, x)
     noise = (0.005 if way.static else 0.05) * rng.normal(size=tau.shape)
     data = Dataset(t, q, tau + noise + way.stiction * rng.uniform(-1.0, 1.0, tau.shape), dq, ddq)
     found = payload(model, data, parameters=truth)
@@ -186,6 +193,10 @@ def _carried(way: _Way, run: int, motion: tuple[np.ndarray, ...] | None) -> tupl
     return abs(found.mass / mass - 1.0), float(np.abs(found.com - com).max()), held
 
 
+@row("payload, static poses with stiction of +-0.5 N.m, 200 runs",
+     "mass 1 %, centre 3 mm (19 of 20 loads), intervals >= 95 %", "1.86 %, 13.4 mm", 200, 2, _STUCK, (1.0, 3.0),
+     quick=(20, 2, _STUCK, (1.0, 3.0)), left_out="180 of 200 runs")  # fmt: skip
+@row("payload simulated, Franka-like, 200 runs", "mass 1 %, centre 1 mm (19 of 20 loads), intervals >= 95 %")
 def payload_simulated(
     runs: int = 200, jobs: int = 2, ways: tuple[_Way, ...] = _WAYS, most: tuple[float, float] = (1.0, 1.0)
 ) -> Result:
@@ -232,6 +243,7 @@ def _load_motion(robot: Robot, rng: np.random.Generator, way: _Way) -> tuple[np.
     return t, q + (low + high) / 2, dq, ddq
 
 
+@row("Panda, 20 k samples: time of the default", "<= 20 s on two cores with progress, --quick <= 4 s", "10.4 s")
 def whole_time() -> Result:
     """The default with progress, as the command line runs it."""
     data, robot = recordings.panda_raw(), casid.load_robot("panda")
@@ -249,31 +261,6 @@ def whole_time() -> Result:
     quick = time.perf_counter() - began
     met = seconds <= 20.0 and bool(steps) and quick <= 4.0
     return f"{text}; quick {quick:.1f} s; {result.verdict.line}", met
-
-
-IDENTIFICATION_ROWS = (
-    Measure(
-        "Panda trajectory_1, default identify",
-        "held out not worse than with the share of 0.2, moments >= 1e-4, no mass at a bound, gaps <= 1e-6",
-        "needles, link 2 at 10 kg", panda,
-    ),
-    Measure("Kinova, each recording from the other", "feasible <= WLS; parameters <= 10 x", "1e5 N m", kinova),
-    Measure("UR10e load pair, by gains", "2.47 +-0.05 kg; halves within 2 % of 2.805", "by hand", payload_pair),
-    Measure(
-        "payload simulated, Franka-like, 200 runs", "mass 1 %, centre 1 mm (19 of 20 loads), intervals >= 95 %", "-",
-        payload_simulated,
-    ),
-    Measure(
-        "payload, static poses with stiction of +-0.5 N.m, 200 runs",
-        "mass 1 %, centre 3 mm (19 of 20 loads), intervals >= 95 %", "1.86 %, 13.4 mm",
-        lambda: payload_simulated(ways=_STUCK, most=(1.0, 3.0)),
-        lambda: payload_simulated(20, ways=_STUCK, most=(1.0, 3.0)), "180 of 200 runs",
-    ),
-    Measure(
-        "Panda, 20 k samples: time of the default", "<= 20 s on two cores with progress, --quick <= 4 s", "10.4 s",
-        whole_time,
-    ),
-)  # fmt: skip
 
 
 LINEAR = ("viscous", "coulomb", "offset")
@@ -345,6 +332,8 @@ def compared(name: str, quick: bool = False) -> dict[str, Any]:
     return {"default": round(default.predict(test).relative_error, 4), "errors": kept}
 
 
+@row("default against the best of 40 option sets, error of predicted torques", "within 10 % of the best", "up to 9 x",
+     quick=(("UR10",), True), left_out="most recordings and option sets")  # fmt: skip
 def against_forty(robots: tuple[str, ...] = ROBOTS, quick: bool = False, jobs: int = 2) -> tuple[str, bool]:
     """The row of the table."""
     if quick:
@@ -360,18 +349,6 @@ def against_forty(robots: tuple[str, ...] = ROBOTS, quick: bool = False, jobs: i
     return "; ".join(texts), met
 
 
-OPTION_ROWS = (
-    Measure(
-        "default against the best of 40 option sets, error of predicted torques",
-        "within 10 % of the best",
-        "up to 9 x",
-        against_forty,
-        quick=lambda: against_forty(("UR10",), True),
-        left_out="most recordings and option sets",
-    ),
-)
-
-
 RUNS = 50
 PUBLISHED_EMPS = np.array([95.1089, 203.5034, 20.3935, -3.1648])
 
@@ -379,6 +356,8 @@ PUBLISHED_EMPS = np.array([95.1089, 203.5034, 20.3935, -3.1648])
 # ---------------------------------------------------------------------- friction on recordings
 
 
+@row("UR10e fitted on 30sec_12harm, friction chosen: three other motions", "<= 0.65 x 5.31, 7.51, 4.86 %",
+     "about 2.9 % by hand")  # fmt: skip
 def ur10e() -> Result:
     choice = choose_friction(
         Model(casid.load_robot("ur10e"), ("rotor",), recordings.GRAVITY), recordings.ur10e_recording("30sec_12harm")
@@ -391,6 +370,7 @@ def ur10e() -> Result:
     return text, all(errors[name] <= 0.65 * bars[name] for name in bars)
 
 
+@row("TX40, friction chosen", "<= 5.56 %", "5.561 % by hand")
 def tx40() -> Result:
     robot = casid.load_robot("tx40")
     terms = [t for t in recordings.TX40_TERMS if t not in recordings.FRICTION]
@@ -405,6 +385,7 @@ def tx40() -> Result:
     return "; ".join(texts) + f"; {laws}", met
 
 
+@row("Panda, joints 5 and 7", "half of 8.3 and 22.5 %", "8.3, 22.5 %")
 def panda_small_joints() -> Result:
     robot = casid.load_robot("panda")
     data = recordings.panda(filter_columns=True)
@@ -437,36 +418,42 @@ STATED = (
 )  # fmt: skip
 
 
-def friction_statistics(build: Callable[[], Robot]) -> Callable[[], Result]:
-    def run() -> Result:
-        robot = build()
-        model = Model(robot, recordings.FRICTION)
-        truth = model.parameters(nominal(robot), np.ravel(STATED[: robot.n]))
-        exact = model.base.values(truth)
-        wanted = [i for i, name in enumerate(model.base.names) if name[:2] in ("fv", "fc", "fo")]
-        t = np.arange(0, 20, 1e-3)
-        scores, ratios = [], []
-        for seed in range(RUNS):
-            q, dq, ddq = fourier(robot.n, t, 0.1, seed, 0.4)
-            tau = model.inverse_dynamics(q, dq, ddq, truth)
-            rng = np.random.default_rng(1000 + seed)
-            spread = rng.uniform(*POSITION_NOISE, robot.n)
-            noisy = Dataset(t, q + spread * rng.normal(size=q.shape), tau + TORQUE_NOISE * rng.normal(size=q.shape))
-            data = Processing().apply(noisy)
-            fit = wls(compress(model, data))
-            assert data.full is not None
-            scores.append(((fit.beta - exact) / fit.sd)[wanted])
-            ratios.append(fit.rms / _filtered_noise(model, truth, data, Dataset(t, q, tau)))
-        z = np.array(scores)
-        rms, inside = float(np.sqrt(np.mean(z**2))), 100 * float(np.mean(np.abs(z) < 1.96))
-        ratio = np.mean(ratios, axis=0)
-        text = (
-            f"RMS of z {rms:.2f} (worst parameter {np.sqrt(np.mean(z**2, axis=0)).max():.2f}), 95 % intervals hold "
-            f"{inside:.1f} %, residual over filtered noise {ratio.min():.2f} ... {ratio.max():.2f}, {RUNS} runs"
-        )
-        return text, rms <= 1.3 and 92 <= inside <= 98 and bool(np.abs(ratio - 1).max() <= 0.1)
+def friction_statistics(build: Callable[[], Robot]) -> Result:
+    robot = build()
+    model = Model(robot, recordings.FRICTION)
+    truth = model.parameters(nominal(robot), np.ravel(STATED[: robot.n]))
+    exact = model.base.values(truth)
+    wanted = [i for i, name in enumerate(model.base.names) if name[:2] in ("fv", "fc", "fo")]
+    t = np.arange(0, 20, 1e-3)
+    scores, ratios = [], []
+    for seed in range(RUNS):
+        q, dq, ddq = fourier(robot.n, t, 0.1, seed, 0.4)
+        tau = model.inverse_dynamics(q, dq, ddq, truth)
+        rng = np.random.default_rng(1000 + seed)
+        spread = rng.uniform(*POSITION_NOISE, robot.n)
+        noisy = Dataset(t, q + spread * rng.normal(size=q.shape), tau + TORQUE_NOISE * rng.normal(size=q.shape))
+        data = Processing().apply(noisy)
+        fit = wls(compress(model, data))
+        assert data.full is not None
+        scores.append(((fit.beta - exact) / fit.sd)[wanted])
+        ratios.append(fit.rms / _filtered_noise(model, truth, data, Dataset(t, q, tau)))
+    z = np.array(scores)
+    rms, inside = float(np.sqrt(np.mean(z**2))), 100 * float(np.mean(np.abs(z) < 1.96))
+    ratio = np.mean(ratios, axis=0)
+    text = (
+        f"RMS of z {rms:.2f} (worst parameter {np.sqrt(np.mean(z**2, axis=0)).max():.2f}), 95 % intervals hold "
+        f"{inside:.1f} %, residual over filtered noise {ratio.min():.2f} ... {ratio.max():.2f}, {RUNS} runs"
+    )
+    return text, rms <= 1.3 and 92 <= inside <= 98 and bool(np.abs(ratio - 1).max() <= 0.1)
 
-    return run
+
+for _name, _load in (
+    ("UR5", partial(chain, *OTHERS["UR5"])), ("Panda", partial(casid.load_robot, "panda")),
+    ("TX40", partial(casid.load_robot, "tx40")),
+):  # fmt: skip
+    row(f"simulated {_name}, viscous and Coulomb friction, defaults",
+        "RMS z <= 1.3, intervals 92-98 %, residual = filtered noise +-10 %", "RMS z 6.5, residual 20 x",
+        _load)(friction_statistics)  # fmt: skip
 
 
 def _filtered_noise(model: Model, truth: np.ndarray, data: Dataset, clean: Dataset) -> np.ndarray:
@@ -480,6 +467,7 @@ def _filtered_noise(model: Model, truth: np.ndarray, data: Dataset, clean: Datas
 # ---------------------------------------------------------------------- delay
 
 
+@row("delay injected, 0.2 ... 8 samples", "within 0.1 sample")
 def delays() -> Result:
     model, raw = recordings.panda_model(), recordings.panda_raw()
     errors = []
@@ -512,6 +500,7 @@ def _emps() -> tuple[Model, Model, Dataset, np.ndarray]:
 EMPS_PROCESSING = Processing(cutoff=100.0, torque_cutoff=40.0, every=10, trim=0.05)
 
 
+@row("EMPS, IDIM-LS", "published values within 0.2 %", "Janot et al. 2019")
 def emps_least_squares() -> Result:
     model, _, raw, _ = _emps()
     beta = ols(compress(model, EMPS_PROCESSING.apply(raw))).beta
@@ -519,6 +508,7 @@ def emps_least_squares() -> Result:
     return f"{', '.join(f'{b:.4f}' for b in beta)}; largest difference {off.max():.2f} %", bool(off.max() <= 0.2)
 
 
+@row("EMPS, IV and CLOE: error of the simulated position", "CLOE <= IDIM-LS")
 def emps_output_error() -> Result:
     model, smooth, raw, reference = _emps()
     zero = np.zeros_like(reference)
@@ -539,31 +529,3 @@ def emps_output_error() -> Result:
         for fit, e in zip(fits, errors, strict=True)
     )
     return text, errors[2] <= errors[0]
-
-
-_HAND = "by hand"
-_SIMULATED: Sequence[tuple[str, Callable[[], Robot]]] = (
-    ("UR5", lambda: chain(*OTHERS["UR5"])),
-    ("Panda", lambda: casid.load_robot("panda")), ("TX40", lambda: casid.load_robot("tx40")),
-)  # fmt: skip
-REGRESSION_ROWS = (
-    Measure(
-        "UR10e fitted on 30sec_12harm, friction chosen: three other motions",
-        "<= 0.65 x 5.31, 7.51, 4.86 %", f"about 2.9 % {_HAND}", ur10e,
-    ),
-    Measure("TX40, friction chosen", "<= 5.56 %", f"5.561 % {_HAND}", tx40),
-    Measure(
-        "Panda, joints 5 and 7", "half of 8.3 and 22.5 %", "8.3, 22.5 %", panda_small_joints
-    ),
-    *(
-        Measure(
-            f"simulated {name}, viscous and Coulomb friction, defaults",
-            "RMS z <= 1.3, intervals 92-98 %, residual = filtered noise +-10 %", "RMS z 6.5, residual 20 x",
-            friction_statistics(build),
-        )
-        for name, build in _SIMULATED
-    ),
-    Measure("delay injected, 0.2 ... 8 samples", "within 0.1 sample", "-", delays),
-    Measure("EMPS, IDIM-LS", "published values within 0.2 %", "Janot et al. 2019", emps_least_squares),
-    Measure("EMPS, IV and CLOE: error of the simulated position", "CLOE <= IDIM-LS", "-", emps_output_error),
-)  # fmt: skip

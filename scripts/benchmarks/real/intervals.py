@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,13 +16,15 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from benchmarks import recordings
-from benchmarks.measure import Measure, NotMeasured
+from benchmarks.measure import NotMeasured, Rows
 from benchmarks.real import robots, simulated_robots
 from casid.description import Robot
 from casid.errors import CasidError
 from casid.identification import Checks, Identification, identify
 from casid.measurement import Dataset
 from casid.retrieval.plausible import Misses
+
+row = Rows()
 
 TABLE = Path(__file__).parent / "mass_deviations.csv"
 ORIGINS = ("skeleton", "shape", "description")
@@ -194,9 +197,13 @@ def classes(rows: Sequence[Missed]) -> Iterator[tuple[str, str, list[Missed]]]:
             yield origin, kind, [row for row in rows if (row.origin, row.kind) == (origin, kind)]
 
 
-def held(rows: Sequence[Missed]) -> tuple[str, bool]:
+@row("intervals of totals and single masses, each robot left out", "92-98 % in each class; ends 2.0, shapes 1.4",
+     "constants, 3.3", partial(table, jobs=2), quick=(read,),
+     left_out="measuring the repository's table anew")  # fmt: skip
+def held(measured: Callable[[], Sequence[Missed]]) -> tuple[str, bool]:
     """The row of the table."""
-    texts, met = [], len({row.robot for row in rows}) >= 25
+    rows, texts = measured(), list[str]()
+    met = len({row.robot for row in rows}) >= 25
     for origin, kind, own in classes(rows):
         share, ends = judged(own)
         if kind == "centre":
@@ -218,13 +225,6 @@ def write(rows: Sequence[Missed]) -> None:
         made.writerow(Missed._fields)
         made.writerows((*row[:5], *(f"{number:.4g}" for number in row[5:])) for row in rows)
 
-
-INTERVAL_ROWS = (
-    Measure(
-        "intervals of totals and single masses, each robot left out", "92-98 % in each class; ends 2.0, shapes 1.4",
-        "constants, 3.3", lambda: held(table(jobs=2)), lambda: held(read()), "measuring the repository's table anew",
-    ),
-)  # fmt: skip
 
 if __name__ == "__main__":
     made = table()

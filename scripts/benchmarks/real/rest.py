@@ -6,10 +6,12 @@ from itertools import product
 
 import numpy as np
 
-from benchmarks.measure import Measure
+from benchmarks.measure import Rows
 from benchmarks.real import robots
 from casid.identification import Checks, Identification, identify
 from casid.measurement import Dataset
+
+row = Rows()
 
 #: Robots, shares of the time at rest, and where.
 NAMES, SHARES, PLACES = ("Rokae", "UR10e"), (0.1, 0.5, 0.8), ("within", "ends")
@@ -40,6 +42,8 @@ def _found(name: str, data: Dataset) -> tuple[Identification, float]:
     return found, found.held_out.tested["consistent"].total
 
 
+@row("rest added to recordings, 10 to 80 % of the time, within and at the ends", "error, masses within 3 %", "2.3 x",
+     quick=(("UR10e",), (0.8,)), left_out="one robot, other shares")  # fmt: skip
 def rest(names: tuple[str, ...] = NAMES, shares: tuple[float, ...] = SHARES) -> tuple[str, bool]:
     """Largest ratio of held-out errors, and difference of masses, to those without rest."""
     texts, met = [], True
@@ -57,11 +61,3 @@ def rest(names: tuple[str, ...] = NAMES, shares: tuple[float, ...] = SHARES) -> 
         texts.append(f"{name}: error x {max(ratios):.3f}, masses {100 * max(away):.1f} %")
         met = met and max(ratios) <= 1.03 and max(away) <= 0.03
     return "; ".join(texts), met
-
-
-REST_ROWS = (
-    Measure(
-        "rest added to recordings, 10 to 80 % of the time, within and at the ends", "error, masses within 3 %", "2.3 x",
-        rest, lambda: rest(("UR10e",), (0.8,)), "one robot, other shares",
-    ),
-)  # fmt: skip

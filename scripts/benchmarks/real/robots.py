@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Mapping
@@ -19,8 +18,8 @@ from joblib import Parallel, delayed
 
 import casid
 from benchmarks import recordings
-from benchmarks.measure import Measure, NotMeasured, data_folder
-from casid.description import Inertial, LinkBounds, Robot
+from benchmarks.measure import NotMeasured, Rows, data_folder, process
+from casid.description import Inertial, Robot
 from casid.dynamics import Model
 from casid.errors import CasidError
 from casid.excitation import DesignSettings
@@ -32,7 +31,10 @@ from casid.measurement import Dataset, read_dataset
 from casid.regression import compress, wls
 from casid.retrieval import total_mass
 from casid.retrieval.plausible import plausible_bodies
+from casid.testing import blind as blind
 from casid.testing import random_robot, recording
+
+row = Rows()
 
 TORQUE_NOISE = 0.05  # N.m, BIRDy
 POSITION_NOISE = (float(np.deg2rad(0.057e-3)), float(np.deg2rad(0.172e-3)))  # rad, BIRDy: least and largest
@@ -117,8 +119,8 @@ def _simulated() -> Case:
     t = np.arange(0.0, 30.0, 2e-3)
     q, dq, ddq = fourier(robot.n, t, 0.08, 3, 0.35)
     parameters = model.parameters(nominal(robot), np.tile([2.0, 3.0, -0.3, 0.2], robot.n))
-    tau = np.array(model.inverse_dynamics.map(len(t))(q.T, dq.T, ddq.T, parameters)).T
-    tau += TORQUE_NOISE * np.random.default_rng(0).normal(size=tau.shape)
+    tau = model.inverse_dynamics(q, dq, ddq, parameters)
+    tau = tau + TORQUE_NOISE * np.random.default_rng(0).normal(size=tau.shape)
 
     return robot, Dataset(t, q, tau, name="simulated")
 
@@ -182,12 +184,6 @@ def body_errors(true: np.ndarray, found: np.ndarray) -> tuple[np.ndarray, np.nda
     return np.abs(found[:, 9] / true[:, 9] - 1.0), np.array(moments)
 
 
-def blind(robot: Robot) -> Robot:
-    """The robot's kinematics alone."""
-    joints = tuple(replace(j, link=replace(j.link, inertial=None, bounds=LinkBounds())) for j in robot.joints)
-    return replace(robot, joints=joints, total_mass=(0.0, np.inf))
-
-
 #: Of the design of a motion: its result does not depend on the machine (condition numbers as after 15 s).
 ITERATIONS = 40
 
@@ -218,15 +214,14 @@ def _simulated_truth(robot: Robot, seed: int) -> tuple[Dataset, Dataset]:
     for part in (seed, seed + 1):
         t, q, dq, ddq = designed_motion(robot, part)
         rigid = model.parameters(robot.standard_parameters(), np.zeros(3 * robot.n))
-        torque = model.inverse_dynamics.map(len(t))
-        load = np.array(torque(q.T, dq.T, ddq.T, np.tile(rigid[:, None], len(t)))).T
+        load = model.inverse_dynamics(q, dq, ddq, rigid)
         size = np.sqrt((load**2).mean(axis=0))
         if terms is None:
             terms = np.column_stack(
                 [VISCOUS * size, COULOMB * size, rng.uniform(-OFFSET, OFFSET, robot.n) * size]
             ).ravel()
         x = model.parameters(robot.standard_parameters(), terms)
-        tau = np.array(torque(q.T, dq.T, ddq.T, np.tile(x[:, None], len(t)))).T
+        tau = model.inverse_dynamics(q, dq, ddq, x)
         made.append(Dataset(t, q, tau + NOISE * size * rng.normal(size=tau.shape), dq, ddq, name=robot.name))
     return made[0], made[1]
 
@@ -279,6 +274,8 @@ def _medians(found: list[_Links]) -> tuple[float, float]:
     return float(np.median(np.concatenate(masses))), float(np.median(np.concatenate(moments)))
 
 
+@row("believable links against known truth, five arms", "medians 30, 50 %; total mass known 20, 40 %; prediction",
+     "716, 89 %")  # fmt: skip
 def known_truth(jobs: int = 2) -> tuple[str, bool]:
     """All arms, spread over processes."""
     work = (*FILES, *OTHERS)
@@ -298,14 +295,6 @@ def known_truth(jobs: int = 2) -> tuple[str, bool]:
             )
             met = met and (names is OTHERS or all(m <= bar for m, bar in zip(medians, bars, strict=True)))
     return " | ".join(texts), met
-
-
-TRUTH_ROWS = (
-    Measure(
-        "believable links against known truth, five arms", "medians 30, 50 %; total mass known 20, 40 %; prediction",
-        "716, 89 %", known_truth,
-    ),
-)  # fmt: skip
 
 
 Result = tuple[str, bool]
@@ -344,6 +333,19 @@ def _found(read: Read) -> Identification:
     return identify(robot, data, checks=Checks(verdict=False))
 
 
+@row("Kinova sensors: masses by default", "4-10 kg (6.4), held out <= 9 %", "145 kg", partial(_kinova, "tau_sensor"), 4,
+     10, held_out=9.0)  # fmt: skip
+@row("Kinova currents: masses by default", "4-10 kg (6.4), held out <= 9 %", "126 kg", partial(_kinova, "tau_current"),
+     4, 10, held_out=9.0)  # fmt: skip
+@row("KR300, A and B: masses by default", "700-1900 kg, joint 2's counterbalance found", "5289 kg", _kr300, 700, 1900,
+     sprung=("joint2",))  # fmt: skip
+@row("UR10: masses by default", "20-36 kg (28.7)", "47-81 kg", partial(one_recording, "UR10"), 20, 36)
+@row("Panda: masses by default (set on it)", "10-22 kg (16)", "19 kg", partial(one_recording, "Panda"), 10.4, 21.7)
+@row("Rokae: masses by default (set on it)", "13-28 kg (20.7)", "39-49 kg", _rokae, 13.4, 28)
+@row("UR10e: masses by default (set on it)", "20-36 kg (28.7), error <= 2.2 %, auto's of 0.2", "73.6 kg, 4.0 %", _ur10e,
+     20, 36, error=2.2)  # fmt: skip
+@row("AR5: masses by default (set on it)", "8-14 kg (CAD 10.7), error <= 1.8 %", "240 kg, 14.1 %",
+     partial(one_recording, "AR5"), 8, 14, error=1.8)  # fmt: skip
 def masses(
     read: Read, low: float, high: float, error: float = np.inf, held_out: float = np.inf, sprung: tuple[str, ...] = ()
 ) -> Result:
@@ -400,6 +402,8 @@ def _kinova_cad() -> tuple[Robot, list[Dataset], int]:
     return _with_bodies(robot, bodies), data, 0
 
 
+@row("the same with a CAD file in which one link is impossible: AR5, Kinova sensors",
+     "that link named and repaired, the others used, 8-14 and 4-10 kg", "all discarded")  # fmt: skip
 def impossible_link() -> Result:
     """Default calls with descriptions of which one link is impossible: what is named, used, and found."""
     texts, met = [], True
@@ -464,6 +468,8 @@ def _random_body(rng: np.random.Generator) -> Inertial:
     return Inertial(mass, rng.uniform(-0.1, 0.1, 3), np.diag(second.sum() - second))
 
 
+@row("plausible step on random robots and data", "0 of 500 without a choice, gaps <= 1e-6", "12 of 80", quick=(20,),
+     left_out="480 of 500")  # fmt: skip
 def never_fails(runs: int = 500, jobs: int = 2) -> Result:
     made = Parallel(n_jobs=jobs)(delayed(_random_case)(seed) for seed in range(runs))
     failed = [error for steps, _, error in made if not steps]
@@ -500,11 +506,13 @@ def readme_example() -> tuple[float, float]:
             f"{simulate} --out {made / 'run'}",
             f"identify panda {made / 'run' / 'recording.npz'} --out {made / 'r'}",
         ):
-            subprocess.run([sys.executable, "-m", "casid", *line.split()], check=True, capture_output=True)
+            process(sys.executable, "-m", "casid", *line.split())
         record = json.loads((made / "r" / "identification.json").read_text(encoding="utf-8"))
     return float(record["gap"]), float(record["believable"]["gap"])
 
 
+@row("README's example and random identifications: certified", "all of 100, 1e-6", "8.8e-6 on README's", quick=(10,),
+     left_out="90 of 100")  # fmt: skip
 def all_certified(runs: int = 100, jobs: int = 2) -> Result:
     made = Parallel(n_jobs=jobs)(delayed(_gaps)(seed) for seed in range(runs))
     gaps = np.array([max(best, choice) for best, choice, _ in made])
@@ -515,48 +523,3 @@ def all_certified(runs: int = 100, jobs: int = 2) -> Result:
         f"{'; missed: ' + ', '.join(missed[:5]) if missed else ''}"
     )
     return text, example <= 1e-6 and not missed
-
-
-BODY_ROWS = (
-    Measure(
-        "AR5: masses by default (set on it)", "8-14 kg (CAD 10.7), error <= 1.8 %", "240 kg, 14.1 %",
-        partial(masses, partial(one_recording, "AR5"), 8, 14, error=1.8),
-    ),
-    Measure(
-        "UR10e: masses by default (set on it)", "20-36 kg (28.7), error <= 2.2 %, auto's of 0.2", "73.6 kg, 4.0 %",
-        partial(masses, _ur10e, 20, 36, error=2.2),
-    ),
-    Measure("Rokae: masses by default (set on it)", "13-28 kg (20.7)", "39-49 kg", partial(masses, _rokae, 13.4, 28)),
-    Measure(
-        "Panda: masses by default (set on it)", "10-22 kg (16)", "19 kg",
-        partial(masses, partial(one_recording, "Panda"), 10.4, 21.7),
-    ),
-    Measure(
-        "UR10: masses by default", "20-36 kg (28.7)", "47-81 kg",
-        partial(masses, partial(one_recording, "UR10"), 20, 36),
-    ),
-    Measure(
-        "KR300, A and B: masses by default", "700-1900 kg, joint 2's counterbalance found", "5289 kg",
-        partial(masses, _kr300, 700, 1900, sprung=("joint2",)),
-    ),
-    Measure(
-        "Kinova currents: masses by default", "4-10 kg (6.4), held out <= 9 %", "126 kg",
-        partial(masses, partial(_kinova, "tau_current"), 4, 10, held_out=9.0),
-    ),
-    Measure(
-        "Kinova sensors: masses by default", "4-10 kg (6.4), held out <= 9 %", "145 kg",
-        partial(masses, partial(_kinova, "tau_sensor"), 4, 10, held_out=9.0),
-    ),
-    Measure(
-        "the same with a CAD file in which one link is impossible: AR5, Kinova sensors",
-        "that link named and repaired, the others used, 8-14 and 4-10 kg", "all discarded", impossible_link,
-    ),
-    Measure(
-        "plausible step on random robots and data", "0 of 500 without a choice, gaps <= 1e-6", "12 of 80",
-        never_fails, partial(never_fails, 20), "480 of 500",
-    ),
-    Measure(
-        "README's example and random identifications: certified", "all of 100, 1e-6", "8.8e-6 on README's",
-        all_certified, partial(all_certified, 10), "90 of 100",
-    ),
-)  # fmt: skip

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 from joblib import Parallel, delayed
 
 import casid
-from benchmarks.measure import Measure, NotMeasured
+from benchmarks.measure import NotMeasured, Rows
 from benchmarks.real.robots import (
     FILES,
     OTHERS,
@@ -35,6 +35,8 @@ from casid.measurement import Dataset, Processing
 from casid.regression import compress, wls
 from casid.regression.estimators import OLS, ClosedLoop, InstrumentalVariables, Observations, OutputError
 from casid.testing import BODY, motion
+
+row = Rows()
 
 Result = tuple[str, bool]
 TUNED = {"UR5": OTHERS["UR5"], **FILES}
@@ -104,8 +106,7 @@ def recorded(robot: Robot, seed: int, designed: bool = False) -> Dataset:
     standard = robot.standard_parameters()
 
     def torque(terms: np.ndarray) -> np.ndarray:
-        x = model.parameters(standard, terms.ravel())
-        return np.asarray(np.array(model.inverse_dynamics.map(len(t))(q.T, dq.T, ddq.T, np.tile(x[:, None], len(t)))).T)
+        return np.asarray(model.inverse_dynamics(q, dq, ddq, model.parameters(standard, terms.ravel())))
 
     load = torque(np.zeros((n, 4)))
     size = np.sqrt((load**2).mean(axis=0)) + 0.02 * np.sqrt((load**2).mean(axis=0).max())
@@ -153,6 +154,9 @@ def identified(name: str, seed: int = 0) -> Found:
     return Found(name, total, tuple(masses), tuple(moments))
 
 
+@row("24 simulated robots by default (6 others tuned on; mass spread and body shape on 8 of the 24 too)",
+     "total mass median 15, worst 40 %; masses 30, moments 60 %", quick=(FEW, (0,)),
+     left_out="18 robots, designed motions")  # fmt: skip
 def measured(names: tuple[str, ...] = tuple(JUDGED), seeds: tuple[int, ...] = (0, 1), jobs: int = 2) -> Result:
     """All robots, spread over processes."""
     made = Parallel(n_jobs=jobs)(delayed(identified)(name, seed) for name in names for seed in seeds)
@@ -167,15 +171,6 @@ def measured(names: tuple[str, ...] = tuple(JUDGED), seeds: tuple[int, ...] = (0
     )
     met = bool(np.median(totals) <= 0.15 and totals.max() <= 0.4 and np.median(masses) <= 0.3)
     return text, met and bool(np.median(moments) <= 0.6)
-
-
-SIMULATED_ROWS = (
-    Measure(
-        "24 simulated robots by default (6 others tuned on; mass spread and body shape on 8 of the 24 too)",
-        "total mass median 15, worst 40 %; masses 30, moments 60 %", "-", measured,
-        partial(measured, FEW, (0,)), "18 robots, designed motions",
-    ),
-)  # fmt: skip
 
 
 RUNS, PERIOD = 100, 1e-3
@@ -220,6 +215,7 @@ def _run(seed: int) -> dict[str, tuple[Array, Array]]:
     return {fit.method: (fit.beta, fit.sd) for fit in (one.fit(data) for one in estimators)}
 
 
+@row("TX40 in closed loop, noise of BIRDy, no filter: bias and intervals", "IV, CLOE < 2 sd < OLS; 93-97 %")
 def closed_loop(runs: int = RUNS, jobs: int = 2) -> tuple[str, bool]:
     """Bias and coverage over many runs, spread over processes."""
     made = Parallel(n_jobs=jobs)(delayed(_run)(seed) for seed in range(runs))
@@ -232,14 +228,6 @@ def closed_loop(runs: int = RUNS, jobs: int = 2) -> tuple[str, bool]:
     text = "; ".join(f"{k}: largest bias {bias[k]:.2f} sd, intervals hold {inside[k]:.1f} %" for k in bias)
     good = all(bias[name] < 2 and 93 <= inside[name] <= 97 for name in ("IDIM-IV", "CLOE"))
     return f"{text}; {runs} runs", good and bias["OLS"] > 2
-
-
-CLOSED_LOOP_ROWS = (
-    Measure(
-        "TX40 in closed loop, noise of BIRDy, no filter: bias and intervals", "IV, CLOE < 2 sd < OLS; 93-97 %", "-",
-        closed_loop,
-    ),
-)  # fmt: skip
 
 
 TERMS = ("viscous", "coulomb", "offset")
@@ -294,6 +282,7 @@ def error(model: Model, data: Dataset, truth: Array, test: Dataset) -> tuple[flo
     return compress(model, test).relative_errors(beta)[0], {one.kind for one in ready.defects}
 
 
+@row("defects injected, 5 kinds, simulated robots", "error within 10 % of clean; each named", "8 x")
 def injected(robots: tuple[str, ...] = ROBOTS, seed: int = 3) -> tuple[str, bool]:
     """The row of the table."""
     texts, met = [], True
@@ -315,8 +304,3 @@ def injected(robots: tuple[str, ...] = ROBOTS, seed: int = 3) -> tuple[str, bool
     return f"error against the clean recording's, worst of {len(robots)} robots: {', '.join(texts)}; " + (
         "; ".join(missed) or "each named"
     ), met
-
-
-DEFECT_ROWS = (
-    Measure("defects injected, 5 kinds, simulated robots", "error within 10 % of clean; each named", "8 x", injected),
-)

@@ -10,15 +10,13 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
-from benchmarks.measure import Measure, skipped
+from benchmarks.measure import Rows, process, rows_of, skipped
 from benchmarks.results import ROOT, digest, measured
-from benchmarks.soundness.coverage import ROWS as COVERAGE
-from benchmarks.soundness.evaluators import ROWS as EVALUATORS
-from benchmarks.soundness.fuzz import ROWS as FUZZ
-from benchmarks.soundness.public_files import ROWS as PUBLIC_FILES
+from benchmarks.soundness import coverage, evaluators, fuzz, public_files
+
+row = Rows()
 
 #: Problems that the attack is made of, and seconds that it and one of them may take.
 PROBLEMS, SECONDS, EACH = 4_000, 14_400, 600
@@ -28,6 +26,7 @@ FEW = 24
 PIECE = 50
 EXERCISED = ("casid/expressions/**/*.py", "casid/inertia/**/*.py", "casid/retrieval/**/*.py", "tests/attack/*.py")
 _SECONDS_OF_TESTS = 3_600
+_LEFT = f"{PROBLEMS - FEW} of {PROBLEMS} problems"
 #: Findings by row; all others are of the last one.
 _BOUNDS = ("bound above a feasible value", "bound above own value", "part of a proof")
 _SOLUTIONS = ("optimal but violated", "feasible but violated", "objective")
@@ -56,10 +55,7 @@ def _attack(first: int, problems: int) -> dict[str, Any]:
     words = {"first": first, "problems": problems, "jobs": os.cpu_count() or 1, "seconds": SECONDS, "each": EACH}
     command = [sys.executable, "-m", "tests.attack.run", *(f"--{k}={v}" for k, v in words.items()), "--json"]
     began = time.perf_counter()
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"the attack itself failed: {done.stderr.strip().splitlines()[-1:]}")
-    result: dict[str, Any] = json.loads(done.stdout)
+    result: dict[str, Any] = json.loads(process(*command, folder=ROOT).stdout)
     return result | {"wall": time.perf_counter() - began}
 
 
@@ -75,6 +71,13 @@ def judged(problems: int) -> bool:
     return bool(tally["problems"] >= problems and tally["late"] == 0)
 
 
+@row(
+    "lower bounds above a feasible value, 4,000 problems of 16 kinds",
+    "0",
+    "relative 1e-9",
+    quick=(FEW,),
+    left_out=_LEFT,
+)
 def bounds(problems: int = PROBLEMS) -> tuple[str, bool]:
     tally = attacked(problems)
     count, first = found(problems, *_BOUNDS)
@@ -83,6 +86,7 @@ def bounds(problems: int = PROBLEMS) -> tuple[str, bool]:
     return text, count == 0 and judged(problems)
 
 
+@row("'optimal' with a violation above 1e-8", "0", "independent re-check", quick=(FEW,), left_out=_LEFT)
 def statuses(problems: int = PROBLEMS) -> tuple[str, bool]:
     tally = attacked(problems)
     count, first = found(problems, *_SOLUTIONS)
@@ -92,11 +96,13 @@ def statuses(problems: int = PROBLEMS) -> tuple[str, bool]:
     return text + first, count == 0 and judged(problems)
 
 
+@row("interval ends passed by a feasible point", "0", "relative 1e-9", quick=(FEW,), left_out=_LEFT)
 def ends(problems: int = PROBLEMS) -> tuple[str, bool]:
     count, first = found(problems, *_ENDS)
     return f"{count} of {attacked(problems)['ends']} attempts{first}", count == 0 and judged(problems)
 
 
+@row("other false statements, tracebacks", "0", "infeasible though not, throw=False", quick=(FEW,), left_out=_LEFT)
 def others(problems: int = PROBLEMS) -> tuple[str, bool]:
     claims = {f["claim"] for f in attacked(problems)["findings"]} - {*_BOUNDS, *_SOLUTIONS, *_ENDS}
     count, first = found(problems, *claims)
@@ -104,6 +110,7 @@ def others(problems: int = PROBLEMS) -> tuple[str, bool]:
     return f"{count} {dict(kinds) if kinds else ''}{first}", count == 0 and judged(problems)
 
 
+@row("defects on record, each by its own test", "all right", "pytest -m claim", quick=skipped)
 def claims() -> tuple[str, bool]:
     command = [sys.executable, "-m", "pytest", "-m", "claim", "-rA", "-q", "-p", "no:cacheprovider"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=_SECONDS_OF_TESTS, check=False)
@@ -114,20 +121,4 @@ def claims() -> tuple[str, bool]:
     return f"{text}, in {len(files)} files", done.returncode == 0 and counts.get("passed", 0) > 0
 
 
-def _row(name: str, reference: str, run: Callable[[int], tuple[str, bool]]) -> Measure:
-    """A row of the attack; ``--quick`` attacks a few problems of each kind."""
-    left_out = f"{PROBLEMS - FEW} of {PROBLEMS} problems"
-    return Measure(name, "0", reference, lambda: run(PROBLEMS), lambda: run(FEW), left_out)
-
-
-MEASURES = [
-    Measure("defects on record, each by its own test", "all right", "pytest -m claim", claims, skipped),
-    _row("lower bounds above a feasible value, 4,000 problems of 16 kinds", "relative 1e-9", bounds),
-    _row("'optimal' with a violation above 1e-8", "independent re-check", statuses),
-    _row("interval ends passed by a feasible point", "relative 1e-9", ends),
-    _row("other false statements, tracebacks", "infeasible though not, throw=False", others),
-    *EVALUATORS,
-    *FUZZ,
-    *PUBLIC_FILES,
-    *COVERAGE,
-]
+MEASURES = [*row, *rows_of(evaluators, fuzz, public_files, coverage)]

@@ -9,12 +9,14 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from benchmarks.learning.online import arrays
-from benchmarks.measure import Measure
+from benchmarks.measure import Rows
 from benchmarks.real import loads as loads
 from casid.inertia import to_standard
 from casid.measurement import Dataset, Processing
 from casid.online import Online, OnlineLoad, TorqueErrors
 from casid.regression import compress, wls
+
+row = Rows()
 
 RUNS = loads.RUNS
 _SECONDS, _CORRELATION = 20.0, 0.9
@@ -67,6 +69,10 @@ CONDITIONS: tuple[tuple[str, Run], ...] = (
 )
 
 
+@row(
+     f"coverage of payload, on-line and identify intervals, {len(CONDITIONS) + len(loads.CONDITIONS)} conditions, "
+        f"{RUNS} runs each",
+     "95 % +- 3", "35-100 %", quick=(20,), left_out=f"{RUNS - 20} of {RUNS} runs")  # fmt: skip
 def coverage(runs: int = RUNS, jobs: int = 2) -> tuple[str, bool]:
     """All conditions: shares of intervals that hold the truth, both sides, each condition for itself."""
     text, met = loads.coverage(runs, jobs)
@@ -77,12 +83,3 @@ def coverage(runs: int = RUNS, jobs: int = 2) -> tuple[str, bool]:
         texts.append(f"{name}: {share:.1f} % of {np.size(held)}")
         met = met and 92.0 <= share <= 98.0
     return "; ".join(texts), met
-
-
-ROWS = [
-    Measure(
-        f"coverage of payload, on-line and identify intervals, {len(CONDITIONS) + len(loads.CONDITIONS)} conditions, "
-        f"{RUNS} runs each",
-        "95 % +- 3", "35-100 %", coverage, lambda: coverage(20), f"{RUNS - 20} of {RUNS} runs",
-    ),
-]  # fmt: skip

@@ -12,9 +12,11 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from benchmarks.measure import Measure
+from benchmarks.measure import Rows
 from casid.expressions import NumpyFunction, as_function, enclose, rebuild
 from casid.expressions._walk import BINARY, MATRIX, NAMES, UNARY, OperationError
+
+row = Rows()
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 GRAPHS, POINTS = 2000, 500
@@ -119,6 +121,8 @@ def unnamed() -> list[str]:
     return left
 
 
+@row("CasADi's own Function against the walk, 1,000,000 points, every operation", "equal or refused by name",
+     "calls gave 0", quick=(100,), left_out=f"{GRAPHS - 100} of {GRAPHS} graphs")  # fmt: skip
 def evaluated(graphs: int = GRAPHS, count: int = POINTS, first: int = 0) -> tuple[str, bool]:
     """All graphs."""
     tally, left = Tally(), unnamed()
@@ -131,11 +135,3 @@ def evaluated(graphs: int = GRAPHS, count: int = POINTS, first: int = 0) -> tupl
         f"{len(left)} not refused by name"
     )
     return "\n".join([text, *tally.wrong[:5], *missing, *left]), not (tally.wrong or missing or left)
-
-
-ROWS = [
-    Measure(
-        "CasADi's own Function against the walk, 1,000,000 points, every operation", "equal or refused by name",
-        "calls gave 0", evaluated, lambda: evaluated(100), f"{GRAPHS - 100} of {GRAPHS} graphs",
-    ),
-]  # fmt: skip

@@ -8,18 +8,14 @@ from __future__ import annotations
 import argparse
 import faulthandler
 import json
-import os
 import re
 import resource
 import signal
-import subprocess
 import sys
-import tempfile
 import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +23,12 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks.measure import Measure, need
+from benchmarks.measure import Rows, need, process, scratch
 from benchmarks.soundness.fuzz_files import Seed, recording
 from benchmarks.soundness.fuzz_kinds import KINDS, Kind
 from casid.errors import CasidError, CasidWarning
+
+row = Rows()
 
 COUNT, FEW, SEED = 1350, 12, 20190704
 #: Longest processor time of one input [s], silence of compiled code [s], memory beyond an idle process [bytes].
@@ -146,8 +144,8 @@ def alarm(*_: Any) -> None:
 
 def attempt(kind: Kind, seed: Seed) -> str:
     """``read``, ``refused``, or what went wrong with one input."""
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch) / "one"
+    with scratch() as place:
+        folder = place / "one"
         folder.mkdir()
         for name, content in seed.files.items():
             (folder / name).write_bytes(content)
@@ -217,9 +215,8 @@ def fuzz(name: str, count: int = COUNT, seed: int = SEED) -> tuple[str, bool]:
     """A row: the inputs of a kind in a process of their own."""
     need("hypothesis", "test")
     next(kind for kind in KINDS if kind.name == name).check_available()
-    command = [sys.executable, __file__, name, "--count", str(count), "--seed", str(seed), "--json"]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    words = (sys.executable, __file__, name, "--count", count, "--seed", seed, "--json")
+    done = process(*words, may_fail=True, OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
     if done.returncode:
         return f"the process dies ({done.returncode}): {done.stderr.strip()[-200:]}", False
     found: dict[str, int] = json.loads(done.stdout.splitlines()[-1])
@@ -230,14 +227,10 @@ def fuzz(name: str, count: int = COUNT, seed: int = SEED) -> tuple[str, bool]:
     ), not found and refused > 0
 
 
-ROWS = tuple(
-    Measure(
-        f"fuzz: {kind.name}, {COUNT} spoilt files",
-        "0 fail: finite numbers or one line of error; no traceback, hang, 2 GB, half file",
-        "-", partial(fuzz, kind.name), partial(fuzz, kind.name, FEW), f"{COUNT - FEW} of {COUNT} files",
-    )
-    for kind in KINDS
-)  # fmt: skip
+for kind in KINDS:
+    row(f"fuzz: {kind.name}, {COUNT} spoilt files",
+        "0 fail: finite numbers or one line of error; no traceback, hang, 2 GB, half file", "-", kind.name,
+        quick=(kind.name, FEW), left_out=f"{COUNT - FEW} of {COUNT} files")(fuzz)  # fmt: skip
 
 
 if __name__ == "__main__":

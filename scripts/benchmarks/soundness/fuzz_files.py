@@ -48,7 +48,7 @@ def files(
     return seeds
 
 
-def scratch(write: Callable[[Path], object], name: str = "") -> dict[str, bytes]:
+def saved(write: Callable[[Path], object], name: str = "") -> dict[str, bytes]:
     """Files that something writes into a folder, or into one file of this name."""
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder) / name)
@@ -177,7 +177,7 @@ def bags() -> list[Seed]:
                 writer.write(connection, k * 10**7, store.serialize_cdr(message, kind))
 
     for plugin, compress in ((plugins.MCAP, False), (plugins.MCAP, True), (plugins.SQLITE3, False)):
-        bag = scratch(partial(write, plugin=plugin, compress=compress), "bag")
+        bag = saved(partial(write, plugin=plugin, compress=compress), "bag")
         for name, content in bag.items():
             alone = name.endswith(".mcap")
             seeds.append(Seed({name: content}, name, name) if alone else Seed(bag, name, ""))

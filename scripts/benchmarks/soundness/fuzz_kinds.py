@@ -20,7 +20,7 @@ import numpy as np
 from typer.main import get_command
 
 import casid
-from benchmarks.measure import NotMeasured
+from benchmarks.measure import NotMeasured, scratch
 from benchmarks.soundness.fuzz_files import (
     Seed,
     bags,
@@ -36,7 +36,7 @@ from benchmarks.soundness.fuzz_files import (
     packed,
     parquet,
     recording,
-    scratch,
+    saved,
     torch_file,
     zip_bomb,
 )
@@ -67,7 +67,13 @@ from casid.testing import recorded
 
 Numbers = Iterable[Any]
 ROBOTS = Path(__file__).resolve().parents[3] / "robots"
+RECORDINGS = ("recording_short.toml", "recording_long.toml")
 ARM, SIDECAR = "ur10e", "machine.urdf.casid.toml"
+
+
+def sample(name: str) -> bytes:
+    """A file that casid does not write itself."""
+    return Path(__file__).with_name("samples").joinpath(name).read_bytes()
 
 
 @dataclass(frozen=True)
@@ -107,69 +113,25 @@ class Kind:
 
 # ---------------------------------------------------------------------- robots
 
-URDF = """<?xml version="1.0"?>
-<!-- a robot -->
-<robot name="arm">
-  <link name="base"/>
-  {links}
-  <joint name="tip_joint" type="fixed"><parent link="link3"/><child link="tip"/><origin xyz="0 0 0.1"/></joint>
-  <link name="tip"><inertial><mass value="0.1"/><inertia ixx="1e-4" ixy="0" ixz="0" iyy="1e-4" iyz="0" izz="1e-4"/>
-  </inertial></link>
-</robot>
-"""
-LINK = """<link name="link{k}">
-    <inertial><origin xyz="0.01 0.02 0.2" rpy="0 0.1 0"/><mass value="2.{k}"/>
-      <inertia ixx="0.05" ixy="0.001" ixz="0" iyy="0.06" iyz="0" izz="0.02"/></inertial>
-    <collision><origin xyz="0 0 0.1"/><geometry>{shape}</geometry></collision>
-  </link>
-  <joint name="joint{k}" type="{type}"><parent link="{parent}"/><child link="link{k}"/>
-    <origin xyz="0 0 0.3" rpy="1.5707963267948966 0 0"/><axis xyz="0 0 1"/>
-    <limit lower="-2" upper="2" velocity="3" effort="50"/><dynamics damping="0.1" friction="0.2"/></joint>"""
-MJCF = b"""<mujoco model="arm">
-  <compiler angle="radian" autolimits="true"/>
-  <default>
-    <joint damping="0.1" armature="0.02"/>
-    <default class="small"><geom type="capsule" size="0.03" density="800"/><joint frictionloss="0.3"/></default>
-  </default>
-  <asset><material name="grey" rgba="0.5 0.5 0.5 1"/></asset>
-  <worldbody>
-    <geom type="plane" size="1 1 1"/>
-    <body name="base" pos="0 0 0.1">
-      <body name="one" euler="0 0.1 0">
-        <joint name="j1" axis="0 0 1" range="-2 2"/>
-        <inertial pos="0 0 0.1" mass="2" diaginertia="0.02 0.02 0.01" quat="1 0 0.1 0"/>
-        <body name="two" pos="0 0 0.3" childclass="small">
-          <joint name="j2" axis="0 1 0" range="-1 1" stiffness="2"/>
-          <joint name="j3" type="slide" axis="1 0 0" range="0 0.2"/>
-          <geom fromto="0 0 0 0 0 0.3"/>
-          <geom type="box" size="0.02 0.03 0.1" mass="0.4" pos="0.1 0 0"/>
-          <site name="tip" pos="0 0 0.3"/>
-        </body>
-      </body>
-    </body>
-  </worldbody>
-  <actuator><position joint="j1" kp="50" kv="2" forcerange="-20 20"/><motor joint="j2" gear="3"/></actuator>
-</mujoco>
-"""
-
 
 def urdf() -> bytes:
     shapes = ('<box size="0.1 0.1 0.3"/>', '<cylinder radius="0.05" length="0.3"/>', '<sphere radius="0.1"/>')
     rows = zip(shapes, ("revolute", "prismatic", "continuous"), ("base", "link1", "link2"), strict=True)
-    links = [LINK.format(k=k + 1, shape=shape, type=type, parent=up) for k, (shape, type, up) in enumerate(rows)]
-    return URDF.format(links="\n  ".join(links)).encode()
+    link = sample("link.urdf").decode()
+    links = [link.format(k=k + 1, shape=shape, type=type, parent=up) for k, (shape, type, up) in enumerate(rows)]
+    return sample("arm.urdf").decode().format(links="\n  ".join(links)).encode()
 
 
 def written(suffix: str, *further: bytes) -> Iterator[bytes]:
     """A format as casid writes it for shipped robots, and further files."""
     yield from further
     for name in ("spatial_2r", "three_link", "panda"):
-        yield scratch(partial(convert, ROBOTS / f"{name}.toml"), f"machine{suffix}")[f"machine{suffix}"]
+        yield saved(partial(convert, ROBOTS / f"{name}.toml"), f"machine{suffix}")[f"machine{suffix}"]
 
 
 TOML = files("machine.toml", lambda: [path.read_bytes() for path in sorted(ROBOTS.glob("*.toml"))])
 URDFS = files("machine.urdf", lambda: [urdf()])
-XML = files("machine.xml", lambda: written(".xml", MJCF, MJCF))
+XML = files("machine.xml", lambda: written(".xml", *[sample("arm.xml")] * 2))
 SDF = files("machine.sdf", lambda: written(".sdf"))
 
 
@@ -181,9 +143,9 @@ def any_robot() -> list[Seed]:
 def sidecars() -> list[Seed]:
     """URDF and what it cannot hold, as casid writes them."""
     source = Path(tempfile.mkdtemp()) / "arm.xml"
-    source.write_bytes(MJCF)
+    source.write_bytes(sample("arm.xml"))
     robots = (ROBOTS / "panda.toml", ROBOTS / "identified" / "emps.toml", source)
-    pairs = [scratch(partial(convert, robot), "machine.urdf") for robot in robots if robot.exists()]
+    pairs = [saved(partial(convert, robot), "machine.urdf") for robot in robots if robot.exists()]
     return [Seed(pair, SIDECAR, "machine.urdf") for pair in pairs if SIDECAR in pair]
 
 
@@ -211,9 +173,9 @@ def read_robot_and_check(path: Path) -> Numbers:
 def read_urdf(path: Path) -> Numbers:
     """Three readers of a URDF: what none of them reads is refused."""
     (good,) = URDFS()
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "good.urdf").write_bytes(good.files["machine.urdf"])
-        robot = load_robot(Path(folder) / "good.urdf")
+    with scratch() as folder:
+        (folder / "good.urdf").write_bytes(good.files["machine.urdf"])
+        robot = load_robot(folder / "good.urdf")
     numbers: list[Any] = []
     errors: list[CasidError] = []
     readers: tuple[Callable[[], Numbers], ...] = (
@@ -234,8 +196,8 @@ def read_urdf(path: Path) -> Numbers:
 def read_converted(path: Path) -> Numbers:
     """Converted: what is written can be read, by MuJoCo too, and has the same mass matrix."""
     suffix = (".urdf", ".xml", ".sdf", ".toml")[zlib.crc32(path.read_bytes()) % 4]
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / f"written{suffix}"
+    with scratch() as folder:
+        out = folder / f"written{suffix}"
         refused = any("MuJoCo refuses" in note for note in convert(path, out).notes)
         try:
             before = load_robot(path)
@@ -285,43 +247,6 @@ def read_motion(path: Path) -> Numbers:
 # ---------------------------------------------------------------------- recordings
 
 
-RECORDINGS = (
-    b"""file = "run.npz"
-rate = 100.0
-[columns]
-tau = "tau"
-""",
-    b"""file = "run.npz"
-time_scale = 1.0
-degrees = false
-gains = [1.0, 1.5, 2.0]
-transmission = [[1.0, 0.0, 0.0], [0.0, 2.0, 0.5], [0.0, 0.0, 1.0]]
-position_offset = [0.1, 0.0, -0.1]
-unwrap = true
-rows = [10, 290]
-between = [0.2, 2.8]
-name = "test"
-columns = { q = "q", tau = "tau" }
-""",
-)
-COMMANDS = b"""file = "run.csv"
-motion = "sine"
-joints = [%s]
-
-[servo]
-kp = { value = 20.0, sd = 2.0 }
-kd = [0.1, 0.2, 0.1]
-delay = "free"
-limit = 30.0
-hold = "zero-order"
-enabled = "on"
-
-[unknown]
-armature = { value = 0.03, sd = 0.02 }
-viscous = "free"
-"""
-
-
 @cache
 def three_link() -> Robot:
     return load_robot("three_link")
@@ -343,7 +268,7 @@ def command_recordings() -> list[Seed]:
     arrays, names = recording(120), [joint.name for joint in three_link().coordinates]
     header = ["t", *(f"{signal}_{name}" for signal in ("q", "q_des") for name in names), "on"]
     table = csv_text(header, np.column_stack([arrays["t"], arrays["q"], arrays["q"] + 0.01, np.ones(120)]))
-    both = {"run.csv": table, "run.toml": COMMANDS % ", ".join(f'"{name}"' for name in names).encode()}
+    both = {"run.csv": table, "run.toml": sample("commands.toml") % ", ".join(f'"{name}"' for name in names).encode()}
     return [Seed(both, name, "run.toml") for name in both]
 
 
@@ -451,7 +376,7 @@ def exported() -> list[Seed]:
         ca.Function("product", [M, x], [M @ x], ["M", "x"], ["y"]),
         ca.Function("norm", [x], [ca.sumsqr(x), 2 * x], ["x"], ["square", "double_x"]),
     ]
-    return [Seed(scratch(lambda folder: export_c(functions, folder, "mine"), "c"), "mine.json", "")]
+    return [Seed(saved(lambda folder: export_c(functions, folder, "mine"), "c"), "mine.json", "")]
 
 
 def read_export(path: Path) -> Numbers:
@@ -506,8 +431,8 @@ def check_command(path: Path) -> Numbers:
 
 
 def view_command(path: Path) -> Numbers:
-    with tempfile.TemporaryDirectory() as folder:
-        page = Path(folder) / "page.html"
+    with scratch() as folder:
+        page = folder / "page.html"
         run("view", str(path), "--out", str(page), "--no-browser")
         if not page.read_text(encoding="utf-8").rstrip().endswith("</html>"):
             raise AssertionError("half a page is written")
@@ -566,7 +491,7 @@ KINDS = (
     Kind("mat", files("run.mat", lambda: [mat(recording(), *how) for how in ((True, "5"), (False, "5"), (False, "4"))]),
          read_recording, (matlab_bomb,), pack=mat),
     Kind("bag", bags, read_recording, needs="rosbags"),
-    Kind("recording TOML", files("run.toml", lambda: RECORDINGS, run_npz=lambda: npz(recording())),
+    Kind("recording TOML", files("run.toml", lambda: map(sample, RECORDINGS), run_npz=lambda: npz(recording())),
          read_recording, TEXT),
     Kind("solution JSON", files("solution.json", lambda: [json_bytes(report_of(solve(problem())).record())]),
          read_solution, TEXT),
@@ -574,7 +499,7 @@ KINDS = (
     Kind("parameter CSV", files("parameters.csv", parameter_csv), read_parameter_file, TEXT),
     Kind("parameter JSON", files("parameters.json", parameter_json), read_parameter_file, TEXT),
     Kind("parameter npy", files("parameters.npy", parameter_npy), read_parameter_file, pack=npy),
-    Kind("study file", files("study.jsonl", lambda: scratch(study, "study.jsonl").values()), study, TEXT, changes=True),
+    Kind("study file", files("study.jsonl", lambda: saved(study, "study.jsonl").values()), study, TEXT, changes=True),
     Kind("constraint file", files("mine.py", lambda: [CONSTRAINTS]), read_constraints, TEXT),
     Kind("export JSON", exported, read_export, TEXT),
     Kind("MJCF", XML, read_robot_and_check, TEXT),

@@ -6,7 +6,6 @@ CASID_WHEELS names a folder with the packages' wheels; ``python scripts/graded_m
 from __future__ import annotations
 
 import os
-import tempfile
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
@@ -18,7 +17,7 @@ from typing import Any
 import numpy as np
 from graded_models import candidates
 
-from benchmarks.measure import Measure, NotMeasured, in_process, need
+from benchmarks.measure import NotMeasured, Rows, in_process, need, scratch
 from benchmarks.motion.formats import apart, nominal, own_torques, pinocchio_torques, torques_in_mujoco, urdf_files
 from casid.control import Passive
 from casid.description import Robot, load_description, load_robot
@@ -27,6 +26,8 @@ from casid.errors import CasidError
 from casid.export import export_robot
 from casid.motion import Hold
 from casid.simulation import Plant, simulate
+
+row = Rows()
 
 #: Beginnings of the wheels' names.
 PACKAGES = ("mujoco-", "robosuite", "gymnasium_robotics", "dm_control", "pybullet", "example_robot_data")
@@ -114,10 +115,8 @@ def _outcome(path: Path, name: str) -> Outcome:
     result = simulate(Plant(Model(robot), nominal(robot)), Passive(robot.n), hold, 0.01, compiled=False)
     if not np.isfinite(result.q).all():
         failed.append("simulation")
-    with tempfile.TemporaryDirectory() as folder:
-        written = export_robot(
-            robot, Path(folder) / "c", ("inverse_dynamics",), prefix="robot", parameters=nominal(robot)
-        )
+    with scratch() as folder:
+        written = export_robot(robot, folder / "c", ("inverse_dynamics",), prefix="robot", parameters=nominal(robot))
         if not any(file.suffix == ".c" for file in Path(written.path).iterdir()):
             failed.append("export")
     meshes = b'type="mesh"' in content
@@ -146,25 +145,28 @@ def _unpacked() -> Iterator[list[tuple[Path, str]]]:
     missing = [part for part in PACKAGES if not wheels.get(part)]
     if missing:
         raise NotMeasured(f"needs CASID_WHEELS, a folder with the wheels of {', '.join(missing)}")
-    with tempfile.TemporaryDirectory() as place:
+    with scratch() as place:
         files = []
         for part, (wheel, *_) in wheels.items():
-            inside = Path(place) / part
+            inside = place / part
             with zipfile.ZipFile(wheel) as archive:
                 archive.extractall(inside)
             files += [(path, path.relative_to(place).as_posix()) for path in candidates(inside)]
         yield files
 
 
+def installed_files() -> tuple[str, bool]:
+    """Each twentieth URDF of the packages that are installed."""
+    return _judged([_within_limit(path, path.name) for path in urdf_files()[::20]])
+
+
+@row("public robot files: mujoco, robosuite, gymnasium-robotics, dm_control, pybullet, example-robot-data",
+     "0 differ; of fixed-base files with inertias >= 95 % read, simulated and exported", "112 of 350 agree",
+     quick=installed_files, left_out="the wheels; each twentieth URDF of two installed packages")  # fmt: skip
 def public_files() -> tuple[str, bool]:
     """All files of the wheels."""
     with _unpacked() as files:
         return _judged([_within_limit(path, name) for path, name in files])
-
-
-def installed_files() -> tuple[str, bool]:
-    """Each twentieth URDF of the packages that are installed."""
-    return _judged([_within_limit(path, path.name) for path in urdf_files()[::20]])
 
 
 def _judged(found: list[Outcome]) -> tuple[str, bool]:
@@ -194,12 +196,3 @@ def _kind(reason: str) -> str:
     text = words[1] if len(words) > 1 else words[0]
     parts = text.split("'")
     return "'...'".join(parts[::2])[:60]
-
-
-ROWS = [
-    Measure(
-        "public robot files: mujoco, robosuite, gymnasium-robotics, dm_control, pybullet, example-robot-data",
-        "0 differ; of fixed-base files with inertias >= 95 % read, simulated and exported", "112 of 350 agree",
-        public_files, installed_files, "the wheels; each twentieth URDF of two installed packages",
-    ),
-]  # fmt: skip

@@ -8,7 +8,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Mapping
 from functools import cache
@@ -22,7 +21,7 @@ from examples import mpc
 from scipy.signal import butter, filtfilt
 
 import casid
-from benchmarks.measure import Measure, NotMeasured, data_folder, need
+from benchmarks.measure import NotMeasured, Rows, data_folder, need, process, scratch
 from benchmarks.recordings import UR_GAINS
 from casid.control import Passive
 from casid.dynamics import momentum_observer
@@ -39,6 +38,9 @@ from casid.ros2 import export_ros2
 from casid.simulation import Plant, simulate
 from casid.simulation.integrators import RungeKutta4
 
+row = Rows()
+
+_ROBOTS = ("panda", "ur10e", "kuka_iiwa", "wam7", "tx40", "puma560", "stanford", "three_link", "spatial_2r")
 #: Load [kg, m, kg.m^2] put on the UR10e, deviation of its torques [N.m], rate [Hz] and samples of the recording.
 _LOAD = to_standard(3.2, [0.02, 0.177, -0.035], np.diag([0.02, 0.015, 0.01]))
 _DEVIATION, _RATE, _SAMPLES = 1.0, 500, 5000
@@ -51,6 +53,8 @@ def _tools() -> None:
         raise NotMeasured("needs make and a C compiler")
 
 
+@row("first hour: `make test` of every exported folder of the shipped robots, all functions", "passes",
+     "ur10e and wam7 fail (0.3)", _ROBOTS, quick=(_ROBOTS[-2:],), left_out="the larger robots")  # fmt: skip
 def _folders(robots: tuple[str, ...]) -> tuple[str, bool]:
     _tools()
     failed, folders, functions = [], 0, 0
@@ -58,12 +62,10 @@ def _folders(robots: tuple[str, ...]) -> tuple[str, bool]:
         robot = casid.load_robot(name)
         known = all(link.inertial is not None for link in robot.links)
         for runtime in ("none", "standard", "base") if known else ("standard", "base"):
-            with tempfile.TemporaryDirectory() as folder:
+            with scratch() as folder:
                 names = all_functions(robot, runtime)
-                export_robot(robot, Path(folder) / "c", names, runtime_parameters=runtime, prefix="arm")
-                done = subprocess.run(
-                    ["make", "-C", f"{folder}/c", "test"], capture_output=True, text=True, check=False
-                )
+                export_robot(robot, folder / "c", names, runtime_parameters=runtime, prefix="arm")
+                done = process("make", "-C", folder / "c", "test", may_fail=True)
             folders, functions = folders + 1, functions + done.stdout.count(" ok\n")
             if done.returncode or done.stdout.count(" ok\n") != len(names):
                 failed.append(f"{name} ({runtime}): {'; '.join(x for x in done.stdout.splitlines() if 'FAILED' in x)}")
@@ -71,6 +73,8 @@ def _folders(robots: tuple[str, ...]) -> tuple[str, bool]:
     return value + (f"; failed: {', '.join(failed)}" if failed else ""), not failed
 
 
+@row("first hour: `estimate(&s, 20)` of an exported load estimator", "converges in some calls, or says that not",
+     "stuck with a wrong load, returns 0 (0.3)")  # fmt: skip
 def _estimates() -> tuple[str, bool]:
     """The load of `_LOAD`, from the first sample on; calls of `_STEPS` after the last one, or ten a second."""
     _tools()
@@ -81,15 +85,15 @@ def _estimates() -> tuple[str, bool]:
     t = np.arange(_SAMPLES) / _RATE
     motion = Sine.within(model.robot, 1.0, 0.3, 20.0).at(t)
     rng = np.random.default_rng(0)
-    tau = np.asarray(model.inverse_dynamics.map(_SAMPLES)(motion.q.T, motion.dq.T, motion.ddq.T, loaded)).T
+    tau = model.inverse_dynamics(*motion, loaded)
     tau = tau + _DEVIATION * rng.normal(size=tau.shape)
     body = to_standard(1.0, [0.0, 0.0, 0.05], np.diag([3e-3] * 3))
     texts, fine = [], True
     for forgetting in (1.0, 0.999):
         online = OnlineLoad(model, pi, np.full(model.n, 1 / _DEVIATION), body, forgetting=forgetting)
-        with tempfile.TemporaryDirectory() as folder:
-            export_online(online, Path(folder) / "c", "load")
-            subprocess.run(["make", "-C", f"{folder}/c", "libload.so"], check=True, capture_output=True)
+        with scratch() as folder:
+            export_online(online, folder / "c", "load")
+            process("make", "-C", folder / "c", "libload.so")
             library = ctypes.CDLL(f"{folder}/c/libload.so")
         online.update(motion.q, motion.dq, motion.ddq, tau)
         expected = online.estimate(200).parameters
@@ -117,20 +121,6 @@ def _estimates() -> tuple[str, bool]:
     return "; ".join(texts), bool(fine)
 
 
-_ROBOTS = ("panda", "ur10e", "kuka_iiwa", "wam7", "tx40", "puma560", "stanford", "three_link", "spatial_2r")
-
-FIRST_EXPORTS_ROWS = [
-    Measure(
-        "first hour: `make test` of every exported folder of the shipped robots, all functions", "passes",
-        "ur10e and wam7 fail (0.3)", lambda: _folders(_ROBOTS), lambda: _folders(_ROBOTS[-2:]), "the larger robots",
-    ),
-    Measure(
-        "first hour: `estimate(&s, 20)` of an exported load estimator", "converges in some calls, or says that not",
-        "stuck with a wrong load, returns 0 (0.3)", _estimates,
-    ),
-]  # fmt: skip
-
-
 ROOT = Path(__file__).resolve().parents[3]
 STUBS = ROOT / "tests" / "ros2" / "stubs"
 _STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-O1")
@@ -151,12 +141,13 @@ def _panda() -> tuple[casid.Model, np.ndarray]:
     return model, pi
 
 
+@row("ROS 2 package against stub headers", "0 warnings, 1e-12, >= 10 x smaller",
+     "Petrone et al. 2025, Franka by MATLAB: 183 kB and more")  # fmt: skip
 def _ros2() -> tuple[str, bool]:
     if shutil.which("gcc") is None or shutil.which("g++") is None:
         raise NotMeasured("needs gcc and g++")
     model, pi = _panda()
-    with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder)
+    with scratch() as place:
         done = export_ros2(model, place / "arm", parameters=pi)
         folders = [STUBS / "ros", done.path / "include", done.path / "src"]
         folders += [] if Path("/usr/include/eigen3").is_dir() else [STUBS / "eigen"]
@@ -170,8 +161,8 @@ def _ros2() -> tuple[str, bool]:
              str(done.path / "src/solver.cpp"), str(place / "core.o"), "-o", str(place / "test"), "-lm"],
         ]  # fmt: skip
         for command in commands:
-            output += subprocess.run(command, capture_output=True, text=True, check=True).stderr
-        test = subprocess.run([str(place / "test")], capture_output=True, text=True, check=False)
+            output += process(*command).stderr
+        test = process(place / "test", may_fail=True)
         worst = max(
             float(line.split("deviation ")[1].split()[0]) for line in test.stdout.splitlines() if "deviation" in line
         )
@@ -186,6 +177,7 @@ def _ros2() -> tuple[str, bool]:
     )
 
 
+@row("FMU in FMPy against casid's simulation", "1e-6 rad", "FMPy, co-simulation")
 def _fmu() -> tuple[str, bool]:
     fmpy = need("fmpy", "fmu")
     robot = casid.load_robot("ur10e")
@@ -193,8 +185,8 @@ def _fmu() -> tuple[str, bool]:
     q0 = np.array([0.1, -1.0, 0.6, -0.4, 0.5, 0.2])
     duration, step = 0.5, 1e-3
     done = simulate(plant, Passive(6), Hold(q0), duration, integrator=RungeKutta4(step), rate=1 / step)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "arm.fmu"
+    with scratch() as folder:
+        path = folder / "arm.fmu"
         export_fmu(plant.model, path, parameters=plant.parameters, step=step)
         joints = [joint.name for joint in robot.joints]
         start = {f"q.{name}": value for name, value in zip(joints, q0, strict=True)}
@@ -209,6 +201,8 @@ def _fmu() -> tuple[str, bool]:
     return f"{error:.1e} rad over {samples} samples of a fall of {travel:.1f} rad", error <= 1e-6 and samples > 450
 
 
+@row("MPC with Opti: inverse against forward dynamics", "converge, limits kept, implicit <= explicit per iteration",
+     "scripts/examples/mpc.py")  # fmt: skip
 def _opti() -> tuple[str, bool]:
     model, parameters = mpc.panda()
     found = {form: mpc.solve(model, parameters, form, 15) for form in ("implicit", "explicit")}
@@ -223,6 +217,7 @@ def _opti() -> tuple[str, bool]:
     return text, kept and ratio <= 1 and all(r.converged for r in found.values())
 
 
+@row("MPC with do-mpc", "converges, limits kept", "scripts/examples/mpc_do_mpc.py")
 def _do_mpc() -> tuple[str, bool]:
     need("do_mpc", "mpc")
     from examples import mpc_do_mpc
@@ -236,13 +231,13 @@ def _do_mpc() -> tuple[str, bool]:
     )
 
 
+@row("MPC with acados", "converge, limits kept, implicit <= explicit per iteration", "scripts/examples/mpc_acados.py")
 def _acados() -> tuple[str, bool]:
     python = os.environ.get("CASID_ACADOS_PYTHON", sys.executable)
     script = ROOT / "scripts" / "examples" / "mpc_acados.py"
     found = {}
     for form in ("implicit", "explicit"):
-        command = [python, str(script), "--form", form, "--steps", "15"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = process(python, script, "--form", form, "--steps", 15, may_fail=True)
         if "No module named 'acados'" in done.stderr:
             raise NotMeasured(
                 "needs acados: set CASID_ACADOS_PYTHON to a Python that has it, see scripts/examples/mpc_acados.py"
@@ -265,7 +260,7 @@ def interpreter(version: str) -> str | None:
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     held = sorted(str(path) for path in pyenv.glob(f"versions/{version}.*/bin/python{version}"))
     for python in (shutil.which(f"python{version}"), *held):
-        if python and not subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode:
+        if python and not process(python, "-c", "", may_fail=True).returncode:
             return python
     return None
 
@@ -283,9 +278,7 @@ def sources(place: Path, *further: str) -> Path:
 
 def wheel(place: Path) -> Path:
     """A wheel of this version, built in a folder of its own."""
-    source = sources(place)
-    command = [sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", str(place), str(source)]
-    subprocess.run(command, capture_output=True, check=True)
+    process(sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", place, sources(place))
     (made,) = place.glob("*.whl")
     return made
 
@@ -301,12 +294,12 @@ def installed(file: Path, home: Path, python: str = sys.executable) -> dict[str,
     return {**clean, "PATH": f"{home / 'bin'}{os.pathsep}{clean.get('PATH', '')}", "BROWSER": "true"}
 
 
+@row("wheel in clean Pythons 3.10-3.13", "README's first command works, <= 60 s each; 120 from nothing", "")
 def _wheel() -> tuple[str, bool]:
     need("build", "test")
     spent: dict[str, tuple[float, float]] = {}
     absent: list[str] = []
-    with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder)
+    with scratch() as place:
         file = wheel(place)
         for version in ("3.10", "3.11", "3.12", "3.13"):
             python = interpreter(version)
@@ -330,28 +323,6 @@ def _wheel() -> tuple[str, bool]:
         raise NotMeasured("needs python3.10 to python3.13 on the path or in pyenv")
     met = all(whole <= 120 and own <= 60 for whole, own in spent.values())
     return text, not absent and met
-
-
-PACKAGES_ROWS = [
-    Measure(
-        "ROS 2 package against stub headers", "0 warnings, 1e-12, >= 10 x smaller",
-        "Petrone et al. 2025, Franka by MATLAB: 183 kB and more", _ros2,
-    ),
-    Measure("FMU in FMPy against casid's simulation", "1e-6 rad", "FMPy, co-simulation", _fmu),
-    Measure(
-        "MPC with Opti: inverse against forward dynamics", "converge, limits kept, implicit <= explicit per iteration",
-        "scripts/examples/mpc.py", _opti,
-    ),
-    Measure(
-        "MPC with acados", "converge, limits kept, implicit <= explicit per iteration",
-        "scripts/examples/mpc_acados.py",
-        _acados,
-    ),
-    Measure("MPC with do-mpc", "converges, limits kept", "scripts/examples/mpc_do_mpc.py", _do_mpc),
-    Measure(
-        "wheel in clean Pythons 3.10-3.13", "README's first command works, <= 60 s each; 120 from nothing", "", _wheel
-    ),
-]  # fmt: skip
 
 
 RECIPE = ROOT / "docs" / "packaging" / "conda" / "recipe.yaml"
@@ -385,6 +356,7 @@ def _package(builder: Any, place: Path, python: Path, version: str) -> Any:
     return builder.Package.from_file(done.packages[0])
 
 
+@row("conda recipe", "built once, every file of the wheel", "rattler-build")
 def _built() -> tuple[str, bool]:
     builder = need("rattler_build", "conda")
     project = read_toml(ROOT / "pyproject.toml", "project", DatasetError)["project"]
@@ -392,8 +364,8 @@ def _built() -> tuple[str, bool]:
     python = interpreter(version)
     if python is None:
         raise NotMeasured(f"needs Python {version} on the path or in pyenv")
-    with tempfile.TemporaryDirectory() as folder:
-        package = _package(builder, Path(folder), Path(python), version)
+    with scratch() as folder:
+        package = _package(builder, folder, Path(python), version)
         held = {name.removeprefix("site-packages/") for name in package.files}
         name = Path(package.path).name
     expected = {str(path.relative_to(ROOT)) for path in (ROOT / "casid").rglob("*.py")} | {"casid/py.typed"}
@@ -406,9 +378,6 @@ def _built() -> tuple[str, bool]:
         f"{len(package.depends)} requirements; Python {version}, pip and setuptools are this machine's"
     )
     return text, not missing and len(package.depends) > len(project["dependencies"])
-
-
-CONDA_ROWS = [Measure("conda recipe", "built once, every file of the wheel", "rattler-build", _built)]
 
 
 #: Gain of the observer [1/s]; margin over what the recordings of the fit show; seconds that a motion is remembered.
@@ -507,6 +476,8 @@ def _free() -> list[str]:
     return [f"{path.parent.name}/{path.stem}" for path in files if path.stem != _LOADED]
 
 
+@row("collision observer on the UR10e's push recording", "push within 50 ms of an oracle, 0 false alarms",
+     "De Luca and Mattone 2003; oracle: zero-phase torques")  # fmt: skip
 def _push() -> tuple[str, bool]:
     name = "collision/ur-20_01_22-push_pose_1"
     t, share = _share(name)
@@ -531,11 +502,3 @@ def _push() -> tuple[str, bool]:
         f"{100 * shares[nearest]:.0f} %",
         bool(seen - first <= 0.05 and not false),
     )
-
-
-OBSERVER_ROWS = [
-    Measure(
-        "collision observer on the UR10e's push recording", "push within 50 ms of an oracle, 0 false alarms",
-        "De Luca and Mattone 2003; oracle: zero-phase torques", _push,
-    )
-]  # fmt: skip

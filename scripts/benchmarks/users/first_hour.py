@@ -8,19 +8,19 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 import casid
-from benchmarks.measure import Measure, need
+from benchmarks.measure import Rows, need, process, scratch
 from benchmarks.users.controllers import installed, wheel
 from casid.description import identified_names, identified_record
+
+row = Rows()
 
 ROOT = Path(__file__).resolve().parents[3]
 #: Pages whose commands are run, each in an empty folder of its own.
@@ -57,9 +57,7 @@ def controller_samples(path: Path) -> None:
     robot, rng = casid.load_robot("panda"), np.random.default_rng(0)
     model, pi = casid.Model(robot), robot.standard_parameters()
     q = rng.uniform(robot.limits.lower, robot.limits.upper, (60, robot.n))
-    M, g = (f.map(len(q))(q.T, pi).full().T.reshape(len(q), *shape) for f, shape in
-            ((model.mass_matrix, (robot.n, robot.n)), (model.gravity, (robot.n,))))  # fmt: skip
-    np.savez(path, q=q, M=M, g=g)
+    np.savez(path, q=q, M=model.mass_matrix(q, pi), g=model.gravity(q, pi))
 
 
 #: Files that a page calls the reader's own, and how a stand-in is made.
@@ -85,39 +83,26 @@ def run(page: str, folder: Path, quick: bool, columns: int = 80) -> list[Ended]:
     ended = []
     home = folder / "home"
     home.mkdir(parents=True)
-    environment = {**os.environ, "HOME": str(home), "COLUMNS": str(columns), "BROWSER": "true", "MPLBACKEND": "Agg"}
+    environment = {"HOME": str(home), "COLUMNS": str(columns), "BROWSER": "true", "MPLBACKEND": "Agg"}
     for arguments in commands(page):
         for word in arguments:
             if word in OWN and not (folder / word).exists():
                 OWN[word](folder / word)
         given = shorter(arguments) if quick else arguments
-        done = subprocess.run(
-            [sys.executable, "-m", "casid", *given], cwd=folder, env=environment, capture_output=True, text=True,
-            check=False,
-        )  # fmt: skip
+        done = process(sys.executable, "-m", "casid", *given, folder=folder, may_fail=True, **environment)
         ended.append(Ended(given, done.returncode, done.stderr[-2000:]))
     return ended
 
 
+@row("first hour: commands of README and docs in order, 80 columns, clean machine", "all exit as said", "8 of 16 fail",
+     False, quick=(True,), left_out="long motions and searches")  # fmt: skip
 def _measured(quick: bool) -> tuple[str, bool]:
     ended: list[Ended] = []
     for page in PAGES:
-        with tempfile.TemporaryDirectory() as name:
-            ended += run(page, Path(name), quick)
+        with scratch() as name:
+            ended += run(page, name, quick)
     wrong = [f"{' '.join(one.arguments)} ({one.code})" for one in ended if one.failed]
     return f"{len(wrong)} of {len(ended)} fail" + (f": {'; '.join(wrong)}" if wrong else ""), not wrong
-
-
-FIRST_COMMANDS_ROWS = [
-    Measure(
-        "first hour: commands of README and docs in order, 80 columns, clean machine",
-        "all exit as said",
-        "8 of 16 fail",
-        lambda: _measured(False),
-        lambda: _measured(True),
-        "long motions and searches",
-    )
-]
 
 
 #: Values of COLUMNS; None: not set.
@@ -128,25 +113,25 @@ SIZE, INSTALL, RUN = 600, 120, 300
 
 def _copy(folder: Path) -> None:
     """The checkout's files, as a clone has them, with its history."""
-    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    for name in filter(None, listed.split("\0")):
+    listed = process("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", folder=ROOT)
+    for name in filter(None, listed.stdout.split("\0")):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, folder / name)
 
 
+@row("first hour: README's second command in a clean folder, at COLUMNS of 80, 100, 140 and none",
+     f"<= {INSTALL // 60} min, <= {SIZE} MB; <= {RUN // 60} min on two cores, 0 failed", "2.9 GB; 34 min; 1 failed",
+     WIDTHS, quick=(WIDTHS[:1],), left_out="three widths")  # fmt: skip
 def second_command(widths: tuple[str | None, ...]) -> tuple[str, bool]:
     """Install as README says, then run as it says, once for each width."""
     lines = re.findall(r"^python3 -m venv .*\[test\].*$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
     make, install, run = lines[0].split(" && ")
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with scratch() as folder:
         _copy(folder)
         began = time.perf_counter()
         subprocess.run(f"{make} && {install}", shell=True, cwd=folder, check=True, capture_output=True)
         seconds = time.perf_counter() - began
-        used = subprocess.run(["du", "-sm", ".venv"], cwd=folder, capture_output=True, text=True, check=True)
-        size = int(used.stdout.split()[0])
+        size = int(process("du", "-sm", ".venv", folder=folder).stdout.split()[0])
         texts, met = [f"{size} MB installed in {seconds:.0f} s"], size <= SIZE and seconds <= INSTALL
         for width in widths:
             environment = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
@@ -160,18 +145,6 @@ def second_command(widths: tuple[str | None, ...]) -> tuple[str, bool]:
             texts.append(f"COLUMNS {width or 'not set'}: {last.strip('= ')}")
             met &= done.returncode == 0 and spent <= RUN
     return "; ".join(texts), met
-
-
-FIRST_TESTS_ROWS = [
-    Measure(
-        "first hour: README's second command in a clean folder, at COLUMNS of 80, 100, 140 and none",
-        f"<= {INSTALL // 60} min, <= {SIZE} MB; <= {RUN // 60} min on two cores, 0 failed",
-        "2.9 GB; 34 min; 1 failed",
-        partial(second_command, WIDTHS),
-        partial(second_command, WIDTHS[:1]),
-        "three widths",
-    )
-]
 
 
 #: Most words before the first result.
@@ -189,11 +162,12 @@ def first_lines() -> tuple[list[str], int]:
     return block[1].strip().splitlines(), len(before.split())
 
 
+@row("README: words to the first result; its lines in a clean environment", "<= 120; all run; 120 s from nothing",
+     "0.2: 1,845; no")  # fmt: skip
 def _readme() -> tuple[str, bool]:
     need("build", "test")
     lines, words = first_lines()
-    with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder)
+    with scratch() as place:
         file = wheel(place)
         started, failed = time.perf_counter(), []
         clean = installed(file, place / "venv")
@@ -208,12 +182,14 @@ def _readme() -> tuple[str, bool]:
     return text, words <= _WORDS and not failed and end - started <= _SECONDS
 
 
+@row("every command's tables at 80, 100, 120 columns", "0 cut", "through a pseudo-terminal")
 def _tables() -> tuple[str, bool]:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(ROOT / "tests/cli/test_tables.py")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/cli/test_tables.py"]
+    done = process(*command, folder=ROOT, may_fail=True)
     return done.stdout.strip().splitlines()[-1], done.returncode == 0
 
 
+@row("excite by README's command beside 1, 4, 8 busy processes", "same +- 3 %; Panda <= 31", "0.2: 62.8")
 def _busy() -> tuple[str, bool]:
     """The README's design beside busy processes: the same condition number, whatever the load."""
     spin = [sys.executable, "-c", "while True: pass"]
@@ -222,8 +198,7 @@ def _busy() -> tuple[str, bool]:
     for load in (1, 4, 8):
         others = [subprocess.Popen(spin) for _ in range(load - 1)]
         try:
-            run = [sys.executable, "-m", "casid", *command.split()]
-            text = subprocess.run(run, capture_output=True, text=True, check=True).stdout
+            text = process(sys.executable, "-m", "casid", *command.split()).stdout
         finally:
             for other in others:
                 other.kill()
@@ -234,32 +209,19 @@ def _busy() -> tuple[str, bool]:
     return ", ".join(f"{load} busy: {value:.4g}" for load, value in found.items()), same and max(found.values()) <= 31.0
 
 
+@row("library of identified robots: entries, each made again by its command", ">= 15, all", "0.2: 0", quick=(2,),
+     left_out="those from recordings")  # fmt: skip
 def _library(most: int | None = None) -> tuple[str, bool]:
     """Entries whose command makes them again, to 0.1 % of the largest parameter."""
     names = identified_names()
     differ: list[str] = []
     chosen = names if most is None else [name for name in names if "sha256" not in identified_record(name)][:most]
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch() as folder:
         for name in chosen:
-            command = [sys.executable, str(ROOT / "scripts/library.py"), name, "--out", folder]
-            subprocess.run(command, check=True, capture_output=True)
-            again = casid.load_robot(Path(folder) / f"{name}.toml").standard_parameters()
+            process(sys.executable, ROOT / "scripts/library.py", name, "--out", folder)
+            again = casid.load_robot(folder / f"{name}.toml").standard_parameters()
             stored = casid.load_robot(name).standard_parameters()
             if np.abs(again - stored).max() > 1e-3 * np.abs(stored).max():
                 differ.append(name)
     text = f"{len(names)} entries; {len(chosen) - len(differ)} of {len(chosen)} made again"
     return f"{text}{': not ' + ', '.join(differ) if differ else ''}", len(names) >= 15 and not differ
-
-
-FRONT_ROWS = [
-    Measure("every command's tables at 80, 100, 120 columns", "0 cut", "through a pseudo-terminal", _tables),
-    Measure("excite by README's command beside 1, 4, 8 busy processes", "same +- 3 %; Panda <= 31", "0.2: 62.8", _busy),
-    Measure(
-        "library of identified robots: entries, each made again by its command", ">= 15, all", "0.2: 0",
-        _library, partial(_library, 2), "those from recordings",
-    ),
-    Measure(
-        "README: words to the first result; its lines in a clean environment", "<= 120; all run; 120 s from nothing",
-        "0.2: 1,845; no", _readme,
-    )
-]  # fmt: skip

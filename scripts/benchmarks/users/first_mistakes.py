@@ -5,20 +5,20 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import tempfile
 from pathlib import Path
 
-import casadi as ca
 import numpy as np
 from typer.testing import CliRunner
 
 import casid
-from benchmarks.measure import Measure
+from benchmarks.measure import Rows, scratch
 from casid.cli import app
 from casid.description import Robot, write_robot
 from casid.errors import DatasetError
 from casid.files import csv_table
 from casid.motion import Sine
+
+row = Rows()
 
 #: Least number of messages that name both, of 60.
 _NAMED = 57
@@ -43,8 +43,7 @@ def _log(robot: Robot) -> list[str]:
     t = np.arange(600) / 100.0
     motion = Sine.within(robot).at(t)
     parameters = np.tile([2e-2, 0, 0, 2e-2, 0, 2e-2, 0.1, 0, 0, 2.0], robot.n)
-    inverse = casid.Model(robot).inverse_dynamics.map(len(t))
-    tau = inverse(motion.q.T, motion.dq.T, motion.ddq.T, ca.repmat(ca.DM(parameters), 1, len(t))).full().T
+    tau = casid.Model(robot).inverse_dynamics(*motion, parameters)
     rows = (",".join(f"{value:.9g}" for value in row) for row in np.column_stack([t, motion.q, tau]))
     return ["t,q1,q2,tau1,tau2", *rows]
 
@@ -96,10 +95,10 @@ def mistakes() -> list[tuple[str, str, bool]]:
     A word of the command itself, such as the name of a file, is no remedy.
     """
     table, found = csv_table(MISTAKES.read_text(encoding="utf-8"), MISTAKES.name, DatasetError), []
-    with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as left:
+    with scratch() as name, contextlib.ExitStack() as left:
         left.callback(os.chdir, Path.cwd())
         os.chdir(name)
-        _files(Path(name))
+        _files(name)
         for kind, mistake, place, remedy in table.rows(MISTAKES.name, DatasetError):
             words = ["solve", "mine.py"] if kind == "problem" else mistake.split()
             Path("mine.py").write_text(_BUILD.replace("{}", mistake), encoding="utf-8")
@@ -110,19 +109,11 @@ def mistakes() -> list[tuple[str, str, bool]]:
     return found
 
 
+@row("64 mistakes in files, options, expressions, units: messages that name place and remedy",
+     f">= {_NAMED} of 60; 0 tracebacks", "")  # fmt: skip
 def _measured() -> tuple[str, bool]:
     found = mistakes()
     wrong = [what for what, _, named in found if not named]
     traces = sum("Traceback" in output for _, output, _ in found)
     text = f"{len(found) - len(wrong)} of {len(found)}, {traces} tracebacks{''.join(f'; {what}' for what in wrong)}"
     return text, len(found) - len(wrong) >= _NAMED * len(found) / 60 and not traces
-
-
-FIRST_MISTAKES_ROWS = [
-    Measure(
-        "64 mistakes in files, options, expressions, units: messages that name place and remedy",
-        f">= {_NAMED} of 60; 0 tracebacks",
-        "",
-        _measured,
-    )
-]

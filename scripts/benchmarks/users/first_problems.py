@@ -11,7 +11,7 @@ import casadi as ca
 import numpy as np
 
 import casid
-from benchmarks.measure import Measure, need
+from benchmarks.measure import Rows, need
 from benchmarks.real.robots import FILES, OTHERS, described
 from benchmarks.users.planted_problems import COM, MARGIN, MASS, Case, Claim, Operations, cases, falsehood
 from casid.arrays import Array
@@ -21,6 +21,8 @@ from casid.identification import ReverseEngineering, reverse_engineered
 from casid.inertia import from_pseudo_inertia, pseudo_inertia
 from casid.retrieval import Constraint, LinkVariables, Problem, com_box, least_squares, link_variables, mass_bounds
 from casid.testing import arm, build, parameter_map
+
+row = Rows()
 
 _SYMBOLS = Operations(ca.if_else, ca.fmin, ca.fmax)
 _COUNT, _QUICK = 500, 60
@@ -55,6 +57,10 @@ def _claim(case: Case) -> Claim:
     return Claim(found.status, found.total, found.lower_bound, found.x)
 
 
+@row(
+     "first hour: certificates of 500 planted problems (light parts over 12 decades, signal 1e0 to 1e9 of the "
+        "noise, constants one rounding off), judged in rational numbers without casid",
+     "0 false", "41 of 70 lines false", _COUNT, quick=(_QUICK,), left_out="most of the problems")  # fmt: skip
 def _certificates(count: int) -> tuple[str, bool]:
     said = [(case, _claim(case)) for case in cases(count)]
     false = [f"{case.name}: {words}" for case, claim in said if (words := falsehood(case, claim))]
@@ -62,19 +68,6 @@ def _certificates(count: int) -> tuple[str, bool]:
     counts = ", ".join(f"{statuses.count(s)} {s}" for s in dict.fromkeys(sorted(statuses, reverse=True)))
     worst = f"; {'; '.join(false[:3])}" if false else ""
     return f"{len(false)} of {count} false ({counts}){worst}", not false
-
-
-FIRST_CERTIFICATES_ROWS = [
-    Measure(
-        name="first hour: certificates of 500 planted problems (light parts over 12 decades, signal 1e0 to 1e9 of the "
-        "noise, constants one rounding off), judged in rational numbers without casid",
-        bar="0 false",
-        reference="41 of 70 lines false",
-        run=lambda: _certificates(_COUNT),
-        quick=lambda: _certificates(_QUICK),
-        left_out="most of the problems",
-    )
-]
 
 
 #: Noise of the mass matrices, relative, and of the gravity torques [N.m]; poses, states, draws of the noise.
@@ -190,6 +183,12 @@ def _named(name: str, seed: int) -> list[str]:
     return missed
 
 
+@row(
+     "first hour: reverse engineering of 6 robots from noisy M, g (0.5 %, 0.02 N.m) and with signs, degrees "
+        "exchanged",
+     "torques at random states <= 2 x the least-squares error of all coefficients; named",
+     "8,600 %; certified, no word", (*_SHIPPED, *_PUBLIC), _DRAWS, quick=(("ur10e", "panda"), 1),
+     left_out="4 robots, 2 draws of the noise")  # fmt: skip
 def _measured(names: tuple[str, ...], draws: int) -> tuple[str, bool]:
     worst, false, missed = {}, 0, []
     for name in names:
@@ -201,16 +200,3 @@ def _measured(names: tuple[str, ...], draws: int) -> tuple[str, bool]:
     text = "torques x least squares: " + ", ".join(f"{name} {ratio:.2f}" for name, ratio in worst.items())
     text += f"; {wrong - len(missed)} of {wrong} misreadings named; {false} of {draws * len(names)} clean ones doubted"
     return "; ".join([text, *missed[:3]]), max(worst.values()) <= _WORST and not missed and not false
-
-
-FIRST_REVERSE_ENGINEERING_ROWS = [
-    Measure(
-        "first hour: reverse engineering of 6 robots from noisy M, g (0.5 %, 0.02 N.m) and with signs, degrees "
-        "exchanged",
-        "torques at random states <= 2 x the least-squares error of all coefficients; named",
-        "8,600 %; certified, no word",
-        run=lambda: _measured((*_SHIPPED, *_PUBLIC), _DRAWS),
-        quick=lambda: _measured(("ur10e", "panda"), 1),
-        left_out="4 robots, 2 draws of the noise",
-    )
-]

@@ -5,11 +5,8 @@ python -m benchmarks.users.first_shapes SUBJECT COMPILED SIZE ...     (one proce
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 import sys
-import tempfile
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,7 +18,7 @@ import casadi as ca
 import numpy as np
 
 import casid
-from benchmarks.measure import Measure
+from benchmarks.measure import Rows, process, scratch
 from casid.control import Controller, Passive, nominal
 from casid.dynamics.terms import JOINT_TERMS, friction_terms
 from casid.dynamics.terms._laws import Linear
@@ -33,6 +30,8 @@ from casid.learning._loss import Loss
 from casid.motion import Fourier, Hold, Motion, Reference, Trajectory
 from casid.retrieval import Constraint, Problem, link_variables
 from casid.simulation import ExternalForce, Plant, simulate, simulate_many
+
+row = Rows()
 
 #: Entries that a function answers with; 7 joints, 10 parameters of a link and so on are right for some of them.
 _SIZES = (0, 1, 2, 3, 6, 7, 8, 10, 14, 70, 700, 7000)
@@ -63,8 +62,8 @@ def _controller(size: int, compiled: bool, what: str, use: str) -> int:
 
     plant, reference = Plant(*nominal(panda)), Hold(np.array([0.0, -0.5, 0.0, -2.0, 0.0, 1.5, 0.5]))
     if use == "export":
-        with tempfile.TemporaryDirectory() as folder:
-            export_controller(Law(), Path(folder) / "law", "panda")
+        with scratch() as folder:
+            export_controller(Law(), folder / "law", "panda")
     elif use == "many":
         simulate_many(plant, Law(), reference, 0.02, count=3)
     else:
@@ -224,13 +223,11 @@ def _child(subject: str, compiled: bool, sizes: list[int]) -> None:
 def _outcomes(subject: str, compiled: bool, sizes: tuple[int, ...]) -> dict[int, str]:
     """What became of each size; a process that ends early is a crash of the size it was at."""
     found: dict[int, str] = {}
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
+    here, quiet = Path(__file__).parents[2], {"OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
+    command = (sys.executable, "-m", "benchmarks.users.first_shapes", subject, int(compiled))
     while len(found) < len(sizes):
-        left = [str(size) for size in sizes if size not in found]
-        done = subprocess.run(
-            [sys.executable, "-m", "benchmarks.users.first_shapes", subject, str(int(compiled)), *left],
-            cwd=Path(__file__).parents[2], env=environment, capture_output=True, text=True, timeout=900, check=False,
-        )  # fmt: skip
+        left = [size for size in sizes if size not in found]
+        done = process(*command, *left, folder=here, may_fail=True, **quiet)
         for line in done.stdout.splitlines():
             size, _, what = line.partition(" ")
             found[int(size)] = what
@@ -242,6 +239,8 @@ def _outcomes(subject: str, compiled: bool, sizes: tuple[int, ...]) -> dict[int,
     return found
 
 
+@row("first hour: user functions of wrong shape, 0 to 7,000 entries, compiled and not", "one sentence each, no crash",
+     "segmentation fault (0.3)", _SIZES, quick=(_QUICK,), left_out="some sizes")  # fmt: skip
 def _shapes(sizes: tuple[int, ...]) -> tuple[str, bool]:
     wrong, sentences, right = [], 0, 0
     for subject, (_, both) in SUBJECTS.items():
@@ -258,14 +257,6 @@ def _shapes(sizes: tuple[int, ...]) -> tuple[str, bool]:
     )
     return value + (f": {'; '.join(wrong[:6])}" if wrong else ""), not wrong and right > 0
 
-
-ROWS = [
-    Measure(
-        "first hour: user functions of wrong shape, 0 to 7,000 entries, compiled and not",
-        "one sentence each, no crash", "segmentation fault (0.3)", lambda: _shapes(_SIZES), lambda: _shapes(_QUICK),
-        "some sizes",
-    )
-]  # fmt: skip
 
 if __name__ == "__main__":
     _child(sys.argv[1], sys.argv[2] == "1", [int(size) for size in sys.argv[3:]])

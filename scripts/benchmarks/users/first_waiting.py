@@ -10,12 +10,13 @@ import resource
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.measure import Measure, skipped
+from benchmarks.measure import Rows, process, scratch, skipped
 from benchmarks.users.first_hour import controller_samples
+
+row = Rows()
 
 #: Moments after the start [s]; the first fall into imports.
 _MOMENTS = (0.2, 0.6, 1.2, 2.0, 3.0, 4.0, 5.0, 6.5, 8.0, 10.0)
@@ -63,13 +64,14 @@ def _stopped(command: str, after: float, folder: Path) -> tuple[int, float, str]
     return code, spent, stated[0] if len(stated) == 1 and not re.search("Traceback|CasADi", text) else ""
 
 
+@row("Ctrl-C in eight commands at ten moments", "<= 1 s, exit 130, one sentence, files kept", "0.3: 2,000 lines",
+     quick=skipped)  # fmt: skip
 def interrupts(moments: tuple[float, ...] = _MOMENTS, commands: tuple[str, ...] = _COMMANDS) -> tuple[str, bool]:
     """Each command interrupted at each moment; where it had ended by then, at half of the time, and so on."""
     worst, failed = 0.0, []
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with scratch() as folder:
         for made in (f"{_RECORDING} --out run", "solve panda_retrieval --no-believable --out run"):
-            subprocess.run(_casid(made), cwd=folder, check=True, capture_output=True)
+            process(*_casid(made), folder=folder)
         controller_samples(folder / "run" / "samples.npz")
         for command in commands:
             for moment in moments:
@@ -118,11 +120,12 @@ def _silence(command: str, folder: Path) -> tuple[float, int]:
     return longest, sum(later < earlier for earlier, later in itertools.pairwise(shares))
 
 
+@row("silent time at a terminal: identify, excite, intervals, study", "<= 2 s, no bar goes back", "0.3: 46 s",
+     quick=(_SHOWN[3:],), left_out="three commands")  # fmt: skip
 def silent(commands: tuple[str, ...] = _SHOWN) -> tuple[str, bool]:
     """The longest silence of each command."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        subprocess.run(_casid(f"{_RECORDING} --out run"), cwd=folder, check=True, capture_output=True)
+    with scratch() as folder:
+        process(*_casid(f"{_RECORDING} --out run"), folder=folder)
         found = {command.split()[0]: _silence(command, folder) for command in commands}
     text = ", ".join(f"{name} {longest:.1f} s, {back} times back" for name, (longest, back) in found.items())
     return text, all(longest <= _SILENT and not back for longest, back in found.values())
@@ -132,6 +135,7 @@ def silent(commands: tuple[str, ...] = _SHOWN) -> tuple[str, bool]:
 _SHORT = {"robots": 1.5, "--help": 0.4, "view nothing.urdf": 1.5}
 
 
+@row("processor time: casid robots, --help, an error", "<= 1.5, 0.4, 1.5 s", "0.3: 4.5, 0.5, 4.5 s")
 def _processor() -> tuple[str, bool]:
     """The median processor time of three runs of each, in its own process and those that it waits for."""
     found = {}
@@ -139,23 +143,9 @@ def _processor() -> tuple[str, bool]:
         spent = []
         for _ in range(3):
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-            subprocess.run(_casid(command), capture_output=True, check=False, env=environment)
+            process(*_casid(command), may_fail=True, OMP_NUM_THREADS="1")
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
             spent.append(after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime)
         found[command] = sorted(spent)[1]
     text = ", ".join(f"casid {command}: {seconds:.2f} s" for command, seconds in found.items())
     return text, all(found[command] <= bar for command, bar in _SHORT.items())
-
-
-FIRST_WAITING_ROWS = [
-    Measure(
-        "Ctrl-C in eight commands at ten moments", "<= 1 s, exit 130, one sentence, files kept", "0.3: 2,000 lines",
-        interrupts, skipped,
-    ),
-    Measure(
-        "silent time at a terminal: identify, excite, intervals, study", "<= 2 s, no bar goes back", "0.3: 46 s",
-        silent, lambda: silent(_SHOWN[3:]), "three commands",
-    ),
-    Measure("processor time: casid robots, --help, an error", "<= 1.5, 0.4, 1.5 s", "0.3: 4.5, 0.5, 4.5 s", _processor),
-]  # fmt: skip

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.measure import Measure, need
+from benchmarks.measure import Rows, need, scratch
+from benchmarks.motion.formats import pinocchio_torques, torques_in_mujoco
 from casid.arrays import Array
 from casid.description import Robot, load_robot, write_robot
 from casid.dynamics import Model
 from casid.dynamics.terms import FRICTION_MODELS, Friction, JointFriction
 from casid.inertia import Parameters
-from casid.testing import MuJoCo, random_body, random_robot, standard_parameters
+from casid.testing import random_body, random_robot, standard_parameters
+
+row = Rows()
 
 FORMATS = ("toml", "urdf", "xml", "sdf")
 #: Largest deviation of a torque, over the largest torque.
@@ -104,31 +106,6 @@ def _every_law(tally: Tally, name: str, robot: Robot, laws: tuple[str, ...], fol
             tally.take(f"casid: {name}, {law}, {ending}", read, expected)
 
 
-def _mujoco(path: Path, robot: Robot, states: Array) -> Array:
-    engine = MuJoCo(path, robot)
-    engine.without_joint_terms()
-    engine.model.opt.gravity[:] = robot.gravity  # of a URDF MuJoCo takes 9.81
-    return np.array([engine.inverse_dynamics(q, dq, ddq) for q, dq, ddq in states])
-
-
-def _pinocchio(path: Path, robot: Robot, states: Array) -> Array:
-    pin = need("pinocchio")
-    model = pin.buildModelFromUrdf(str(path)) if path.suffix == ".urdf" else pin.buildModelFromMJCF(str(path))
-    model.gravity.linear, model.armature[:], data = np.array(robot.gravity), 0.0, None
-    data = model.createData()
-    place = [model.joints[model.getJointId(joint.name)].idx_v for joint in robot.coordinates]
-    found = []
-    for state in states:
-        full = np.zeros((3, model.nv))
-        full[:, place] = state
-        q = np.zeros(model.nq)
-        for joint, value in zip(robot.coordinates, state[0], strict=True):
-            own = model.joints[model.getJointId(joint.name)]
-            q[own.idx_q : own.idx_q + own.nq] = value if own.nq == 1 else (np.cos(value), np.sin(value))
-        found.append(pin.rnea(model, data, q, full[1], full[2])[place])
-    return np.array(found)
-
-
 def _pybullet(path: Path, robot: Robot, states: Array) -> Array:
     bullet = need("pybullet")
     client = bullet.connect(bullet.DIRECT)
@@ -150,8 +127,8 @@ def _pybullet(path: Path, robot: Robot, states: Array) -> Array:
 
 #: Readers by name, and the formats of files that each of them reads.
 READERS: Mapping[str, tuple[Callable[[Path, Robot, Array], Array], tuple[str, ...]]] = {
-    "MuJoCo": (_mujoco, ("urdf", "xml")),
-    "Pinocchio": (_pinocchio, ("urdf", "xml")),
+    "MuJoCo": (torques_in_mujoco, ("urdf", "xml")),
+    "Pinocchio": (pinocchio_torques, ("urdf", "xml")),
     "PyBullet": (_pybullet, ("urdf",)),
 }
 
@@ -197,13 +174,16 @@ def _every_reader(tally: Tally, name: str, robot: Robot, folder: Path) -> None:
                     )
 
 
+@row("first hour: written robots (TOML, URDF, MJCF, SDF; every friction law; --lock) read by casid and others",
+     f"0 refused, torques within {BAR:g}", "refused", tuple(FRICTION_MODELS), 99,
+     quick=(("stribeck", "smooth", "load", "dahl"), 2), left_out="most laws and robots")  # fmt: skip
 def _measured(laws: tuple[str, ...], most: int) -> tuple[str, bool]:
     for module in ("mujoco", "pinocchio", "pybullet"):
         need(module)
     tally = Tally()
-    with tempfile.TemporaryDirectory() as name:
+    with scratch() as name:
         for k, (label, robot) in enumerate(robots()):
-            folder = Path(name) / str(k)
+            folder = name / str(k)
             folder.mkdir()
             _every_reader(tally, label, robot, folder)
             if k < most:
@@ -214,15 +194,3 @@ def _measured(laws: tuple[str, ...], most: int) -> tuple[str, bool]:
         f"{tally.largest:.1e}",
         not tally.refused and tally.read > 0,
     )
-
-
-ROWS = [
-    Measure(
-        "first hour: written robots (TOML, URDF, MJCF, SDF; every friction law; --lock) read by casid and others",
-        f"0 refused, torques within {BAR:g}",
-        "refused",
-        lambda: _measured(tuple(FRICTION_MODELS), 99),
-        lambda: _measured(("stribeck", "smooth", "load", "dahl"), 2),
-        "most laws and robots",
-    )
-]

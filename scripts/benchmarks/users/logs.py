@@ -7,22 +7,22 @@ one asked, which is right since.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import casid
-from benchmarks.measure import Measure
+from benchmarks.measure import Rows, scratch
 from casid.dynamics import Model
 from casid.errors import CasidError
 from casid.measurement import Answers, Dataset, propose, read_dataset
 from casid.retrieval.plausible import plausible_bodies
 from casid.testing import motion
+
+row = Rows()
 
 Array = np.ndarray
 
@@ -116,8 +116,8 @@ def _line(cells: Sequence[str], log: Log) -> str:
 def judged(log: Log) -> tuple[str, str]:
     """``right``, ``asked`` or ``wrong``, and why."""
     robot, data = truth(log.robot)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / log.name
+    with scratch() as folder:
+        path = folder / log.name
         path.write_bytes(content(log))
         try:
             found = propose(path, robot)
@@ -235,19 +235,10 @@ LOGS: tuple[Log, ...] = (
 )  # fmt: skip
 
 
+@row("40 messy logs through `casid import`", "36 right without a question, 4 asked, 0 wrong without a word", "0.2: 3")
 def _logs() -> tuple[str, bool]:
     found = {log.name: judged(log) for log in LOGS}
     counts = {word: sum(what == word for what, _ in found.values()) for word in ("right", "asked", "wrong")}
     bad = "; ".join(f"{name}: {why}" for name, (what, why) in found.items() if what == "wrong")
     text = ", ".join(f"{count} {word}" for word, count in counts.items())
     return f"{text}{f' ({bad})' if bad else ''}", counts["right"] >= 36 and counts["wrong"] == 0
-
-
-ROWS = [
-    Measure(
-        "40 messy logs through `casid import`",
-        "36 right without a question, 4 asked, 0 wrong without a word",
-        "0.2: 3",
-        _logs,
-    )
-]

@@ -6,12 +6,9 @@ import contextlib
 import functools
 import http.server
 import importlib
-import os
 import re
 import shutil
-import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,12 +18,14 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 
 import casid
-from benchmarks.measure import Measure, NotMeasured, need
+from benchmarks.measure import NotMeasured, Rows, need, process, scratch
 from casid.control import ComputedTorque, nominal
 from casid.identification import Checks, ModelOptions, identify
 from casid.motion import Sine
 from casid.report import report_of
 from casid.simulation import Plant, Sensor, simulate
+
+row = Rows()
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"
@@ -59,19 +58,16 @@ def _failing_blocks() -> tuple[int, int]:
         if not blocks:
             continue
         pages += 1
-        with tempfile.TemporaryDirectory() as folder:
-            done = subprocess.run(
-                [sys.executable, "-c", "\n".join(blocks)], cwd=folder, capture_output=True, text=True, check=False
-            )
-        failed += done.returncode != 0
+        with scratch() as folder:
+            failed += process(sys.executable, "-c", "\n".join(blocks), folder=folder, may_fail=True).returncode != 0
     return failed, pages
 
 
+@row("site: strict build, links, public names, code", "0 each", "MkDocs --strict")
 def _site() -> tuple[str, bool]:
     need("material", "site")
     need("mkdocstrings", "site")
-    with tempfile.TemporaryDirectory() as folder:
-        site = Path(folder).resolve()
+    with scratch() as site:
         warnings, broken = build(site), dead_links(site)
         pages = len(list(site.rglob("*.html")))
     missing = _undocumented()
@@ -83,13 +79,14 @@ def _site() -> tuple[str, bool]:
     return text, not (warnings or broken or missing or failed)
 
 
+@row("gallery pictures, each by one command", ">= 15, <= 60 s each", "scripts/gallery.py")
 def _gallery() -> tuple[str, bool]:
     need("PIL", "peers")
     gallery = importlib.import_module("gallery")
     names = [picture.name for picture in gallery.PICTURES]
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch() as folder:
         try:
-            seconds = gallery.draw(names, Path(folder))
+            seconds = gallery.draw(names, folder)
         except RuntimeError as error:
             return f"fails: {error}", False
     drawn = sum((DOCS / "gallery" / f"{name}.png").is_file() for name in names)
@@ -98,6 +95,7 @@ def _gallery() -> tuple[str, bool]:
     return text, len(names) >= 15 and max(seconds.values()) <= 60
 
 
+@row("task table against five peers", ">= 40 tasks of casid backed by a page, the others 'no'", "docs/tasks.md")
 def _tasks() -> tuple[str, bool]:
     text = (DOCS / "tasks.md").read_text(encoding="utf-8")
     rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")][2:]
@@ -108,6 +106,7 @@ def _tasks() -> tuple[str, bool]:
     return f"{len(rows)} rows, {backed} of casid's cells backed by a page; not in casid: {', '.join(absent)}", whole
 
 
+@row("report in headless Chromium", "0 messages, 0 requests, <= 6 MB", "")
 def _report() -> tuple[str, bool]:
     chromium = _chromium()
     playwright = need("playwright.sync_api", "browser")
@@ -120,8 +119,8 @@ def _report() -> tuple[str, bool]:
     text = report_of(identify(robot, done.dataset(), model=model, checks=checks)).html()
     messages: list[str] = []
     asked: list[str] = []
-    with tempfile.TemporaryDirectory() as folder, playwright.sync_playwright() as started:
-        path = Path(folder) / "report.html"
+    with scratch() as folder, playwright.sync_playwright() as started:
+        path = folder / "report.html"
         path.write_text(text, encoding="utf-8")
         browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1150, "height": 900})
@@ -141,13 +140,15 @@ def _report() -> tuple[str, bool]:
     )
 
 
+@row("first picture: identified bodies within the meshes of their links", "all centres, more than half of each",
+     "scripts/gallery.py first")  # fmt: skip
 def _first_picture() -> tuple[str, bool]:
     need("PIL", "peers")
     need("trimesh", "meshes")
     gallery = importlib.import_module("gallery")
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch() as folder:
         try:
-            rows = gallery.first(Path(folder))
+            rows = gallery.first(folder)
         except RuntimeError as error:
             raise NotMeasured(str(error)) from None
     named = [page for page in ("README.md", "docs/index.md") if "arm_links.png" in (ROOT / page).read_text("utf-8")]
@@ -157,25 +158,6 @@ def _first_picture() -> tuple[str, bool]:
         f"within its shape; first on {len(named)} of 2 pages"
     )
     return text, inside == len(rows) and min(shares) > 0.5 and len(named) == 2
-
-
-PAGES_ROWS = [
-    Measure(
-        "first picture: identified bodies within the meshes of their links",
-        "all centres, more than half of each",
-        "scripts/gallery.py first",
-        _first_picture,
-    ),
-    Measure("site: strict build, links, public names, code", "0 each", "MkDocs --strict", _site),
-    Measure("gallery pictures, each by one command", ">= 15, <= 60 s each", "scripts/gallery.py", _gallery),
-    Measure(
-        "task table against five peers",
-        ">= 40 tasks of casid backed by a page, the others 'no'",
-        "docs/tasks.md",
-        _tasks,
-    ),
-    Measure("report in headless Chromium", "0 messages, 0 requests, <= 6 MB", "", _report),
-]
 
 
 #: What is searched for, and the page whose section has to come first.
@@ -207,9 +189,8 @@ _RAW = """() => [...document.querySelectorAll("article math")].filter(e => !e.ge
 
 def build(folder: Path) -> int:
     """Build the site; the number of warnings, or of errors that ended it."""
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-f", "docs/site/mkdocs.yml", "-d", str(folder)]
-    quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=quiet)
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-f", "docs/site/mkdocs.yml", "-d", folder]
+    done = process(*command, folder=ROOT, may_fail=True, NO_MKDOCS_2_WARNING="1")
     return done.stderr.count("WARNING") + (done.returncode != 0)
 
 
@@ -285,12 +266,13 @@ def _looked_at(site: Path, shots: Path | None) -> tuple[list[str], list[str], in
     return failed, cut, raw, equations
 
 
+@row("site: search served and from disk, equations, 0 dead links, 12 pages' screenshots desktop and phone", "all",
+     "0.2: no search, ASCII")  # fmt: skip
 def site_row(shots: Path | None = None) -> tuple[str, bool]:
     """Build the site and look at it; ``shots`` keeps the pictures."""
     need("material", "site")
     need("latex2mathml", "site")
-    with tempfile.TemporaryDirectory() as folder:
-        site = Path(folder).resolve()
+    with scratch() as site:
         warnings = build(site)
         dead = dead_links(site)
         failed, cut, raw, equations = _looked_at(site, shots)
@@ -300,11 +282,3 @@ def site_row(shots: Path | None = None) -> tuple[str, bool]:
     )
     found = [*failed, *dead, *cut]
     return text + (f" ({'; '.join(found[:6])})" if found else ""), not (warnings or found or raw) and equations > 0
-
-
-SITE_ROWS = [
-    Measure(
-        "site: search served and from disk, equations, 0 dead links, 12 pages' screenshots desktop and phone", "all",
-        "0.2: no search, ASCII", site_row,
-    )
-]  # fmt: skip

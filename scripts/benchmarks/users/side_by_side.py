@@ -10,9 +10,7 @@ import platform
 import re
 import resource
 import shutil
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,10 +19,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks.measure import Measure, need, skipped
+from benchmarks.measure import Rows, need, process, scratch, skipped
 from benchmarks.users.peers import judged
 from benchmarks.users.peers.task import Truth, write
 from casid.version import __version__
+
+row = Rows()
 
 HERE = Path(__file__).parent / "peers"
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "side_by_side.md"
@@ -105,8 +105,7 @@ def run(tool: Tool, given: Path, truth: Truth, changes: Mapping[str, str] | None
     Failed
         If the tool ends with an error.
     """
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with scratch() as folder:
         for file in _GIVEN:
             shutil.copy(given / file, folder)
         texts = {file: (HERE / file).read_text(encoding="utf-8") for file in tool.files}
@@ -118,15 +117,9 @@ def run(tool: Tool, given: Path, truth: Truth, changes: Mapping[str, str] | None
         casid = folder / "casid"  # the command of this very Python
         casid.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m casid "$@"\n', encoding="utf-8")
         casid.chmod(0o755)
-        paths = {
-            "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}",
-            "OMP_NUM_THREADS": "1",
-            "PYTHONWARNINGS": "ignore",
-        }
+        paths = {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}", "OMP_NUM_THREADS": "1"}
         before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-        done = subprocess.run(
-            tool.command, cwd=folder, capture_output=True, text=True, check=False, env={**os.environ, **paths}
-        )
+        done = process(*tool.command, folder=folder, may_fail=True, PYTHONWARNINGS="ignore", **paths)
         seconds, after = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
         if done.returncode:
             raise Failed((done.stderr or done.stdout).strip().splitlines()[-1])
@@ -148,9 +141,9 @@ def all_runs() -> tuple[dict[str, Run], Truth]:
     """
     for module in ("mujoco.sysid", "figaroh", "pinocchio"):
         need(module, "side-by-side")
-    with tempfile.TemporaryDirectory() as name:
-        truth = write(Path(name))
-        return {tool.name: run(tool, Path(name), truth) for tool in TOOLS}, truth
+    with scratch() as name:
+        truth = write(name)
+        return {tool.name: run(tool, name, truth) for tool in TOOLS}, truth
 
 
 def table(runs: Mapping[str, Run], truth: Truth) -> list[str]:
@@ -229,6 +222,8 @@ def _same_rows(text: str, lines: Sequence[str]) -> bool:
     return [row[0] for row in kept] == [row[0] for row in cells] and kept[0] == cells[0]
 
 
+@row("same task with FIGAROH and mujoco.sysid: commands, lines, time, errors, side by side", "generated",
+     "FIGAROH, mujoco.sysid", quick=skipped, left_out="the runs of the peers")  # fmt: skip
 def _row() -> tuple[str, bool]:
     runs, truth = all_runs()
     same = _same_rows(PAGE.read_text(encoding="utf-8") if PAGE.is_file() else "", table(runs, truth))
@@ -239,19 +234,11 @@ def _row() -> tuple[str, bool]:
     )
 
 
-ROWS = [
-    Measure(
-        "same task with FIGAROH and mujoco.sysid: commands, lines, time, errors, side by side", "generated",
-        "FIGAROH, mujoco.sysid", _row, skipped, "the runs of the peers",
-    ),
-]  # fmt: skip
-
-
 def main() -> None:
     """Run all, and write the page."""
     runs, truth = all_runs()
-    with tempfile.TemporaryDirectory() as name:
-        PAGE.write_text(page(runs, truth, settings(Path(name), write(Path(name)))), encoding="utf-8")
+    with scratch() as name:
+        PAGE.write_text(page(runs, truth, settings(name, write(name))), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from papers.methods.earlier import mata_eigenvalues, mata_ipopt, mata_sqp, ting
@@ -43,16 +44,9 @@ def casid_answer(data: Regression, target_gap: float = TARGET_GAP) -> tuple[Answ
     start = time.process_time()
     solution = solve(problem(data), options=SolveOptions(target_gap=target_gap), throw=False)
     total = time.process_time() - start
-    result = answer(
-        "casid",
-        data,
-        np.array(solution.x),
-        solved=solution.certified,
-        status=f"{solution.status} ({solution.solver_status})",
-        iterations=solution.iterations,
-        build_time=max(total - solution.solve_time, 0.0),
-        solve_time=solution.solve_time,
-    )
+    status, times = f"{solution.status} ({solution.solver_status})", (total - solution.solve_time, solution.solve_time)
+    x, iterations = np.array(solution.x), solution.iterations
+    result = answer("casid", data, x, solution.certified, status, iterations, max(times[0], 0.0), times[1])
     return result, solution.lower_bound - data.constant
 
 
@@ -98,21 +92,11 @@ def run_size(data: Regression, mata_seconds: float, slow: bool = True, repeats: 
     repeats
         Runs of each method of which the quickest counts.
     """
-    methods: list[Callable[[Regression], Answer]] = [
-        ols,
-        wls,
-        lmi,
-        point_masses,
-        lambda d: point_masses(d, 5),
-        model_reduction,
-    ]
+    methods: list[Callable[[Regression], Answer]] = [ols, wls, lmi, point_masses, partial(point_masses, per_edge=5)]
+    methods.append(model_reduction)
     if slow:
-        methods += [
-            lambda d: mata_sqp(d, seconds=mata_seconds),
-            lambda d: mata_ipopt(d, seconds=mata_seconds),
-            lambda d: mata_eigenvalues(d, seconds=mata_seconds),
-            ting,
-        ]
+        methods += [partial(method, seconds=mata_seconds) for method in (mata_sqp, mata_ipopt, mata_eigenvalues)]
+        methods.append(ting)
     assert data.triangle.size  # the compression is shared by all and counts for none
     found = [quickest(method, data, repeats) for method in methods]
     bounds = []
@@ -194,11 +178,6 @@ class Duel:
         """Time of the solve in units of Clarabel's."""
         return self.solve / self.clarabel
 
-    @property
-    def total(self) -> float:
-        """From the raw data to the certified solution [s]."""
-        return self.compress + self.build + self.solve
-
 
 def duel(links: int, rounds: int = 10, seed: int = 0) -> Duel:
     """Take turns, so that other work on the machine disturbs both alike; keep each one's shortest time."""
@@ -214,14 +193,5 @@ def duel(links: int, rounds: int = 10, seed: int = 0) -> Duel:
         own, bound = casid_answer(data)
         build, solving = min(build, own.build_time), min(solving, own.solve_time)
     reference = lmi(data, REFERENCE_TOLERANCE)
-    return Duel(
-        links,
-        1.0 - bound / own.excess,
-        own.excess / reference.excess - 1.0,
-        own.eigenvalue,
-        data.margin,
-        compress,
-        build,
-        solving,
-        clarabel,
-    )
+    gap, above = 1.0 - bound / own.excess, own.excess / reference.excess - 1.0
+    return Duel(links, gap, above, own.eigenvalue, data.margin, compress, build, solving, clarabel)

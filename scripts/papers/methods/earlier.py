@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import casadi as ca
 import numpy as np
 from papers.methods.feasible_set import inertia_matrix, steiner
-from papers.methods.regression import Answer, Kind, Regression, answer
+from papers.methods.regression import Answer, Kind, Regression, Stopwatch
 from scipy.optimize import least_squares, minimize
 
 from casid.arrays import Array
@@ -138,45 +138,31 @@ def mata_sqp(data: Regression, iterations: int = 100, seconds: float = 60.0) -> 
     seconds
         Time limit of both steps together.
     """
-    start = time.process_time()
-    return sequential("Mata (SQP)", data, [Step(data, 0), Step(data, 1)], start, iterations, seconds)
+    watch = Stopwatch()
+    return sequential("Mata (SQP)", data, [Step(data, 0), Step(data, 1)], watch, iterations, seconds)
 
 
 def sequential(
-    method: str, data: Regression, steps: Sequence[Program], start: float, iterations: int, seconds: float
+    method: str, data: Regression, steps: Sequence[Program], watch: Stopwatch, iterations: int, seconds: float
 ) -> Answer:
     """SLSQP on one program after another, each from where the one before ended; the first from `prior`."""
     x = prior(data)
-    built = time.process_time()
+    watch.prepared()
     total, message, solved = 0, "", False
     for step in steps:
-        guard = _Guard(step, built + seconds)
+        guard = _Guard(step, watch.built + seconds)
         constraint: Any = {"type": "ineq", "fun": step.constraints, "jac": step.jacobian}
         try:
             result = minimize(
-                guard.objective,
-                x,
-                jac=step.gradient,
-                method="SLSQP",
-                constraints=[constraint],
+                guard.objective, x, jac=step.gradient, method="SLSQP", constraints=[constraint],
                 options={"maxiter": iterations, "ftol": 1e-12},
-            )
+            )  # fmt: skip
         except _OutOfTime:
             x, message, solved = guard.last, f"stopped after {seconds:g} s", False
             break
         x, message, solved = result.x, str(result.message), bool(result.success)
         total += int(result.nit)
-    done = time.process_time()
-    return answer(
-        method,
-        data,
-        x,
-        solved=solved,
-        status=message,
-        iterations=total,
-        build_time=built - start,
-        solve_time=done - built,
-    )
+    return watch.answer(method, data, x, solved, message, total)
 
 
 def mata_ipopt(data: Regression, iterations: int = 300, seconds: float = 60.0) -> Answer:
@@ -185,42 +171,18 @@ def mata_ipopt(data: Regression, iterations: int = 300, seconds: float = 60.0) -
     An interior-point method that starts inside can stay inside: the first step, which leads out, is skipped.
     Limits as in `mata_sqp`.
     """
-    start = time.process_time()
+    watch = Stopwatch()
     step = Step(data, 1)
     problem, hessian = step.nlp()
-    solver = ca.nlpsol(
-        "mata",
-        "ipopt",
-        problem,
-        {
-            "hess_lag": hessian,
-            "print_time": False,
-            "error_on_fail": False,
-            "ipopt": {
-                "print_level": 0,
-                "sb": "yes",
-                "max_iter": iterations,
-                "tol": 1e-10,
-                "max_cpu_time": seconds,
-                "bound_relax_factor": 0.0,
-            },
-        },
-    )
+    limits: dict[str, Any] = {"max_iter": iterations, "tol": 1e-10, "max_cpu_time": seconds, "bound_relax_factor": 0.0}
+    options: dict[str, Any] = {"hess_lag": hessian, "print_time": False, "error_on_fail": False}
+    solver = ca.nlpsol("mata", "ipopt", problem, {**options, "ipopt": {"print_level": 0, "sb": "yes", **limits}})
     guess = prior(data)
-    built = time.process_time()
-    result = solver(x0=guess, lbg=0.0, ubg=np.inf)
-    done = time.process_time()
+    watch.prepared()
+    x = np.array(solver(x0=guess, lbg=0.0, ubg=np.inf)["x"]).ravel()
     stats = solver.stats()
-    return answer(
-        "Mata (IPOPT)",
-        data,
-        np.array(result["x"]).ravel(),
-        solved=bool(stats["success"]),
-        status=str(stats["return_status"]),
-        iterations=int(stats["iter_count"]),
-        build_time=built - start,
-        solve_time=done - built,
-    )
+    ended = bool(stats["success"]), str(stats["return_status"]), int(stats["iter_count"])
+    return watch.answer("Mata (IPOPT)", data, x, *ended)
 
 
 class _OutOfTime(Exception):
@@ -302,8 +264,8 @@ def mata_eigenvalues(data: Regression, iterations: int = 300, seconds: float = 6
     seconds
         Time limit.
     """
-    start = time.process_time()
-    return sequential("Mata (eigenvalues)", data, [EigenvalueStep(data)], start, iterations, seconds)
+    watch = Stopwatch()
+    return sequential("Mata (eigenvalues)", data, [EigenvalueStep(data)], watch, iterations, seconds)
 
 
 _LOWER = ((0, 0), (1, 0), (2, 0), (1, 1), (2, 1), (2, 2))
@@ -342,7 +304,7 @@ def parameters_of(theta: Array) -> tuple[Array, Array]:
 
 def ting(data: Regression, evaluations: int = 200) -> Answer:
     """Levenberg-Marquardt from the feasible guess of `methods.mata.prior`; at most so many evaluations."""
-    start = time.process_time()
+    watch = Stopwatch()
     guess = theta_of(prior(data))
     scale = max(float(np.linalg.norm(data.r)), 1e-12)
 
@@ -356,18 +318,9 @@ def ting(data: Regression, evaluations: int = 200) -> Answer:
             made[:, link_slice(k)] = data.R[:, link_slice(k)] @ block
         return made / scale
 
-    built = time.process_time()
+    watch.prepared()
     found = least_squares(
         residual, guess, jac=jacobian, method="lm", xtol=1e-14, ftol=1e-14, gtol=1e-14, max_nfev=evaluations
     )
-    done = time.process_time()
-    return answer(
-        "Ting (theta)",
-        data,
-        parameters_of(np.asarray(found.x))[0],
-        solved=bool(found.success),
-        status=str(found.message),
-        iterations=int(found.nfev),
-        build_time=built - start,
-        solve_time=done - built,
-    )
+    x = parameters_of(np.asarray(found.x))[0]
+    return watch.answer("Ting (theta)", data, x, bool(found.success), str(found.message), int(found.nfev))

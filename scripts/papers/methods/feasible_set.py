@@ -280,17 +280,6 @@ def lmi(data: Regression, tolerance: float | None = None) -> Answer:
     return found.answer("LMI-SDP", data, found.x)
 
 
-def lmi_epigraph(data: Regression) -> Answer:
-    """The thesis's form: a linear objective and one more cone, of order ``10 n + 1``."""
-    start, size = time.process_time(), 10 * data.links
-    S, cones, unit = _all_links(data).rows()
-    top, constant, cone = epigraph(data.R, data.r)
-    A = stack([[top], [sparse.hstack([-S, sparse.csc_matrix((len(unit), 1))])]])
-    b = np.concatenate([constant, -data.margin * unit])
-    found = conic(np.append(np.zeros(size), 1.0), A, b, [cone, *cones], start=start)
-    return found.answer("LMI-SDP (epigraph)", data, found.x[:size])
-
-
 def inertia_matrix(x: ca.SX) -> ca.SX:
     """L of ten standard parameters, shape (3, 3)."""
     return ca.vertcat(ca.horzcat(x[0], x[1], x[2]), ca.horzcat(x[1], x[3], x[4]), ca.horzcat(x[2], x[4], x[5]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from textwrap import fill
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,9 +13,10 @@ from matplotlib.figure import Figure
 from papers.methods.comparison import Size
 from papers.methods.reduction import ReductionPath
 from papers.methods.regression import Answer
+from papers.pictures import panels
 
 from casid.arrays import Array
-from casid.report import BLUE, FAINT, GREEN, INK, MUTED, ORANGE, RED, new_figure, set_title, tidy
+from casid.report import BLUE, FAINT, GREEN, INK, MUTED, ORANGE, RED
 
 _STYLES: dict[str, tuple[str, str, str]] = {  # colour, marker, line
     "OLS": (MUTED, "", ":"),
@@ -31,23 +33,13 @@ _STYLES: dict[str, tuple[str, str, str]] = {  # colour, marker, line
 }
 #: Errors above OLS [%] that are rounding alone: drawn here on a logarithmic axis.
 LEAST = 1e-6
-_PLOTTED = (
-    "LMI-SDP",
-    "casid",
-    "Point masses (3^3)",
-    "Point masses (5^3)",
-    "Mata (SQP)",
-    "Mata (IPOPT)",
-    "Mata (eigenvalues)",
-    "Ting (theta)",
-    "Model reduction",
-)
+#: All but least squares, of which the errors are the measure.
+_PLOTTED = tuple(_STYLES)[2:]
 
 
 def pd_ratio_figure(weights: Array, curves: dict[str, Array]) -> Figure:
     """Fig. 6.1: share of positive definite mass matrices along the line from infeasible to feasible parameters."""
-    figure = new_figure(9.0, 5.2)
-    axes = figure.subplots()
+    figure, (axes,) = panels("Infeasible parameters can look harmless (Sousa 2014, Fig. 6.1)", 9.0, 5.2)
     for (name, values), colour in zip(curves.items(), (BLUE, ORANGE), strict=False):
         axes.plot(weights, values, "o-", color=colour, label=name, markersize=3.5, linewidth=1.4)
     axes.axvline(1.0, color=MUTED, linewidth=0.8, linestyle="--")
@@ -58,8 +50,6 @@ def pd_ratio_figure(weights: Array, curves: dict[str, Array]) -> Figure:
         ylim=(-2, 103),
     )
     axes.legend(frameon=False, loc="upper left")
-    tidy(axes)
-    set_title(figure, "Infeasible parameters can look harmless (Sousa 2014, Fig. 6.1)")
     _says(
         figure,
         "close to the boundary the inertia matrix is positive definite at most joint positions although the parameters "
@@ -70,14 +60,12 @@ def pd_ratio_figure(weights: Array, curves: dict[str, Array]) -> Figure:
 
 def error_figure(sizes: Sequence[Size]) -> Figure:
     """Fig. 6.2: regression error above that of ordinary least squares; overview and zoom into the smaller sizes."""
-    figure = new_figure(10.0, 8.6)
-    top, bottom = figure.subplots(2, 1)
+    figure, (top, bottom) = panels("Regression error of the methods (Sousa 2014, Fig. 6.2)", 10.0, 8.6, 2)
     zoomed = [size for size in sizes if size.links <= 17]
     for axes, chosen, floor in ((top, sizes, LEAST), (bottom, zoomed, 0.0)):
         for name in _PLOTTED:
             _curve(axes, chosen, name, partial(_at_least, floor), legend=axes is top)
         axes.set(ylabel="error above OLS [%]", xlabel="links")
-        tidy(axes)
     top.set_yscale("log")
     highest = max((size.answers["Point masses (3^3)"].error_above_ols for size in zoomed), default=1.0)
     bottom.set_ylim(-0.03 * highest, 1.5 * highest)
@@ -89,7 +77,6 @@ def error_figure(sizes: Sequence[Size]) -> Figure:
     )
     bottom.set_title("the first 17 sizes (linear)", loc="left", fontsize=10, color=MUTED)
     top.legend(frameon=False, fontsize=9, ncols=4, loc="lower right")
-    set_title(figure, "Regression error of the methods (Sousa 2014, Fig. 6.2)")
     _says(
         figure,
         "LMI-SDP always has the lowest error, the bound of any method; point masses rise about twice as far above OLS; "
@@ -104,15 +91,12 @@ def _at_least(floor: float, answer: Answer) -> float:
 
 def time_figure(sizes: Sequence[Size]) -> Figure:
     """Fig. 6.3: solver times."""
-    figure = new_figure(10.0, 6.4)
-    axes = figure.subplots()
+    figure, (axes,) = panels("Solver times of the methods (Sousa 2014, Fig. 6.3)", 10.0, 6.4)
     for name in ("OLS", *_PLOTTED):
         _curve(axes, sizes, name, lambda a: a.solve_time, legend=True, line=True)
     axes.set_yscale("log")
     axes.set(xlabel="links", ylabel="solver time, one thread [s]")
     axes.legend(frameon=False, fontsize=9, ncols=4, loc="lower right")
-    tidy(axes)
-    set_title(figure, "Solver times of the methods (Sousa 2014, Fig. 6.3)")
     _says(
         figure,
         "the times of LMI-SDP grow predictably with the number of links; point masses are as fast as OLS; those of "
@@ -123,43 +107,23 @@ def time_figure(sizes: Sequence[Size]) -> Figure:
 
 def reduction_figure(path: ReductionPath) -> Figure:
     """Fig. 6.4: relative error and distance to the feasible set along the model reduction."""
-    figure = new_figure(9.5, 7.2)
-    top, bottom = figure.subplots(2, 1, sharex=True)
+    title = "Model reduction until feasible, simulated WAM, first seed (Sousa 2014, Fig. 6.4)"
+    figure, (top, bottom) = panels(title, 9.5, 7.2, 2, sharex=True)
     top.plot(path.removed, path.error, "o-", color=BLUE, markersize=3, linewidth=1.2, label="reduced model")
-    top.axhline(
-        path.feasible,
-        color=ORANGE,
-        linewidth=1.2,
-        linestyle="--",
-        label=f"feasible estimate, nothing removed: {path.feasible:.4f} %",
-    )
-    top.axhline(
-        path.weighted,
-        color=MUTED,
-        linewidth=1.0,
-        linestyle=":",
-        label=f"infeasible estimate, nothing removed: {path.weighted:.4f} %",
-    )
+    for error, what, colour, line in ((path.feasible, "f", ORANGE, "--"), (path.weighted, "inf", MUTED, ":")):
+        label = f"{what}easible estimate, nothing removed: {error:.4f} %"
+        top.axhline(error, color=colour, linewidth=1.1, linestyle=line, label=label)
     top.set(ylabel="relative error [%]")
     top.legend(frameon=False, loc="upper left", fontsize=9)
     bottom.plot(path.removed, path.distance, "o-", color=BLUE, markersize=3, linewidth=1.2)
     bottom.set(xlabel="base parameters removed", ylabel="distance to the feasible set")
-    for axes in (top, bottom):
-        if path.feasible_at is not None:
-            axes.axvline(path.feasible_at, color=GREEN, linewidth=1.0)
-        tidy(axes)
     if path.feasible_at is not None:
+        for axes in (top, bottom):
+            axes.axvline(path.feasible_at, color=GREEN, linewidth=1.0)
         bottom.annotate(
-            f"feasible: {path.feasible_at} removed",
-            (path.feasible_at, 0.02),
-            xycoords=("data", "axes fraction"),
-            xytext=(-6, 4),
-            textcoords="offset points",
-            ha="right",
-            color=GREEN,
-            fontsize=9,
-        )
-    set_title(figure, "Model reduction until feasible, simulated WAM, first seed (Sousa 2014, Fig. 6.4)")
+            f"feasible: {path.feasible_at} removed", (path.feasible_at, 0.02), xycoords=("data", "axes fraction"),
+            xytext=(-6, 4), textcoords="offset points", ha="right", color=GREEN, fontsize=9,
+        )  # fmt: skip
     _says(
         figure,
         "36 of 76 base parameters had to go before the estimate was feasible; its error was then 4.66 %, against "
@@ -175,34 +139,18 @@ def _curve(
     chosen = [(size.links, size.answers[name]) for size in sizes if name in size.answers]
     if not chosen:
         return
-    colour, marker, style = _STYLES[name]
+    colour, marker, path = _STYLES[name]
     links = np.array([k for k, _ in chosen])
     values = np.array([value(a) for _, a in chosen])
     good = np.array([a.success or (line and name == "OLS") for _, a in chosen])
     label = name if legend else None
-    if style != "none" or line:
-        axes.plot(links, values, linestyle="-" if style == "none" else style, color=colour, linewidth=1.0, alpha=0.7)
-    front = 5 if name == "casid" else 2
-    axes.plot(
-        links[good],
-        values[good],
-        marker or ".",
-        color=colour,
-        markersize=4,
-        linestyle="none",
-        label=label if good.any() else None,
-        zorder=front,
-    )
-    axes.plot(
-        links[~good],
-        values[~good],
-        marker or ".",
-        markerfacecolor="white",
-        markeredgecolor=colour,
-        markersize=4,
-        linestyle="none",
-        label=None if good.any() else label,
-    )
+    if path != "none" or line:
+        axes.plot(links, values, linestyle="-" if path == "none" else path, color=colour, linewidth=1.0, alpha=0.7)
+    style: dict[str, Any] = {"marker": marker or ".", "color": colour, "markersize": 4, "linestyle": "none"}
+    shown: dict[str, Any] = {"label": label if good.any() else None, "zorder": 5 if name == "casid" else 2}
+    axes.plot(links[good], values[good], **style, **shown)
+    empty: dict[str, Any] = {"markerfacecolor": "white", "label": None if good.any() else label}
+    axes.plot(links[~good], values[~good], **style, **empty)
 
 
 def _says(figure: Figure, text: str) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from papers.methods.feasible_set import FeasibleSet, closest_feasible, feasibility_test
-from papers.methods.regression import Answer, Regression, answer
+from papers.methods.regression import Answer, Regression, Stopwatch
 from papers.methods.wam import WamData
 
 from casid.arrays import Array
@@ -129,24 +128,13 @@ def model_reduction(data: Regression) -> Answer:
     data
         Its columns must be independent (random regressors are): standard parameters are then base parameters.
     """
-    start = time.process_time()
+    watch = Stopwatch()
     steps = reductions(data.R, data.r, data.constant, len(data.tau))
     chosen = next(step for step in steps if data.eigenvalue(step.values) >= 0.0)
     solved = bool(chosen.values.any())
-    status = (
-        f"feasible with {chosen.removed} of {len(data.r)} parameters removed"
-        if solved
-        else "no reduced model is feasible"
-    )
-    return answer(
-        "Model reduction",
-        data,
-        chosen.values,
-        solved=solved,
-        status=status,
-        iterations=chosen.removed,
-        solve_time=time.process_time() - start,
-    )
+    ended = f"feasible with {chosen.removed} of {len(data.r)} parameters removed"
+    status = ended if solved else "no reduced model is feasible"
+    return watch.answer("Model reduction", data, chosen.values, solved, status, chosen.removed)
 
 
 @dataclass(frozen=True)

@@ -139,32 +139,34 @@ class Answer:
 
 
 def answer(
-    method: str,
-    data: Regression,
-    x: Array,
-    *,
-    solved: bool = True,
-    status: str = "",
-    iterations: int = 0,
-    build_time: float = 0.0,
-    solve_time: float = 0.0,
-) -> Answer:
+    method: str, data: Regression, x: Array, solved: bool = True, status: str = "", iterations: int = 0,
+    build_time: float = 0.0, solve_time: float = 0.0,
+) -> Answer:  # fmt: skip
     """An `Answer`, measured on the data; parameters that are not finite count as zeros and as not solved."""
     x = np.asarray(x, dtype=float)
     if not np.isfinite(x).all():
         x, solved, status = np.zeros_like(x), False, f"{status} (not finite)".strip()
-    return Answer(
-        method,
-        x,
-        solved,
-        status,
-        iterations,
-        build_time,
-        solve_time,
-        data.excess(x),
-        data.error_above_ols(x),
-        data.eigenvalue(x),
-    )
+    judged = data.excess(x), data.error_above_ols(x), data.eigenvalue(x)
+    return Answer(method, x, solved, status, iterations, build_time, solve_time, *judged)
+
+
+class Stopwatch:
+    """Processor times of preparing a problem and of solving it [s], from its making on."""
+
+    def __init__(self) -> None:
+        self.start = self.built = time.process_time()
+
+    def prepared(self) -> None:
+        """The solver begins."""
+        self.built = time.process_time()
+
+    def answer(
+        self, method: str, data: Regression, x: Array, solved: bool = True, status: str = "closed form",
+        iterations: int = 0,
+    ) -> Answer:  # fmt: skip
+        """The solver has ended with these parameters."""
+        times = self.built - self.start, time.process_time() - self.built
+        return answer(method, data, x, solved, status, iterations, *times)
 
 
 #: Measurement points and rows each gives, as in the thesis.
@@ -209,9 +211,7 @@ def _rotation(axis: Array, angle: float) -> Array:
 
 def ols(data: Regression) -> Answer:
     """``R x = r``: the smallest sum of squares there is; no claim of feasibility."""
-    start = time.process_time()
-    x: Array = np.asarray(np.linalg.solve(data.R, data.r), dtype=float)
-    return answer("OLS", data, x, solve_time=time.process_time() - start, status="closed form")
+    return Stopwatch().answer("OLS", data, np.asarray(np.linalg.solve(data.R, data.r), dtype=float))
 
 
 def wls(data: Regression) -> Answer:
@@ -220,11 +220,11 @@ def wls(data: Regression) -> Answer:
     Sousa 2014, eq. 4.35. It minimises another sum of squares, so on the common one it never betters ordinary least
     squares.
     """
-    start = time.process_time()
+    watch = Stopwatch()
     residual = data.tau - data.W @ np.linalg.solve(data.R, data.r)
     deviation = residual.reshape(-1, data.outputs).std(axis=0)
     weight = np.tile(1.0 / deviation, data.tau.size // data.outputs)
     stacked = np.column_stack([data.W * weight[:, None], data.tau * weight])
     factor = np.asarray(np.linalg.qr(stacked, mode="r"))
     x = np.linalg.solve(factor[:-1, :-1], factor[:-1, -1])
-    return answer("WLS", data, x, solve_time=time.process_time() - start, status="closed form")
+    return watch.answer("WLS", data, x)

@@ -219,9 +219,7 @@ def random_poses(n: int, count: int, seed: int = 0) -> Array:
 
 def mass_matrices(model: Model, parameters: Array, q: Array) -> Array:
     """Mass matrices of the links at poses q of shape (n, count), shape (count, n, n)."""
-    n, count = q.shape
-    stacked = np.array(model.mass_matrix.map(count)(q, parameters))
-    return np.asarray(stacked.reshape(n, count, n).transpose(1, 0, 2))
+    return np.asarray(model.mass_matrix(q.T, parameters))
 
 
 def ratios(infeasible: Array, feasible: Array, weights: Array) -> Array:
