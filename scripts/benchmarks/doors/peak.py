@@ -42,7 +42,7 @@ def arithmetic(library: Path, name: str) -> tuple[Counter[str], str]:
 
 def fastest(mix: Mapping[str, int], register: str) -> Callable[[], object]:
     """As many instructions of each kind in proportion, from registers, none waiting: `LENGTH`, `LOOPS` times."""
-    total, order = sum(mix.values()), []
+    total, order = sum(mix.values()), list[str]()
     for step in range(LENGTH):  # evenly spread
         lacks = {kind: count * (step + 1) / total - order.count(kind) for kind, count in mix.items()}
         order.append(max(lacks, key=lambda kind: lacks[kind]))
