@@ -151,18 +151,8 @@ class CommandRecording:
 
     def rows(self, which: slice) -> CommandRecording:
         """Some consecutive samples."""
-        return replace(self, t=self.t[which], **self._cut(which))
-
-    def columns(self, which: Sequence[int]) -> CommandRecording:
-        """Some joints, by index from 0."""
-        joints = tuple(self.joints[k] for k in which) if self.joints else ()
-        known = {key: value[list(which)] for key, value in self.known.items()}
-        return replace(self, **self._cut((slice(None), list(which))), joints=joints, known=known)
-
-    def _cut(self, which: Any) -> dict[str, Any]:
-        """A part of every array with a column a joint."""
-        arrays = {name: getattr(self, name) for name in ("q", "q_des", "enabled", "torque")}
-        return {name: None if value is None else value[which] for name, value in arrays.items()}
+        arrays = {name: getattr(self, name) for name in ("t", "q", "q_des", "enabled", "torque")}
+        return replace(self, **{name: None if value is None else value[which] for name, value in arrays.items()})
 
     def pieces(self, longest: float = np.inf) -> Iterator[slice]:
         """Stretches without gaps, cut into parts of at most ``longest`` seconds; too short ones are left out."""
