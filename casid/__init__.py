@@ -85,7 +85,9 @@ def __getattr__(name: str) -> object:
     elif name in _ROOMS:
         value = import_module(f"casid.{name}")
     else:
-        raise AttributeError(f"module 'casid' has no attribute '{name}'")
+        from casid.files import near
+
+        raise AttributeError(f"module 'casid' has no attribute '{name}'{near(name, (*_NAMES, *_ROOMS))}")
     globals()[name] = value
     return value
 

@@ -73,6 +73,7 @@ class Target(o.OptionGroup):
     ros2: bool = o.option(False, "Write a colcon package: inverse_dynamics_solver plugin and a controller.", "--ros2")
     fmu: bool = o.option(False, "Write an FMU of the forward dynamics; --out is the .fmu file.", "--fmu")
     fmi: int = o.option(3, "--fmu: version of the interface, 2 or 3.")
+    author: str = o.option("", "--fmu: who answers for the model; default: the sources of the description.")
     online: str | None = o.option(None, "Write on-line identification of the robot or its load.", metavar="robot|load")
     deviation: str | None = o.option(
         None, "--online: deviation of torques from the model's [N.m].", metavar="S[,S2,...]"
@@ -109,7 +110,7 @@ def export(
         settings = target.online, target.deviation, target.forgetting
         made = writer("online")(machine, given, settings, out, code.prefix, overwrite)
     elif target.ros2 or target.fmu:
-        version = {"fmi": target.fmi} if target.fmu else {}
+        version = {"fmi": target.fmi, "author": target.author} if target.fmu else {}
         made = writer("ros2" if target.ros2 else "fmu")(machine, out, **common, **version)
     if made is not None:
         typer.echo(f"Written to {made.path}: {', '.join(made.files)}")
@@ -143,7 +144,7 @@ def _refuse_unused(context: typer.Context, online: bool, ros2: bool, fmu: bool) 
     else:
         refuse(context, _ONLINE, "is for --online")
     if not fmu:
-        refuse(context, ("fmi",), "is for --fmu")
+        refuse(context, ("fmi", "author"), "is for --fmu")
     if ros2 or fmu:
         target = "--ros2" if ros2 else "--fmu"
         refuse(context, (*_FOLDER, "prefix"), f"is for the folder of C code, not for {target}")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MethodOption = Annotated[
     str,
     typer.Option(
-        help="auto, direct, penalty, branches, global or annealing; see docs/constraints.md.",
+        help="auto, direct, penalty, branches or global; see docs/constraints.md.",
         rich_help_panel=o.ADVANCED,
     ),
 ]
@@ -115,7 +115,7 @@ def intervals(
         from casid.retrieval.methods import method_of
 
         chosen, loaded = method_of(method), retrieval.load_problem(problem)
-        soft = [c.label for c in loaded.constraints if not c.hard and c.label != loaded.objective_label]
+        soft = [c.label for c in loaded.constraints if not c.hard and c.label not in loaded.objective_labels]
         loaded = loaded.without(*soft)  # they exclude nothing
         found = retrieval.parameter_intervals(
             loaded, tolerance=tolerance, solution=retrieval.solve(loaded, method=chosen),

@@ -13,12 +13,10 @@ import typer
 from casid._annexes import recordings
 from casid.cli import options as o
 from casid.cli.shared import (
-    ENDINGS,
     RobotArgument,
     announce_conversion,
     announce_written,
     console,
-    out_file,
     out_folder,
     present,
     refuse,
@@ -70,7 +68,7 @@ class Choices(o.OptionGroup):
     intervals: bool = o.option(False, "Also prove between which ends each link's mass lies.", "--intervals")
     folds: int = o.option(4, "Parts of the motion held out in turn, two or more; 0: none.", min=0)
     verdict: bool = o.option(True, "Look for what the recording says against the robot's file.")
-    quick: bool = o.option(False, "Parameters alone: nothing held out, no verdict.", "--quick")
+    quick: bool = o.option(False, "Parameters alone: nothing held out, no delay looked for, no verdict.", "--quick")
     profile: list[str] | None = o.option(
         None,
         "Of recordings of commands: also the interval of this unknown (armature, 'armature elbow', all) by "
@@ -85,25 +83,16 @@ class Choices(o.OptionGroup):
 
 
 @dataclass(frozen=True)
-class Output(o.OptionGroup):
+class Output(o.RobotFiles):
     """Files of the identified robot."""
 
     panel = o.OUTPUT
     out: Path | None = o.option(None, "Folder for the report, tables and pictures.")
-    urdf: Path | None = o.option(None, "Write the identified robot to this URDF.")
-    mjcf: Path | None = o.option(None, "Write the identified robot to this MJCF file (.xml).")
-    sdf: Path | None = o.option(None, "Write the identified robot to this SDF file.")
-    toml: Path | None = o.option(None, "Write the identified robot to this TOML file.")
     actuators: list[Path] | None = o.option(
         None,
         "Write the servos found from commands; the ending is the format: .usda, .isaac.json, .pace.yaml, "
         ".mjlab.yaml, .bam.json, .ranges.json. May be repeated.",
     )
-
-    def robots(self) -> list[Path]:
-        """Robot files to write, checked."""
-        checked = (out_file(getattr(self, name), *known) for name, known in ENDINGS.items())
-        return [path for path in checked if path is not None]
 
 
 def _terms(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -177,6 +166,11 @@ def identify(
             checks=choices.checks(),
             progress=progress,
         )
+    if choices.quick and "delay" not in given:
+        typer.echo(
+            "note: --quick looks for no delay of the torques, which shifts rotor inertias and friction: --delay auto",
+            err=True,
+        )
     present(report_of(result), folder)
     for path in files:
         announce_conversion(write_robot(loaded.with_parameters(result.parameters), path))
@@ -185,23 +179,31 @@ def identify(
 @o.grouped
 def validate(
     robot: RobotArgument,
-    identification: Annotated[
-        Path,
-        typer.Argument(metavar="IDENTIFICATION", help="identification.json or its folder, solution.json or a csv."),
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="[IDENTIFICATION] RECORDING",
+            help="identification.json or its folder, solution.json or a csv, without which the parameters of ROBOT's "
+            "own file count; and a recording that was not used for it.",
+        ),
     ],
-    recording: Annotated[Path, typer.Argument(metavar="RECORDING", help="A recording that was not used for it.")],
     *,
     reading: o.Reading,
     only: o.Only = None,
     refit_friction: Annotated[
         str | None, typer.Option(metavar="LAW", help="Fit this friction law to the recording first, links unchanged.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for validation.json and the picture.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for validation.json, the page and the picture.")] = None,
 ) -> None:
     """Predict the torques of another recording by Newton-Euler and compare.
 
     The recording goes through the processing of the identification, unless options change it.
     """
+    *found, recording = files
+    if len(found) > 1:
+        raise typer.BadParameter(f"one RECORDING at a time, behind at most one IDENTIFICATION; got {len(files)} files")
+    if recording.suffix == ".json" or (recording / "identification.json").is_file():
+        raise typer.BadParameter(f"'{recording}' is an IDENTIFICATION; the RECORDING behind it is missing")
     from casid.dynamics import Model
     from casid.identification import load_model, load_processing, predict, read_record
     from casid.identification import refit_friction as refit
@@ -210,8 +212,14 @@ def validate(
     folder = out_folder(out)
     settings = o.Settings.merged([recording], only=only, **reading.given()).of(recording)
     loaded = settings.robot(robot)
-    record = read_record(identification)
-    model, parameters = load_model(identification, loaded)
+    if found:
+        record = read_record(found[0])
+        model, parameters = load_model(found[0], loaded)
+    else:
+        record, model = dict[str, Any](), Model.of_parameters(loaded, loaded.parameters)
+        parameters = model.parameters(loaded.parameters)
+        if not model.terms:
+            typer.echo(f"note: the file of robot '{loaded.name}' has no joint terms: friction counts as zero", err=True)
     if "gravity" in settings.given:  # mounted another way since
         model = Model(loaded, model.terms, velocity_deadband=model.velocity_deadband)
     data = settings.recording(recording, loaded)
@@ -223,7 +231,7 @@ def validate(
         typer.echo(f"note: {note}", err=True)
     found_for = record.get("robot", loaded.name)
     if found_for != loaded.name:
-        typer.echo(f"note: {identification} was found for robot '{found_for}', not for '{loaded.name}'", err=True)
+        typer.echo(f"note: {found[0]} was found for robot '{found_for}', not for '{loaded.name}'", err=True)
     present(report_of(prediction, joints=[joint.name for joint in loaded.coordinates]), folder)
 
 

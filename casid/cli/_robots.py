@@ -9,26 +9,23 @@ import typer
 
 from casid.cli import options as o
 from casid.cli.shared import (
-    ENDINGS,
     RobotArgument,
     TermsOption,
     announce_conversion,
     console,
-    out_file,
     refuse,
 )
 from casid.files import comma_list
 
 
+@o.grouped
 def robots(
     context: typer.Context,
     name: Annotated[
         str | None, typer.Argument(metavar="NAME", help="A robot, to show all that is known of it.")
     ] = None,
-    urdf: Annotated[Path | None, typer.Option(help="Write it to this URDF.")] = None,
-    mjcf: Annotated[Path | None, typer.Option(help="Write it to this MJCF file (.xml).")] = None,
-    sdf: Annotated[Path | None, typer.Option(help="Write it to this SDF file.")] = None,
-    toml: Annotated[Path | None, typer.Option(help="Write it to this TOML file.")] = None,
+    *,
+    written: o.RobotFiles,
 ) -> None:
     """List the robots that ship with casid: descriptions, and identified ones with their source and verdict."""
     from casid.description import convert as run
@@ -36,21 +33,18 @@ def robots(
     from casid.report import described_tables, identified_table, identified_tables, robots_table
 
     if name is None:
-        refuse(context, ("urdf", "mjcf", "sdf", "toml"), "needs the name of a robot")
+        refuse(context, o.ENDINGS, "needs the name of a robot")
         console().print(robots_table(load_robot(each) for each in robot_names()))
         found = {each: identified_record(each) for each in identified_names()}
         console().print(identified_table((load_robot(each), found[each]) for each in found))
         return
-    files = [
-        out_file(path, *ENDINGS[form]) for form, path in {"urdf": urdf, "mjcf": mjcf, "sdf": sdf, "toml": toml}.items()
-    ]
+    files = written.robots()
     robot = load_robot(name)
     known = name in identified_names()
     for table in identified_tables(robot, identified_record(name)) if known else described_tables(robot):
         console().print(table)
     for path in files:
-        if path is not None:
-            announce_conversion(run(name, path))
+        announce_conversion(run(name, path))
 
 
 @o.grouped
@@ -98,11 +92,12 @@ def convert(
         announce_conversion(write_robot(machine.with_parameters(read_parameters(parameters)), target))
 
 
+@o.grouped
 def view(
     file: Annotated[
         str,
         typer.Argument(
-            metavar="FILE", help="A robot, solution.json, identification.json, trajectory.toml, a recording, a folder."
+            metavar="FILE", help="A robot, a .json or folder that a command wrote, trajectory.toml, a recording."
         ),
     ],
     robot: Annotated[
@@ -115,6 +110,8 @@ def view(
             metavar="DIR", help="Folder of packages with a URDF's meshes, besides ROS_PACKAGE_PATH; may be repeated."
         ),
     ] = None,
+    *,
+    options: o.RobotOptions,
     out: Annotated[Path | None, typer.Option(help="Write the page here; default: a temporary file.")] = None,
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
 ) -> None:
@@ -125,7 +122,7 @@ def view(
     from casid.files import prepare_directory, write_files
     from casid.report.viewer import view as page_of
 
-    content = page_of(file, robot, packages or ())
+    content = page_of(file, robot, packages or (), **options.reading())
     if out is None:
         out = Path(tempfile.mkdtemp(prefix="casid-")) / "view.html"
     (written,) = write_files(prepare_directory(out.parent), {out.name: content})

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, ge
 
 import typer
 
+from casid.cli.shared import out_file
 from casid.errors import DatasetError
 
 if TYPE_CHECKING:
@@ -97,6 +98,21 @@ class RobotOptions(OptionGroup):
 
 
 @dataclass(frozen=True)
+class RobotFiles(OptionGroup):
+    """Files that a robot is written to."""
+
+    urdf: Path | None = option(None, "Write the robot to this URDF.")
+    mjcf: Path | None = option(None, "Write the robot to this MJCF file (.xml).")
+    sdf: Path | None = option(None, "Write the robot to this SDF file.")
+    toml: Path | None = option(None, "Write the robot to this TOML file.")
+
+    def robots(self) -> list[Path]:
+        """Robot files to write, checked."""
+        checked = (out_file(getattr(self, name), *known) for name, known in ENDINGS.items())
+        return [path for path in checked if path is not None]
+
+
+@dataclass(frozen=True)
 class RecordingOptions(OptionGroup):
     """How a recording is read and processed."""
 
@@ -129,6 +145,8 @@ _PROCESSING = {
 _ROBOT = ("delay", "gravity", "lock", "only", "angle_tolerance", "total_mass", "bounds")
 #: Options that belong to one recording; all others of a TOML are about the robot and its model, common to all.
 _OWN = (*_PROCESSING, "only")
+#: Endings of robot files by the option that names them.
+ENDINGS = {"urdf": (".urdf",), "mjcf": (".xml", ".mjcf"), "sdf": (".sdf", ".world"), "toml": (".toml",)}
 #: Table of a recording's TOML that holds options.
 TABLE = "options"
 

@@ -94,8 +94,6 @@ TermsOption = Annotated[str, typer.Option(metavar="NAME,...", help="Joint terms:
 _PLAIN_WIDTH = 150
 #: Seconds between two lines of progress where stderr is not a terminal; the first comes after as many.
 LINE_EVERY = 10.0
-#: Endings of robot files by the option that names them.
-ENDINGS = {"urdf": (".urdf",), "mjcf": (".xml", ".mjcf"), "sdf": (".sdf", ".world"), "toml": (".toml",)}
 #: Folders that the running command makes for its results, innermost first.
 _MADE: ContextVar[list[Path]] = ContextVar("made")
 

@@ -6,7 +6,8 @@ vectorise, and a vector type goes through the same formulas.
 
 Reduction ``r = x - k pi/2`` with pi/2 in three parts of 33 bits (Cody and Waite 1980), so that ``k part`` is exact for
 |k| < 2^20; polynomials of degree 13 and 14 on |r| <= pi/4, interpolated at Chebyshev points; errors of at most 2 units
-in the last place, or 1e-20 beside the zeros. Angles beyond 3e5 rad, infinities and NaN go to the C library.
+in the last place, or 1e-20 beside the zeros. Angles beyond 3e5 rad, infinities and NaN go to the C library. In single
+precision the parts have 11 bits, the polynomials degree 7 and 8 (Cephes), and angles go as far as 1e4 rad.
 """
 
 from __future__ import annotations
@@ -14,44 +15,93 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 
 from casid.codegen._graph import Graph, Ref
 from casid.errors import ExportError
 
-_SIN = (
-    -0.16666666666666666, 0.008333333333330948, -0.00019841269836756774, 2.7557316101617874e-06,
-    -2.505113165023518e-08, 1.5918115263265974e-10,
-)  # fmt: skip
-_COS = (
-    0.041666666666666664, -0.0013888888888887398, 2.480158729876456e-05, -2.7557317271145144e-07,
-    2.087614614655861e-09, -1.1382623647474604e-11,
-)  # fmt: skip
-_HALF_PI = (1.5707963267341256, 6.077100506303966e-11, 2.0222662487111665e-21)
 _TWO_OVER_PI = 0.6366197723675814
-#: Adding and subtracting 1.5 * 2^52 rounds to an integer, which then stands in the low bits.
-_ROUND = 6755399441055744.0
-_LARGEST = 3e5
 
 
-def _horner(coefficients: tuple[float, ...]) -> str:
-    text = repr(coefficients[-1])
-    for value in reversed(coefficients[:-1]):
-        text = f"{value!r} + z * ({text})" if "z" in text else f"{value!r} + z * {text}"
-    return text.replace("+ z * -", "- z * ").replace("+ -", "- ")
+@dataclass(frozen=True)
+class Real:
+    """What C calls real numbers, and what sines and cosines of them are made of.
 
+    Attributes
+    ----------
+    name, mask : str
+        Its type, and the integer of the same size.
+    bits : int
+        Size.
+    suffix : str
+        Ending of its constants.
+    sin, cos : tuple of float
+        Coefficients of the polynomials from r^3 and r^4.
+    half_pi : tuple of float
+        pi/2 in three parts.
+    round : float
+        Adding and subtracting it rounds to an integer, which then stands in the low bits.
+    largest : float
+        Angles up to which the reduction is exact.
+    """
 
-_REDUCE = f"""t = X * {_TWO_OVER_PI!r} + {_ROUND!r};
-k = t - {_ROUND!r};
-r = ((X - k * {_HALF_PI[0]!r}) - k * {_HALF_PI[1]!r}) - k * {_HALF_PI[2]!r};
+    name: str
+    mask: str
+    bits: int
+    suffix: str
+    sin: tuple[float, ...]
+    cos: tuple[float, ...]
+    half_pi: tuple[float, float, float]
+    round: float
+    largest: float
+
+    @property
+    def width(self) -> int:
+        """Samples that a batched function computes side by side: 64 bytes of them."""
+        return 512 // self.bits
+
+    def constant(self, value: float) -> str:
+        """A finite number in C."""
+        return f"{value!r}{self.suffix}"
+
+    @property
+    def reduction(self) -> str:
+        """C statements from the angle X to its sine a and cosine b before the quadrant, which t holds."""
+        c = self.constant
+        first, second, third = map(c, self.half_pi)
+        return f"""t = X * {c(_TWO_OVER_PI)} + {c(self.round)};
+k = t - {c(self.round)};
+r = ((X - k * {first}) - k * {second}) - k * {third};
 z = r * r;
-a = r + r * z * ({_horner(_SIN)});
-b = 1.0 - (0.5 * z - z * z * ({_horner(_COS)}));"""
+a = r + r * z * ({self._horner(self.sin)});
+b = {c(1.0)} - ({c(0.5)} * z - z * z * ({self._horner(self.cos)}));"""
+
+    def _horner(self, coefficients: tuple[float, ...]) -> str:
+        text = self.constant(coefficients[-1])
+        for value in map(self.constant, reversed(coefficients[:-1])):
+            text = f"{value} + z * ({text})" if "z" in text else f"{value} + z * {text}"
+        return text.replace("+ z * -", "- z * ").replace("+ -", "- ")
+
+
+DOUBLE = Real(
+    "double", "long long", 64, "",
+    (-0.16666666666666666, 0.008333333333330948, -0.00019841269836756774, 2.7557316101617874e-06,
+     -2.505113165023518e-08, 1.5918115263265974e-10),
+    (0.041666666666666664, -0.0013888888888887398, 2.480158729876456e-05, -2.7557317271145144e-07,
+     2.087614614655861e-09, -1.1382623647474604e-11),
+    (1.5707963267341256, 6.077100506303966e-11, 2.0222662487111665e-21), 1.5 * 2.0**52, 3e5,
+)  # fmt: skip
+SINGLE = Real(
+    "float", "int", 32, "f", (-1.6666654611e-1, 8.3321608736e-3, -1.9515295891e-4),
+    (4.166664568298827e-2, -1.388731625493765e-3, 2.443315711809948e-5),
+    (1.5703125, 0.0004837512969970703, 7.549790126404332e-08), 1.5 * 2.0**23, 1e4,
+)  # fmt: skip
 
 
 def scalar_sincos(name: str) -> str:
     """C function ``static void name(int n, const double *x, double *s, double *c)``."""
-    body = _REDUCE.replace("X", "x[i]").replace("\n", "\n        ")
+    body = DOUBLE.reduction.replace("X", "x[i]").replace("\n", "\n        ")
     return f"""static inline void {name}(int n, const double *x, double *s, double *c)
 {{
     int i, large = 0;
@@ -64,7 +114,7 @@ def scalar_sincos(name: str) -> str:
         v = (bits & 1u) ? a : b;
         s[i] = (bits & 2u) ? -u : u;
         c[i] = ((bits + 1u) & 2u) ? -v : v;
-        large |= !(fabs(x[i]) <= {_LARGEST!r});
+        large |= !(fabs(x[i]) <= {DOUBLE.largest!r});
     }}
     if (large) {{
         for (i = 0; i < n; ++i) {{
@@ -76,13 +126,14 @@ def scalar_sincos(name: str) -> str:
 """
 
 
-def vector_sincos(name: str) -> str:
+def vector_sincos(name: str, real: Real = DOUBLE) -> str:
     """C functions for the types ``vec`` and ``mask`` of ``WIDTH`` lanes.
 
     ``static void name(vec x, vec *s, vec *c, mask *large)`` adds the lanes whose angle is too large to ``large``;
     ``name_exact`` calls the C library for every lane.
     """
-    body = _REDUCE.replace("X", "x").replace("\n", "\n    ")
+    body = real.reduction.replace("X", "x").replace("\n", "\n    ")
+    sign, large = real.bits - 2, real.constant(real.largest)
     return f"""static inline void {name}(vec x, vec *s, vec *c, mask *large)
 {{
     vec t, k, r, z, a, b;
@@ -90,9 +141,9 @@ def vector_sincos(name: str) -> str:
     {body}
     bits = (mask)t;
     odd = -(bits & 1);
-    *s = (vec)((((mask)b & odd) | ((mask)a & ~odd)) ^ ((bits & 2) << 62));
-    *c = (vec)((((mask)a & odd) | ((mask)b & ~odd)) ^ (((bits + 1) & 2) << 62));
-    *large |= ~((x <= {_LARGEST!r}) & (x >= -{_LARGEST!r}));
+    *s = (vec)((((mask)b & odd) | ((mask)a & ~odd)) ^ ((bits & 2) << {sign}));
+    *c = (vec)((((mask)a & odd) | ((mask)b & ~odd)) ^ (((bits + 1) & 2) << {sign}));
+    *large |= ~((x <= {large}) & (x >= -{large}));
 }}
 
 static void {name}_exact(vec x, vec *s, vec *c)
@@ -132,7 +183,7 @@ _VECTOR = {
     "equal": _ONE.format("({0} == {1})"), "not_equal": _ONE.format("({0} != {1})"),
     "not": _ONE.format("({0} == ZERO)"), "and": _ONE.format("(({0} != ZERO) & ({1} != ZERO))"),
     "or": _ONE.format("(({0} != ZERO) | ({1} != ZERO))"), "if_else_zero": "(vec)(({0} != ZERO) & (mask)({1}))",
-    "fabs": "(vec)((mask)({0}) & 0x7fffffffffffffff)",
+    "fabs": "(vec)((mask)({0}) & MAGNITUDE)",
 }  # fmt: skip
 
 
@@ -151,6 +202,8 @@ class Emitter:
         ``(output, position, value)`` -> C statement that stores a result, empty for none.
     vector
         Write for the type ``vec`` instead of ``double``.
+    real
+        What the entries of ``vec`` are.
     seed
         Number of an input of the type ``vec``, all others being of type ``double``: what follows from it is collected
         in `swept`.
@@ -164,8 +217,10 @@ class Emitter:
         write: Callable[[int, int, str], str],
         vector: bool = False,
         seed: int | None = None,
+        real: Real = DOUBLE,
     ) -> None:
         self.graph, self.sincos, self.read, self.write, self.vector = graph, sincos, read, write, vector
+        self.real = real
         self.live = graph.live()
         self.uses = graph.uses()
         self.lines: list[str] = []
@@ -298,7 +353,7 @@ class Emitter:
         return f"const {'vec' if self.vector or number in self.seeded else 'double'} v{number} = {expression};"
 
     def _constant(self, value: float) -> str:
-        return repr(value) if math.isfinite(value) else "NAN" if math.isnan(value) else "INFINITY"
+        return self.real.constant(value) if math.isfinite(value) else "NAN" if math.isnan(value) else "INFINITY"
 
     def _vector_constant(self, ref: Ref) -> str:
         text = self._operand(ref)

@@ -22,8 +22,9 @@ from casid.arrays import Array
 from casid.codegen import _compiler
 from casid.codegen._cache import digest
 from casid.codegen._compiler import PREFIX, Program, c_name, compile_shared, load_library, without_failure
+from casid.codegen._emit import DOUBLE, SINGLE
 from casid.codegen._evaluate import mapped
-from casid.codegen._source import WIDTH, batch_source, casadi_source, entry_source, external_source, scalar_source
+from casid.codegen._source import CFunction, batch_source, casadi_source, entry_source, external_source, scalar_source
 from casid.errors import CasidWarning, DatasetError, ExportError
 
 _CASADI = (ca.SX, ca.MX, ca.DM)
@@ -43,7 +44,10 @@ class Function(ca.Function):
     returns arrays: an input of n entries has shape (..., n), a matrix (..., rows, columns), and leading axes are
     samples, broadcast as numpy does (an input of one entry: (..., 1), or (...) where the last length is not 1).
     Compiled code runs where it is in the cache or where the work of all calls so far pays for compiling it; until
-    then, and without a compiler, CasADi evaluates the graph. Both agree to rounding.
+    until then, and without a compiler, CasADi evaluates the graph. Both agree to rounding.
+
+    Where every array given is of dtype float32, so are the results: compiled code in single precision, twice as many
+    samples at once. Without it they are rounded from double precision. Any array of another type makes all double.
 
     Parameters
     ----------
@@ -66,6 +70,7 @@ class Function(ca.Function):
     defaults: dict[str, Array]
     #: What `bridge.c` calls at once, where compiled code is loaded.
     _compiled: Any = None
+    _library: Path
 
     def __init__(
         self,
@@ -166,10 +171,17 @@ class Function(ca.Function):
         library = Program(family, external_source, "external", prefix="").load()
         # One direction is an adjoint sweep, several are products with the Jacobian (CasADi's `adjViaJac`).
         fewest = max(1, min(graph.nnz_in(), (1 - _AD_WEIGHT) * graph.nnz_out()))
+        self._library = Path(library._name)
         compiled = ca.external(name, library._name, {"jac_penalty": 1.5 / fewest, "ad_weight": _AD_WEIGHT})
         inputs = [ca.MX.sym(self.name_in(i), *self.size_in(i)) for i in free]
         values = compiled.call([ca.veccat(ca.MX(0, 1), *inputs)])
         return ca.Function(name, inputs, values, [self.name_in(i) for i in free], outputs, {"always_inline": True})
+
+    @property
+    def external_library(self) -> Path:
+        """Shared library that `external` calls: C that CasADi or acados generates from graphs with it links to it."""
+        _ = self.external
+        return self._library
 
     @functools.cached_property
     def jax(self) -> Callable[..., Any]:
@@ -234,11 +246,13 @@ class Function(ca.Function):
             raise
 
     def _arrays(self, values: list[Any], out: Any, compiled: bool | None, threads: int) -> list[Any]:
+        single = self.is_single(values)
+        real: Any = np.float32 if single else np.float64
         parts: list[Array] = []
         leads: list[Shape] = []
         for k, value in enumerate(values):
             try:
-                part = np.asarray(value, dtype=float)
+                part = np.asarray(value, dtype=real)
             except (TypeError, ValueError):
                 raise self._no_numbers(k, value) from None
             lead = self.lead(k, part.shape)
@@ -260,14 +274,25 @@ class Function(ca.Function):
             for part, own in zip(parts, leads, strict=True)
         ]
         shapes = [lead + self.shape_out(o) for o in range(self.n_out())]
-        places = self._places(out, shapes)
+        places = self._places(out, shapes, real)
         rows = [place.reshape(head + shape[len(lead) :]) for place, shape in zip(places, shapes, strict=True)]
-        if self._ready(head, compiled):
-            self._run(flat, rows, head, threads)
+        kind, results = "single" if single else "batch" if head else "call", rows
+        if single and (self._addresses.get("single") == 0 or not self._ready("single", head, compiled)):
+            kind = "batch" if head else "call"
+            flat, results = [value.astype(float) for value in flat], [np.empty(row.shape) for row in rows]
+        if self._ready(kind, head, compiled):
+            self._run(flat, results, head, threads)
         else:
-            for row, value in zip(rows, mapped(self, flat, head), strict=True):
+            results = mapped(self, flat, head)
+        for row, value in zip(rows, results, strict=True):
+            if value is not row:
                 row[...] = value.reshape(row.shape)
-        return places if out is not None else [p if p.shape else float(p) for p in places]
+        return places if out is not None else [p if p.shape else p[()] if single else float(p) for p in places]
+
+    def is_single(self, values: Sequence[Any]) -> bool:
+        """Whether all arrays among the inputs that are no defaults are of single precision."""
+        given = [v for n, v in zip(self.name_in(), values, strict=True) if v is not self.defaults.get(n)]
+        return {getattr(v, "dtype", None) for v in given if type(v) not in (int, float)} == {np.dtype(np.float32)}
 
     def _run(self, inputs: list[Array], rows: list[Array], head: Shape, threads: int) -> None:
         """Compiled code from arrays of one sample, or of ``head`` samples, into others."""
@@ -314,14 +339,15 @@ class Function(ca.Function):
         axes = self.axes[o] if self.axes is not None else 1 if columns == 1 else 2
         return (rows, columns)[:axes]
 
-    def _places(self, out: Any, shapes: list[Shape]) -> list[Array]:
+    def _places(self, out: Any, shapes: list[Shape], real: Any) -> list[Array]:
         if out is None:
-            return [np.empty(shape) for shape in shapes]
+            return [np.empty(shape, real) for shape in shapes]
         places = list(out) if isinstance(out, (tuple, list)) else [out]
         if [getattr(place, "shape", None) for place in places] != shapes or any(
-            place.dtype != np.float64 or not place.flags.carray for place in places
+            place.dtype != real or not place.flags.carray for place in places
         ):
-            raise DatasetError(f"{self.name()}: out: expected contiguous arrays of doubles of shapes {shapes}")
+            word = "doubles" if real is np.float64 else "float32"
+            raise DatasetError(f"{self.name()}: out: expected contiguous arrays of {word} of shapes {shapes}")
         return places
 
     def _expected(self) -> str:
@@ -341,9 +367,8 @@ class Function(ca.Function):
 
     # ------------------------------------------------------------------ compiled code
 
-    def _ready(self, head: Shape, compiled: bool | None) -> bool:
-        """Whether compiled code for one sample, or for so many, is loaded, perhaps now."""
-        kind, write = ("batch", batch_source) if head else ("call", scalar_source)
+    def _ready(self, kind: str, head: Shape, compiled: bool | None) -> bool:
+        """Whether compiled code of a kind (`entry_source`) is loaded, perhaps now, for so many samples."""
         if compiled is False or (kind in self._addresses and not compiled):
             return compiled is not False and bool(self._addresses[kind])
         if self._addresses.get(kind):
@@ -353,11 +378,15 @@ class Function(ca.Function):
         worth = _compiler.WORTH_COMPILING
         if not compiled and not any(before < level <= work for level in (_WORTH_LOOKING, worth)):
             return False
-        program = Program([self], lambda built: write(list(built), "casid") + entry_source(built[0], kind), kind)
-        library = program.load_if(compiled, work)
+
+        def write(built: Sequence[CFunction]) -> str:
+            f = CFunction(self, built[0].name, SINGLE) if kind == "single" else built[0]
+            return (scalar_source if kind == "call" else batch_source)([f], "casid") + entry_source(f, kind)
+
+        library = Program([self], write, kind).load_if(compiled, work)
         if library is not None:
             self._addresses[kind] = ctypes.cast(library.casid_entry, ctypes.c_void_p).value or 0
-            self._compiled = _made(self, *(self._addresses.get(k, 0) for k in ("call", "batch")))
+            self._compiled = _made(self)
         elif work >= worth:
             self._addresses[kind] = 0
         return library is not None
@@ -407,7 +436,7 @@ def _jacobian(function: ca.Function) -> Function:
     parts = ca.vertsplit(seed, np.cumsum([0, *(s.numel() for s in patterns)]).tolist())
     seeds = [ca.project(ca.reshape(part, s.shape), s) for part, s in zip(parts, patterns, strict=True)]
     sweep = ca.Function(plain.name(), [*x, seed], [ca.vec(g) for g in adjoint.call([*x, *seeds])], {"cse": True})
-    turns = -(-seed.numel() // WIDTH)
+    turns = -(-seed.numel() // DOUBLE.width)
     return Function(plain, sweep=sweep if turns * sweep.n_instructions() < plain.n_instructions() else None)
 
 
@@ -470,37 +499,44 @@ def linked(
             kind: ctypes.cast(library[f"{PREFIX}{name}_{end}"], ctypes.c_void_p).value or 0
             for kind, end in (("call", "one"), ("batch", "many"))
         }
-        f._compiled = _made(f, f._addresses["call"], f._addresses["batch"])
+        f._addresses["single"] = 0
+        f._compiled = _made(f)
     return found
 
 
 class _Plain:
     """Calls of compiled code by ctypes, where the bridge cannot be compiled; arguments as `Function._run` gives."""
 
-    def __init__(self, one: int, many: int, n_in: int, shapes: Sequence[Shape], defaults: Sequence[Any]) -> None:
+    def __init__(self, one: int, many: int, single: int, n_in: int, shapes: Sequence[Shape], *defaults: Any) -> None:
         pointers, steps = ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_long)
         self.one = ctypes.CFUNCTYPE(ctypes.c_int, pointers, pointers)(one)
-        self.many = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_long, pointers, steps, pointers)(many)
+        batch = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_long, pointers, steps, pointers)
+        self.many, self.single = batch(many), batch(single)
         self.axes = [shape[0] for shape in shapes[:n_in]]
 
     def __call__(self, *inputs: Array, out: Array | tuple[Array, ...]) -> None:
         places = out if isinstance(out, tuple) else (out,)
         given, made = ((ctypes.c_void_p * max(1, len(a)))(*(v.ctypes.data for v in a)) for a in (inputs, places))
         batched = [value.ndim > axes for value, axes in zip(inputs, self.axes, strict=True)]
-        if not any(batched):
+        single = places[0].dtype == np.float32
+        if not any(batched) and not single:
             self.one(given, made)
             return
         steps = [value[:1].size if many else 0 for value, many in zip(inputs, batched, strict=True)]
-        self.many(len(places[0]), given, (ctypes.c_long * len(steps))(*steps), made)
+        count = len(places[0]) if any(batched) else 1
+        (self.single if single else self.many)(count, given, (ctypes.c_long * len(steps))(*steps), made)
 
 
-def _made(function: Function, one: int, many: int) -> Any:
-    """What calls compiled code at these addresses."""
+def _made(function: Function) -> Any:
+    """What calls the compiled code that is loaded."""
     bridge, inputs, outputs = _bridge(), range(function.n_in()), range(function.n_out())
-    make = _Plain if bridge is None or len(inputs) + len(outputs) > 64 else bridge.Compiled
+    make: Any = _Plain if bridge is None or len(inputs) + len(outputs) > 64 else bridge.Compiled
     shapes = [(len(function.shape_in(i)), *function.size_in(i)) for i in inputs]
     shapes += [(len(function.shape_out(o)), *function.size_out(o)) for o in outputs]
-    return make(one, many, len(inputs), tuple(shapes), tuple(function.defaults.get(n) for n in function.name_in()))
+    addresses = [function._addresses.get(kind, 0) for kind in ("call", "batch", "single")]
+    doubles = tuple(function.defaults.get(n) for n in function.name_in())
+    singles = tuple(None if value is None else value.astype(np.float32) for value in doubles)
+    return make(*addresses, len(inputs), tuple(shapes), doubles, singles)
 
 
 @functools.lru_cache(maxsize=1)

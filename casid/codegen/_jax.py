@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from casid.codegen._compiler import Program
+from casid.codegen._emit import DOUBLE, SINGLE, Real
 from casid.codegen._source import CFunction, batch_source, entry_source
-from casid.errors import DatasetError, ExportError
+from casid.errors import ExportError
 
 if TYPE_CHECKING:
     from casid.codegen._function import Function
@@ -34,8 +35,10 @@ def jax_function(function: Function) -> Callable[..., Any]:
         lead = jnp.broadcast_shapes(*leads)
         ones = [(1,) * (len(lead) - len(shape)) for shape in leads]
         given = [value.reshape(more + value.shape) for value, more in zip(values, ones, strict=True)]
-        types = [jax.ShapeDtypeStruct(lead + shape, jnp.float64) for shape in made]
-        return tuple(jax.ffi.ffi_call(_target(function), types, vmap_method="expand_dims")(*given))
+        single = bool(values) and values[0].dtype == jnp.float32
+        types = [jax.ShapeDtypeStruct(lead + shape, jnp.float32 if single else jnp.float64) for shape in made]
+        target = _target(function, SINGLE if single else DOUBLE)
+        return tuple(jax.ffi.ffi_call(target, types, vmap_method="expand_dims")(*given))
 
     call = jax.custom_jvp(foreign)
 
@@ -54,11 +57,9 @@ def jax_function(function: Function) -> Callable[..., Any]:
     call.defjvp(derivative, symbolic_zeros=True)
 
     def public(*args: Any, **named: Any) -> Any:
-        if not jax.config.jax_enable_x64:
-            raise DatasetError(
-                f"{function.name()}: JAX computes in single precision; jax.config.update('jax_enable_x64', True)"
-            )
-        values = [jnp.asarray(value, jnp.float64) for value in function.ordered(args, named)]
+        values = function.ordered(args, named)
+        real = jnp.float64 if jax.config.jax_enable_x64 and not function.is_single(values) else jnp.float32
+        values = [jnp.asarray(value, real) for value in values]
         for i, value in enumerate(values):
             lead = function.lead(i, value.shape)
             values[i] = value.reshape(lead + own[i]) if value.ndim else jnp.full(own[i], value)
@@ -70,7 +71,7 @@ def jax_function(function: Function) -> Callable[..., Any]:
     return public
 
 
-def _target(function: Function) -> str:
+def _target(function: Function, real: Real) -> str:
     """Name in XLA of the compiled function, registered once for the same content."""
     import jax
 
@@ -78,14 +79,14 @@ def _target(function: Function) -> str:
     axes += [len(function.shape_out(o)) for o in range(function.n_out())]
 
     def write(built: Sequence[CFunction]) -> str:
-        (f,) = built
+        f = CFunction(function, built[0].name, real)
         arguments = (*f.inputs, *f.outputs)
-        handler = f"\n#define INPUTS {len(f.inputs)}\n#define OUTPUTS {len(f.outputs)}\n"
+        handler = f"\n#define REAL {real.name}\n#define INPUTS {len(f.inputs)}\n#define OUTPUTS {len(f.outputs)}\n"
         handler += f"#define SIZES {', '.join(str(a.size) for a in arguments)}\n"
         handler += f"#define AXES {', '.join(map(str, axes))}\n{_HANDLER.read_text(encoding='utf-8')}"
         return batch_source([f], "casid") + entry_source(f, "batch") + handler
 
-    name = f"casid_{function.digest}_{''.join(map(str, axes))}"
+    name = f"casid_{function.digest}_{''.join(map(str, axes))}_{real.name}"
     if name not in _TARGETS:
         headers = (Path(jax.ffi.include_dir()),)
         content = (name, jax.__version__)

@@ -11,13 +11,13 @@ from functools import cached_property
 
 import casadi as ca
 
-from casid.codegen._emit import Emitter, lanes_functions, scalar_sincos, vector_sincos, wrapped
+from casid.codegen._emit import DOUBLE, Emitter, Real, lanes_functions, scalar_sincos, vector_sincos, wrapped
 from casid.codegen._graph import Graph, Operations, count_operations, graph_of, schedule
 from casid.codegen._simplify import simplify
 from casid.errors import ExportError
 
-#: Samples that a batched function computes side by side.
-WIDTH = 8
+#: Samples that a batched function computes side by side, in double precision.
+WIDTH = DOUBLE.width
 
 _C_KEYWORDS = set(
     """auto break case char const continue default do double else enum extern float for goto if inline int long register
@@ -81,10 +81,12 @@ class CFunction:
         Any function that expands to scalar operations.
     name
         Name of the C function; default: the function's.
+    real
+        What its batched form computes with; its form for one sample is in double precision.
     """
 
-    def __init__(self, function: ca.Function, name: str | None = None) -> None:
-        self.function = function
+    def __init__(self, function: ca.Function, name: str | None = None, real: Real = DOUBLE) -> None:
+        self.function, self.real = function, real
         self.sweep: ca.Function | None = getattr(function, "sweep", None)
         self.name = check_identifier(name or function.name(), "function name")
         self.inputs = tuple(_argument(function.name_in(i), function.sparsity_in(i)) for i in range(function.n_in()))
@@ -196,8 +198,9 @@ class CFunction:
     @property
     def block_declaration(self) -> str:
         """C prototype of the function for `WIDTH` samples side by side, without the semicolon."""
-        arguments = [f"const double {a.name}[{a.size * WIDTH}]" for a in self.inputs]
-        arguments += [f"double {a.name}[{a.size * WIDTH}]" for a in self.outputs]
+        real, width = self.real.name, self.real.width
+        arguments = [f"const {real} {a.name}[{a.size * width}]" for a in self.inputs]
+        arguments += [f"{real} {a.name}[{a.size * width}]" for a in self.outputs]
         return f"int {self.name}_block({', '.join(arguments)})"
 
     @property
@@ -205,8 +208,8 @@ class CFunction:
         """C prototype of the function for any number of samples, without the semicolon."""
         arguments = ["long count"]
         for a in self.inputs:
-            arguments += [f"const double *{a.name}", f"long {a.name}_step"]
-        arguments += [f"double *{a.name}" for a in self.outputs]
+            arguments += [f"const {self.real.name} *{a.name}", f"long {a.name}_step"]
+        arguments += [f"{self.real.name} *{a.name}" for a in self.outputs]
         return f"int {self.name}_batch({', '.join(arguments)})"
 
     def block_definition(self, sincos: str) -> tuple[str, set[tuple[str, int]]]:
@@ -226,6 +229,7 @@ class CFunction:
             lambda i, k: f"LOAD({self.inputs[i].name}, {self.inputs[i].positions[k]})",
             write,
             vector=True,
+            real=self.real,
         )
         body = emitter.statements()
         return (
@@ -236,20 +240,21 @@ class CFunction:
     @property
     def batch_definition(self) -> str:
         """C function for any number of samples, sample after sample in memory; calls the block function."""
-        arrays = [f"ALIGNED double block_{a.name}[{a.size * WIDTH}];" for a in (*self.inputs, *self.outputs)]
+        arguments, width = (*self.inputs, *self.outputs), self.real.width
+        arrays = [f"ALIGNED {self.real.name} block_{a.name}[{a.size * width}];" for a in arguments]
         clear = [f"memset(block_{a.name}, 0, sizeof block_{a.name});" for a in self.outputs]
         loads = [  # what all samples share is loaded once
             f"if (!start || {a.name}_step) load_rows({a.size}, {a.name} + start * {a.name}_step, {a.name}_step, "
-            f"block_{a.name}, lanes);"
+            f"block_{a.name}, lanes, count - start);"
             for a in self.inputs
         ]
         stores = [
             f"{'clear_rows(' if zero else f'store_rows(block_{a.name}, '}{a.name} + start * {a.size}, {a.size}, "
             f"{first}, {end}, lanes);"
             for a, zeros in zip(self.outputs, self.zeros, strict=True)
-            for zero, first, end in _runs(a.size, zeros)
+            for zero, first, end in _runs(a.size, zeros, width)
         ]
-        call = f"{self.name}_block({', '.join(f'block_{a.name}' for a in (*self.inputs, *self.outputs))});"
+        call = f"{self.name}_block({', '.join(f'block_{a.name}' for a in arguments)});"
         return (
             f"{self.batch_declaration}\n{{\n    long start;\n{wrapped(arrays + clear)}\n"
             "    for (start = 0; start < count; start += WIDTH) {\n"
@@ -258,12 +263,12 @@ class CFunction:
         )
 
 
-def _runs(size: int, zeros: frozenset[int]) -> list[tuple[bool, int, int]]:
-    """An array in pieces of whole blocks of `WIDTH` entries: whether all of them are always zero, first entry, end."""
-    empty = [zeros.issuperset(range(first, min(first + WIDTH, size))) for first in range(0, size, WIDTH)]
+def _runs(size: int, zeros: frozenset[int], width: int) -> list[tuple[bool, int, int]]:
+    """An array in pieces of whole blocks of ``width`` entries: whether all of them are always 0, first entry, end."""
+    empty = [zeros.issuperset(range(first, min(first + width, size))) for first in range(0, size, width)]
     runs, first = [], 0
     for zero, blocks in itertools.groupby(empty):
-        end = min(first + WIDTH * len(list(blocks)), size)
+        end = min(first + width * len(list(blocks)), size)
         runs.append((zero, first, end))
         first = end
     return runs
@@ -296,72 +301,91 @@ typedef double vec;
 #endif
 """
 
-_VECTOR_HEAD = f"""#include <math.h>
+
+def _vector_head(real: Real) -> str:
+    """Types of as many lanes as `Real.width`, and what moves samples in and out of them."""
+    name, width, transposed = real.name, real.width, _transposed()
+    zero, one = (f"((vec){{{', '.join([real.constant(value)] * width)}}})" for value in (0.0, 1.0))
+    return f"""#include <math.h>
 #include <string.h>
 
-#define WIDTH {WIDTH}
-typedef double vec __attribute__((vector_size({WIDTH} * sizeof(double))));
-typedef long long mask __attribute__((vector_size({WIDTH} * sizeof(double))));
-typedef double loose_vec __attribute__((vector_size({WIDTH} * sizeof(double)), aligned(sizeof(double)), may_alias));
-#define ALIGNED __attribute__((aligned({WIDTH} * sizeof(double))))
+#define WIDTH {width}
+typedef {name} vec __attribute__((vector_size({width} * sizeof({name}))));
+typedef {real.mask} mask __attribute__((vector_size({width} * sizeof({name}))));
+typedef {name} loose_vec __attribute__((vector_size({width} * sizeof({name})), aligned(sizeof({name})), may_alias));
+#define ALIGNED __attribute__((aligned({width} * sizeof({name}))))
 #define LOAD(array, entry) (*(const loose_vec *)((array) + (entry) * WIDTH))
 #define STORE(array, entry, value) (*(loose_vec *)((array) + (entry) * WIDTH) = (value))
-#define ZERO ((vec){{{", ".join(["0.0"] * WIDTH)}}})
-#define ONE ((vec){{{", ".join(["1.0"] * WIDTH)}}})
-
-/* Entry after entry in place of sample after sample; missing samples repeat the last one, a step of 0 all. */
-static inline void load_rows(long size, const double *from, long step, double *to, int lanes)
-{{
-    long i;
-    int lane;
-    for (i = 0; i < size && !step; ++i)
-        STORE(to, i, ONE * from[i]);
-    for (lane = 0; lane < WIDTH && step; ++lane) {{
-        const double *row = from + (lane < lanes ? lane : lanes - 1) * step;
-        for (i = 0; i < size; ++i)
-            to[i * WIDTH + lane] = row[i];
-    }}
-}}
+#define ZERO {zero}
+#define ONE {one}
+#define MAGNITUDE {2 ** (real.bits - 1) - 1:#x}
 
 #if defined(__clang__) || __GNUC__ >= 12
 #define TRANSPOSE_IN_REGISTERS 1
+typedef {name} eight __attribute__((vector_size(8 * sizeof({name}))));
+typedef {name} loose_eight __attribute__((vector_size(8 * sizeof({name})), aligned(sizeof({name})), may_alias));
+#define EIGHT(array, k) (*(loose_eight *)((array) + (k)))
+static inline __attribute__((always_inline)) void transpose(eight *a)
+{{
+{transposed}
+}}
+/* The first few of eight entries. */
+static inline __attribute__((always_inline)) void store_eight(const {name} *from, {name} *to, long size, int few)
+{{
+    int lane, k;
+    for (lane = 0; lane < WIDTH; lane += 8) {{
+        eight rows[8];
+        for (k = 0; k < 8; ++k)
+            rows[k] = EIGHT(({name} *)from, (k < few ? k : 0) * WIDTH + lane);
+        transpose(rows);
+        for (k = 0; k < 8; ++k)
+            memcpy(to + (lane + k) * size, rows + k, (size_t)few * sizeof *to);
+    }}
+}}
 #else
 #define TRANSPOSE_IN_REGISTERS 0
 #endif
 
-/* Entries first ... end - 1, sample after sample instead of entry after entry: 8 x 8 blocks are transposed in
-   registers. */
-#define PAIR(a, b, i0, i1, i2, i3, i4, i5, i6, i7) __builtin_shufflevector(a, b, i0, i1, i2, i3, i4, i5, i6, i7)
-static inline void store_rows(const double *from, double *to, long size, long first, long end, int lanes)
+/* Entry after entry in place of sample after sample; missing samples repeat the last one, a step of 0 all. 8 x 8 blocks
+   are transposed in registers where the samples up to `count` hold what that reads. */
+static inline __attribute__((always_inline)) void load_rows(long size, const {name} *from, long step, {name} *to,
+    int lanes, long count)
+{{
+    long i;
+    int lane;
+    (void)count;
+    for (i = 0; i < size && !step; ++i)
+        STORE(to, i, ONE * from[i]);
+#if TRANSPOSE_IN_REGISTERS
+    for (; step > 0 && i + 4 <= size && (WIDTH - 1) * step + i + 8 <= (count - 1) * step + size; i += 8)
+        for (lane = 0; lane < WIDTH; lane += 8) {{
+            eight rows[8];
+            int k;
+            for (k = 0; k < 8; ++k)
+                rows[k] = EIGHT(({name} *)from, (lane + k) * step + i);
+            transpose(rows);
+            for (k = 0; k < 8 && i + k < size; ++k)
+                EIGHT(to, (i + k) * WIDTH + lane) = rows[k];
+        }}
+#endif
+    for (; i < size; ++i)
+        for (lane = 0; lane < WIDTH; ++lane)
+            to[i * WIDTH + lane] = from[(lane < lanes ? lane : lanes - 1) * step + i];
+}}
+
+/* Entries first ... end - 1, sample after sample instead of entry after entry, in the same blocks. */
+static inline __attribute__((always_inline)) void store_rows(const {name} *from, {name} *to, long size, long first,
+    long end, int lanes)
 {{
     long i = first;
     int lane;
 #if TRANSPOSE_IN_REGISTERS
-    for (; i + WIDTH <= end && lanes == WIDTH; i += WIDTH) {{
-        const vec a0 = PAIR(LOAD(from, i), LOAD(from, i + 1), 0, 8, 2, 10, 4, 12, 6, 14);
-        const vec a1 = PAIR(LOAD(from, i), LOAD(from, i + 1), 1, 9, 3, 11, 5, 13, 7, 15);
-        const vec a2 = PAIR(LOAD(from, i + 2), LOAD(from, i + 3), 0, 8, 2, 10, 4, 12, 6, 14);
-        const vec a3 = PAIR(LOAD(from, i + 2), LOAD(from, i + 3), 1, 9, 3, 11, 5, 13, 7, 15);
-        const vec a4 = PAIR(LOAD(from, i + 4), LOAD(from, i + 5), 0, 8, 2, 10, 4, 12, 6, 14);
-        const vec a5 = PAIR(LOAD(from, i + 4), LOAD(from, i + 5), 1, 9, 3, 11, 5, 13, 7, 15);
-        const vec a6 = PAIR(LOAD(from, i + 6), LOAD(from, i + 7), 0, 8, 2, 10, 4, 12, 6, 14);
-        const vec a7 = PAIR(LOAD(from, i + 6), LOAD(from, i + 7), 1, 9, 3, 11, 5, 13, 7, 15);
-        const vec b0 = PAIR(a0, a2, 0, 1, 8, 9, 4, 5, 12, 13);
-        const vec b1 = PAIR(a1, a3, 0, 1, 8, 9, 4, 5, 12, 13);
-        const vec b2 = PAIR(a0, a2, 2, 3, 10, 11, 6, 7, 14, 15);
-        const vec b3 = PAIR(a1, a3, 2, 3, 10, 11, 6, 7, 14, 15);
-        const vec b4 = PAIR(a4, a6, 0, 1, 8, 9, 4, 5, 12, 13);
-        const vec b5 = PAIR(a5, a7, 0, 1, 8, 9, 4, 5, 12, 13);
-        const vec b6 = PAIR(a4, a6, 2, 3, 10, 11, 6, 7, 14, 15);
-        const vec b7 = PAIR(a5, a7, 2, 3, 10, 11, 6, 7, 14, 15);
-        const vec c[WIDTH] = {{
-            PAIR(b0, b4, 0, 1, 2, 3, 8, 9, 10, 11), PAIR(b1, b5, 0, 1, 2, 3, 8, 9, 10, 11),
-            PAIR(b2, b6, 0, 1, 2, 3, 8, 9, 10, 11), PAIR(b3, b7, 0, 1, 2, 3, 8, 9, 10, 11),
-            PAIR(b0, b4, 4, 5, 6, 7, 12, 13, 14, 15), PAIR(b1, b5, 4, 5, 6, 7, 12, 13, 14, 15),
-            PAIR(b2, b6, 4, 5, 6, 7, 12, 13, 14, 15), PAIR(b3, b7, 4, 5, 6, 7, 12, 13, 14, 15)
-        }};
-        for (lane = 0; lane < WIDTH; ++lane)
-            memcpy(to + lane * size + i, &c[lane], sizeof(vec));
+    const int rest = (int)((end - first) % 8);
+    for (; i + 8 <= end && lanes == WIDTH; i += 8)
+        store_eight(from + i * WIDTH, to + i, size, 8);
+    if (rest >= 4 && lanes == WIDTH) {{
+        store_eight(from + i * WIDTH, to + i, size, rest);
+        i = end;
     }}
 #endif
     for (; i < end; ++i)
@@ -371,12 +395,26 @@ static inline void store_rows(const double *from, double *to, long size, long fi
 
 """
 
+
+def _transposed() -> str:
+    """C statements that transpose eight vectors of eight: exchanges between lanes 1, 2 and 4 apart."""
+    lines, before = [], [f"a[{k}]" for k in range(8)]
+    for apart, letter in ((1, "b"), (2, "c"), (4, "d")):
+        after = [f"{letter}{k}" for k in range(8)]
+        for k in range(8):
+            lanes = ", ".join(str((j & ~apart) + (k & apart) + (8 if j & apart else 0)) for j in range(8))
+            pair = f"{before[k & ~apart]}, {before[k | apart]}"
+            lines.append(f"const eight {after[k]} = __builtin_shufflevector({pair}, {lanes});")
+        before = after
+    return wrapped([*lines, *(f"a[{k}] = {value};" for k, value in enumerate(before))])
+
+
 _CLEAR_ROWS = """/* Zeros in entries first ... end - 1 of each sample. */
-static inline void clear_rows(double *to, long size, long first, long end, int lanes)
+static inline void clear_rows(REAL *to, long size, long first, long end, int lanes)
 {
     int lane;
     for (lane = 0; lane < lanes; ++lane)
-        memset(to + lane * size + first, 0, (size_t)(end - first) * sizeof(double));
+        memset(to + lane * size + first, 0, (size_t)(end - first) * sizeof *to);
 }
 
 """
@@ -396,29 +434,30 @@ def _scalar_head(functions: Sequence[CFunction]) -> str:
 
 
 def batch_source(functions: list[CFunction], prefix: str) -> str:
-    """C source, with the vector extensions of GCC and Clang, of functions for many samples each."""
-    sincos = f"{prefix}_sincos"
+    """C source, with the vector extensions of GCC and Clang, of functions for many samples each, all of one `Real`."""
+    sincos, real = f"{prefix}_sincos", functions[0].real
     definitions = [f.block_definition(sincos) for f in functions]
-    text = _VECTOR_HEAD
+    text = _vector_head(real)
     if any(f.graph[n].op in ("sin", "cos") for f in functions for n in f.graph.live()):
-        text += vector_sincos(sincos) + "\n"
+        text += vector_sincos(sincos, real) + "\n"
     text += lanes_functions(set().union(*(needed for _, needed in definitions)))
     pairs = zip(functions, definitions, strict=True)
     body = "\n".join(f"{block}\n{f.batch_definition}" for f, (block, _) in pairs)
-    return text + (_CLEAR_ROWS if "clear_rows(" in body else "") + body
+    return text + (_CLEAR_ROWS.replace("REAL", real.name) if "clear_rows(" in body else "") + body
 
 
 def entry_source(function: CFunction, kind: str) -> str:
-    """C function ``casid_entry`` that takes arrays of pointers: of one sample (``call``) or of many (``batch``)."""
+    """C function ``casid_entry`` that takes arrays of pointers: of one sample (``call``) or of many."""
     inputs = [f"in[{i}]" for i in range(len(function.inputs))]
     outputs = [f"out[{o}]" for o in range(len(function.outputs))]
     if kind == "call":
         head, name, given = "const double *const *in, double *const *out", function.name, inputs
     else:
-        head = "long count, const double *const *in, const long *step, double *const *out"
+        real = function.real.name
+        head = f"long count, const {real} *const *in, const long *step, {real} *const *out"
         name = f"{function.name}_batch"
         given = ["count", *(text for i, value in enumerate(inputs) for text in (value, f"step[{i}]"))]
-    unused = "" if inputs else "    (void)in;\n" + ("    (void)step;\n" if kind == "batch" else "")
+    unused = "" if inputs else "    (void)in;\n" + ("    (void)step;\n" if kind != "call" else "")
     call = f"{name}({', '.join([*given, *outputs])})"
     return f"\nint casid_entry({head})\n{{\n{unused}    return {call};\n}}\n"
 

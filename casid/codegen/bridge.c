@@ -1,8 +1,9 @@
 /* Calls of compiled functions from Python: numpy arrays in, numpy arrays out, no work in between.
 
 `call` is the method `casid.codegen.Function.__call__`. Where the function's attribute `_compiled` is a `Compiled` and all
-arguments are contiguous arrays of doubles of the right shape (or with one leading axis), the compiled code runs at once;
-everything else goes to the method `_general`, in Python. */
+arguments are contiguous arrays of doubles of the right shape (or with one leading axis), or all of float32, the compiled
+code runs at once; everything else goes to the method `_general`, in Python. Pointers to doubles are, with `single`,
+pointers to floats. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -24,10 +25,10 @@ typedef struct {
 typedef struct {
     PyObject_HEAD
     one_sample one;
-    many_samples many;
+    many_samples many, single;
     int n_in, n_out;
     Argument arguments[MOST];
-    PyObject *defaults; /* tuple: an array or None for each input */
+    PyObject *defaults, *singles; /* tuples: an array or None for each input */
 } Compiled;
 
 static PyTypeObject CompiledType, CallType;
@@ -36,22 +37,25 @@ static PyObject *name_compiled, *name_general, *name_out;
 static void compiled_dealloc(Compiled *self)
 {
     Py_XDECREF(self->defaults);
+    Py_XDECREF(self->singles);
     Py_TYPE(self)->tp_free((PyObject *)self);
 }
 
-/* Compiled(address of one, address of many, number of inputs, ((axes, rows, columns), ...), defaults) */
+/* Compiled(address of one, of many, of many in float32, number of inputs, ((axes, rows, columns), ...), defaults, defaults
+   in float32) */
 static PyObject *compiled_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    unsigned long long one, many;
+    unsigned long long one, many, single;
     int n_in;
     Py_ssize_t i, total;
-    PyObject *shapes, *defaults;
+    PyObject *shapes, *defaults, *singles;
     Compiled *self;
     (void)kwargs;
-    if (!PyArg_ParseTuple(args, "KKiO!O!", &one, &many, &n_in, &PyTuple_Type, &shapes, &PyTuple_Type, &defaults))
+    if (!PyArg_ParseTuple(args, "KKKiO!O!O!", &one, &many, &single, &n_in, &PyTuple_Type, &shapes, &PyTuple_Type, &defaults,
+                          &PyTuple_Type, &singles))
         return NULL;
     total = PyTuple_GET_SIZE(shapes);
-    if (total > MOST || n_in > total || PyTuple_GET_SIZE(defaults) != n_in) {
+    if (total > MOST || n_in > total || PyTuple_GET_SIZE(defaults) != n_in || PyTuple_GET_SIZE(singles) != n_in) {
         PyErr_SetString(PyExc_ValueError, "too many inputs and outputs");
         return NULL;
     }
@@ -59,6 +63,7 @@ static PyObject *compiled_new(PyTypeObject *type, PyObject *args, PyObject *kwar
         return NULL;
     self->one = (one_sample)(uintptr_t)one;
     self->many = (many_samples)(uintptr_t)many;
+    self->single = (many_samples)(uintptr_t)single;
     self->n_in = n_in;
     self->n_out = (int)total - n_in;
     for (i = 0; i < total; ++i) {
@@ -73,16 +78,18 @@ static PyObject *compiled_new(PyTypeObject *type, PyObject *args, PyObject *kwar
         a->size = rows * columns;
     }
     Py_INCREF(defaults);
+    Py_INCREF(singles);
     self->defaults = defaults;
+    self->singles = singles;
     return (PyObject *)self;
 }
 
 /* Data of an argument, and its number of samples: -1 without a leading axis. NULL: it is for Python to look at. */
-static const double *data_of(PyObject *value, const Argument *a, npy_intp *count)
+static const double *data_of(PyObject *value, const Argument *a, npy_intp *count, int type)
 {
     PyArrayObject *array = (PyArrayObject *)value;
     int nd, k, own;
-    if (!PyArray_CheckExact(value) || PyArray_TYPE(array) != NPY_DOUBLE || !PyArray_ISCARRAY_RO(array))
+    if (!PyArray_CheckExact(value) || PyArray_TYPE(array) != type || !PyArray_ISCARRAY_RO(array))
         return NULL;
     nd = PyArray_NDIM(array);
     own = a->axes;
@@ -101,11 +108,11 @@ static const double *data_of(PyObject *value, const Argument *a, npy_intp *count
     return PyArray_DATA(array);
 }
 
-static double *place_of(PyObject *value, const Argument *a, npy_intp count)
+static double *place_of(PyObject *value, const Argument *a, npy_intp count, int type)
 {
     PyArrayObject *array = (PyArrayObject *)value;
     int k, nd = a->axes + (count >= 0);
-    if (!PyArray_CheckExact(value) || PyArray_TYPE(array) != NPY_DOUBLE || !PyArray_ISCARRAY(array)
+    if (!PyArray_CheckExact(value) || PyArray_TYPE(array) != type || !PyArray_ISCARRAY(array)
         || PyArray_NDIM(array) != nd || (count >= 0 && PyArray_DIM(array, 0) != count))
         return NULL;
     for (k = 0; k < a->axes; ++k)
@@ -122,22 +129,25 @@ static PyObject *run(Compiled *self, PyObject *const *args, Py_ssize_t nargs, Py
     long step[MOST];
     npy_intp count = -1;
     PyObject *made[MOST], *result;
+    const int single = nargs && PyArray_CheckExact(args[0]) && PyArray_TYPE((PyArrayObject *)args[0]) == NPY_FLOAT;
+    const int type = single ? NPY_FLOAT : NPY_DOUBLE;
+    const many_samples many = single ? self->single : self->many;
     int i, failed;
     for (i = 0; i < self->n_in; ++i) {
-        PyObject *value = i < nargs ? args[i] : PyTuple_GET_ITEM(self->defaults, i);
+        PyObject *value = i < nargs ? args[i] : PyTuple_GET_ITEM(single ? self->singles : self->defaults, i);
         npy_intp own = -1;
         const Argument *a = self->arguments + i;
-        if (a->size == 1 && PyFloat_CheckExact(value)) {
+        if (!single && a->size == 1 && PyFloat_CheckExact(value)) {
             numbers[i] = PyFloat_AS_DOUBLE(value);
             in[i] = numbers + i;
-        } else if (!(in[i] = data_of(value, a, &own)))
+        } else if (!(in[i] = data_of(value, a, &own, type)))
             return NULL;
         step[i] = own < 0 ? 0 : (long)a->size;
         if (own >= 0 && count >= 0 && own != count)
             return NULL;
         count = own < 0 ? count : own;
     }
-    if (count < 0 ? !self->one : !self->many)
+    if (count < 0 && !single ? !self->one : !many)
         return NULL;
     if (out && self->n_out > 1 && (!PyTuple_CheckExact(out) || PyTuple_GET_SIZE(out) != self->n_out))
         return NULL;
@@ -146,9 +156,9 @@ static PyObject *run(Compiled *self, PyObject *const *args, Py_ssize_t nargs, Py
         made[i] = NULL;
         if (out) {
             PyObject *place = self->n_out > 1 ? PyTuple_GET_ITEM(out, i) : out;
-            if (!(places[i] = place_of(place, a, count)))
+            if (!(places[i] = place_of(place, a, count, type)))
                 return NULL;
-        } else if (!a->axes && count < 0)
+        } else if (!a->axes && count < 0 && !single)
             places[i] = scalars + i;
         else {
             npy_intp shape[3];
@@ -157,7 +167,7 @@ static PyObject *run(Compiled *self, PyObject *const *args, Py_ssize_t nargs, Py
                 shape[nd++] = count;
             for (k = 0; k < a->axes; ++k)
                 shape[nd++] = a->shape[k];
-            if (!(made[i] = PyArray_SimpleNew(nd, shape, NPY_DOUBLE))) {
+            if (!(made[i] = PyArray_SimpleNew(nd, shape, type))) {
                 while (i--)
                     Py_XDECREF(made[i]);
                 return NULL;
@@ -165,16 +175,20 @@ static PyObject *run(Compiled *self, PyObject *const *args, Py_ssize_t nargs, Py
             places[i] = PyArray_DATA((PyArrayObject *)made[i]);
         }
     }
-    if (count < 0) {
+    if (count < 0 && single) {
+        failed = many(1, in, step, places);
+        for (i = 0; i < self->n_out && !out; ++i)
+            made[i] = PyArray_Return((PyArrayObject *)made[i]); /* numbers, of arrays without axes */
+    } else if (count < 0) {
         failed = self->one(in, places);
         for (i = 0; i < self->n_out; ++i)
             if (places[i] == scalars + i)
                 made[i] = PyFloat_FromDouble(scalars[i]);
     } else if (count < UNLOCKED_FROM)
-        failed = self->many((long)count, in, step, places);
+        failed = many((long)count, in, step, places);
     else {
         Py_BEGIN_ALLOW_THREADS
-        failed = self->many((long)count, in, step, places);
+        failed = many((long)count, in, step, places);
         Py_END_ALLOW_THREADS
     }
     if (out) {
@@ -199,7 +213,7 @@ static PyObject *compiled_call(PyObject *self, PyObject *args, PyObject *names)
     PyObject *out = names ? PyDict_GetItem(names, name_out) : NULL;
     PyObject *result = run((Compiled *)self, PySequence_Fast_ITEMS(args), PyTuple_GET_SIZE(args), out == Py_None ? NULL : out);
     if (!result && !PyErr_Occurred())
-        PyErr_SetString(PyExc_TypeError, "expected contiguous arrays of doubles of the function's shapes");
+        PyErr_SetString(PyExc_TypeError, "expected contiguous arrays of one precision and of the function's shapes");
     return result;
 }
 

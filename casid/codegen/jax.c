@@ -1,6 +1,6 @@
 /* XLA's call of `casid_entry`: all arguments have as many leading axes, of length 1 where they are shared.
 
-INPUTS, OUTPUTS, SIZES and AXES (of one sample, inputs first) are defined before this text. */
+INPUTS, OUTPUTS, SIZES, AXES (of one sample, inputs first) and REAL, the type of numbers, are defined before this text. */
 
 #include "xla/ffi/api/c_api.h"
 XLA_FFI_Error *casid_ffi(XLA_FFI_CallFrame *frame)
@@ -8,8 +8,8 @@ XLA_FFI_Error *casid_ffi(XLA_FFI_CallFrame *frame)
     static const long sizes[] = {SIZES};
     static const int axes[] = {AXES};
     const XLA_FFI_Extension_Base *extension = frame->extension_start;
-    const double *in[INPUTS + 1];
-    double *out[OUTPUTS];
+    const REAL *in[INPUTS + 1];
+    REAL *out[OUTPUTS];
     long step[INPUTS + 1], count = 1, sample;
     int i, k, mixed = 0;
     if (extension && extension->type == XLA_FFI_Extension_Metadata) {
@@ -43,7 +43,7 @@ XLA_FFI_Error *casid_ffi(XLA_FFI_CallFrame *frame)
             long place = 0, rest = sample, stride = 1;
             for (k = lead - 1; k >= 0; rest /= made->dims[k], stride *= given->dims[k], --k)
                 place += given->dims[k] == 1 ? 0 : rest % made->dims[k] * stride;
-            in[i] = (const double *)given->data + place * sizes[i];
+            in[i] = (const REAL *)given->data + place * sizes[i];
         }
         casid_entry(1, in, step, out);
         for (i = 0; i < OUTPUTS; ++i)

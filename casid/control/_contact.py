@@ -16,9 +16,6 @@ from casid.control._free_motion import Frame, TaskSpace
 from casid.errors import DatasetError
 from casid.motion import Motion
 
-#: Numbers in the memory of `ForceControl`.
-_MEMORY = 9
-
 
 @dataclass(frozen=True, eq=False)
 class ContactTaskSpace(TaskSpace):
@@ -175,7 +172,7 @@ class ForceControl(ContactTaskSpace):
         """New state of the observer and the acceleration in the direction, for the measured force f."""
         h, w, L = self.period, self.bandwidth, self.observer
         contact = f > self.touch
-        begun = ca.logic_and(contact, old.contact < 0.5)
+        begun = ca.logic_and(contact, ca.logic_not(old.contact))
         x0, f0 = ca.if_else(begun, way, old.x0), ca.if_else(begun, f, old.f0)
         keep = ca.if_else(begun, 0, float(np.exp(-h / self.forgetting)))
         done = keep * old.done + ca.if_else(contact, (way - x0) * (f - f0), 0)
@@ -231,3 +228,7 @@ def _positive(what: str, value: ArrayLike, size: int = 1) -> Array:
     array: Array = np.array(np.broadcast_to(given, (size,)))
     array.setflags(write=False)
     return array
+
+
+#: Numbers in the memory of `ForceControl`.
+_MEMORY = len(_State._fields)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.arrays import Array
+from casid.arrays import ROUNDING, Array
 from casid.errors import RobotError
 from casid.inertia import express_in, from_standard, to_standard
 
@@ -163,7 +163,7 @@ class Joint:
             raise RobotError(f"joint '{self.name}': type '{self.type}' is neither 'revolute' nor 'prismatic'")
         for name, shape in (("placement", (4, 4)), ("axis", (3,)), ("link_placement", (4, 4))):
             object.__setattr__(self, name, readonly(getattr(self, name), shape, f"joint '{self.name}': {name}"))
-        if abs(np.linalg.norm(self.axis) - 1.0) > 1e-12:
+        if abs(np.linalg.norm(self.axis) - 1.0) > ROUNDING:
             raise RobotError(f"joint '{self.name}': axis must have unit length, got {self.axis.tolist()}")
 
     def __getstate__(self) -> dict[str, object]:

@@ -12,13 +12,13 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.arrays import Array
+from casid.arrays import ALIKE, ROUNDING, Array
 from casid.errors import RobotError
 from casid.files import listed, near
 
 #: Angles this close to a multiple of pi/2 [rad] count as that multiple. URDF files print pi/2 as 1.57079632679, which
 #: is 5e-12 off; files with fewer digits (1.5708) need a larger tolerance, given on purpose.
-ANGLE_TOLERANCE = 1e-9
+ANGLE_TOLERANCE = ALIKE
 
 
 def cos_sin(angle: float, tolerance: float = ANGLE_TOLERANCE) -> tuple[float, float]:
@@ -115,9 +115,9 @@ def unit_axis(axis: ArrayLike, tolerance: float = ANGLE_TOLERANCE) -> Array:
     """
     vector = np.array(axis, dtype=float)
     length = float(np.linalg.norm(vector))
-    if not math.isfinite(length) or length < 1e-12:
+    if not math.isfinite(length) or length < ROUNDING:
         raise ValueError(f"an axis needs a direction, got {vector.tolist()}")
-    unit = vector if abs(length - 1.0) <= 2e-15 else vector / length  # a unit vector stays as it is
+    unit = vector if round(length, ANGLE_DECIMALS) == 1 else vector / length  # a unit vector stays as it is
     small = (np.abs(unit) <= tolerance) & (unit != 0.0)
     if small.any():
         unit[small] = 0.0
@@ -136,7 +136,7 @@ INFINITE = 1e16
 def number(value: float) -> str:
     """Shortest text that reads back as the same double; ``0`` for both zeros."""
     value = float(value) + 0.0
-    return repr(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+    return repr(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
 
 
 def numbers(values: ArrayLike) -> str:
@@ -162,7 +162,7 @@ def _extract(rotation: Array) -> tuple[float, float, float]:
     """Angles on the grid; yaw with no more digits than it has near pitch = +-pi/2, the others to match it."""
     R = np.asarray(rotation, dtype=float)
     cosine = math.hypot(R[0, 0], R[1, 0])
-    digits = math.floor(ANGLE_DECIMALS + math.log10(cosine)) if cosine > 10.0**-ANGLE_DECIMALS else -1
+    digits = math.floor(ANGLE_DECIMALS + math.log10(cosine)) if cosine else -1
     yaw = 0.0 if digits < 0 else _grid(math.atan2(R[1, 0], R[0, 0]), min(digits, ANGLE_DECIMALS))
     c, s = cos_sin(yaw, 0.0)
     pitch = math.atan2(-R[2, 0], c * R[0, 0] + s * R[1, 0])
@@ -174,7 +174,7 @@ def _grid(angle: float, decimals: int = ANGLE_DECIMALS) -> float:
     rounded = round(angle, decimals) + 0.0
     quarter = round(rounded / (math.pi / 2))
     exact = quarter * (math.pi / 2)
-    return exact if abs(rounded - exact) <= 10.0**-decimals else rounded
+    return exact if abs(rounded - exact) * 10**decimals <= 1 else rounded
 
 
 def canonical(rotation: Array) -> Array:
@@ -212,7 +212,7 @@ def rotation_of_quaternion(q: ArrayLike, tolerance: float = ANGLE_TOLERANCE) -> 
     """
     q = np.array(q, dtype=float)
     length = float(np.linalg.norm(q))
-    if not math.isfinite(length) or length < 1e-12:
+    if not math.isfinite(length) or length < ROUNDING:
         raise ValueError(f"a quaternion needs a direction, got {q.tolist()}")
     w, x, y, z = q / length
     R = np.array(
@@ -280,8 +280,8 @@ class Poses:
                 return placement
             back = here[:3, :3].T
             result = transform(back, -back @ here[:3, 3]) @ placement
-            result[:3, :3] = snapped(result[:3, :3], 1e-12)
-            result[:3, 3] = np.where(np.abs(result[:3, 3]) < 1e-15, 0.0, result[:3, 3])
+            result[:3, :3] = snapped(result[:3, :3], ROUNDING)
+            result[:3, 3] = np.where(np.abs(result[:3, 3]) < ROUNDING, 0.0, result[:3, 3])
             return result
         raise AssertionError("the model's frame is common to all")
 
@@ -293,8 +293,9 @@ class Poses:
         return base
 
 
-#: An angle this close to a multiple of pi/2, but not close enough to count as one, looks like a printed one [rad].
-PRINTED = 2e-4
+#: An angle this close to a multiple of pi/2, but not close enough to count as one, looks like one that was printed with
+#: three decimals or more [rad].
+PRINTED = 5e-4
 
 
 def angle_notes(angles: Sequence[tuple[str, float]], tolerance: float) -> list[str]:
@@ -313,5 +314,5 @@ def angle_notes(angles: Sequence[tuple[str, float]], tolerance: float) -> list[s
 
 
 def degrees_slip(value: float) -> bool:
-    """Whether an angle given in degrees looks like radians: +-pi/2, +-pi, +-2 pi to four digits."""
-    return any(abs(abs(value) - k * math.pi / 2) < 5e-4 for k in (1, 2, 3, 4))
+    """Whether an angle given in degrees looks like radians: +-pi/2, +-pi, +-2 pi to three decimals."""
+    return any(abs(abs(value) - k * math.pi / 2) < PRINTED for k in (1, 2, 3, 4))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.arrays import Array
+from casid.arrays import ROUNDING, Array
 from casid.description._parts import Capsule, Frame, Inertial, Joint, Limits, Link, Mimic, readonly
 from casid.description.joint_parameters import LOAD_BODY, joint_parameter, symbol_and_joint
 from casid.display import Displayed
@@ -85,7 +85,7 @@ class Robot(Displayed):
             raise RobotError(f"robot '{self.name}': limits of {len(self.limits.lower)} joints for {self.n} joints")
         if self.transmission is not None:
             T = readonly(self.transmission, (self.n, self.n), f"robot '{self.name}': transmission")
-            if abs(np.linalg.det(T)) < 1e-12:
+            if abs(np.linalg.det(T)) < ROUNDING:
                 raise RobotError(f"robot '{self.name}': the transmission matrix is singular")
             object.__setattr__(self, "transmission", T)
         for kind, names in (("joint", [j.name for j in self.joints]), ("link", [j.link.name for j in self.joints])):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from casid.arrays import ROUNDING
 from casid.description._document import Description, MovingBody, moving_bodies
 from casid.description._load import format_of_name, load_description
 from casid.description._parts import LIMITS, Inertial, Link
@@ -283,7 +284,7 @@ def _split(total: Inertial, body: MovingBody, scaled: dict[str, float]) -> dict[
 
     before = body.total()
     new = total.standard_parameters()
-    if before is not None and np.abs(new - before).max() <= 1e-15 * np.abs(before).max():
+    if before is not None and np.abs(new - before).max() <= ROUNDING * np.abs(before).max():
         return {}
     parts = body.of_parts()
     if not body.parts or consistency(new - parts).full or not consistency(new).full:

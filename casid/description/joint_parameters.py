@@ -112,8 +112,6 @@ GEAR = _friction(
 )
 
 # amplitudes of friction laws with shapes
-VISCOUS_POSITIVE = _friction("fvp", _SLOPE, "viscous friction while dq > 0: fvp dq", nonnegative=True)
-VISCOUS_NEGATIVE = _friction("fvn", _SLOPE, "viscous friction while dq < 0: fvn dq", nonnegative=True)
 STRIBECK = _friction("fs", _TORQUE, "Stribeck friction: fs exp(-(dq/vs)^2) sign(dq)", dry=True, nonnegative=True)
 SIGMOID = _friction("fp", _TORQUE, "sigmoid friction: fp (sigmoid(s (dq + v0)) - sigmoid(s v0))")
 LOAD_STRIBECK = _friction(
@@ -121,11 +119,6 @@ LOAD_STRIBECK = _friction(
 )
 BRISTLE = _friction("fd", _TORQUE, "friction with a bristle state z: fd z", dry=True, nonnegative=True)
 BRISTLE_DAMPING = _friction("fb", "N.m.s", "damping of a bristle state z: fb dz/dt")
-MAXWELL_A, MAXWELL_B, MAXWELL_C = (
-    _friction(f"fm{letter}", _TORQUE, f"Maxwell element {letter} that slips: fm{letter} z", dry=True, nonnegative=True)
-    for letter in "abc"
-)
-
 # the dictionary of general terms: families, an order behind the symbol
 POSITION_SINE = JointParameter("hs", _TORQUE, "torque that depends on the position: hs<k> sin(k q)", family=True)
 POSITION_COSINE = JointParameter("hc", _TORQUE, "torque that depends on the position: hc<k> cos(k q)", family=True)
@@ -142,7 +135,6 @@ JOINT_PARAMETERS: dict[str, JointParameter] = {
     entry.symbol: entry for entry in tuple(globals().values()) if isinstance(entry, JointParameter)
 }
 
-_LEVEL = ("reach", "ratio", "speed")
 #: What a torque is not linear in, by group: names of the shapes of each friction law in the order of the law's theta,
 #: the deadband of the signs of all velocities, the ten parameters of the body that loads a joint.
 SHAPES = MappingProxyType(
@@ -153,11 +145,7 @@ SHAPES = MappingProxyType(
         "sigmoid": ("slope", "shift"),
         "loadstribeck": ("speed",),
         "dahl": ("reach",),
-        "loadeddahl": ("reach",),
-        "lugre": _LEVEL,
-        "loadedlugre": _LEVEL,
-        "maxwell": ("reach",),
-        "gms": _LEVEL,
+        "lugre": ("reach", "ratio", "speed"),
         "sign": ("deadband",),
         "load": STANDARD_NAMES,
     }

@@ -12,7 +12,7 @@ import numpy as np
 
 from casid.drives._identify import CommandIdentification
 from casid.drives._mjcf import write_mjcf
-from casid.drives._servo import STIFF
+from casid.drives._servo import TERMS_WITHOUT_PLACE, UNLIMITED
 from casid.errors import ExportError
 from casid.files import json_bytes, write_files
 
@@ -20,8 +20,6 @@ Notes = tuple[str, ...]
 
 #: Physics step that delays are counted in where a format counts them so [s]; the default of Isaac Lab and of mjlab.
 STEP = 0.005
-#: Above this a limit is none.
-_UNLIMITED = 1e6
 
 
 @dataclass(frozen=True)
@@ -36,11 +34,14 @@ class ActuatorFormat:
         For messages.
     text : callable
         Content and what the format cannot hold.
+    replaces : bool
+        Whether it is of servos of the plain law, fitted again without other terms.
     """
 
     endings: tuple[str, ...]
     meaning: str
     text: Callable[[CommandIdentification], tuple[str, Notes]]
+    replaces: bool = True
 
 
 def write_actuators(found: CommandIdentification, path: str | Path) -> tuple[Path, Notes]:
@@ -60,9 +61,11 @@ def write_actuators(found: CommandIdentification, path: str | Path) -> tuple[Pat
     path = Path(path)
     if path.suffix in (".xml", ".mjcf"):
         return write_mjcf(found, path)
-    content, notes = format_of(path).text(found)
+    one = format_of(path)
+    found, lost = found.without(_REPLACED if one.replaces else {})
+    content, notes = one.text(found)
     write_files(path.parent, {path.name: content})
-    return path, notes
+    return path, (*lost, *notes)
 
 
 def format_of(path: Path) -> ActuatorFormat:
@@ -92,8 +95,8 @@ def _limits(found: CommandIdentification) -> dict[str, float]:
     """Torque limits that were found or given, of others the robot's own; without either, none."""
     own = np.asarray(found.robot.limits.effort, dtype=float)
     limits = found.table["limit"]
-    return {name: float(limit if limit < _UNLIMITED else other) for name, limit, other in
-            zip(_names(found), limits, own, strict=True) if min(limit, other) < _UNLIMITED}  # fmt: skip
+    return {name: float(limit if limit < UNLIMITED else other) for name, limit, other in
+            zip(_names(found), limits, own, strict=True) if min(limit, other) < UNLIMITED}  # fmt: skip
 
 
 def _steps(found: CommandIdentification) -> dict[str, int]:
@@ -106,13 +109,14 @@ _LOST = {
     "offset": "constant torques are left out ({})",
     "delay": "the delay is left out: delay the commands by it ({})",
     "scale": "the factors of the bodies are left out: --mjcf or --urdf write scaled bodies ({})",
-    "backlash": "elasticity and backlash are left out: --mjcf writes joints for them",
-    "bristle_stiffness": "friction has no memory there: joints stick exactly before they slide",
-    "warm_up": "friction is that of warm drives",
+    "back_emf": "the damping of the motors while they are on is left out: add it to that of the servos ({})",
     "tilt_x": "the base's tilt is left out: --mjcf writes gravity as it acts",
-    "ki": "the servo's integral is left out",
-    "viscous_asymmetry": "viscous friction is the mean of both directions",
-    "offset_drift": "the drift of constant torques is left out",
+}
+#: Terms that these formats do not hold: everything else is fitted again without them.
+_REPLACED = {
+    **TERMS_WITHOUT_PLACE,
+    "stiffness": "elasticity (--mjcf writes joints for it)",
+    "backlash": "backlash (--mjcf writes joints for it)",
 }
 
 
@@ -122,8 +126,6 @@ def _lost(found: CommandIdentification, *held: str) -> Notes:
     here = {
         **{attribute: np.any(table[attribute]) for attribute in _LOST},
         "scale": np.any(table["scale"] != 1.0),
-        "backlash": found.servo.sprung(found.robot.n),
-        "bristle_stiffness": np.any(table["bristle_stiffness"] < STIFF),
         "tilt_x": np.any(table["tilt_x"]) or np.any(table["tilt_y"]),
     }
     for attribute, text in _LOST.items():
@@ -266,7 +268,7 @@ FORMATS: tuple[ActuatorFormat, ...] = (
     ActuatorFormat((".pace.yaml", ".pace.yml"), "PACE, actuator configuration", pace_yaml),
     ActuatorFormat((".mjlab.yaml", ".mjlab.yml"), "mjlab, actuator configurations", mjlab_yaml),
     ActuatorFormat((".bam.json",), "BAM, parameters of model M1", bam_json),
-    ActuatorFormat((".ranges.json",), "ranges for randomisation", ranges_json),
+    ActuatorFormat((".ranges.json",), "ranges for randomisation", ranges_json, False),
 )
 
 

@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from casid.drives import CommandRecording
 
 
-def from_commands(robot: Robot, recordings: Sequence[Path]) -> dict[Path, dict[str, Any] | None] | None:
-    """How recordings that are identified by simulation are read (None: as they are); None where they are not.
+def from_commands(robot: Robot, recordings: Sequence[Path]) -> Sequence[tuple[Path, Mapping[str, Any] | None]] | None:
+    """Recordings that are identified by simulation and how each is read (None: as it is); None where they are not.
 
     Raises
     ------
     DatasetError
         If some are and others are not, or what a log holds is left open.
     """
-    from casid.drives._recording import has_commands_only
+    from casid.drives._recording import described_files, has_commands_only
     from casid.measurement import command_settings
 
-    found: dict[Path, dict[str, Any] | None] = {}
+    found: dict[Path, Mapping[str, Any] | None] = {}
     for path in recordings:
         known = has_commands_only(path)
         settings = None if known is False or (known and _readable(path, robot)) else command_settings(path, robot)
@@ -37,7 +37,11 @@ def from_commands(robot: Robot, recordings: Sequence[Path]) -> dict[Path, dict[s
         other = next(path for path in recordings if path not in found)
         raise DatasetError(f"{next(iter(found)).name} has commands and no torques, {other.name} has torques, or is not "
                            "understood: identify them apart")  # fmt: skip
-    return found or None
+    return [
+        (path, settings if file is None else {"file": file})
+        for path, settings in found.items()
+        for file in described_files(path)
+    ] or None
 
 
 def reader(settings: Mapping[str, Any]) -> Callable[[Path, Robot], CommandRecording] | None:
@@ -59,8 +63,8 @@ def _readable(path: Path, robot: Robot) -> bool:
 
 
 def identify_commands(
-    robot: Robot, recordings: Mapping[Path, dict[str, Any] | None], files: Sequence[Path], folder: Path | None,
-    actuators: Sequence[Path] = (), profile: Sequence[str] = (),
+    robot: Robot, recordings: Sequence[tuple[Path, Mapping[str, Any] | None]], files: Sequence[Path],
+    folder: Path | None, actuators: Sequence[Path] = (), profile: Sequence[str] = (),
 ) -> None:  # fmt: skip
     """Identify a robot by simulation, print the report, write files of the robot and of its servos.
 
@@ -80,15 +84,15 @@ def identify_commands(
     for path in actuators:
         format_of(path)
     with shown("reading") as progress:
-        data = [read_commands(path, robot, settings) for path, settings in recordings.items()]
+        data = [read_commands(path, robot, settings) for path, settings in recordings]
         described = {
             path.name: servo_from(read_toml(path, "recording", DatasetError), path.name)
-            for path in recordings
+            for path, _ in recordings
             if path.suffix == ".toml"
         }
         if len(set(map(repr, described.values()))) > 1:
             raise DatasetError(f"{', '.join(described)} describe the servos differently; say it alike in all of them")
-        servo = next(iter(described.values()), Servo())
+        servo = next((one for one in described.values() if one != Servo()), None)
         result = identify_from_commands(robot, data, servo, progress=progress, profile=profile)
     present(report_of(result), folder)
     for path in (*files, *actuators):
@@ -108,7 +112,7 @@ def excite_commands(
     rate: float,
 ) -> None:  # fmt: skip
     """Design position commands for the servos of a recording, print the deviations to be expected, write them."""
-    from casid.drives import Servo, design_commands, identify_from_commands, read_commands
+    from casid.drives import design_commands, identify_from_commands, read_commands
     from casid.drives._servo import servo_from
     from casid.excitation import MotionLimits
     from casid.files import read_toml, write_files
@@ -116,7 +120,7 @@ def excite_commands(
 
     limits = MotionLimits.of_robot(robot, share)
     described = recording.suffix == ".toml"
-    servo = servo_from(read_toml(recording, "recording", DatasetError), recording.name) if described else Servo()
+    servo = servo_from(read_toml(recording, "recording", DatasetError), recording.name) if described else None
     with shown("reading") as progress:
         found = identify_from_commands(robot, [read_commands(recording, robot)], servo, progress=progress)
         design = design_commands(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,11 +19,12 @@ from casid.drives._profile import Profile, Profiles
 from casid.drives._recording import CommandRecording
 from casid.drives._runs import FreeRuns, Parameter, Point
 from casid.drives._search import Normal, Search, compared_errors
-from casid.drives._servo import QUANTITIES, Servo, Unknown
-from casid.drives._start import REACHED, ConvexStart, convex_start
+from casid.drives._servo import QUANTITIES, STIFF, Servo, Unknown
+from casid.drives._start import LINEAR, REACHED, ConvexStart, convex_start
 from casid.drives._statistics import Estimate, estimates, gain_ratios
 from casid.drives._verdict import CommandFinding, check_recordings, further, judge, with_remedy
 from casid.errors import DatasetError
+from casid.evidence import NOTICEABLE
 from casid.files import listed, near, shown
 
 if TYPE_CHECKING:
@@ -130,6 +131,7 @@ class CommandIdentification(Displayed):
     runs : FreeRuns
     profiles : tuple of Profile
         Intervals by re-optimisation of what was asked for.
+    options : SimulationOptions
     """
 
     robot: Robot
@@ -148,6 +150,7 @@ class CommandIdentification(Displayed):
     ratios: dict[str, tuple[float, float]]
     runs: FreeRuns
     profiles: tuple[Profile, ...] = ()
+    options: SimulationOptions = SimulationOptions()
 
     @property
     def theta(self) -> Array:
@@ -176,7 +179,7 @@ class CommandIdentification(Displayed):
         return f"explains the motion to {1e3 * self.error:.3g} mrad{left}{f'; check: {noted}' if noted else ''}"
 
     def simulate(self, recording: CommandRecording) -> Array:
-        """Free run of a recording from its commands, shape (N, n); gaps of the recording are left out."""
+        """Free run of a recording from its commands, shape (N, n); gaps are left out; see `beyond`."""
         runs = self.runs.of([recording])
         return np.concatenate(runs.simulate(runs.point(self.theta)))
 
@@ -184,6 +187,56 @@ class CommandIdentification(Displayed):
         """Free-run error of recordings, root mean square over samples and joints [rad or m]."""
         runs = self.runs.of(recordings)
         return runs.error(runs.point(self.theta))
+
+    def beyond(self, recording: CommandRecording) -> tuple[str, ...]:
+        """In words, where a recording asks more of the servos than those of the fit, which do not tell what then is.
+
+        Torques that servos are asked for, speeds, and the share of samples at which they are fully on.
+        """
+        seen, new = [self._asked(data) for data in self.recordings], self._asked(recording)
+        made, full = [], np.mean([one["full"] for one in seen], axis=0)
+        for k, joint in enumerate(self.robot.coordinates):
+            words = [f"full voltage for {100 * new['full'][k]:.0f} % of the samples ({100 * full[k]:.0f} % in the fit)"
+                     ] * bool(new["full"][k] > NOTICEABLE * full[k])  # fmt: skip
+            for name in ("torque", "speed"):
+                most = max(float(one[name][k]) for one in seen)
+                if new[name][k] > NOTICEABLE * most:
+                    words.append(f"{name} {new[name][k] / max(most, 1e-300):.2g} x what the fit has seen")
+            made += [f"{joint.name}: {', '.join(words)}"] * bool(words)
+        return tuple(made)
+
+    def _asked(self, data: CommandRecording) -> dict[str, Array]:
+        """Largest torque that servos are asked for, largest mean speed over 0.1 s, share of samples fully on, (n,)."""
+        table, width = self.table, min(max(1, round(0.1 / data.period)), len(data) - 1)
+        error = np.abs(data.on() * (data.q_des + table["bias"] - data.q))
+        moved = np.abs(data.q[width:] - data.q[:-width]) / (data.t[width:] - data.t[:-width])[:, None]
+        torque = np.minimum(table["kp"] * np.minimum(error, table["duty"]), table["limit"])
+        return {"torque": torque.max(axis=0), "speed": moved.max(axis=0), "full": (error >= table["duty"]).mean(axis=0)}
+
+    def without(self, terms: Mapping[str, str]) -> tuple[CommandIdentification, tuple[str, ...]]:
+        """What replays the recordings best without some terms: everything else that was unknown is fitted again.
+
+        Parameters
+        ----------
+        terms
+            Attributes of `Servo`, and what they are in words.
+
+        Returns
+        -------
+        found : CommandIdentification
+        notes : tuple of str
+            What was left out, with the free-run error before and after.
+        """
+        none: dict[str, Any] = {key: getattr(Servo(), key) for key in terms}
+        has = {key: self.table[key] < STIFF if none[key] == np.inf else self.table[key] != 0.0 for key in terms}
+        lost = {key: words for key, words in terms.items() if np.any(has[key])}
+        if not lost:
+            return self, ()
+        servo = replace(self.runs.servo, **{key: none[key] for key in lost})
+        made = identify_from_commands(self.robot, self.recordings, servo, replace(self.options, terms=()))
+        note = (f"left out: {', '.join(lost.values())}; everything else is what replays the recordings best without "
+                f"({1e3 * made.error:.3g} mrad, with it {1e3 * self.error:.3g})")  # fmt: skip
+        return made, (note,)
 
     def plot_free_runs(self, recording: int | CommandRecording = 0) -> tuple[Axes, ...]:
         """Commands, encoders and free runs of a recording: one of `recordings` by its number, or another."""
@@ -233,7 +286,8 @@ def identify_from_commands(
     recordings
         One or more, of all joints of the robot.
     servo
-        What is known; default: gains, drives and one delay unknown.
+        What is known; default: what the recordings have (`CommandRecording.known`), else gains, drives and one delay
+        unknown.
     options
     start
         Further start, one value an unknown (`FreeRuns.parameters`).
@@ -255,7 +309,8 @@ def identify_from_commands(
     if options.folds >= 2:  # one short recording: pieces enough to hold some out
         total = sum(float(data.t[-1] - data.t[0]) for data in recordings)
         longest = min(longest, max(_SHORTEST, total / options.folds))
-    runs = FreeRuns(robot, servo or Servo(), recordings, options.step, longest, options.threads)
+    servo = _known_servo(recordings) if servo is None else servo
+    runs = FreeRuns(robot, servo, recordings, options.step, longest, options.threads)
     if not runs.parameters:
         raise DatasetError("everything about the servos is given: nothing is left to find")
     findings = list(check_recordings(recordings, names))
@@ -280,8 +335,19 @@ def identify_from_commands(
     return CommandIdentification(
         robot, runs.servo, tuple(recordings), listed, C, errors, held, best, search.history[0], rollouts,
         time.perf_counter() - began, runs.seconds, tuple(findings), ratios, fine,
-        tuple(profiles),
+        tuple(profiles), options,
     )  # fmt: skip
+
+
+def _known_servo(recordings: Sequence[CommandRecording]) -> Servo:
+    """Servo with the values that the files have."""
+    rows = [{key: np.asarray(value).tolist() for key, value in data.known.items()} for data in recordings]
+    other = next((k for k, row in enumerate(rows) if row != rows[0]), None)
+    if other is not None:
+        raise DatasetError(f"{recordings[0].name} and {recordings[other].name} have different gains kp, kd: describe "
+                           "the servo ([servo] in a TOML) and the setting of each (gain)")  # fmt: skip
+    given: dict[str, Any] = rows[0] if rows else {}
+    return Servo(**given)
 
 
 def _fitted(
@@ -312,6 +378,8 @@ def _fitted(
     for number, k in enumerate(order[:2]):
         if compared_errors(missed[k], missed[order[0]]).better:
             break  # one more start, unless the best is surely better
+        if result is not None and runs.rollouts + runs.cost > options.budget and reached[k] >= result[0]:
+            break  # nor where nothing is left to search it with
         search = Search(runs, options.iterations, threshold=options.robust, budget=options.budget, progress=progress)
         if result is not None:  # the same yardstick
             search.scale, search.inflation = result[1].scale, result[1].inflation
@@ -326,20 +394,21 @@ def _fitted(
     terms = usual_terms(runs) if options.terms is None else options.terms
     search, point, normal, more = with_terms(search, point, normal, options.folds, terms, finest)
     weak, runs = np.append(weak, more), search.runs
-    if len(more):  # what was taken is searched from the convex start too: none is worse than a plainer start
-        budget = runs.rollouts + _AGAIN * runs.cost
-        other = replace(search, budget=budget, history=[])
-        again, equations = other.run(runs.point(np.append(best.theta, point.theta[len(best.theta) :])), _AGAIN)
-        if equations.rms < normal.rms:
-            search, point, normal = other, again, equations
+    if len(more):  # what was taken is searched from the convex start too, as long as it may end noticeably lower
+        linear = [p.kind in LINEAR for p in runs.parameters]
+        again = runs.point(np.where(linear, convex_start(runs, best.cutoff).theta, point.theta))
+        again, tried = search.descended(again, search.normal(again), _AGAIN, 0.0, 1e-3, normal.cost / NOTICEABLE**2)
+        if tried.cost < normal.cost:
+            point, normal = again, tried
     play = has_play(runs, point.theta)
     if runs.step < whole.step or play:
         whole = whole.stepped(min(runs.step, finest) if play else runs.step)
     whole.rollouts = runs.rollouts * len(runs.pieces) / len(whole.pieces)
     whole.parameters, whole.servo = runs.parameters, runs.servo
     search = Search(whole, 3, threshold=options.robust, budget=options.budget, progress=progress, history=trace)
-    first = whole.point(point.theta) if len(runs.pieces) < len(whole.pieces) else point
-    point, normal = search.run(first)
+    point = whole.point(point.theta) if len(runs.pieces) < len(whole.pieces) else point
+    if play or whole.rollouts <= options.budget:
+        point, normal = search.run(point)
     fine = whole.of(whole.recordings, finest)
     if play:
         point, search.scatter = shaken(search, point)

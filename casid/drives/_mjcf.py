@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from copy import copy
 from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 
+from casid.arrays import Array
 from casid.description import Robot, number, numbers, write_robot
 from casid.drives._identify import CommandIdentification
 from casid.drives._law import tilted_gravity
-from casid.drives._servo import QUANTITIES, STIFF
+from casid.drives._servo import KINDS, QUANTITIES, STIFF, TERMS_WITHOUT_PLACE, UNLIMITED
 from casid.errors import ExportError
+from casid.evidence import NOTICEABLE
 from casid.files import read_bytes, write_files
 from casid.inertia import Parameters
 
@@ -21,15 +25,6 @@ _TIMESTEP = 0.002
 _FRICTION = {"solreffriction": "0.004 1", "solimpfriction": "0.9999 0.9999 0.001 0.5 2"}
 
 
-#: What MJCF has no word for, by attribute of the servo.
-_LEFT_OUT = {
-    "offset": "constant torques are left out: add them to qfrc_applied",
-    "load_friction": "friction that grows with load is left out, frictionloss is that without load",
-    "warm_up": "friction is that of warm drives: MJCF has no word for its drift",
-    "ki": "the servo's integral is left out",
-    "viscous_asymmetry": "damping is the mean of both directions",
-    "offset_drift": "the drift of constant torques is left out",
-}
 #: Play ends in contact without rebound.
 _CONTACT = {"solreflimit": "0.004 1", "solimplimit": "0.99 0.9999 0.0001"}
 
@@ -49,14 +44,16 @@ def identified_robot(found: CommandIdentification) -> Robot:
 def write_mjcf(found: CommandIdentification, path: str | Path) -> tuple[Path, tuple[str, ...]]:
     """Write an MJCF file that moves under the recorded commands as the identified robot does.
 
-    Every joint gets an actuator with ``kp``, ``kv`` and ``forcerange`` (a ``<general>`` one, whose bias holds the
-    command offset), armature, damping and frictionloss.
+    Every joint gets a ``<general>`` actuator, in the place of the source's own where it has one, with the torque
+    ``clip(kp (ctrl + bias - q) - kd dq, -limit, limit) - offset``, and armature, damping and frictionloss. Ranges of
+    positions, commands and torques of the source stay, wider where the recordings go beyond. Terms that a joint of
+    MuJoCo does not have are left out and everything else is fitted again (`CommandIdentification.without`).
 
     Returns
     -------
     path : Path
     notes : tuple of str
-        What the format cannot hold: the delay, constant torques.
+        What the format cannot hold, and what that costs; what of the source the recordings contradict.
 
     Raises
     ------
@@ -66,7 +63,8 @@ def write_mjcf(found: CommandIdentification, path: str | Path) -> tuple[Path, tu
     path = Path(path)
     if path.suffix not in (".xml", ".mjcf"):
         raise ExportError(f"'{path}': name the MJCF file with the ending .xml or .mjcf")
-    notes = list(write_robot(identified_robot(found), path).notes)
+    found, lost = found.without(TERMS_WITHOUT_PLACE)
+    notes = [*write_robot(identified_robot(found), path).notes, *lost]
     root = ElementTree.fromstring(read_bytes(path, "robot", ExportError))
     option = root.find("option")
     if option is None:
@@ -76,36 +74,151 @@ def write_mjcf(found: CommandIdentification, path: str | Path) -> tuple[Path, tu
     option.set("integrator", "RK4")
     tilt = np.array([found.table["tilt_x"][0], found.table["tilt_y"][0]])
     option.set("gravity", numbers(tilted_gravity(found.robot.gravity, tilt)))
-    for group in root.findall("actuator") + root.findall("keyframe") + root.findall("sensor"):
-        root.remove(group)
-    names = [joint.name for joint in found.robot.coordinates]
-    for joint in root.iter("joint"):
-        if joint.get("name") in names:
-            joint.attrib.update(_FRICTION)
-            joint.attrib.pop("actuatorfrcrange", None)
-            joint.set("limited", "false")
+    notes += _ranges(root, found)
     notes += _springs(root, found)
-    group, table = ElementTree.SubElement(root, "actuator"), found.table
-    for k, name in enumerate(names):
-        kp, kd, bias, limit = (float(table[key][k]) for key in ("kp", "kd", "bias", "limit"))
-        words = {"name": name, "joint": name, "gaintype": "fixed", "gainprm": number(kp), "biastype": "affine",
-                 "biasprm": numbers(np.array([kp * bias, -kp, -kd]))}  # fmt: skip
-        if limit < 1e6:
-            words |= {"forcelimited": "true", "forcerange": numbers(np.array([-limit, limit]))}
-        ElementTree.SubElement(group, "general", words)
-    delays = np.unique(np.round(1e3 * table["delay"], 6))
+    notes += _actuators(root, found)
+    delays = np.unique(np.round(1e3 * found.table["delay"], 6))
     late, early = (", ".join(f"{d:.3g}" for d in size[size > 0]) for size in (delays, -delays))
     if late:
         notes.append(f"commands act {late} ms late, which MJCF has no word for: delay ctrl by it")
         root.insert(0, ElementTree.Comment(f" ctrl acts {late} ms after the command "))
     if early:
         notes.append(f"encoders are read {early} ms after their time stamps: ctrl needs no delay, shift the recording")
-    notes += [text for key, text in _LEFT_OUT.items() if np.any(table[key])]
-    if np.any(table["bristle_stiffness"] < STIFF):
-        notes.append("friction has no memory there: joints stick exactly before they slide")
     ElementTree.indent(root)
     write_files(path.parent, {path.name: ElementTree.tostring(root, encoding="unicode") + "\n"})
     return path, tuple(notes)
+
+
+def _ranges(root: ElementTree.Element, found: CommandIdentification) -> list[str]:
+    """Joints whose dry friction does not creep, and whose position limits hold what was recorded; notes on these."""
+    robot, made = found.robot, []
+    places = {joint.name: k for k, joint in enumerate(robot.coordinates)}
+    compiler = root.find("compiler")
+    turns = compiler is None or compiler.get("angle", "degree") == "degree"
+    for joint in root.iter("joint"):
+        k = places.get(joint.get("name", ""))
+        if k is None:
+            continue
+        joint.attrib.update(_FRICTION)
+        joint.attrib.pop("actuatorfrcrange", None)
+        kept = robot.limits.lower[k], robot.limits.upper[k]
+        if np.isfinite(kept).all():
+            wide, notes = _reaching(kept, [data.q[:, k] for data in found.recordings], f"{joint.get('name')}: range")
+            factor = 180.0 / np.pi if turns and robot.coordinates[k].type == "revolute" else 1.0
+            joint.attrib.update({"range": numbers(factor * wide)} if notes else {})
+            made += notes
+    return made
+
+
+def _reaching(kept: tuple[float, float], values: Sequence[Array], what: str) -> tuple[Array, list[str]]:
+    """A range that holds recorded values too, and a note where it is wider by that."""
+    low, high = min(kept[0], *(float(x.min()) for x in values)), max(kept[1], *(float(x.max()) for x in values))
+    note = f"{what} {low:.4g} to {high:.4g}, as far as was recorded (described: {kept[0]:.4g} to {kept[1]:.4g})"
+    return np.array([low, high]), [note] * ((low, high) != kept)
+
+
+def _actuators(root: ElementTree.Element, found: CommandIdentification) -> list[str]:
+    """The servos as actuators, in the places of the source's own of their joints; notes.
+
+    A voltage servo's torque is limited before the damping of its motor, which is then the joint's.
+    """
+    table, names = found.table, [joint.name for joint in found.robot.coordinates]
+    settings = [data.gain for data in found.recordings for _ in data.t]
+    setting = max(sorted(set(settings)), key=settings.count)
+    made, efforts = _efforts(found)
+    if setting != 1.0 or len(set(settings)) > 1:
+        made.append(f"actuators have the gain setting {setting:g}: gains are proportional to it")
+    groups = root.findall("actuator") or [ElementTree.SubElement(root, "actuator")]
+    for other in groups[1:]:
+        groups[0].extend(list(other))
+        root.remove(other)
+    group = groups[0]
+    own = {name: [one for one in group if one.get("joint") == name] for name in names}
+    joints = {joint.get("name"): joint for joint in root.iter("joint")}
+    spare = [one for ones in own.values() for one in ones[1:]]
+    gone = {one.get("name") for one in spare}
+    for k, name in enumerate(names):
+        kp, kd, bias, limit, offset, duty, emf, viscous = (
+            float(table[key][k]) for key in ("kp", "kd", "bias", "limit", "offset", "duty", "back_emf", "viscous")
+        )
+        damping, top = setting * kd + emf, min(limit, efforts[k])
+        if kp * duty < top:
+            joints[name].set("damping", number(viscous + damping))
+            damping, top = 0.0, kp * duty
+        gain = setting * kp
+        words = {"name": name, "joint": name, "gear": "1", "dyntype": "none", "gaintype": "fixed",
+                 "gainprm": number(gain), "biastype": "affine",
+                 "biasprm": numbers(np.array([gain * bias - offset, -gain, -damping]))}  # fmt: skip
+        words["forcelimited"] = "true" if top < UNLIMITED else "false"
+        if top < UNLIMITED:
+            words["forcerange"] = numbers(np.array([-top - offset, top - offset]))
+        one = own[name][0] if own[name] else ElementTree.SubElement(group, "general")
+        kept = _command_range(root, one, found, k)
+        words["ctrllimited"] = "false" if kept is None else "true"
+        if kept is not None:
+            wide, notes = _reaching(kept, [data.q_des[:, k] for data in found.recordings], f"{name}: ctrlrange")
+            words["ctrlrange"], made = numbers(wide), made + notes
+        words |= {key: one.attrib[key] for key in ("name", "group") if key in one.attrib}
+        one.clear()
+        one.tag = "general"
+        one.attrib.update(words)
+    for one in spare:
+        group.remove(one)
+    for sensors in root.findall("sensor"):
+        for sensor in [one for one in sensors if one.get("actuator") in gone - {None}]:
+            sensors.remove(sensor)
+    for keys in root.findall("keyframe"):  # the numbers of commands and positions may be others now
+        root.remove(keys)
+    return made
+
+
+def _command_range(
+    root: ElementTree.Element, one: ElementTree.Element, found: CommandIdentification, k: int
+) -> tuple[float, float] | None:
+    """Range of position commands that an actuator of the source has, by itself or by its class of defaults."""
+    if one.tag != "position" and _said(root, one, "biastype") != "affine":
+        return None
+    share, limits = float(_said(root, one, "inheritrange") or 0.0), found.robot.limits
+    if share > 0.0:
+        middle, half = (limits.lower[k] + limits.upper[k]) / 2, share * (limits.upper[k] - limits.lower[k]) / 2
+        return (float(middle - half), float(middle + half)) if np.isfinite(half) else None
+    limited = _said(root, one, "ctrllimited") != "false"
+    low, *high = (float(x) for x in (_said(root, one, "ctrlrange") or "0").split())
+    return (low, high[0]) if limited and high else None
+
+
+def _said(root: ElementTree.Element, one: ElementTree.Element, key: str) -> str | None:
+    """An attribute of an actuator: its own, or that of its class of defaults, or of a class around that."""
+    above = {inner: outer for outer in root.iter("default") for inner in outer.findall("default")}
+    name = one.get("class", "main")
+    group = next((each for each in root.iter("default") if each.get("class", "main") == name), None)
+    places = [one]
+    while group is not None:
+        places += group.findall(one.tag)
+        group = above.get(group)
+    return next((each.attrib[key] for each in places if key in each.attrib), None)
+
+
+def _efforts(found: CommandIdentification) -> tuple[list[str], Array]:
+    """Torque limits of the description where no limit was found; notes on those that the recordings contradict.
+
+    These are where the free runs with them miss a joint's motion noticeably more.
+    """
+    own = np.asarray(found.robot.limits.effort, dtype=float)
+    asked = (found.table["limit"] >= UNLIMITED) & (own < UNLIMITED)
+    if not asked.any():
+        return [], np.full(len(own), np.inf)
+    runs, places = copy(found.runs), KINDS.index("limit")
+    runs.known = runs.known.copy()
+    runs.known[asked, places] = own[asked]
+    runs.parameters = tuple(p for p in runs.parameters if not (p.attribute == "limit" and asked[p.joint]))
+    kept = [e.value for p, e in zip(found.runs.parameters, found.estimates, strict=True) if p in runs.parameters]
+    before, after = (each.errors(each.point(x)) for each, x in ((found.runs, found.theta), (runs, np.array(kept))))
+    against = asked & (after > NOTICEABLE * before)
+    made = [f"{found.robot.coordinates[k].name}: the described torque limit of {own[k]:.3g} is left out, recordings "
+            f"contradict it ({1e3 * before[k]:.3g} -> {1e3 * after[k]:.3g} mrad)"
+            for k in np.flatnonzero(against)]  # fmt: skip
+    return made, np.where(asked & ~against, own, np.inf)
 
 
 def _springs(root: ElementTree.Element, found: CommandIdentification) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,8 @@ from casid.measurement import (
 
 #: Keys of ``[servo]`` that name columns of the file.
 _COLUMNS = ("enabled", "gain", "torque")
+#: Text that says whether a servo is on.
+_SWITCH = frozenset(word for true in ("true", "false") for word in (true, true.capitalize(), true.upper()))
 #: Fewest samples of a piece.
 FEWEST = 20
 #: Samples lost in a row from which the motion goes on in another piece.
@@ -60,6 +62,10 @@ class CommandRecording:
         What is held out together; default: the name.
     joints : tuple of str
         Names of the joints where known.
+    known : mapping of str to ndarray
+        Values of the servos that the file has, by attribute of `Servo`, shape (n,) each.
+    notes : tuple of str
+        How the file was read, where its names left that open.
 
     Raises
     ------
@@ -76,6 +82,8 @@ class CommandRecording:
     name: str = "recording"
     motion: str = ""
     joints: tuple[str, ...] = ()
+    known: Mapping[str, Array] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         t = np.array(self.t, dtype=float)
@@ -148,7 +156,8 @@ class CommandRecording:
     def columns(self, which: Sequence[int]) -> CommandRecording:
         """Some joints, by index from 0."""
         joints = tuple(self.joints[k] for k in which) if self.joints else ()
-        return replace(self, **self._cut((slice(None), list(which))), joints=joints)
+        known = {key: value[list(which)] for key, value in self.known.items()}
+        return replace(self, **self._cut((slice(None), list(which))), joints=joints, known=known)
 
     def _cut(self, which: Any) -> dict[str, Any]:
         """A part of every array with a column a joint."""
@@ -189,9 +198,32 @@ def held_commands(t: ArrayLike, u: ArrayLike, at: ArrayLike, linear: bool = Fals
     return u[k] + slope * since, whole[k] + since * (u[k] + slope * since / 2)
 
 
+def described_files(path: Path) -> tuple[str | None, ...]:
+    """Files that a TOML describes alike (``file``: a list, or a pattern with ``*``); None: the path itself, or its one.
+
+    Raises
+    ------
+    DatasetError
+        If ``file`` is no list of names, or a pattern fits none.
+    """
+    given = read_toml(path, "recording", DatasetError).get("file") if path.suffix == ".toml" else None
+    if given is None or (isinstance(given, str) and "*" not in given):
+        return (None,)
+    made: list[str] = []
+    for name in [given] if isinstance(given, str) else _names(given, path.name, "file"):
+        fits = (
+            sorted(one.relative_to(path.parent).as_posix() for one in path.parent.glob(name)) if "*" in name else [name]
+        )
+        if not fits:
+            raise DatasetError(f"{path.name}: key 'file': no file fits {shown(name)} in the folder of this TOML")
+        made += fits
+    return tuple(made)
+
+
 def has_commands_only(path: str | Path) -> bool | None:
     """Whether a recording is to be identified from its commands: its TOML describes a servo, or it has no torques.
 
+    Torques that are never negative are magnitudes, as of servos' currents, and none unless they are named.
     None: a file without a TOML whose columns are not understood; its layout is looked for, see
     `casid.measurement.propose`.
 
@@ -206,7 +238,7 @@ def has_commands_only(path: str | Path) -> bool | None:
         tables = read_toml(path, "recording", DatasetError)
         if "servo" in tables or "unknown" in tables:
             return True
-        path, options = read_description(path)
+        path, options = read_description(path, described_files(path)[0])
     try:
         found, _ = choose_signals(_table(path, options), options.get("columns", {}), path.name, ())
     except DatasetError:
@@ -215,7 +247,12 @@ def has_commands_only(path: str | Path) -> bool | None:
         return None
     if "q" not in found or not {"q_des", "tau"} & set(found):
         return None
-    return "q_des" in found and "tau" not in found
+    return "q_des" in found and ("tau" not in found or _magnitudes(found, options))
+
+
+def _magnitudes(found: Mapping[str, Array], options: Mapping[str, Any]) -> bool:
+    """Whether torques that nobody named have no sign."""
+    return "tau" in found and "tau" not in options.get("columns", {}) and bool((found["tau"] >= 0.0).all())
 
 
 def read_commands(path: str | Path, robot: Robot, settings: Mapping[str, Any] | None = None) -> CommandRecording:
@@ -225,13 +262,15 @@ def read_commands(path: str | Path, robot: Robot, settings: Mapping[str, Any] | 
     the servos are off, ``gain``, the setting of their gains (a number or a column), and ``torque``, known torques that
     act beside the servo's (feed-forward; an array, or a list of columns) [N.m or N]. ``joints`` names the columns
     in their order where the file does not; joints that the robot does not have (locked ones) are left out.
+    Where no TOML describes the servo, constant ``kp`` and ``kd`` of the file, or one ``kp`` a joint, are known gains
+    [N.m/rad, N.m.s/rad], and a single ``kp`` alone is the setting of the gains; a note says so.
 
     Parameters
     ----------
     robot
         Columns come in the order of its joints.
     settings
-        Keys of such a TOML, for a file without one.
+        Keys of such a TOML, for a file without one; of a TOML of several files: ``file``, the one to read.
 
     Raises
     ------
@@ -241,11 +280,12 @@ def read_commands(path: str | Path, robot: Robot, settings: Mapping[str, Any] | 
     path = Path(path)
     options: dict[str, Any] = dict(settings or {})
     servo: Mapping[str, Any] = {}
-    motion, given = "", _names(options.pop("joints", []), path.name)
+    motion, given, described = "", _names(options.pop("joints", []), path.name), False
     if path.suffix == ".toml":
         tables = read_toml(path, "recording", DatasetError)
         servo, given = tables.get("servo", {}), _names(tables.get("joints", []), path.name)
-        motion, (path, options) = str(tables.get("motion", "")), read_description(path)
+        motion, (path, options) = str(tables.get("motion", "")), read_description(path, options.get("file"))
+        described = "servo" in tables or "unknown" in tables
     where, table = path.name, _table(path, options)
     found, joints = choose_signals(table, options.get("columns", {}), where, ("q", "q_des"))
     joints = given or joints
@@ -272,9 +312,17 @@ def read_commands(path: str | Path, robot: Robot, settings: Mapping[str, Any] | 
         if torque.shape != q.shape:
             raise DatasetError(f"{where}: torque {torque.shape} beside encoders {q.shape}; one column each")
         torque = torque[:, which]
-    data = CommandRecording(t, q[:, which], u[:, which], None if enabled is None else np.ravel(enabled), float(gain),
+    known, setting, notes = ({}, None, ()) if described else _gains(table, q.shape[1], where)
+    if _magnitudes(found, options):
+        notes = (
+            *notes,
+            f"{where}: torques are never negative: magnitudes, not used (columns = {{ tau = ... }} names them)",
+        )
+    data = CommandRecording(t, q[:, which], u[:, which], None if enabled is None else np.ravel(enabled),
+                            float(gain) if setting is None else setting,
                             torque, name=options.get("name", where.split(".")[0]), motion=motion,
-                            joints=tuple(joint.name for joint in robot.coordinates))  # fmt: skip
+                            joints=tuple(joint.name for joint in robot.coordinates),
+                            known={key: value[which] for key, value in known.items()}, notes=notes)  # fmt: skip
     if "rows" in options:
         data = data.rows(slice(*options["rows"]))
     if "between" in options:
@@ -283,10 +331,32 @@ def read_commands(path: str | Path, robot: Robot, settings: Mapping[str, Any] | 
     return data
 
 
-def _names(value: Any, where: str) -> tuple[str, ...]:
+def _names(value: Any, where: str, key: str = "joints") -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-        raise DatasetError(f"{where}: joints: expected a list of names, got {shown(value)}")
+        raise DatasetError(f"{where}: {key}: expected a list of names, got {shown(value)}")
     return tuple(value)
+
+
+def _gains(table: Columns, n: int, where: str) -> tuple[dict[str, Array], float | None, tuple[str, ...]]:
+    """Gains of ``n`` joints that a file has, or the setting of its gains, and notes on them."""
+    rows: dict[str, Array] = {}
+    for key in ("kp", "kd"):
+        values = table.arrays.get(key)
+        if values is None or values.dtype.kind not in "iuf":
+            continue
+        values = np.asarray(values, dtype=float)
+        row = values if values.shape in ((), (1,), (n,)) else values[0]
+        if not (np.shape(row) in ((), (1,), (n,)) and (values == row).all() and (row >= 0.0).all()):
+            return {}, None, (f"{where}: {key} changes, or has not one value a joint: not used ([servo] in a TOML)",)
+        rows[key] = np.ravel(row)
+    if set(rows) == {"kp"} and rows["kp"].size == 1:
+        setting = float(rows["kp"][0])
+        return {}, setting or None, (f"{where}: kp = {setting:g} is taken as the setting of the gains (gain)",)
+    if "kp" not in rows:
+        return {}, None, ()
+    words = " and ".join(f"{key} = {listed(list(dict.fromkeys(map('{:g}'.format, row))))}" for key, row in rows.items())
+    note = f"{where}: {words} are taken as known gains in N.m/rad; [servo] in a TOML says otherwise"
+    return {key: np.broadcast_to(row, n).copy() for key, row in rows.items()}, None, (note,)
 
 
 def _positions(values: Array, key: str, options: Mapping[str, Any], where: str) -> Array:
@@ -307,10 +377,13 @@ def _extra(table: Columns, name: str | list[str], where: str, key: str) -> Array
     """A column, or an array of one a joint, or the columns of a list."""
     if isinstance(name, list):
         return np.column_stack([_extra(table, str(one), where, key) for one in name])
-    if name not in table.arrays:
-        raise DatasetError(f"{where}: no column {shown(name)} for '{key}'{near(name, table.arrays)}; it has "
-                           f"{listed(table.arrays)}")  # fmt: skip
-    return numeric_array(table.arrays[name], f"{where}: {name}", DatasetError)
+    arrays = {**dict(table.cells), **table.arrays}
+    if name not in arrays:
+        raise DatasetError(f"{where}: no column {shown(name)} for '{key}'{near(name, arrays)}; it has {listed(arrays)}")
+    value = arrays[name]
+    if key == "enabled" and (value.dtype.kind == "b" or (value.dtype.kind == "U" and set(value) <= _SWITCH)):
+        return np.char.equal(np.char.lower(value.astype(str)), "true").astype(float)
+    return numeric_array(value, f"{where}: {name}", DatasetError)
 
 
 def _chosen(robot: Robot, joints: Sequence[str], count: int, where: str) -> list[int]:

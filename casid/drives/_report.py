@@ -54,6 +54,7 @@ class CommandSection(ReportSection):
             ("verdict", found.headline),
             ("free-run error", f"{1e3 * found.error:.3g} mrad{held} (convex start {1e3 * found.start_error:.3g})"),
             *(("finding", _text(f)) for f in found.findings),
+            *(("note", note) for data in found.recordings for note in data.notes),
             ("effort", f"{found.rollouts:.0f} runs of {found.simulated:.0f} s each, {found.seconds:.1f} s"),
         ]
         tables = [summary_table(f"{found.robot.name}: identified from commands", rows), self._parameters()]
@@ -168,7 +169,10 @@ class CommandSection(ReportSection):
             tidy(one)
         axes[0].legend(fontsize=8, ncols=3)
         axes[-1].set_xlabel("time [s]")
-        set_title(figure, f"{data.name}: encoders and free runs [rad]")
+        beyond = found.beyond(data)
+        more = f" (and {len(beyond) - 1} more)" if beyond[1:] else ""
+        words = f"\nbeyond the fit: {beyond[0]}{more}" if beyond else ""
+        set_title(figure, f"{data.name}: encoders and free runs [rad]{words}")
         return figure
 
 

@@ -267,7 +267,7 @@ class Search:
         normal, damping = self.normal(point, shown), 1e-6
         for _ in range(attempts):
             candidate, expected = self.step(normal, point, damping)
-            if expected < CONVERGED:
+            if expected < max(CONVERGED, self.tolerance * normal.cost):
                 break
             shown = fine.simulate(candidate)
             if self.value(candidate, shown) < normal.cost:

@@ -85,6 +85,18 @@ QUANTITIES: Mapping[str, Quantity] = {
 SHARED = ("tilt_x", "tilt_y")
 #: A stiffness beyond is that of a rigid joint, or of friction without memory [N.m/rad].
 STIFF = 1e8
+#: A torque limit beyond is none [N.m].
+UNLIMITED = 1e6
+#: Terms that joints of simulators do not have, in words.
+TERMS_WITHOUT_PLACE: Mapping[str, str] = {
+    "load_friction": "friction that grows with load",
+    "stribeck": "friction that falls with speed",
+    "warm_up": "friction of drives that are not warm",
+    "ki": "the servo's integral",
+    "viscous_asymmetry": "viscous friction that differs by direction",
+    "offset_drift": "the drift of constant torques",
+    "bristle_stiffness": "friction with memory",
+}
 #: Attributes that may be infinite: no limit, a rigid joint, exact stick.
 _INFINITE = ("limit", "duty", "stiffness", "bristle_stiffness")
 #: Units by attribute, for tables.

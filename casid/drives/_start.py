@@ -3,7 +3,7 @@
 With the measured motion the law of joint j, divided by its gain, is linear in the unknowns (e: gain setting)::
 
     e (q_des(t - delay) - q) = (1/kp) (ID(q, dq, ddq) - d) + (Ia/kp) ddq + (fv/kp) dq + (kd/kp) e dq + (fc/kp) sign(dq)
-                               + (fva/kp) |dq| + (fo/kp) + (fod/kp) t - e bias
+                               + (fl/kp) |ID(q, dq, 0)| sign(dq) + (fva/kp) |dq| + (fo/kp) + (fod/kp) t - e bias
 
 Multiplied by kp where that is known. All terms go through one zero-phase filter, so the equation still holds; friction
 of a joint at rest is not given by its motion, and such samples are left out. The delay, which is not linear, is tried
@@ -21,14 +21,15 @@ from scipy.optimize import lsq_linear
 from scipy.signal import butter, sosfiltfilt
 
 from casid.arrays import Array
-from casid.description.joint_parameters import COULOMB, OFFSET, ROTOR, VISCOUS
+from casid.description.joint_parameters import COULOMB, LOAD, OFFSET, ROTOR, VISCOUS
 from casid.drives._recording import CommandRecording, held_commands
 from casid.drives._rollout import ALL
 from casid.drives._runs import FreeRuns
 from casid.drives._servo import KINDS, QUANTITIES, Unknown
 
 #: Unknowns of a joint in the order of the regression's columns.
-_LINEAR = ("kp", ROTOR.symbol, VISCOUS.symbol, "kd", "ki", "emf", COULOMB.symbol, OFFSET.symbol, "fva", "fod", "bias")
+LINEAR = ("kp", ROTOR.symbol, VISCOUS.symbol, "kd", "ki", "emf", COULOMB.symbol, LOAD.symbol, OFFSET.symbol, "fva",
+           "fod", "bias")  # fmt: skip
 #: Those of them that may be negative.
 _SIGNED = (OFFSET.symbol, "fva", "fod", "bias")
 #: Slower than so many deviations of the filtered speed counts as rest.
@@ -157,7 +158,9 @@ def _stretches(runs: FreeRuns, data: CommandRecording, cutoff: float, delays: Ar
         ddq = np.gradient(dq, t, axis=0)
         speed = np.gradient(sosfiltfilt(wide, q, axis=0), t, axis=0)
         slow = _REST * runs.noise * np.sqrt(width) * 2.0 * cutoff + 1e-4
-        signs = sosfiltfilt(sos, np.tanh(speed / slow), axis=0)
+        sides = np.tanh(speed / slow)
+        signs = sosfiltfilt(sos, sides, axis=0)
+        load = np.abs(np.asarray(model.inverse_dynamics(smooth, dq, 0.0 * ddq, pi)))
         tau = np.asarray(model.inverse_dynamics(smooth, dq, ddq, pi))
         if data.torque is not None:
             tau = tau - sosfiltfilt(sos, np.asarray(data.torque[rows]), axis=0)
@@ -181,6 +184,7 @@ def _stretches(runs: FreeRuns, data: CommandRecording, cutoff: float, delays: Ar
             "ki": -_wound(t, errors[:, :, 0]),
             "emf": (on > 0) * dq,
             COULOMB.symbol: signs,
+            LOAD.symbol: sosfiltfilt(sos, sides * load, axis=0),
             OFFSET.symbol: np.ones_like(q),
             "fva": sosfiltfilt(sos, np.abs(speed), axis=0),
             "fod": np.broadcast_to(t[:, None], q.shape),
@@ -198,15 +202,15 @@ def _wound(t: Array, errors: Array) -> Array:
 
 def _factors(runs: FreeRuns, stretches: Sequence[_Stretch], k: int, place: dict[tuple[str, int], int]) -> _Joint:
     """Regression of one joint in triangular form."""
-    known = {kind: float(runs.known[k, KINDS.index(kind)]) for kind in _LINEAR}
-    free = tuple(kind for kind in _LINEAR if (kind, k) in place)
+    known = {kind: float(runs.known[k, KINDS.index(kind)]) for kind in LINEAR}
+    free = tuple(kind for kind in LINEAR if (kind, k) in place)
     factor = 1.0 if "kp" in free else known["kp"]
     rows = [np.zeros((1, len(free) + (stretches[0].errors.shape[2] if stretches else 1)))]
     for s in stretches:
         column = {kind: value[:, k] for kind, value in s.columns.items()}
         column["bias"] = factor * column["bias"]
         right = factor * s.errors[:, k]
-        rigid = column["kp"] + sum(known[c] * column[c] for c in _LINEAR[1:-1] if c not in free)
+        rigid = column["kp"] + sum(known[c] * column[c] for c in LINEAR[1:-1] if c not in free)
         if "kp" in free:
             column["kp"] = rigid
         else:

@@ -16,13 +16,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.arrays import Array
+from casid.arrays import ALIKE, ROUNDING, Array
 from casid.errors import DatasetError, UnknownNameError
 
 #: A column counts as dependent when what the columns before it leave of it is below this share of its length.
 RANK_TOLERANCE = 1e-8
-#: Decimals at which a coefficient is tried for a short form; kept only if the regrouping stays exact to rounding.
-TIDY_DECIMALS = 10
 
 
 if TYPE_CHECKING:
@@ -181,13 +179,13 @@ def _reflect(A: Array, r: int, j: int) -> None:
 
 def _tidy(K: Array, W_b: Array, W: Array, lengths: Array) -> Array:
     """Short decimals in place of floating-point neighbours, column by column where the regrouping stays exact."""
-    tidy = np.round(K, TIDY_DECIMALS) + 0.0
-    close = np.abs(tidy - K) <= 1e-12 * np.maximum(1.0, np.abs(K))
+    tidy = np.round(K, 10) + 0.0  # kept only if it is the same to rounding
+    close = np.abs(tidy - K) <= ROUNDING * np.maximum(1.0, np.abs(K))
     tidy = np.where(close, tidy, K)
     scale = np.where(lengths > 0, lengths, 1.0)
     error = np.linalg.norm(W - W_b @ K, axis=0) / scale
     tidy_error = np.linalg.norm(W - W_b @ tidy, axis=0) / scale
-    return np.where(tidy_error <= np.maximum(2.0 * error, 1e-12), tidy, K)
+    return np.where(tidy_error <= np.maximum(2 * error, ROUNDING), tidy, K)
 
 
 def linear_form(coefficients: ArrayLike, names: Sequence[str]) -> str:
@@ -196,7 +194,9 @@ def linear_form(coefficients: ArrayLike, names: Sequence[str]) -> str:
     for value, name in zip(np.asarray(coefficients, dtype=float), names, strict=True):
         if value == 0.0:
             continue
-        same = next((g for g in groups if abs(g[0]) not in (0.0, 1.0) and abs(g[0] - value) <= 1e-9 * abs(value)), None)
+        same = next(
+            (g for g in groups if abs(g[0]) not in (0.0, 1.0) and abs(g[0] - value) <= ALIKE * abs(value)), None
+        )
         if same:
             same[1].append(name)
         else:

@@ -24,7 +24,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.arrays import Array
+from casid.arrays import ROUNDING, Array
 from casid.description import Joint, Robot
 from casid.dynamics._base_parameters import regroup, stacked_regressor
 from casid.dynamics._model import Model
@@ -60,7 +60,7 @@ def reduced(model: Model, parameters: Parameters | ArrayLike) -> Model:
     best = _Regrouping(model.like(robot), values, model)
     for k in range(len(robot.joints)):
         along = float(robot.joints[k].placement[:3, 3] @ robot.joints[k].placement[:3, 2])
-        if abs(along) < 1e-12:
+        if abs(along) < ROUNDING:
             continue
         moved, moved_values = _slide(robot, values, k, -along, model.link_columns)
         candidate = _Regrouping(model.like(moved), moved_values, model)
@@ -120,7 +120,9 @@ def _inverse(placement: Array) -> Array:
 def _tidy(placement: Array) -> Array:
     """Entries within rounding of 0, 1, -1 made exact."""
     near = np.round(placement)
-    return np.where((np.abs(placement - near) < 4e-16) & (np.abs(near) <= 1.0), near + 0.0, placement)
+    return np.where(
+        (np.abs(placement - near) <= 2 * np.finfo(float).eps) & (np.abs(near) <= 1.0), near + 0.0, placement
+    )
 
 
 def _slide(robot: Robot, values: Array, k: int, distance: float, columns: LinkColumns) -> tuple[Robot, Array]:

@@ -7,6 +7,9 @@ from casid.export._exported import load as load
 from casid.export._robot import export_robot as export_robot
 
 # between rooms
+from casid.export._beside import beside as beside
+from casid.export._beside import licence_of as licence_of
+from casid.export._beside import rest as rest
 from casid.export._directory import ExportedDirectory as ExportedDirectory
 from casid.export._robot import all_functions as all_functions
 from casid.export._robot import default_functions as default_functions
@@ -18,6 +21,7 @@ from casid.export._robot import numbered as numbered
 from casid.export._robot import warn_if_infeasible as warn_if_infeasible
 from casid.export._robot import with_payload as with_payload
 from casid.export._texts import comment as comment
+from casid.export._texts import guarded as guarded
 from casid.export._robot import UNITS as UNITS
 from casid.export._robot import count_robot as count_robot
 from casid.export._exported import LoadedLibrary as LoadedLibrary

@@ -15,8 +15,10 @@ from numpy.typing import ArrayLike
 
 from casid.codegen import LANGUAGES, Argument, CFunction, batch_source, check_identifier, scalar_source, script_source
 from casid.control import Controller
+from casid.description import Robot
 from casid.errors import ExportError
 from casid.export import _texts as texts
+from casid.export._beside import Described, beside
 from casid.expressions import as_function, enclose
 from casid.files import check_target, json_bytes, write_directory
 
@@ -52,6 +54,7 @@ def export_c(
     units: Mapping[str, str] = MappingProxyType({}),
     notes: Sequence[str] = (),
     samples: Mapping[str, ArrayLike] = MappingProxyType({}),
+    robot: Robot | None = None,
     batched: bool = False,
     languages: Sequence[str] = (),
     overwrite: bool = False,
@@ -72,11 +75,13 @@ def export_c(
     words
         What each function returns, for the header.
     units
-        Meaning and unit of arguments by name, for the header.
+        Meaning, frame and unit of arguments by name, for the header and FRAMES.md.
     notes
         Paragraphs for the head of the header.
     samples
         Values that arguments of these names take in the self-test; others are random.
+    robot
+        Whose numbers these are: LICENSE names its sources, FRAMES.md where its frames stand.
     batched
         Add functions for many samples at once (GCC or Clang).
     languages
@@ -102,7 +107,7 @@ def export_c(
     target = Path(out)
     check_target(target, overwrite)
     built = [CFunction(function, f"{prefix}_{name}") for name, function in named.items()]
-    described = [texts.Described(c, words.get(name, ""), units) for name, c in zip(named, built, strict=True)]
+    described = [Described(c, words.get(name, ""), units) for name, c in zip(named, built, strict=True)]
     contents: dict[str, bytes | str] = {
         f"{prefix}.h": texts.header(prefix, described, notes),
         f"{prefix}.c": f'#include "{prefix}.h"\n\n' + scalar_source(built, prefix),
@@ -111,6 +116,7 @@ def export_c(
         "Makefile": texts.makefile(prefix, batched),
         "CMakeLists.txt": texts.cmake(prefix, batched),
         f"{prefix}.json": json_bytes(_manifest(prefix, built, named, batched)),
+        **beside(robot, described),
     }
     if batched:
         contents[f"{prefix}_batch.h"] = texts.batch_header(prefix, built)

@@ -10,7 +10,7 @@ from typing import Any
 
 from casid.codegen import Function, check_identifier, linked
 from casid.errors import ExportError
-from casid.files import Table, data_limit, read_json, read_text, shown
+from casid.files import Table, data_limit, near, read_json, read_text, shown
 
 #: Rows and columns of an argument.
 Shape = tuple[int, int]
@@ -105,7 +105,7 @@ class LoadedLibrary(dict[str, Function]):
     def __getattr__(self, name: str) -> Function:
         if name in self:
             return self[name]
-        raise AttributeError(f"no function '{name}'; known: {', '.join(self)}")
+        raise AttributeError(f"no function '{name}'{near(name, self) or ';'} known: {', '.join(self)}")
 
 
 def load(directory: str | Path) -> LoadedLibrary:

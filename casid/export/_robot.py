@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import warnings
 from collections.abc import Callable, Sequence
@@ -27,7 +26,7 @@ from casid.dynamics import (
 )
 from casid.errors import DatasetError, ExportError, InertiaWarning, RobotError
 from casid.export._directory import ExportedDirectory, export_c
-from casid.files import check_target
+from casid.files import check_target, near
 from casid.inertia import Parameters, consistency, express_in, tensor, to_standard
 
 
@@ -103,31 +102,28 @@ class Parametrised:
 
 @dataclass(frozen=True)
 class Exportable:
-    """A function by name: what it returns, in words, and how to build it."""
+    """A function: what it returns, in words; the model that has it under its name, or how to build it."""
 
     words: str
-    build: Callable[[Parametrised], ca.Function]
+    of: Literal["torques", "links"] | Callable[[Parametrised], ca.Function] = "torques"
+
+    def build(self, name: str, models: Parametrised) -> ca.Function:
+        """The function of that name."""
+        function: ca.Function = getattr(getattr(models, self.of), name) if isinstance(self.of, str) else self.of(models)
+        return function
 
 
 FUNCTIONS: dict[str, Exportable] = {
-    "inverse_dynamics": Exportable(
-        "Joint torques of a motion: tau = M(q) ddq + c(q, dq) + g(q) + joint terms.",
-        lambda m: m.torques.inverse_dynamics,
-    ),
-    "gravity": Exportable("Gravity torques g(q).", lambda m: m.torques.gravity),
-    "coriolis": Exportable("Coriolis and centrifugal torques c(q, dq).", lambda m: m.torques.coriolis),
-    "coriolis_matrix": Exportable(
-        "Matrix C with c = C dq, from the Christoffel symbols: dM/dt - 2 C is skew.",
-        lambda m: m.torques.coriolis_matrix,
-    ),
-    "friction": Exportable("Torques of the joint terms that depend on velocity.", lambda m: m.torques.friction),
-    "mass_matrix": Exportable("Joint-space mass matrix M(q), symmetric.", lambda m: m.torques.mass_matrix),
+    "inverse_dynamics": Exportable("Joint torques of a motion: tau = M(q) ddq + c(q, dq) + g(q) + joint terms."),
+    "gravity": Exportable("Gravity torques g(q)."),
+    "coriolis": Exportable("Coriolis and centrifugal torques c(q, dq)."),
+    "coriolis_matrix": Exportable("Matrix C with c = C dq, from the Christoffel symbols: dM/dt - 2 C is skew."),
+    "friction": Exportable("Torques of the joint terms that depend on velocity."),
+    "mass_matrix": Exportable("Joint-space mass matrix M(q), symmetric."),
     "inverse_mass_matrix": Exportable(
         "Inverse of the joint-space mass matrix.", lambda m: inverse_mass_matrix(m.torques)
     ),
-    "forward_dynamics": Exportable(
-        "Joint accelerations: ddq = M^-1 (tau - c - g - joint terms).", lambda m: m.torques.forward_dynamics
-    ),
+    "forward_dynamics": Exportable("Joint accelerations: ddq = M^-1 (tau - c - g - joint terms)."),
     "inverse_dynamics_derivatives": Exportable(
         "Partial derivatives of the torques with respect to q, dq and ddq (the last is M).",
         lambda m: inverse_dynamics_derivatives(m.torques),
@@ -137,39 +133,33 @@ FUNCTIONS: dict[str, Exportable] = {
         lambda m: forward_dynamics_derivatives(m.torques),
     ),
     "operational_space": Exportable(
-        "At the frame named above: Jacobian J, dJ/dt dq, and Lambda, mu, p of Lambda xdd + mu + p = F. Not in singular "
+        "At frame @frame: Jacobian J, dJ/dt dq, and Lambda, mu, p of Lambda xdd + mu + p = F. Not in singular "
         "postures.",
         lambda m: operational_space(m.torques, m.frame, m.links),
     ),
-    "regressor": Exportable("Regressor Y of the standard parameters: tau = Y pi.", lambda m: m.links.regressor),
-    "base_regressor": Exportable("Regressor Y of the base parameters: tau = Y beta.", lambda m: m.links.base_regressor),
+    "regressor": Exportable("Regressor Y of the standard parameters: tau = Y pi.", "links"),
+    "base_regressor": Exportable("Regressor Y of the base parameters: tau = Y beta.", "links"),
     "static_regressor": Exportable(
-        "Regressor of [rows of the lower triangle of M; g] in the standard parameters.",
-        lambda m: m.links.static_regressor,
+        "Regressor of [rows of the lower triangle of M; g] in the standard parameters.", "links"
     ),
     "joint_wrenches": Exportable(
         "Force [N] and moment [N.m] that the parent exerts on each link, one column a joint, in the joint's frame.",
-        lambda m: m.links.joint_wrenches,
+        "links",
     ),
-    "kinetic_energy": Exportable("Kinetic energy [J].", lambda m: m.links.kinetic_energy),
-    "potential_energy": Exportable("Potential energy [J].", lambda m: m.links.potential_energy),
-    "forward_kinematics": Exportable(
-        "Placement (4 x 4) of every link frame in the base frame.", lambda m: m.links.forward_kinematics
-    ),
+    "kinetic_energy": Exportable("Kinetic energy [J].", "links"),
+    "potential_energy": Exportable("Potential energy [J].", "links"),
+    "forward_kinematics": Exportable("Placement (4 x 4) of every link frame in the base frame.", "links"),
     "jacobian": Exportable(
-        "Geometric Jacobian (6 x n) of every link frame: linear velocity, then angular velocity, in base axes.",
-        lambda m: m.links.jacobian,
+        "Geometric Jacobian (6 x n) of every link frame: linear velocity, then angular velocity, in base axes.", "links"
     ),
-}  # fmt: skip
+}
 
 
 def check_functions(names: Sequence[str]) -> None:
     """ExportError for an unknown name, or none at all."""
     for name in names:
         if name not in FUNCTIONS:
-            near = difflib.get_close_matches(name, FUNCTIONS, n=1)
-            hint = f"did you mean '{near[0]}'? " if near else ""
-            raise ExportError(f"unknown function '{name}'; {hint}known: {', '.join(FUNCTIONS)}")
+            raise ExportError(f"unknown function '{name}'{near(name, FUNCTIONS) or ';'} known: {', '.join(FUNCTIONS)}")
     if not names:
         raise ExportError(f"no function to export; known: {', '.join(FUNCTIONS)}")
 
@@ -184,7 +174,7 @@ _SIMULATION = {
 }  # fmt: skip
 #: Functions of what happens inside the links, which base parameters do not determine.
 _LINKS = {"joint_wrenches", "potential_energy"}
-#: Meaning and unit of arguments, by name.
+#: Meaning, frame and unit of arguments, by name; of all names that begin so, where it ends in `_`.
 UNITS = {
     "q": "joint positions [rad, m for prismatic joints]",
     "dq": "joint velocities [rad/s, m/s]",
@@ -195,8 +185,24 @@ UNITS = {
     "signal": "measured torque, or current times nominal drive gain [N.m]",
     "memory": "states of what the joint terms remember",
     "gravity": "acceleration of gravity in the base frame [m/s^2]",
-    "M": "[kg.m^2], row by row",
-    "Y": "row by row",
+    "g": "joint torques [N.m, N]",
+    "c": "joint torques [N.m, N]",
+    "M": "between joints [kg.m^2, kg.m, kg], row by row",
+    "C": "between joints: times dq [rad/s, m/s] joint torques [N.m, N], row by row",
+    "Minv": "between joints: times joint torques [N.m, N] joint accelerations [rad/s^2, m/s^2], row by row",
+    "Y": "one row a torque [N.m, N], one column a parameter; of static_regressor the rows of M [kg.m^2] first",
+    "dtau_": "row: torque [N.m, N]; column: what it is differentiated by [rad, rad/s, rad/s^2; m, ...]",
+    "dddq_": "row: acceleration [rad/s^2, m/s^2]; column: what it is differentiated by [rad, rad/s, N.m; m, ...]",
+    "J": "linear velocity of the frame's origin [m/s], then angular velocity [rad/s], axes of the base frame",
+    "dJdq": "linear acceleration of the frame's origin [m/s^2], then angular [rad/s^2], axes of the base frame",
+    "Lambda": "from linear and angular acceleration to force [N] and moment about the frame's origin [N.m], base axes",
+    "mu": "force [N], then moment about the frame's origin [N.m], axes of the base frame",
+    "p": "force [N], then moment about the frame's origin [N.m], axes of the base frame",
+    "w": "force [N], then moment [N.m] about the origin and in the axes of the moved joint frame",
+    "T": "[J]",
+    "U": "[J], zero with all mass at the origin of the base frame",
+    "T_": "from coordinates in the link's frame to those in the base frame [m]",
+    "J_": "linear velocity of the link frame's origin [m/s], then angular [rad/s], axes of the base frame",
 }
 
 
@@ -275,12 +281,13 @@ def export_robot(
     if needs_values and _SIMULATION.intersection(functions):
         warn_if_infeasible(model, values)
     models = _models(model, values, runtime_parameters, frame)
-    chosen = {name: FUNCTIONS[name].build(models) for name in dict.fromkeys(functions)}
+    chosen = {name: FUNCTIONS[name].build(name, models) for name in dict.fromkeys(functions)}
     arguments = {"pi": values, "beta": model.base.values(values) if runtime_parameters == "base" else values}
     return export_c(
-        chosen, out, prefix, words={name: FUNCTIONS[name].words for name in chosen}, units=UNITS,
+        chosen, out, prefix, words={name: FUNCTIONS[name].words.replace("@frame", f"'{frame}'") for name in chosen},
+        units=UNITS,
         notes=notes_of(model, values, runtime_parameters, frame, payload), samples=arguments,
-        batched=batched, languages=languages, overwrite=overwrite,
+        robot=robot, batched=batched, languages=languages, overwrite=overwrite,
     )  # fmt: skip
 
 

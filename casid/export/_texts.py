@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from casid.codegen import WIDTH, Argument, CFunction
+from casid.export._beside import Described, shape_words
 from casid.version import __version__
 
 _FLAGS = "-O3 -march=native -ffp-contract=fast"
 _WARNINGS = "-Wall -Wextra -Wpedantic"
-
-
-@dataclass(frozen=True)
-class Described:
-    """A function, what it returns in words, and the units of its arguments by name."""
-
-    function: CFunction
-    words: str
-    units: Mapping[str, str]
 
 
 def comment(paragraphs: Sequence[str]) -> str:
@@ -32,14 +24,10 @@ def comment(paragraphs: Sequence[str]) -> str:
     return "/*\n" + "\n".join(f" * {line}".rstrip() for line in lines) + "\n */\n"
 
 
-def _shape(argument: Argument) -> str:
-    return f"{argument.rows} x {argument.columns}, row by row" if argument.columns > 1 else f"{argument.rows}"
-
-
-def _argument_words(argument: Argument, units: Mapping[str, str], returned: bool) -> str:
-    meaning = units.get(argument.name, "")
+def _argument_words(argument: Argument, described: Described, returned: bool) -> str:
+    meaning = described.meaning(argument)
     direction = "out" if returned else "in"
-    return f"{argument.name} ({direction}, {_shape(argument)}){': ' + meaning if meaning else ''}"
+    return f"{argument.name} ({direction}, {shape_words(argument)}){': ' + meaning if meaning else ''}"
 
 
 _RULES = (
@@ -52,26 +40,30 @@ _RULES = (
 
 def header(prefix: str, functions: Sequence[Described], notes: Sequence[str]) -> str:
     """The ``.h`` file."""
-    guard = f"{prefix.upper()}_H"
-    text = comment([f"Written by casid {__version__}.", "", *notes, "", *_RULES])
-    text += f'#ifndef {guard}\n#define {guard}\n\n#ifdef __cplusplus\nextern "C" {{\n#endif\n\n'
+    text = ""
     for described in functions:
         f, count = described.function, described.function.operations
         lines = [described.words] if described.words else []
-        lines += [_argument_words(a, described.units, False) for a in f.inputs]
-        lines += [_argument_words(a, described.units, True) for a in f.outputs]
+        lines += [_argument_words(a, described, False) for a in f.inputs]
+        lines += [_argument_words(a, described, True) for a in f.outputs]
         lines.append(
             f"Cost: {count.multiplications} multiplications, {count.additions} additions, {count.divisions} divisions, "
             f"{count.trigonometric} sines and cosines, {count.other} others."
         )
         text += comment(lines) + _declaration(f.declaration) + "\n\n"
-    return text + "#ifdef __cplusplus\n}\n#endif\n\n#endif\n"
+    return comment([f"Written by casid {__version__}.", "", *notes, "", *_RULES]) + guarded(prefix, text)
+
+
+def guarded(name: str, text: str) -> str:
+    """Declarations of a ``.h`` file of that name, included once, also by C++."""
+    guard = f"{name.upper()}_H"
+    begin = f'#ifndef {guard}\n#define {guard}\n\n#ifdef __cplusplus\nextern "C" {{\n#endif\n\n'
+    return f"{begin}{text}#ifdef __cplusplus\n}}\n#endif\n\n#endif\n"
 
 
 def batch_header(prefix: str, functions: Sequence[CFunction]) -> str:
     """The ``.h`` file of the functions for many samples."""
-    guard = f"{prefix.upper()}_BATCH_H"
-    text = comment(
+    head = comment(
         [
             f"Written by casid {__version__}: the functions of {prefix}.h for many samples; needs the vector "
             "extensions of GCC or Clang.",
@@ -82,10 +74,8 @@ def batch_header(prefix: str, functions: Sequence[CFunction]) -> str:
             "(x_step 0: the same for all). Every entry is written.",
         ]
     )
-    text += f'#ifndef {guard}\n#define {guard}\n\n#ifdef __cplusplus\nextern "C" {{\n#endif\n\n'
-    for f in functions:
-        text += f"{_declaration(f.block_declaration)}\n{_declaration(f.batch_declaration)}\n\n"
-    return text + "#ifdef __cplusplus\n}\n#endif\n\n#endif\n"
+    both = (f"{_declaration(f.block_declaration)}\n{_declaration(f.batch_declaration)}\n\n" for f in functions)
+    return head + guarded(f"{prefix}_batch", "".join(both))
 
 
 def _declaration(declaration: str) -> str:

@@ -69,6 +69,9 @@ from casid.expressions._evaluate import evaluate as evaluate
 from casid.expressions._evaluate import interruptible as interruptible
 from casid.expressions._intervals import may_hide as may_hide
 from casid.expressions._intervals import required_domains as required_domains
+from casid.expressions._kinks import Maximum as Maximum
+from casid.expressions._kinks import affine_pieces as affine_pieces
+from casid.expressions._kinks import convex_kinks as convex_kinks
 from casid.expressions._polynomial import SquareSum as SquareSum
 from casid.expressions._polynomial import affine_rows as affine_rows
 from casid.expressions._polynomial import exact_value as exact_value

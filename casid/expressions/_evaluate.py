@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+import operator
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import casadi as ca
 import numpy as np
 
-from casid.arrays import Array
+from casid.arrays import ALIKE, Array
 from casid.expressions._intervals import HIDING, enclose
 from casid.expressions._walk import (
     BINARY,
@@ -68,10 +69,6 @@ def interruptible() -> Iterator[None]:
         raise KeyboardInterrupt
 
 
-#: Relative difference of two evaluations that is rounding.
-_ROUNDING = 1e-9
-
-
 class NumpyFunction:
     """The entries of an expression as a function of x: values by CasADi's own function, NaN where it is undefined.
 
@@ -89,22 +86,33 @@ class NumpyFunction:
     """
 
     def __init__(self, expression: ca.SX, x: ca.SX) -> None:
-        self.function = as_function(expression, x)
-        function = as_function(inlined(expression, x), x)
-        self._size = int(function.numel_out(0))
-        self._program = [
-            (function.instruction_id(k), function.instruction_input(k), function.instruction_output(k))
-            for k in range(function.n_instructions())
-        ]
-        self._constants = {
-            k: np.float64(function.instruction_constant(k))
-            for k, (code, _, _) in enumerate(self._program)
-            if code == ca.OP_CONST
-        }
-        called = [k for k, (code, _, _) in enumerate(self._program) if code == CALL]
-        nodes = function.instructions_sx() if called else ca.SX()
-        self._callees = {k: nodes[k].which_function() for k in called}
-        self._rules = {code: _rule(code) for code, _, _ in self._program if code not in STRUCTURE and code != CALL}
+        self.function = function = as_function(expression, x)
+        if any(function.instruction_id(k) == CALL for k in range(function.n_instructions())):  # inlined if not opaque
+            function = as_function(ca.vertcat(*walk(function, ca.SX, lambda k: x[k], rebuild, rebuild_call)), x)
+        codes = [function.instruction_id(k) for k in range(function.n_instructions())]
+        nodes = function.instructions_sx() if CALL in codes else ca.SX()
+        rules = {code: _rule(code) for code in {*codes} - STRUCTURE - {CALL}}
+        #: Every value has a place of its own: those of constants are there, those of inputs are filled in.
+        self._values, self._inputs = list[Any](), list[tuple[int, int]]()
+        self._steps, self._calls = list[tuple[Callable[..., Any], list[int], Any]](), False
+        place, outputs = dict[int, int](), dict[int, int]()  # of CasADi's registers, which are used again
+        for k, code in enumerate(codes):
+            operands, results = function.instruction_input(k), function.instruction_output(k)
+            if code == ca.OP_OUTPUT:
+                outputs[results[1]] = place[operands[0]]
+                continue
+            first, own = len(self._values), [place[i] for i in operands] if code not in STRUCTURE else []
+            constant = np.float64(function.instruction_constant(k)) if code == ca.OP_CONST else None
+            self._values += [constant] * len(results)
+            place.update(zip(results, range(first, len(self._values)), strict=True))
+            if code == ca.OP_INPUT:
+                self._inputs.append((first, operands[1]))
+            elif code == CALL:
+                self._calls = True
+                self._steps.append((_called(nodes[k].which_function()), own, slice(first, len(self._values))))
+            elif code != ca.OP_CONST:
+                self._steps.append((rules[code], own, first))
+        self._outputs = [outputs[k] for k in range(function.numel_out(0))]
 
     def __call__(self, point: Array) -> Array:
         """Values at a point of shape (N,); NaN where an operation has no value there."""
@@ -112,8 +120,8 @@ class NumpyFunction:
         mine = self.by_numpy(point)
         values = np.array(self.function(point), dtype=float).ravel()
         with np.errstate(all="ignore"):
-            agree = np.abs(values - mine) <= _ROUNDING * (1.0 + np.abs(mine))
-        if self._callees or not (agree | (values == mine) | np.isnan(mine)).all():
+            agree = np.abs(values - mine) <= ALIKE * (1.0 + np.abs(mine))
+        if self._calls or not (agree | (values == mine) | np.isnan(mine)).all():
             ranges = enclose(self.function, point, point)
             outside = [not float(r.low) <= v <= float(r.high) for r, v in zip(ranges, values, strict=True)]
             values = np.where(outside, np.nan, values)
@@ -121,38 +129,28 @@ class NumpyFunction:
 
     def by_numpy(self, point: Array) -> Array:
         """Values at a point of shape (N,) in numpy's arithmetic, CasADi's only for functions that are opaque."""
-        work: dict[int, Any] = {}
-        result = np.zeros(self._size)
+        values = self._values.copy()
+        for place, k in self._inputs:
+            values[place] = point[k]
         with np.errstate(all="ignore"):
-            for k, (code, operands, places) in enumerate(self._program):
-                if code == ca.OP_INPUT:
-                    work[places[0]] = point[operands[1]]
-                elif code == ca.OP_OUTPUT:
-                    result[places[1]] = work[operands[0]]
-                elif code == ca.OP_CONST:
-                    work[places[0]] = self._constants[k]
-                elif code == CALL:
-                    values = [work[i] for i in operands]
-                    known = evaluate_call(self._callees[k], values)
-                    for place, value in zip(places, known, strict=True):
-                        work[place] = np.float64(np.nan) if np.isnan(values).any() else value
-                else:
-                    work[places[0]] = self._rules[code](*[work[i] for i in operands])
-        return result
+            for rule, operands, place in self._steps:
+                values[place] = rule(*[values[i] for i in operands])
+        return np.array([values[place] for place in self._outputs], dtype=float)
+
+
+def _called(callee: ca.Function) -> Callable[..., Any]:
+    """All outputs of an opaque function; NaN of any operand is NaN of all."""
+
+    def values(*operands: Any) -> list[Any]:
+        known = evaluate_call(callee, operands)
+        return [np.float64(np.nan)] * len(known) if _nan(operands) else [*known]
+
+    return values
 
 
 def evaluate(expression: ca.SX, x: ca.SX, point: Array) -> Array:
     """Entries of an expression at a point of x, shape (N,); see `NumpyFunction`."""
     return NumpyFunction(expression, x)(np.asarray(point, dtype=float))
-
-
-def inlined(expression: ca.SX, x: ca.SX) -> ca.SX:
-    """The expression, as a column, with every function that it calls inlined but the opaque ones."""
-    function = as_function(expression, x)
-    if all(function.instruction_id(k) != CALL for k in range(function.n_instructions())):
-        return expression
-    result: ca.SX = ca.vertcat(*walk(function, ca.SX, lambda k: x[k], rebuild, rebuild_call))
-    return result
 
 
 def _rule(code: int) -> Callable[..., Any]:
@@ -167,13 +165,17 @@ def _rule(code: int) -> Callable[..., Any]:
         def bounded(*operands: Any, rule: Callable[..., Any] = rule, at_zero: int | None = _POLES[code]) -> Any:
             value = rule(*operands)
             pole = at_zero is None or operands[at_zero] == 0
-            missing = np.isnan(operands).any() or (np.isinf(value) and pole and np.isfinite(operands).all())
+            missing = _nan(operands) or (math.isinf(value) and pole and all(map(math.isfinite, operands)))
             return np.float64(np.nan) if missing else value
 
         return bounded
     if code in HIDING:
-        return lambda *operands, rule=rule: np.float64(np.nan) if np.isnan(operands).any() else rule(*operands)
+        return lambda *operands, rule=rule: np.float64(np.nan) if _nan(operands) else rule(*operands)
     return rule
+
+
+def _nan(operands: Sequence[Any]) -> bool:
+    return any(map(math.isnan, operands))
 
 
 def _truth(value: Any) -> Any:
@@ -187,11 +189,11 @@ _POLES: dict[int, int | None] = {
 }  # fmt: skip
 _RULES: dict[int, Callable[..., Any]] = {
     ca.OP_ASSIGN: lambda a: a,
-    ca.OP_ADD: lambda a, b: a + b,
-    ca.OP_SUB: lambda a, b: a - b,
-    ca.OP_MUL: lambda a, b: a * b,
-    ca.OP_DIV: lambda a, b: a / b,
-    ca.OP_NEG: lambda a: -a,
+    ca.OP_ADD: operator.add,
+    ca.OP_SUB: operator.sub,
+    ca.OP_MUL: operator.mul,
+    ca.OP_DIV: operator.truediv,
+    ca.OP_NEG: operator.neg,
     ca.OP_EXP: np.exp,
     ca.OP_LOG: np.log,
     ca.OP_POW: np.power,

@@ -15,7 +15,6 @@ from casid.expressions._ranges import Range, absolute, outward, product, truth, 
 Function = Callable[[Array], Array]
 #: Beyond this argument the reduction by multiples of pi is not trusted.
 _LARGEST_ANGLE = 1e6
-_ONE = Range(np.array(1.0), np.array(1.0), np.array(False))
 
 
 def _square(a: Range) -> Range:
@@ -44,9 +43,8 @@ def _negated(a: Range) -> Range:
     return Range(-a.high, -a.low, a.undefined)
 
 
-#: ``arccos(-a)`` and, of a that is not negative, ``cosh(a)``.
-_ARC_COSINE_OF_NEGATED = _rising(lambda a: np.arccos(-a), (-1.0, 1.0), (0.0, np.inf))
-_HYPERBOLIC_COSINE = _rising(np.cosh, image=(1.0, np.inf))
+def _inverse(a: Range) -> Range:
+    return quotient(Range(np.array(1.0), np.array(1.0), np.array(False)), a)
 
 
 def _wave(function: Function, peak: float) -> Callable[[Range], Range]:
@@ -89,7 +87,7 @@ UNARY: dict[int, Callable[[Range], Range]] = {
     ca.OP_NEG: _negated,
     ca.OP_TWICE: lambda a: Range(2 * a.low, 2 * a.high, a.undefined),
     ca.OP_SQ: _square,
-    ca.OP_INV: lambda a: quotient(_ONE, a),
+    ca.OP_INV: _inverse,
     ca.OP_FABS: absolute,
     ca.OP_NOT: lambda a: truth(~a.may_hold, a.has_zero),
     ca.OP_SIGN: lambda a: Range(np.sign(a.low), np.sign(a.high), a.undefined),
@@ -101,13 +99,13 @@ UNARY: dict[int, Callable[[Range], Range]] = {
     ca.OP_LOG: _rising(np.log, (0.0, np.inf)),
     ca.OP_LOG1P: _rising(np.log1p, (-1.0, np.inf)),
     ca.OP_SINH: _rising(np.sinh),
-    ca.OP_COSH: lambda a: _HYPERBOLIC_COSINE(absolute(a)),
+    ca.OP_COSH: lambda a: _rising(np.cosh, image=(1.0, np.inf))(absolute(a)),
     ca.OP_TANH: _rising(np.tanh, image=(-1.0, 1.0)),
     ca.OP_ASINH: _rising(np.arcsinh),
     ca.OP_ACOSH: _rising(np.arccosh, (1.0, np.inf), (0.0, np.inf)),
     ca.OP_ATANH: _rising(np.arctanh, (-1.0, 1.0)),
     ca.OP_ASIN: _rising(np.arcsin, (-1.0, 1.0)),
-    ca.OP_ACOS: lambda a: _ARC_COSINE_OF_NEGATED(_negated(a)),
+    ca.OP_ACOS: lambda a: _rising(lambda b: np.arccos(-b), (-1.0, 1.0), (0.0, np.inf))(_negated(a)),
     ca.OP_ATAN: _rising(np.arctan),
     ca.OP_SIN: _wave(np.sin, np.pi / 2),
     ca.OP_COS: _wave(np.cos, 0.0),
@@ -240,7 +238,7 @@ def _integer_power(a: Range, exponent: int) -> Range:
         one = np.ones(np.shape(a.low))
         return Range(one, one, np.zeros(np.shape(a.low), dtype=bool))
     if exponent < 0:
-        return quotient(_ONE, _widen(_integer_power(a, -exponent)))
+        return _inverse(_widen(_integer_power(a, -exponent)))
     ends = np.stack([np.power(a.low, float(exponent)), np.power(a.high, float(exponent))])
     low, high = widened(ends.min(axis=0), ends.max(axis=0))
     if exponent % 2 == 0:

@@ -15,7 +15,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.arrays import Array
+from casid.arrays import ROUNDING, Array
 
 Flags = NDArray[np.bool_]
 #: Units in the last place by which elementary functions (not + - * / sqrt, which round correctly) may be off.
@@ -90,10 +90,6 @@ def truth(certain: ArrayLike, possible: ArrayLike) -> Range:
     return Range(low, high, np.zeros(np.broadcast_shapes(low.shape, high.shape), dtype=bool))
 
 
-#: Rounding of an interpolated value, in units of the largest one that enters.
-_ROUNDING = 1e-13
-
-
 @dataclass(frozen=True, eq=False)
 class LinearTable:
     """A piecewise linear function of one argument; its first and last pieces go on beyond the knots.
@@ -126,7 +122,7 @@ class LinearTable:
         with np.errstate(all="ignore"):
             reach = slopes * np.maximum(np.abs(low - self.knots[0]), np.abs(high - self.knots[0]))
         reach = np.where(np.isfinite(reach), reach, 0.0)  # an end that is infinite has an infinite value, or none
-        slack = _ROUNDING * (np.abs(self.values).max() + reach + slopes * np.abs(self.knots).max())
+        slack = ROUNDING * (np.abs(self.values).max() + reach + slopes * np.abs(self.knots).max())
         return Range(bottom - slack, top + slack, np.asarray(a.undefined | a.infinite))
 
 
@@ -167,4 +163,4 @@ def linear_table(callee: ca.Function) -> LinearTable | None:
     points = np.concatenate([table.knots, between, beyond])
     values = np.array(callee.map(len(points))(points.reshape(1, -1))).ravel()
     size = np.abs(table.values).max() + np.abs(table.at(beyond)).max()
-    return table if (np.abs(values - table.at(points)) <= 1e-12 * size).all() else None
+    return table if (np.abs(values - table.at(points)) <= ROUNDING * size).all() else None

@@ -9,6 +9,7 @@ import tempfile
 import warnings
 import zipfile
 from dataclasses import dataclass
+from html import escape
 from importlib.resources import files
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from casid.codegen import compile_shared, digest
 from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import CasidWarning, ExportError
-from casid.export import export_robot, model_of
+from casid.export import export_robot, model_of, rest
 from casid.files import prepare_directory, read_text, write_files
 from casid.fmu._description import IDENTIFIER, description
 from casid.inertia import Parameters
@@ -55,6 +56,7 @@ def export_fmu(
     frame: str | None = None,
     step: float = 1e-3,
     fmi: int = 3,
+    author: str = "",
     overwrite: bool = False,
 ) -> ExportedFmu:
     """Write a robot's forward dynamics as an FMU: FMI 3.0 or 2.0, model exchange and co-simulation.
@@ -74,6 +76,9 @@ def export_fmu(
         Default of the parameter ``step`` [s].
     fmi
         Version of the interface: 3, or 2 for tools that import no FMI 3 yet.
+    author
+        Who answers for the model; default: the sources of the description, of its inertials where it gives the
+        parameters.
     overwrite
         Replace an existing file.
 
@@ -98,8 +103,11 @@ def export_fmu(
     """
     path = _checked_path(Path(out), overwrite, step, fmi)
     model = model_of(robot)
-    source = _core_source(model, parameters, payload, frame)
-    contents, binary = _contents(model.robot, source, step, fmi, path.name)
+    of = ("kinematics", "inertials") if parameters is None else ("kinematics",)
+    sources = "; ".join(f"{what}: {model.robot.source[what]}" for what in of if what in model.robot.source)
+    author = author or sources or "not stated by the robot's description"
+    core = _core(model, parameters, payload, frame)
+    contents, binary = _contents(model.robot, core, author, step, fmi, path.name)
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in contents.items():
@@ -121,32 +129,40 @@ def _checked_path(path: Path, overwrite: bool, step: float, fmi: int) -> Path:
     return path
 
 
-def _core_source(
+def _core(
     model: Model, parameters: Parameters | ArrayLike | None, payload: ArrayLike | None, frame: str | None
-) -> str:
-    """C source of ``core_forward_dynamics``, its header included."""
+) -> tuple[str, str, str]:
+    """C source of ``core_forward_dynamics``, its header included; its licence; its frames and units."""
     with tempfile.TemporaryDirectory() as folder:
         core = Path(folder) / "core"
         export_robot(
             model, core, ("forward_dynamics",), parameters=parameters, payload=payload, frame=frame, prefix="core"
         )
-        header = read_text(core / "core.h", "header", ExportError)
-        return read_text(core / "core.c", "source", ExportError).replace('#include "core.h"', header)
+        header, source, licence, frames = (
+            read_text(core / name, "file", ExportError) for name in ("core.h", "core.c", "LICENSE", "FRAMES.md")
+        )
+        return source.replace('#include "core.h"', header), licence, frames
 
 
-def _contents(robot: Robot, source: str, step: float, fmi: int, file: str) -> tuple[dict[str, bytes], bool]:
-    """Files of the archive from the C source of the forward dynamics, and whether a library is among them."""
+def _contents(
+    robot: Robot, core: tuple[str, str, str], author: str, step: float, fmi: int, file: str
+) -> tuple[dict[str, bytes], bool]:
+    """Files of the archive from the forward dynamics of `_core`, and whether a library is among them."""
+    source, licence, frames = core
     parts = ((files(__package__) / name).read_text(encoding="utf-8") for name in ("model.c", f"fmi{fmi}.c"))
     wrapper = "\n".join(parts)
     token = digest(source, wrapper, __version__)
     constants = (
         f'#define N {robot.n}\n#define TOKEN "{token}"\n#define DEFAULT_STEP {float(step)!r}\n'
+        f"#define REST {{{', '.join(repr(float(q)) for q in rest(robot))}}}\n"
         "#define FORWARD_DYNAMICS core_forward_dynamics\n\n"
     )
     code = source + "\n" + constants + wrapper
     contents: dict[str, bytes] = {
-        "modelDescription.xml": description(robot, token, step, fmi).encode(),
+        "modelDescription.xml": description(robot, author, token, step, fmi).encode(),
         f"sources/{IDENTIFIER}.c": code.encode(),
+        "documentation/index.html": f"<!doctype html><title>{file}</title><pre>{escape(frames)}</pre>\n".encode(),
+        "documentation/licenses/license.txt": licence.encode(),
     }
     if fmi == 3:
         contents["sources/buildDescription.xml"] = _BUILD.encode()

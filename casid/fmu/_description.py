@@ -6,7 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 
+import numpy as np
+
 from casid.description import Robot
+from casid.export import licence_of, rest
 from casid.version import __version__
 
 #: Name of the library and of everything that FMI identifies the model by.
@@ -41,11 +44,13 @@ class _Variable:
     words: str = ""
 
 
-def description(robot: Robot, token: str, step: float, fmi: int) -> str:
+def description(robot: Robot, author: str, token: str, step: float, fmi: int) -> str:
     """The model description.
 
     Parameters
     ----------
+    author
+        Who answers for the model.
     token
         Identifies the model: the library refuses another.
     step
@@ -62,12 +67,15 @@ def description(robot: Robot, token: str, step: float, fmi: int) -> str:
         f'fmiVersion="2.0" modelName="{escape(robot.name)}" guid="{token}"' if older
         else f'fmiVersion="3.0" modelName="{escape(robot.name)}" instantiationToken="{token}"'
     )  # fmt: skip
+    origin = {
+        "description": f"Forward dynamics of {robot.name}", "author": author, "license": licence_of(robot),
+        "generationTool": f"casid {__version__}",
+    }  # fmt: skip
     indicators = ' numberOfEventIndicators="0"' if older else ""
     write, structure = (_scalar, _structure_2) if older else (_float, _structure_3)
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
-        f'<fmiModelDescription {identity} generationTool="casid {escape(__version__)}" '
-        f'variableNamingConvention="structured"{indicators}>',
+        f'<fmiModelDescription {identity} {_pairs(origin)} variableNamingConvention="structured"{indicators}>',
         f"  <ModelExchange {able}{close[0]}",
         f'  <CoSimulation {able} canHandleVariableCommunicationStepSize="true"{close[1]}',
         "  <UnitDefinitions>",
@@ -93,13 +101,14 @@ def _units(used: set[str]) -> Iterator[str]:
 
 def _variables(robot: Robot, step: float) -> list[_Variable]:
     first = {name: 1 + block * robot.n for block, name in enumerate(_BLOCKS)}
+    starts = {"q": rest(robot), "dq": np.zeros(robot.n), "tau": np.zeros(robot.n)}
     found = [_Variable("time", "independent", "s")]
     for name, (causality, initial, of, units, words) in _BLOCKS.items():
         for k, joint in enumerate(robot.coordinates):
             found.append(
                 _Variable(
                     f"{name}.{joint.name}", causality, units[joint.type == "prismatic"], initial,
-                    "" if initial == "calculated" else "0", first[of] + k if of else None, words=words,
+                    f"{starts[name][k]:.17g}" if name in starts else "", first[of] + k if of else None, words=words,
                 )
             )  # fmt: skip
     words = "longest step of co-simulation"

@@ -39,9 +39,11 @@ static Status complain(const Model *m, Text message)
 
 static void start(Model *m)
 {
+    static const double rest[N] = REST;
     m->time = 0.0;
     m->step = DEFAULT_STEP;
-    memset(m->state, 0, sizeof m->state);
+    memcpy(m->state, rest, sizeof rest);
+    memset(m->state + N, 0, N * sizeof(double));
     memset(m->tau, 0, sizeof m->tau);
     m->ready = false;
 }

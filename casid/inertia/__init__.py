@@ -20,6 +20,7 @@ from casid.inertia._parameters import Consistency as Consistency
 from casid.inertia._parameters import consistency as consistency
 
 # between rooms
+from casid.inertia._parameters import MOMENTS as MOMENTS
 from casid.inertia._parameters import STANDARD_NAMES as STANDARD_NAMES
 from casid.inertia._parameters import TENSOR_INDEX as TENSOR_INDEX
 from casid.inertia._parameters import Vector as Vector

@@ -33,11 +33,12 @@ from typing import ClassVar
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from casid.arrays import Array
 from casid.inertia._divergence import LOWER, STANDARD_MAP, congruence, lower_triangle, symmetric
 from casid.inertia._parameters import (
+    MOMENTS,
     PSEUDO_INERTIA_MAP,
     TENSOR_INDEX,
     express_in,
@@ -48,37 +49,38 @@ from casid.inertia._parameters import (
     to_standard,
 )
 
-_DIAGONAL = [0, 3, 5]
+#: ``tr Z`` of the symmetric Z with ``g'x = <Z, J(x)>``, as a linear form of g.
+_TRACE_OF_DUAL = STANDARD_MAP @ np.eye(4).ravel()
 
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """How large the bodies of a cone can be; infinite where nothing limits them.
+    """How large the bodies of some links can be; infinite where nothing limits them.
 
     Attributes
     ----------
-    trace : float
+    trace : ndarray, shape (links,)
         Upper bound of ``tr J = tr(L)/2 + m``.
-    box : ndarray, shape (10,)
+    box : ndarray, shape (links, 10)
         Upper bound of each parameter's absolute value.
-    body : ndarray, shape (10,), or None
-        Nominal body: where nothing limits them, bodies are searched up to ``factor`` times its size.
+    body : ndarray, shape (links, 10), or None
+        Nominal bodies: where nothing limits them, bodies are searched up to ``factor`` times their size.
     factor : float
     """
 
-    trace: float
+    trace: Array
     box: Array
     body: Array | None = None
     factor: float = 1.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DualShare:
-    """``g'z >= gain - cost`` over a cone; ``searched``: within the search region only."""
+    """``g'z >= gain - cost`` over a cone; ``searched``: within the search region only; of links, shape (links,)."""
 
-    gain: float
-    cost: float
-    searched: bool
+    gain: Array
+    cost: Array
+    searched: NDArray[np.bool_]
 
 
 class ConsistencyCone(ABC):
@@ -108,16 +110,16 @@ class ConsistencyCone(ABC):
         """The matrix that must be positive definite."""
 
     def dual_matrices(self, share: Array) -> tuple[Array, ...]:
-        """Linear in the share; the share is in the dual cone where all are positive semidefinite."""
+        """Linear in the share, shape (..., 10), which is in the dual cone where all are positive semidefinite."""
         raise NotImplementedError
 
-    def dual_gain(self, share: Array, margin: float) -> float:
+    def dual_gain(self, share: Array, margin: Array | float) -> Array:
         """What the margin adds to ``share'z``, ``margin tr Z``, for a share in the dual cone; linear in the share."""
         raise NotImplementedError
 
     @abstractmethod
-    def dual_share(self, share: Array, margin: float, limits: Limits) -> DualShare:
-        """Bound of ``share'z`` over the bodies z of the cone."""
+    def dual_share(self, share: Array, margin: Array, limits: Limits) -> DualShare:
+        """Bound of ``share'z`` over the bodies z of the cone; of links, shapes (links, 10) and (links,)."""
 
     def complementary(self, share: Array, body: Array, margin: Array, most: float) -> Array:
         """The part of a share that is in the dual cone and whose product with a body of the cone is almost zero.
@@ -159,8 +161,8 @@ class ConsistencyCone(ABC):
         raise NotImplementedError
 
     def compose(self, t: Array) -> Array:
-        """``y = q(t)`` of numbers, shape (10,)."""
-        return np.array(_products_of(self)(t)).ravel()
+        """``y = q(t)`` of numbers, shape (10,) or (links, 10)."""
+        return np.asarray(np.array(_products_of(self)(np.transpose(t))).T.reshape(np.shape(t)))
 
 
 class Full(ConsistencyCone):
@@ -190,20 +192,20 @@ class Full(ConsistencyCone):
 
     def dual_matrices(self, share: Array) -> tuple[Array, ...]:
         """Z of this module's docstring."""
-        return (_symmetric((STANDARD_MAP.T @ share).reshape(4, 4)),)
+        return (_symmetric((share @ STANDARD_MAP).reshape(*share.shape[:-1], 4, 4)),)
 
-    def dual_gain(self, share: Array, margin: float) -> float:
+    def dual_gain(self, share: Array, margin: Array | float) -> Array:
         """``margin tr Z``."""
-        return margin * float(np.trace(self.dual_matrices(share)[0]))
+        return np.asarray(margin * (share @ _TRACE_OF_DUAL))
 
-    def dual_share(self, share: Array, margin: float, limits: Limits) -> DualShare:
+    def dual_share(self, share: Array, margin: Array, limits: Limits) -> DualShare:
         """By the formula of this module's docstring."""
-        dual, gain = self.dual_matrices(share)[0], self.dual_gain(share, margin)
-        limit = max(limits.trace - 4 * margin, 0.0)
-        if not np.isfinite(limit) and limits.body is not None:
-            factor = np.linalg.cholesky(pseudo_inertia(limits.body) - margin * np.eye(4))
-            return DualShare(gain, _negative(factor.T @ dual @ factor) * 4 * limits.factor, bool(share.any()))
-        return DualShare(gain, _cost(_negative(dual), limit), False)
+        dual, limit = self.dual_matrices(share)[0], np.maximum(limits.trace - 4 * margin, 0.0)
+        wide = ~np.isfinite(limit) & (limits.body is not None)
+        if limits.body is not None and wide.any():
+            factor = np.linalg.cholesky(pseudo_inertia(limits.body[wide]) - margin[wide, None, None] * np.eye(4))
+            dual[wide], limit[wide] = np.swapaxes(factor, 1, 2) @ dual[wide] @ factor, 4 * limits.factor
+        return DualShare(self.dual_gain(share, margin), _cost(_negative(dual), limit), wide & share.any(axis=1))
 
     def complementary(self, share: Array, body: Array, margin: Array, most: float) -> Array:
         """``Z = S^-T P S^-1`` with ``S S' = J - margin 1``: P is ``S'Z S`` with eigenvalues cut to 0 and ``most``."""
@@ -211,8 +213,7 @@ class Full(ConsistencyCone):
         least = np.finfo(float).eps * np.maximum(values[:, -1], margin)
         root = axes * np.sqrt(np.maximum(values, least[:, None]))[:, None, :]
         across = np.swapaxes(root, 1, 2)
-        dual = np.stack([self.dual_matrices(one)[0] for one in share])
-        inner, turn = np.linalg.eigh(across @ dual @ root)
+        inner, turn = np.linalg.eigh(across @ self.dual_matrices(share)[0] @ root)
         back = np.linalg.solve(across, turn)
         kept = (back * np.clip(inner, 0.0, most)[:, None, :]) @ np.swapaxes(back, 1, 2)
         return np.asarray(kept.reshape(len(share), 16) @ PSEUDO_INERTIA_MAP)
@@ -244,7 +245,7 @@ class Semi(ConsistencyCone):
         length = float(np.sqrt(np.trace(inertia) / (3 * mass)))
         scales = np.array([mass * length**2] * 6 + [mass * length] * 3 + [mass])
         offset = np.zeros(10)
-        offset[[*_DIAGONAL, 9]] = margin
+        offset[[*MOMENTS, 9]] = margin
         return np.stack([express_in(unit * scales, np.eye(3), com) for unit in np.eye(10)], axis=1), offset
 
     def products(self, t: ca.SX) -> ca.SX:
@@ -263,29 +264,27 @@ class Semi(ConsistencyCone):
 
     def dual_matrices(self, share: Array) -> tuple[Array, ...]:
         """G and Q of this module's docstring."""
-        inertia = tensor(share[:6] * np.array([1, 0.5, 0.5, 1, 0.5, 1]))
-        quadratic = np.zeros((4, 4))
-        quadratic[:3, :3] = np.trace(inertia) * np.eye(3) - inertia
-        quadratic[:3, 3] = quadratic[3, :3] = share[6:9] / 2
-        quadratic[3, 3] = share[9]
+        inertia = (share[..., :6] * np.array([1, 0.5, 0.5, 1, 0.5, 1]))[..., [[0, 1, 2], [1, 3, 4], [2, 4, 5]]]
+        quadratic = np.zeros((*share.shape[:-1], 4, 4))
+        quadratic[..., :3, :3] = share[..., MOMENTS].sum(axis=-1)[..., None, None] * np.eye(3) - inertia
+        quadratic[..., :3, 3] = quadratic[..., 3, :3] = share[..., 6:9] / 2
+        quadratic[..., 3, 3] = share[..., 9]
         return inertia, quadratic
 
-    def dual_gain(self, share: Array, margin: float) -> float:
+    def dual_gain(self, share: Array, margin: Array | float) -> Array:
         """``margin (tr G + gamma)``."""
-        return margin * float(share[_DIAGONAL].sum() + share[9])
+        return np.asarray(margin * share[..., [*MOMENTS, 9]].sum(axis=-1))
 
-    def dual_share(self, share: Array, margin: float, limits: Limits) -> DualShare:
+    def dual_share(self, share: Array, margin: Array, limits: Limits) -> DualShare:
         """By the formula of this module's docstring."""
-        (inertia, quadratic), gain = self.dual_matrices(share), self.dual_gain(share, margin)
-        trace, mass, searched = float(limits.box[_DIAGONAL].sum()), float(limits.box[9]), False
-        if not np.isfinite(trace + mass) and limits.body is not None:
-            matrix = spatial_inertia(limits.body)
-            trace = min(trace, limits.factor * float(np.trace(matrix[:3, :3])))
-            mass = min(mass, limits.factor * float(matrix[3, 3]))
-            searched = bool(share.any())
-        return DualShare(
-            gain, _cost(_negative(inertia), trace) + _cost(_negative(quadratic), mass + trace / 2), searched
-        )
+        inertia, quadratic = self.dual_matrices(share)
+        trace, mass = limits.box[:, MOMENTS].sum(axis=1), limits.box[:, 9]
+        wide = ~np.isfinite(trace + mass) & (limits.body is not None)
+        if limits.body is not None:
+            trace = np.where(wide, np.minimum(trace, limits.factor * limits.body[:, MOMENTS].sum(axis=1)), trace)
+            mass = np.where(wide, np.minimum(mass, limits.factor * limits.body[:, 9]), mass)
+        cost = _cost(_negative(inertia), trace) + _cost(_negative(quadratic), mass + trace / 2)
+        return DualShare(self.dual_gain(share, margin), cost, wide & share.any(axis=1))
 
     def project(self, parameters: ArrayLike, margin: float) -> Array:
         """The matrix is I itself."""
@@ -314,14 +313,13 @@ class Free(ConsistencyCone):
         """Nothing."""
         return np.zeros_like(share)
 
-    def dual_share(self, share: Array, margin: float, limits: Limits) -> DualShare:
+    def dual_share(self, share: Array, margin: Array, limits: Limits) -> DualShare:
         """By the formula of this module's docstring."""
-        box, searched = limits.box, False
-        if not np.isfinite(box).all() and limits.body is not None:
-            box = np.minimum(box, limits.factor * np.maximum(np.abs(limits.body), np.abs(limits.body).max()))
-            searched = bool(share.any())
-        cost = sum(_cost(abs(float(s)), float(b)) for s, b in zip(share, box, strict=True))
-        return DualShare(0.0, cost, searched)
+        box, wide = limits.box, np.any(~np.isfinite(limits.box), axis=1) & (limits.body is not None)
+        if limits.body is not None:
+            size = np.abs(limits.body).max(axis=1, keepdims=True)  # no parameter of the body is larger
+            box = np.where(wide[:, None], np.minimum(box, limits.factor * size), box)
+        return DualShare(np.zeros(len(share)), _cost(np.abs(share), box).sum(axis=1), wide & share.any(axis=1))
 
     def project(self, parameters: ArrayLike, margin: float) -> Array:
         """The parameters themselves."""
@@ -339,16 +337,17 @@ def _products_of(cone: ConsistencyCone) -> ca.Function:
 
 
 def _symmetric(matrix: Array) -> Array:
-    return np.asarray((matrix + matrix.T) / 2)
+    return np.asarray((matrix + np.swapaxes(matrix, -2, -1)) / 2)
 
 
-def _negative(matrix: Array) -> float:
-    """Size of the most negative eigenvalue, >= 0."""
-    return max(0.0, -float(np.linalg.eigvalsh(_symmetric(matrix))[0]))
+def _negative(matrix: Array) -> Array:
+    """Size of the most negative eigenvalue of each matrix, >= 0."""
+    return np.asarray(np.maximum(0.0, -np.linalg.eigvalsh(_symmetric(matrix))[..., 0]))
 
 
-def _cost(amount: float, limit: float) -> float:
-    return amount * limit if amount else 0.0
+def _cost(amount: Array, limit: Array) -> Array:
+    """The product, 0 where nothing is to be paid."""
+    return np.multiply(amount, limit, out=np.zeros(np.shape(amount)), where=amount != 0)
 
 
 def _lifted(matrix: Array) -> Array:

@@ -34,9 +34,9 @@ from casid.arrays import Array
 from casid.inertia._parameters import PSEUDO_INERTIA_MAP
 
 #: Entries (row, column) of the lower triangle of a 4x4 matrix, row by row, and the places of those on the diagonal.
-LOWER = tuple((i, j) for i in range(4) for j in range(i + 1))
+_ROWS, _COLUMNS = np.tril_indices(4)
+LOWER = tuple(zip(_ROWS.tolist(), _COLUMNS.tolist(), strict=True))
 DIAGONAL = tuple(k for k, (i, j) in enumerate(LOWER) if i == j)
-_ROWS, _COLUMNS = np.array(LOWER).T
 _PLACE = np.array([[LOWER.index((max(i, j), min(i, j))) for j in range(4)] for i in range(4)])
 
 

@@ -44,7 +44,7 @@ import numpy as np
 from numpy.linalg import LinAlgError
 from numpy.typing import NDArray
 
-from casid.arrays import Array
+from casid.arrays import ALIKE, ROUNDING, Array
 from casid.inertia._divergence import (
     SVEC_WEIGHTS,
     TRIANGLE_MAP,
@@ -153,9 +153,9 @@ def largest(divergence: float) -> float:
     for _ in range(100):
         step = (value - np.log(value) - 1.0 - divergence) / (1.0 - 1.0 / value)
         value -= step
-        if abs(step) <= 1e-12 * value:
+        if abs(step) <= ROUNDING * value:
             break
-    return float(value) * (1.0 + 1e-9)
+    return float(value) * (1.0 + ALIKE)
 
 
 #: Complementarity of the rows at first; and of an answer, with its Newton decrement: near it, roughly and exactly.
@@ -247,7 +247,7 @@ class InteriorPoint:
         M = measure.matrices(y)
         scaled = Scaling.between(M, at.duals)
         missing, slope = self._rows @ y - self._least - s, 0.0
-        missing[np.abs(missing) <= 1e-13 * (1.0 + np.abs(self._least))] = 0.0
+        missing[np.abs(missing) <= ROUNDING * (1.0 + np.abs(self._least))] = 0.0
         if self._by_equations:
             dy, decrement = self._by_equation(y, scaled.W, price)
         else:

@@ -32,8 +32,6 @@ from casid.files import (
 from casid.inertia._parameters import STANDARD_NAMES, HasParameterNames, Parameters, standard_names
 
 _WHAT = "parameter file"
-#: Largest file [bytes].
-_LIMIT = 4 * 2**20
 
 
 def parameter_record(parameters: Parameters) -> dict[str, Any]:
@@ -98,12 +96,12 @@ _Named = tuple[dict[str, float], tuple[str, ...]]
 
 
 def _from_npy(path: Path, where: str, order: HasParameterNames | Sequence[str] | None) -> _Named:
-    content = npy_array(read_bytes(path, _WHAT, DatasetError, _LIMIT), where, DatasetError)
+    content = npy_array(read_bytes(path, _WHAT, DatasetError), where, DatasetError)
     return _nameless(content, where, order), ()
 
 
 def _from_json(path: Path, where: str, order: HasParameterNames | Sequence[str] | None) -> _Named:
-    content = parse_json(read_text(path, _WHAT, DatasetError, _LIMIT), where, DatasetError)
+    content = parse_json(read_text(path, _WHAT, DatasetError), where, DatasetError)
     links: Any = ()
     if isinstance(content, Mapping):
         links = content.get("links", ())
@@ -142,7 +140,7 @@ def _nameless(values: Any, where: str, order: HasParameterNames | Sequence[str] 
 
 
 def _from_csv(path: Path, where: str, order: HasParameterNames | Sequence[str] | None) -> _Named:
-    text = read_text(path, _WHAT, DatasetError, _LIMIT)
+    text = read_text(path, _WHAT, DatasetError)
     lines = (line for line in text.splitlines() if line.strip() and not line.startswith("#"))
     table = csv_table("\n".join(lines), where, DatasetError)
     plain = [name.split(" [")[0] for name in table.header]

@@ -25,7 +25,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from types import MappingProxyType
 from typing import Protocol
 
@@ -38,10 +38,13 @@ from casid.errors import DatasetError, UnknownNameError
 STANDARD_NAMES = ("Lxx", "Lxy", "Lxz", "Lyy", "Lyz", "Lzz", "lx", "ly", "lz", "m")
 #: Row and column of each of the six tensor entries, in order xx xy xz yy yz zz.
 TENSOR_INDEX = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
+#: Places of the moments of inertia xx, yy, zz among them.
+MOMENTS = [k for k, (i, j) in enumerate(TENSOR_INDEX) if i == j]
 
 Vector = NDArray[np.float64]
 
 
+@cache
 def standard_names(links: int) -> tuple[str, ...]:
     """Names ``Lxx1 ... m1, Lxx2 ... m<links>`` of the standard parameters of a robot."""
     return tuple(f"{name}{k + 1}" for k in range(links) for name in STANDARD_NAMES)
@@ -115,8 +118,8 @@ def from_standard(parameters: ArrayLike) -> tuple[float, Vector, Vector]:
     """
     parameters = np.asarray(parameters, dtype=float)
     mass, first_moment = float(parameters[9]), parameters[6:9]
-    com = first_moment / mass if abs(mass) > 1e-100 else np.zeros(3)
     with np.errstate(over="ignore", invalid="ignore"):
+        com = first_moment / mass if mass else np.zeros(3)
         steiner = com @ first_moment * np.eye(3) - np.outer(com, first_moment)
     if not np.isfinite(steiner).all() and np.isfinite(parameters).all():
         raise DatasetError(

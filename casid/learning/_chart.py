@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.arrays import Array
+from casid.arrays import ROUNDING, Array
 from casid.codegen import Function
 from casid.dynamics import Model
 from casid.errors import DatasetError
@@ -121,7 +121,7 @@ class Chart:
         if self.links.symmetric:
             return True
         links = parameters[: self.n * 13].reshape(self.n, 13)
-        return bool(np.all(np.abs(links[:, 10:]).max(axis=1) <= 1e-12 * np.abs(links[:, :6]).max(axis=1)))
+        return bool(np.all(np.abs(links[:, 10:]).max(axis=1) <= ROUNDING * np.abs(links[:, :6]).max(axis=1)))
 
     def smallest_eigenvalue(self, parameters: Array) -> float:
         """Smallest eigenvalue of any link's pseudo-inertia: positive where every link is a body."""

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.arrays import Array
+from casid.arrays import ALIKE, Array
 from casid.codegen import Function
 from casid.dynamics import Model
 from casid.errors import DatasetError
@@ -205,7 +205,7 @@ class RolloutLoss(Loss):
         if dry:
             raise DatasetError(f"joint term '{dry[0]}' stops motions: rollouts have no derivative; leave it out")
         steps = np.diff(data.t)
-        if np.ptp(steps) > 1e-6 * steps.mean():
+        if np.ptp(steps) > ALIKE * steps.mean():
             raise DatasetError(f"{data.name}: samples are not equally spaced; resample first")
         self.model, self.data, self.window, self.step = model, data, window, float(steps.mean())
         self._first = np.arange(0, len(data) - window, stride or window)

@@ -114,21 +114,11 @@ class TorqueLoss(Loss):
         """Triangular factors of ``[Y_j, tau_j] / sqrt(N)`` of every joint, shape (n, columns + 1, columns + 1)."""
         width = self.columns + 1
         factors = np.zeros((self.model.n, width, width))
-        pending: list[Array] = []
-
-        def fold() -> None:
-            rows = np.concatenate(pending)
-            pending.clear()
+        for rows, block in self._blocks(size=8192):
+            augmented = np.concatenate([block, self.tau[rows, :, None]], axis=2) / np.sqrt(self.samples)
             for j, R in enumerate(factors):
-                found = np.linalg.qr(np.vstack([R, rows[:, j]]), mode="r")
+                found = np.linalg.qr(np.vstack([R, augmented[:, j]]), mode="r")
                 R[: len(found)] = found
-
-        for rows, block in self._blocks():
-            pending.append(np.concatenate([block, self.tau[rows, :, None]], axis=2) / np.sqrt(self.samples))
-            if len(pending) == 8:
-                fold()
-        if pending:
-            fold()
         return factors
 
     @cached_property

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
 from dataclasses import astuple, dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -172,7 +171,6 @@ def train(
     seed: int = 0,
     limit: Limit | None = None,
     checkpoint: str | Path | None = None,
-    progress: Callable[[Epoch], Any] | None = None,
 ) -> Training:
     """Training of coordinates theta on a loss.
 
@@ -192,8 +190,6 @@ def train(
         `certified_limit` of the loss: each epoch then has its gap.
     checkpoint
         File (.npz) of the state after each epoch: a training that was killed continues to the same numbers.
-    progress
-        Called after each epoch.
 
     Raises
     ------
@@ -224,8 +220,6 @@ def train(
             history.append(judge(number, step))
         if path is not None:
             write_checkpoint(path, identity, step, history)
-        if progress is not None:
-            progress(history[-1])
     return Training(chart, optimiser, step, tuple(history), target, limit, seed)
 
 

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
-from casid.arrays import Array
-from casid.loads._equations import DETERMINED, LoadStack
+from casid.arrays import RANK, Array
+from casid.loads._equations import LoadStack
 from casid.regression import lengths
 
 #: Draws of unknowns under bounded errors, those at the start that are dropped, and steps of x for one of the bounds.
@@ -46,7 +46,7 @@ def bounded_load(
         A, y, owner = A / band[:, None], y / band, np.zeros(len(y), dtype=np.int64)
     scale = lengths((A**2).sum(axis=0))
     U, s, Vt = np.linalg.svd(A / scale, full_matrices=False)
-    sure = s > DETERMINED * s[0]
+    sure = s > RANK * s[0]
     U, W = U[:, sure], s[sure, None] * Vt[sure] * scale  # A x = U z with z = W x
     if np.bincount(owner).min() <= U.shape[1] + 1 or not (y - U @ (U.T @ y)).any():
         return None

@@ -43,7 +43,7 @@ class Result(o.OptionGroup):
     """Where the result goes."""
 
     frame: str | None = o.option(None, "Frame of the robot for the result; default: the last on it.")
-    out: Path | None = o.option(None, "Folder for payload.json.")
+    out: Path | None = o.option(None, "Folder for payload.json and the page.")
 
 
 @o.grouped

@@ -13,20 +13,28 @@ from casid.arrays import RANK, Array
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.evidence import jackknife
-from casid.inertia import STANDARD_NAMES
+from casid.inertia import STANDARD_NAMES, express_in
 from casid.measurement import Dataset
 from casid.regression import filtered_blocks, lengths, motion
 
-#: Singular values below this share of the largest count as zero: their directions are not determined.
-DETERMINED = 1e-7
-#: Quantities with an interval: their place among a load's parameters, and that of the mass which divides it.
-PLACES: dict[str, tuple[int, int | None]] = {
-    **{name: (k, None) for k, name in enumerate(STANDARD_NAMES[:10]) if k not in (6, 7, 8)},
-    "cx": (6, 9), "cy": (7, 9), "cz": (8, 9),
-}  # fmt: skip
+
+def quantities(size: int, centre: Array | None = None) -> dict[str, tuple[Array, Array | None]]:
+    """Quantities with an interval, as linear forms of load and drifts, and the form of the mass which divides them.
+
+    ``Lxx ... Lzz`` about the frame's origin, ``m``, ``cx, cy, cz``, and ``Ixx ... Izz`` about a centre, if it is given.
+    """
+    units = np.eye(size)
+    found: dict[str, tuple[Array, Array | None]] = {STANDARD_NAMES[k]: (units[k], None) for k in (*range(6), 9)}
+    found |= {f"c{axis}": (units[6 + k], units[9]) for k, axis in enumerate("xyz")}
+    if centre is not None:
+        moved = np.array([express_in(unit[:10], np.eye(3), -centre) for unit in units[:10]])
+        found |= {f"I{STANDARD_NAMES[k][1:]}": (np.pad(moved[:, k], (0, size - 10)), None) for k in range(6)}
+    return found
 
 
-def inflation(left_out: Sequence[Array], x: Array, variance: float, whole: Array, known: Array) -> dict[str, float]:
+def inflation(
+    left_out: Sequence[Array], x: Array, variance: float, whole: Array, known: Array, centre: Array | None = None
+) -> dict[str, float]:
     """By how much the variance of each quantity exceeds what noise explains; at least 1.
 
     Its variance is that of what is known of the robot, and of the jackknife over the stretches of either kind of
@@ -40,47 +48,48 @@ def inflation(left_out: Sequence[Array], x: Array, variance: float, whole: Array
         Load, then drifts, shape (N,).
     variance, whole, known
         Of a residual, and the covariances that belong to a residual of size 1 (`LoadStack.covariances`).
+    centre
+        Of `quantities`.
     """
     found = {}
-    for name, (k, over) in PLACES.items():
-        slope = np.zeros(len(x))
-        slope[k] = 1.0
-        if over is not None:
-            slope[k] = 1.0 / x[over]
-            slope[over] = -x[k] / x[over] ** 2
+    for name, (form, mass) in quantities(len(x), centre).items():
+        slope = form if mass is None else (form - (form @ x) / (mass @ x) * mass) / (mass @ x)
         made = float((slope @ whole) @ slope)
         measured = float((slope @ known) @ slope) * variance
         for part in left_out:
-            measured += float(jackknife(part[:, k] if over is None else part[:, k] / part[:, over]))
+            measured += float(jackknife(part @ form if mass is None else part @ form / (part @ mass)))
         enough = np.isfinite(measured) and made > 0 and variance > 0
         found[name] = max(1.0, measured / (variance * made)) if enough else 1.0
     return found
 
 
 def load_intervals(
-    R: Array, x: Array, tolerance: float, wider: Mapping[str, float] | None = None
+    R: Array, x: Array, tolerance: float, wider: Mapping[str, float] | None = None, centre: Array | None = None
 ) -> dict[str, tuple[float, float]]:
-    """Intervals of the ellipsoid ``||R (z - x)||^2 <= tolerance``; ``wider`` multiplies the tolerance by quantity."""
+    """Intervals of the ellipsoid ``||R (z - x)||^2 <= tolerance``; ``wider`` multiplies the tolerance by quantity.
+
+    Of ``Lxx ... Lzz, m, cx, cy, cz``, and ``Ixx ... Izz`` about a centre, if it is given.
+    """
     scale = lengths((R**2).sum(axis=0))
     _, s, Vt = np.linalg.svd(R / scale, full_matrices=True)
     values = np.zeros(R.shape[1])
     values[: len(s)] = s
-    sure = values > DETERMINED * values[0]
+    sure = values > RANK * values[0]
     inverse = (Vt[sure].T / values[sure]) / scale[:, None]
     free = (Vt[~sure].T) / scale[:, None]
-    found, units = {}, np.eye(R.shape[1])
-    for name, (k, over) in PLACES.items():
+    found = {}
+    for name, (form, mass) in quantities(len(x), centre).items():
         allowed = tolerance * (wider or {}).get(name, 1.0)
-        if over is None:
-            half = _half(units[k], inverse, free, allowed, scale)
-            found[name] = (float(x[k] - half), float(x[k] + half))
+        if mass is None:
+            middle, half = float(form @ x), _half(form, inverse, free, allowed, scale)
+            found[name] = (middle - half, middle + half)
         else:
-            found[name] = _ratio(units[k], units[over], x, inverse, free, allowed, scale)
+            found[name] = _ratio(form, mass, x, inverse, free, allowed, scale)
     return found
 
 
 def _half(c: Array, inverse: Array, free: Array, tolerance: float, scale: Array) -> float:
-    if free.size and np.abs(c @ (free * scale[:, None])).max() > 1e-5:
+    if free.size and np.abs(c @ (free * scale[:, None])).max() > np.sqrt(RANK):  # less is rounding
         return float("inf")
     return float(np.sqrt(tolerance) * np.linalg.norm(c @ inverse))
 
@@ -288,7 +297,7 @@ class LoadStack:
         self._beta = _reduced(R, self.base)
         own, target = self._own(R)
         left = float(np.sum(R[width - 1 :, width - 1] ** 2))
-        if not own[:, :10].any() or np.linalg.norm(own[:, 9]) <= DETERMINED * np.linalg.norm(stack[:, self.base + 9]):
+        if not own[:, :10].any() or np.linalg.norm(own[:, 9]) <= RANK * np.linalg.norm(stack[:, self.base + 9]):
             raise DatasetError("payload: the load has no effect on these torques; record motion against gravity")
         return own, target, left, float(self.independent.sum()) - width + 1
 
@@ -313,7 +322,7 @@ class LoadStack:
         R = self._whole[:width, :width]
         scale = lengths((R**2).sum(axis=0))
         _, s, Vt = np.linalg.svd(R / scale, full_matrices=False)
-        sure = s > DETERMINED * s[0]
+        sure = s > RANK * s[0]
         root = (Vt[sure].T / s[sure]) / scale[:, None]
         own = root[self.base :]
         moved = self.known[:, :-1] @ root @ own.T
@@ -364,7 +373,7 @@ class LoadStack:
 
 def least_norm(R: Array, r: Array) -> Array:
     """Load and drifts of their own equations; 0 where nothing determines them."""
-    return np.asarray(np.linalg.lstsq(R, r, rcond=DETERMINED)[0], dtype=float)
+    return np.asarray(np.linalg.lstsq(R, r, rcond=RANK)[0], dtype=float)
 
 
 def _triangle(rows: Array) -> Array:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from casid.arrays import RANK, Array
+from casid.arrays import ALIKE, RANK, Array
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.loads._equations import load_stack
@@ -127,7 +127,7 @@ def _each(
         left = np.concatenate([torques[j] - h[j] * inner[j] for j in range(n)])
         step, spread = _least_norm(J, left)
         beta, h = beta + step[:width], h + step[width:]
-        if np.abs(step[width:]).max() <= 1e-10 * np.abs(h).max():
+        if np.abs(step[width:]).max() <= ALIKE * np.abs(h).max():
             break
     else:  # no convergence: the factors are not the maximum of the likelihood
         h[:] = np.nan

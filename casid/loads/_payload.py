@@ -27,7 +27,7 @@ information (`casid.regression.Fit.information`), so that its error is part of t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -38,15 +38,15 @@ from casid.description import Joint, Link, Robot
 from casid.dynamics import Model
 from casid.errors import DatasetError, SolveError
 from casid.evidence import CONFIDENCE
-from casid.inertia import Parameters, from_standard, to_standard
+from casid.inertia import Parameters, from_standard, tensor_entries, to_standard
 from casid.loads._bounded_errors import bounded_load
 from casid.loads._equations import (
-    PLACES,
     Known,
     inflation,
     least_norm,
     load_intervals,
     load_stack,
+    quantities,
     recordings,
 )
 from casid.measurement import Dataset
@@ -67,10 +67,15 @@ from casid.retrieval.plausible import PlausibleBodies, believable
 LARGEST_RADIUS, LARGEST_MASS = 1.0, 1000.0
 #: Edge of the cube that is the plausible body of a load [m].
 EDGE = 0.1
-#: How many quantities an interval holds at once with: mass and centre of mass, or the inertia.
-AT_ONCE = {name: 6 if k < 6 else 4 for name, (k, _) in PLACES.items()}
 #: Smallest margin of a load's physical consistency [SI].
 MARGIN = 1e-9
+#: What is said of a load whose moments of inertia the recordings do not tell from zero.
+POINT = (
+    "the moments of inertia about the centre are not determined by these recordings: those for controllers are of a "
+    "plausible body; give the load's own, or record quick turns of the wrist"
+)
+#: Share of a joint's range without the load by which the motion with it may be wider without a note.
+EXTRAPOLATED = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +87,8 @@ class Payload(ParameterResult):
     standard : ndarray, shape (10,)
         Standard parameters in the last link's frame: physically consistent.
     intervals : mapping of str to (float, float)
-        95 % intervals of ``m, cx, cy, cz``, together, and ``Lxx ... Lzz``, together, in that frame; infinite where the
-        data determine nothing.
+        95 % intervals of ``m, cx, cy, cz``, together, of ``Lxx ... Lzz``, together, in that frame, and of ``Ixx ...
+        Izz`` about the centre of mass, together; infinite where the data determine nothing.
     drift : mapping of str to float
         Change of offsets and Coulomb friction, by name.
     solution : Solution
@@ -121,6 +126,11 @@ class Payload(ParameterResult):
     def inertia_com(self) -> Array:
         """Inertia about the centre of mass, axes of the last link's frame, shape (3, 3) [kg.m^2]."""
         return from_standard(self.standard)[2]
+
+    @property
+    def inertia_determined(self) -> bool:
+        """Whether the intervals of all moments of inertia about the centre of mass exclude zero, a point mass."""
+        return all(self.intervals[name][0] > 0 for name in ("Ixx", "Iyy", "Izz"))
 
     def in_frame(self, placement: ArrayLike) -> tuple[float, Array, Array]:
         """Mass, centre of mass and inertia about it in a frame with this placement (4, 4) in the last link's frame."""
@@ -204,15 +214,18 @@ def payload(
     bounded = None if stack.base else bounded_load(stack, CONFIDENCE)
     if bounded is None:
         variance, known = left / max(freedom, 1.0), dict[str, tuple[float, float]]()
-        wider = inflation(stack.without_stretches(), least_norm(R, r), variance, *stack.covariances())
     else:
         R, r, left, known = bounded
-        variance, wider = 1.0, dict.fromkeys(AT_ONCE, 1.0)
+        variance = 1.0
     start = least_norm(R, r)
     tolerance = variance * chi_square(max(int(np.linalg.matrix_rank(R)), 1), 1.0 - CONFIDENCE)
     standard, drifts, solution = _consistent(R, r, left, stack.names, tolerance)
-    allowed = {name: factor * chi_square(AT_ONCE[name], 1.0 - CONFIDENCE) for name, factor in wider.items()}
-    intervals = load_intervals(R, start, variance, allowed) | known
+    x, (mass, com, inertia) = np.concatenate([standard, list(drifts.values())]), from_standard(standard)
+    wider = dict.fromkeys(quantities(10, com), 1.0)
+    if bounded is None:
+        wider = inflation(stack.without_stretches(), start, variance, *stack.covariances(), com)
+    allowed = {name: by * chi_square(4 if name[0] in "mc" else 6, 1.0 - CONFIDENCE) for name, by in wider.items()}
+    intervals = load_intervals(R, start, variance, allowed, com) | known
     differ, (low, high) = _similar(without, with_load), intervals["m"]
     if high < 0:
         raise DatasetError(
@@ -229,8 +242,13 @@ def payload(
             "no physically consistent body explains the difference: the robot, its friction or the recordings differ "
             "in another way"
         )
-    x = np.concatenate([standard, list(drifts.values())])
-    return Payload(standard, intervals, drifts, solution, *stack.errors(x), tuple(notes))
+    values = np.concatenate([standard[:6], [mass], com, tensor_entries(inertia)])
+    intervals = {
+        name: (min(ends[0], float(value)), max(ends[1], float(value)))
+        for (name, ends), value in zip(intervals.items(), values, strict=True)
+    }
+    found = Payload(standard, intervals, drifts, solution, *stack.errors(x), tuple(notes))
+    return found if found.inertia_determined else replace(found, notes=(*notes, POINT))
 
 
 def _consistent(
@@ -267,7 +285,7 @@ def _similar(without: Sequence[Dataset], with_load: Sequence[Dataset]) -> list[s
     high = np.max([d.q.max(axis=0) for d in without], axis=0)
     size = np.maximum(high - low, 0.05)
     beyond = np.max([np.maximum(low - d.q.min(axis=0), d.q.max(axis=0) - high) for d in with_load], axis=0) / size
-    if float(beyond.max()) <= 0.2:
+    if float(beyond.max()) <= EXTRAPOLATED:
         return []
     return [
         f"the motions differ: with the load joint {int(np.argmax(beyond)) + 1} leaves its range without the load by "

@@ -12,9 +12,11 @@ from rich.table import Table
 from casid.arrays import Array
 from casid.description import Robot
 from casid.errors import RobotError
+from casid.inertia import tensor_entries
 from casid.loads._gains import Gains
 from casid.loads._payload import Payload
 from casid.report import NAME, PlainTable, Report, ReportSection, numbers, report_of, summary_table
+from casid.report.viewer import Page, nominal_bodies
 
 
 def mounting(robot: Robot) -> tuple[str, Array]:
@@ -60,10 +62,11 @@ class PayloadSection(ReportSection):
     placement: Array
 
     def commands(self) -> dict[str, str]:
-        """Commands of controllers, each with the frame that it takes the load in, whatever the frame of the result."""
+        """Commands of controllers, each with the frame that it takes the load in, and where its inertia is assumed."""
         flange, placement = mounting(self.robot)
+        assumed = "" if self.found.inertia_determined else ", inertia assumed"
         fields = self.found.controller_fields(placement)
-        return {f"{brand}, in {flange}": command for brand, command in fields.items()}
+        return {f"{brand}, in {flange}{assumed}": command for brand, command in fields.items()}
 
     def tables(self) -> Sequence[Table]:
         """Values with intervals, and the fields of controllers."""
@@ -73,8 +76,10 @@ class PayloadSection(ReportSection):
         for axis, value in zip("xyz", found.com, strict=True):
             low, high = found.intervals[f"c{axis}"]
             values.append((f"c{axis} [mm], link frame", f"{1e3 * value:.2f}", _interval((1e3 * low, 1e3 * high))))
-        for name, value in zip(("Lxx", "Lxy", "Lxz", "Lyy", "Lyz", "Lzz"), found.standard[:6], strict=True):
-            values.append((f"{name} [kg.m^2], link frame", f"{value:.5f}", _interval(found.intervals[name])))
+        for name, value in zip(
+            ("Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz"), tensor_entries(found.inertia_com), strict=True
+        ):
+            values.append((f"{name} [kg.m^2], about centre", f"{value:.5f}", _interval(found.intervals[name])))
         table = PlainTable("Payload", {"quantity": NAME} | numbers("value", "95 % interval"), values)
         rows = [
             (f"centre of mass in {self.frame}", f"{', '.join(f'{1e3 * c:.2f}' for c in com)} mm"),
@@ -85,6 +90,14 @@ class PayloadSection(ReportSection):
             *(("note", note) for note in found.notes),
         ]
         return (table, summary_table("Controllers", rows))
+
+    def show(self, page: Page, drawn: Mapping[str, bytes]) -> None:
+        """The load on the robot, and the tables."""
+        load = np.zeros(10 * len(self.robot.links))
+        load[-10:] = self.found.standard
+        page.robot(self.robot, {**nominal_bodies(self.robot), "the load, in the frame of the last link": load})
+        for table in self.tables():
+            page.table(table, titled=True)
 
     def record(self) -> Mapping[str, Any]:
         """All values."""
@@ -102,7 +115,11 @@ class PayloadSection(ReportSection):
             "drift": dict(found.drift),
             "relative_error": {"without_load": found.error_without, "with_load": found.error},
             "certified": found.solution.certified,
-            "controllers": {"frame": flange, **found.controller_fields(placement)},
+            "controllers": {
+                "frame": flange,
+                "inertia_determined": found.inertia_determined,
+                **found.controller_fields(placement),
+            },
             "notes": list(found.notes),
         }
 
@@ -138,7 +155,8 @@ class GainsSection(ReportSection):
 
 @report_of.register(Payload)
 def _of_payload(found: Payload, robot: Robot, frame: str | None = None) -> Report:
-    return Report("Payload", (PayloadSection(found, robot, *flange_of(robot, frame)),), json="payload.json")
+    section = PayloadSection(found, robot, *flange_of(robot, frame))
+    return Report(f"{robot.name}: payload", (section,), json="payload.json", page="payload.html")
 
 
 @report_of.register(Gains)

@@ -53,9 +53,12 @@ def check_against(dataset: Dataset, robot: Robot) -> Dataset:
     """
     dataset = _in_robot_order(dataset, robot)
     if dataset.n != robot.n:
+        joints = [joint.name for joint in robot.coordinates]
+        choice = "choose the columns that belong to it"
+        if dataset.n < robot.n:
+            choice += f", or lock the joints that did not move, e.g. --lock {','.join(joints[dataset.n :])}"
         raise DatasetError(
-            f"{dataset.name} has {dataset.n} joints, robot '{robot.name}' has {robot.n} "
-            f"({', '.join(joint.name for joint in robot.coordinates)}); choose the columns that belong to it"
+            f"{dataset.name} has {dataset.n} joints, robot '{robot.name}' has {robot.n} ({', '.join(joints)}); {choice}"
         )
     if not (np.ptp(dataset.q, axis=0) >= STILL).any():
         raise DatasetError(
@@ -100,6 +103,10 @@ def _same_joint(name: str, joint: str) -> bool:
     return a == b or a.endswith(f"_{b}") or b.endswith(f"_{a}")
 
 
+#: Recorded positions may exceed the limits by this factor: those of a description are often a little narrower.
+OVERRUN = 1.05
+
+
 def check_angles(q: NDArray[np.float64], robot: Robot, name: str) -> None:
     """DatasetError if positions (samples, n) are so far outside the joint limits that degrees are the likely unit."""
     revolute = np.array([joint.type == "revolute" for joint in robot.coordinates])
@@ -110,7 +117,7 @@ def check_angles(q: NDArray[np.float64], robot: Robot, name: str) -> None:
     if (
         revolute[worst]
         and reach[worst] > 2 * bound[worst]
-        and (np.deg2rad(reach[revolute]) <= 1.05 * bound[revolute]).all()
+        and (np.deg2rad(reach[revolute]) <= OVERRUN * bound[revolute]).all()
     ):
         raise DatasetError(
             f"{name}: joint '{robot.coordinates[worst].name}' reaches {reach[worst]:.4g}, its limit is "
@@ -120,7 +127,8 @@ def check_angles(q: NDArray[np.float64], robot: Robot, name: str) -> None:
         )
 
 
-#: Largest motion of a locked joint, and largest distance from the position it is locked at [rad or m].
+#: Largest motion of a locked joint, and largest distance from the position it is locked at [rad or m]: that of an
+#: angle given in whole degrees.
 HELD = 0.02
 
 

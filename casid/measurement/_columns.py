@@ -13,8 +13,9 @@ from casid.arrays import Array
 from casid.description import Robot
 from casid.errors import DatasetError
 from casid.files import listed, near, numeric_array, shown
+from casid.measurement._defects import MOST_LOST
 from casid.measurement._names import SYNONYMS, UNITS, Meaning, meaning, time_unit
-from casid.measurement._text import MOST_MISSING, Cells, TextLayout, clock_seconds
+from casid.measurement._text import Cells, TextLayout, clock_seconds
 
 #: What `columns` may say of a signal: the name of an array, or the names or numbers (from 1) of its columns.
 Names = Mapping[str, str | Sequence[str | int]]
@@ -85,7 +86,7 @@ class Columns:
     def finite(self) -> Columns:
         """A text table without the rows in which a number is missing of a column that has nearly all."""
         numeric = [np.isfinite(value) for _, value in self.cells if value.dtype.kind == "f"]
-        full = [one for one in numeric if one.mean() > 1.0 - MOST_MISSING]
+        full = [one for one in numeric if one.mean() > 1.0 - MOST_LOST]
         rows = np.all(full, axis=0) if full else np.ones(1, dtype=bool)
         return self if rows.all() else replace(self, cells=tuple((name, value[rows]) for name, value in self.cells))
 
@@ -291,7 +292,7 @@ def _check_complete(numbers: Sequence[int], name: str, where: str) -> None:
 
 # ---------------------------------------------------------------------- candidates for a robot's joints
 
-#: No signal in any unit is larger.
+#: No signal in any unit is larger: nanoseconds since 1970 are 2e18.
 LARGEST = 1e20
 #: A column stands still that moves by less than this part of another group's; a motor turns up to some 300 times more.
 _STILL = 1e-3

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.arrays import Array
+from casid.arrays import ALIKE, Array
 from casid.evidence import CONFIDENCE, robust_sd, white_sd
 
 if TYPE_CHECKING:
@@ -31,12 +31,8 @@ FEWEST_LOST = 2
 SPIKE_SD, SPIKE_SHARE = 12.0, 0.15
 #: Least step of a position, over its travel, that counts as lost samples.
 LOST_SHARE = 2e-3
-#: Widest spike, in strides at which spikes are looked for: each finds widths of one and two.
-STRIDES = (1, 3)
 #: A smooth peak is a parabola: it spends one third of the time within nine quanta of its top within the first.
 PEAK, QUANTA = 1.0 / 3.0, 9.0
-#: Torques that differ by less than this share of their range are equal.
-EQUAL = 1e-9
 #: A joint stands still that moves less than this share of its travel, or so many standard deviations of its noise (a
 #: range of white noise), for so long [s].
 STILL_SHARE, STILL_SD, STILL_TIME = 5e-4, 6.0, 0.5
@@ -45,10 +41,8 @@ STILL = 1e-3
 #: Measured velocities are the differences of the positions to this factor (any two units, and any two usual sampling
 #: rates, differ by more), with this correlation at least (half of their variance is noise at 0.7).
 VELOCITY, CORRELATED = 1.1, 0.8
-#: Largest share of a joint's samples that spikes and repeats may take away, and that saturation may.
-MOST_SPOILED, MOST_SATURATED = 0.1, 0.5
-#: A joint's rest is left out where it also moves for so long [s]: six of the shortest rests.
-LEAST_MOVING = 6.0 * STILL_TIME
+#: Largest share of the samples that may be left out (spikes, repeats, missing numbers, ends), and for saturation.
+MOST_LOST, MOST_SATURATED = 0.1, 0.5
 #: A joint that moves less than this share of the one that moves most does not show the motion.
 LEAST_MOTION = 0.02
 
@@ -232,9 +226,9 @@ def treated(
 ) -> tuple[tuple[Defect, ...], Flags]:
     """The defects with what is done to each, and the torques that remain.
 
-    Short gaps and repeats are interpolated well enough. Where spikes would take more than `MOST_SPOILED` of a joint's
-    samples they are interpolated only; where a joint moves for less than `LEAST_MOVING`, its standstill is what was
-    measured.
+    Short gaps and repeats are interpolated well enough. Where spikes would take more than `MOST_LOST` of a joint's
+    samples they are interpolated only; where a joint moves for less than six of the shortest rests (`STILL_TIME`), its
+    standstill is what was measured.
 
     Parameters
     ----------
@@ -259,8 +253,8 @@ def treated(
     remaining = np.ones((len(t), n), dtype=bool)
     made: list[Defect] = [one for one in found if one.kind in ("dead", "velocity", "reversed")]
     for kind, most in (
-        ("gap", 1.0), ("repeats", MOST_SPOILED), ("saturation", MOST_SATURATED), ("spike", MOST_SPOILED),
-        ("standstill", 1.0 - LEAST_MOVING / (len(t) * period)),
+        ("gap", 1.0), ("repeats", MOST_LOST), ("saturation", MOST_SATURATED), ("spike", MOST_LOST),
+        ("standstill", 1.0 - 6.0 * STILL_TIME / (len(t) * period)),
     ):  # fmt: skip
         pairs = [(one, _long(one, shortest, period)) for one in found if one.kind == kind]
         own = [part for one, long in pairs for part in one.part(long, "left out")]
@@ -282,7 +276,7 @@ def _long(defect: Defect, shortest: float, period: float) -> Flags:
     """Which occurrences are longer than what interpolation bridges; lost samples without a clock always are."""
     spans = np.ptp(defect.spans, axis=1)
     if defect.kind == "gap":
-        return np.asarray((spans > shortest) | (spans <= 1.5 * period))
+        return np.asarray((spans > shortest) | (np.rint(spans / period) <= 1))
     return np.asarray(spans + period > shortest) if defect.kind == "repeats" else np.ones(len(spans), dtype=bool)
 
 
@@ -311,7 +305,7 @@ def _velocities(data: Dataset, moves: Flags) -> Iterator[Defect]:
 
 def same_velocity(factor: Array | float) -> Flags:
     """Whether factors to the differences of the positions are one."""
-    return np.asarray(np.abs(np.log(np.maximum(factor, 1e-12))) < np.log(VELOCITY))
+    return np.asarray((np.asarray(factor) * VELOCITY > 1.0) & (np.asarray(factor) < VELOCITY))
 
 
 def velocity_factors(t: Array, q: Array, dq: Array) -> tuple[Array, Array]:
@@ -351,7 +345,7 @@ def _spikes(values: Array, left_out: Flags) -> Flags:
     x = values[places]
     flags = np.zeros(len(values), dtype=bool)
     span = float(np.quantile(x, 0.99) - np.quantile(x, 0.01))
-    for stride in STRIDES:
+    for stride in (1, 3):  # each finds spikes of one and two strides
         if len(x) < 12 * stride or span == 0.0:
             break
         padded = np.pad(x, 2 * stride, mode="edge")
@@ -375,7 +369,7 @@ def _lost(t: Array, q: Array, left_out: Flags) -> list[Defect]:
     from scipy.ndimage import median_filter
 
     spans = np.diff(t[places])
-    even = spans <= 1.5 * np.median(spans)
+    even = np.rint(spans / np.median(spans)) <= 1
     count = np.zeros(len(spans))
     for column in q[places].T:
         step = np.diff(column)
@@ -407,7 +401,7 @@ def _saturated(tau: Array, counted: Flags, tests: int) -> Iterator[tuple[float, 
     """
     from scipy.special import betainc
 
-    size = float(np.ptp(tau)) * EQUAL
+    size = float(np.ptp(tau)) * ALIKE
     rounded = np.rint(tau / size)
     x = rounded[counted]
     levels = np.unique(x)

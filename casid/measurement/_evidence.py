@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from casid.arrays import RANK, Array
+from casid.arrays import ALIKE, RANK, Array
 from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement._dataset import Dataset
-from casid.measurement._defects import CORRELATED, same_velocity, velocity_factors
+from casid.measurement._defects import CORRELATED, MOST_LOST, same_velocity, velocity_factors
 from casid.measurement._processing import Processing, prepare
 from casid.measurement._text import clock_seconds
 
@@ -122,7 +122,7 @@ def _joint(rows: Array, fixed: Array, inertia: Array, dq: Array, tau: Array) -> 
     scale = np.linalg.norm(columns, axis=0)
     used = scale > RANK * scale.max()
     u, s, v = np.linalg.svd(columns[:, used] / scale[used], full_matrices=False)
-    kept = s > 1e-6 * s[0]
+    kept = s > RANK * s[0]
     u, s, v = u[:, kept], s[kept], v[kept]
     left = tau - u @ (u.T @ tau)
     noise = np.sqrt(_REPEATED * float(left @ left) / len(dq)) + 1e-12
@@ -132,7 +132,7 @@ def _joint(rows: Array, fixed: Array, inertia: Array, dq: Array, tau: Array) -> 
         sense += float(weights @ (u.T @ tau)) / (noise * float(np.linalg.norm(weights)) + 1e-300)
     still = _basis(np.column_stack([np.ones_like(dq), fixed]))
     torque = still @ (still.T @ tau)
-    acts = np.ptp(fixed, axis=0).max(initial=0.0) > 1e-9 and np.ptp(torque) > 0
+    acts = np.ptp(fixed, axis=0).max(initial=0.0) > ALIKE and np.ptp(torque) > 0
     correlation = float(np.corrcoef(torque, tau)[0, 1]) if acts else np.nan
     return 1.0 - float(left @ left) / power, correlation, sense, max(noise, 1e-9)
 
@@ -142,7 +142,7 @@ def _basis(columns: Array) -> Array:
     scale = np.linalg.norm(columns, axis=0)
     used = scale > RANK * scale.max(initial=0.0)  # what rounding leaves of a column that does not act
     u, s, _ = np.linalg.svd(columns[:, used] / scale[used], full_matrices=False)
-    kept: Array = u[:, s > 1e-8 * s.max(initial=0.0)]
+    kept: Array = u[:, s > RANK * s.max(initial=0.0)]
     return kept
 
 
@@ -165,6 +165,9 @@ def beyond_limits(robot: Robot, q: Array) -> bool:
 #: Least share of the torques that the right order explains, and most that any other one does.
 _RIGHT, _OTHER = 0.9, 0.8
 
+#: Least share of the steps of a clock that are its period; the others are gaps.
+_EVEN = 0.99
+
 
 def even_clock(columns: Sequence[Array]) -> int | None:
     """Index of the only column that advances evenly and is no count of samples."""
@@ -174,7 +177,7 @@ def even_clock(columns: Sequence[Array]) -> int | None:
             continue
         steps = np.diff(column)
         middle = float(np.median(steps)) if len(steps) else 0.0
-        if middle > 0 and (np.abs(steps - middle) < 0.5 * middle).mean() > 0.99:
+        if middle > 0 and (np.rint(steps / middle) == 1).mean() > _EVEN:
             if not (middle == 1.0 and np.all(steps == 1.0)):
                 found.append(k)
     return found[0] if len(found) == 1 else None
@@ -233,7 +236,7 @@ def advances(t: Array) -> bool:
     if not np.isfinite(t).all():
         return False
     steps = np.diff(t)
-    return bool((steps >= 0).all() and (steps > 0).mean() > 0.9)
+    return bool((steps >= 0).all() and (steps == 0).mean() < MOST_LOST)
 
 
 def rate_text(t: Array, factor: float) -> str:

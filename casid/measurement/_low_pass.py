@@ -117,8 +117,8 @@ SMOOTHING = 1.35
 DEPTH, RISE = 1e-3, 4.0
 #: Noise that may pass, over the energy of the motion: above the valley, and for the sake of the least cut-off.
 NOISE, MOST_NOISE = 3e-5, 1e-2
-#: Least cut-off over the frequency below which 99 % of the velocity's energy lies.
-BREADTH = 4.0
+#: Least cut-off over the frequency below which nearly all of the velocity's energy lies, and that share.
+BREADTH, NEARLY_ALL = 4.0, 0.99
 #: Bounds of the choice: periods that a recording must hold, and share of the Nyquist frequency.
 FEWEST_PERIODS, HIGHEST_SHARE = 10.0, 0.8
 
@@ -160,7 +160,7 @@ def _of_one(f: Array, power: Array, grid: Array) -> float:
     """The choice for one joint, from the spectrum of its velocity."""
     acceleration = power * f**2
     energy, places = np.cumsum(power), np.cumsum(power / f**2)
-    slow = float(f[np.argmax(places >= 0.5 * places[-1])])  # the motion sits where the position's energy does
+    slow = float(f[np.argmax(2 * places >= places[-1])])  # the motion sits where the position's energy does
     inside = (f[None] >= grid[:, None] / SMOOTHING) & (f[None] <= grid[:, None] * SMOOTHING)
     smooth = (inside @ acceleration) / np.maximum(inside.sum(axis=1), 1)
     peak = int(np.argmax(np.where(grid <= 8 * slow, smooth, 0.0)))
@@ -173,7 +173,7 @@ def _of_one(f: Array, power: Array, grid: Array) -> float:
     passed = np.cumsum(np.where(f > valley, acceleration, 0.0))
     above = np.flatnonzero(passed >= NOISE * motion)
     slower = np.where(f <= valley, energy, energy[f <= valley].max())
-    least = BREADTH * float(f[np.argmax(slower >= 0.99 * slower[-1])])
+    least = BREADTH * float(f[np.argmax(slower >= NEARLY_ALL * slower[-1])])
     too_much = np.flatnonzero(passed >= MOST_NOISE * motion)
     least = min(least, float(f[too_much[0] - 1])) if len(too_much) else least
     return max(least, valley, float(f[above[0] - 1])) if len(above) else float(grid[-1])

@@ -14,10 +14,18 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.arrays import Array
+from casid.arrays import ALIKE, Array
 from casid.errors import DatasetError
 from casid.measurement._dataset import Dataset, FullRate
-from casid.measurement._defects import Defect, defect_notes, find_defects, moving_joints, treated, white_noise
+from casid.measurement._defects import (
+    MOST_LOST,
+    Defect,
+    defect_notes,
+    find_defects,
+    moving_joints,
+    treated,
+    white_noise,
+)
 from casid.measurement._low_pass import LowPass, choose_cutoff
 
 
@@ -88,6 +96,8 @@ def advancing(recording: Dataset) -> Dataset:
 IRREGULAR = 0.05
 #: A uniform grid may have so many times the samples of the recording.
 MOST_GROWTH = 20.0
+#: A round rate is the nominal one within this share: clocks are better, and 120 Hz is not meant by 125 Hz (4 %).
+ROUND = 0.02
 
 
 def advanced(data: Dataset, delay: float) -> Dataset:
@@ -147,7 +157,7 @@ def _interpolated(data: Dataset, grid: Array, at: Array) -> dict[str, Any]:
         for name in ("q", "dq", "ddq", "tau", "tau_raw")
     }
     if data.mask is not None:
-        columns = [np.interp(grid, at, column.astype(float)) > 1.0 - 1e-9 for column in data.mask.T]
+        columns = [np.interp(grid, at, column.astype(float)) > 1.0 - ALIKE for column in data.mask.T]
         arrays["mask"] = np.stack(columns, axis=1)
     return arrays
 
@@ -177,7 +187,7 @@ def _nominal_rate(period: float) -> float:
     rate = 1.0 / period
     for digits in (1, 2, 3):
         rounded = float(f"{rate:.{digits}g}")
-        if abs(rounded - rate) <= 0.02 * rate:
+        if abs(rounded - rate) <= ROUND * rate:
             return rounded
     return rate
 
@@ -230,12 +240,8 @@ def _apart(q: Array, v: Array, band: float, rate: float) -> float:
 
 #: Samples kept for each period of the cut-off frequency, where the number is chosen.
 SAMPLES_PER_PERIOD = 20.0
-#: What is trimmed at either end at most where the number is chosen [s].
+#: What is trimmed at either end at most where the number is chosen [s]; nor more than `MOST_LOST` of the recording.
 LONGEST_TRIM = 0.5
-#: The same as a share of the recording.
-MOST_TRIMMED = 0.1
-#: Gaps and repeats shorter than this share of the cut-off's period are interpolated and stay in.
-SHORTEST = 0.1
 #: What the comparison of the velocities found, by the one that is taken.
 _COMPARED = {
     "measured": "it has less noise than the differences of the position",
@@ -347,7 +353,7 @@ class Processing:
         """The settings with numbers for the cut-offs and the trim, and a source for the velocity."""
         cutoff = choose_cutoff(data.q, frequency) if self.cutoff == "auto" else self.cutoff
         torque_cutoff = cutoff if self.torque_cutoff == "same" else self.torque_cutoff
-        trim = min(LONGEST_TRIM, MOST_TRIMMED * float(data.t[-1] - data.t[0])) if self.trim == "auto" else self.trim
+        trim = min(LONGEST_TRIM, MOST_LOST * float(data.t[-1] - data.t[0])) if self.trim == "auto" else self.trim
         velocity = self.velocity
         if velocity == "auto":
             velocity = "measured" if measured_is_better(data, cutoff, frequency) else "differentiate"
@@ -410,7 +416,7 @@ class Processing:
         cutoffs = [one for one in (self.cutoff, self.torque_cutoff) if isinstance(one, float | int)]
         low_pass = self._filter(min(cutoffs), data, frequency) if cutoffs else None
         reach = (2 if low_pass is None else low_pass.reach) / frequency
-        shortest = SHORTEST / min(cutoffs) if cutoffs else 0.0
+        shortest = 2.0 / (SAMPLES_PER_PERIOD * min(cutoffs)) if cutoffs else 0.0  # shorter gaps are interpolated
         defects, remaining = treated(found, data.t, data.n, reach, shortest)
         mask = data.counted & remaining
         return _with_defects(replace(data, mask=None if mask.all() else mask), defects, reach)
@@ -507,8 +513,9 @@ def _with_defects(data: Dataset, defects: tuple[Defect, ...], reach: float) -> D
 def is_motion(recording: Dataset) -> bool:
     """Whether the rows are consecutive samples of a motion: steps of the positions are short beside their spread.
 
-    Of independent states the mean square of a step is twice the variance; half of it is the limit.
+    Of independent states the mean square of a step is twice the variance; a quarter of that is the limit,
+    which a sine of nine samples a period reaches.
     """
     spread = recording.q.var(axis=0)
     steps = (np.diff(recording.q, axis=0) ** 2).mean(axis=0)
-    return bool(spread.sum() > 0 and (steps.sum() <= 0.5 * spread.sum()))
+    return bool(spread.sum() > 0 and (2 * steps.sum() <= spread.sum()))

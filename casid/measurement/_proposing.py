@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from casid.arrays import Array
-from casid.description import Robot
+from casid.description import Robot, assignments
 from casid.errors import DatasetError
 from casid.files import listed, shown
 from casid.measurement._columns import LARGEST, Evidence, Group, best, chosen_group, joint_of, signal_groups
@@ -42,8 +41,6 @@ DOUBTFUL = 0.5
 FOLLOWS = 0.5
 #: Torques over the robot's limits outside of which their unit is another: thousandths are, small motions are not.
 LEAST_TORQUE, MOST_TORQUE = 0.002, 3.0
-#: Largest relative difference of the factors of velocities between joints; of a factor from one, where units are tried.
-EVEN = 0.2
 
 
 @dataclass(frozen=True)
@@ -141,7 +138,7 @@ class Proposal:
         lines = [
             f"# How to read {self.path.name}, found by `casid import`; correct what is wrong.",
             f"# Use it as the recording:  casid identify ROBOT {self.path.stem}.toml --out result",
-            f"file = {_toml(self.path.name if beside else str(self.path.resolve()))}",
+            *assignments({"file": self.path.name if beside else str(self.path.resolve())}),
         ]
         last = "columns"  # a table stands last in TOML
         for key, value in sorted(self.settings.items(), key=lambda item: item[0] == last):
@@ -149,8 +146,7 @@ class Proposal:
                 w: f"{guess}: {why}" for w, guess, why in self.evidence if w.split(",")[0] in _STATED.get(key, ())
             }
             lines += ["", *(f"# {text}" for text in reasons.values())]
-            table = [f"[{key}]", *(f"{name} = {_toml(entry)}" for name, entry in value.items())] if key == last else []
-            lines += table or [f"{key} = {_toml(value)}"]
+            lines += [f"[{key}]", *assignments(value)] if key == last else assignments({key: value})
         unused = [f"# Not read: {listed(self.unused)}"] if self.unused else []
         return "\n".join([*lines, *unused, ""])
 
@@ -162,14 +158,6 @@ _STATED: Mapping[str, tuple[str, ...]] = {
     "rate": ("time",),
     "gains": ("torques", "signs"),
 }
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{key} = {_toml(entry)}" for key, entry in value.items()) + " }"
-    if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, (str, bool, int)) else repr(value)
 
 
 def propose(path: Path, robot: Robot, answers: Answers | None = None) -> Proposal:
@@ -502,7 +490,7 @@ class _Reading:
         off = {unit: abs(np.log(max(middle, 1e-12) / size)) for unit, size in UNITS["dq"].items()}
         stated = dq.meaning.unit
         unit = stated if stated and same_velocity(middle / UNITS["dq"][stated]) else min(off, key=lambda one: off[one])
-        even = np.nanmax(np.abs(factor / middle - 1), initial=0.0) < EVEN
+        even = (np.isnan(factor) | same_velocity(factor / middle)).all()
         least = np.nanmin(correlation, initial=1.0)
         if same_velocity(middle / UNITS["dq"][unit]) and even and least > CORRELATED:
             self.units["dq"] = unit
@@ -589,4 +577,4 @@ def _agrees(t: Array, q: Group, dq: Group, time: str, angle: str) -> bool:
     """Whether velocities in their stated unit are the differences of the positions in these units."""
     speeds = dq.values * UNITS["dq"][dq.meaning.unit]
     factor, _ = velocity_factors(t * UNITS["t"][time], q.values * UNITS["q"][angle], speeds)
-    return bool(abs(np.log(max(float(np.nanmedian(factor)), 1e-12))) < EVEN)
+    return bool(same_velocity(float(np.nanmedian(factor))))

@@ -16,10 +16,11 @@ from casid.errors import DatasetError
 from casid.files import Table, exists, finite_number, near, numeric_array, read_toml, shown
 from casid.measurement._columns import Names, choose_signals, torque_notes
 from casid.measurement._dataset import Dataset
+from casid.measurement._defects import MOST_LOST
 from casid.measurement._formats import read_columns
 from casid.measurement._names import factors
 from casid.measurement._proposing import Answers, propose
-from casid.measurement._text import MOST_MISSING, TextLayout
+from casid.measurement._text import TextLayout
 
 #: Option -> how it is taken from the table.
 _OPTIONS: dict[str, Callable[[Table, str], Any]] = {
@@ -44,12 +45,10 @@ _OPTIONS: dict[str, Callable[[Table, str], Any]] = {
 ABOUT = ("options", "servo", "unknown", "links", "joints", "motion")
 #: Signals of the motion, in the units of the positions.
 _MOTION = ("q", "dq", "ddq")
-#: A clock of whole numbers whose steps are at least so long counts milliseconds, not seconds [s].
-_SLOWEST_CLOCK = 1.0
 
 
-def read_description(path: Path) -> tuple[Path, dict[str, Any]]:
-    """Path of the recording that a TOML file describes, and the options that it gives.
+def read_description(path: Path, file: str | None = None) -> tuple[Path, dict[str, Any]]:
+    """Path of the recording that a TOML file describes (``file``: in place of the one it names), and its options.
 
     Raises
     ------
@@ -59,10 +58,10 @@ def read_description(path: Path) -> tuple[Path, dict[str, Any]]:
     table = Table(read_toml(path, "recording", DatasetError), path.name, ("file", *ABOUT, *_OPTIONS))
     if "file" not in table:
         table.fail("missing key 'file', the recording it describes")
-    file = path.parent / table.text("file")
-    if file.suffix == ".toml":
+    place = path.parent / (file or table.text("file"))
+    if place.suffix == ".toml":
         table.fail("key 'file': a recording is described by one TOML file, not by a chain of them")
-    return file, {key: read(table, key) for key, read in _OPTIONS.items() if key in table}
+    return place, {key: read(table, key) for key, read in _OPTIONS.items() if key in table}
 
 
 def _names_of(table: Table, key: str) -> dict[str, Any]:
@@ -146,7 +145,7 @@ def read_dataset(
     ------
     DatasetError
         If the file cannot be read, a column is missing or misspelt, holds other than real numbers, time seems to be in
-        milliseconds, or the content is not a recording. Fewer than `MOST_MISSING` of the samples may hold numbers that
+        milliseconds, or the content is not a recording. Fewer than `MOST_LOST` of the samples may hold numbers that
         are not finite: they are left out, which `Dataset.notes` state.
     """
     path = Path(path)
@@ -232,7 +231,7 @@ def _finite(found: dict[str, Array], where: str) -> tuple[dict[str, Array], tupl
         return found, ()
     off = {key: ~np.isfinite(value.reshape(count, -1)) for key, value in found.items()}
     rows = np.any([flags.any(axis=1) for flags in off.values()], axis=0)
-    if not rows.any() or rows.mean() >= MOST_MISSING:
+    if not rows.any() or rows.mean() >= MOST_LOST:
         return found, ()
     pairs = [(key, k + 1) for key, flags in off.items() for k in np.flatnonzero(flags.any(axis=0))]
     of = ", ".join(f"{key} of joint {joint}" if key != "t" else "time" for key, joint in pairs)
@@ -262,7 +261,7 @@ def time_of(found: Mapping[str, Array], rate: float | None, scale: float | None,
     steps = np.diff(t[:1000])
     steps = steps[steps > 0]
     whole = len(steps) > 1 and not np.any(t[:1000] % 1.0)
-    if whole and float(np.median(steps)) >= _SLOWEST_CLOCK and len(t) > 50:
+    if whole and len(t) > 50:
         raise DatasetError(
             f"{where}: time goes in steps of {np.median(steps):g} s: it seems to count milliseconds or microseconds; "
             "give time_scale (0.001 for milliseconds, 1 if these are seconds), e.g. in a .toml beside the file with "

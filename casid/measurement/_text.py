@@ -18,17 +18,15 @@ from numpy.typing import NDArray
 
 from casid.errors import DatasetError
 from casid.files import reason, shown
+from casid.measurement._defects import MOST_LOST
 from casid.measurement._names import meaning, unit_cells
 
 #: One column: its name, and numbers or, where a cell is none, the cells as text.
 Cells = tuple[tuple[str, NDArray[Any]], ...]
 #: What begins a comment.
 COMMENTS = ("#", "%", "//")
-#: Share of the samples below which those are left out whose numbers are missing.
-MOST_MISSING = 0.1
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(\.\d{3})+,\d+")
 _CLOCK = re.compile(r"(?:^|[T\s])(\d{1,2}):(\d{2})(?::(\d{2}(?:[.,]\d+)?))?\s*([AaPp][Mm])?")
-_DAY = 86400.0
 
 
 @dataclass(frozen=True)
@@ -167,7 +165,7 @@ def read_cells(content: bytes, layout: TextLayout, where: str) -> tuple[Cells, t
     columns = [[row[k] for row in rows[:end]] for k in range(width)]
     cells = tuple(zip(names, (_numbers(column, layout.decimal) for column in columns), strict=True))
     holes = [(k, np.flatnonzero(~np.isfinite(value))) for k, (_, value) in enumerate(cells) if value.dtype.kind == "f"]
-    holes = [(k, off) for k, off in holes if 0 < len(off) < MOST_MISSING * end]
+    holes = [(k, off) for k, off in holes if 0 < len(off) < MOST_LOST * end]
     if holes:
         k, off = min(holes, key=lambda hole: int(hole[1][0]))
         row = int(off[0])
@@ -197,7 +195,8 @@ def clock_seconds(cells: NDArray[Any], where: str) -> NDArray[np.float64]:
         hours, minutes, seconds, half = match.groups()
         hour = int(hours) % 12 + 12 * (half.lower() == "pm") if half else int(hours)
         found[k] = 3600.0 * hour + 60.0 * int(minutes) + float((seconds or "0").replace(",", "."))
-    found += _DAY * np.concatenate([[0], np.cumsum(np.diff(found) < -_DAY / 2)])
+    day = 24 * 3600.0
+    found += day * np.concatenate([[0], np.cumsum(np.diff(found) < -day / 2)])
     elapsed: NDArray[np.float64] = np.round(found - found[0], 9)
     return elapsed
 
@@ -231,7 +230,7 @@ def _fits(row: Sequence[str], width: int) -> bool:
 
 
 def _numbers(column: list[str], decimal: str) -> NDArray[Any]:
-    """Numbers, NaN for empty cells and the few that are none; the cells where more than `MOST_MISSING` are none."""
+    """Numbers, NaN for empty cells and the few that are none; the cells where more than `MOST_LOST` are none."""
     plain = column
     if decimal == ",":
         plain = [
@@ -242,7 +241,7 @@ def _numbers(column: list[str], decimal: str) -> NDArray[Any]:
         return np.array(plain, dtype=str).astype(np.float64)
     except ValueError:
         values = np.array([float(cell) if is_number(cell, ".") else np.nan for cell in plain])
-        return values if np.isnan(values).mean() < MOST_MISSING else np.array(column, dtype=str)
+        return values if np.isnan(values).mean() < MOST_LOST else np.array(column, dtype=str)
 
 
 # ---------------------------------------------------------------------- finding the layout
@@ -307,7 +306,7 @@ def _encoding(content: bytes) -> tuple[str, str]:
         if head.startswith(mark):
             return name, "byte order mark"
     for start, name in ((1, "utf-16-le"), (0, "utf-16-be")):
-        if len(head) > 20 and head[start::2].count(0) > 0.4 * len(head) / 2:
+        if len(head) > 20 and head[start::2].count(0) > len(head) / 4:
             return name, "every other byte is zero"
     try:
         content.decode("utf-8")

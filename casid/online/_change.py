@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 
 from casid.arrays import Array
 from casid.evidence import ResidualNoise
+from casid.online._known_robot import FEW
 from casid.online._samples import Information
 from casid.retrieval import chi_square
 
 #: Weight of the chi-square variance with as many degrees of freedom as parameters, beside that of T's past [windows].
 BEFORE = 3.0
-#: Fewest samples on either side of a change that is looked for without knowing what is usual.
-FEW = 20
 #: Delay with which the usual statistic is learnt [windows].
 BEHIND = 2.0
 

@@ -16,12 +16,9 @@ from casid.errors import CasidWarning, DatasetError
 from casid.evidence import ResidualNoise
 from casid.inertia import Parameters
 from casid.inertia.entropic import Entropic, Plausible, entropic_estimate
-from casid.online._samples import Estimator, Information, checked_iterations, weighted
+from casid.online._samples import REFRESH, Estimator, Information, checked_iterations, weighted
 from casid.regression import Fit, quadratic
 from casid.retrieval.plausible import plausible_bodies
-
-#: The base parameters with which residuals are computed are estimated anew when the information grew by this share.
-REFRESH = 0.1
 
 
 class EstimateWarning(CasidWarning):

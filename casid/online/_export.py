@@ -10,16 +10,16 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.arrays import Array
+from casid.arrays import ROUNDING, Array
 from casid.codegen import CFunction, check_identifier, scalar_source
 from casid.errors import ExportError
-from casid.export import ExportedDirectory, comment, described, folded, numbered
+from casid.export import ExportedDirectory, beside, comment, described, folded, guarded, numbered
 from casid.files import check_target, write_directory
 from casid.inertia import STANDARD_NAMES
-from casid.inertia.entropic import FIRST, KEPT, SLOW, SMALLEST, STEEPEST, WARM, Plausible
+from casid.inertia.entropic import DECREASE, FIRST, KEPT, SETTLED, SLOW, SMALLEST, STEEPEST, WARM, Plausible
 from casid.online import Online
 from casid.online._online_load import OnlineLoad
-from casid.online._samples import LARGEST, SILENT, regressor_rows
+from casid.online._samples import LARGEST, regressor_rows
 from casid.version import __version__
 
 #: What every exported estimator includes.
@@ -86,10 +86,8 @@ def export_online(
         "n": n, "nr": combine.shape[0], "nl": len(plausible.bodies), "nx": combine.shape[1], "name": prefix,
         "unknowns": ", ".join(names),
     }  # fmt: skip
-    guard = f"{prefix.upper()}_H"
     header = comment([f"Written by casid {__version__}: {words}", "", *_notes(online, names)])
-    header += f"#ifndef {guard}\n#define {guard}\n\n" + '#ifdef __cplusplus\nextern "C" {\n#endif\n'
-    header += _STRUCT.format(**sizes) + "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n"
+    header += guarded(prefix, _STRUCT.lstrip("\n").format(**sizes) + "\n")
     source = f'#include "{prefix}.h"\n\n#include <math.h>\n#include <string.h>\n\n'
     source += _declared_static(scalar_source([function], prefix), function)
     source += _constants(online, plausible, combine, sizes)
@@ -102,6 +100,7 @@ def export_online(
         "example.c": _example(prefix, n, len(names)),
         "test.c": _self_test(online, prefix, len(names)),
         "Makefile": _MAKEFILE.replace("PREFIX", prefix),
+        **beside(online.model.robot, notes=_notes(online, names)),
     }
     write_directory(target, contents, overwrite=overwrite)
     return ExportedDirectory(target, tuple(contents), (function,))
@@ -193,8 +192,9 @@ def _constants(online: Online | OnlineLoad, plausible: Plausible, combine: Array
     text = f"#define NQ {sizes['n']}\n#define NJ {sizes['n']}\n#define NR {sizes['nr']}\n#define NL {sizes['nl']}\n"
     text += f"#define NPOS {len(plausible.positive)}\n#define NFREE {len(plausible.free)}\n#define NX {sizes['nx']}\n"
     text += f"#define KEEP {online.forgetting!r}\n#define MU {online.mu!r}\n#define LARGEST {LARGEST!r}\n"
-    text += f"#define SILENT {SILENT!r}\n#define WARM {WARM}\n#define FIRST {FIRST!r}\n#define SMALLEST {SMALLEST!r}\n"
+    text += f"#define WARM {WARM}\n#define FIRST {FIRST!r}\n#define SMALLEST {SMALLEST!r}\n"
     text += f"#define STEEPEST {STEEPEST!r}\n#define SLOW {SLOW}\n#define KEPT {KEPT!r}\n"
+    text += f"#define SETTLED {SETTLED!r}\n#define DECREASE {DECREASE!r}\n#define SILENT {ROUNDING!r}\n"
     arrays: dict[str, ArrayLike] = {
         "WEIGHTS": online.weights,
         "COMBINE": combine,

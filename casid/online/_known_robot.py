@@ -42,7 +42,7 @@ STEPS, TOLERANCE = 500, 1e-3
 SMALLEST, LARGEST = 1e-6, 1e3
 #: Candidates for the speed below which a joint counts as resting, over the root mean square of its speed.
 SPEEDS = (0.0, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16)
-#: Fewest samples of either regime, resting or moving, that a speed must leave.
+#: Fewest samples by which two regimes are told apart: of rest and motion, before and after a change.
 FEW = 20
 #: Steps of the fixed point of the timing error.
 TURNS = 20

@@ -19,6 +19,7 @@ from casid.loads import load_intervals
 from casid.online._change import ChangeDetector, RecentSamples, Sample
 from casid.online._known_robot import StateNoise
 from casid.online._samples import (
+    REFRESH,
     Estimator,
     Information,
     StateWeights,
@@ -29,8 +30,6 @@ from casid.online._samples import (
 )
 from casid.retrieval import chi_square
 
-#: The load with which residuals are computed is estimated anew when the information has grown by this share.
-REFRESH = 0.1
 #: Newton steps at most.
 ITERATIONS = 100
 #: Samples after a change whose residuals come from the load that is not known yet, rather than from noise.

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.arrays import RANK, Array
+from casid.arrays import RANK, ROUNDING, Array
 from casid.codegen import Function
 from casid.dynamics import Model
 from casid.errors import DatasetError
@@ -29,6 +29,8 @@ from casid.online._known_robot import StateNoise, torque_rate
 
 #: Largest number in measurements and weighted equations: beyond it, sums of squares of squares are not finite.
 LARGEST = 1e60
+#: The parameters with which residuals are computed are estimated anew when the information has grown by this share.
+REFRESH = 0.1
 #: Inputs of a regressor, and the arrays of samples that hold them.
 SIGNALS = {"q": "q", "dq": "dq", "ddq": "ddq", "signal": "tau"}
 
@@ -231,10 +233,6 @@ class StateWeights:
         return regressor_rows(self.model.regressor, s)[:, :, terms] @ self.parameters[terms]
 
 
-#: Information along a row, ``|R y|``, is rounding below this share of ``sum_k |R_k| |y_k|``: nothing to forget there.
-SILENT = 1e-12
-
-
 @dataclass(frozen=True, eq=False)
 class Information:
     """Information about parameters p.
@@ -290,7 +288,7 @@ class Information:
         """
         if share >= 1.0:
             return self
-        negligible = SILENT * np.abs(rows) @ np.linalg.norm(self.R, axis=0)
+        negligible = ROUNDING * np.abs(rows) @ np.linalg.norm(self.R, axis=0)
         D: Array = np.zeros((0, len(self.rho)))
         for direction, least in zip(rows @ self.R.T, negligible, strict=True):
             for _ in range(2):  # orthogonalised twice is orthogonal
@@ -320,9 +318,9 @@ class Information:
     def covariance(self, scale: float = 1.0) -> Array:
         """``scale (R'R)^+``; infinite variances where there is no information."""
         _, s, Vt = np.linalg.svd(self.R)
-        known = s > RANK * max(float(s[0]), 1e-300)
+        known = s > RANK * s[0]
         V = Vt.T[:, known] / s[known]
         covariance = scale * V @ V.T
-        unknown = np.linalg.norm(Vt[~known], axis=0) > 1e-6 if (~known).any() else np.zeros(len(s), dtype=bool)
+        unknown = np.linalg.norm(Vt[~known], axis=0) > np.sqrt(RANK) if (~known).any() else np.zeros(len(s), dtype=bool)
         covariance[unknown, unknown] = np.inf
         return np.asarray(covariance)

@@ -243,7 +243,7 @@ int NAME(_estimate)(STATE *s, int iterations) {
         }
         decrement = decrement > 0.0 ? sqrt(decrement / weight) : 0.0;
         if (decrement < 1.0 && weight == MU) s->suboptimality = MU * (-decrement - log1p(-decrement));
-        sure = decrement < 1e-7 && weight == MU;
+        sure = decrement < SETTLED && weight == MU;
         if (sure || done == iterations) break;
         for (int i = 0; i < NR; i++) {
             double sum = 0.0;
@@ -265,7 +265,7 @@ int NAME(_estimate)(STATE *s, int iterations) {
             next = NAME(_divergence)(s, s->trial);
             if (next >= 0.0) {
                 const double change = length * slope + length * length * curvature + weight * (next - divergence);
-                found = change <= -1e-4 * length * weight * decrement * decrement || decrement < 1e-4;
+                found = change <= -DECREASE * length * weight * decrement * decrement || decrement < DECREASE;
             }
             if (found) { /* a share of every body is left: nearer to the boundary, the next steps are small */
                 for (int a = 0; a < NX; a++) s->trial[a] -= KEPT * x[a];

@@ -27,10 +27,7 @@ from casid.arrays import Array
 from casid.dynamics import BaseParameters, Model
 from casid.errors import DatasetError
 from casid.measurement import Dataset
-from casid.regression._rows import Segment, SegmentedFactors, observation_blocks, pattern, together
-
-#: Segments of equal length that each recording is cut into.
-SEGMENTS = 12
+from casid.regression._rows import SEGMENTS, Segment, SegmentedFactors, observation_blocks, pattern, together
 
 
 @dataclass(frozen=True, eq=False)

@@ -50,9 +50,7 @@ PASS = 0.2
 HIGHEST, HIGHEST_MOTION = 0.2, 0.4
 #: The lowest candidate leaves so many independent torques for each base parameter, and so many periods to a recording.
 PER_PARAMETER, FEWEST_PERIODS = 3.0, 5.0
-#: Least rate at which they are compared [Hz].
-RATE = 5.0 * CANDIDATES[-1]
-#: Samples a second that are compared, over the largest candidate.
+#: Samples a second that are compared, over the largest candidate: what passes it has half that rate at least.
 SAMPLES = 2.5
 #: Longest stretch of a recording that is looked at [s].
 LONGEST = 120.0
@@ -251,9 +249,9 @@ def held_out_squares(
 
 
 def _thinned(data: Dataset) -> Dataset:
-    """Means of blocks of samples, at `RATE` at least: enough for the candidates, and positions and torques alike."""
+    """Means of blocks of samples, at the least rate that allows all candidates; positions and torques alike."""
     data, _ = repaired(data)
-    block = int(1.0 / (data.period * RATE))
+    block = int(1.0 / (data.period * (CANDIDATES[-1] / HIGHEST)))
     if block < 2:
         return data
     count = len(data) // block

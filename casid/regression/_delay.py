@@ -21,15 +21,13 @@ from casid.arrays import Array
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement import Dataset
-from casid.regression._rows import lengths, observation_blocks
+from casid.regression._rows import RIDGE, lengths, observation_blocks
 
 #: Chebyshev nodes of the first range.
 NODES = 11
 #: Range that is searched at first: so many samples, at least so many seconds; and how often it is doubled while the
 #: least residual lies at its end.
 SAMPLES, SECONDS, DOUBLED = 12.0, 0.03, 3
-#: Ridge on equilibrated columns.
-RIDGE = 1e-11
 
 
 @dataclass(frozen=True)

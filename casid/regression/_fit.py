@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.arrays import Array
+from casid.arrays import ROUNDING, Array
 from casid.dynamics import BaseParameters, linear_form, regroup
 from casid.errors import DatasetError
 from casid.evidence import robust_sd
@@ -159,7 +159,7 @@ def joint_weights(data: CompressedData, beta: ArrayLike) -> Array:
     """
     rms = np.sqrt(data.squared_errors(beta) / np.maximum(data.counts, 1))
     scale = np.sqrt(data.squared_torques.max() / max(int(data.counts.max()), 1))
-    exact = (rms <= 1e-12 * scale) & (data.counts > 0)
+    exact = (rms <= ROUNDING * scale) & (data.counts > 0)
     if exact.any():
         names = [data.model.robot.coordinates[k].name for k in np.flatnonzero(exact)]
         raise DatasetError(
@@ -294,7 +294,7 @@ def unexcited_reasons(fit: Fit) -> tuple[str, ...]:
             continue
         row = fit.excited.K[:, i]
         shares = np.abs(row) * lengths[leading]
-        partners = [k for k in np.argsort(-shares)[:3] if shares[k] > 0.01 * shares.max() > 0]
+        partners = [k for k in np.argsort(-shares)[:3] if shares[k] > shares.max() / 100 > 0]
         if partners:
             rounded = [float(f"{row[k]:.3g}") for k in partners]
             form = linear_form(rounded, [names[leading[k]] for k in partners])

@@ -113,7 +113,7 @@ def solved(
 
 #: Joint terms beside the links where measured torques are used.
 FRICTION = ("viscous", "coulomb", "offset")
-#: Gravity torques that a model computed are taken to be this exact, relative to their size.
+#: Mass matrices and gravity torques that a model computed are taken to be this exact, relative to their size.
 EXACT = 1e-6
 #: Most turns of the weights, and their relative change from which they count as settled.
 TURNS, SETTLED = 20, 1e-3
@@ -163,7 +163,7 @@ class Numbers:
             )
         asymmetry = np.abs(M - M.transpose(0, 2, 1)).max(axis=(1, 2))
         worst = int(asymmetry.argmax())
-        if asymmetry[worst] > 1e-6 * np.abs(M[worst]).max():
+        if asymmetry[worst] > EXACT * np.abs(M[worst]).max():
             raise DatasetError(
                 f"mass matrix of pose {worst} is not symmetric: |M - M'| is {asymmetry[worst]:.3g} kg.m^2"
             )

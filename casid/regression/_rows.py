@@ -84,8 +84,8 @@ def observation_blocks(model: Model, dataset: Dataset) -> Iterator[tuple[int, Ar
     if dataset.full is None:
         function = model.base_regressor
         arrays, compiled = inputs(model, dataset), _compiled(model, function, len(dataset))
-        for first in range(0, len(dataset), _BLOCK):
-            yield first, function(*(a[first : first + _BLOCK] for a in arrays), compiled=compiled)
+        for first in range(0, len(dataset), CHUNK):
+            yield first, function(*(a[first : first + CHUNK] for a in arrays), compiled=compiled)
         return
     evaluate, unpacked = _packed(model, dataset)
     for first, packed in filtered_blocks(dataset, evaluate):
@@ -202,12 +202,13 @@ def _compiled(model: Model, function: ca.Function, count: int) -> bool | None:
     return False if fitted and count * function.n_instructions() < WORTH_COMPILING_ONCE else None
 
 
-#: Samples whose regressors are held at a time.
-_BLOCK = 1024
-#: Rows stacked before a factor is updated.
+#: Samples or rows that are held at a time: some megabytes; no result depends on it but for rounding.
 CHUNK = 2048
-#: Most segments that are kept; neighbours are joined when there are more.
-MOST_SEGMENTS = 24
+#: Segments of equal length that each recording is cut into; up to twice as many are kept, then neighbours are joined.
+SEGMENTS = 12
+#: Ridge on the Gram matrix of equilibrated columns: what the data do not determine stays small. A hundred times more
+#: moves the delay of the WAM's torques by 3 us.
+RIDGE = 1e-11
 
 
 @dataclass(frozen=True, eq=False)
@@ -309,7 +310,7 @@ class SegmentedFactors:
         span = (self._recording, int(self._edges[self._current]), int(self._edges[self._current + 1]))
         self._done.append(Segment(tuple(full), self._counts, (span,)))
         self._counts = np.zeros(len(self._factors), dtype=np.int64)
-        if len(self._done) > MOST_SEGMENTS:
+        if len(self._done) > 2 * SEGMENTS:
             self._done = [together(self._done[i : i + 2]) for i in range(0, len(self._done), 2)]
 
     def finish(self) -> tuple[Segment, ...]:

@@ -15,7 +15,8 @@ from casid.regression._compress import CompressedData
 
 #: The residuals' own correlation counts when it exceeds the filter's by more standard deviations than this.
 SIGNIFICANT = 3.0
-#: Share of the scores of independent errors below which what a fit leaves of them says nothing.
+#: Share of the scores of independent errors below which what a fit leaves of them says nothing: their errors are then
+#: multiplied by twenty or more.
 KEPT = 0.05
 
 

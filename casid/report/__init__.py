@@ -10,9 +10,8 @@ from casid.report._section import report_of as report_of
 from casid.report import _comparison, _excitation, _feasibility, _identification, _import, _intervals, _joints  # noqa: F401
 from casid.report import _robot, _simulation, _solution  # noqa: F401
 
-# Pictures of arrays, or of several results
+# Pictures of arrays
 from casid.report._links import links_figure as links_figure
-from casid.report._simulation import tracking_figure as tracking_figure
 
 # between rooms
 from casid.report._robot import base_table as base_table

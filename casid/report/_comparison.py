@@ -106,8 +106,7 @@ def comparison_figure(found: Comparison) -> Figure:
     for index, one in enumerate(ordered):
         if one.significant:
             axes.annotate(one.name, (index, sizes[index]), xytext=(3, 4), textcoords="offset points", fontsize=8)
-    axes.set(xlabel="base parameter", ylabel="after - before")
-    tidy(axes)
+    tidy(axes, x="base parameter", y="after - before")
     return figure
 
 

@@ -241,10 +241,8 @@ def motion_figure(trajectory: Trajectory, limits: MotionLimits) -> Figure:
         bounded = np.concatenate([(middles - 0.4)[np.isfinite(lower)], (middles + 0.4)[np.isfinite(upper)]])
         axes.hlines(bounded, 0, 1, RED, linewidth=0.9, linestyles=(0, (4, 3)), transform=axes.get_yaxis_transform())
         axes.set_yticks([*(middles - 0.4), *(middles + 0.4)], [f"{value:.3g}" for value in (*low, *high)])
-        tidy(axes, "x")
+        tidy(axes, "x", x="pose" if poses else "time [s]", title=f"{_NAMES[order]} [{_UNITS[order]}]")
         axes.tick_params(labelsize=7)
-        axes.set_title(f"{_NAMES[order]} [{_UNITS[order]}]", fontsize=9, loc="left", color=INK)
-        axes.set_xlabel("pose" if poses else "time [s]", fontsize=9)
     for k, name in enumerate(trajectory.joints):
         where = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "xytext": (-34, 0)}
         grid[0].annotate(name, (0, middles[k]), **where, fontsize=8, ha="right", va="center", color=colours[k])
@@ -260,10 +258,7 @@ def singular_values_figure(observation: Observation, trajectory: Trajectory, sam
     text = f"this motion: condition number {values[0] / values[-1]:.4g}"
     axes.semilogy(np.arange(1, len(values) + 1), values, "o-", color=BLUE, ms=4, linewidth=1.2, label=text)
     axes.axhspan(values[-1], values[0], color=BLUE, alpha=0.06, linewidth=0)
-    axes.set_xlabel("number", fontsize=10)
-    axes.set_ylabel("singular value", fontsize=10)
-    axes.legend(fontsize=9, frameon=False, labelcolor=MUTED)
-    tidy(axes)
+    tidy(axes, x="number", y="singular value", legend=True)
     return figure
 
 
@@ -280,9 +275,7 @@ def deviations_figure(names: tuple[str, ...], deviations: Array, alone: Array) -
     axes.set_yscale("log")
     axes.set_xticks(at, names, rotation=90, fontsize=7)
     axes.set_xlim(-1, r)
-    axes.set_ylabel("SI unit of the parameter", fontsize=10)
-    axes.legend(fontsize=9, frameon=False, labelcolor=MUTED)
-    tidy(axes, "y")
+    tidy(axes, "y", y="SI unit of the parameter", legend=True)
     axes.tick_params(axis="x", labelsize=7)
     return figure
 

@@ -133,9 +133,8 @@ def _values(axes: Axes, rows: Array, fitted: Array, given: Array, sd: Array | No
     axes.plot(fitted, rows, "o", ms=3.4, color=ORANGE, label="fitted", zorder=4)
     _symlog(axes, np.concatenate([fitted, given]), least=1e-3)
     axes.axvline(0.0, color=MUTED, linewidth=0.7, zorder=0)
-    axes.set_xlabel("value [kg m² (inertia), kg m (first moment)]", fontsize=9.5)
     axes.legend(fontsize=8.5, frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, handletextpad=0.3)
-    tidy(axes, grid="x")
+    tidy(axes, "x", x="value [kg m² (inertia), kg m (first moment)]")
 
 
 def _differences(axes: Axes, rows: Array, difference: Array, sd: Array | None, used: NDArray[np.bool_]) -> None:
@@ -158,8 +157,7 @@ def _differences(axes: Axes, rows: Array, difference: Array, sd: Array | None, u
         axes.text(1.02, row, text, transform=edge, va="center", fontsize=7.5, color=MUTED, family="monospace")
     head = "fitted − given\n[SI]"
     axes.text(1.02, 1.01, head, transform=axes.transAxes, va="bottom", fontsize=7.5, color=MUTED)
-    axes.set_xlabel(label, fontsize=9.5)
-    tidy(axes, grid="x")
+    tidy(axes, "x", x=label)
 
 
 def _bands(axes: Axes, links: Sequence[int]) -> None:

@@ -311,7 +311,6 @@ def base_figure(identification: Identification) -> Figure:
     ax.set_ylim(-limit, limit)
     ax.set_xticks(positions, names, rotation=90, fontsize=7)
     ax.set_xlim(-1, len(names))
-    ax.set_ylabel("shift / sd")
-    tidy(ax, grid="y")
+    tidy(ax, "y", y="shift / sd")
     set_title(figure, "Base parameters: consistent fit against the unconstrained one (band: 2 sd)")
     return figure

@@ -166,10 +166,8 @@ def intervals_figure(intervals: Intervals) -> Figure:
     left.set_ylim(len(entries) - 0.4, -0.6)
     left.set_xlim(-0.02, 1.02)
     left.set_xticks([0, 1], ["lower bound", "upper bound"])
-    left.set_xlabel("proven interval within the bounds")
-    right.set_xlabel("digits that the data add to the bounds")
-    for axes in (left, right):
-        tidy(axes, grid="x")
+    tidy(left, "x", x="proven interval within the bounds")
+    tidy(right, "x", x="digits that the data add to the bounds")
     left.tick_params(axis="y", labelcolor=INK, labelsize=7, length=0)
     right.tick_params(axis="y", length=0, labelleft=False)
     names = {word: verdicts.count(word) for word in colours}

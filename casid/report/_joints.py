@@ -13,7 +13,7 @@ from casid.dynamics.terms import friction_model
 from casid.errors import DatasetError
 from casid.identification import Identification, Prediction, predict
 from casid.report._section import Report, ReportSection, report_of
-from casid.report._style import BLUE, INK, MUTED, ORANGE, new_figure, set_title, tidy
+from casid.report._style import BLUE, MUTED, ORANGE, new_figure, set_title, tidy
 from casid.report._tables import NAME, NUMBER, TEXT, WORD, PlainTable, numbers, texts
 from casid.report.viewer import Page
 
@@ -62,16 +62,9 @@ class ErrorsSection(IdentificationSection):
         for table in self.tables():
             page.table(table)
         page.heading("Torques")
-        page.text("Wheel: zoom; drag: move; double click: all. With the keyboard: +, -, arrows, 0.")
         for number, data in enumerate(self.result.datasets):
-            prediction = self.result.predict(data)
-            curves = {"measured (filtered)": prediction.dataset.tau, "predicted": prediction.predicted}
-            names = joint_names(self.result)
             page.heading(data.name, 3)
-            page.curves(prediction.dataset.t, curves, [f"{name} [N·m]" for name in names], "N·m", f"recording {number}")
-            page.text("Residual: what the prediction leaves, each joint on its own scale.")
-            titles = [f"{name} [N·m]: RMS {rms:.3g}" for name, rms in zip(names, prediction.rms, strict=True)]
-            page.curves(prediction.dataset.t, {"residual": prediction.residual}, titles, "N·m", f"residual {number}")
+            _add_curves(page, self.result.predict(data), joint_names(self.result), number)
 
     def _torques(self, recording: int = 0) -> Figure:
         datasets = self.result.datasets
@@ -123,6 +116,12 @@ class PredictionSection(ReportSection):
             "steps": list(prediction.dataset.steps),
             "notes": list(prediction.dataset.notes),
         }
+
+    def show(self, page: Page, drawn: Mapping[str, bytes]) -> None:
+        """The table, and curves."""
+        for table in self.tables():
+            page.table(table, titled=True)
+        _add_curves(page, self.prediction, self.joints)
 
     def pictures(self) -> Mapping[str, Callable[..., Figure]]:
         """``torques``."""
@@ -207,7 +206,18 @@ class JointTermsSection(IdentificationSection):
 
 @report_of.register(Prediction)
 def _of_prediction(prediction: Prediction, joints: Sequence[str]) -> Report:
-    return Report(prediction.dataset.name, (PredictionSection(prediction, joints),), json="validation.json")
+    section = PredictionSection(prediction, joints)
+    return Report(prediction.dataset.name, (section,), json="validation.json", page="validation.html")
+
+
+def _add_curves(page: Page, prediction: Prediction, joints: Sequence[str], number: int = 0) -> None:
+    """Measured and predicted torques over time, and below what the prediction leaves."""
+    t, curves = prediction.dataset.t, {"measured (filtered)": prediction.dataset.tau, "predicted": prediction.predicted}
+    page.text("Wheel: zoom; drag: move; double click: all. With the keyboard: +, -, arrows, 0.")
+    page.curves(t, curves, [f"{name} [N·m]" for name in joints], "N·m", f"recording {number}")
+    page.text("Residual: what the prediction leaves, each joint on its own scale.")
+    titles = [f"{name} [N·m]: RMS {rms:.3g}" for name, rms in zip(joints, prediction.rms, strict=True)]
+    page.curves(t, {"residual": prediction.residual}, titles, "N·m", f"residual {number}")
 
 
 def joint_names(result: Identification) -> tuple[str, ...]:
@@ -256,15 +266,10 @@ def torque_figure(prediction: Prediction, names: tuple[str, ...], title: str) ->
         )
         left.plot(t, prediction.predicted[::step, k], color=ORANGE, linewidth=1.0, label="predicted")
         right.plot(t, residual[::step, k], color=MUTED, linewidth=0.8)
-        left.set_ylabel("N·m")
-        left.set_title(names[k], loc="left", fontsize=10, color=INK)
         used = mask is None or mask[:, k].any()
-        text = (
-            f"residual: RMS {prediction.rms[k]:.3g} N·m, {prediction.relative_errors[k]:.2f} %" if used else "not used"
-        )
-        right.set_title(text, loc="left", fontsize=10, color=INK)
-        for ax in (left, right):
-            tidy(ax)
+        text = f"residual: RMS {prediction.rms[k]:.3g} N·m, {prediction.relative_errors[k]:.2f} %"
+        tidy(left, y="N·m", title=names[k])
+        tidy(right, title=text if used else "not used")
     axes[0, 0].legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), borderpad=0, ncols=2, fontsize=8, frameon=False)
     for ax in axes[-1]:
         ax.set_xlabel("time [s]")
@@ -303,10 +308,7 @@ def friction_figure(identification: Identification) -> Figure:
         if k >= n:
             ax.set_visible(False)
             continue
-        tidy(ax)
-        ax.set_title(names[k], loc="left", fontsize=10, color=INK)
+        tidy(ax, x="velocity [rad/s]", y="N·m", title=names[k])
         ax.locator_params(axis="x", nbins=4)
-        ax.set_xlabel("velocity [rad/s]")
-        ax.set_ylabel("N·m")
     set_title(figure, "Torque beyond the links' own (blue) and fitted joint terms (orange)")
     return figure

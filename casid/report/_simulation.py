@@ -152,39 +152,9 @@ def energy_figure(simulation: Simulation) -> Figure:
     ):
         entries.plot(simulation.t, values, color=colour, linewidth=1.2, label=label)
     entries.plot(simulation.t, energy.total, "--", color=INK, linewidth=0.9, label="kinetic + potential")
-    entries.set_ylabel("J", fontsize=9)
-    entries.legend(fontsize=8, frameon=False, labelcolor=MUTED)
     rest.plot(simulation.t, energy.imbalance, color=MUTED, linewidth=0.9)
-    rest.set_ylabel("imbalance [J]", fontsize=9)
-    rest.set_xlabel("time [s]", fontsize=9)
-    for axes in (entries, rest):
-        tidy(axes)
-    return figure
-
-
-def tracking_figure(simulations: dict[str, Simulation], title: str, start: float = 0.0) -> Figure:
-    """Tracking errors of several simulations of one motion; ``start`` is the first instant shown [s]."""
-    first = next(iter(simulations.values()))
-    rows = (first.n + 1) // 2
-    figure = new_figure(11.0, 1.0 + 1.7 * rows)
-    set_title(figure, title)
-    grid = figure.subplots(rows, 2, sharex=True, squeeze=False).ravel()
-    colours = (RED, BLUE, GREEN, ORANGE, MUTED, INK)
-    for k, joint in enumerate(first.plant.model.robot.coordinates):
-        for number, (label, simulation) in enumerate(simulations.items()):
-            late = simulation.t >= start
-            error = np.degrees(np.clip(simulation.tracking_error[late, k], -np.pi, np.pi))
-            grid[k].plot(
-                simulation.t[late], error, color=colours[number % len(colours)], linewidth=0.9,
-                label=label if k == 0 else None,
-            )  # fmt: skip
-        grid[k].set_ylabel(f"{joint.name} [deg]", fontsize=8)
-        tidy(grid[k])
-    for axes in grid[first.n :]:
-        axes.set_visible(False)
-    for axes in grid[-2:]:
-        axes.set_xlabel("time [s]", fontsize=9)
-    figure.legend(loc="lower right", fontsize=8, frameon=False, labelcolor=MUTED)
+    tidy(entries, y="J", legend=True)
+    tidy(rest, x="time [s]", y="imbalance [J]")
     return figure
 
 

@@ -18,7 +18,7 @@ from casid.inertia import STANDARD_NAMES, parameter_csv, parameter_record, tenso
 from casid.report._fit import FitSection, coefficients
 from casid.report._links import links_figure, links_table
 from casid.report._section import Report, ReportSection, picked, report_of
-from casid.report._style import GREEN, INK, MUTED, RED, new_figure, set_title, tidy
+from casid.report._style import GREEN, INK, RED, new_figure, set_title, tidy
 from casid.report._tables import PlainTable, summary_table, texts
 from casid.retrieval import Problem, Solution
 from casid.retrieval.plausible import Believable
@@ -46,14 +46,14 @@ class ProblemSection(ReportSection):
     def tables(self) -> Sequence[Table]:
         """Summary, and one row for each constraint."""
         problem = self.problem
-        stated = [constraint for constraint in problem.constraints if constraint.label != problem.objective_label]
+        stated = [constraint for constraint in problem.constraints if constraint.label not in problem.objective_labels]
         soft = sum(not constraint.hard for constraint in stated)
         rows = [
             ("robot", f"{problem.variables.robot.name}, {len(problem.variables)} links"),
             ("unknowns", str(problem.variables.size)),
             (
                 "rows of the objective",
-                f"{problem.objective.matrix.shape[0]}{', and an expression' * bool(problem.objective_label)}",
+                f"{problem.objective.matrix.shape[0]}{', and an expression' * bool(problem.objective_labels)}",
             ),
             ("constraints", f"{len(stated)}, {soft} of them soft"),
             ("consistency", f"{problem.consistency.name}, margin {max(entry.margin for entry in problem.cones):g}"),
@@ -83,7 +83,7 @@ class BodiesSection(ReportSection):
     def _kind(self) -> str:
         if not isinstance(self.solution, Solution):
             return "most plausible"
-        return "optimal" if self.solution.problem.objective_label else "best fit"
+        return "optimal" if self.solution.problem.objective_labels else "best fit"
 
     def record(self) -> Mapping[str, Any]:
         """Parameters, and what they mean for each link."""
@@ -292,28 +292,23 @@ def _sorted_gaps(axes: Axes, gap: Array, good: NDArray[np.bool_], tolerance: flo
     axes.set_xlim(0, len(gap) + 1)
     axes.locator_params(axis="x", integer=True)
     axes.minorticks_off()
-    axes.set_xlabel("start, sorted by gap", fontsize=10)
-    axes.set_ylabel("relative gap to the lower bound", fontsize=10)
-    axes.set_title(f"{good.sum()} of {len(good)} certified", loc="left", fontsize=10, color=INK)
-    axes.legend(fontsize=9, frameon=False, loc="upper left", labelcolor=MUTED)
-    tidy(axes)
+    certified = f"{good.sum()} of {len(good)} certified"
+    tidy(axes, x="start, sorted by gap", y="relative gap to the lower bound", title=certified, legend=True)
 
 
 def _iterations(axes: Axes, work: Array, good: NDArray[np.bool_]) -> None:
     edges = np.histogram_bin_edges(work, bins=min(20, max(5, len(work) // 4)))
     axes.hist([work[good], work[~good]], bins=list(edges), stacked=True, color=[GREEN, RED], alpha=0.8, rwidth=0.9)
     axes.locator_params(axis="y", integer=True)
-    axes.set_xlabel("iterations, restarts included", fontsize=10)
-    axes.set_ylabel("starts", fontsize=10)
     low, middle, high = np.percentile(work, [0, 50, 100])
-    axes.set_title(f"median {middle:.0f} iterations, {low:.0f} to {high:.0f}", loc="left", fontsize=10, color=INK)
-    tidy(axes, grid="y")
+    title = f"median {middle:.0f} iterations, {low:.0f} to {high:.0f}"
+    tidy(axes, "y", x="iterations, restarts included", y="starts", title=title)
 
 
 def _certified_text(solution: Solution) -> str:
     if not solution.certified:
         return "no: better parameters that obey the constraints cannot be excluded"
-    better = "reach a noticeably smaller objective" if solution.problem.objective_label else "fit noticeably better"
+    better = "reach a noticeably smaller objective" if solution.problem.objective_labels else "fit noticeably better"
     return f"yes: no parameters that obey the constraints can {better}"
 
 

@@ -50,8 +50,11 @@ def new_figure(width: float, height: float, layout: Literal["constrained"] | Non
     return figure
 
 
-def tidy(axes: Axes, grid: Literal["both", "x", "y"] = "both") -> None:
-    """Thin grid behind the data, no box, muted ticks."""
+def tidy(
+    axes: Axes, grid: Literal["both", "x", "y"] = "both", *, x: str = "", y: str = "", title: str = "",
+    legend: bool = False,
+) -> None:  # fmt: skip
+    """Thin grid behind the data, no box, muted ticks; labels, a title on the left, a legend without box."""
     axes.set_axisbelow(True)
     axes.grid(True, axis=grid, color=FAINT, linewidth=0.6)
     for side in ("top", "right"):
@@ -59,8 +62,12 @@ def tidy(axes: Axes, grid: Literal["both", "x", "y"] = "both") -> None:
     for side in ("left", "bottom"):
         axes.spines[side].set_color(FAINT)
     axes.tick_params(colors=MUTED, labelsize=9, length=3)
-    axes.xaxis.label.set_color(INK)
-    axes.yaxis.label.set_color(INK)
+    for label, text in ((axes.xaxis.label, x), (axes.yaxis.label, y)):
+        label.set(color=INK, text=text or label.get_text())
+    if title:
+        axes.set_title(title, loc="left", fontsize=10, color=INK)
+    if legend:
+        axes.legend(fontsize=9, frameon=False, labelcolor=MUTED)
 
 
 def set_title(figure: Figure, text: str) -> None:

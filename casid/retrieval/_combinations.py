@@ -15,7 +15,7 @@ from itertools import islice
 import casadi as ca
 import numpy as np
 
-from casid.arrays import Array
+from casid.arrays import ROUNDING, Array
 from casid.errors import ProblemError
 from casid.expressions import (
     Condition,
@@ -33,8 +33,6 @@ from casid.retrieval._problem import Problem, unused
 from casid.retrieval._region import find_quadric, region_box
 from casid.retrieval.constraints._constraint import FEASIBILITY, Constraint, constant_rows, domain_rows, missed_by
 
-#: Difference of two margins that is more than rounding.
-_APART = 1e-12
 #: A parameter's name with the number of its link: ``lz7``.
 _LINK_NUMBER = re.compile(r"\b(L[xyz]{2}|l[xyz]|m)\d+\b")
 
@@ -155,11 +153,11 @@ def _contradictions(problem: Problem, branched: Sequence[Condition]) -> dict[tup
     for i, j in pairs(range(len(branched)), 2):
         difference, _ = constant(branched[i].margin - branched[j].margin)
         total, everywhere = constant(branched[i].margin + branched[j].margin)
-        if abs(difference) > _APART:
+        if abs(difference) > ROUNDING:
             found[i, j] = (1, 0) if difference > 0 else (0, 1)
-        elif total < -_APART:
+        elif total < -ROUNDING:
             found[i, j] = (0, 0)
-        elif total > _APART and everywhere:
+        elif total > ROUNDING and everywhere:
             found[i, j] = (1, 1)
     return found
 
@@ -253,7 +251,7 @@ def _chosen(
         price += missed * (constraint.weight or 0.0)
         if live is not None:
             constraints.append(live)
-        if constraint.label != problem.objective_label:
+        if constraint.label not in problem.objective_labels:
             beside += missed * (constraint.weight or 0.0)
     objective = replace(problem.objective, constant=problem.objective.constant + price) if price else problem.objective
     stated = None if problem.stated is None else choose(problem.stated, x, choices) + beside

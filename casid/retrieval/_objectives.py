@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from casid.arrays import Array
 from casid.description import Robot
 from casid.errors import DatasetError, ProblemError
-from casid.expressions import SquareSum, as_function, enclose, square_sum
+from casid.expressions import Maximum, SquareSum, as_function, convex_kinks, enclose, square_sum
 from casid.inertia import (
     Divergence,
     consistency,
@@ -34,6 +34,9 @@ from casid.inertia import (
     standard_size,
 )
 from casid.retrieval._variables import LinkVariables, in_unknowns
+
+#: A sum of squares below this share of its size at x = 0 is a perfect fit: what solvers leave, no noise of data.
+PERFECT = 1e-11
 
 
 class Addend:
@@ -215,13 +218,14 @@ class LeastSquares(Addend):
 
 def split_objective(
     expression: ca.SX, variables: LinkVariables, where: str, region: tuple[Array, Array, dict[tuple[int, int], Array]]
-) -> tuple[LeastSquares, ca.SX | None, float]:
-    """A CasADi expression as a sum of squares, what is left of it, and a number below all that this can reach.
+) -> tuple[LeastSquares, list[tuple[Maximum, float]]]:
+    """A CasADi expression as a sum of squares, what is left of it, and numbers below all that this can reach.
 
     Squares of affine terms stay the residuals that they are written as. Where the rest is affine, it is what is left;
     other convex quadratics are completed to squares. All of it is done in rational numbers, so that a light part is
     never lost beside a heavy one. A quadratic that is convex up to the rounding of its coefficients is replaced by one
-    that is convex and nowhere larger in the region. Any other expression is left as it is.
+    that is convex and nowhere larger in the region. Convex kinks (`convex_kinks`) are parts of their own. Any other
+    expression is left as it is.
 
     Parameters
     ----------
@@ -234,10 +238,8 @@ def split_objective(
     Returns
     -------
     squares : LeastSquares
-    left : SX or None
-        What is to be added; ``None``: nothing.
-    floor : float
-        Of what is left; 0 if it is nothing.
+    left : list of (Maximum, float)
+        What is to be added, and what none of it is below.
 
     Raises
     ------
@@ -251,28 +253,46 @@ def split_objective(
     variables.check_symbols(expression, f"{where}: the objective")
     if not ca.depends_on(expression, x):
         raise ProblemError(f"{where}: the objective depends on no unknown")
-
-    def floor_of(left: ca.SX | None) -> float:
-        return 0.0 if left is None else float(enclose(as_function(left, x), *region)[0].low)
-
-    found = []
-    for convex, above in _convex_forms(expression, x, np.maximum(*np.abs(region[:2]))):
-        slope = sum((float(c) * x[k] for k, c in sorted(convex.rest.linear.items())), ca.SX(0))
-        linear = slope if convex.rest.linear else None
-        found.append((convex, float(convex.rest.terms.get((), 0)) - above, linear, floor_of(linear)))
-    # parts that reach far below the objective cancel: those are taken whose constants bound it best
-    best = max(found, key=lambda form: form[1] + form[3], default=None)
-    if best is not None and np.isfinite(best[3]):
-        convex, constant, linear, floor = best
-        return _rows(convex, constant, variables.size), linear, floor
-    floor = floor_of(expression)
-    if not np.isfinite(floor):
+    smooth, kinks = convex_kinks(expression, x)
+    left = []
+    for kink in kinks:  # neither the greatest piece nor their mean is above the maximum: |a| is not below 0
+        mean = sum(kink.pieces, ca.SX(0)) / len(kink.pieces)
+        left.append((kink, max(_floor(kink.expression, x, region), _floor(mean, x, region))))
+    squares, rest = _smooth_part(smooth, x, region)
+    if kinks and not all(np.isfinite(low) for _, low in (*left, *rest)):
+        left, (squares, rest) = [], _smooth_part(expression, x, region)
+    if not all(np.isfinite(low) for _, low in rest):
         raise ProblemError(
             f"{where}: nothing is known to bound the objective from below; bound what it depends on "
             "(masses, centres of mass, inertias, extras), or state it as soften(Constraint('name', expression, "
             "upper=LEAST), weight=1.0) with LEAST below all it can reach"
         )
-    return LeastSquares(np.zeros((0, variables.size)), np.zeros(0)), expression, floor
+    return squares, rest + left
+
+
+def _floor(expression: ca.SX, x: ca.SX, region: tuple[Array, Array, dict[tuple[int, int], Array]]) -> float:
+    return float(enclose(as_function(expression, x), *region)[0].low)
+
+
+def _smooth_part(
+    expression: ca.SX, x: ca.SX, region: tuple[Array, Array, dict[tuple[int, int], Array]]
+) -> tuple[LeastSquares, list[tuple[Maximum, float]]]:
+    """`split_objective` of an expression whose kinks are no parts of their own; the floor may be -inf."""
+    size = x.numel()
+    if not ca.depends_on(expression, x):
+        return LeastSquares(np.zeros((0, size)), np.zeros(0), float(expression)), []
+    found = []
+    for convex, above in _convex_forms(expression, x, np.maximum(*np.abs(region[:2]))):
+        slope = sum((float(c) * x[k] for k, c in sorted(convex.rest.linear.items())), ca.SX(0))
+        left = [(Maximum(1.0, (slope,)), _floor(slope, x, region))] if convex.rest.linear else []
+        found.append((convex, float(convex.rest.terms.get((), 0)) - above, left))
+    # parts that reach far below the objective cancel: those are taken whose constants bound it best
+    best = max(found, key=lambda form: form[1] + sum(low for _, low in form[2]), default=None)
+    if best is not None and all(np.isfinite(low) for _, low in best[2]):
+        return _rows(best[0], best[1], size), best[2]
+    return LeastSquares(np.zeros((0, size)), np.zeros(0)), [
+        (Maximum(1.0, (expression,)), _floor(expression, x, region))
+    ]
 
 
 def _convex_forms(expression: ca.SX, x: ca.SX, reach: Array) -> Iterator[tuple[SquareSum, float]]:

@@ -13,7 +13,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.arrays import Array
+from casid.arrays import ALIKE, Array
 from casid.display import Displayed
 from casid.errors import ProblemError
 from casid.expressions import Condition, NumpyFunction, affine_rows, conditions, exact_value, has_conditions
@@ -24,15 +24,14 @@ from casid.retrieval._variables import LinkVariables, in_unknowns
 from casid.retrieval.constraints._constraint import (
     Constraint,
     Constraints,
+    ObjectivePart,
     PhysicalConsistency,
     Setting,
     consistency_cone,
     flattened,
+    missed_by,
     scaled_margin,
 )
-
-#: Relative difference of two ways to compute one value that is far below any gap that is claimed.
-_ALIKE = 1e-9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,8 +65,8 @@ class Problem(Displayed):
         What the objective was made from, for reports and for the noise.
     source : str
         Where the numbers come from.
-    objective_label : str
-        Label of the soft constraint for the part of an objective that is no sum of squares; empty: there is none.
+    objective_labels : tuple of str
+        Labels of the soft constraints for the parts of an objective that are no sum of squares.
     stated : SX or None
         The objective as it was stated, where that was an expression.
     templates : mapping
@@ -89,7 +88,7 @@ class Problem(Displayed):
     link_consistency: tuple[PhysicalConsistency, ...] = ()
     coefficients: Coefficients | None = None
     source: str = ""
-    objective_label: str = ""
+    objective_labels: tuple[str, ...] = ()
     stated: ca.SX | None = None
     templates: Mapping[str, Any] = field(default_factory=dict)
     cones: tuple[PhysicalConsistency, ...] = field(default=(), init=False)
@@ -119,8 +118,8 @@ class Problem(Displayed):
         constraints = [c.with_expression(settled[c.label]) if c.label in changed else c for c in constraints]
         stated = settled.get("", stated)
         if isinstance(stated, ca.SX):  # in place of what was minimised before
-            constraints = [c for c in constraints if c.label != self.objective_label]
-            vars(self).update(objective_label="", stated=stated)
+            constraints = [c for c in constraints if c.label not in self.objective_labels]
+            vars(self).update(objective_labels=(), stated=stated)
         elif not isinstance(stated, LeastSquares):
             raise ProblemError(
                 f"problem '{self.name}': the objective must be a casadi.SX expression, or made by least_squares or "
@@ -148,29 +147,29 @@ class Problem(Displayed):
             self._take(stated)
 
     def _take(self, expression: ca.SX) -> None:
-        """An expression as the objective: its squares, and what is left as the price of a soft constraint."""
-        margins = [entry.margin if entry.cone.triangle else 0.0 for entry in self.cones]
+        """An expression as the objective: its squares, and what is left as prices of soft constraints."""
+        x, margins = self.variables.x, [entry.margin if entry.cone.triangle else 0.0 for entry in self.cones]
         region = region_box(self.regions, tuple(self.variables.extras.values()), margins)
-        squares, left, floor = split_objective(expression, self.variables, f"problem '{self.name}'", region)
+        squares, left = split_objective(expression, self.variables, f"problem '{self.name}'", region)
+        for part, floor in left:
+            pieces = ca.vertcat(*[piece for piece in part.pieces if ca.depends_on(piece, x)])
+            forms = [form for form in affine_rows(pieces, x) if form is not None]
+            size = max((float(np.abs(form.coefficients).max()) for form in forms), default=1.0)
+            unit, label = float(np.exp2(np.round(np.log2(size)))), self.free_label("objective")
+            own = ObjectivePart(label, pieces / unit, upper=floor / unit, weight=part.weight * unit)
+            squares = replace(squares, constant=squares.constant + part.weight * floor)
+            vars(self).update(constraints=(*self.constraints, own), objective_labels=(*self.objective_labels, label))
         vars(self).update(objective=squares)
-        if left is None:
-            return
-        label = self.free_label("objective")
-        (form,) = affine_rows(left, self.variables.x)
-        unit = 1.0 if form is None else float(np.exp2(np.round(np.log2(np.abs(form.coefficients).max()))))
-        own = Constraint(label, left / unit, upper=floor / unit, weight=unit)
-        squares = replace(squares, constant=squares.constant + floor)
-        vars(self).update(objective=squares, constraints=(*self.constraints, own), objective_label=label)
 
     def _margin(self, link: int) -> float:
         return scaled_margin(self.facts.second_moment(link)) if self.margin is None else self.margin
 
     def _check_constraints(self) -> None:
         labels = [c.label for c in self.constraints]
-        twice = sorted({label for label in labels if labels.count(label) > 1})
-        if twice:
+        if len({*labels}) < len(labels):
+            twice = min(label for label in labels if labels.count(label) > 1)
             raise ProblemError(
-                f"problem '{self.name}': two constraints are called '{twice[0]}'; labels must be unique, so give one "
+                f"problem '{self.name}': two constraints are called '{twice}'; labels must be unique, so give one "
                 "of them another (dataclasses.replace(constraint, label=...))"
             )
         x = self.variables.x
@@ -186,7 +185,7 @@ class Problem(Displayed):
             constraint.kept("checked", check, x)
 
     def __repr__(self) -> str:
-        stated = [c for c in self.constraints if c.label != self.objective_label]
+        stated = [c for c in self.constraints if c.label not in self.objective_labels]
         soft = sum(not c.hard for c in stated)
         extras = f", {len(self.variables.extras)} extras" if self.variables.extras else ""
         return (
@@ -216,10 +215,11 @@ class Problem(Displayed):
         for name in values:
             self.variables.parameter(name)
         variables = self.variables.with_parameters(values)
-        own = [c.with_expression(self.templates.get(c.label, c.expression)) if c.label in self.templates else c
-               for c in self.constraints if c.label != self.objective_label]  # fmt: skip
-        objective = self.templates.get("", self.objective if self.stated is None else self.stated)
-        return replace(self, variables=variables, constraints=tuple(own), objective=objective, stated=None)
+        now = {label: variables.settled(expression) for label, expression in self.templates.items()}
+        kept = [c for c in self.constraints if c.label not in self.objective_labels]
+        own = tuple(c.with_expression(now[c.label]) if c.label in now else c for c in kept)
+        objective: Any = now.get("", self.objective if self.stated is None else self.stated)
+        return replace(self, variables=variables, constraints=own, objective=objective, stated=None)
 
     def without(self, *labels: str) -> Problem:
         """The same problem without some of its constraints.
@@ -229,10 +229,10 @@ class Problem(Displayed):
         ProblemError
             If there is no constraint of such a label, or it is the label of the objective.
         """
-        known = {c.label for c in self.constraints} - {self.objective_label}
+        known = {c.label for c in self.constraints} - {*self.objective_labels}
         for label in labels:
             if label not in known:
-                if label == self.objective_label:
+                if label in self.objective_labels:
                     raise ProblemError(f"problem '{self.name}': '{label}' is its objective, no constraint")
                 raise ProblemError(
                     f"problem '{self.name}' has no constraint '{label}'; it has {', '.join(sorted(known)) or 'none'}"
@@ -242,27 +242,31 @@ class Problem(Displayed):
     def below(self, *labels: str) -> Problem:
         """A problem whose optimum is not above this one's: without some constraints, and parts of the objective."""
         kept = tuple(c for c in self.constraints if c.label not in labels)
-        if self.objective_label not in labels:
+        left = tuple(label for label in self.objective_labels if label not in labels)
+        if left == self.objective_labels:
             return replace(self, constraints=kept)
-        return replace(self, constraints=kept, objective_label="", stated=None)
+        return replace(self, constraints=kept, objective_labels=left, stated=None)
 
     # ------------------------------------------------------------------ the objective's value
 
     def value(self, x: NDArray[np.float64]) -> float:
         """The objective at x, as it was stated: in rational numbers where rounding would tell, if it is rational."""
-        parts = self.objective(x) + self.prices(x).get(self.objective_label, 0.0)
+        parts = self._parts_value(x)
         if self.stated is None:
             return parts
         own = float(self._stated(np.asarray(x, dtype=float))[0])
-        if not abs(own - parts) <= _ALIKE * abs(own):
+        if not abs(own - parts) <= ALIKE * abs(own):
             exact = exact_value(self.stated, self.variables.x, x)
             own = own if exact is None else float(exact)
         return own
 
     def excess(self, x: NDArray[np.float64]) -> float:
         """By how much the parts that a bound is made from exceed the objective as it was stated, at x, >= 0."""
-        parts = self.objective(x) + self.prices(x).get(self.objective_label, 0.0)
-        return max(parts - self.value(x), 0.0)
+        return max(self._parts_value(x) - self.value(x), 0.0)
+
+    def _parts_value(self, x: NDArray[np.float64]) -> float:
+        prices = self.prices(x)
+        return self.objective(x) + sum(prices[label] for label in self.objective_labels)
 
     @cached_property
     def _stated(self) -> NumpyFunction:
@@ -277,7 +281,7 @@ class Problem(Displayed):
         ProblemError
             If the objective is another expression.
         """
-        if self.objective_label:
+        if self.objective_labels:
             raise ProblemError(
                 f"problem '{self.name}': {purpose} need a sum of squares as objective, this problem minimises another "
                 "expression; state the fit with least_squares or base_parameter_error"
@@ -348,10 +352,9 @@ class Problem(Displayed):
         """Value of every constraint's expression at x, by label, NaN where it is undefined."""
         x, found = np.asarray(x, dtype=float), dict[str, NDArray[np.float64]]()
         for _, some in self.parts:
-            every = np.split(
-                some[0].kept("values", _numeric, some, self.variables.x)(x), np.cumsum([c.size for c in some])
-            )
-            found |= zip((c.label for c in some), every, strict=False)
+            every = some[0].kept("values", _numeric, some, self.variables.x)(x)
+            ends = np.cumsum([c.size for c in some]).tolist()
+            found |= {c.label: every[end - c.size : end] for c, end in zip(some, ends, strict=True)}
         return {c.label: found[c.label] for c in self.constraints}
 
     @cached_property
@@ -376,8 +379,13 @@ class Problem(Displayed):
         extra or cone of the name of a constraint is numbered.
         """
         x = np.asarray(x, dtype=float)
-        values = self.values(x)
-        result = {c.label: c.violation(values[c.label]) for c in self.constraints}
+        values, sizes = self.values(x), [c.size for c in self.constraints]
+        result = dict[str, float]()
+        if values:
+            every = (values.values(), (c.lower for c in self.constraints), (c.upper for c in self.constraints))
+            missed = missed_by(*(np.concatenate([*some]) for some in every))
+            largest = np.maximum.reduceat(missed, np.cumsum([0, *sizes[:-1]]))
+            result.update(zip(values, largest.tolist(), strict=True))
         cones, extras = self._own_labels
         for entry, label in cones.items():
             result[label] = entry.cone.violation(x[link_slice(entry.link)], entry.margin)
@@ -402,26 +410,30 @@ class Problem(Displayed):
         return bodies and self.hard_violation(amounts) <= tolerance
 
     @cached_property
-    def _soft_rows(self) -> tuple[NumpyFunction, Array, Array, Array, tuple[str, ...]] | None:
-        """Soft constraints' solver rows, their bounds, weights and labels."""
+    def _soft_rows(self) -> tuple[NumpyFunction, Array, Array, Array, list[tuple[str, int]]] | None:
+        """Soft constraints' solver rows, their bounds and weights; label and group, of which the largest is priced."""
         rows = [(row, c) for c in self.constraints if not c.hard for row in c.solver_rows(self.setting)]
         if not rows:
             return None
         function = NumpyFunction(ca.vertcat(*[row.expression for row, _ in rows]), self.variables.x)
         low, high = np.array([row.lower for row, _ in rows]), np.array([row.upper for row, _ in rows])
-        return function, low, high, np.array([c.weight for _, c in rows], dtype=float), tuple(c.label for _, c in rows)
+        groups = [0 if c.shared else 1 + row.entry if row.shared else -1 - k for k, (row, c) in enumerate(rows)]
+        keys = [(c.label, group) for (_, c), group in zip(rows, groups, strict=True)]
+        return function, low, high, np.array([c.weight for _, c in rows], dtype=float), keys
 
     def prices(self, x: NDArray[np.float64]) -> dict[str, float]:
         """Price of each soft constraint's violation at x: of its solver rows, see `soften`; infinite if undefined."""
         if self._soft_rows is None:
             return {}
-        function, low, high, weights, labels = self._soft_rows
+        function, low, high, weights, keys = self._soft_rows
         value = function(np.asarray(x, dtype=float))
-        found = dict.fromkeys(labels, 0.0)
-        shared = {c.label for c in self.constraints if c.shared}
-        for label, price in zip(labels, weights * np.maximum(np.maximum(low - value, value - high), 0.0), strict=True):
-            amount = float("inf") if np.isnan(price) else float(price)
-            found[label] = max(found[label], amount) if label in shared else found[label] + amount
+        prices = np.nan_to_num(weights * np.maximum(np.maximum(low - value, value - high), 0.0), nan=np.inf)
+        largest = dict.fromkeys(keys, 0.0)
+        for key, price in zip(keys, prices.tolist(), strict=True):
+            largest[key] = max(largest[key], price)
+        found = dict.fromkeys((label for label, _ in keys), 0.0)
+        for (label, _), price in largest.items():
+            found[label] += price
         return found
 
     def penalty(self, x: NDArray[np.float64]) -> float:

@@ -21,7 +21,7 @@ integer powers; nothing is sampled, and what saturates, jumps or bends is not ta
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -29,9 +29,9 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.arrays import Array
+from casid.arrays import ROUNDING, Array
 from casid.expressions import quadratic_form
-from casid.inertia import ConsistencyCone, link_slice, mass_index, moment_slice, standard_size
+from casid.inertia import MOMENTS, ConsistencyCone, link_slice, mass_index, moment_slice, standard_size
 from casid.retrieval._variables import LinkVariables, LinkView
 
 
@@ -93,7 +93,7 @@ class Quadric:
             return None
         Q = np.block([[self.square, self.moment[:, None] / 2], [self.moment[None, :] / 2, np.array([[self.mass]])]])
         values, vectors = np.linalg.eigh(Q)
-        if values[-1] <= 0 or (values[:-1] > 1e-12 * values[-1]).any() or not np.isfinite(com).all():
+        if values[-1] <= 0 or (values[:-1] > ROUNDING * values[-1]).any() or not np.isfinite(com).all():
             return None
         axis = Q @ vectors[:, -1]  # side = axis' y: one nappe is where it is positive
         ends = axis[:3, None] * com
@@ -103,13 +103,13 @@ class Quadric:
     def is_concave(self) -> bool:
         """Whether P <= 0: then the form is concave and its tangents hold everywhere."""
         values = np.linalg.eigvalsh(self.square)
-        return bool(values[-1] <= 1e-12 * max(1e-300, np.abs(values).max()))
+        return bool(values[-1] <= ROUNDING * np.abs(values).max())
 
     def is_convex_set(self, com: Array) -> bool:
         """Whether the points that meet the bound form a convex set, as far as these rules can tell."""
         return self.is_concave() or self.lorentz(com) is not None
 
-    def cuts(self, com: Array, point: Array) -> list[Array]:
+    def cuts(self, com: Array, point: Array) -> Iterator[Array]:
         """Rows f, shape (10,), with ``f'x_link >= offset`` at every feasible point.
 
         Tight near a link's parameters ``point``.
@@ -126,26 +126,23 @@ class Quadric:
         if Q is not None:
             form = np.zeros(10)
             form[6:] = 2 * Q @ self._inside(Q, com, centre)
-            return [form]
-        rows = []
-        form = self._linear()
-        values, vectors = self._axes
-        for p, v in zip(values, vectors.T, strict=True):
-            if abs(p) <= 1e-13 * np.abs(values).max():
-                continue
-            if p < 0:
-                t = float(v @ centre)
-                form[6:9] += p * 2 * t * v
-                form[9] -= p * t * t
-            else:
-                ends = np.where(v[:, None] == 0, 0.0, v[:, None] * np.where(v[:, None] == 0, 0.0, com))
-                low, high = ends.min(axis=1).sum(), ends.max(axis=1).sum()
-                if not (np.isfinite(low) and np.isfinite(high)):
-                    return self._mccormick(com)
-                form[6:9] += p * (low + high) * v
-                form[9] -= p * low * high
-        rows.append(form)
-        return rows + self._mccormick(com)
+            yield form
+            return
+        form, (values, vectors) = self._linear(), self._axes
+        bent = np.abs(values) > ROUNDING * np.abs(values).max()
+        low = high = centre @ vectors  # touched where p < 0, cut from end to end where p > 0
+        convex = bent & (values > 0)
+        if convex.any():
+            v = vectors.T[convex, :, None]
+            ends = v * np.where(v == 0, 0.0, com)
+            low, high = low.copy(), high.copy()
+            low[convex], high[convex] = ends.min(axis=2).sum(axis=1), ends.max(axis=2).sum(axis=1)
+        if np.isfinite(low).all() and np.isfinite(high).all():
+            p = np.where(bent, values, 0.0)
+            form[6:9] += vectors @ (p * (low + high))
+            form[9] -= p @ (low * high)
+            yield form
+        yield from self._mccormick(com)
 
     def secant_errors(self, com: Array, centre: Array) -> Array:
         """How far the secants over the box are from the form at a centre of mass, an axis each, shape (3,)."""
@@ -282,9 +279,6 @@ class Facts:
         )
 
 
-_DIAGONAL = [0, 3, 5]
-
-
 @dataclass(frozen=True, eq=False)
 class LinkRegion:
     """Limits that every feasible point respects, infinite where there are none.
@@ -351,7 +345,7 @@ def region_box(
         if margins is not None:
             low[-1], high[-1] = region.mass
             if margins[k] > 0:
-                low[_DIAGONAL], low[-1] = 2 * margins[k], max(region.mass[0], margins[k])
+                low[MOMENTS], low[-1] = 2 * margins[k], max(region.mass[0], margins[k])
         lows.append(low)
         highs.append(high)
         quotients.update(com_quotients(k, region.com))
@@ -364,13 +358,13 @@ def _region(facts: Facts, k: int, mass: Array, cone: ConsistencyCone) -> LinkReg
     consistent = cone.positive_mass
     mass_max = float(np.abs(mass).max())
     com_max = np.abs(com).max(axis=1)
-    upper = inertia[_DIAGONAL, 1].copy()
+    upper = inertia[MOMENTS, 1].copy()
     if cone.triangle:  # one principal moment is at most the sum of the other two
         for axis in range(3):
             upper[axis] = min(upper[axis], upper[(axis + 1) % 3] + upper[(axis + 2) % 3])
     moment = np.array([_product(mass_max, c) for c in com_max])
     steiner = np.array([_product(mass_max, sum(com_max[j] ** 2 for j in range(3) if j != i)) for i in range(3)])
-    lower = np.zeros(3) if consistent else inertia[_DIAGONAL, 0]
+    lower = np.zeros(3) if consistent else inertia[MOMENTS, 0]
     diagonal = np.maximum(np.abs(upper), np.abs(lower)) + steiner
     off = []
     for position, (i, j) in ((1, (0, 1)), (2, (0, 2)), (4, (1, 2))):

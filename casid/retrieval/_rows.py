@@ -7,7 +7,7 @@ centre of mass, ``m (Lxx - upper) <= ly^2 + lz^2`` (no division) for an inertia 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -138,6 +138,14 @@ def _hard(rows: tuple[Row, ...]) -> list[int]:
     return [k for k, row in enumerate(rows) if row.weight is None]
 
 
+def slacks(rows: Sequence[Row]) -> tuple[list[int], list[int], Array]:
+    """Places of the soft rows, the slack of each, and what a unit of each slack costs."""
+    soft = {i: row for i, row in enumerate(rows) if row.weight is not None}
+    keys = [("row", i) if row.group is None else ("group", row.group) for i, row in soft.items()]
+    weights = dict(zip(keys, (row.weight for row in soft.values()), strict=True))
+    return list(soft), [[*weights].index(key) for key in keys], np.array([*weights.values()], dtype=float)
+
+
 def split_rows(problem: Problem) -> tuple[LinearRows, NonlinearRows]:
     """All constraints of a problem as scalar rows, linear and nonlinear; rows implied by consistency are left out."""
     x, standard = problem.variables.x, problem.variables.standard_size
@@ -151,6 +159,13 @@ def split_rows(problem: Problem) -> tuple[LinearRows, NonlinearRows]:
     own = tuple(Row(-1, k, None, f"{a:.6g} <= {name} <= {b:.6g}", label=name) for k, name, (a, b) in extras)
     linear.append(LinearRows(np.eye(x.numel())[[standard + k for k, *_ in extras]], low, high, own))
     return LinearRows.joined(*linear), _joined(tuple(curved), x.numel())
+
+
+def _group(index: int, constraint: Constraint, row: ScalarRow) -> int | None:
+    """One number for all rows that share a slack: of a constraint, or of one of its entries."""
+    if constraint.hard or not (constraint.shared or row.shared):
+        return None
+    return index if constraint.shared else (row.entry + 1) * 2**32 + index
 
 
 def _split(setting: Setting) -> Callable[..., tuple[LinearRows, NonlinearRows]]:
@@ -167,7 +182,7 @@ def _split(setting: Setting) -> Callable[..., tuple[LinearRows, NonlinearRows]]:
                     row.side,
                     f"domain of {constraint.entry_name(row.entry)}" if row.domain else "",
                     mass_of=row.mass_of,
-                    group=index if constraint.shared and not constraint.hard else None,
+                    group=_group(index, constraint, row),
                 ),
             )
             for index, constraint in zip(at, some, strict=True)

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 #: Relative excess of a bound over the value of a feasible point that its own tolerances (1e-8 of violation) explain.
-_EXPLAINED = 1e-6
+EXPLAINED = 1e-6
+#: Gap between a bound and what is attained at which no other attempt is made, relative to what each is compared with.
+ENOUGH = 1e-7
 
 
 class ParameterResult(ABC):
@@ -90,7 +92,7 @@ def checked_bound(bound: float, value: float, negligible: float, what: str) -> f
     """
     if not bound > value:
         return bound
-    if bound - value <= _EXPLAINED * max(abs(value), negligible):
+    if bound - value <= EXPLAINED * max(abs(value), negligible):
         return value
     warnings.warn(
         f"{what}: its lower bound {bound:.9g} exceeds the value {value:.9g} of a feasible point and is discarded",
@@ -392,7 +394,7 @@ class Solution(ParameterResult, Displayed):
     def penalty(self) -> float:
         """Price of the violations of soft constraints."""
         prices = self.problem.prices(self.x)
-        return sum(price for label, price in prices.items() if label != self.problem.objective_label)
+        return sum(price for label, price in prices.items() if label not in self.problem.objective_labels)
 
     @property
     def total(self) -> float:
@@ -416,7 +418,7 @@ class Solution(ParameterResult, Displayed):
             return float("inf")
         return relative_gap(self.total, self.lower_bound, self.problem.objective.negligible(self.x))
 
-    @property
+    @cached_property
     def feasible(self) -> bool:
         """Every hard constraint holds on re-check (`Problem.met`)."""
         return self.problem.met(self.violations, self.tolerances.feasibility)
@@ -526,7 +528,7 @@ def assess(
 
 
 #: What follows from the problem, the point and the bound alone.
-_COMPUTED = ("objective", "penalty", "violations", "max_violation", "gap", "parameters")
+_COMPUTED = ("objective", "penalty", "violations", "max_violation", "feasible", "gap", "parameters")
 
 
 def annotated(solution: Solution, **work: Any) -> Solution:

@@ -24,7 +24,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.arrays import Array
+from casid.arrays import ALIKE, Array
 from casid.errors import ProblemError
 from casid.inertia import link_slice
 from casid.retrieval._problem import Problem
@@ -42,8 +42,6 @@ _OUTGROWN = 0.1
 #: Calls of IPOPT after the first, at most; another is not needed where the optimum is this share of the value that
 #: scaled it.
 _POLISHES, _ACCURATE = 3, 0.5
-#: From a neighbour's optimum, at the accuracy of a certificate; unknowns and rows are scaled already.
-_FOLLOWING = {"tol": 1e-9, "mumps_permuting_scaling": 0, "mumps_scaling": 0}
 #: The objective is never scaled by less than this share of its value at x = 0: differences would be lost in rounding.
 LEAST_SCALE = 1e-8
 #: How often the nominal bodies may be enlarged where links nearly leave their search region.
@@ -119,13 +117,13 @@ class PreparedProblem:
     def __init__(
         self,
         problem: Problem,
-        nominal: ArrayLike | None = None,
+        nominal: Array | None = None,
         options: SolveOptions | None = None,
         tighten: bool = True,
     ) -> None:
         began = perf_counter()
         self.problem, self.options = problem, options or SolveOptions()
-        self.nominal = nominal_parameters(problem) if nominal is None else checked_point(problem, nominal, "nominal")
+        self.nominal = nominal_parameters(problem) if nominal is None else nominal
         self.linear, self.nonlinear = split_rows(problem)
         self.cones = tuple(
             Cone.around(entry, self.nominal[link_slice(entry.link)]) for entry in problem.cones if entry.constrains
@@ -217,8 +215,8 @@ class PreparedProblem:
         grown = self.nominal.copy()
         for cone in self.cones:
             link = link_slice(cone.link)
-            size = self._link_size(cone, x)
-            if cone.link in self.unbounded and size > _OUTGROWN * self.options.search_factor:
+            size = self._link_size(cone, x) if cone.link in self.unbounded else 0.0
+            if size > _OUTGROWN * self.options.search_factor:
                 grown[link] *= size
         return None if np.array_equal(grown, self.nominal) else grown
 
@@ -306,7 +304,8 @@ class PreparedProblem:
             return None
         near, scale = self._reached
         target = self.options.target_gap / self._terms
-        solver = other._polisher(target, target, mu_init=target, **_FOLLOWING)
+        plain = {"mumps_permuting_scaling": 0, "mumps_scaling": 0}  # unknowns and rows are scaled already
+        solver = other._polisher(target, target, mu_init=target, tol=1e-9, **plain)
         outcome = other.program.solve(solver, near.point, scale, target / 2 * self.options.proximal)
         value = other.program.objective_value(outcome.point.w) - min(problem.objective.constant, 0.0)
         if not outcome.good or not scale * value >= _ACCURATE:
@@ -498,7 +497,7 @@ def relaxed_bound(
         found = PreparedProblem(_with_cuts(base, cuts), nominal, plain, tighten=False).solve(throw=False)
         if found.status == "infeasible":
             return Relaxed(relaxation, np.inf, None, {})
-        improved = found.lower_bound > best + 1e-9 * abs(best)
+        improved = found.lower_bound > best + ALIKE * abs(best)
         if found.lower_bound > best:
             best, searched = found.lower_bound, dict(found.search_region)
         x = found.x

@@ -14,6 +14,7 @@ import numpy as np
 
 from casid.description import LinkBounds, Robot
 from casid.errors import ProblemError, UnknownNameError
+from casid.files import listed
 from casid.inertia import TENSOR_INDEX, link_slice, standard_names, standard_size
 
 #: Symbols of `LinkVariables.mx` -> the unknowns that they stand for.
@@ -43,7 +44,7 @@ class LinkView:
     name: str
     index: int
     parameters: ca.SX
-    bounds: LinkBounds
+    bounds: LinkBounds = field(repr=False)
 
     @property
     def mass(self) -> ca.SX:
@@ -110,6 +111,10 @@ class LinkVariables:
     extras: Mapping[str, tuple[float, float]]
     parameters: Mapping[str, float] = field(default_factory=dict)
     p: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
+
+    def __repr__(self) -> str:
+        more = f", with {listed(self.extras)}" if self.extras else ""
+        return f"LinkVariables({self.size} unknowns of {listed(link.name for link in self.links)}{more})"
 
     def over(self, x: Any) -> LinkVariables:
         """The same quantities of other expressions in place of the unknowns, shape (N, 1): SX, MX or numbers."""

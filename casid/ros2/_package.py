@@ -22,7 +22,7 @@ from casid.description import Robot, write_robot
 from casid.dynamics import Model, reduced
 from casid.errors import CasidWarning, ExportError
 from casid.export import UNITS as ROBOT_UNITS
-from casid.export import export_c, model_of, notes_of, warn_if_infeasible, with_payload
+from casid.export import export_c, model_of, notes_of, rest, warn_if_infeasible, with_payload
 from casid.files import check_target, listed, read_text, write_directory
 from casid.inertia import Parameters
 from casid.version import __version__
@@ -228,7 +228,7 @@ def _core_files(
     robot = model.robot
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        export_c(functions, place / "core", core, words=WORDS, units=UNITS, notes=notes)
+        export_c(functions, place / "core", core, words=WORDS, units=UNITS, notes=notes, robot=robot)
         write_robot(robot.with_parameters(model.named(values)), place / f"{core}.urdf")
         urdf = read_text(place / f"{core}.urdf", "robot", ExportError)
         return {
@@ -236,6 +236,7 @@ def _core_files(
             f"src/{core}.h": read_text(place / "core" / f"{core}.h", "header", ExportError),
             "test/self_test.c": read_text(place / "core" / "self_test.c", "source", ExportError),
             f"urdf/{core}.urdf": _with_control(urdf, robot),
+            **{name: read_text(place / "core" / name, name, ExportError) for name in ("LICENSE", "FRAMES.md")},
         }
 
 
@@ -311,8 +312,9 @@ def _with_control(urdf: str, robot: Robot) -> str:
     """The robot's URDF with a ros2_control block of mock hardware: effort in, position and velocity out."""
     joints = "".join(
         f'    <joint name="{escape(joint.name)}">\n      <command_interface name="effort"/>\n'
-        '      <state_interface name="position"/>\n      <state_interface name="velocity"/>\n    </joint>\n'
-        for joint in robot.coordinates
+        f'      <state_interface name="position"><param name="initial_value">{q:.9g}</param></state_interface>\n'
+        '      <state_interface name="velocity"/>\n    </joint>\n'
+        for joint, q in zip(robot.coordinates, rest(robot), strict=True)
     )
     block = (
         '  <ros2_control name="robot" type="system">\n    <hardware>\n'

@@ -10,7 +10,7 @@ from functools import cached_property
 import casadi as ca
 import numpy as np
 
-from casid.arrays import Array
+from casid.arrays import ALIKE, Array
 from casid.codegen import PREFIX, WIDTH, CFunction, Function, Program, batch_source, scalar_source
 from casid.control import Controller
 from casid.errors import ProblemError
@@ -281,7 +281,7 @@ class CompiledLoop:
         self._call = program.load().casid_rollout
         self.per = integrator.steps(sampling.period)
         delay = sampling.delay / integrator.step
-        if abs(delay - round(delay)) > 1e-6:
+        if abs(delay - round(delay)) > ALIKE:
             raise ProblemError(
                 f"{type(integrator).__name__}: the delay, {sampling.delay:g} s, is not a whole multiple of the step, "
                 f"{integrator.step:g} s"

@@ -11,7 +11,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.arrays import Array
+from casid.arrays import ALIKE, Array
 from casid.description import Robot
 from casid.dynamics import Model, dry_friction_directions, equation_of_motion, factor_mass_matrix
 from casid.errors import DatasetError, ProblemError, checked_seed
@@ -335,7 +335,7 @@ class Sampling:
             raise ProblemError(f"the controller's rate must be positive, got {self.rate} Hz")
         if not 0.0 <= self.delay < np.inf:
             raise ProblemError(f"the controller's delay must be zero or positive, got {self.delay} s")
-        if not 0.0 < self.duration < np.inf or not 1 <= self.ticks <= 1e8:
+        if not 0.0 < self.duration < np.inf or not 1 <= self.ticks <= 10**8:
             span = f"at least one sample of {self.period:g} s and at most 1e8"
             raise ProblemError(f"the duration must be {span}, got {self.duration} s")
 
@@ -357,9 +357,9 @@ class Sampling:
     @property
     def offset(self) -> tuple[int, float]:
         """Delay as whole periods and the rest [s]."""
-        whole = int(np.floor(self.delay * self.rate + 1e-9))
+        whole = int(np.floor(self.delay * self.rate + ALIKE))
         rest = self.delay - whole * self.period
-        return whole, rest if rest > 1e-9 * self.period else 0.0
+        return whole, rest if rest > ALIKE * self.period else 0.0
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from casid.arrays import ALIKE
 from casid.codegen import without_failure
 from casid.control import ComputedTorque, Controller
 from casid.errors import DatasetError
@@ -104,12 +105,12 @@ def _compiled_form(loop: Loop, integrator: Integrator, compiled: bool | None) ->
 def default_integrator(plant: Plant, sampling: Sampling, q: ArrayLike) -> RungeKutta4:
     """Steps up to 1 ms, short enough for friction at q, that divide the period and the delay's rest in it."""
     longest = min(1e-3, 0.5 * RungeKutta4.reach / max(plant.friction_rate(q)[0], 1e-9))
-    whole = int(np.ceil(sampling.period / longest - 1e-9))
+    whole = int(np.ceil(sampling.period / longest - ALIKE))
     rest = sampling.offset[1]
     if rest:
         for count in range(whole, 100 * whole):
             steps = rest * count / sampling.period
-            if round(steps) and abs(steps - round(steps)) < 1e-6:
+            if round(steps) and abs(steps - round(steps)) < ALIKE:
                 return RungeKutta4(sampling.period / count)
     return RungeKutta4(sampling.period / whole)
 

@@ -19,7 +19,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.arrays import Array
+from casid.arrays import ALIKE, RANK, Array
 from casid.codegen import Function
 from casid.dynamics import dry_friction_places, equation_of_motion
 from casid.errors import ProblemError
@@ -145,7 +145,7 @@ class StickSlip:
             signs[places] = np.where(breaking, np.sign(acceleration), 0.0)
         basis = self._basis(np.flatnonzero(signs == 0))
         outside = self.D - basis @ (basis.T @ self.D)  # what the others hold sticks too
-        signs[resting & (np.linalg.norm(outside, axis=0) < 1e-9)] = 0.0
+        signs[resting & (np.linalg.norm(outside, axis=0) < ALIKE)] = 0.0
         if basis.shape[1]:
             weighted = np.linalg.solve(M, basis)
             x = x.copy()
@@ -161,7 +161,7 @@ class StickSlip:
         if not len(stuck):
             return np.zeros((self.n, 0))
         U, s, _ = np.linalg.svd(self.D[:, stuck], full_matrices=False)
-        return np.asarray(U[:, s > 1e-9 * s[0]])
+        return np.asarray(U[:, s > RANK * s[0]])
 
     def friction(
         self, M: Array, free: Array, lower: Array, upper: Array, places: NDArray[np.intp]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 import casadi as ca
 import numpy as np
 
+from casid.arrays import ROUNDING
 from casid.description import Joint, Robot
 from casid.dynamics import Model, mass_matrix, newton_euler, regroup, stacked_regressor
 from casid.errors import RobotError
@@ -23,8 +24,6 @@ from casid.expressions import as_function, refused, walk
 if TYPE_CHECKING:
     import sympy as sp
 
-#: Offsets below this share of the robot's largest one are rounding [1].
-_NOTHING = 1e-12
 #: M of four joints is 8,000 characters long; of seven, SymPy works for hours on it.
 _MOST_JOINTS = 5
 _TENSOR = ("xx", "xy", "xz", "yy", "yz", "zz")
@@ -194,7 +193,7 @@ def _with_symbols(robot: Robot, lengths: dict[str, tuple[ca.SX, float]]) -> tupl
 
     def with_symbols(placement: np.ndarray, owner: str) -> ca.SX:
         matrix = ca.SX(ca.sparsify(ca.DM(placement)))
-        there = [k for k in range(3) if abs(placement[k, 3]) > _NOTHING * largest]
+        there = [k for k in range(3) if abs(placement[k, 3]) > ROUNDING * largest]
         for k in there:
             name = f"l_{{{owner}{'xyz'[k] if len(there) > 1 else ''}}}"
             symbol, _ = lengths.setdefault(name, (ca.SX.sym(name), abs(float(placement[k, 3]))))
@@ -266,7 +265,7 @@ def _number(value: float) -> Any:
     import sympy as sp
 
     square = sp.nsimplify(value * value, rational=True, tolerance=1e-15)
-    if square.q <= 16 and abs(float(sp.sqrt(square)) - abs(value)) <= 1e-15 * max(1.0, abs(value)):
+    if square.q <= 16 and abs(float(sp.sqrt(square)) - abs(value)) <= ROUNDING * max(1.0, abs(value)):
         return sp.sqrt(square) if value >= 0 else -sp.sqrt(square)
     return sp.Float(value)
 

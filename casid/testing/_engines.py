@@ -89,6 +89,8 @@ class MuJoCo(Engine):
         self.data = self.mujoco.MjData(self.model)
         ids = [self.mujoco.mj_name2id(self.model, self.mujoco.mjtObj.mjOBJ_JOINT, j.name) for j in robot.joints]
         self.order = self.model.jnt_dofadr[ids]
+        driven = self.model.actuator_trnid[:, 0].tolist()
+        self.driving = [driven.index(one) for one in ids if one in driven]
         self.last = robot.joints[-1].link.name
         self.coupling, self.offset = robot.coupling()
 
@@ -154,13 +156,13 @@ class MuJoCo(Engine):
     def command(self, values: Array, step: float) -> Array:
         """Positions after a step [s] under commands to the file's actuators, one a coordinate."""
         self.model.opt.timestep = step
-        self.data.ctrl[:] = values
+        self.data.ctrl[self.driving] = values
         self.mujoco.mj_step(self.model, self.data)
         return np.array(self.data.qpos[self.order])
 
     def answer(self, values: Array) -> dict[str, Array]:
         """Positions, velocities, accelerations and actuators' torques (n each) at this instant under commands."""
-        self.data.ctrl[:] = values
+        self.data.ctrl[self.driving] = values
         self.mujoco.mj_forward(self.model, self.data)
         found = {"q": "qpos", "dq": "qvel", "ddq": "qacc", "tau": "qfrc_actuator"}
         return {key: np.array(getattr(self.data, name)[self.order]) for key, name in found.items()}

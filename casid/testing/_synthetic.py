@@ -49,7 +49,7 @@ def random_robot(seed: int, n: int = 6, chain: bool = False, shifted_links: bool
         joints.append(
             Joint(
                 name=f"joint{k + 1}",
-                type="prismatic" if rng.random() < 0.3 else "revolute",
+                type="prismatic" if rng.random() < 3 / 10 else "revolute",
                 parent=k - 1 if chain else int(rng.integers(-1, k)) if k else -1,
                 link=Link(f"link{k + 1}"),
                 placement=random_placement(rng),

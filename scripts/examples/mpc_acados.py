@@ -64,7 +64,7 @@ def acados(folder: Path) -> ModuleType:
 
 def solve(model: casid.Model, parameters: np.ndarray, form: str, steps: int = 20) -> Result:
     """Move all joints by `AWAY` within torque and velocity limits; ``form``: implicit or explicit."""
-    with _quiet_folder() as folder:
+    with quiet_folder() as folder:
         return _solved(acados(folder), folder, model, parameters, form, steps)
 
 
@@ -135,7 +135,7 @@ def _solved(
 
 
 @contextlib.contextmanager
-def _quiet_folder() -> Iterator[Path]:
+def quiet_folder() -> Iterator[Path]:
     """A folder for generated code, and no output of compilers and solvers, which write past Python."""
     with tempfile.TemporaryDirectory() as folder, open(os.devnull, "w") as nothing:  # noqa: PTH123
         sys.stdout.flush()

@@ -12,7 +12,7 @@ import numpy as np
 from casid.errors import CasidError, ProblemError
 from casid.retrieval import Global, Solution, parameter_intervals, solve
 from casid.retrieval.insight import Intervals
-from casid.retrieval.methods import Branches, Direct, Method, Penalty, SimulatedAnnealing
+from casid.retrieval.methods import Branches, Direct, Method, Penalty
 from casid.retrieval.program._starts import nominal_parameters
 from tests.attack.parts import false_parts
 from tests.attack.points import EXACT, drawn_back, feasible_points, walk
@@ -27,7 +27,6 @@ METHODS: dict[str, Method] = {
     "penalty": Penalty(kappa=4),
     "branches": Branches(most=16, seconds=4.0),
     "global": Global(seconds=4.0),
-    "annealing": SimulatedAnnealing(iterations=20, evaluations=500),
 }
 
 

@@ -83,7 +83,7 @@ def test_recordings_of_both_kinds_are_refused(folder):
     mixed = np.column_stack([table["t"], table["q_shoulder"], table["q_shoulder"]])
     np.savetxt(folder / "torque.csv", mixed, delimiter=",", header="t,q1,tau1", comments="")
     both, robot = [folder / "log.csv", folder / "torque.csv"], load_robot(folder / "arm.urdf")
-    assert COMMANDED.from_commands(robot, both[:1]) == {both[0]: None}
+    assert COMMANDED.from_commands(robot, both[:1]) == [(both[0], None)]
     assert COMMANDED.from_commands(robot, both[1:]) is None and COMMANDED.from_commands(robot, []) is None
     with pytest.raises(DatasetError, match=r"log.csv has commands and no torques, torque.csv has torques"):
         COMMANDED.from_commands(robot, both)
@@ -98,12 +98,12 @@ def test_a_log_of_an_odd_layout_is_identified(folder):
             for a, b, c in zip(t, q, u, strict=True))]  # fmt: skip
     (folder / "odd.csv").write_text("\n".join(rows))
     robot = load_robot(folder / "arm.urdf")
-    settings = COMMANDED.from_commands(robot, [folder / "odd.csv"])[folder / "odd.csv"]
+    settings = COMMANDED.from_commands(robot, [folder / "odd.csv"])[0][1]
     data = read_commands(folder / "odd.csv", robot, settings)
     assert data.q[:, 0] == pytest.approx(q, abs=1e-7) and data.q_des[:, 0] == pytest.approx(u, abs=1e-7)
     degrees = np.column_stack([t, np.degrees(q), np.degrees(u)])
     np.savetxt(folder / "plain.csv", degrees, delimiter=",", header="t,q_shoulder,q_des_shoulder", comments="")
-    assert COMMANDED.from_commands(robot, [folder / "plain.csv"])[folder / "plain.csv"]["units"]["q"] == "deg"
+    assert COMMANDED.from_commands(robot, [folder / "plain.csv"])[0][1]["units"]["q"] == "deg"
 
 
 def test_servos_described_differently_are_refused(folder, monkeypatch):

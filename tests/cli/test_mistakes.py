@@ -64,6 +64,20 @@ def test_what_is_given_twice_too_long_or_in_a_folder_is_named(motion: Path) -> N
     assert f"name a file in it, {motion.parent}" in failing("identify", "spatial_2r", motion.parent)
 
 
+def test_the_nearest_name_is_proposed(motion: Path) -> None:
+    identify = ("identify", "spatial_2r", motion)
+    assert "did you mean 'WLS'? known" in failing(*identify, "--method", "WSLS")
+    assert "did you mean 'stribeck'? known" in failing(*identify, "--friction", "stribek")
+    with pytest.raises(AttributeError, match="did you mean 'identify'"):
+        _ = casid.idntify
+    shown = repr(link_variables(casid.load_robot("panda"), {"fv1": (0.0, 1.0)}))
+    assert shown.startswith("LinkVariables(71 unknowns of link1, link2") and shown.endswith("with fv1)")
+
+
+def test_joints_that_a_recording_lacks_are_offered_to_lock(motion: Path) -> None:
+    assert "or lock the joints that did not move, e.g. --lock joint3" in failing("identify", "three_link", motion)
+
+
 def test_a_share_that_is_none_is_no_note_of_solve() -> None:
     assert "share: expected a positive number of at most 1, e.g. 0.005, got nan" in failing(
         "solve", "spatial_2r", "--share", "nan"

@@ -110,7 +110,7 @@ COMMANDS = {
     "validate": (("validate", "arm.toml", "known.csv", "two.npz"), ["joint1", "joint2"]),
     "payload": (
         ("payload", "arm.toml", "loaded.npz", "--without", "one.npz"),
-        ["mass [kg]", "Lxx [kg.m^2], link frame", "centre of mass in"],
+        ["mass [kg]", "Ixx [kg.m^2], about centre", "centre of mass in"],
     ),
     "solve": (("solve", "panda_retrieval"), ["link7", "total", "lower bound"]),
     "intervals": (("intervals", "spatial_2r", "--tolerance", "0.01"), ["Lxx1", "m2"]),

@@ -1,8 +1,10 @@
-"""Times of compiled beside interpreted functions (`--benchmark-enable`); without it each runs once and must agree."""
+"""Ten speeds beside CasADi's evaluation (`--benchmark-enable`); without it each runs once and must agree.
+
+`.ci/run` compares the ratios with those of `speeds.json`: see `speeds.py`.
+"""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,33 +12,19 @@ import pytest
 
 import casid
 from casid.codegen import find_compiler
-from casid.export import export_robot, load
 
-pytestmark = pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CASID_CACHE", str(tmp_path / "cache"))
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")]
 
 
-@pytest.mark.benchmark(group="regressor of 2000 samples")
-@pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "mapped"])
-def test_batch(benchmark: Any, compiled: bool) -> None:
-    function = casid.Model(casid.load_robot("panda")).base_regressor
-    states = np.random.default_rng(0).uniform(-1, 1, (3, 2000, 7))
-    Y = benchmark(function, *states, compiled=compiled)
-    np.testing.assert_allclose(Y[5], function(*states[:, 5]), rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.benchmark(group="inverse dynamics, one call from Python")
-@pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "interpreted"])
-def test_single_call(benchmark: Any, compiled: bool, tmp_path: Path) -> None:
-    robot = casid.load_robot("panda")
-    q, dq, ddq = np.random.default_rng(1).uniform(-1, 1, (3, 7))
-    pi = robot.standard_parameters()
-    graph = casid.Model(robot).inverse_dynamics
-    graph(q, dq, ddq, pi, compiled=compiled)
-    tau = benchmark(graph, q, dq, ddq, pi)
-    exported = load(export_robot(robot, tmp_path / "c", ["inverse_dynamics"]).path).inverse_dynamics(q, dq, ddq)
-    np.testing.assert_allclose(tau, exported, rtol=1e-11, atol=1e-11)
+@pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "casadi"])
+@pytest.mark.parametrize("lead", [(), (2000,)], ids=["one state", "batch of 2000"])
+@pytest.mark.parametrize("name", ["inverse_dynamics", "forward_dynamics", "mass_matrix", "gravity", "regressor"])
+def test_speed(benchmark: Any, name: str, lead: tuple[int, ...], compiled: bool) -> None:
+    function, rng = getattr(casid.Model("panda"), name), np.random.default_rng(0)
+    free = [key for key in function.name_in() if key not in function.defaults]
+    states = [rng.uniform(-1, 1, (*lead, 7)) for _ in free]
+    right = function(*states, compiled=not compiled)
+    function(*states, compiled=compiled)  # compiled and loaded before
+    benchmark.group = f"{name}, {'batch of 2000' if lead else 'one state'}"
+    value = benchmark(function, *states, **({} if compiled else {"compiled": False}))
+    np.testing.assert_allclose(value, right, rtol=1e-9, atol=1e-9)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
+import ctypes
+import mmap
 import pickle
+import sys
 import sysconfig
 import warnings
 from pathlib import Path
@@ -141,6 +144,110 @@ def test_work_of_all_calls_counts(own_cache: Path) -> None:
     assert fresh._compiled is not None  # found in the cache by the first call that takes longer than a search
 
 
+#: Largest error of single precision over the largest value: a hundred roundings of 6e-8.
+SINGLE = 6e-6
+
+
+def is_single(values: tuple, given: tuple, function: Function) -> bool:
+    """float32, beside double precision at the same inputs."""
+    right = function(*(np.asarray(value, dtype=float) for value in given), compiled=False)
+    near = [np.abs(v - r).max() <= SINGLE * np.abs(r).max() for v, r in zip(values, right, strict=True)]
+    return all(near) and all(
+        v.dtype == np.float32 and v.shape == np.shape(r) for v, r in zip(values, right, strict=True)
+    )
+
+
+@needs_compiler
+@pytest.mark.claim("float32 arrays give float32 results in single precision; one array of doubles makes all double")
+def test_single_precision(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, own_cache: Path) -> None:
+    from casid.codegen import _function
+
+    x, M, s = (RNG.normal(size=(37, *own)).astype(np.float32) for own in ((3,), (3, 2), ()))
+    for headers in (True, False):
+        if not headers:
+            _function._bridge.cache_clear()
+            monkeypatch.setattr(sysconfig, "get_path", lambda *_: str(tmp_path))
+            warnings.simplefilter("ignore")
+        function = made()
+        for many in (
+            (x, M, s),
+            (x[:, None], M[:2], s[:, None, None]),
+            (x, M[0], s[0]),
+            (x[0], M[0], s[0]),
+            (x[:0], M[0], s[0]),
+        ):
+            for options in ({"compiled": False}, {}, {"compiled": True}, {}, {"threads": 3}):
+                if many[0].size:
+                    assert is_single(function(*many, **options), many, function)
+                else:
+                    assert [value.shape for value in function(*many, **options)] == [(0, 3), (0, 2, 2), (0,)]
+        places = tuple(np.empty_like(value) for value in function(x, M, s))
+        assert function(x, M, s, out=places)[1] is places[1] and is_single(places, (x, M, s), function)
+        with pytest.raises(DatasetError, match="out: expected contiguous arrays of float32"):
+            function(x, M, s, out=tuple(place.astype(float) for place in places))
+        assert all(v.dtype == np.float64 for v in function(x, M.astype(float), s))
+        assert all(v.dtype == np.float64 for v in function(x.astype(float), M, s))
+        assert function(x, M, 0.5)[0].dtype == np.float32  # numbers have no precision of their own
+    _function._bridge.cache_clear()
+    with monkeypatch.context() as without:
+        without.setenv("CASID_CC", "/no/such/compiler")
+        assert is_single(made()(x, M, s), (x, M, s), made())
+
+
+def before_a_wall(shape: tuple[int, ...], real: type) -> np.ndarray:
+    """An array whose end is followed by memory that nobody may read."""
+    size, page = int(np.prod(shape)) * np.dtype(real).itemsize, mmap.PAGESIZE
+    pages = -(-size // page)
+    whole = mmap.mmap(-1, (pages + 1) * page)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(whole))
+    assert not ctypes.CDLL(None).mprotect(ctypes.c_void_p(address + pages * page), ctypes.c_size_t(page), 0)
+    return np.frombuffer(whole, real, int(np.prod(shape)), pages * page - size).reshape(shape)
+
+
+@needs_compiler
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs mprotect")
+@pytest.mark.claim("batches read and write nothing beyond the arrays they are given")
+@pytest.mark.parametrize("size", [3, 7, 9, 16])
+def test_batches_end_where_arrays_end(size: int) -> None:
+    x = ca.SX.sym("x", size)
+    function = Function(ca.Function(f"wall{size}", [x], [2 * x + ca.sum1(x)]))
+    for real in (np.float32, np.float64):
+        for count in (1, 7, 8, 15, 16, 24, 33):
+            given, made = (before_a_wall((count, size), real) for _ in range(2))
+            given[...] = RNG.normal(size=(count, size))
+            function(given, out=made, compiled=True)
+            np.testing.assert_allclose(made, 2 * given + given.sum(axis=1, keepdims=True), rtol=1e-4, atol=1e-4)
+
+
+@needs_compiler
+def test_operations_in_single_precision() -> None:
+    """Those with masks; sines and cosines of all angles; the model's own parameters."""
+    x = ca.SX.sym("x", 2)
+    a, b = x[0], x[1]
+    outputs = [
+        ca.fabs(a),
+        ca.sign(b),
+        ca.if_else(a < b, a, -b),
+        ca.logic_or(a == 0, b > 1),
+        ca.fmax(a, b),
+        ca.exp(-a * a),
+    ]
+    function = Function(ca.Function("f", [x], outputs))
+    given = RNG.normal(size=(50, 2)).astype(np.float32)
+    given[:5, 0] = 0.0
+    assert is_single(function(given, compiled=True), (given,), function)
+    waves = Function(ca.Function("g", [a], [ca.sin(a), ca.cos(a)]), axes=0)
+    for size in (1.0, 1e2, 9.9e3, 1e5):
+        angles = RNG.uniform(-size, size, size=4001).astype(np.float32)
+        for value, right in zip(waves(angles, compiled=True), (np.sin, np.cos), strict=True):
+            assert np.abs(value - right(angles.astype(float))).max() < 1.2e-7  # two roundings
+    model = casid.Model("panda")
+    states = RNG.normal(size=(3, 100, 7)).astype(np.float32)
+    tau = model.inverse_dynamics(*states, compiled=True)
+    right = model.inverse_dynamics(*states.astype(float))
+    assert tau.dtype == np.float32 and np.abs(tau - right).max() < SINGLE * np.abs(right).max()
+
+
 @needs_compiler
 def test_without_headers_of_python(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from casid.codegen import _function
@@ -202,8 +309,12 @@ def test_jax() -> None:
     jax.config.update("jax_enable_x64", False)
     function = made()
     x, M, s = RNG.normal(size=(6, 3)), RNG.normal(size=(6, 3, 2)), RNG.normal(size=6)
-    with pytest.raises(DatasetError, match=r"single precision.*jax_enable_x64"):
-        function.jax(x, M, s)
+    for value, right in zip(function.jax(x, M, s), function(x, M, s), strict=True):
+        assert value.dtype == np.float32
+        np.testing.assert_allclose(value, right, rtol=1e-5, atol=1e-5)
+    slope = jax.grad(lambda x: function.jax(x, M[0], s[0])[2])(x[0])
+    assert slope.dtype == np.float32
+    np.testing.assert_allclose(slope, 2 * s[0] * x[0], rtol=1e-6)
     jax.config.update("jax_enable_x64", True)
     try:
         with warnings.catch_warnings():

@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 
 from casid.description import load_robot
-from casid.drives import FREE, CommandRecording, Servo, Unknown, held_commands, read_commands
+from casid.drives import (
+    FREE,
+    CommandRecording,
+    Servo,
+    Unknown,
+    held_commands,
+    identify_from_commands,
+    read_commands,
+)
+from casid.drives._cli import from_commands
+from casid.drives._recording import has_commands_only
 from casid.drives._servo import servo_from
 from casid.errors import DatasetError
 
@@ -56,6 +66,61 @@ def test_known_torques_are_read_beside_the_commands(tmp_path: Path) -> None:
             continue
         with pytest.raises(DatasetError, match=r"torque \(.*\) beside encoders"):
             read_commands(path, robot)
+
+
+@pytest.mark.parametrize(
+    ("values", "known", "gain", "said"),
+    [
+        ({"kp": [20.0, 30.0], "kd": 1.5}, {"kp": [20.0, 30.0], "kd": [1.5, 1.5]}, 1.0, "kp = 20, 30 and kd = 1.5"),
+        ({"kp": np.tile([20.0, 30.0], (60, 1))}, {"kp": [20.0, 30.0]}, 1.0, "known gains"),
+        ({"kp": np.int64(200)}, {}, 200.0, "kp = 200 is taken as the setting"),
+        ({"kp": 1.0 + (T > 0.5)}, {}, 1.0, "kp changes"),
+        ({"tau": np.abs(Q)}, {}, 1.0, "magnitudes"),
+    ],
+)
+def test_gains_and_magnitudes_of_a_file_are_noted(tmp_path, values, known, gain, said):
+    """Gains are known where the file has them, in the robot's order; |current| is no torque."""
+    robot, path = load_robot("spatial_2r"), tmp_path / "log.npz"
+    np.savez(path, t=T, q=Q, q_des=U, **values)
+    data = read_commands(path, robot)
+    assert {key: value.tolist() for key, value in data.known.items()} == known and data.gain == gain
+    assert len(data.notes) == 1 and said in data.notes[0]
+    assert has_commands_only(path) is True
+    (tmp_path / "log.toml").write_text('file = "log.npz"\n[servo]\nkp = "free"\n[columns]\ntau = "q"\n')
+    described = read_commands(tmp_path / "log.toml", robot)
+    assert (described.known, described.gain, described.notes) == ({}, 1.0, ())
+
+
+def test_different_gains_of_recordings_are_refused() -> None:
+    first, second = (CommandRecording(T, Q, U, name=f"log {k}", known={"kp": np.full(2, k)}) for k in (1.0, 2.0))
+    with pytest.raises(DatasetError, match=r"log 1\.0 and log 2\.0 have different gains"):
+        identify_from_commands(load_robot("spatial_2r"), [first, second])
+
+
+@pytest.mark.parametrize("words", ["true", "True"])
+def test_servos_are_switched_by_booleans_too(tmp_path, words):
+    robot, on = load_robot("spatial_2r"), T > 0.5
+    np.savez(tmp_path / "log.npz", t=T, q=Q, q_des=U, on=on)
+    rows = [f"{t},{a},{b},{c},{d},{words if o else 'false'}" for t, (a, b), (c, d), o in zip(T, Q, U, on, strict=True)]
+    (tmp_path / "log.csv").write_text("t,q1,q2,q_des1,q_des2,on\n" + "\n".join(rows) + "\n")
+    for name in ("log.npz", "log.csv"):
+        (tmp_path / "log.toml").write_text(f'file = "{name}"\n[servo]\nenabled = "on"\n')
+        np.testing.assert_array_equal(read_commands(tmp_path / "log.toml", robot).on()[:, 1], on)
+
+
+def test_one_toml_describes_many_files(tmp_path):
+    robot, path = load_robot("spatial_2r"), tmp_path / "logs.toml"
+    for name in ("a1", "a2", "b"):
+        np.savez(tmp_path / f"{name}.npz", t=T, q=np.rad2deg(Q), q_des=np.rad2deg(U))
+    path.write_text('file = ["b.npz", "a*.npz"]\ndegrees = true\n[servo]\nkd = 0.1\n')
+    pairs = from_commands(robot, [path])
+    assert pairs is not None and [one for one, _ in pairs] == [path] * 3
+    read = [read_commands(one, robot, settings) for one, settings in pairs]
+    assert [data.name for data in read] == ["b", "a1", "a2"]
+    np.testing.assert_allclose(read[2].q, Q)
+    path.write_text('file = "c*.npz"\n[servo]\n')
+    with pytest.raises(DatasetError, match=r"no file fits 'c\*\.npz'"):
+        from_commands(robot, [path])
 
 
 def test_a_gain_that_changes_is_refused(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from casid.drives import Servo, SimulationOptions, identify_from_commands
+from casid.drives import FreeRuns, Servo, SimulationOptions, identify_from_commands
 from casid.errors import CasidError
 from casid.report import report_of
 
@@ -63,6 +63,23 @@ def test_the_figure_shows_commands_encoders_and_free_runs(data, found):
         found.plot_free_runs(7)
     report = report_of(found)
     assert report.lead == found.headline and "kp shoulder" in str(report.sections[0].record())
+
+
+def test_a_prediction_beyond_the_fit_says_so(data, found):
+    """Twice the gain asks for twice the torque, half the time for twice the speed; a voltage is a limit of its own."""
+    assert found.beyond(data) == () and found.beyond(data.rows(slice(50, 70))) == ()
+    assert found.beyond(replace(data, gain=2.0)) == tuple(
+        f"{name}: torque 2 x what the fit has seen" for name in ("shoulder", "elbow")
+    )
+    faster = found.beyond(replace(data, t=data.t / 2))
+    assert len(faster) == 2 and all("speed" in words and "torque" not in words for words in faster)
+    error = np.abs(data.q_des + 0.01 - data.q)
+    duty = [1.5 * error[:, 0].max(), np.inf]
+    limited = replace(found, runs=FreeRuns(found.robot, replace(found.servo, duty=duty), [data], threads=1))
+    (first, _) = limited.beyond(replace(data, gain=2.0))
+    assert first.startswith("shoulder: full voltage for") and "(0 % in the fit), torque 1.5 x" in first
+    title = found.plot_free_runs(replace(data, gain=2.0))[0].figure.get_suptitle()
+    assert "beyond the fit: shoulder" in title and "1 more" in title
 
 
 def test_the_page_shows_the_arm_free_runs_and_every_interval(found):

@@ -13,9 +13,10 @@ from benchmarks.compiled import build_controller, run_controller
 
 from casid.control import PD
 from casid.description import Robot
+from casid.dynamics import Model
 from casid.errors import DatasetError, ExportError
-from casid.export import export_c, export_controller, load
-from casid.testing import close
+from casid.export import FUNCTIONS, export_c, export_controller, export_robot, load
+from casid.testing import close, random_robot
 from tests.export.conftest import needs_compiler
 
 
@@ -49,6 +50,26 @@ def test_controller_example_tracks(panda: Robot, tmp_path: Path) -> None:
     assert re.search(r"cycles 2000 at 1 kHz.*worst [\d.]+ us", text)
     if built.franka is not None:
         subprocess.run([built.franka], check=True, capture_output=True)
+
+
+def test_licence_and_frames_stand_in_every_folder(panda: Robot, tmp_path: Path) -> None:
+    own = (Path(__file__).parents[2] / "LICENSE").read_text(encoding="utf-8")
+    law = export_controller(PD(np.full(2, 50.0), np.full(2, 5.0)), tmp_path / "law", "hold").path
+    arm = export_robot(panda, tmp_path / "arm", list(FUNCTIONS)).path
+    for folder in (law, arm):
+        text = (folder / "FRAMES.md").read_text(encoding="utf-8")
+        assert own in (folder / "LICENSE").read_text(encoding="utf-8") and "not stated" not in text
+    assert "Licence of its description: BSD-3-Clause" in (arm / "LICENSE").read_text(encoding="utf-8")
+    assert "At frame 'flange'" in text
+
+
+def test_frames_stand_where_the_kinematics_put_them(tmp_path: Path) -> None:
+    robot = random_robot(3, 4, shifted_links=True)
+    text = (export_robot(robot, tmp_path / "arm", ["gravity"], parameters=np.ones(40)).path / "FRAMES.md").read_text()
+    placed = {row.split(" | ")[0][2:]: row.split(" | ")[1:] for row in text.splitlines() if row.count("|") == 5}
+    for link, T in zip(robot.links, Model(robot).forward_kinematics(np.zeros(4)), strict=True):
+        found = [np.array(cell.strip(" |").split(", "), dtype=float) for cell in placed[link.name]]
+        np.testing.assert_allclose(np.concatenate(found), np.concatenate([T[:3, 3], T[:3, 0], T[:3, 2]]), atol=1e-5)
 
 
 def test_a_law_without_a_model_is_written(tmp_path: Path) -> None:

@@ -163,7 +163,7 @@ def test_names_of_robots_that_are_no_identifiers(panda: Robot, tmp_path: Path, n
 
 
 def test_bad_requests(panda: Robot, tmp_path: Path) -> None:
-    with pytest.raises(ExportError, match=r"unknown function 'mass_matrx'; did you mean 'mass_matrix'.*regressor"):
+    with pytest.raises(ExportError, match=r"unknown function 'mass_matrx'; did you mean 'mass_matrix'\? known"):
         export_robot(panda, tmp_path / "c", ["mass_matrx"])
     with pytest.raises(ExportError, match="'my-robot' is no C identifier"):
         export_robot(panda, tmp_path / "c", prefix="my-robot")

@@ -54,6 +54,28 @@ def test_fmpy_has_nothing_to_complain_about(fmu: Path) -> None:
 
 
 @needs_compiler
+@pytest.mark.parametrize("version", [3, 2])
+def test_author_licence_frames_and_starts_inside_the_limits(version: int, tmp_path: Path) -> None:
+    robot, out = casid.load_robot("panda"), tmp_path / "panda.fmu"
+    assert "documentation/index.html" in run("export", "panda", "--fmu", "--fmi", version, "--out", out)
+    description = fmpy.read_model_description(str(out))
+    assert validation.validate_fmu(str(out)) == []
+    assert description.author.startswith("kinematics: C. Gaz") and "; inertials: Gaz" in description.author
+    assert description.license == robot.source["licence"]
+    starts = [float(variable.start) for variable in description.modelVariables if variable.name.startswith("q.")]
+    assert starts[3] == np.mean([robot.limits.lower[3], robot.limits.upper[3]]) and np.count_nonzero(starts) == 1
+    result = fmpy.simulate_fmu(str(out), stop_time=1e-3, step_size=1e-3, output_interval=1e-3)
+    np.testing.assert_array_equal([result[0][f"q.{joint.name}"] for joint in robot.joints], starts)
+    with zipfile.ZipFile(out) as archive:
+        assert "Redistributions of source code" in archive.read("documentation/licenses/license.txt").decode()
+        assert "| 3 | joint4 | revolute | rad, N.m |" in archive.read("documentation/index.html").decode()
+    given = export_fmu(robot, out, parameters=robot.parameters, author="A & B", overwrite=True).path
+    assert fmpy.read_model_description(str(given)).author == "A & B"
+    export_fmu(robot, out, parameters=robot.parameters, overwrite=True)
+    assert "inertials" not in fmpy.read_model_description(str(out)).author  # given, not the description's
+
+
+@needs_compiler
 @pytest.mark.parametrize("interface", ["CoSimulation", "ModelExchange"])
 def test_fmpy_simulates_what_casid_simulates(arm: tuple[casid.Model, np.ndarray], fmu: Path, interface: str) -> None:
     model, pi = arm

@@ -16,7 +16,8 @@ from casid.inertia import express_in, to_standard
 from casid.loads import Gains, Payload
 from casid.report import report_of
 
-NAMES = ("Lxx", "Lxy", "Lxz", "Lyy", "Lyz", "Lzz", "m", "cx", "cy", "cz")
+NAMES = ("Lxx", "Lxy", "Lxz", "Lyy", "Lyz", "Lzz", "m", "cx", "cy", "cz",
+         "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")  # fmt: skip
 
 
 def tables(found):
@@ -46,7 +47,7 @@ def test_commands_are_in_the_frame_of_the_controller() -> None:
     tool = next(frame for frame in robot.frames if frame.name == "tool0").placement
     load = express_in(to_standard(2.0, [0.02, -0.035, 0.06], np.diag([0.02, 0.015, 0.01])), tool[:3, :3], tool[:3, 3])
     certificate = SimpleNamespace(status="optimal", gap=0.0, certified=True)
-    found = Payload(load, dict.fromkeys(NAMES, (0.0, np.inf)), {}, certificate, 9.0, 1.0)
+    found = Payload(load, dict.fromkeys(NAMES, (1e-4, np.inf)), {}, certificate, 9.0, 1.0)
     for frame in (None, "ee_link", robot.links[-1].name):
         report = report_of(found, robot=robot, frame=frame)
         section = report.sections[0]

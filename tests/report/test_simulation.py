@@ -7,7 +7,7 @@ import pytest
 import casid
 from casid.control import PD
 from casid.motion import Sine
-from casid.report import report_of, tracking_figure
+from casid.report import report_of
 from casid.simulation import Plant, simulate
 
 
@@ -20,4 +20,3 @@ def test_the_sections_share_the_record_and_the_pictures(monkeypatch: pytest.Monk
     assert list(report.record()) == [*motion.record(), "energy"] and report.record()["samples"] == len(run)
     assert set(report.figures()) == {"motion", "energy"} and {"recording.npz", "animation.gif"} == set(motion.files())
     assert [table.row_count for table in report.tables()] == [2, 3]
-    assert len(tracking_figure({"pd": run}, "errors").axes) == 2

@@ -130,6 +130,20 @@ def test_an_unphysical_robot_is_shown_before_and_after_repair(tmp_path: Path) ->
     assert sets[0]["bodies"][2]["complaint"] and not any(body["complaint"] for body in sets[1]["bodies"] if body)
 
 
+def test_a_link_without_body_hides_no_other_and_joints_are_locked(tmp_path: Path) -> None:
+    path, out = tmp_path / "arm.urdf", tmp_path / "o.html"
+    write_robot(casid.load_robot("ur10e"), path)
+    text = re.sub(r'(<link name="forearm_link">).*?</inertial>', r"\1", path.read_text(encoding="utf-8"), flags=re.S)
+    mesh = '<visual><geometry><mesh filename="package://nowhere/a.stl"/></geometry></visual>'
+    path.write_text(text.replace('<link name="wrist_1_link">', f'<link name="wrist_1_link">{mesh}'), encoding="utf-8")
+    done = CliRunner().invoke(app, ["view", str(path), "--lock", "wrist_3_joint", "--no-browser", "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    page = out.read_text(encoding="utf-8")
+    (bodies,) = [one["bodies"] for one in data_of(page)["robots"]["robot1"]["sets"]]
+    assert [body is None for body in bodies] == [False, False, True, False, False]
+    assert "without a body: forearm_link" in page and "Drawn without shapes: " in page and "package://nowhere" in page
+
+
 @pytest.mark.slow
 def test_results_of_a_users_robot_are_opened_with_its_file_and_locked_joints(tmp_path: Path) -> None:
     file, folder, other = tmp_path / "mine.urdf", tmp_path / "motion", tmp_path / "alone"
@@ -292,6 +306,37 @@ def test_the_report_turns_hides_sorts_zooms_and_darkens(report: str, browser: An
     paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
     page.locator("#theme").click()
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") != paper
+    opened.done()
+
+
+def test_keys_turn_zoom_and_reset_and_curves_show_the_values_under_the_mouse(browser: Any, tmp_path: Path) -> None:
+    page = Page("m")
+    page.robot(casid.load_robot("spatial_2r"))
+    t = np.linspace(0.0, 10.0, 101)
+    page.curves(t, {"speed": 3.0 + 0.0 * t[:, None]}, ["joint1"], "rad/s", "g")
+    (tmp_path / "m.html").write_text(page.html(), encoding="utf-8")
+    opened = Opened(browser, tmp_path / "m.html")
+    shown, drawing, figure = opened.page, opened.page.locator(".robot svg"), opened.page.locator("figure.plot")
+    start = opened.circles()
+    for _ in range(9):
+        shown.keyboard.press("Tab")
+        if drawing.evaluate("node => node === document.activeElement"):
+            break
+    for key in ("ArrowLeft", "ArrowDown"):
+        before = opened.circles()
+        shown.keyboard.press(key)
+        assert np.abs(opened.circles() - before).max() > 1
+    scale = float(drawing.get_attribute("data-scale"))
+    shown.keyboard.press("+")
+    assert float(drawing.get_attribute("data-scale")) > scale
+    figure.press("+")
+    low, high = map(float, figure.get_attribute("data-range").split())
+    assert high - low < 9
+    figure.locator("canvas").hover()
+    assert "s: speed 3 rad/s" in figure.locator("figcaption").inner_text()
+    shown.keyboard.press("Escape")
+    np.testing.assert_allclose(opened.circles(), start)
+    assert figure.get_attribute("data-range") == "0 10"
     opened.done()
 
 

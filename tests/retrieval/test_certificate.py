@@ -78,7 +78,7 @@ def test_no_feasible_point_lies_below_the_bound(panda: Problem, solution: casid.
     """Feasible points around the optimum and far from it, by shrinking random ones towards the interior."""
     rng = np.random.default_rng(3)
     prepared = PreparedProblem(panda, None, SolveOptions())
-    interior = solve(panda, nominal=None, options=SolveOptions(target_gap=1e-2, certified_gap=1.0)).standard_parameters
+    interior = solve(panda, options=SolveOptions(target_gap=1e-2, certified_gap=1.0)).standard_parameters
     checked = 0
     for share in np.repeat(np.logspace(-6, -0.5, 12), 6):
         x = interior + share * (solution.standard_parameters - interior) + 1e-3 * share * rng.normal(size=70)
@@ -378,14 +378,14 @@ def test_cuts_of_a_sphere_hold_inside_and_outside_of_it(lower: float, upper: flo
             assert all(cut.form @ x >= cut.low - 1e-9 for x in feasible)
     if np.isfinite(upper):
         far = next(x for x, s in zip(every, square, strict=True) if s > 2 * upper)
-        assert relaxation.side_cuts(side, far)[0].violated(far)
+        assert next(relaxation.side_cuts(side, far)).violated(far)
         assert side.missed(problem.constraints[side.constraint], problem.values(far)) == pytest.approx(
             np.sum((far[6:9] / far[9] - [0.05, 0.0, 0.1]) ** 2) - upper
         )
     assert side.missed(problem.constraints[side.constraint], problem.values(feasible[0])) == 0.0
     weightless = BODY.copy()
     weightless[9] = 0.0
-    assert relaxation.side_cuts(side, weightless) == []
+    assert not [*relaxation.side_cuts(side, weightless)]
 
 
 def superball():

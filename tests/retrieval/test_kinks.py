@@ -9,8 +9,18 @@ from scipy.optimize import minimize
 
 import casid
 from casid.description import Joint, Link, Robot
-from casid.expressions import evaluate, smoothed
-from casid.retrieval import Constraint, Problem, SolveOptions, com_box, link_variables, mass_bounds
+from casid.expressions import affine_rows, convex_kinks, evaluate, smoothed
+from casid.retrieval import (
+    Constraint,
+    LeastSquares,
+    Problem,
+    SolveOptions,
+    com_box,
+    link_variables,
+    mass_bounds,
+    sensible_bounds,
+)
+from casid.retrieval.plausible import believable
 
 TOY = Robot("toy", (Joint("joint1", "revolute", -1, Link("link1")),))
 KNOTS = np.array([-1.0, -0.1, 0.0, 0.1, 0.3, 1.0])
@@ -82,6 +92,81 @@ def test_kinks_are_met(form: str, seed: int) -> None:
     assert found.objective == pytest.approx(float(mine(body.mass, body.com)), rel=1e-9, abs=1e-12)
     assert found.lower_bound <= reached * (1 + 1e-9) + 1e-12
     assert found.objective <= reached + 1e-3 * max(abs(reached), 0.01)
+
+
+@pytest.mark.claim("the largest and the summed absolute errors of coefficients have a proven least value")
+@pytest.mark.parametrize("norm", [ca.norm_inf, ca.norm_1])
+def test_robust_losses_equal_the_epigraph_that_a_user_writes(norm) -> None:
+    fit = casid.load_problem("panda_retrieval").objective
+    count = 1 if norm is ca.norm_inf else len(fit.target)
+    links = link_variables(casid.load_robot("panda"), {f"t{k}": (0.0, 10.0) for k in range(count)})
+    errors = ca.DM(fit.matrix) @ links.x[: links.standard_size] - ca.DM(fit.target)
+    t = ca.vertcat(*[links.extra(f"t{k}") for k in range(count)])
+    sides = Constraint("above", errors - t, upper=0), Constraint("below", -errors - t, upper=0)
+    epigraph = casid.solve(Problem("epigraph", links, ca.sum1(t), (sensible_bounds(links), *sides)))
+    own = casid.solve(Problem("norm", links, norm(errors), (sensible_bounds(links),)))
+    assert own.certified and epigraph.certified
+    assert own.objective == pytest.approx(epigraph.objective, rel=1e-6)
+    residual = fit.matrix @ own.x[: links.standard_size] - fit.target
+    order = np.inf if norm is ca.norm_inf else 1
+    assert own.objective == pytest.approx(np.linalg.norm(residual, order), rel=1e-12)
+
+
+@pytest.mark.claim("bounds on sums of absolute values and on spreads, hard or soft, are certified as by hand")
+@pytest.mark.parametrize("hard", [True, False])
+@pytest.mark.parametrize("form", ["sum", "spread"])
+def test_bounds_on_kinks_equal_the_epigraph_that_a_user_writes(hard: bool, form: str) -> None:
+    fit, robot = casid.load_problem("panda_retrieval").objective, casid.load_robot("panda")
+    own, links = link_variables(robot), link_variables(robot, {f"t{k}": (0.0, 50.0) for k in range(9)})
+    masses, mine = (ca.vertcat(*[link.mass for link in v]) for v in (own, links))
+    t = ca.vertcat(*[links.extra(f"t{k}") for k in range(9)])
+    if form == "sum":
+        bound = Constraint("kinks", ca.norm_1(masses - 2.0) <= 4.0)
+        rows = [Constraint("a", mine - 2.0 - t[:7], upper=0), Constraint("b", 2.0 - mine - t[:7], upper=0)]
+        amount = ca.sum1(t[:7]) - 4.0
+    else:
+        bound = Constraint("kinks", ca.mmax(masses) - ca.mmin(masses) <= 2.0)
+        rows = [Constraint("a", mine - t[7], upper=0), Constraint("b", t[8] - mine, upper=0)]
+        amount = t[7] - t[8] - 2.0
+    last = Constraint("last", amount, upper=0)
+    weight = 1e-5
+    problem = Problem("own", own, fit, (sensible_bounds(own), bound if hard else bound.soften(weight)))
+    matrix = np.hstack([fit.matrix, np.zeros((len(fit.target), 9))])
+    by_hand = Problem(
+        "by hand",
+        links,
+        LeastSquares(matrix, fit.target, fit.constant),
+        (sensible_bounds(links), *rows, last if hard else last.soften(weight)),
+    )
+    found, expected = casid.solve(problem), casid.solve(by_hand)
+    assert found.certified and expected.certified
+    assert found.total == pytest.approx(expected.total, rel=1e-6)
+    m = found.standard_parameters[9::10]
+    missed = max((np.abs(m - 2).sum() - 4.0) if form == "sum" else np.ptp(m) - 2.0, 0.0)
+    assert found.penalty == pytest.approx(0.0 if hard else weight * missed, rel=1e-9, abs=1e-12)
+    assert missed <= 1e-8 if hard else missed > 0.1
+    chosen = believable(problem, found)
+    total = problem.value(chosen.x) + problem.penalty(chosen.x)
+    assert chosen.max_violation <= 1e-8 and found.lower_bound <= total <= chosen.limit * (1 + 1e-7)
+    assert total == pytest.approx(chosen.limit, rel=1e-3)  # all that is allowed, also of what a shared slack costs
+
+
+@pytest.mark.claim("what is taken for maxima of linear terms is the expression, whatever it is made of")
+@pytest.mark.parametrize("seed", range(20))
+def test_convex_kinks_and_the_rest_are_the_expression(seed: int) -> None:
+    rng, x = np.random.default_rng(seed), ca.SX.sym("x", 3)
+    terms = [x[0], 2 * x[1] - 0.3, x[2] - x[0], ca.SX(0.2), x[0] * x[1]]
+    for _ in range(6):
+        a, b = (terms[k] for k in rng.integers(len(terms), size=2))
+        w = float(rng.normal())
+        made = (ca.fabs(a), ca.fmax(a, b), ca.fmin(a, b), a + w * b, a - b / 3, -2 * a, ca.sin(a) + b)
+        terms.append(made[rng.integers(len(made))])
+    whole = terms[-1] + ca.fmax(terms[5], ca.fabs(x[0]))
+    left, kinks = convex_kinks(whole, x)
+    parts = left + sum(kink.weight * ca.mmax(ca.vertcat(*kink.pieces)) for kink in kinks)
+    assert all(kink.weight > 0 and None not in affine_rows(ca.vertcat(*kink.pieces), x) for kink in kinks)
+    for point in rng.normal(size=(50, 3)):
+        assert evaluate(parts, x, point) == pytest.approx(evaluate(whole, x, point), rel=1e-12, abs=1e-12)
 
 
 @pytest.mark.claim("what the search for a kink took is counted; starts at which a constraint has no value are no error")

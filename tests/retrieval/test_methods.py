@@ -31,7 +31,7 @@ from casid.retrieval import (
     solve,
 )
 from casid.retrieval.constraints import PhysicalConsistency, gyration_bound
-from casid.retrieval.methods import METHODS, Branches, Direct, Method, Penalty, SimulatedAnnealing, Start
+from casid.retrieval.methods import METHODS, Branches, Direct, Method, Penalty, Start
 from casid.testing import BODY, nearest
 from problems.spatial_2r import true_parameters
 from tests.helpers import run
@@ -41,7 +41,6 @@ QUICK_METHODS = (
     Penalty(2),
     Branches(),
     Global(seconds=5.0),
-    SimulatedAnnealing(iterations=3, evaluations=50),
 )
 
 
@@ -81,8 +80,6 @@ def test_methods_use_their_start_and_seed() -> None:
     assert solve(problem, method=Branches()).certified and solve(problem, method=Branches())["lx1"] > 0
     with pytest.raises(ProblemError, match="not both"):
         solve(problem, start=right, seed=1)
-    annealed = solve(problem, start=left, seed=3, method=SimulatedAnnealing(iterations=30, evaluations=2000))
-    assert annealed.usable and annealed.seed == 3 and len(annealed.trace) == 1
 
 
 @pytest.mark.claim("failed solves do not exit with 0")
@@ -159,12 +156,11 @@ def test_global_returns_the_best_bound_in_time() -> None:
     import time
 
     problem = casid.load_problem("cookbook", recipe="round_section")
-    seen = []
     began = time.perf_counter()
-    method = Global(gap=1e-9, nodes=10_000, seconds=6.0, progress=lambda *state: seen.append(state))
+    method = Global(gap=1e-9, nodes=10_000, seconds=6.0)
     found = solve(problem, method=method, throw=False)
     assert time.perf_counter() - began < 30.0
-    assert found.lower_bound >= 3.8e-4 and seen and seen[-1][1] <= found.total
+    assert 3.8e-4 <= found.lower_bound <= found.total
 
 
 @pytest.mark.claim("a seed that is none is refused in one line by every method: -1 and 1.5 were tracebacks")
@@ -179,7 +175,7 @@ def test_seeds(problem_of_a_link: Problem, seed: object) -> None:
 
 def test_any_whole_number_is_a_seed(problem_of_a_link: Problem) -> None:
     for seed in (np.int64(3), 2**70):
-        assert solve(problem_of_a_link, seed=seed, method=SimulatedAnnealing(5, 50)).certified
+        assert solve(problem_of_a_link, seed=seed).certified
 
 
 @pytest.fixture
@@ -294,12 +290,13 @@ def outside() -> Problem:
 
 
 def test_splitting_raises_the_bound() -> None:
-    told = []
     loose = solve(outside(), method="direct")
-    found = solve(outside(), method=Global(gap=1e-3, nodes=4, progress=lambda *state: told.append(state)))
-    bounds, used = [state[1] for state in told], [state[2] for state in told]
-    assert loose.gap > 0.05 and bounds == sorted(bounds) and bounds[-1] == pytest.approx(found.lower_bound)
-    assert used == sorted(set(used)) and used[-1] <= 5
+    bounds = [loose.lower_bound]
+    for nodes in (1, 2, 4):
+        found = solve(outside(), method=Global(gap=1e-3, nodes=nodes))
+        assert int(found.solver_status.split()[-2]) <= nodes + 1
+        bounds.append(found.lower_bound)
+    assert loose.gap > 0.05 and bounds == sorted(bounds)
     assert loose.lower_bound < found.lower_bound <= found.objective <= loose.objective + 1e-12
 
 
@@ -313,12 +310,6 @@ def test_branches_that_are_late_prove_nothing() -> None:
         late = solve(problem, method=Branches(seconds=0.0), throw=False)
     assert len(whole.trace) == 2 and len(late.trace) == 1
     assert whole.certified and late.lower_bound <= 0.0 and not late.certified
-
-
-@pytest.mark.parametrize("given", [{"iterations": 0}, {"evaluations": 0}, {"price": 0.0}, {"spread": 0.0}])
-def test_an_annealing_without_effort_is_refused(given) -> None:
-    with pytest.raises(ProblemError, match="must be positive"):
-        SimulatedAnnealing(**given)
 
 
 def test_a_gap_that_counts_as_certified_is_closed_enough() -> None:
@@ -457,12 +448,6 @@ def _by_hand(x, y, lower=None, upper=None):
             yield (Constraint("one", one, lower=lower),)
         else:
             yield Constraint("one", one, lower, upper), Constraint("other", other, upper=upper)
-
-
-def test_annealing_keeps_a_point_from_which_no_slope_leads_on(links, body_in_a_box):
-    jump = Constraint("far enough", ca.sign(links[0].com[0] - 0.1), lower=0.5)
-    found = solve(body_in_a_box(jump), method=SimulatedAnnealing(iterations=100))
-    assert found.status == "feasible" and found.x[6] / found.x[9] > 0.1
 
 
 def test_a_solver_that_stops_at_a_feasible_point_does_not_say_that_there_is_none(links, body_in_a_box):

@@ -78,6 +78,11 @@ _BY_HAND: dict[str, tuple[Callable[[Any, Any], ca.SX], float, bool]] = {
     "distance": (lambda a, b: ca.sumsqr(a.com - ca.DM([0.0, 0.0, 0.2])), 0.02, True),
     "concave": (lambda a, b: -ca.sumsqr(a.com), -0.14, True),
     "not convex": (lambda a, b: (a.mass + 1) * (b.mass + 3), 10.0, False),  # 1 and 2 kg; the interval says 7
+    "least absolute": (lambda a, b: ca.fabs(a.mass - 2) + ca.fabs(a.mass - 5) + 0.3 * ca.fabs(b.mass - 1), 3.0, True),
+    "greatest mass": (lambda a, b: ca.fmax(a.mass, b.mass) + 0.1 * b.mass, 1.65, True),  # 1.5 kg each
+    "norms": (lambda a, b: ca.norm_inf(ca.vertcat(a.mass, b.mass)) + ca.norm_1(b.mass - 0.25), 2.75, True),
+    "hinges": (lambda a, b: ca.fmax(0, ca.fmax(a.mass - 2, 1 - a.mass)) + 0.1 * ca.fmax(b.mass, 1), 0.1, True),
+    "concave kink": (lambda a, b: 3 - ca.fabs(a.mass - 2) + ca.fmin(b.mass, 1), 1.5, True),  # 4 and 0.5 kg
     "loss": (lambda a, b: ca.sqrt(1 + (a.mass - 2.5) ** 2), 1.0, True),
 }
 
@@ -101,9 +106,9 @@ def test_a_sum_of_squares_is_read_off_its_expression() -> None:
     problem = Problem("squares", links, value, constraints)
     at = np.random.default_rng(0).normal(size=links.size)
     assert problem.objective(at) == pytest.approx(float(ca.Function("f", [links.x], [value])(at)), rel=1e-12)
-    assert not problem.objective_label and problem.constraints == tuple(constraints)
+    assert not problem.objective_labels and problem.constraints == tuple(constraints)
     again = Problem("more", links, value + one.inertia[0, 0], constraints).add(Constraint("more", two.mass, lower=0.6))
-    assert again.objective_label == "objective" and [c.label for c in again.constraints].count("objective") == 1
+    assert again.objective_labels == ("objective",) and [c.label for c in again.constraints].count("objective") == 1
 
 
 @pytest.mark.claim("a light part of an objective counts beside a heavy one, however light it is")
@@ -158,7 +163,7 @@ def test_the_objective_cannot_be_taken_away() -> None:
     links, constraints, (one, two) = _arm()
     problem = Problem("own", links, -one.mass, constraints)
     with pytest.raises(ProblemError, match="'objective' is its objective"):
-        problem.without(problem.objective_label)
+        problem.without(*problem.objective_labels)
     with pytest.raises(ProblemError, match=r"no constraint 'weight'; it has .*total mass"):
         problem.without("weight")
     other = replace(problem, objective=two.mass)  # in place of the first

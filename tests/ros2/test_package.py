@@ -81,6 +81,17 @@ def test_the_plugin_computes_what_the_graph_does(name: str, terms: tuple[str, ..
     assert "FAILED" not in run(tmp_path / "self")
 
 
+def test_licence_frames_and_a_start_inside_the_limits(tmp_path: Path) -> None:
+    model, pi = parameters_with_friction("panda")
+    done = export_ros2(model, tmp_path / "arm", parameters=pi)
+    assert "Licence of its description" in (done.path / "LICENSE").read_text(encoding="utf-8")
+    assert "| link7 |" in (done.path / "FRAMES.md").read_text(encoding="utf-8")
+    assert ET.parse(done.path / "package.xml").find("license").attrib == {"file": "LICENSE"}
+    control = ET.parse(done.path / "urdf/panda.urdf").find("ros2_control")
+    starts = np.array([float(value.text) for value in control.iter("param")])
+    assert len(starts) == 7 and ((model.robot.limits.lower <= starts) & (starts <= model.robot.limits.upper)).all()
+
+
 @pytest.mark.slow
 @needs_compilers
 def test_a_wrong_number_in_the_core_fails_the_packages_test(tmp_path: Path) -> None:

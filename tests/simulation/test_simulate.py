@@ -13,7 +13,7 @@ import casid
 from casid.cli import app
 from casid.control import PD, ComputedTorque, Passive
 from casid.dynamics import Model
-from casid.errors import CasidWarning, DatasetError, ProblemError, RobotError
+from casid.errors import CasidWarning, DatasetError, ProblemError
 from casid.motion import Hold, Samples, Sine
 from casid.simulation import ExactCoulomb, Plant, Sensor, SmoothCoulomb, Stops, simulate, simulate_many
 from casid.simulation.integrators import Cvodes, DormandPrince, Idas, Integrator, RungeKutta4
@@ -138,8 +138,6 @@ def test_what_cannot_be_simulated_is_refused_with_the_reason() -> None:
     for integrator in (RungeKutta4(), Cvodes(), Idas()):
         with pytest.raises(ProblemError, match=r"cannot locate the events"):
             simulate(exact, Passive(7), hold, 0.1, integrator=integrator)
-    with pytest.raises(RobotError, match=r"load_friction.*acceleration"):
-        Plant.of(robot, load_friction=0.1)
     plant = Plant.of(robot)
     with pytest.raises(ProblemError, match=r"whole multiple of the step"):
         simulate(plant, Passive(7), hold, 0.1, integrator=RungeKutta4(7e-4))

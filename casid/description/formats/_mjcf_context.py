@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from casid.arrays import Array
+from casid.arrays import ROUNDING, Array
 from casid.description._placement import (
     rotation_about,
     rotation_of_quaternion,
@@ -123,7 +123,7 @@ class Context(Elements):
         z = unit_axis(self.numbers(element, "zaxis", 3, what), self.tolerance)
         axis = np.cross([0.0, 0.0, 1.0], z)
         length = float(np.linalg.norm(axis))
-        if length < 1e-12:
+        if length < ROUNDING:
             return np.eye(3) if z[2] > 0 else rotation_x(math.pi)
         return rotation_about(axis / length, math.atan2(length, z[2]), self.tolerance)
 

@@ -23,8 +23,6 @@ from casid.errors import RobotError
 from casid.inertia import tensor
 
 _WORLD = "world"
-#: MuJoCo's own default [m/s^2].
-_GRAVITY = (0.0, 0.0, -9.81)
 _KINDS = {"hinge": "revolute", "slide": "prismatic", "ball": "ball", "free": "floating"}
 
 
@@ -82,7 +80,8 @@ class _Reader:
         base, scaled = self._scaled(base)
         kept = not (included or scaled)  # what stands elsewhere, or means something else here, cannot be edited
         option = next((e for e in reversed(self.root.findall("option")) if "gravity" in e.attrib), None)
-        gravity = _GRAVITY if option is None else self.context.numbers(option, "gravity", 3, "option")
+        # MuJoCo's own default [m/s^2]
+        gravity = (0.0, 0.0, -9.81) if option is None else self.context.numbers(option, "gravity", 3, "option")
         flags = [flag.get("gravity", "") for e in self.root.findall("option") for flag in e.findall("flag")]
         if "disable" in flags:
             gravity = (0.0, 0.0, 0.0)

@@ -21,7 +21,7 @@ from casid.errors import RobotError, RobotWarning
 from casid.files import number_list
 
 Element = ElementTree.Element
-#: Most elements inside one another.
+#: Most elements inside one another; half of Python's depth of recursion.
 _DEPTH = 500
 _ATTRIBUTE = re.compile(rb"""([^\s=<>"'/]+)\s*=\s*("[^"]*"|'[^']*')""")
 

@@ -6,16 +6,16 @@ from types import MappingProxyType
 
 from casid.dynamics.terms import _laws as laws
 from casid.errors import DatasetError
+from casid.files import near
 
 #: The laws by name.
 FRICTION_MODELS = MappingProxyType(
     {
         law.name: law
         for law in (
-            *(laws.Linear(), laws.Deadband(), laws.Smooth(), laws.Asymmetric(), laws.Polynomial(), laws.Stribeck()),
+            *(laws.Linear(), laws.Deadband(), laws.Smooth(), laws.Polynomial(), laws.Stribeck()),
             *(laws.Sigmoid(), laws.Load(), laws.LoadStribeck(), laws.Spring(), laws.Offset()),
-            *(laws.Dahl(), laws.LoadedDahl(), laws.LuGre(), laws.LoadedLuGre()),
-            *(laws.Maxwell(), laws.GeneralisedMaxwell()),
+            *(laws.Dahl(), laws.LuGre()),
         )
     }
 )
@@ -28,5 +28,6 @@ def friction_model(name: str | laws.FrictionLaw) -> laws.FrictionLaw:
     parts = [part.strip() for part in name.split("+")]
     for part in parts:
         if part not in FRICTION_MODELS:
-            raise DatasetError(f"unknown friction model '{part}'; known: {', '.join(FRICTION_MODELS)}")
+            hint = near(part, FRICTION_MODELS) or ";"
+            raise DatasetError(f"unknown friction model '{part}'{hint} known: {', '.join(FRICTION_MODELS)}")
     return FRICTION_MODELS[parts[0]] if len(parts) == 1 else laws.Combined([FRICTION_MODELS[part] for part in parts])

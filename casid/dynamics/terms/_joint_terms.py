@@ -218,8 +218,6 @@ _ALL = (
     JointTerm("spring_cosine", catalogue.SPRING_COSINE, lambda s: ca.cos(s.q)),
     JointTerm("drive_gain", catalogue.DRIVE_GAIN, lambda s: -s.signal),
     JointTerm("gear_friction", catalogue.GEAR, lambda s: ca.fabs(s.signal) * s.sign),
-    JointTerm("viscous_positive", catalogue.VISCOUS_POSITIVE, lambda s: ca.fmax(s.dq, 0)),
-    JointTerm("viscous_negative", catalogue.VISCOUS_NEGATIVE, lambda s: ca.fmin(s.dq, 0)),
 )
 
 #: The known terms, in the order in which their parameters follow a link's ten. Leave one joint without ``drive_gain``,

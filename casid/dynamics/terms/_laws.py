@@ -12,14 +12,9 @@ from casid.description.joint_parameters import (
     BRISTLE,
     BRISTLE_DAMPING,
     COULOMB,
-    COULOMB_NEGATIVE,
-    COULOMB_POSITIVE,
     CUBIC_VISCOUS,
     LOAD,
     LOAD_STRIBECK,
-    MAXWELL_A,
-    MAXWELL_B,
-    MAXWELL_C,
     OFFSET,
     SIGMOID,
     SPRING,
@@ -28,8 +23,6 @@ from casid.description.joint_parameters import (
     SQRT_VISCOUS,
     STRIBECK,
     VISCOUS,
-    VISCOUS_NEGATIVE,
-    VISCOUS_POSITIVE,
     JointParameter,
 )
 from casid.dynamics.terms._joint_terms import JointSignals
@@ -241,25 +234,6 @@ class Stribeck(FrictionLaw):
         return [signals.dq, edge, stribeck_fade(signals.dq, speed) * edge, ca.SX(1)]
 
 
-class Asymmetric(FrictionLaw):
-    """``fvp v + fcp`` for v > 0, ``fvn v - fcn`` for v < 0; a constant torque is part of fcp - fcn."""
-
-    name = "asymmetric"
-    amplitudes = catalogued(
-        VISCOUS_POSITIVE,
-        VISCOUS_NEGATIVE,
-        COULOMB_POSITIVE,
-        COULOMB_NEGATIVE,
-        signed=[COULOMB_POSITIVE, COULOMB_NEGATIVE],
-    )
-
-    def columns(self, signals: JointSignals, theta: Theta) -> list[ca.SX]:
-        """One expression an amplitude."""
-        v, sign = signals.dq, signals.sign
-        forward, backward = (sign * sign + sign) / 2, (sign - sign * sign) / 2
-        return [ca.fmax(v, 0), ca.fmin(v, 0), forward, backward]
-
-
 class Polynomial(FrictionLaw):
     """``fv v + fc sign(v) + fq sqrt(|v|) sign(v) + f3 v^3 + fo``."""
 
@@ -374,18 +348,6 @@ class Dahl(FrictionLaw):
         return end + (z - end) * ca.exp(-ca.fabs(step) / theta[0])
 
 
-class LoadedDahl(Dahl):
-    """``fv v + (fd + fl |tau_load|) z + fo``: Dahl's friction that grows with the torque of the links."""
-
-    name = "loadeddahl"
-    amplitudes = (*Dahl.amplitudes, *catalogued(LOAD))
-    loaded = True
-
-    def columns(self, signals: JointSignals, theta: Theta) -> list[ca.SX]:
-        """One expression an amplitude."""
-        return [*super().columns(signals, theta), ca.fabs(signals.load) * signals.memory[0]]
-
-
 class LuGre(Dahl):
     """``fv v + fd z + fb dz/dt + fo`` with ``dz/dt = (v - |v| z / g(v)) / reach``, ``g = 1 + r exp(-(v / vs)^2)``.
 
@@ -412,61 +374,6 @@ class LuGre(Dahl):
     def settled(self, velocity: ca.SX, sign: ca.SX, theta: Theta) -> ca.SX:
         """Deflection and its rate after a long motion at one velocity."""
         return ca.vertcat(sign * _stribeck_level(velocity, theta), 0)
-
-
-class LoadedLuGre(LoadedDahl, LuGre):
-    """LuGre's friction with the load: ``fl |tau_load| z`` beside it."""
-
-    name = "loadedlugre"
-    amplitudes = (*LuGre.amplitudes, *catalogued(LOAD))
-
-
-#: Distances of the elements until they slip, over the reach.
-DISTANCES = (0.3, 1.0, 4.0)
-
-
-class Maxwell(FrictionLaw):
-    """``fv v + sum_i fm_i z_i + fo``, ``z_i = min(max(z_i + dq dt / (d_i reach), -1), 1)``: hysteresis over distance.
-
-    The Maxwell-slip model: its hysteresis curve is a polygon, whatever its shape, and does not depend on the velocity.
-    """
-
-    name = "maxwell"
-    amplitudes = catalogued(VISCOUS, MAXWELL_A, MAXWELL_B, MAXWELL_C, OFFSET)
-    shape: tuple[Shape, ...] = (COARSE_REACH,)
-    memory = len(DISTANCES)
-
-    def columns(self, signals: JointSignals, theta: Theta) -> list[ca.SX]:
-        """One expression an amplitude."""
-        return [signals.dq, *ca.vertsplit(signals.memory), ca.SX(1)]
-
-    def evolve(self, z: ca.SX, step: ca.SX, period: ca.SX, theta: Theta) -> ca.SX:
-        """States after a step of the position."""
-        most = self.most(step / period, theta)
-        bent = [z[i] + step / (distance * theta[0]) for i, distance in enumerate(DISTANCES)]
-        return ca.vertcat(*(ca.fmax(ca.fmin(b, most), -most) for b in bent))
-
-    def settled(self, velocity: ca.SX, sign: ca.SX, theta: Theta) -> ca.SX:
-        """States after a long motion at one velocity."""
-        return ca.repmat(ca.SX(sign * self.most(velocity, theta)), self.memory, 1)
-
-    def most(self, velocity: ca.SX, theta: Theta) -> ca.SX:
-        """Largest state at a velocity."""
-        return ca.SX(1)
-
-
-class GeneralisedMaxwell(Maxwell):
-    """The generalised Maxwell-slip model: elements slip at ``g(v) = 1 + r exp(-(v / vs)^2)`` (Al-Bender et al. 2005).
-
-    The drag towards g while an element slips is taken as immediate.
-    """
-
-    name = "gms"
-    shape = (*Maxwell.shape, *LEVEL)
-
-    def most(self, velocity: ca.SX, theta: Theta) -> ca.SX:
-        """Largest state at a velocity."""
-        return _stribeck_level(velocity, theta)
 
 
 class Combined(FrictionLaw):

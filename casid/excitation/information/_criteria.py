@@ -14,8 +14,8 @@ from casid.errors import DatasetError, ProblemError
 from casid.excitation.information._observation import Observation
 from casid.files import numeric_array
 
-#: Eigenvalues of the (scaled) information matrix below this share of the largest count as zero.
-RANK_TOLERANCE = 1e-15
+#: Eigenvalues of the (scaled) information matrix below this share of the largest are rounding: F squares what W knows.
+RANK_TOLERANCE = 1e-14
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,7 +224,8 @@ def criterion(
     return CRITERIA[name](units)
 
 
-#: Above this share of a parameter's information lost to others, they, not a small effect, make it weak.
+#: Above this share of a parameter's information lost to others, they, not a small effect, make it weak; each of
+#: them that takes more than the rest is named.
 CONFOUNDED = 0.9
 #: A column shorter than this share of the median column counts as a small effect.
 SMALL = 0.5
@@ -298,7 +299,9 @@ def weak_parameters(
     result = []
     for k in np.argsort(-badness, kind="stable")[:count]:
         partners = np.argsort(-np.abs(correlation[k]))[:3]
-        strong = tuple((names[j], float(correlation[k, j])) for j in partners if abs(correlation[k, j]) > 0.3)
+        strong = tuple(
+            (names[j], float(correlation[k, j])) for j in partners if correlation[k, j] ** 2 > 1.0 - CONFOUNDED
+        )
         relative = None if beta is None or beta[k] == 0 else float(deviation[k] / beta[k])
         reason = _reason(1.0 - 1.0 / C[k, k], size[k], typical, strong)
         result.append(WeakParameter(names[k], float(deviation[k]), float(1 / size[k]), relative, strong, reason))
@@ -312,7 +315,7 @@ def _scaled_covariance(F: Array, names: Sequence[str]) -> tuple[Array, Array]:
     if absent:
         raise DatasetError(f"information matrix: no information about {', '.join(absent)}")
     values, vectors = np.linalg.eigh(F / np.outer(size, size))
-    if values[0] <= 1e-14 * values[-1]:
+    if values[0] <= RANK_TOLERANCE * values[-1]:
         mixed = np.argsort(-np.abs(vectors[:, 0]))[:5]
         raise DatasetError(
             "information matrix: singular; these parameters cannot be distinguished: "

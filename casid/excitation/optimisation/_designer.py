@@ -48,6 +48,8 @@ _AT_MOST = "Maximum_Iterations_Exceeded"
 PULLS = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3)
 #: The same back towards a motion that keeps all limits.
 BACK = (0.003, 0.01, 0.03, 0.06, 0.1, 0.2, 0.4, 0.6)
+#: What a motion may miss of a limit: rounding of its coefficients.
+FEASIBLE = 1e-8
 #: Part of the limits that a random first motion uses.
 FILL = 0.9
 
@@ -297,7 +299,7 @@ class Designer:
         return Motion.of_coefficients(X, self.basis.matrices(instants))
 
     def _keeps_all(self, X: Array) -> bool:
-        if self.all_rows.violation(X) > 1e-8:
+        if self.all_rows.violation(X) > FEASIBLE:
             return False
         if not self.constraints:
             return True
@@ -335,7 +337,7 @@ class Designer:
         Nothing changes for a Fourier series, whose rows are tight; splines and ramps may exceed their limits a little
         between samples. Joint limits are convex, so pulling always helps; state constraints are checked again.
         """
-        for share in (0.0, 1e-4, 3e-4, 1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1):
+        for share in PULLS:
             X = x + share * (middle - x)
             checks = certify_limits(Trajectory(self.basis, X), self.limits)
             if max((check.excess for check in checks), default=0.0) <= 0.0 and self._keeps_all(X):

@@ -20,6 +20,9 @@ from casid.excitation.optimisation._result import Request, Stop
 from casid.excitation.optimisation._starts import Objective
 from casid.motion import Basis, Motion
 
+#: What a callback gives its solver.
+_Values = Sequence[float | Array | ca.DM]
+
 
 class StateRows:
     """Rows of one state constraint that the optimisation looks at: components ``component[k]`` at ``instants[k]``.
@@ -76,43 +79,25 @@ class Nlp:
         report: Callable[[Array], None] | None = None,
         request: Request | None = None,
     ) -> None:
-        from scipy import sparse  # slow to import
-
         self.objective, self.shape, self.report = objective, shape, report
         self.request = request or Request()
         self.width, self.sharpness = stage
         n, size = shape
-        columns = rows.joint[:, None] * size + np.arange(size)
-        pointer = np.arange(len(rows.joint) + 1) * size
-        linear = sparse.csr_matrix(
-            (rows.block.flatten(), columns.flatten(), pointer), shape=(len(rows.joint), n * size)
-        )
-        linear.eliminate_zeros()
-        self.linear = linear
+        self.rows = rows
+        at, place = np.nonzero(rows.block)
+        columns = rows.joint[at] * size + place
+        entries = ca.DM(rows.block[at, place])
+        self._linear = ca.DM.triplet(at.tolist(), columns.tolist(), entries, len(rows.joint), n * size)
         self.states = [part for part in states if len(part.component)]
         self.count = sum(len(part.component) for part in self.states)
         self.lower = np.concatenate([rows.lower, *(part.lower for part in self.states)])
         self.upper = np.concatenate([rows.upper, *(part.upper for part in self.states)])
-        self._pattern()
+        #: Of the constraints' Jacobian: sparse linear rows above dense state rows.
+        self.sparsity = ca.vertcat(self._linear.sparsity(), ca.Sparsity.dense(self.count, n * size))
         self.stopped = False
         self.error: BaseException | None = None
         self._x: Array | None = None
         self._value: tuple[float, Array] = (0.0, np.zeros(n * size))
-
-    def _pattern(self) -> None:
-        """Compressed columns of the constraints' Jacobian: sparse linear rows above dense state rows."""
-        columns, first = self.linear.shape[1], self.linear.shape[0]
-        csc = self.linear.tocsc()
-        csc.sort_indices()
-        starts = csc.indptr + np.arange(columns + 1) * self.count
-        self._linear_at = np.arange(csc.nnz) + np.repeat(np.arange(columns) * self.count, np.diff(csc.indptr))
-        ends = starts[1:] - self.count
-        self._state_at = (ends[:, None] + np.arange(self.count)).ravel()
-        index = np.zeros(csc.nnz + columns * self.count, dtype=int)
-        index[self._linear_at] = csc.indices
-        index[self._state_at] = np.tile(first + np.arange(self.count), columns)
-        self._linear_values = csc.data
-        self.sparsity = ca.Sparsity(first + self.count, columns, starts.tolist(), index.tolist())
 
     def value(self, x: Array) -> tuple[float, Array]:
         """Objective and gradient (flat)."""
@@ -124,17 +109,14 @@ class Nlp:
     def constraints(self, x: Array) -> Array:
         """Values of all rows."""
         X = x.reshape(self.shape)
-        return np.concatenate([self.linear @ x, *(part.values(X) for part in self.states)])
+        return np.concatenate([self.rows.values(X), *(part.values(X) for part in self.states)])
 
-    def jacobian(self, x: Array) -> tuple[Array, Array]:
-        """Values of all rows, and the Jacobian's entries by columns."""
+    def jacobian(self, x: Array) -> tuple[Array, ca.DM]:
+        """Values of all rows and their Jacobian."""
         X = x.reshape(self.shape)
         parts = [part.jacobian(X) for part in self.states]
-        entries = np.empty(len(self._linear_at) + len(self._state_at))
-        entries[self._linear_at] = self._linear_values
-        if parts:
-            entries[self._state_at] = np.vstack([J for _, J in parts]).T.ravel()
-        return np.concatenate([self.linear @ x, *(c for c, _ in parts)]), entries
+        values = np.concatenate([self.rows.values(X), *(c for c, _ in parts)])
+        return values, ca.vertcat(self._linear, *(ca.DM(J) for _, J in parts))
 
     def iterated(self, x: Array) -> bool:
         """Report an iterate; True to stop."""
@@ -198,7 +180,7 @@ class _Callback(ca.Callback):
     """A function of x and an empty p, as the solver asks for the programme's values and derivatives."""
 
     def __init__(
-        self, nlp: Nlp, name: str, outputs: Sequence[ca.Sparsity], evaluate: Callable[[Array], Sequence[float | Array]]
+        self, nlp: Nlp, name: str, outputs: Sequence[ca.Sparsity], evaluate: Callable[[Array], _Values]
     ) -> None:
         ca.Callback.__init__(self)
         self.nlp, self.outputs, self.evaluate = nlp, outputs, evaluate
@@ -211,7 +193,7 @@ class _Callback(ca.Callback):
         return len(self.outputs)
 
     def get_sparsity_in(self, i: int) -> ca.Sparsity:
-        return ca.Sparsity.dense(self.nlp.linear.shape[1], 1) if i == 0 else ca.Sparsity(0, 0)
+        return ca.Sparsity.dense(self.nlp.sparsity.size2(), 1) if i == 0 else ca.Sparsity(0, 0)
 
     def get_sparsity_out(self, i: int) -> ca.Sparsity:
         return self.outputs[i]
@@ -219,14 +201,17 @@ class _Callback(ca.Callback):
     def eval(self, arguments: Sequence[ca.DM]) -> list[ca.DM]:
         """Values; NaN once the solver is to stop: CasADi would print whatever is raised, with all arguments."""
         nlp = self.nlp
-        values: Sequence[float | Array] = [np.nan] * len(self.outputs)
+        values: _Values = [np.nan] * len(self.outputs)
         nlp.stopped |= nlp.request.made
         if not nlp.stopped:
             try:
                 values = self.evaluate(arguments[0].full().ravel())
             except BaseException as error:  # raised again by `solve`
                 nlp.error, nlp.stopped = error, True
-        return [ca.DM(pattern, value) for pattern, value in zip(self.outputs, values, strict=True)]
+        return [
+            value if isinstance(value, ca.DM) else ca.DM(pattern, value)
+            for pattern, value in zip(self.outputs, values, strict=True)
+        ]
 
 
 class _Iterated(_Callback):
@@ -239,7 +224,7 @@ class _Iterated(_Callback):
         return ca.nlpsol_n_out()
 
     def get_sparsity_in(self, i: int) -> ca.Sparsity:
-        columns, rows = self.nlp.linear.shape[1], self.nlp.sparsity.size1()
+        rows, columns = self.nlp.sparsity.shape
         sizes = {"x": columns, "f": 1, "g": rows, "lam_x": columns, "lam_g": rows}
         size = sizes.get(ca.nlpsol_out(i), 0)
         return ca.Sparsity.dense(size, 1) if size else ca.Sparsity(0, 0)

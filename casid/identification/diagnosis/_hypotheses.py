@@ -537,12 +537,11 @@ def _gears(readings: Readings, here: float) -> tuple[list[Hypothesis], int]:
 
 def _zeros(readings: Readings, here: float) -> tuple[list[Hypothesis], int]:
     """The zero of one joint shifted."""
-    shifts = sorted((value, k, shift) for k, shift, value in readings.shifted(here, SHIFT))
-    made = []
-    for value, k, shift in shifts[:1]:
-        by = shift * (np.arange(readings.model.n) == k)
-        joint = readings.model.robot.coordinates[k].name
-        found = Finding("shifted zero", joint=joint, values={"shift": shift, **_compared(value, here)})
-        if abs(shift) >= LEAST_SHIFT:
-            made.append(Hypothesis(found, value / here, change=partial(shifted, shift=by)))
-    return made, len(shifts)
+    shifts = [(value, k, shift) for k, shift, value in readings.shifted(here, SHIFT)]
+    value, k, shift = min(shifts, default=(here, 0, 0.0))
+    if abs(shift) < LEAST_SHIFT:
+        return [], len(shifts)
+    change = partial(shifted, shift=shift * (np.arange(readings.model.n) == k))
+    joint = readings.model.robot.coordinates[k].name
+    found = Finding("shifted zero", joint=joint, values={"shift": shift, **_compared(value, here)})
+    return [Hypothesis(found, value / here, change=change)], len(shifts)

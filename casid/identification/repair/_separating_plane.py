@@ -122,10 +122,7 @@ class ConsistentForms:
     def _gains(self) -> Array:
         """The linear form ``gain(p)``."""
         links = sum(
-            (
-                np.array([cone.dual_gain(row[link_slice(k)], margin) for row in self.matrix])
-                for k, (cone, margin) in enumerate(self.cones)
-            ),
+            (cone.dual_gain(self.matrix[:, link_slice(k)], margin) for k, (cone, margin) in enumerate(self.cones)),
             np.zeros(len(self.matrix)),
         )
         return np.asarray(links + self.matrix[:, 10 * len(self.cones) :] @ self.lower)

@@ -5,8 +5,10 @@ from casid.inertia.entropic._estimate import Plausible as Plausible
 
 # between rooms
 from casid.inertia.entropic._estimate import Entropic as Entropic
+from casid.inertia.entropic._estimate import DECREASE as DECREASE
 from casid.inertia.entropic._estimate import FIRST as FIRST
 from casid.inertia.entropic._estimate import KEPT as KEPT
+from casid.inertia.entropic._estimate import SETTLED as SETTLED
 from casid.inertia.entropic._estimate import SLOW as SLOW
 from casid.inertia.entropic._estimate import SMALLEST as SMALLEST
 from casid.inertia.entropic._estimate import STEEPEST as STEEPEST

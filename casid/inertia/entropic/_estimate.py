@@ -35,6 +35,11 @@ WARM = 6
 FIRST, SMALLEST, STEEPEST, SLOW = 10.0, 1.2, 30.0, 3
 #: Share of every body that a step leaves: nearer to the boundary, Newton's next steps are small.
 KEPT = 0.2
+#: Newton decrement at which the objective is its minimum but for half its square: rounding.
+SETTLED = 1e-7
+#: Share of the decrease that the slope promises that a step must reach (Nocedal and Wright 2006, Sec. 3.1); decrements
+#: below it promise less than rounding.
+DECREASE = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,7 +199,7 @@ def entropic_estimate(
         decrement = float(np.sqrt(max(-(g @ move), 0.0) / now))
         if decrement < 1 and now == mu:
             bound = mu * (-decrement - np.log1p(-decrement))
-        if (decrement < 1e-7 and now == mu) or done == iterations:
+        if (decrement < SETTLED and now == mu) or done == iterations:
             break
         # the data term is a quadratic along the step: only the barrier is evaluated again
         data = float(pull @ move), float(np.sum((A @ move) ** 2))
@@ -238,7 +243,7 @@ def _line_search(
     for _ in range(60):
         trial, J = barrier(x + length * move)
         change = length * slope + length**2 * curvature + weight * (trial - divergence)
-        falls = change <= -1e-4 * length * weight * decrement**2 or (decrement < 1e-4 and np.isfinite(trial))
+        falls = change <= -DECREASE * length * weight * decrement**2 or (decrement < DECREASE and np.isfinite(trial))
         if falls and np.isfinite(barrier((1 - KEPT) * x + length * move)[0]):
             return x + length * move, trial, J
         length /= 2

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from casid.arrays import RANK, Array
+from casid.arrays import RANK, ROUNDING, Array
 from casid.inertia._divergence import SVEC_WEIGHTS, congruence, symmetric
 from casid.inertia._interior_point import NEAR, ROUGH, InteriorPoint, Measure
 from casid.inertia._parameters import consistency, link_slice, pseudo_inertia
@@ -20,6 +20,8 @@ from casid.inertia._parameters import consistency, link_slice, pseudo_inertia
 #: Weight of the divergence at which the softened equations stop; bodies together up to this many times as large as
 #: those found are covered by the bound of the distance.
 LEAST, LARGE = 1e-17, 10.0
+#: Share of the squared distance by which its bound may be lower.
+SHARP = 1e-6
 
 
 def nearest_bodies(A: Array, b: Array, given: Array, references: Array, free: Sequence[int]) -> Array | None:
@@ -66,10 +68,10 @@ def _independent(scaled: Array, right: Array) -> tuple[Array, Array] | None:
     size = np.linalg.norm(scaled, axis=1)
     scale = np.where(size > 0, size, 1.0)
     U, s, Vt = np.linalg.svd(scaled / scale[:, None], full_matrices=False)
-    keep = s > RANK * max(float(s.max(initial=0.0)), 1e-300)
+    keep = s > RANK * s.max()
     projected = U.T @ (right / scale)
     left = right / scale - U[:, keep] @ projected[keep]
-    if np.abs(left * scale).max() > RANK * max(float(np.abs(right).max()), float(size.max()), 1e-300):
+    if np.abs(left * scale).max() > RANK * max(float(np.abs(right).max()), float(size.max())):
         return None
     return Vt[keep], projected[keep] / s[keep]
 
@@ -94,7 +96,7 @@ def nearest_right_side(A: Array, b: Array, references: Array) -> tuple[Array, fl
     S = np.hstack([A[:, link_slice(k)] @ C for k, C in enumerate(maps)])
     size = float(np.linalg.norm(S, 2))
     U, s, Vt = np.linalg.svd(S / size, full_matrices=False)
-    keep = s > 1e-14
+    keep = s > len(s) * np.finfo(float).eps
     rows, right = s[keep, None] * Vt[keep], U[:, keep].T @ b / size
     lost = float(np.linalg.norm(b / size - U[:, keep] @ right))
     program = InteriorPoint(Measure(np.zeros(len(maps), dtype=bool)), rows, right)
@@ -111,7 +113,7 @@ def nearest_right_side(A: Array, b: Array, references: Array) -> tuple[Array, fl
         excess = max(float(np.linalg.eigvalsh(adjoint).max()), 0.0)
         duals.append((float(left @ right - left @ left / 2), excess))
         room = LARGE * max(float(np.trace(program.measure.matrices(point.y), axis1=1, axis2=2).sum()), 4.0 * len(maps))
-        reached = left @ left <= 1e-24 * (right @ right) or epsilon * room <= 1e-6 * (left @ left)
+        reached = left @ left <= ROUNDING**2 * (right @ right) or epsilon * room <= SHARP * (left @ left)
         if reached or epsilon <= LEAST:
             break
         epsilon *= 0.1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from casid.errors import DatasetError
+from casid.files import near
 from casid.regression.estimators._estimator import Estimator
 from casid.regression.estimators._least_squares import IRLS, OLS, WLS, MaximumLikelihood
 
@@ -17,5 +18,6 @@ def estimator(method: str | Estimator) -> Estimator:
     if isinstance(method, Estimator):
         return method
     if method not in ESTIMATORS:
-        raise DatasetError(f"unknown method '{method}'; known: {', '.join(ESTIMATORS)}, or an Estimator")
+        hint = near(method, ESTIMATORS) or ";"
+        raise DatasetError(f"unknown method '{method}'{hint} known: {', '.join(ESTIMATORS)}, or an Estimator")
     return ESTIMATORS[method]

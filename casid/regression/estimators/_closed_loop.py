@@ -18,11 +18,8 @@ from casid.evidence import Batches
 from casid.measurement import Dataset
 from casid.regression._fit import BEYOND, EXCITATION_TOLERANCE, Fit, joint_weights, wls
 from casid.regression._rollout import VariationalDynamics
-from casid.regression._rows import lengths
+from casid.regression._rows import CHUNK, lengths
 from casid.regression.estimators._estimator import Estimator, Observations
-
-#: Control steps whose derivatives are held at a time.
-CHUNK = 2048
 
 
 @dataclass(frozen=True, eq=False)

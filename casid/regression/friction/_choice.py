@@ -24,15 +24,13 @@ from casid.evidence import compared
 from casid.measurement import Dataset
 from casid.regression._compress import CompressedData, compress
 from casid.regression._fit import Fit, wls
-from casid.regression._rows import lengths, observation_blocks
+from casid.regression._rows import RIDGE, SEGMENTS, lengths, observation_blocks
 from casid.regression.friction._dictionary import Dictionary, friction_columns, loads_of
 
 #: Stretches of each recording, dealt to the folds in turn: as many as `casid.regression.compress` keeps.
-STRETCHES, FOLDS = 12, 6
+STRETCHES = SEGMENTS
 #: Torque against the signs of physics that is tolerated, as a share of the largest torque of a candidate.
 AGAINST = 0.01
-#: Ridge on equilibrated columns: what the data do not determine stays small.
-RIDGE = 1e-9
 #: Sweeps over the joints.
 SWEEPS = 2
 
@@ -294,8 +292,8 @@ class _Fold:
 
 
 def _folds(stretches: Sequence[int]) -> list[_Fold]:
-    """Stretches dealt to `FOLDS` folds in turn, or to fewer so that each has two where that is possible."""
-    count = min(FOLDS, max(2, -(-len(stretches) // 2)))
+    """Stretches dealt to folds in turn, so that each has two where that is possible."""
+    count = max(2, -(-len(stretches) // 2))
     dealt = [[s for i, s in enumerate(stretches) if i % count == f] for f in range(count)]
     return [_Fold(test, [s for s in stretches if s not in test]) for test in dealt]
 

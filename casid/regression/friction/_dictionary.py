@@ -15,11 +15,9 @@ from casid.dynamics.terms import FrictionLaw, JointFriction, JointSignals, state
 from casid.measurement import Dataset
 from casid.regression._rows import filtered_blocks, motion, sampling_period
 
-#: Comparisons of expressions look so deep.
-_DEPTH = 50
 #: Speeds at which the signs of friction are checked, in shares of the joint's largest.
 _SPEEDS = (0.02, 0.1, 0.3, 0.6, 1.0)
-#: The same up to which speed, where the joint's limit is not known.
+#: The same up to which speed, where the joint's limit is not known: beyond the motion, as its next use may be.
 _BEYOND = 1.5
 
 
@@ -59,7 +57,7 @@ class Dictionary:
             places = []
             for column in candidate.law.dictionary(signals, candidate.theta):
                 same = known.setdefault(str(column), [])  # the print narrows the search, equality decides
-                place = next((i for i in same if ca.is_equal(columns[i], column, _DEPTH)), None)
+                place = next((i for i in same if ca.is_equal(columns[i], column, 50)), None)
                 if place is None:
                     place = len(columns)
                     same.append(place)

@@ -6,7 +6,7 @@ import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,14 +14,14 @@ from casid.arrays import Array
 from casid.description import Robot, identified_names, load_robot, robot_names
 from casid.description.formats import FORMATS as ROBOT_FORMATS
 from casid.dynamics import Model
-from casid.errors import DatasetError, InertiaWarning
-from casid.files import read_json, read_text, read_toml, reason
+from casid.errors import DatasetError, InertiaWarning, RobotError
+from casid.files import listed, read_json, read_text, read_toml, reason
 from casid.identification.repair import check_file
 from casid.inertia import read_parameters
 from casid.measurement import FORMATS as RECORDING_FORMATS
 from casid.measurement import read_dataset
 from casid.motion import read_trajectory
-from casid.report._shapes import shapes
+from casid.report._shapes import Shape, shapes
 from casid.report._tables import summary_table
 from casid.report.viewer._page import MARK, Page, nominal_bodies
 
@@ -31,7 +31,10 @@ Curves = tuple[Array, Mapping[str, Array], Sequence[str], str, str]
 #: Suffixes of robot files.
 _ROBOT_FILES = tuple(suffix for form in ROBOT_FORMATS for suffix in form.suffixes)
 #: Files that a folder of results is known by, in this order.
-_RESULTS = ("report.html", "solution.json", "simulation.json", "excitation.json", "identification.json")
+_RESULTS = (
+    "report.html", "solution.json", "simulation.json", "excitation.json", "identification.json", "payload.html",
+    "comparison.html", "validation.html",
+)  # fmt: skip
 
 
 class _Shown(NamedTuple):
@@ -46,7 +49,9 @@ class _Shown(NamedTuple):
     facts: tuple[tuple[str, str], ...] = ()
 
 
-def view(file: str | Path, robot: str | Path | Robot | None = None, packages: Sequence[str | Path] = ()) -> str:
+def view(
+    file: str | Path, robot: str | Path | Robot | None = None, packages: Sequence[str | Path] = (), **reading: Any
+) -> str:
     """The page of a file.
 
     Parameters
@@ -54,12 +59,15 @@ def view(file: str | Path, robot: str | Path | Robot | None = None, packages: Se
     file
         A shipped robot's name; a robot's file; ``solution.json``, ``identification.json``, ``simulation.json``,
         ``excitation.json`` or the folder that holds one; a ``trajectory.toml``; parameters (CSV, JSON); a recording;
-        ``report.html``, shown as it was written.
+        ``report.html``, shown as it was written; a JSON file with a page of its name beside it, e.g. ``payload.json``,
+        ``comparison.json``, ``validation.json``: that page.
     robot
         Whose parameters or motion the file holds; default: the one that the file names.
     packages
         Folders of the packages that a URDF names its meshes by, see `casid.excitation.fit_capsules`; without any,
         shapes are drawn where they are found otherwise.
+    **reading
+        How the robot's file is read, see `casid.load_robot`: ``lock``, ``gravity``, ``angle_tolerance``.
 
     Returns
     -------
@@ -74,18 +82,21 @@ def view(file: str | Path, robot: str | Path | Robot | None = None, packages: Se
         If a robot's file is malformed, or ``packages`` is given and a mesh is not found.
     """
     path = Path(file).expanduser()
+    robot = load_robot(robot, **reading) if isinstance(robot, (str, Path)) else robot
     if not path.exists():
         if str(file) in (*robot_names(), *identified_names()):
-            return _page(_robot(str(file)), packages)
+            return _page(_robot(str(file), reading), packages)
         raise DatasetError(f"'{file}': there is no such file, and no robot of that name ships with casid")
     if path.is_dir():
         found = next((path / name for name in _RESULTS if (path / name).is_file()), None)
         if found is None:
             raise DatasetError(f"folder '{path}' holds none of {', '.join(_RESULTS)}; name a file in it")
         path = found
+    if path.suffix == ".json" and path.with_suffix(".html").is_file():
+        path = path.with_suffix(".html")
     if path.suffix.lower() in (".html", ".htm"):
         return _written(read_text(path, "page", DatasetError), path.name)
-    return _page(_shown(path, robot), packages)
+    return _page(_shown(path, robot, reading), packages)
 
 
 def _written(page: str, where: str) -> str:
@@ -95,7 +106,7 @@ def _written(page: str, where: str) -> str:
     raise DatasetError(f"'{where}' is not a page written by casid, or is cut off; open it with a browser")
 
 
-def _shown(path: Path, robot: str | Path | Robot | None) -> _Shown:
+def _shown(path: Path, robot: Robot | None, reading: Mapping[str, Any]) -> _Shown:
     suffix = path.suffix.lower()
     if suffix == ".json":
         return _json(path, robot)
@@ -103,9 +114,9 @@ def _shown(path: Path, robot: str | Path | Robot | None) -> _Shown:
         table = read_toml(path, "file", DatasetError)
         if "basis" in table:
             return _trajectory(path, robot)
-        return _recording(path, robot) if "file" in table else _robot(path)
+        return _recording(path, robot) if "file" in table else _robot(path, reading)
     if suffix in _ROBOT_FILES:
-        return _robot(path)
+        return _robot(path, reading)
     if suffix == ".csv":
         head = read_text(path, "file", DatasetError)[:400].partition("\n")[0].lower()
         parameters = head.startswith("parameter,") or "lxx" in head
@@ -119,12 +130,10 @@ def _shown(path: Path, robot: str | Path | Robot | None) -> _Shown:
     )
 
 
-def _known(robot: str | Path | Robot | None, named: object, path: Path) -> Robot:
+def _known(robot: Robot | None, named: object, path: Path) -> Robot:
     """The robot that was given, the one whose file a result beside names, or the shipped one that a file names."""
-    if isinstance(robot, Robot):
-        return robot
     if robot is not None:
-        return load_robot(robot)
+        return robot
     file, locked = _robot_beside(path, named)
     if file and Path(file).is_file():
         return load_robot(file, lock=locked)
@@ -146,27 +155,28 @@ def _robot_beside(path: Path, named: object) -> tuple[str, Mapping[str, float]]:
     return "", {}
 
 
-def _robot(source: str | Path) -> _Shown:
+def _robot(source: str | Path, reading: Mapping[str, Any]) -> _Shown:
     """A robot's own bodies; beside them the repaired ones where some cannot exist."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InertiaWarning)  # the page shows it
-        robot = load_robot(source)
-        if any(link.inertial is None for link in robot.links):
-            missing = sum(link.inertial is None for link in robot.links)
-            return _Shown(robot.name, f"{missing} of {len(robot.links)} links have no nominal body.", robot)
+        robot = load_robot(source, **reading)
         bodies = nominal_bodies(robot, "as described")
-        checked = check_file(str(source))
+        if not bodies:
+            return _Shown(robot.name, "No link has a nominal body.", robot)
+        checked = check_file(str(source), **reading)
         if checked.unphysical:
             with tempfile.TemporaryDirectory() as folder:
                 copy = Path(folder) / Path(checked.repaired_name).name
                 copy.write_bytes(checked.repaired)
-                repaired = load_robot(copy)
+                repaired = load_robot(copy, **reading)
             if len(repaired.joints) == len(robot.joints):
-                bodies["repaired"] = repaired.standard_parameters()
-    return _Shown(robot.name, checked.verdict[:1].upper() + checked.verdict[1:] + ".", robot, bodies)
+                bodies |= nominal_bodies(repaired, "repaired")
+    words, without = checked.verdict, [link.name for link in robot.links if link.inertial is None]
+    words += f"; without a body: {listed(without)}" if without else ""
+    return _Shown(robot.name, words[:1].upper() + words[1:] + ".", robot, bodies)
 
 
-def _json(path: Path, robot: str | Path | Robot | None) -> _Shown:
+def _json(path: Path, robot: Robot | None) -> _Shown:
     record = read_json(path, "result", DatasetError)
     if not isinstance(record, dict):
         raise DatasetError(f"'{path.name}' is not a result of casid")
@@ -181,7 +191,10 @@ def _json(path: Path, robot: str | Path | Robot | None) -> _Shown:
             raise DatasetError(f"'{path.name}' comes with recording.npz, which is not beside it")
         return _recording(beside, _known(robot, record.get("robot"), path))
     if "parameters" not in record:
-        raise DatasetError(f"'{path.name}' is not a result of casid: it has no parameters, motion or trajectory")
+        raise DatasetError(
+            f"'{path.name}' is not a result of casid: it has no parameters, motion or trajectory, and there is no page "
+            f"'{path.stem}.html' beside it"
+        )
     known = _known(robot, record.get("robot"), path)
     shown = _parameters(path, known)
     keys = ("problem", "status", "objective", "lower_bound", "gap", "certified", "residual_ratio", "rank",
@@ -190,7 +203,7 @@ def _json(path: Path, robot: str | Path | Robot | None) -> _Shown:
     return shown._replace(title=str(record.get("problem") or shown.title), facts=facts)
 
 
-def _parameters(path: Path, robot: str | Path | Robot | None) -> _Shown:
+def _parameters(path: Path, robot: Robot | None) -> _Shown:
     known = _known(robot, None, path)
     given = read_parameters(path, Model(known))
     bodies = nominal_bodies(known) | {path.name: given.standard}
@@ -198,7 +211,7 @@ def _parameters(path: Path, robot: str | Path | Robot | None) -> _Shown:
     return _Shown(f"{known.name}: {path.name}", "Parameters as bodies.", known, bodies, facts=terms)
 
 
-def _trajectory(path: Path, robot: str | Path | Robot | None) -> _Shown:
+def _trajectory(path: Path, robot: Robot | None) -> _Shown:
     trajectory = read_trajectory(path)
     known = _known(robot, trajectory.robot, path)
     joints = [joint.name for joint in known.coordinates]
@@ -217,30 +230,37 @@ def _trajectory(path: Path, robot: str | Path | Robot | None) -> _Shown:
     t = t - t[0]
     return _Shown(
         f"{known.name}: excitation", f"A motion of {t[-1] - t[0]:.4g} s.", known, motion=(t, q),
-        charts={
-            "Positions": (t, {"position": q}, joints, "rad or m", "motion"),
-            "Velocities": (t, {"velocity": dq}, joints, "rad/s or m/s", "motion"),
-        },
+        charts=_charts(t, joints, q, dq),
     )  # fmt: skip
 
 
-def _recording(path: Path, robot: str | Path | Robot | None) -> _Shown:
+def _recording(path: Path, robot: Robot | None) -> _Shown:
     known = _known(robot, None, path)
     data = read_dataset(path)
     joints = [joint.name for joint in known.coordinates]
     if data.n != len(joints):
         raise DatasetError(f"'{path.name}' is of {data.n} joints, robot '{known.name}' has {len(joints)}")
     t = data.t - data.t[0]
-    charts = {"Positions": (t, {"position": data.q}, joints, "rad or m", "recording")}
-    if data.dq is not None:
-        charts["Velocities"] = (t, {"velocity": data.dq}, joints, "rad/s or m/s", "recording")
-    charts["Torques"] = (t, {"torque": data.tau}, joints, "N·m or N", "recording")
+    charts = _charts(t, joints, data.q, data.dq, data.tau)
     return _Shown(f"{known.name}: {path.name}", f"{len(data)} samples.", known, motion=(t, data.q), charts=charts)
+
+
+def _charts(t: Array, joints: Sequence[str], *values: Array | None) -> dict[str, Curves]:
+    """Curves of positions, velocities and torques, those that are given."""
+    kinds = (("Positions", "rad or m"), ("Velocities", "rad/s or m/s"), ("Torques", "N·m or N"))
+    given = zip(kinds, values, strict=False)
+    return {title: (t, {title.lower(): y}, joints, unit, "motion") for (title, unit), y in given if y is not None}
 
 
 def _page(shown: _Shown, packages: Sequence[str | Path]) -> str:
     page = Page(shown.title, shown.words)
-    surfaces = shapes(shown.robot, packages) if packages else None  # an error only where folders were named for them
+    surfaces: Sequence[Shape] = ()
+    try:
+        surfaces = shapes(shown.robot, packages)
+    except RobotError as error:
+        if packages:  # an error only where folders were named for them
+            raise
+        page.text(f"Drawn without shapes: {reason(error)}", "note")
     try:
         page.robot(shown.robot, shown.bodies, shown.motion, surfaces=surfaces)
     except DatasetError as error:

@@ -243,8 +243,9 @@ def charts(
 
 
 def nominal_bodies(robot: Robot, label: str = "nominal, of the description") -> dict[str, Array]:
-    """The robot's own bodies under a label; none where a link has none."""
-    return {} if any(link.inertial is None for link in robot.links) else {label: robot.standard_parameters()}
+    """The robot's own bodies under a label, zeros for a link without one; empty where no link has one."""
+    bodies = [np.zeros(10) if link.inertial is None else link.inertial.standard_parameters() for link in robot.links]
+    return {label: np.concatenate(bodies)} if any(link.inertial for link in robot.links) else {}
 
 
 def _bodies(robot: Robot, values: Array) -> list[dict[str, Any] | None]:

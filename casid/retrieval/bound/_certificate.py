@@ -37,7 +37,8 @@ tangents at the present c.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -48,8 +49,6 @@ from casid.retrieval._region import LinkRegion
 from casid.retrieval._rows import LinearRows, NonlinearRows, Row
 from casid.retrieval.bound._cuts import Relaxation
 
-#: Corrections of the residual: the second takes what the first left by rounding.
-_CORRECTIONS = 2
 #: Share of the objective that the products of the cones' multipliers with the bodies may cost.
 _PRICE = 1e-8
 
@@ -165,20 +164,21 @@ class Dual:
 
     def joined(self, extra: Dual) -> Dual:
         """With further rows."""
-        return Dual(*(np.concatenate(pair) for pair in zip(vars(self).values(), vars(extra).values(), strict=True)))
+        return Dual(*(np.concatenate([getattr(self, f.name), getattr(extra, f.name)]) for f in fields(self)))
 
     def missed(self, x: Array) -> float:
         """What missing hard rows as x does can gain: ``sum_j (l_j + u_j) d_j``."""
-        at_low, at_high = self.sides()
+        at_low, at_high = self.sides
         hard, values = np.isinf(self.weights), self.matrix @ x
         below, above = np.maximum(self.lower - values, 0.0), np.maximum(values - self.upper, 0.0)
         return float(at_low[hard] @ below[hard]) + float(at_high[hard] @ above[hard])
 
     def size_at(self, x: Array) -> float:
         """Size of the rows' terms at x, ``sum_j (l_j + u_j) |a_j|'|x|``: huge multipliers drown in their rounding."""
-        at_low, at_high = self.sides()
+        at_low, at_high = self.sides
         return float((at_low + at_high) @ (np.abs(self.matrix) @ np.abs(x)))
 
+    @cached_property
     def sides(self) -> tuple[Array, Array]:
         """Multipliers ``l`` and ``u`` >= 0 of lower and upper bounds: admissible, whatever was given."""
         given = np.nan_to_num(self.multipliers, nan=0.0, posinf=0.0, neginf=0.0)
@@ -234,14 +234,26 @@ def lower_bound(
     dual = Dual.of(linear, multipliers)
     if nonlinear is not None and nonlinear[0].size:
         dual = dual.joined(Dual.relaxed(relaxation or Relaxation(problem), *nonlinear, x))
-    residual = problem.objective.matrix @ x - problem.objective.target
-    found = [_bound_of(problem, x, residual, dual, search or Search(), regions)]
-    for _ in range(_CORRECTIONS):
+    objective, residual = problem.objective, problem.objective.matrix @ x - problem.objective.target
+    reach = np.abs(objective.matrix) @ np.abs(x) + np.abs(objective.target)
+    others = abs(objective.constant) + dual.size_at(x)
+
+    def bound_of(residual: Array) -> tuple[float, DualBound]:
+        """The theorem's bound for any numbers as residual, less its rounding; -inf where a number is not finite."""
+        found = dual_bound(problem, 2.0 * objective.matrix.T @ residual, dual, search or Search(), regions)
+        square = float(residual @ residual)
+        terms = 2.0 * float(np.abs(residual) @ reach) + square + found.terms + others
+        value = found.value + objective.constant - square - 2.0 * float(residual @ objective.target)
+        value -= 16 * np.finfo(float).eps * terms
+        return (value if np.isfinite(value) else -np.inf), found
+
+    found = [bound_of(residual)]
+    for _ in range(2):  # the second takes what the first left by rounding
         residual = residual + _correction(problem, x, found[-1][1].left)
-        found.append(_bound_of(problem, x, residual, dual, search or Search(), regions))
+        found.append(bound_of(residual))
     value, bound = max(found, key=lambda pair: pair[0])
     # A sum of squares is never smaller than the part of it that no x can change.
-    least = problem.objective.constant
+    least = objective.constant
     if not np.isfinite(value):
         return Certificate(least, bound.leftover, bound.search_region)
 
@@ -249,19 +261,6 @@ def lower_bound(
         return dual.missed(point) + bound.missed(point)
 
     return Certificate(value, bound.leftover, bound.search_region, value, least, missed).at(x)
-
-
-def _bound_of(
-    problem: Problem, x: Array, residual: Array, dual: Dual, search: Search, regions: Sequence[LinkRegion] | None
-) -> tuple[float, DualBound]:
-    """The theorem's bound for any numbers as residual, less its rounding; -inf where a number is not finite."""
-    objective = problem.objective
-    found = dual_bound(problem, 2.0 * objective.matrix.T @ residual, dual, search, regions)
-    terms = 2.0 * float(np.abs(residual) @ (np.abs(objective.matrix) @ np.abs(x) + np.abs(objective.target)))
-    terms += float(residual @ residual) + abs(objective.constant) + found.terms + dual.size_at(x)
-    value = found.value + objective.constant - float(residual @ residual) - 2.0 * float(residual @ objective.target)
-    value -= 16 * np.finfo(float).eps * terms
-    return (value if np.isfinite(value) else -np.inf), found
 
 
 def _correction(problem: Problem, x: Array, left: Array) -> Array:
@@ -287,7 +286,7 @@ def dual_bound(
     problem: Problem, slope: Array, dual: Dual, search: Search, regions: Sequence[LinkRegion] | None = None
 ) -> DualBound:
     """Lower bound of ``slope'z`` (plus the price of soft rows) over all feasible z; arguments as in `lower_bound`."""
-    at_low, at_high = dual.sides()
+    at_low, at_high = dual.sides
     low, high = (np.where(np.isfinite(b), b, 0.0) for b in (dual.lower, dual.upper))
     left = slope - dual.matrix.T @ (at_low - at_high)
     shares, leftover, searched = [], 0.0, dict[str, float]()
@@ -308,11 +307,17 @@ def _links(
     problem: Problem, left: Array, search: Search, regions: Sequence[LinkRegion]
 ) -> Iterator[tuple[slice, float, float, str | None]]:
     """What each link makes of the gradient that the rows leave: its gain and cost, its name where it was searched."""
-    for entry, region in zip(problem.cones, regions, strict=True):
-        link = link_slice(entry.link)
-        body = None if search.nominal is None else search.nominal[link]
-        share = entry.cone.dual_share(left[link], entry.margin, Limits(region.trace, region.box, body, search.factor))
-        yield link, share.gain, share.cost, entry.name if share.searched else None
+    entries, standard = problem.cones, 10 * len(problem.cones)
+    for cone in dict.fromkeys(entry.cone for entry in entries):
+        own = [k for k, entry in enumerate(entries) if entry.cone == cone]
+        body = None if search.nominal is None else search.nominal[:standard].reshape(-1, 10)[own]
+        trace, box = np.array([regions[k].trace for k in own]), np.stack([regions[k].box for k in own])
+        margins = np.array([entries[k].margin for k in own])
+        share = cone.dual_share(left[:standard].reshape(-1, 10)[own], margins, Limits(trace, box, body, search.factor))
+        for k, gain, cost, searched in zip(
+            own, share.gain.tolist(), share.cost.tolist(), share.searched.tolist(), strict=True
+        ):
+            yield link_slice(k), gain, cost, entries[k].name if searched else None
 
 
 def _extras(problem: Problem, left: Array, search: Search) -> Iterator[tuple[slice, float, float, str | None]]:

@@ -10,7 +10,7 @@ the mass it is linear, ``n'l <= h(n) m``. Other constraints are left out, which 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -27,7 +27,7 @@ from casid.retrieval._problem import Problem
 from casid.retrieval._region import LinkRegion, Quadric, com_quotients
 from casid.retrieval._rows import Row
 from casid.retrieval.constraints._bounds import com_box
-from casid.retrieval.constraints._constraint import FEASIBILITY, Constraint
+from casid.retrieval.constraints._constraint import FEASIBILITY, MOST_ALTERNATIVES, Constraint
 
 #: Cells that one refinement may look at; more would take longer than the bound is worth.
 _MOST_CELLS = 8_000
@@ -144,8 +144,7 @@ def _highest(cells: Array, direction: Array) -> Array:
     return np.asarray(np.maximum(cells[:, :, 0] * direction, cells[:, :, 1] * direction).sum(axis=1))
 
 
-_MOST_BRANCHES = 16
-#: A box that is narrower by a smaller share of its side is not worth a constraint.
+#: A box that is narrower by a smaller share of its side, or a point nearer to a hull, is not worth a constraint.
 _NARROWER = 1e-6
 
 
@@ -161,7 +160,7 @@ class Cut:
 
     def violated(self, x: Array) -> bool:
         """Whether it cuts off x."""
-        return bool(self.form @ x - self.low < -1e-7 * float(np.abs(self.form) @ np.abs(x)))
+        return bool(self.form @ x - self.low < -FEASIBILITY * float(np.abs(self.form) @ np.abs(x)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,17 +252,12 @@ class Relaxation:
             if not self.problem.constraints[s.constraint].kept_in_relaxation and not self.is_convex(s)
         )
 
-    def side_cuts(self, side: Side, x: Array) -> list[Cut]:
+    def side_cuts(self, side: Side, x: Array) -> Iterator[Cut]:
         """Cuts of one side near x; the first is its tangent where it has one."""
-        if side.quadric is None:
-            return []
-        link = link_slice(side.quadric.link)
-        if not x[link][9] > 0:
-            return []
-        return [
-            self._embed(form, side.quadric.link, side.quadric.offset, side)
-            for form in side.quadric.cuts(self.regions[side.quadric.link].com, x[link])
-        ]
+        if side.quadric is not None and x[mass_index(side.quadric.link)] > 0:
+            link = side.quadric.link
+            for form in side.quadric.cuts(self.regions[link].com, x[link_slice(link)]):
+                yield self._embed(form, link, side.quadric.offset, side)
 
     def row_cut(self, row: Row, multiplier: float, x: Array) -> tuple[Cut, float] | None:
         """The cut that stands for a solver row, and its multiplier >= 0; None if the row has none."""
@@ -274,12 +268,12 @@ class Relaxation:
             return None if slope is None else (Cut(-slope, 0.0, row.constraint, row.entry, -1.0), max(multiplier, 0.0))
         sign = -1.0 if multiplier > 0 else 1.0
         side = self._by_row.get((row.constraint, row.entry, sign))
-        cuts = [] if side is None else self.side_cuts(side, x)
-        if side is None or side.quadric is None or not cuts:
+        cut = None if side is None else next(self.side_cuts(side, x), None)
+        if side is None or side.quadric is None or cut is None:
             return None
         # the row is the expression, or m times it; its form is m^(power - 1) times it
         mass = float(x[mass_index(side.quadric.link)])
-        return cuts[0], abs(multiplier) * row.unit_size(x) * mass ** (1 - side.quadric.power)
+        return cut, abs(multiplier) * row.unit_size(x) * mass ** (1 - side.quadric.power)
 
     @cached_property
     def _by_row(self) -> dict[tuple[int, int, float], Side]:
@@ -373,7 +367,7 @@ class Relaxation:
 
 def _alternatives(rows: ca.SX, x: ca.SX) -> tuple[ca.Function, ...]:
     found = [c for c in conditions(rows, x) if not c.equality]
-    if 2 ** len(found) > _MOST_BRANCHES:
+    if 2 ** len(found) > MOST_ALTERNATIVES:
         return (ca.Function("rows", [x], [rows]),)
     functions = []
     for values in product((True, False), repeat=len(found)):
@@ -399,11 +393,11 @@ def _away_from_hull(point: Array, corners: Array) -> Array | None:
     for _ in range(200):
         gap = point - nearest
         length = float(np.linalg.norm(gap))
-        if length <= 1e-6 * size:
+        if length <= _NARROWER * size:
             return None
         best = corners[np.argmax(corners @ gap)]
         progress = float((best - nearest) @ gap)
-        if progress <= 1e-6 * length * size:
+        if progress <= _NARROWER * length * size:
             return np.asarray(gap / length)
         step = min(1.0, progress / max(float((best - nearest) @ (best - nearest)), 1e-300))
         nearest = nearest + step * (best - nearest)

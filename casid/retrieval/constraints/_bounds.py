@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.errors import ProblemError
-from casid.inertia import TENSOR_INDEX
+from casid.inertia import MOMENTS, TENSOR_INDEX
 from casid.retrieval._region import Facts, Quadric
 from casid.retrieval._variables import LinkVariables, LinkView
 from casid.retrieval.constraints._constraint import Constraint, ScalarRow, Setting, Side, rows_over_mass
@@ -20,8 +20,6 @@ from casid.retrieval.constraints._constraint import Constraint, ScalarRow, Setti
 #: What `sensible_bounds` assumes where a description has no bounds: kg a link, times the nominal mass, radius [m].
 LARGEST_MASS, NOMINAL_TIMES, SMALLEST_RADIUS = 100.0, 4.0, 1.0
 _AXES = "xyz"
-#: Places of ``Ixx Iyy Izz`` among ``Ixx Ixy Ixz Iyy Iyz Izz``.
-_DIAGONAL = (0, 3, 5)
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,7 +205,7 @@ class InertiaBounds(LinkConstraint):
         i, j = TENSOR_INDEX[entry]
         if i == j:
             return side == "lower" and bound <= 0
-        reach = self.upper[_DIAGONAL[3 - i - j]] / 2
+        reach = self.upper[MOMENTS[3 - i - j]] / 2
         return bool(abs(bound) >= reach and (bound <= 0 if side == "lower" else bound >= 0))
 
     def quadric(self, entry: int, setting: Setting) -> Quadric:
@@ -226,9 +224,9 @@ class InertiaBounds(LinkConstraint):
     def with_secants(self, com: NDArray[np.float64]) -> tuple[Constraint, tuple[ca.SX, ...]]:
         """Upper bounds of the diagonal as secants ``ly^2/m <= (a + b) ly - a b m``; products of inertia left out."""
         link = self.links[0]
-        diagonal = np.isin(np.arange(6), _DIAGONAL)
+        diagonal = np.isin(np.arange(6), MOMENTS)
         lower, rows = np.where(diagonal, self.lower, -np.inf), []
-        for axis, entry in enumerate(_DIAGONAL):
+        for axis, entry in enumerate(MOMENTS):
             across = [a for a in range(3) if a != axis]
             box = com[link.index]
             if np.isfinite(self.upper[entry]) and np.isfinite(box[across]).all():

@@ -17,7 +17,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from casid.arrays import Array
 from casid.errors import ProblemError
-from casid.expressions import affine_rows, alternatives, as_function, constants, evaluate, may_hide, required_domains
+from casid.expressions import (
+    affine_pieces,
+    affine_rows,
+    alternatives,
+    as_function,
+    constants,
+    evaluate,
+    may_hide,
+    required_domains,
+)
 from casid.inertia import CONES, ConsistencyCone, mass_index
 from casid.retrieval._region import Facts, Quadric, find_quadric
 from casid.retrieval._variables import LinkView, in_unknowns
@@ -26,8 +35,8 @@ from casid.retrieval.constraints._relations import label_of, relation
 Side = Literal["lower", "upper", "both"]
 C = TypeVar("C", bound="Constraint")
 T = TypeVar("T")
-#: Largest number of alternatives of a minimum or maximum that are examined.
-_MOST = 16
+#: Largest number of alternatives of a minimum or maximum, or of branches, that are examined; they double with each.
+MOST_ALTERNATIVES = 16
 #: What may be missed of a bound, in its own units, wherever it is judged: of a point, and of a constant.
 FEASIBILITY = 1e-8
 
@@ -90,6 +99,8 @@ class ScalarRow:
         The row is this link's mass times the expression less its bound; None: the expression itself.
     domain : bool
         The row is none of the expression's values: where it is negative, the expression is undefined.
+    shared : bool
+        Of a soft constraint: the rows of this entry share a slack, the largest of them is priced.
     """
 
     expression: ca.SX
@@ -100,6 +111,7 @@ class ScalarRow:
     side: Side = "both"
     mass_of: int | None = None
     domain: bool = False
+    shared: bool = False
 
 
 class Kept:
@@ -288,7 +300,7 @@ class Constraint(Kept):
             elif self.hard:
                 yield from _parts(expression, low, high, entry, setting)
             else:
-                yield ScalarRow(expression, low, high, False, entry)
+                yield from _largest(expression, low, high, entry, setting)
             if hides:
                 yield from domain_rows(expression, entry, setting.x)
 
@@ -317,6 +329,17 @@ class Constraint(Kept):
         return self.with_expression(ca.substitute(self.expression, x, to))
 
 
+@dataclass(frozen=True, eq=False)
+class ObjectivePart(Constraint):
+    """What the greatest of some expressions exceeds its floor by: an objective's price beside its squares."""
+
+    shared = True
+
+    def with_expression(self, expression: ca.SX) -> ObjectivePart:
+        """See `Constraint.with_expression`."""
+        return replace(self, expression=expression)
+
+
 #: Names of the notions of physical consistency.
 ConsistencyKind = Literal["full", "semi", "none"]
 
@@ -325,7 +348,7 @@ ConsistencyKind = Literal["full", "semi", "none"]
 DEFAULT_MARGIN, MARGIN_SHARE = 1e-6, 1e-4
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class PhysicalConsistency:
     """A link's cone and margin.
 
@@ -444,7 +467,10 @@ def _parts(expression: ca.SX, low: float, high: float, entry: int, setting: Sett
     split: list[ScalarRow] = []
     whole: Side | None = "both"
     for upper, bound in ((False, low), (True, high)):
-        rows = _all_linear(expression, bound, upper, entry, setting) if np.isfinite(bound) else None
+        rows = None
+        if np.isfinite(bound):
+            rows = _all_linear(expression, bound, upper, entry, setting)
+            rows = _sum_of_kinks(expression, bound, upper, entry, setting) if rows is None else rows
         if rows is not None:
             split += rows
             low, high = (low, np.inf) if upper else (-np.inf, high)
@@ -455,7 +481,7 @@ def _parts(expression: ca.SX, low: float, high: float, entry: int, setting: Sett
 def _all_linear(expression: ca.SX, bound: float, upper: bool, entry: int, setting: Setting) -> list[ScalarRow] | None:
     """Linear rows of all parts of a minimum or maximum that a bound requires; None where a part is not linear."""
     low, high = (-np.inf, bound) if upper else (bound, np.inf)
-    options = alternatives(expression, setting.x, _MOST, upper)
+    options = alternatives(expression, setting.x, MOST_ALTERNATIVES, upper)
     if len(options) == 1 and options[0].numel() == 1:
         return None
     possible = [part for option in options if (part := _unsettled(option, setting.x, low, high)) is not None]
@@ -475,6 +501,27 @@ def _all_linear(expression: ca.SX, bound: float, upper: bool, entry: int, settin
                 return None
             found += rows
     return found
+
+
+def _sum_of_kinks(expression: ca.SX, bound: float, upper: bool, entry: int, setting: Setting) -> list[ScalarRow] | None:
+    """Linear rows of a sum of maxima (upper bound) or minima (lower bound) of linear terms; None for another one."""
+    pieces = affine_pieces(expression if upper else -expression, setting.x)
+    if pieces is None:
+        return None
+    low, high = (-np.inf, bound) if upper else (bound, np.inf)
+    rows = _unsettled((1.0 if upper else -1.0) * ca.vertcat(*pieces), setting.x, low, high)
+    side: Side = "upper" if upper else "lower"
+    return None if rows is None else [ScalarRow(row, low, high, True, entry, side) for row in ca.vertsplit(rows)]
+
+
+def _largest(expression: ca.SX, low: float, high: float, entry: int, setting: Setting) -> list[ScalarRow]:
+    """Rows of a soft bound on one side: linear ones, the largest of which is missed by what it is; else itself."""
+    upper = np.isinf(low)
+    one_sided = upper or np.isinf(high)
+    rows = _sum_of_kinks(expression, high if upper else low, bool(upper), entry, setting) if one_sided else None
+    if not rows:
+        return [ScalarRow(expression, low, high, False, entry)]
+    return [replace(row, shared=True) for row in rows]
 
 
 def _unsettled(rows: ca.SX, x: ca.SX, low: float, high: float) -> ca.SX | None:

@@ -22,11 +22,9 @@ from casid.retrieval._solution import Solution
 from casid.retrieval._solver import PreparedProblem, SolveOptions
 from casid.retrieval.bound._cuts import Relaxation
 from casid.retrieval.constraints._bounds import mass_bounds
-from casid.retrieval.constraints._constraint import Constraint, Side
+from casid.retrieval.constraints._constraint import FEASIBILITY, Constraint, Side
 from casid.retrieval.insight._intervals import Intervals, parameter_intervals
 
-#: Share of the objective that a step of an expression without a unit gains at most.
-_TENTH = 0.1
 #: How exactly slopes are solved, and the shares that their step gains at most: the first whose gain is known to a
 #: hundredth by the gaps. A longer step bends: 2e-5 of the Panda's fit is up to 6 % less than its slope.
 _FINE, _SMALL, _KNOWN = SolveOptions(target_gap=1e-11), (1e-6, 2e-5), 0.01
@@ -144,7 +142,7 @@ def explain(solution: Solution, share: float = 1e-6) -> Explanation:
         f"{c.label}: violated by {f'{solution.violations[c.label]:.3g} {c.unit_of(0)}'.rstrip()}, which costs "
         f"{prices[c.label]:.3g}"
         for c in problem.constraints
-        if c.weight is not None and c.label != problem.objective_label and solution.violations[c.label] > 1e-9
+        if not c.hard and c.label not in problem.objective_labels and solution.violations[c.label] > FEASIBILITY
     )
     return Explanation(
         tuple(bounds),
@@ -162,7 +160,7 @@ def _bound(solution: Solution, row: Row, multiplier: float, x: Array, total: flo
     slope = abs(multiplier) * row.unit_size(x)  # solver rows are m times the physical one
     step = constraint.step
     if step == 1.0 and slope > 0:
-        step = float(min(step, 10.0 ** np.floor(np.log10(_TENTH * total / slope))))
+        step = float(min(step, 10.0 ** np.floor(np.log10(total / slope / 10))))  # gains a tenth of F at most
     if not slope * step >= share * total:  # more than this is not gained: what is relaxed gains least of all slopes
         return None
     side = row.side if row.side != "both" else "upper" if multiplier > 0 else "lower"
@@ -184,7 +182,7 @@ def _bound(solution: Solution, row: Row, multiplier: float, x: Array, total: flo
     if constraint.lower[row.entry] == constraint.upper[row.entry]:
         text = f"{constraint.entry_name(row.entry)} = {f'{constraint.upper[row.entry]:.6g} {unit}'.rstrip()}"
         text += f" ({'raised' if side == 'upper' else 'lowered'})"
-    gain = np.nan if solution.problem.objective_label else far / total
+    gain = np.nan if solution.problem.objective_labels else far / total
     return ActiveBound(text, near / small, unit, gain, step, first_order)
 
 
@@ -210,7 +208,7 @@ def _cones(solution: Solution) -> list[ActiveCone]:
         if entry.cone == Full():
             matrix = entry.cone.matrix(solution.x[link_slice(entry.link)])
             values = np.linalg.eigvalsh(matrix)
-            small = values[values <= max(2 * entry.margin, 1e-9)]
+            small = values[values <= max(2 * entry.margin, FEASIBILITY)]
             if len(small):
                 found.append(ActiveCone(entry.name, tuple(float(v) for v in small), entry.margin))
     return found

@@ -30,16 +30,16 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.arrays import Array
+from casid.arrays import ALIKE, Array
 from casid.display import Displayed
 from casid.errors import ProblemError, SolveError
 from casid.expressions import polynomials
 from casid.inertia import link_slice, mass_index, moment_slice, pseudo_inertia
-from casid.retrieval._objectives import LeastSquares, chi_square
+from casid.retrieval._objectives import PERFECT, LeastSquares, chi_square
 from casid.retrieval._problem import Problem
 from casid.retrieval._region import region_box
 from casid.retrieval._rows import LinearRows, NonlinearRows, Row, split_rows
-from casid.retrieval._solution import Solution, checked_bound
+from casid.retrieval._solution import ENOUGH, EXPLAINED, Solution, checked_bound
 from casid.retrieval._solver import PreparedProblem, SolveOptions
 from casid.retrieval._variables import UnknownVariableError
 from casid.retrieval.bound._certificate import Dual, Search, dual_bound
@@ -95,7 +95,7 @@ def indistinguishable(problem: Problem, optimum: float, sd: ArrayLike | None = N
         return total / freedom * chi_square(freedom, 1 - confidence)
     rank = int(np.linalg.matrix_rank(problem.objective.matrix))
     samples = residuals + rank if given is None or given.samples is None else given.samples
-    if optimum <= 1e-11 * problem.objective.size or samples <= rank:
+    if optimum <= PERFECT * problem.objective.size or samples <= rank:
         raise ProblemError(
             f"problem '{problem.name}': the noise level cannot be estimated from a perfect fit; give the "
             "tolerance, or the standard "
@@ -295,7 +295,7 @@ def _least_ratio(search: LevelSet, form: Array, link: int) -> tuple[float, float
         if not found[mass_index(link)] > 0:
             break
         ratio = float(form @ found / found[mass_index(link)])
-        if ratio >= t - 1e-9 * max(1.0, abs(t)):
+        if ratio >= t - ALIKE * max(1.0, abs(t)):
             break
         t, point = ratio, found
     least = search.least_mass(link)
@@ -345,10 +345,6 @@ def _linear_form(expression: ca.SX, x: ca.SX, over: int | None = None) -> Array 
     for entry, coefficient in cleared.linear.items():
         form[entry] = float(coefficient)
     return form
-
-
-#: Where bound and attained value agree to this share of the quantity's prior range, no other attempt is made.
-_ENOUGH = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
@@ -416,7 +412,7 @@ class LevelSet:
                     bound = max(bound, self._bound(form, x, outcome.point, scale, search))
                     if float(form @ x) < attained and self._explains(x):
                         attained, point = float(form @ x), x
-                    if (attained - bound) * scale <= _ENOUGH:
+                    if (attained - bound) * scale <= ENOUGH:
                         return self._sound(form, bound, attained, scale, point), attained, point
         return self._sound(form, bound, attained, scale, point), attained, point
 
@@ -482,7 +478,7 @@ class LevelSet:
 
     def _explains(self, x: Array) -> bool:
         feasible = self.problem.met(self.problem.violations(x), self.options.feasibility)
-        return feasible and self.problem.objective(x) <= self.limit * (1 + 1e-6)
+        return feasible and self.problem.objective(x) <= self.limit * (1 + EXPLAINED)
 
     @property
     def _sizes(self) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from itertools import count
@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from casid.arrays import Array
+from casid.arrays import ALIKE, Array
 from casid.inertia import link_slice, mass_index, moment_slice
 from casid.retrieval._combinations import Combination, combinations
 from casid.retrieval._problem import Problem
@@ -21,9 +21,6 @@ from casid.retrieval.bound._cuts import Relaxation
 from casid.retrieval.methods._method import Method, Start, has_values
 from casid.retrieval.program._starts import nominal_parameters
 
-#: Called with the best solution's total, the proven bound, and the number of relaxations solved so far.
-Progress = Callable[[float, float, int], object]
-
 
 def close_gap(
     solution: Solution,
@@ -31,7 +28,6 @@ def close_gap(
     nodes: int = 100,
     seconds: float = 60.0,
     options: SolveOptions | None = None,
-    progress: Progress | None = None,
     patience: float = np.inf,
 ) -> Solution:
     """Tighten a solution's lower bound, and improve the solution, by branching on boxes of the centres of mass.
@@ -47,8 +43,6 @@ def close_gap(
         Stop at this relative gap.
     nodes, seconds
         Stop after so many relaxations, or so long; the best bound so far is returned.
-    progress
-        Called after every relaxation.
     patience
         Stop after so many relaxations in which the gap has not halved.
     """
@@ -60,8 +54,6 @@ def close_gap(
             break
         if search.gap <= least / 2:
             least, halved = search.gap, search.used
-        if progress is not None:
-            progress(search.best.total, search.bound, search.used)
     return search.result()
 
 
@@ -154,7 +146,7 @@ def _where_to_split(original: Problem, relaxed: Relaxed) -> tuple[int, int, floa
         return None
     relaxation = relaxed.relaxation
     link, axis, missed = max(_missed(original, relaxation, x), key=lambda found: found[2], default=(0, 0, 0.0))
-    if not missed > 1e-9:
+    if not missed > ALIKE:
         return None
     low, high = relaxation.regions[link].com[axis]
     centre = float(x[moment_slice(link)][axis] / max(x[mass_index(link)], 1e-9))
@@ -216,14 +208,11 @@ class Branches(Method):
         Where a combination is not convex itself, tighten its bound to this relative gap.
     seconds : float
         When it is over, the combinations left are given the trivial bound: the best bound so far.
-    progress : callable or None
-        Called with the number of combinations done.
     """
 
     most: int = 64
     gap: float | None = None
     seconds: float = float("inf")
-    progress: Callable[[int], object] | None = None
     name: ClassVar[str] = "branches"
 
     def solve(self, problem: Problem, start: Start) -> Solution:
@@ -246,14 +235,12 @@ class Branches(Method):
             found.append(one)
             if one.solution is not None and not one.empty:
                 bound = min(bound, one.solution.lower_bound)
-            if self.progress is not None:
-                self.progress(len(found))
         return self._best(problem, start, found, bound)
 
     def _one(self, combination: Combination, start: Start, seconds: float) -> Solution | None:
         if combination.problem is None:
             return None
-        prepared = PreparedProblem(combination.problem, start.nominal, start.options)
+        prepared = PreparedProblem(combination.problem, None, start.options)
         solution = prepared.solve(start.point, start.seed, throw=False)
         if self.gap is not None and solution.status == "feasible" and solution.gap > self.gap:
             return close_gap(solution, self.gap, seconds=min(seconds, 60.0), options=start.options)
@@ -268,7 +255,7 @@ class Branches(Method):
             return reassess(best, problem=problem, lower_bound=bound, trace=trace)
         conflict = _nothing(found)
         if not solutions:
-            x = nominal_parameters(problem) if start.nominal is None else start.nominal
+            x = nominal_parameters(problem)
             return assess(
                 problem, x, converged=False, conflict=conflict, tolerances=start.options.tolerances, trace=trace
             )

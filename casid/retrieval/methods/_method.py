@@ -36,15 +36,12 @@ class Start:
         Checked; None: the nominal body of every link.
     seed : int or None
         Start from the random point of this seed instead; source of everything random.
-    nominal : ndarray, shape (N,), or None
-        Fully consistent parameters that set the scale of the solver's variables.
     options : SolveOptions
         Of every solve.
     """
 
     point: Array | None = None
     seed: int | None = None
-    nominal: Array | None = None
     options: SolveOptions = SolveOptions()  # noqa: RUF009 - frozen
 
     def __post_init__(self) -> None:
@@ -61,8 +58,6 @@ class Method(ABC):
 
     #: Name on the command line and in files.
     name: ClassVar[str]
-    #: Whether it draws random numbers beside its starting point, so that a seed makes sense together with a start.
-    draws: ClassVar[bool] = False
 
     @abstractmethod
     def solve(self, problem: Problem, start: Start) -> Solution:
@@ -74,9 +69,9 @@ class Method(ABC):
             If the method does not apply to the problem, or cannot use something of ``start``.
         """
 
-    def bind(self, problem: Problem, nominal: Array | None, options: SolveOptions) -> SolveSeed:
+    def bind(self, problem: Problem, options: SolveOptions) -> SolveSeed:
         """Solve one problem from the random starts of many seeds; overridden where work can be done once for all."""
-        return lambda seed: self.solve(problem, Start(None, seed, nominal, options))
+        return lambda seed: self.solve(problem, Start(None, seed, options))
 
     def follow(self, first: Problem, options: SolveOptions) -> SolveNext:
         """Solve problems whose numbers differ little from the first one's; overridden where its solution is a start.
@@ -104,15 +99,15 @@ class Direct(Method):
     def solve(self, problem: Problem, start: Start) -> Solution:
         """See `Method.solve`; where the data determine everything and no start is given, the fast way."""
         options = start.options
-        if options.direct and start.point is None and start.seed is None and start.nominal is None and applies(problem):
+        if options.direct and start.point is None and start.seed is None and applies(problem):
             found = solve_determined(problem, options.tolerances)
             if found is not None:
                 return found
-        return _solved(_prepared(problem, start.nominal, options), options, start.point, start.seed)
+        return _solved(_prepared(problem, options), options, start.point, start.seed)
 
-    def bind(self, problem: Problem, nominal: Array | None, options: SolveOptions) -> SolveSeed:
+    def bind(self, problem: Problem, options: SolveOptions) -> SolveSeed:
         """See `Method.bind`: the program is built once."""
-        prepared = _prepared(problem, nominal, options)
+        prepared = _prepared(problem, options)
         return lambda seed: _solved(prepared, options, None, seed)
 
     def follow(self, first: Problem, options: SolveOptions) -> SolveNext:
@@ -120,7 +115,7 @@ class Direct(Method):
         alone = super().follow(first, options)
         if options.direct and applies(first):
             return alone
-        prepared = _prepared(first, None, options)
+        prepared = _prepared(first, options)
         solution = _solved(prepared, options, None, None)
         return lambda problem: solution if problem is first else prepared.follow(problem) or alone(problem)
 
@@ -138,7 +133,7 @@ def _without_kinks(problem: Problem, width: float, near: Array | None = None) ->
     x, constraints, every, gone = problem.variables.x, list[Constraint](), list[ca.SX](), list[str]()
     for constraint in problem.constraints:
         smooth, ties = smoothed(constraint.expression, x, width, near)
-        every += ties
+        every += [tie for tie in ties if ca.depends_on(tie, x)]
         if not all(ca.depends_on(smooth[k], x) for k in range(constraint.size)):
             gone.append(constraint.label)
         constraints.append(constraint if smooth is constraint.expression else constraint.with_expression(smooth))
@@ -149,13 +144,13 @@ def _without_kinks(problem: Problem, width: float, near: Array | None = None) ->
 
 def _kinked(problem: Problem, objective: bool) -> bool:
     """Whether the objective has kinks; or any constraint."""
-    given = [c for c in problem.constraints if not objective or c.label == problem.objective_label]
+    given = [c for c in problem.constraints if not objective or c.label in problem.objective_labels]
     return any(smoothed(c.expression, problem.variables.x, 1.0)[0] is not c.expression for c in given)
 
 
-def _prepared(problem: Problem, nominal: Array | None, options: SolveOptions) -> PreparedProblem:
+def _prepared(problem: Problem, options: SolveOptions) -> PreparedProblem:
     """The problem as it is stated: kinks of the objective are not met by other starts, but by rounding them off."""
-    return PreparedProblem(problem, nominal, replace(options, restarts=0) if _kinked(problem, True) else options)
+    return PreparedProblem(problem, None, replace(options, restarts=0) if _kinked(problem, True) else options)
 
 
 def _solved(prepared: PreparedProblem, options: SolveOptions, point: Array | None, seed: int | None) -> Solution:

@@ -26,7 +26,7 @@ import numpy as np
 
 from casid.arrays import Array
 from casid.errors import ProblemError
-from casid.inertia import Full, consistency, link_slice
+from casid.inertia import Full, consistency, from_pseudo_inertia, link_slice
 from casid.retrieval._objectives import LeastSquares
 from casid.retrieval._problem import Problem
 from casid.retrieval._solution import Solution, assess
@@ -35,9 +35,6 @@ from casid.retrieval._variables import LinkView, link_variables
 from casid.retrieval.constraints._constraint import Constraint, PhysicalConsistency
 from casid.retrieval.methods._method import Method, SolveSeed, Start
 from casid.retrieval.program._starts import nominal_parameters, uniform_parameters
-
-#: What a unit of s adds to the ten parameters: second moments 1, hence inertia 2 1.
-_SHIFT = np.array([2.0, 0, 0, 2.0, 0, 2.0, 0, 0, 0, 0])
 
 
 @dataclass(frozen=True)
@@ -100,16 +97,15 @@ class Penalty(Method):
         began = perf_counter()
         x = start.point
         if x is None:
-            nominal = nominal_parameters(problem) if start.nominal is None else start.nominal
-            x = nominal if start.seed is None else uniform_parameters(problem, np.random.default_rng(start.seed))
+            rng = None if start.seed is None else np.random.default_rng(start.seed)
+            x = nominal_parameters(problem) if rng is None else uniform_parameters(problem, rng)
         slacks = _slacks(problem, x)
         point = np.concatenate([x + _shift_matrix(problem) @ slacks, slacks])
-        scale = None if start.nominal is None else np.concatenate([start.nominal, np.zeros_like(slacks)])
         once = replace(start.options, restarts=0)  # every step starts where the one before ended
         steps: list[PenaltyStep] = []
         last: Solution | None = None
         for weight in (10.0 * k for k in range(self.kappa)):  # xi_1 = 0, xi_{k+1} = 10 k
-            found = PreparedProblem(penalised(problem, weight), scale, once).solve(point, throw=False)
+            found = PreparedProblem(penalised(problem, weight), None, once).solve(point, throw=False)
             if not found.converged and last is not None:
                 continue  # keep the previous optimum
             last, point = found, found.x
@@ -139,12 +135,12 @@ class Penalty(Method):
         """The direct solve, whose bound and conflict are the problem's; nothing where the bound is known."""
         if self.lower_bound is not None:
             return assess(problem, nominal_parameters(problem), converged=False)
-        return PreparedProblem(problem, start.nominal, start.options).solve(throw=False)
+        return PreparedProblem(problem, None, start.options).solve(throw=False)
 
-    def bind(self, problem: Problem, nominal: Array | None, options: SolveOptions) -> SolveSeed:
+    def bind(self, problem: Problem, options: SolveOptions) -> SolveSeed:
         """See `Method.bind`: the bound is computed once, by the direct solve."""
-        bound = self._bound(problem, Start(None, None, nominal, options))
-        return lambda seed: self._solved(problem, Start(None, seed, nominal, options), bound)
+        bound = self._bound(problem, Start(options=options))
+        return lambda seed: self._solved(problem, Start(None, seed, options), bound)
 
 
 def penalised(problem: Problem, weight: float) -> Problem:
@@ -211,7 +207,7 @@ def _slacks(problem: Problem, x: Array) -> Array:
 
 def _shift_matrix(problem: Problem) -> Array:
     coned = _coned(problem)
-    matrix = np.zeros((problem.variables.size, len(coned)))
+    matrix, unit = np.zeros((problem.variables.size, len(coned))), np.diag([1.0, 1.0, 1.0, 0.0])  # of second moments
     for column, entry in enumerate(coned):
-        matrix[link_slice(entry.link), column] = _SHIFT
+        matrix[link_slice(entry.link), column] = from_pseudo_inertia(unit)
     return matrix

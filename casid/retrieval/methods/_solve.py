@@ -16,14 +16,12 @@ from casid.retrieval._problem_files import load_problem
 from casid.retrieval._solution import Solution
 from casid.retrieval._solver import SolveOptions, checked_point
 from casid.retrieval.methods._branching import Branches
-from casid.retrieval.methods._global_search import Auto, Global, SimulatedAnnealing
+from casid.retrieval.methods._global_search import Auto, Global
 from casid.retrieval.methods._method import Direct, Method, Start
 from casid.retrieval.methods._penalty import Penalty
 
 #: Name -> the method with its default settings.
-METHODS: dict[str, type[Method]] = {
-    kind.name: kind for kind in (Auto, Direct, Penalty, Branches, Global, SimulatedAnnealing)
-}
+METHODS: dict[str, type[Method]] = {kind.name: kind for kind in (Auto, Direct, Penalty, Branches, Global)}
 
 
 def method_of(method: Method | str) -> Method:
@@ -45,7 +43,6 @@ def solve(
     problem: Problem | str | Path,
     start: ArrayLike | None = None,
     seed: int | None = None,
-    nominal: ArrayLike | None = None,
     options: SolveOptions | Mapping[str, Any] | None = None,
     throw: bool = True,
     method: Method | str = "auto",
@@ -61,10 +58,7 @@ def solve(
         All unknowns to start from, shape (N,): standard parameters, then the extras. Default: the nominal body of every
         link.
     seed
-        Start from the random point of this seed instead; not together with ``start``, unless the method draws more
-        numbers than its start (`SimulatedAnnealing`).
-    nominal
-        Fully consistent parameters that set the scale of the variables, shape (N,). Default: `nominal_parameters`.
+        Start from the random point of this seed instead; not together with ``start``.
     options
         Of every solve, see `SolveOptions`; or options of the solver's plugin as CasADi spells them, passed through
         whole: ``{"ipopt": {"max_iter": 50}}``.
@@ -72,7 +66,7 @@ def solve(
         Raise if no feasible point is found; otherwise return a `Solution` with that status (for sweeps).
     method
         `Auto` (the default: `Solution.tried` names the way that was chosen), `Direct`, `Penalty`, `Branches`, `Global`,
-        `SimulatedAnnealing`, or one of your own; or a name, for default settings.
+        or one of your own; or a name, for default settings.
     solver
         Plugin of `casadi.nlpsol` for the first call (`SolveOptions.solver`), such as ``sqpmethod`` or ``fatrop``.
 
@@ -86,14 +80,13 @@ def solve(
     """
     chosen = method_of(method)
     problem = problem if isinstance(problem, Problem) else load_problem(problem)
-    if start is not None and seed is not None and not chosen.draws:
+    if start is not None and seed is not None:
         raise ProblemError(f"method '{chosen.name}' starts from a point or from a seed: give start or seed, not both")
     check_dead_branches(problem)
     settings = options if isinstance(options, SolveOptions) else SolveOptions(nlpsol=options)
     given = Start(
         None if start is None else checked_point(problem, start, "start"),
         seed,
-        None if nominal is None else checked_point(problem, nominal, "nominal"),
         settings if solver is None else replace(settings, solver=solver),
     )
     solution = chosen.solve(problem, given)

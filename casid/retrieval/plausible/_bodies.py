@@ -40,25 +40,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.arrays import Array
+from casid.arrays import ALIKE, Array
 from casid.description import STANDARD_G, Robot
 from casid.inertia import consistency, from_standard, to_standard
-from casid.retrieval.plausible._priors import (
-    DESCRIBED_ARMS,
-    GROWTH,
-    HEAVIEST,
-    LEAST,
-    LIGHTER,
-    LIGHTEST,
-    LONGEST,
-    MARGIN,
-    REACH,
-    SMALLEST_EDGE,
-    THICKNESS,
-    TORQUE_MASS,
-    TYPICAL_MASS,
-    UNUSED,
-)
+from casid.retrieval.plausible._priors import DESCRIBED_ARMS, PRIORS
 
 
 def heaviest(reach: float, torque: float) -> float:
@@ -73,7 +58,7 @@ def heaviest(reach: float, torque: float) -> float:
     """
     areal = max(arm.mass / arm.reach**2 for arm in DESCRIBED_ARMS)
     held = max(STANDARD_G * arm.mass * arm.reach / arm.torque for arm in DESCRIBED_ARMS if arm.torque == arm.torque)
-    return MARGIN * min(areal * reach**2, UNUSED * held * torque / (STANDARD_G * reach))
+    return PRIORS["MARGIN"] * min(areal * reach**2, PRIORS["UNUSED"] * held * torque / (STANDARD_G * reach))
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +118,8 @@ def plausible_bodies(robot: Robot, nominal: bool = True, torques: ArrayLike | No
         com = link.bounds.com
         fills = bool(np.isfinite(com).all())  # the body reaches beyond the box of its centre
         corners = _common(com + np.array([-1.0, 1.0]) * (com[:, 1:] - com[:, :1]) / 4, box) if fills else box
-        bodies.append(_uniform_ellipsoid(corners, 1.0 if fills else share**LIGHTER))  # given bounds taper already
+        lighter = 1.0 if fills else share ** PRIORS["LIGHTER"]  # given bounds taper already
+        bodies.append(_uniform_ellipsoid(corners, lighter))
         origins.append("box of its centre of mass" if fills else "skeleton")
     made = PlausibleBodies(np.concatenate(bodies), tuple(origins))
     return _weighed(robot, made, torques)
@@ -158,7 +144,7 @@ def held_mass(robot: Robot, torques: ArrayLike) -> float:
     if not revolute.any() or not robot.reach:
         return 0.0
     strongest = float(np.abs(np.asarray(torques, dtype=float))[revolute].max())
-    return TORQUE_MASS * strongest / (STANDARD_G * robot.reach)
+    return PRIORS["TORQUE_MASS"] * strongest / (STANDARD_G * robot.reach)
 
 
 def skeleton_boxes(robot: Robot) -> Array:
@@ -167,7 +153,7 @@ def skeleton_boxes(robot: Robot) -> Array:
 
 
 def _skeleton(robot: Robot) -> tuple[Array, Array]:
-    """Boxes, and the share of the reach that each link carries, shape (links,), at least `LEAST`."""
+    """Boxes, and the share of the reach that each link carries, shape (links,), at least `PRIORS["LEAST"]`."""
     n = len(robot.links)
     points: list[list[Array]] = [[] for _ in range(n)]
     for k, joint in enumerate(robot.joints):
@@ -186,11 +172,11 @@ def _skeleton(robot: Robot) -> tuple[Array, Array]:
         if frame.joint >= 0:
             points[frame.joint].append(frame.placement[:3, 3])
     reach = robot.reach or 1.0
-    carried = np.maximum(robot.lengths_beyond() / reach, LEAST)
+    carried = np.maximum(robot.lengths_beyond() / reach, PRIORS["LEAST"])
     boxes = np.empty((n, 3, 2))
     for k in range(n):
         cloud = np.array(points[k])
-        thickness = THICKNESS * reach
+        thickness = PRIORS["THICKNESS"] * reach
         boxes[k, :, 0], boxes[k, :, 1] = cloud.min(axis=0) - thickness / 2, cloud.max(axis=0) + thickness / 2
     return boxes, carried
 
@@ -198,7 +184,7 @@ def _skeleton(robot: Robot) -> tuple[Array, Array]:
 def _common(corners: Array, box: Array) -> Array:
     """What a box shares with the skeleton's, both shape (3, 2); an axis along which they share nothing stays."""
     both = np.column_stack([np.maximum(corners[:, 0], box[:, 0]), np.minimum(corners[:, 1], box[:, 1])])
-    return np.where((both[:, 1] - both[:, 0] > SMALLEST_EDGE)[:, None], both, corners)
+    return np.where((both[:, 1] - both[:, 0] > PRIORS["SMALLEST_EDGE"])[:, None], both, corners)
 
 
 def within_the_arm(ten: Array, box: Array) -> Array:
@@ -209,7 +195,7 @@ def within_the_arm(ten: Array, box: Array) -> Array:
     """
     mass, com, inertia = from_standard(ten)
     values, vectors = np.linalg.eigh(np.trace(inertia) / 2 * np.eye(3) - inertia)
-    most = mass * (LONGEST * float(np.linalg.norm(box[:, 1] - box[:, 0])) / 2) ** 2 / 5
+    most = mass * (PRIORS["LONGEST"] * float(np.linalg.norm(box[:, 1] - box[:, 0])) / 2) ** 2 / 5
     if values[-1] <= most:
         return ten
     second = np.minimum(values, most)
@@ -218,8 +204,8 @@ def within_the_arm(ten: Array, box: Array) -> Array:
 
 def _uniform_ellipsoid(corners: Array, lighter: float) -> Array:
     """Ellipsoid of uniform density that fills a box, shape (3, 2); ``lighter`` is a factor of its mass."""
-    edges = np.maximum(corners[:, 1] - corners[:, 0], SMALLEST_EDGE)
-    mass = lighter * TYPICAL_MASS * (float(np.prod(edges)) / 0.1**3) ** GROWTH
+    edges = np.maximum(corners[:, 1] - corners[:, 0], PRIORS["SMALLEST_EDGE"])
+    mass = lighter * PRIORS["TYPICAL_MASS"] * (float(np.prod(edges)) / 0.1**3) ** PRIORS["GROWTH"]
     second = mass * edges**2 / 20
     return to_standard(mass, corners.mean(axis=1), np.diag(second.sum() - second))
 
@@ -268,8 +254,8 @@ def robot_bodies(robot: Robot, boxes: Array | None = None) -> RobotBodies | None
 def _placeholders(tens: Sequence[Array]) -> bool:
     """Whether most of these bodies are spheres, or copies of each other."""
     moments = [np.linalg.eigvalsh(from_standard(ten)[2]) for ten in tens]
-    spheres = sum(bool(np.ptp(values) <= 1e-6 * abs(values).max()) for values in moments)
-    copies = sum(any(np.allclose(ten, other, rtol=1e-9, atol=0) for other in tens[:k]) for k, ten in enumerate(tens))
+    spheres = sum(bool(np.ptp(values) <= ALIKE * abs(values).max()) for values in moments)
+    copies = sum(any(np.allclose(ten, other, rtol=ALIKE, atol=0) for other in tens[:k]) for k, ten in enumerate(tens))
     return max(spheres, copies) > len(tens) / 2
 
 
@@ -282,10 +268,10 @@ def _unreal(ten: Array, box: Array) -> str:
     semi = np.sqrt(5.0 * second / mass)
     density = mass / (4.0 / 3.0 * np.pi * float(np.prod(semi)))
     diagonal = float(np.linalg.norm(box[:, 1] - box[:, 0])) / 2
-    if not LIGHTEST <= density <= HEAVIEST:
+    if not PRIORS["LIGHTEST"] <= density <= PRIORS["HEAVIEST"]:
         return f"its density would be {density:.3g} kg/m^3"
-    if float(semi[-1]) > REACH * diagonal:
+    if float(semi[-1]) > PRIORS["REACH"] * diagonal:
         return f"it would be {2 * float(semi[-1]):.2f} m long"
-    if float(np.linalg.norm(com - box.mean(axis=1))) > REACH * diagonal:
+    if float(np.linalg.norm(com - box.mean(axis=1))) > PRIORS["REACH"] * diagonal:
         return "its centre of mass is far from its joints"
     return ""

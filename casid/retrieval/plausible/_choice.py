@@ -16,7 +16,7 @@ from time import perf_counter
 
 import numpy as np
 
-from casid.arrays import Array
+from casid.arrays import ROUNDING, Array
 from casid.errors import ProblemError
 from casid.inertia import MET, Full, Parameters
 from casid.retrieval._objectives import chi_square
@@ -30,8 +30,6 @@ from casid.retrieval.plausible._program import DivergenceProgram, MostPlausible
 LARGEST_SHARE = 0.005
 #: Gap up to which the choice counts as certified, and the largest violation of a constraint on re-check.
 CERTIFIED, FEASIBLE = 1e-6, 1e-7
-#: Increase of the objective that is always allowed, in units of its size: a smaller one is rounding in the proof.
-EXACT = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +176,7 @@ def believable(
     else:
         if not (np.isfinite(tolerance) and tolerance > 0):
             raise ProblemError(f"tolerance: expected a positive number, got {tolerance}")
-        limit = best + max(tolerance, EXACT * problem.objective.size)
+        limit = best + max(tolerance, ROUNDING * problem.objective.size)
     return _choices(problem, solution, [limit], bodies, rotors, near=near)[0]
 
 
@@ -215,7 +213,7 @@ def believable_path(
 
 def _allowed(problem: Problem, best: float, share: float) -> float:
     """F of a share of the residual."""
-    return max(best * (1.0 + share) ** 2, best + EXACT * problem.objective.size)
+    return max(best * (1.0 + share) ** 2, best + ROUNDING * problem.objective.size)
 
 
 def _choices(
@@ -268,7 +266,7 @@ def noise_share(samples: int, rank: int, confidence: float = 0.95) -> float:
     return min(LARGEST_SHARE, float(np.sqrt(1.0 + growth)) - 1.0)
 
 
-#: Relative gaps that are aimed at in turn, until the solution is certified.
+#: Relative gaps that are aimed at in turn, down to rounding; they end where the solution is certified.
 GAPS = tuple(10.0 ** np.arange(3.0, -12.0, -0.5))
 #: How much heavier than plausible the bodies are from which D is measured, in turn.
 HEAVY = (1e3, 1.0)

@@ -34,7 +34,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.arrays import Array
+from casid.arrays import ALIKE, Array
 from casid.errors import SolveError
 from casid.expressions import interruptible
 from casid.inertia import (
@@ -60,11 +60,12 @@ from casid.inertia import (
 )
 from casid.retrieval._objectives import LeastSquares
 from casid.retrieval._problem import Problem
-from casid.retrieval._rows import split_rows
-from casid.retrieval.plausible._priors import NO_ROTOR, ROTOR, TERMS
+from casid.retrieval._rows import slacks, split_rows
+from casid.retrieval._solution import ENOUGH
+from casid.retrieval.bound._certificate import Dual
+from casid.retrieval.constraints._constraint import FEASIBILITY
+from casid.retrieval.plausible._priors import PRIORS
 
-#: Gap at which IPOPT's solve is not repeated; ten times this gap ends the search for other starts.
-ENOUGH = 1e-7
 #: Least eigenvalue of a link's matrix, as a share of its largest, where IPOPT begins.
 LIFT = 1e-3
 #: Curvature of what nothing determines, where that of plausible bodies is 1.
@@ -145,11 +146,11 @@ class DivergenceProgram:
         shares = np.where(columns > 0, columns, 1.0) / size  # of the torque, for one unit of a term's y
         known = np.array([(rotors or {}).get(name, 0.0) for name in problem.variables.extras])
         expected = known / np.diag(self.basis)[own]
-        terms = np.where(expected > 0, 0.0, TERMS * shares**2)
-        self.measure = Measure(self.scaled, terms, expected, ROTOR, NO_ROTOR)
+        terms = np.where(expected > 0, 0.0, PRIORS["TERMS"] * shares**2)
+        self.measure = Measure(self.scaled, terms, expected, PRIORS["ROTOR"], PRIORS["NO_ROTOR"])
         low, high = self.linear.lower, self.linear.upper
         hard = np.array([row.weight is None for row in self.linear.rows], dtype=bool)
-        equation = high - low <= 1e-9 * (1.0 + np.abs(low))
+        equation = high - low <= ALIKE * (1.0 + np.abs(low))
         self._sides = hard & ~equation & np.isfinite(low), hard & ~equation & np.isfinite(high)
         self._plain = bool((hard & ~equation).all()) and not self.scaled.any()
 
@@ -310,7 +311,7 @@ class DivergenceProgram:
         """The answer without the rows that are no linear inequalities, with its proof."""
         x = self.basis @ point.y + self.origin
         reached = self.problem.objective(x)
-        free = reached <= limit and price * (limit - reached) <= 1e-9  # the data do not pull at all
+        free = reached <= limit and price * (limit - reached) <= ALIKE  # the data do not pull at all
         asked = limit if free else reached
         return self._proven(x, 1.0, asked, price, self._multipliers(program, point), point.steps, "Solve_Succeeded")
 
@@ -354,12 +355,12 @@ class DivergenceProgram:
             y[link_slice(k)] = lower_triangle(vectors @ np.diag(values) @ vectors.T)
         traces = np.trace(self.measure.matrices(y)[self.scaled], axis1=1, axis2=2)
         sigma = float(np.log(traces.mean() / 4.0)) if self.scaled.any() else 0.0
-        return np.concatenate([y, [sigma], np.zeros(len(self._soft))])
+        return np.concatenate([y, [sigma], np.zeros(len(self._slacks[2]))])
 
     @cached_property
-    def _soft(self) -> NDArray[np.intp]:
-        """Soft rows, whose violations v are unknowns too."""
-        return np.flatnonzero([row.weight is not None for row in (*self.linear.rows, *self.nonlinear.rows)])
+    def _slacks(self) -> tuple[list[int], list[int], Array]:
+        """Soft rows, the violation v of each, unknowns too, and their weights (`slacks`)."""
+        return slacks((*self.linear.rows, *self.nonlinear.rows))
 
     @cached_property
     def _nlp(self) -> tuple[ca.Function, Array, Array, Array]:
@@ -370,7 +371,8 @@ class DivergenceProgram:
         IPOPT's line search does not go.
         """
         y, sigma, room = ca.MX.sym("y", len(self.origin)), ca.MX.sym("s"), ca.MX.sym("room")
-        v, links, objective = ca.MX.sym("v", len(self._soft)), self._links, self.problem.objective
+        soft, own, weights = self._slacks
+        v, links, objective = ca.MX.sym("v", len(weights)), self._links, self.problem.objective
         log_det, u, D = log_det_function(), y[self._standard :], self.measure
         shrink = [ca.exp(-sigma) if scaled else ca.MX(1.0) for scaled in self.scaled]
         blocks = [y[link_slice(k)] for k in range(links)]
@@ -379,10 +381,9 @@ class DivergenceProgram:
         value -= sum((log_det(block) for block in blocks), ca.MX(0))
         share = (ca.DM(D.rates) * u + ca.DM(D.sizes == 0) + D.offset) / (1.0 + D.offset)
         value += D.weight * ca.sum1(share - ca.log(share) - 1.0)
-        rows = (*self.linear.rows, *self.nonlinear.rows)
-        weights, pick = np.array([row.weight or 0.0 for row in rows]), np.zeros((len(rows), len(self._soft)))
+        pick = np.zeros((len(self.linear.rows) + self.nonlinear.size, len(weights)))
         residual = ca.DM(objective.matrix @ self.basis) @ y - ca.DM(objective.target - objective.matrix @ self.origin)
-        inside = (ca.sumsqr(residual) + ca.dot(ca.DM(weights[self._soft]), v)) / room
+        inside = (ca.sumsqr(residual) + ca.dot(ca.DM(weights), v)) / room
         slope = self.linear.matrix @ self.basis
         units = np.concatenate(
             [np.maximum(np.abs(slope).max(axis=1, initial=0.0), 1e-12), np.ones(self.nonlinear.size)]
@@ -392,12 +393,12 @@ class DivergenceProgram:
             ca.sparsify(ca.DM(slope)) @ y + ca.DM(self.linear.matrix @ self.origin),
             curved(ca.DM(self.basis) @ y + ca.DM(self.origin)),
         ) / ca.DM(units)
-        pick[self._soft, np.arange(len(self._soft))] = 1.0 / units[self._soft]
+        pick[soft, own] = 1.0 / units[soft]
         violations = ca.sparsify(ca.DM(pick)) @ v
         low = np.concatenate([self.linear.lower, self.nonlinear.lower]) / units
         high = np.concatenate([self.linear.upper, self.nonlinear.upper]) / units
-        second, soft = low[self._soft], self._soft.tolist()
-        low[self._soft] = -np.inf
+        second = low[soft]
+        low[soft] = -np.inf
         g = ca.vertcat(inside, values - violations, (values + violations)[soft] if soft else ca.MX(0, 1))
         nlp: dict[str, Any] = {"x": ca.vertcat(y, sigma, v), "p": room, "f": value, "g": g}
         above = np.concatenate([[1.0], high, np.full(len(second), np.inf)])
@@ -407,17 +408,18 @@ class DivergenceProgram:
         """IPOPT's end point, the answer with its proof (None where it does not explain the data), and the status."""
         solver, low, high, units = self._nlp
         free = np.concatenate([np.full(len(self.origin), np.inf), [30.0 if self.scaled.any() else 0.0]])
-        bounds = np.concatenate([-free, np.zeros(len(self._soft))]), np.append(free, np.full(len(self._soft), np.inf))
+        count = len(self._slacks[2])
+        bounds = np.concatenate([-free, np.zeros(count)]), np.append(free, np.full(count, np.inf))
         with interruptible():
             result = solver(x0=w, p=room, lbx=bounds[0], ubx=bounds[1], lbg=low, ubg=high)
         found, lam, g = (np.nan_to_num(np.array(result[name], dtype=float).ravel()) for name in ("x", "lam_g", "g"))
         stats, rows = solver.stats(), len(units)
         x, scale = self.basis @ found[: len(self.origin)] + self.origin, float(np.exp(found[len(self.origin)]))
         multipliers = lam[1 : 1 + rows].copy()
-        multipliers[self._soft] += lam[1 + rows :]
+        multipliers[self._slacks[0]] += lam[1 + rows :]
         multipliers = (multipliers / units)[: len(self.linear.rows)]
         status, price = str(stats["return_status"]), max(float(lam[0]), 0.0) / room
-        if not np.isfinite(self.divergence(x, scale)) or g[0] > 1.0 + 1e-8:
+        if not np.isfinite(self.divergence(x, scale)) or g[0] > 1.0 + FEASIBILITY:
             return found, None, status
         return found, self._proven(x, scale, limit, price, multipliers, int(stats["iter_count"]), status), status
 
@@ -437,10 +439,9 @@ class DivergenceProgram:
     def lower_bound(self, x: Array, scale: float, price: float, multipliers: Array, limit: float) -> float:
         """Proven smallest D of any set with at most ``limit``, see the module; valid for any multipliers."""
         objective, sigma, here = self.problem.objective, float(np.log(scale)), self.divergence(x, scale)
-        weights = np.array([np.inf if row.weight is None else price * row.weight for row in self.linear.rows])
-        low, high = self.linear.lower, self.linear.upper
-        at_low = np.where(np.isfinite(low), np.clip(-multipliers, 0.0, weights), 0.0)
-        at_high = np.where(np.isfinite(high), np.clip(multipliers, 0.0, weights), 0.0)
+        low, high, dual = self.linear.lower, self.linear.upper, Dual.of(self.linear, multipliers)
+        hard = np.isinf(dual.weights)
+        at_low, at_high = replace(dual, weights=np.where(hard, np.inf, price * np.where(hard, 0, dual.weights))).sides
         y = self._coordinates_of(x)
         gradient = price * self.basis.T @ objective.gradient(x) + self.measure.gradient(y, sigma)
         bound = here + price * (objective(x) - limit) - float(gradient @ y)

@@ -27,14 +27,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from casid.arrays import Array
+from casid.arrays import ROUNDING, Array
 from casid.errors import ProblemError
 from casid.inertia import STANDARD_MAP, SVEC_WEIGHTS, Scaling, congruence, link_slice, pseudo_inertia
+from casid.retrieval._objectives import PERFECT
 from casid.retrieval._rows import split_rows
 from casid.retrieval._solution import Solution
-
-#: Products of eigenvalues of a matrix on the boundary of its cone and of its multiplier, over those of the largest.
-BOUNDARY = 1e-12
 
 
 @dataclass(frozen=True)
@@ -88,7 +86,7 @@ def coefficient_tolerance(solution: Solution) -> Tolerance:
     expected = float(np.sum((missed * sd) ** 2))
     found = max(solution.objective - problem.objective.constant, 0.0)
     birge = float(np.sqrt(found / expected)) if expected > 0 else 0.0
-    if given.sd is None and found <= 1e-11 * problem.objective.size:
+    if given.sd is None and found <= PERFECT * problem.objective.size:
         raise ProblemError(
             f"problem '{problem.name}': the fit of the coefficients is perfect and their standard deviations are not "
             "given: give a share"
@@ -133,14 +131,14 @@ def _rows(solution: Solution) -> tuple[Array, tuple[Array, Array]]:
 def _inside(J: Array, Z: Array) -> tuple[Array, Array]:
     """A matrix and its multiplier, of which one is zero in each direction, moved to the central path.
 
-    There they have eigenvectors in common, and the products of their eigenvalues are `BOUNDARY` times those of the
+    There they have eigenvectors in common, and the products of their eigenvalues are `ROUNDING` times those of the
     largest ones: the smaller of each two follows from the larger.
     """
     sizes = [max(float(np.linalg.norm(matrix, 2)), 1e-300) for matrix in (J, Z)]
     _, vectors = np.linalg.eigh(J / sizes[0] - Z / sizes[1])
     a, z = (np.maximum(np.diag(vectors.T @ matrix @ vectors), 0.0) for matrix in (J, Z))
-    product, own = BOUNDARY * sizes[0] * sizes[1], a / sizes[0] > z / sizes[1]
-    a = np.where(own, np.maximum(a, BOUNDARY * sizes[0]), 0.0)
-    z = np.where(own, 0.0, np.maximum(z, BOUNDARY * sizes[1]))
+    product, own = ROUNDING * sizes[0] * sizes[1], a / sizes[0] > z / sizes[1]
+    a = np.where(own, np.maximum(a, ROUNDING * sizes[0]), 0.0)
+    z = np.where(own, 0.0, np.maximum(z, ROUNDING * sizes[1]))
     a[~own], z[own] = product / z[~own], product / a[own]
     return (vectors * a) @ vectors.T, (vectors * z) @ vectors.T

@@ -107,7 +107,8 @@ def split(
     return z, rho * u
 
 
-#: Smallest ratio of the extreme eigenvalues of the scaled Gram matrix at which the data determine every parameter.
+#: Smallest ratio of the extreme eigenvalues of the scaled Gram matrix at which the data determine every parameter: its
+#: inverse then keeps six digits.
 DETERMINED = 1e-10
 #: ``tol``: residual of the optimality conditions, relative to the objective, at which Newton's method ends. More than
 #: ``max_iter`` steps mean that the start was poor; the general way is then the better one. The data have scaled
@@ -121,7 +122,6 @@ _IPOPT = {
     "mumps_permuting_scaling": 0,
     "mumps_scaling": 0,
 }
-_TRACE = np.array([0.5, 0.0, 0.0, 0.5, 0.0, 0.5, 0.0, 0.0, 0.0, 1.0])  # tr J of ten parameters
 
 
 def applies(problem: Problem) -> bool:
@@ -203,9 +203,9 @@ def _regions_within(problem: Problem, R: Array, r: Array, x: Array) -> tuple[Lin
 
     Every z with ``|R z - r| <= rho`` has ``t'z <= t'x_ls + rho |R^-T t|``: a bound of tr J = t'z by the data alone.
     """
-    inverse = np.linalg.inv(R)
-    slopes = np.linalg.norm(np.tensordot(inverse.reshape(-1, 10, len(r)), _TRACE, axes=(1, 0)), axis=1)
-    limits = (inverse @ r).reshape(-1, 10) @ _TRACE + 2.0 * float(np.linalg.norm(R @ x - r)) * slopes
+    inverse, trace = np.linalg.inv(R), np.eye(4).ravel() @ PSEUDO_INERTIA_MAP
+    slopes = np.linalg.norm(np.tensordot(inverse.reshape(-1, 10, len(r)), trace, axes=(1, 0)), axis=1)
+    limits = (inverse @ r).reshape(-1, 10) @ trace + 2.0 * float(np.linalg.norm(R @ x - r)) * slopes
     return tuple(
         replace(region, trace=min(region.trace, float(limit)))
         for region, limit in zip(problem.regions, limits, strict=True)

@@ -20,7 +20,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from casid.arrays import Array
+from casid.arrays import ALIKE, ROUNDING, Array
 from casid.inertia import mass_index
 from casid.retrieval._objectives import LeastSquares
 from casid.retrieval._problem import Problem
@@ -39,10 +39,6 @@ _REAL = 1e-5
 _STARTS = 2
 #: Share of its nominal mass that a link keeps while the smallest relaxation is sought.
 LEAST_MASS = 0.02
-#: The dual bound proves a conflict if it exceeds this share of the size of its terms.
-_PROVEN = 1e-9
-#: What a proof in rational numbers must exceed, as a share of its terms: rows and box are rounded numbers.
-_ROUNDED = 1e-12
 #: Rounds of cuts of the relaxation that may prove a conflict of nonconvex constraints.
 _ROUNDS = 6
 
@@ -73,7 +69,7 @@ def _proven_conflict(problem: Problem, rows: FeasibleSet, relaxation: Relaxation
         found = _least_relaxation(problem, elastic, [rows.nominal])
         if exact is not None:  # its relaxation knows no cones
             read = None if found is None else _read(problem, elastic, found[1], found[0], proven=True)
-            return read or _read(problem, elastic, exact[1], exact[0], proven=True, real=_PROVEN)
+            return read or _read(problem, elastic, exact[1], exact[0], proven=True, real=ALIKE)
         if found is None:
             return None
         x, multipliers = found
@@ -138,13 +134,13 @@ def _contradicts(forms: Array, bounds: Array, shares: list[Fraction], low: Array
         parts = [shares[k] * Fraction(forms[k, j]) for k in used]
         slope, size = sum(parts, Fraction(0)), sum(map(abs, parts), Fraction(0))
         end = high[j] if slope > 0 else low[j]
-        farthest = abs(end) if abs(slope) > Fraction(_ROUNDED) * size else max(abs(low[j]), abs(high[j]))
+        farthest = abs(end) if abs(slope) > Fraction(ROUNDING) * size else max(abs(low[j]), abs(high[j]))
         if slope and not np.isfinite([end, farthest]).all():
             return False
         if slope:
             value -= slope * Fraction(end)
             terms += size * Fraction(farthest)
-    return value > Fraction(_ROUNDED) * terms
+    return value > Fraction(ROUNDING) * terms
 
 
 def _local_conflict(problem: Problem, rows: FeasibleSet) -> Conflict | None:
@@ -223,7 +219,7 @@ def _excluded(
 ) -> dict[str, str] | None:
     """The region in which the multipliers prove that no point meets the rows, in words; None where they do not."""
     found = dual_bound(problem, np.zeros(len(nominal)), Dual.of(linear, multipliers), Search(nominal, factor))
-    if not found.value > _PROVEN * (found.terms + found.leftover + 1.0):
+    if not found.value > ALIKE * (found.terms + found.leftover + 1.0):
         return None
     masses = {cone.name: float(nominal[mass_index(cone.link)]) for cone in problem.cones}
     return {

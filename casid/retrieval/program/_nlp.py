@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from threading import get_ident
 from typing import Any
 
@@ -33,15 +33,15 @@ from casid.errors import ProblemError
 from casid.expressions import interruptible
 from casid.inertia import ConsistencyCone, link_slice, standard_size
 from casid.retrieval._objectives import LeastSquares
-from casid.retrieval._rows import LinearRows, NonlinearRows, Row
+from casid.retrieval._rows import LinearRows, NonlinearRows, Row, slacks
 from casid.retrieval.constraints._constraint import PhysicalConsistency
 from casid.retrieval.program._graph import (
     Graph,
+    Pattern,
     Shape,
     derivatives,
     graph_of,
     operations,
-    pattern_of,
     quadratic_functions,
     solver_of,
 )
@@ -61,17 +61,8 @@ class Cone:
 
     @classmethod
     def around(cls, consistency: PhysicalConsistency, nominal: Array) -> Cone:
-        """Cone with coordinates scaled by a nominal body, shape (10,)."""
-        margin, notion = consistency.margin, consistency.cone
-        smallest = float(np.linalg.eigvalsh(notion.matrix(nominal))[0])
-        if smallest <= margin:
-            raise ProblemError(
-                f"link '{consistency.name}': the nominal body does not keep the margin "
-                f"{margin:.3g} of physical consistency (smallest eigenvalue {smallest:.3g}); lower the margin, or pass "
-                "a nominal body that keeps it"
-            )
-        basis, offset = notion.coordinates(nominal, margin)
-        return cls(consistency.link, notion, basis, offset)
+        """Cone with coordinates scaled by a nominal body, shape (10,): one and the same for the same numbers."""
+        return _around(consistency, tuple(nominal.tolist()))
 
     def factor(self, parameters: Array) -> Array:
         """Numbers t of a body, shape (10,); a body outside the cone is lifted to its inside."""
@@ -81,6 +72,20 @@ class Cone:
     def parameters(self, t: Array) -> Array:
         """The ten parameters at t: consistent up to rounding, whatever t."""
         return np.asarray(self.basis @ self.notion.compose(t) + self.offset)
+
+
+@lru_cache(256)
+def _around(consistency: PhysicalConsistency, numbers: tuple[float, ...]) -> Cone:
+    margin, notion, nominal = consistency.margin, consistency.cone, np.array(numbers)
+    smallest = float(np.linalg.eigvalsh(notion.matrix(nominal))[0])
+    if smallest <= margin:
+        raise ProblemError(
+            f"link '{consistency.name}': the nominal body does not keep the margin "
+            f"{margin:.3g} of physical consistency (smallest eigenvalue {smallest:.3g}); lower the margin, or pass "
+            "a nominal body that keeps it"
+        )
+    basis, offset = notion.coordinates(nominal, margin)
+    return Cone(consistency.link, notion, basis, offset)
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,24 +178,24 @@ class LiftedProgram:
         self.objective, self.linear, self.cones, self.nominal = objective, within.linear, cones, nominal
         self._x, self._within, self._unbounded, self._region, self._barrier = x, within, unbounded, region, barrier
         size, factors = len(nominal), standard_size(len(cones))
-        self._basis, self._origin = _coordinates(cones, nominal)
+        self._basis, self._origin = _coordinates(cones, size)
         self._factor_slices = [slice(size + at.start, size + at.stop) for at in map(link_slice, range(len(cones)))]
-        soft = {i: r for i, r in enumerate(within.rows) if r.weight is not None}
-        keys = [i if r.group is None else ("group", r.group) for i, r in soft.items()]
-        groups = dict(zip(keys, (r.weight for r in soft.values()), strict=True))
+        self._steep = within.linear.matrix @ self._basis
+        soft, self._slack, self.weights = slacks(within.rows)
         self._soft = tuple(soft)
-        #: Slack of each soft row.
-        self._slack = [[*groups].index(key) for key in keys]
-        self.weights = np.array([*groups.values()])
-        self._dimensions = (size, factors, len(groups))
+        self._dimensions = (size, factors, len(self.weights))
         self._operations, self._constants = nonlinear.kept("operations", operations, nonlinear.expression, x)
         self.scales = self._row_scales()
 
     def _row_scales(self) -> Array:
         """What rows are divided by: their gradient's largest entry in y at the nominal point."""
-        linear = np.maximum(np.abs(self.linear.matrix @ self._basis).max(axis=1, initial=0.0), 1e-12)
-        jacobian = derivatives(self._operations)[1](self.nominal, self._constants)
-        steep = np.abs(np.array(ca.densify(jacobian)) @ self._basis).max(axis=1)
+        linear = np.maximum(np.abs(self._steep).max(axis=1, initial=0.0), 1e-12)
+
+        def slopes(*_: Any) -> Array:
+            jacobian = derivatives(self._operations)[1](self.nominal, self._constants)
+            return np.asarray(np.abs(np.array(ca.densify(jacobian)) @ self._basis).max(axis=1))
+
+        steep = self._within.nonlinear.kept("slopes", slopes, self.cones, tuple(self.nominal.tolist()))
         steep = np.where(np.isfinite(steep), steep, 1.0)
         return np.concatenate([linear, np.where(steep > 0, np.clip(steep, 1e-6, 1e6), 1.0)])
 
@@ -203,13 +208,20 @@ class LiftedProgram:
 
     def start(self, x: Array) -> Array:
         """W at a point x: a point outside a cone enters with lifted eigenvalues, slacks are what soft rows lack."""
-        y = np.array(x, dtype=float)
-        parts = [y]
-        for cone in self.cones:
-            t = cone.factor(x[link_slice(cone.link)])
-            y[link_slice(cone.link)] = cone.notion.compose(t)
-            parts.append(t)
-        return np.concatenate([*parts, self._lacks(np.asarray(x, dtype=float))])
+        factors = [cone.factor(x[link_slice(cone.link)]) for cone in self.cones]
+        w = np.concatenate([x, *factors, self._lacks(np.asarray(x, dtype=float))])
+        w[: len(x)] = self._composed(w)
+        return w
+
+    def _composed(self, w: Array) -> Array:
+        """The y of the factors at w, and its own where a link has none."""
+        size, factors, _ = self._dimensions
+        y, every = w[:size].copy(), w[size : size + factors].reshape(-1, 10)
+        for notion in {cone.notion for cone in self.cones}:
+            own = [k for k, cone in enumerate(self.cones) if cone.notion == notion]
+            for k, ten in zip(own, notion.compose(every[own]), strict=True):
+                y[link_slice(self.cones[k].link)] = ten
+        return np.asarray(y)
 
     def _lacks(self, x: Array) -> Array:
         """What the soft rows lack at a point; 0 where they are undefined."""
@@ -224,10 +236,7 @@ class LiftedProgram:
 
     def parameters(self, w: Array) -> Array:
         """Standard parameters at w, rebuilt from the factors so that the cones hold up to rounding."""
-        x = self._basis @ w[: len(self.nominal)] + self._origin
-        for cone, entries in zip(self.cones, self._factor_slices, strict=True):
-            x[link_slice(cone.link)] = cone.parameters(w[entries])
-        return np.asarray(x)
+        return np.asarray(self._basis @ self._composed(w) + self._origin)
 
     def gradient_size(self) -> float:
         """Largest entry of the objective's gradient in y at the nominal point."""
@@ -243,43 +252,43 @@ class LiftedProgram:
     # ------------------------------------------------------------------ program
 
     @cached_property
-    def _numbers(self) -> dict[str, ca.DM]:
-        """The numbers of the graph's shape by name; matrices of few entries are sparse."""
-        linear, basis = self.linear.matrix, self._basis
-        in_y, lengths = self.objective.matrix @ basis, self.scales[: len(linear)]
+    def _numbers(self) -> dict[str, tuple[Pattern, Array]]:
+        """Pattern and entries of the numbers of the graph's shape, by name; matrices of few entries are sparse."""
+        linear, lengths = self.linear.matrix, self.scales[: len(self.linear.matrix)]
+        matrix, target, gram = _fit(self.objective, self.cones)
         centre = np.zeros(len(self.nominal))
         for k in self._unbounded:
             centre[link_slice(k)] = self.nominal[link_slice(k)]
-        numbers = {
-            "matrix": in_y,
-            "target": self.objective.target - self.objective.matrix @ self._origin,
-            "gram": (in_y.T @ in_y)[np.tril_indices(len(self.nominal))],
-            "price": self.weights,
-            "centre": centre,
-            "steep": _sparse(linear @ basis / lengths[:, None]),
-            "offset": linear @ self._origin / lengths,
-            "basis": _sparse(basis),
-            "origin": self._origin,
-            "scales": self.scales,
-            "constants": self._constants,
-            "region": self._region,
+        return {
+            "matrix": ((*self.objective.matrix.shape, 1), matrix),
+            "target": _dense(target),
+            "gram": _dense(gram),
+            "price": _dense(self.weights),
+            "centre": _dense(centre),
+            "steep": _sparse(self._steep / lengths[:, None]),
+            "offset": _dense(linear @ self._origin / lengths),
+            "basis": _sparse(self._basis),
+            "origin": _dense(self._origin),
+            "scales": _dense(self.scales),
+            "constants": _dense(self._constants),
+            "region": _dense(np.array([self._region])),
         }
-        return {name: number if isinstance(number, ca.DM) else ca.DM(number) for name, number in numbers.items()}
 
     @cached_property
-    def _own_numbers(self) -> ca.DM:
-        return ca.vertcat(*(ca.vec(number.nz[:]) for number in self._numbers.values()))
+    def _own_numbers(self) -> Array:
+        return np.concatenate([entries for _, entries in self._numbers.values()])
 
     def numbers(self, scale: float, proximal: float, slope: Array | None = None) -> ca.DM:
         """Parameters p of the graph for one call; ``slope'y`` is added to the objective."""
-        return ca.vertcat(scale, proximal, np.zeros(len(self.nominal)) if slope is None else slope, self._own_numbers)
+        own = np.zeros(len(self.nominal)) if slope is None else slope
+        return self.graph.vector(np.concatenate([[scale, proximal], own, self._own_numbers]))
 
     @cached_property
     def graph(self) -> Graph:
         """The graph that the program shares with all of its shape."""
         return graph_of(
             Shape(
-                tuple((name, pattern_of(number)) for name, number in self._numbers.items()),
+                tuple((name, pattern) for name, (pattern, _) in self._numbers.items()),
                 tuple((cone.link, cone.notion) for cone in self.cones),
                 self._operations,
                 self._soft,
@@ -331,7 +340,8 @@ class LiftedProgram:
         y = w[: len(self.nominal)]
         for cone, entries in zip(self.cones, self._factor_slices, strict=True):
             y[link_slice(cone.link)] = quadratic_functions(cone.notion)[0](w[entries])
-        x = _sparse(self._basis) @ y + ca.DM(self._origin)
+        pattern, shares = _sparse(self._basis)
+        x = ca.DM(ca.Sparsity.compressed(list(pattern)), shares) @ y + ca.DM(self._origin)
         every = [*(f"y {name}" for name in names), *(f"T{c.link + 1} {k}" for c in self.cones for k in range(10))]
         return {
             "x": w,
@@ -371,17 +381,36 @@ class LiftedProgram:
         return self.objective(self.parameters(w)) + float(self.weights @ slacks)
 
 
-def _sparse(matrix: Array) -> ca.DM:
-    """The entries that are not zero: CasADi takes 60 ns for each that it is given."""
+def _dense(vector: Array) -> tuple[Pattern, Array]:
+    """Pattern and entries of a column."""
+    return (len(vector), 1, 1), vector
+
+
+def _sparse(matrix: Array) -> tuple[Pattern, Array]:
+    """Those of a matrix without its zeros."""
     columns, rows = np.nonzero(matrix.T)
     lines, width = matrix.shape
-    return ca.DM(ca.Sparsity.triplet(lines, width, rows.tolist(), columns.tolist()), matrix[rows, columns])
+    ends = np.searchsorted(columns, np.arange(width + 1))
+    return (lines, width, *ends.tolist(), *rows.tolist()), matrix[rows, columns]
 
 
-def _coordinates(cones: tuple[Cone, ...], nominal: Array) -> tuple[Array, Array]:
+@lru_cache(64)
+def _coordinates(cones: tuple[Cone, ...], size: int) -> tuple[Array, Array]:
     """C and x0 of ``x = C y + x0``, block diagonal: the cones' bases; 1 and 0 for links without one and for extras."""
-    basis, origin = np.eye(len(nominal)), np.zeros(len(nominal))
+    basis, origin = np.eye(size), np.zeros(size)
     for cone in cones:
         link = link_slice(cone.link)
         basis[link, link], origin[link] = cone.basis, cone.offset
+    for shared in (basis, origin):
+        shared.setflags(write=False)
     return basis, origin
+
+
+@lru_cache(64)
+def _fit(objective: LeastSquares, cones: tuple[Cone, ...]) -> tuple[Array, Array, Array]:
+    """In y, of the sum of squares: its matrix by columns, its target, the lower triangle of its Hessian's half."""
+    size = objective.matrix.shape[1]
+    basis, origin = _coordinates(cones, size)
+    matrix = objective.matrix @ basis
+    gram = (matrix.T @ matrix)[np.tril_indices(size)]
+    return matrix.ravel(order="F"), objective.target - objective.matrix @ origin, gram

@@ -12,7 +12,7 @@ from casid.retrieval._region import LinkRegion
 
 #: Smallest edge of a nominal body [m]; half the edge of one about whose size nothing is known; largest edge.
 SMALLEST_EDGE, HALF_EDGE, LARGEST_EDGE = 0.02, 0.15, 10.0
-#: Farthest centre of mass of a nominal body [m].
+#: Farthest centre of mass of a nominal body [m]: second moments of twice as many digits leave none for its own.
 FARTHEST = 1e6
 _ROWS, _COLUMNS = np.array(TENSOR_INDEX).T
 

@@ -24,16 +24,15 @@ from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from casid.arrays import Array
 from casid.display import Displayed
 from casid.errors import ProblemError, checked_seed
 from casid.files import journal, journal_lines, parse_json
 from casid.retrieval._combinations import check_dead_branches
 from casid.retrieval._problem import Problem
 from casid.retrieval._solution import Conflict, Solution, Tolerances, annotated, assess
-from casid.retrieval._solver import SolveOptions, checked_point
+from casid.retrieval._solver import SolveOptions
 from casid.retrieval.methods._method import Method, SolveSeed
 from casid.retrieval.methods._solve import method_of
 
@@ -115,14 +114,11 @@ class Work:
         The points of a `Grid` are solved along its stretches, others from the random start of each seed.
     method : Method
     options : SolveOptions
-    nominal : ndarray, shape (N,), or None
-        As of `solve`.
     """
 
     problems: Mapping[str, Problem]
     method: Method
     options: SolveOptions
-    nominal: Array | None = None
 
     @cached_property
     def _bound(self) -> dict[str, SolveSeed]:
@@ -139,7 +135,7 @@ class Work:
         for task in tasks:
             name, _, seed = task
             if name not in self._bound:
-                self._bound[name] = self.method.bind(self.problems[name], self.nominal, self.options)
+                self._bound[name] = self.method.bind(self.problems[name], self.options)
             yield task, self._bound[name](seed)
 
     def parts(self, tasks: Iterable[Task]) -> list[tuple[bytes, list[Task]]]:
@@ -151,15 +147,14 @@ class Work:
         return [(blobs[task[0]], [task]) for task in tasks]
 
     def solve_elsewhere(self, tasks: Iterable[Task], jobs: int | str) -> Iterator[tuple[Task, Solution]]:
-        """On processes of this machine, or on a cluster: as they come in."""
+        """On processes of this machine, or on a cluster, which begin with it at once: as they come in."""
         joblib = _joblib()
         here = None if isinstance(jobs, str) else os.getpid()
         calls = [joblib.delayed(_solve_part)(*part, here) for part in self.parts(tasks)]
         with nullcontext() if here else joblib.parallel_config(backend="dask", n_jobs=-1):
             work = {"n_jobs": jobs} if here else {}
-            for part in joblib.Parallel(return_as="generator_unordered", batch_size=1, **work)(calls):
-                for task, solution in part:
-                    yield task, annotated(solution, problem=self.problems[task[0]])
+            parts = joblib.Parallel(return_as="generator_unordered", batch_size=1, **work)(calls)
+        return ((task, annotated(own, problem=self.problems[task[0]])) for part in parts for task, own in part)
 
 
 def _solve_part(blob: bytes, tasks: list[Task], study: int | None) -> list[tuple[Task, Solution]]:
@@ -340,7 +335,6 @@ def multistart(
     problem: Problem,
     starts: int = 100,
     seed: int = 0,
-    nominal: ArrayLike | None = None,
     options: SolveOptions | None = None,
     progress: Callable[[Solution], object] | None = None,
     throw: bool = True,
@@ -358,7 +352,7 @@ def multistart(
         Number of starts.
     seed
         Of all of them: the same seed gives the same results.
-    nominal, options, method
+    options, method
         As in `solve`.
     progress
         Called with each start's solution as it is done.
@@ -376,9 +370,8 @@ def multistart(
     if starts < 1:
         raise ProblemError(f"the number of starts must be at least 1, got {starts}")
     check_dead_branches(problem)
-    scale = None if nominal is None else checked_point(problem, nominal, "nominal")
     tasks = [(problem.name, number, one) for number, one in enumerate(start_seeds(starts, seed))]
-    work = Work({problem.name: problem}, method_of(method), options or SolveOptions(), scale)
+    work = Work({problem.name: problem}, method_of(method), options or SolveOptions())
     results = []
     for (name, number, _), solution in work.solve(tasks):
         results.append(StudyResult(name, number, solution))
@@ -442,8 +435,6 @@ def study(
     starts = starts if starts is not None else 1 if points else 100
     if not named or starts < 1 or jobs == 0:
         raise ProblemError(f"a study needs at least one problem, start and job; got {len(named)}, {starts}, {jobs}")
-    for problem in named.values():
-        check_dead_branches(problem)
     work = Work(named if starts == 1 else dict(named), method_of(method), options or SolveOptions())
     path = None if file is None else Path(file)
     header = {} if path is None else _header(named, seed, work)
@@ -452,15 +443,16 @@ def study(
     solutions = {k: _revived(k, named[k[0]], found, tolerances) for k, found in stored.items() if k[1] < starts}
     seeds = list(enumerate(start_seeds(starts, seed)))
     tasks = [(name, number, one) for name in named for number, one in seeds if (name, number) not in solutions]
-    with (
-        connected(jobs if isinstance(jobs, str) else None),
-        nullcontext(len) if path is None else journal(path, header, "study file", ProblemError) as append,
-    ):
-        for (name, number, _), solution in work.solve(tasks) if jobs == 1 else work.solve_elsewhere(tasks, jobs):
-            append(_record(name, number, solution))
-            solutions[(name, number)] = solution
-            if progress is not None:
-                progress(len(solutions), len(named) * starts)
+    with connected(jobs if isinstance(jobs, str) else None):
+        found = work.solve(tasks) if jobs == 1 else work.solve_elsewhere(tasks, jobs)
+        for problem in named.values():
+            check_dead_branches(problem)
+        with nullcontext(len) if path is None else journal(path, header, "study file", ProblemError) as append:
+            for (name, number, _), solution in found:
+                append(_record(name, number, solution))
+                solutions[(name, number)] = solution
+                if progress is not None:
+                    progress(len(solutions), len(named) * starts)
     results = tuple(StudyResult(name, number, solutions[(name, number)]) for name in named for number in range(starts))
     return Study(results, len(tasks), perf_counter() - began, seed, points)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from casid.arrays import Array
+from casid.arrays import ALIKE, Array
 from casid.codegen import Function
 from casid.errors import ProblemError
 from casid.simulation._plant import Plant
@@ -75,10 +75,10 @@ class _Adaptive:
             if self.mode is not None and self.mode.at_rest:
                 return x
             h = min(self.h, t1 - t)
-            last = h >= (t1 - t) * (1 - 1e-9)
+            last = h >= (t1 - t) * (1 - ALIKE)
             h = t1 - t if last else h
             x, taken, changed = self._step(t, x, u, h)
-            changes = changes + 1 if changed and taken < 1e-9 else 0
+            changes = changes + 1 if changed and taken < ALIKE else 0
             if changes > _MOST_CHANGES:
                 raise Stopped(t, x, Reason.STUCK, "dry friction changes its mode without end")
             t = t1 if last and taken == h else t + taken
@@ -157,7 +157,7 @@ class _Adaptive:
     def _sliding_from(self, mode: Mode, x: Array, u: Array, h: float) -> float:
         """Begin of a bracket in which the slowest direction still slides; h: none was found."""
         start = 0.0 if mode.slowest(x) > 0 else h
-        while start and start > 1e-9 * h:  # it has just broken away: look for an instant at which it moves
+        while start and start > ALIKE * h:  # it has just broken away: look for an instant at which it moves
             start /= 4.0
             if mode.slowest(self._trial(x, u, start)[0]) > 0:
                 return start

@@ -14,7 +14,7 @@ from typing import ClassVar
 import casadi as ca
 import numpy as np
 
-from casid.arrays import Array
+from casid.arrays import ALIKE, Array
 from casid.codegen import Function
 from casid.dynamics import dry_friction_places, rk4_step
 from casid.errors import CasidWarning, ProblemError
@@ -114,7 +114,7 @@ class FixedStep(Integrator):
     def steps(self, duration: float) -> int:
         """Number of steps in an interval; ProblemError if it is no whole multiple of the step."""
         count = round(duration / self.step)
-        if count < 1 or abs(count * self.step - duration) > 1e-6 * self.step:
+        if count < 1 or abs(count * self.step - duration) > ALIKE * self.step:
             raise ProblemError(
                 f"{type(self).__name__}: {duration:g} s are not a whole multiple of the step, {self.step:g} s"
             )

@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -17,6 +16,7 @@ import numpy as np
 import casid
 from benchmarks.compiled import humanoid, race, ratio
 from benchmarks.doors import problems
+from benchmarks.doors.tools import KNOTS, TOOLS, motion_problem, same_optimum
 from benchmarks.measure import NotMeasured, Rows, need, process
 from casid.codegen import WIDTH, CFunction, Function, batch_source, compile_shared, find_compiler
 from casid.dynamics import Model, inverse_dynamics_derivatives
@@ -24,7 +24,7 @@ from casid.testing import build
 
 MEASURES = row = Rows()
 
-SAMPLES, KNOTS = 4096, 30
+SAMPLES = 4096
 CASID = Path(casid.__file__).parent
 Result = tuple[str, bool]
 
@@ -130,6 +130,25 @@ def batch_beside_block() -> Result:
     return beside(pairs, 3, SAMPLES, 1.3)
 
 
+@row("batches of float32 beside float64", "time <= 1/1.7, error stated")
+def single_precision() -> Result:
+    """Times of float32 over those of float64 at the same states; the largest error over the largest value."""
+    pairs, error, (_, motion) = {}, 0.0, panda()
+    for name, (function, count) in functions().items():
+        states = motion[:count].astype(np.float32)
+        narrow, wide = (function(*given, compiled=True) for given in (states, states.astype(float)))
+        results = [value if isinstance(value, tuple) else (value,) for value in (narrow, wide)]
+        for value, exact in zip(*results, strict=True):
+            error = max(error, float(np.abs(value - exact).max() / np.abs(exact).max()))
+        calls = (
+            functools.partial(function, *states, out=narrow),
+            functools.partial(function, *states.astype(float), out=wide),
+        )
+        pairs[name] = calls
+    text, met = beside(pairs, 3, SAMPLES, 1 / 1.7)
+    return f"{text}; largest error {error:.0e} of the largest value", met
+
+
 _FIRST = """
 import time, casid, numpy as np
 f = casid.Model("panda").inverse_dynamics
@@ -180,55 +199,18 @@ def knots() -> Result:
     return f"{1e6 * external:.1f} us; graph {1e6 * graph:.0f} us; {error:.0e}", external <= 35e-6 and error < 1e-9
 
 
-def motion_problem(function: Any) -> ca.Opti:
-    """A reach of the Panda of 30 knots with least torque squares."""
-    opti, h = ca.Opti(), 0.05
-    q, dq, ddq = (opti.variable(7, KNOTS) for _ in range(3))
-    tau = [function(q[:, k], dq[:, k], ddq[:, k]) for k in range(KNOTS)]
-    opti.minimize(sum((ca.sumsqr(t) for t in tau), ca.MX(0)) / 1e3 + ca.sumsqr(ddq) / 1e2)
-    for k in range(KNOTS - 1):
-        opti.subject_to(q[:, k + 1] == q[:, k] + h * dq[:, k] + h * h / 2 * ddq[:, k])
-        opti.subject_to(dq[:, k + 1] == dq[:, k] + h * ddq[:, k])
-    start = np.array([0.0, -0.3, 0.0, -1.8, 0.0, 1.5, 0.5])
-    for at, place in ((0, start), (-1, start + 0.4)):
-        opti.subject_to(q[:, at] == place)
-        opti.subject_to(dq[:, at] == 0)
-    opti.set_initial(q, np.tile(start[:, None], KNOTS))
-    opti.solver("ipopt", {"print_time": False}, {"print_level": 0, "sb": "yes"})
-    return opti
-
-
 @row("motion by Opti", "function time / 3, same optimum", "29.8 ms")
 def opti_motion() -> Result:
     model, _ = panda()
     given, found = model.with_parameters(model.robot.standard_parameters()).inverse_dynamics, []
     for function in (given, model.inverse_dynamics.external):
-        solved = motion_problem(function).solve()
+        solved = motion_problem(function)[0].solve()
         stats = solved.stats()
         spent = sum(value for name, value in stats.items() if name.startswith("t_wall_nlp_"))
         found.append((float(solved.value(solved.opti.f)), stats["iter_count"], spent))
     (best, steps, slow), (same, own, fast) = found
     text = f"functions {1e3 * slow:.0f} ms -> {1e3 * fast:.0f} ms ({slow / fast:.1f} x), {own} iterations ({steps})"
     return text, slow >= 3 * fast and abs(best - same) <= 1e-8 * abs(best)
-
-
-@row("the same by other tools", "same optimum")
-def other_tools() -> Result:
-    """The same function in the other tools that are installed: rockit, do-mpc; solvers of CasADi: fatrop."""
-    model, _ = panda()
-    external, found = model.inverse_dynamics.external, {}
-    if ca.has_nlpsol("fatrop"):
-        opti = motion_problem(external)
-        reference = float(opti.solve().value(opti.f))
-        opti.solver("fatrop", {"print_time": False, "structure_detection": "none", "fatrop": {"print_level": 0}})
-        try:
-            found["fatrop"] = abs(float(opti.solve().value(opti.f)) / reference - 1)
-        except RuntimeError as error:
-            found["fatrop"] = np.inf
-            print(str(error).splitlines()[-1], file=sys.stderr)
-    if not found:
-        raise NotMeasured("needs CasADi with fatrop")
-    return ", ".join(f"{name} {error:.0e}" for name, error in found.items()), max(found.values()) < 1e-5
 
 
 @row("JAX: jit of 4,096; derivatives in q, dq, ddq, pi", "<= 60 ns a state; 1e-12", "none")
@@ -274,6 +256,8 @@ def ways_to_call() -> Result:
     return f"{1 + len(users)} (the function object{''.join(f', {name}' for name in users)})", not users
 
 
+for tool in TOOLS:
+    row(f"the same by {tool}", "same optimum", "-", tool)(same_optimum)
 row("derivatives of inverse dynamics in C", "<= 0.12 x Pinocchio C++", "0.15-0.17", "inverse_dynamics_derivatives",
     "computeRNEADerivatives", 0.12)(ratio)  # fmt: skip
 row += problems.row

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,10 +13,10 @@ import numpy as np
 from casid.problems import cookbook
 
 import casid
-from benchmarks.measure import Rows, scratch
+from benchmarks.measure import NotMeasured, Rows, need, scratch
 from casid.errors import ProblemError
 from casid.retrieval import Constraint, Global, Problem, SolveOptions, com_box, either, mass_bounds, soften
-from casid.retrieval.methods import Branches, Direct, Method, Penalty, SimulatedAnnealing
+from casid.retrieval.methods import Branches, Direct, Method, Penalty
 
 row = Rows()
 
@@ -137,12 +138,53 @@ def derivatives() -> tuple[str, bool]:
     return text, bool(good == len(misses) and active >= 20)
 
 
+def _varied() -> Problem:
+    """The Panda with a least mass of its last link as a parameter."""
+    problem = casid.load_problem("panda_retrieval").with_parameters(hand=1.0)
+    return problem.add(problem.variables[6].mass >= problem.variables.parameter("hand"))
+
+
+@row("the same study on two processes that are there, by the clock", ">= 1.8 x one process; equal", quick=(300, 1),
+     left_out="700 points, 2 repeats")  # fmt: skip
+def workers(points: int = 1000, repeats: int = 3) -> tuple[str, bool]:
+    """Wall-clock time of one and of two processes in turn, the least of each; the first study starts the processes.
+
+    Beside it, what two free cores allow: twice the processor time of one process over that of the two and of this
+    one together, the start of Python, the imports, and the graph's and solver's making in each process included.
+    """
+    loky: Any = need("joblib.externals.loky", "study")
+    problem, over = _varied(), {"hand": np.linspace(0.75, 1.6, points)}
+    casid.study(problem, over={"hand": over["hand"][:3]})
+
+    def timed(jobs: int) -> tuple[float, float, Any]:
+        """By the clock, of this process, and the points."""
+        began, before = time.perf_counter(), time.process_time()
+        found = casid.study(problem, over=over, jobs=jobs)
+        return time.perf_counter() - began, time.process_time() - before, [s.x for s in found.solutions]
+
+    def ended() -> float:
+        """Processor time of all processes that were started and have ended."""
+        loky.get_reusable_executor().shutdown(wait=True)
+        return os.times().children_user + os.times().children_system
+
+    before = ended()
+    first, *turns = [timed(2), *(timed(jobs) for _ in range(repeats) for jobs in (1, 2))]
+    one, two = turns[::2], turns[1::2]
+    least = min(t[0] for t in one)
+    ratio = least / min(t[0] for t in two)
+    alone, together = sum(t[1] for t in one), ended() - before + first[1] + sum(t[1] for t in two)
+    same, quiet = np.array_equal(one[0][2], first[2]), alone / sum(t[0] for t in one)
+    allowed = 2 * alone / repeats * (repeats + 1) / together
+    text = f"{ratio:.2f} x, {least / first[0]:.2f} x with their start; processor time allows {allowed:.2f} x; "
+    if quiet < 0.9:  # two such shares are less than 1.8 cores
+        raise NotMeasured(f"one process had {quiet:.0%} of a core, run it alone ({text}equal: {same})")
+    return f"{text}equal: {same}", ratio >= 1.8 and same
+
+
 @row("study of 1,000 parametric points, Panda", "<= 0.25 x 1,000 single solves; all certified; cut file resumed, equal",
      quick=(50,), left_out="950 points")  # fmt: skip
 def study(points: int = 1000) -> tuple[str, bool]:
-    problem = casid.load_problem("panda_retrieval").with_parameters(hand=1.0)
-    problem = problem.add(problem.variables[6].mass >= problem.variables.parameter("hand"))
-    values = np.linspace(0.75, 1.6, points)
+    problem, values = _varied(), np.linspace(0.75, 1.6, points)
     single: list[float] = []
 
     def between(done: int, _: int) -> None:
@@ -172,7 +214,6 @@ _WAYS: tuple[Method, ...] = (
     Penalty(),
     Branches(gap=1e-6, seconds=10.0),
     Global(gap=1e-6, nodes=10_000, seconds=10.0),
-    SimulatedAnnealing(),
 )
 
 

@@ -19,6 +19,10 @@
       tip.style.top = `${Math.min(event.clientY + 14, innerHeight - tip.offsetHeight - 8)}px`;
     }
   };
+  const resets = []; // of every robot and curve, by Escape
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") { say(null, ""); resets.forEach((reset) => reset()); }
+  });
   const short = (x) => Number(x.toPrecision(4)).toString();
 
   // -------------------------------------------------------------------- light and dark
@@ -96,7 +100,8 @@
 
   // -------------------------------------------------------------------- the robot
   function robot(box, scene) {
-    const svg = make("svg", { role: "img", "aria-label": `${scene.name}: links as ellipsoids of uniform density` }, box);
+    const svg = make("svg", { role: "img", tabindex: 0,
+      "aria-label": `${scene.name}: links as ellipsoids of uniform density; arrows turn, + and - zoom, Escape resets` }, box);
     const side = make("div", { class: "side" }, box);
     const state = { q: scene.posture.slice(), azimuth: -1.1, elevation: 0.3, zoom: 1, set: scene.sets.length - 1,
       hidden: new Set(), outline: false, shapes: true, fit: true };
@@ -182,10 +187,12 @@
       show();
     });
     const home = make("button", { type: "button" }, field, "Reset");
-    home.addEventListener("click", () => {
+    const reset = () => {
       Object.assign(state, { q: scene.posture.slice(), azimuth: -1.1, elevation: 0.3, zoom: 1, fit: true });
       stop(); sliders.forEach((show) => show()); draw();
-    });
+    };
+    home.addEventListener("click", reset);
+    resets.push(reset);
 
     let playing = null, stop = () => {};
     if (scene.motion) {
@@ -343,14 +350,25 @@
       svg.replaceChildren(...ground, solid, ...drawn.sort((a, b) => a[0] - b[0]).map((entry) => entry[1]), bar);
     }
 
+    const look = (across, down, nearer) => {
+      state.azimuth -= across;
+      state.elevation = Math.max(-1.57, Math.min(1.57, state.elevation + down));
+      state.zoom = Math.max(0.2, Math.min(20, state.zoom * nearer));
+      draw();
+    };
+    const keys = { ArrowLeft: [-0.1, 0, 1], ArrowRight: [0.1, 0, 1], ArrowUp: [0, -0.1, 1], ArrowDown: [0, 0.1, 1],
+      "+": [0, 0, 1.2], "-": [0, 0, 1 / 1.2] };
+    svg.addEventListener("keydown", (event) => {
+      if (!keys[event.key]) return;
+      event.preventDefault(); // the page does not scroll
+      look(...keys[event.key]);
+    });
     svg.addEventListener("pointerdown", (event) => {
       let { clientX: x, clientY: y } = event;
       svg.setPointerCapture(event.pointerId);
       const move = (next) => {
-        state.azimuth -= (next.clientX - x) / 150;
-        state.elevation = Math.max(-1.57, Math.min(1.57, state.elevation + (next.clientY - y) / 150));
+        look((next.clientX - x) / 150, (next.clientY - y) / 150, 1);
         [x, y] = [next.clientX, next.clientY];
-        draw();
       };
       const end = () => { svg.removeEventListener("pointermove", move); };
       svg.addEventListener("pointermove", move);
@@ -359,8 +377,7 @@
     });
     svg.addEventListener("wheel", (event) => {
       event.preventDefault();
-      state.zoom = Math.max(0.2, Math.min(20, state.zoom * Math.exp(-event.deltaY / 500)));
-      draw();
+      look(0, 0, Math.exp(-event.deltaY / 500));
     }, { passive: false });
     draw();
   }
@@ -458,6 +475,7 @@
       zoom(time(event.offsetX), Math.exp(event.deltaY / 400));
     }, { passive: false });
     canvas.addEventListener("dblclick", () => clamp(...whole));
+    resets.push(() => clamp(...whole));
     canvas.addEventListener("pointermove", (event) => {
       if (event.buttons) {
         const shift = time(0) - time(event.movementX);
