@@ -16,6 +16,7 @@ import numpy as np
 import casid
 from benchmarks.compiled import humanoid, race, ratio
 from benchmarks.doors import problems
+from benchmarks.doors.peak import LENGTH, LOOPS, arithmetic, fastest
 from benchmarks.doors.tools import KNOTS, TOOLS, motion_problem, same_optimum
 from benchmarks.measure import NotMeasured, Rows, need, process
 from casid.codegen import WIDTH, CFunction, Function, batch_source, compile_shared, find_compiler
@@ -97,7 +98,7 @@ def repeated_batch() -> Result:
     return f"{1e9 * later:.0f} ns a state after the first second", later <= 45e-9
 
 
-def c_block(function: Function, motion: np.ndarray) -> Callable[[], object]:
+def block_library(function: Function) -> Path:
     """Its C for eight states at once over all states: inputs lie entry after entry, the results of eight in one place.
 
     It leaves out what a batch does beside it: transposing inputs and results, and writing the results of all states.
@@ -109,10 +110,15 @@ def c_block(function: Function, motion: np.ndarray) -> Callable[[], object]:
         "int blocks(long count, const double *const *in, const long *step, double *const *out)\n"
         f"{{ for (long b = 0; b < count; ++b) f_block({given}, {made}); return 0; }}\n"
     )
-    library, count = ctypes.CDLL(str(compile_shared(source, "block"))), SAMPLES // WIDTH
+    return compile_shared(source, "block")
+
+
+def c_block(function: Function, motion: np.ndarray) -> Callable[[], object]:
+    """The call of `block_library` for a motion."""
+    library, count = ctypes.CDLL(str(block_library(function))), SAMPLES // WIDTH
     inputs = [np.ascontiguousarray(part.reshape(count, WIDTH, -1).transpose(0, 2, 1)) for part in motion]
     inputs += [np.repeat(value[:, None], WIDTH, axis=1) for value in function.defaults.values()]
-    outputs = [np.zeros(WIDTH * a.size) for a in built.outputs]
+    outputs = [np.zeros(WIDTH * a.size) for a in CFunction(function, "f").outputs]
     steps = (ctypes.c_long * len(inputs))(*(value[0].size if value.ndim == 3 else 0 for value in inputs))
     places = [(ctypes.c_void_p * len(a))(*(value.ctypes.data for value in a)) for a in (inputs, outputs)]
     held = inputs, outputs  # as long as the addresses are
@@ -128,6 +134,18 @@ def batch_beside_block() -> Result:
         ours = functools.partial(function, *motion[:count], out=whole)
         pairs[name] = ours, c_block(function, motion[:count])
     return beside(pairs, 3, SAMPLES, 1.3)
+
+
+@row("arithmetic of the batched functions' C blocks", ">= 0.7 x what the vector units do at most", "0.57-0.74")
+def vector_share() -> Result:
+    shares, (_, motion) = {}, panda()
+    for name, (function, count) in functions().items():
+        mix, register = arithmetic(block_library(function), "f_block")
+        calls = c_block(function, motion[:count]), fastest(mix, register)
+        ours, most = np.min([[seconds(call, 3, 1) for call in calls] for _ in range(25)], axis=0)
+        needed = sum(mix.values()) * SAMPLES / WIDTH
+        shares[name] = needed / (LENGTH * LOOPS) * most / ours
+    return ", ".join(f"{name} {share:.2f}" for name, share in shares.items()), min(shares.values()) >= 0.7
 
 
 @row("batches of float32 beside float64", "time <= 1/1.7, error stated")
@@ -213,6 +231,10 @@ def opti_motion() -> Result:
     return text, slow >= 3 * fast and abs(best - same) <= 1e-8 * abs(best)
 
 
+for tool in TOOLS:
+    row(f"the same by {tool}", "same optimum", "-", tool)(same_optimum)
+
+
 @row("JAX: jit of 4,096; derivatives in q, dq, ddq, pi", "<= 60 ns a state; 1e-12", "none")
 def jax_face() -> Result:
     jax = need("jax")
@@ -256,8 +278,6 @@ def ways_to_call() -> Result:
     return f"{1 + len(users)} (the function object{''.join(f', {name}' for name in users)})", not users
 
 
-for tool in TOOLS:
-    row(f"the same by {tool}", "same optimum", "-", tool)(same_optimum)
 row("derivatives of inverse dynamics in C", "<= 0.12 x Pinocchio C++", "0.15-0.17", "inverse_dynamics_derivatives",
     "computeRNEADerivatives", 0.12)(ratio)  # fmt: skip
 row += problems.row

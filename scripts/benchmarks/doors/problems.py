@@ -144,6 +144,33 @@ def _varied() -> Problem:
     return problem.add(problem.variables[6].mass >= problem.variables.parameter("hand"))
 
 
+@row("study of 1,000 parametric points, Panda", "<= 0.25 x 1,000 single solves; all certified; cut file resumed, equal",
+     quick=(50,), left_out="950 points")  # fmt: skip
+def study(points: int = 1000) -> tuple[str, bool]:
+    problem, values = _varied(), np.linspace(0.75, 1.6, points)
+    single: list[float] = []
+
+    def between(done: int, _: int) -> None:
+        """Fifty single solves along the way, so that both see the same machine."""
+        if done % max(points // 50, 1) == 0:
+            began = time.process_time()
+            casid.solve(problem.at(hand=values[done - 1]))
+            single.append(time.process_time() - began)
+
+    casid.solve(problem)
+    with scratch() as folder:
+        file, over = folder / "study.jsonl", {"hand": values}
+        began = time.process_time()
+        whole = casid.study(problem, file, over=over, progress=between)
+        ratio = (time.process_time() - began - sum(single)) / points / (sum(single) / len(single))
+        lines = file.read_bytes().splitlines(keepends=True)
+        file.write_bytes(b"".join(lines[: points // 2]) + lines[-1][:40])  # as a kill leaves it
+        rest = casid.study(problem, file, over=over)
+    same = all(np.array_equal(a.solution.x, b.solution.x) for a, b in zip(whole.results, rest.results, strict=True))
+    text = f"{ratio:.2f} x, {whole.certified} of {points} certified; {rest.solved} solved on resuming, equal: {same}"
+    return text, ratio <= 0.25 and whole.certified == points and same
+
+
 @row("the same study on two processes that are there, by the clock", ">= 1.8 x one process; equal", quick=(300, 1),
      left_out="700 points, 2 repeats")  # fmt: skip
 def workers(points: int = 1000, repeats: int = 3) -> tuple[str, bool]:
@@ -179,33 +206,6 @@ def workers(points: int = 1000, repeats: int = 3) -> tuple[str, bool]:
     if quiet < 0.9:  # two such shares are less than 1.8 cores
         raise NotMeasured(f"one process had {quiet:.0%} of a core, run it alone ({text}equal: {same})")
     return f"{text}equal: {same}", ratio >= 1.8 and same
-
-
-@row("study of 1,000 parametric points, Panda", "<= 0.25 x 1,000 single solves; all certified; cut file resumed, equal",
-     quick=(50,), left_out="950 points")  # fmt: skip
-def study(points: int = 1000) -> tuple[str, bool]:
-    problem, values = _varied(), np.linspace(0.75, 1.6, points)
-    single: list[float] = []
-
-    def between(done: int, _: int) -> None:
-        """Fifty single solves along the way, so that both see the same machine."""
-        if done % max(points // 50, 1) == 0:
-            began = time.process_time()
-            casid.solve(problem.at(hand=values[done - 1]))
-            single.append(time.process_time() - began)
-
-    casid.solve(problem)
-    with scratch() as folder:
-        file, over = folder / "study.jsonl", {"hand": values}
-        began = time.process_time()
-        whole = casid.study(problem, file, over=over, progress=between)
-        ratio = (time.process_time() - began - sum(single)) / points / (sum(single) / len(single))
-        lines = file.read_bytes().splitlines(keepends=True)
-        file.write_bytes(b"".join(lines[: points // 2]) + lines[-1][:40])  # as a kill leaves it
-        rest = casid.study(problem, file, over=over)
-    same = all(np.array_equal(a.solution.x, b.solution.x) for a, b in zip(whole.results, rest.results, strict=True))
-    text = f"{ratio:.2f} x, {whole.certified} of {points} certified; {rest.solved} solved on resuming, equal: {same}"
-    return text, ratio <= 0.25 and whole.certified == points and same
 
 
 #: Every method, those with limits of their own at 10 s.
