@@ -13,7 +13,7 @@ from casid.errors import DatasetError
 
 if TYPE_CHECKING:
     from casid.description import Robot
-    from casid.drives import CommandRecording
+    from casid.drives import CommandRecording, Servo
 
 
 def from_commands(robot: Robot, recordings: Sequence[Path]) -> Sequence[tuple[Path, Mapping[str, Any] | None]] | None:
@@ -62,6 +62,19 @@ def _readable(path: Path, robot: Robot) -> bool:
     return True
 
 
+def _described(recordings: Sequence[Path]) -> Servo | None:
+    """The servo as TOMLs of recordings describe it; None where none does."""
+    from casid.drives import Servo
+    from casid.drives._servo import servo_from
+    from casid.files import read_toml
+
+    made = {path.name: servo_from(read_toml(path, "recording", DatasetError), path.name)
+            for path in recordings if path.suffix == ".toml"}  # fmt: skip
+    if len(set(map(repr, made.values()))) > 1:
+        raise DatasetError(f"{', '.join(made)} describe the servos differently; say it alike in all of them")
+    return next((one for one in made.values() if one != Servo()), None)
+
+
 def identify_commands(
     robot: Robot, recordings: Sequence[tuple[Path, Mapping[str, Any] | None]], files: Sequence[Path],
     folder: Path | None, actuators: Sequence[Path] = (), profile: Sequence[str] = (),
@@ -74,32 +87,21 @@ def identify_commands(
         If recordings describe their servos differently.
     """
     from casid.description import write_robot
-    from casid.drives import Servo, identify_from_commands, read_commands, write_actuators, write_mjcf
+    from casid.drives import identify_from_commands, read_commands, write_actuators
     from casid.drives._actuators import format_of
     from casid.drives._mjcf import identified_robot
-    from casid.drives._servo import servo_from
-    from casid.files import read_toml
     from casid.report import report_of
 
     for path in actuators:
         format_of(path)
     with shown("reading") as progress:
         data = [read_commands(path, robot, settings) for path, settings in recordings]
-        described = {
-            path.name: servo_from(read_toml(path, "recording", DatasetError), path.name)
-            for path, _ in recordings
-            if path.suffix == ".toml"
-        }
-        if len(set(map(repr, described.values()))) > 1:
-            raise DatasetError(f"{', '.join(described)} describe the servos differently; say it alike in all of them")
-        servo = next((one for one in described.values() if one != Servo()), None)
+        servo = _described([path for path, _ in recordings])
         result = identify_from_commands(robot, data, servo, progress=progress, profile=profile)
     present(report_of(result), folder)
     for path in (*files, *actuators):
-        if path in actuators:
+        if path in actuators or path.suffix in (".xml", ".mjcf"):
             notes = write_actuators(result, path)[1]
-        elif path.suffix in (".xml", ".mjcf"):
-            notes = write_mjcf(result, path)[1]
         else:
             notes = write_robot(identified_robot(result), path).notes
         for note in notes:
@@ -113,16 +115,14 @@ def excite_commands(
 ) -> None:  # fmt: skip
     """Design position commands for the servos of a recording, print the deviations to be expected, write them."""
     from casid.drives import design_commands, identify_from_commands, read_commands
-    from casid.drives._servo import servo_from
     from casid.excitation import MotionLimits
-    from casid.files import read_toml, write_files
+    from casid.files import write_files
     from casid.motion import trajectory_text
 
     limits = MotionLimits.of_robot(robot, share)
-    described = recording.suffix == ".toml"
-    servo = servo_from(read_toml(recording, "recording", DatasetError), recording.name) if described else None
     with shown("reading") as progress:
-        found = identify_from_commands(robot, [read_commands(recording, robot)], servo, progress=progress)
+        data = [read_commands(recording, robot)]
+        found = identify_from_commands(robot, data, _described([recording]), progress=progress)
         design = design_commands(
             found.runs, found.theta, limits, duration=duration, iterations=iterations, seed=seed,
             progress=lambda done, total, value: progress(f"commands: {100 * value:.3g} %", done, total),

@@ -151,18 +151,8 @@ class CommandRecording:
 
     def rows(self, which: slice) -> CommandRecording:
         """Some consecutive samples."""
-        return replace(self, t=self.t[which], **self._cut(which))
-
-    def columns(self, which: Sequence[int]) -> CommandRecording:
-        """Some joints, by index from 0."""
-        joints = tuple(self.joints[k] for k in which) if self.joints else ()
-        known = {key: value[list(which)] for key, value in self.known.items()}
-        return replace(self, **self._cut((slice(None), list(which))), joints=joints, known=known)
-
-    def _cut(self, which: Any) -> dict[str, Any]:
-        """A part of every array with a column a joint."""
-        arrays = {name: getattr(self, name) for name in ("q", "q_des", "enabled", "torque")}
-        return {name: None if value is None else value[which] for name, value in arrays.items()}
+        arrays = {name: getattr(self, name) for name in ("t", "q", "q_des", "enabled", "torque")}
+        return replace(self, **{name: None if value is None else value[which] for name, value in arrays.items()})
 
     def pieces(self, longest: float = np.inf) -> Iterator[slice]:
         """Stretches without gaps, cut into parts of at most ``longest`` seconds; too short ones are left out."""
@@ -312,14 +302,13 @@ def read_commands(path: str | Path, robot: Robot, settings: Mapping[str, Any] | 
         if torque.shape != q.shape:
             raise DatasetError(f"{where}: torque {torque.shape} beside encoders {q.shape}; one column each")
         torque = torque[:, which]
-    known, setting, notes = ({}, None, ()) if described else _gains(table, q.shape[1], where)
+    known, gain, notes = ({}, float(gain), ()) if described else _gains(table, q.shape[1], where)
     if _magnitudes(found, options):
         notes = (
             *notes,
             f"{where}: torques are never negative: magnitudes, not used (columns = {{ tau = ... }} names them)",
         )
-    data = CommandRecording(t, q[:, which], u[:, which], None if enabled is None else np.ravel(enabled),
-                            float(gain) if setting is None else setting,
+    data = CommandRecording(t, q[:, which], u[:, which], None if enabled is None else np.ravel(enabled), gain,
                             torque, name=options.get("name", where.split(".")[0]), motion=motion,
                             joints=tuple(joint.name for joint in robot.coordinates),
                             known={key: value[which] for key, value in known.items()}, notes=notes)  # fmt: skip
@@ -337,8 +326,8 @@ def _names(value: Any, where: str, key: str = "joints") -> tuple[str, ...]:
     return tuple(value)
 
 
-def _gains(table: Columns, n: int, where: str) -> tuple[dict[str, Array], float | None, tuple[str, ...]]:
-    """Gains of ``n`` joints that a file has, or the setting of its gains, and notes on them."""
+def _gains(table: Columns, n: int, where: str) -> tuple[dict[str, Array], float, tuple[str, ...]]:
+    """Gains of ``n`` joints that a file has, or the setting of its gains, else 1, and notes on them."""
     rows: dict[str, Array] = {}
     for key in ("kp", "kd"):
         values = table.arrays.get(key)
@@ -347,16 +336,16 @@ def _gains(table: Columns, n: int, where: str) -> tuple[dict[str, Array], float 
         values = np.asarray(values, dtype=float)
         row = values if values.shape in ((), (1,), (n,)) else values[0]
         if not (np.shape(row) in ((), (1,), (n,)) and (values == row).all() and (row >= 0.0).all()):
-            return {}, None, (f"{where}: {key} changes, or has not one value a joint: not used ([servo] in a TOML)",)
+            return {}, 1.0, (f"{where}: {key} changes, or has not one value a joint: not used ([servo] in a TOML)",)
         rows[key] = np.ravel(row)
     if set(rows) == {"kp"} and rows["kp"].size == 1:
         setting = float(rows["kp"][0])
-        return {}, setting or None, (f"{where}: kp = {setting:g} is taken as the setting of the gains (gain)",)
+        return {}, setting or 1.0, (f"{where}: kp = {setting:g} is taken as the setting of the gains (gain)",)
     if "kp" not in rows:
-        return {}, None, ()
+        return {}, 1.0, ()
     words = " and ".join(f"{key} = {listed(list(dict.fromkeys(map('{:g}'.format, row))))}" for key, row in rows.items())
     note = f"{where}: {words} are taken as known gains in N.m/rad; [servo] in a TOML says otherwise"
-    return {key: np.broadcast_to(row, n).copy() for key, row in rows.items()}, None, (note,)
+    return {key: np.broadcast_to(row, n).copy() for key, row in rows.items()}, 1.0, (note,)
 
 
 def _positions(values: Array, key: str, options: Mapping[str, Any], where: str) -> Array:

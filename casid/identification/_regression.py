@@ -19,7 +19,6 @@ from types import MappingProxyType
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike
 
 from casid.arrays import Array
 from casid.description import Robot
@@ -128,7 +127,6 @@ def feasible_regression(
     constraints: ConstraintBuilder | None = sensible_bounds,
     bounds: Bounds | None = None,
     prior: Prior | None = None,
-    nominal: ArrayLike | None = None,
     options: SolveOptions | None = None,
 ) -> FeasibleFit:
     """Physically consistent parameters that fit the data best.
@@ -147,8 +145,6 @@ def feasible_regression(
         Of terms' parameters, e.g. ``{"fo1": (-1, 1)}``; default see `extra_bounds`.
     prior
         Regularisation.
-    nominal
-        Standard parameters of plausible bodies, shape (10 n,): they scale the solver's unknowns.
     options
         Of the solver.
 
@@ -157,7 +153,7 @@ def feasible_regression(
     ProblemError, SolveError
         As `casid.retrieval.solve`.
     """
-    built = RegressionProblem(fit, consistency, margin, constraints, bounds, prior, nominal, options)
+    built = RegressionProblem(fit, consistency, margin, constraints, bounds, prior, options)
     return built.solve()
 
 
@@ -178,7 +174,6 @@ class RegressionProblem:
         constraints: ConstraintBuilder | Statement | None = sensible_bounds,
         bounds: Bounds | None = None,
         prior: Prior | None = None,
-        nominal: ArrayLike | None = None,
         options: SolveOptions | None = None,
     ) -> None:
         began = perf_counter()
@@ -200,10 +195,7 @@ class RegressionProblem:
         variables, stated = statement.about(self._extras)
         title = f"{model.robot.name} identification"
         self.problem = Problem(title, variables, self._objective(None), stated, consistency, margin)
-        self._nominal = None if nominal is None else self._with_extras(np.asarray(nominal, dtype=float))
-        if self._nominal is None and prior is not None:
-            margins = [entry.margin for entry in self.problem.cones]
-            self._nominal = self._with_extras(_thickened(prior.parameters, margins))
+        self._nominal = None if prior is None else self._about(prior)
         self._prepared = PreparedProblem(self.problem, self._nominal, self._options)
         self.build_time = perf_counter() - began
 
@@ -220,9 +212,10 @@ class RegressionProblem:
         """Its linear rows."""
         return self._prepared.linear
 
-    def _with_extras(self, standard: Array) -> Array:
+    def _about(self, prior: Prior) -> Array:
+        """The prior's bodies, which scale the solver's unknowns, and small extras."""
         extras = [min(max(1e-2, low), high) for low, high in self._extras.values()]
-        return np.concatenate([standard, extras])
+        return np.concatenate([_thickened(prior.parameters, [one.margin for one in self.problem.cones]), extras])
 
     def _objective(self, around: Array | None) -> LeastSquares:
         """Data and prior as one sum of squares; the entropic prior expanded around a point."""

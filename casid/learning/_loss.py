@@ -5,12 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
-import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
 from casid.arrays import ALIKE, Array
-from casid.codegen import Function
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.files import numeric_array
@@ -83,14 +81,68 @@ def check_torques(data: Dataset) -> None:
         raise DatasetError(f"{data.name}: training needs the torques of all joints at all samples; some are masked")
 
 
-def check_terms(model: Model) -> None:
-    """DatasetError where the dynamics need more than the motion, as a simulation of them would not have it."""
-    further = model.regressor.name_in()[3:]
-    if further:
-        raise DatasetError(f"this loss has no input '{further[0]}' of the model; leave the terms out or use TorqueLoss")
+class SimulatedLoss(Loss):
+    """Mean squares of what the forward dynamics miss under the recorded torques; `errors` says of what.
+
+    Raises
+    ------
+    DatasetError
+        If velocities are missing, joints do not match, torques are masked, or a joint term needs more than the motion.
+        In training: if predictions are not finite any more (a singular mass matrix, or one that is no bodies').
+    """
+
+    def __init__(self, model: Model, data: Dataset) -> None:
+        if data.dq is None or data.n != model.n:
+            raise DatasetError(f"{data.name}: needs velocities of {model.n} joints; process it first")
+        check_torques(data)
+        more = model.regressor.name_in()[3:]
+        if more:  # as a simulation would not have it
+            raise DatasetError(f"this loss has no input '{more[0]}' of the model; leave terms out or use TorqueLoss")
+        self.model, self.data, self.samples = model, data, len(data)
+        self._states = np.concatenate([data.q, data.dq], axis=1)
+        self._columns = [*np.ravel(model.link_columns), *sorted(model.term_columns)]
+        self._dynamics = VariationalDynamics.of(model)
+
+    @abstractmethod
+    def errors(self, pi: Array, rows: NDArray[np.intp], sensitive: bool = True) -> tuple[Array, Array]:
+        """Scaled errors of some samples, and their Jacobian (last axis; without columns unless ``sensitive``)."""
+
+    def _ordered(self, pi: Array) -> Array:
+        """Parameters in the model's order."""
+        whole = np.zeros(len(pi))
+        whole[self._columns] = pi
+        return whole
+
+    def _sensitive(self, pi: Array, rows: NDArray[np.intp]) -> tuple[Array, Array]:
+        """`errors` with their Jacobian, finite."""
+        with np.errstate(all="ignore"):
+            error, slope = self.errors(pi, rows)
+        if not (np.isfinite(error).all() and np.isfinite(slope).all()):
+            raise DatasetError(
+                "predictions are not finite any more: the mass matrix is not that of bodies, or a rollout's window is "
+                "too long; use a physical parametrisation, a smaller rate or a shorter window"
+            )
+        return error, slope
+
+    def value(self, pi: Array) -> float:
+        """Mean over all samples; infinite where a prediction is not finite."""
+        with np.errstate(all="ignore"):
+            value = float(np.mean(self.errors(pi, np.arange(self.samples), False)[0] ** 2))
+        return value if np.isfinite(value) else np.inf
+
+    def gradient(self, pi: Array, rows: NDArray[np.intp]) -> tuple[float, Array]:
+        """Mean over some samples and its gradient."""
+        error, slope = self._sensitive(pi, rows)
+        return float(np.mean(error**2)), 2.0 / error.size * np.tensordot(error, slope, axes=error.ndim)
+
+    def residual(self, pi: Array) -> tuple[Array, Array]:
+        """Errors of all samples and their Jacobian."""
+        error, slope = self._sensitive(pi, np.arange(self.samples))
+        size = np.sqrt(error.size)
+        return error.ravel() / size, slope.reshape(error.size, -1) / size
 
 
-class AccelerationLoss(Loss):
+class AccelerationLoss(SimulatedLoss):
     """``mean of ((ddq - FD(q, dq, tau; pi))_j / s_j)^2`` with s the standard deviation of each acceleration.
 
     The derivative needs no differentiation of FD: ``d FD / d pi = -M(q; pi)^-1 Y(q, dq, FD)``. Parametrisations
@@ -109,66 +161,30 @@ class AccelerationLoss(Loss):
     """
 
     def __init__(self, model: Model, data: Dataset) -> None:
-        if data.dq is None or data.ddq is None or data.n != model.n:
-            raise DatasetError(f"{data.name}: needs velocities, accelerations and {model.n} joints; process it first")
-        check_torques(data)
-        check_terms(model)
-        self.model, self.data, self.samples = model, data, len(data)
-        self.scale = data.ddq.std(axis=0)
+        super().__init__(model, data)
+        if data.ddq is None:
+            raise DatasetError(f"{data.name}: needs accelerations; process it first")
+        self._measured, self.scale = data.ddq, data.ddq.std(axis=0)
         if not (self.scale > 0).all():
             joint = model.robot.coordinates[int(np.argmin(self.scale))].name
             raise DatasetError(f"{data.name}: {joint} never accelerates; leave it out or use TorqueLoss")
-        columns = [*np.ravel(model.link_columns), *sorted(model.term_columns)]
-        q, dq, ddq = (ca.SX.sym(name, model.n) for name in ("q", "dq", "ddq"))
-        own = ca.SX.sym("pi", len(columns))
-        pi = ca.SX(len(columns), 1)
-        pi[columns] = own
-        bias = model.inverse_dynamics(q, dq, ca.SX(model.n, 1), pi)
-        M = model.mass_matrix(q, pi)
-        bodies = ca.Function("bias", [q, dq, own], [ca.densify(bias), ca.densify(M)], {"cse": True})
-        self._bias = Function(bodies, axes=2)
-        Y = model.regressor(q, dq, ddq)[:, columns]
-        self._regressor = Function(ca.Function("Y", [q, dq, ddq], [ca.densify(Y)], {"cse": True}), axes=2)
 
-    def _predict(self, pi: Array, rows: NDArray[np.intp] | slice) -> tuple[Array, Array, Array, Array]:
-        d = self.data
-        assert d.dq is not None and d.ddq is not None
-        bias, M = self._bias(d.q[rows], d.dq[rows], pi)
-        try:
-            predicted = np.linalg.solve(M, d.tau[rows][..., None] - bias)[..., 0]
-        except np.linalg.LinAlgError:
-            raise DatasetError("the mass matrix became singular in training; use a physical parametrisation") from None
-        return (predicted - d.ddq[rows]) / self.scale, predicted, np.asarray(M), d.q[rows]
-
-    def _jacobian(self, predicted: Array, M: Array, rows: NDArray[np.intp] | slice) -> Array:
-        d = self.data
-        assert d.dq is not None
-        Y = self._regressor(d.q[rows], d.dq[rows], predicted)
-        return np.asarray(-np.linalg.solve(M, Y) / self.scale[:, None])
-
-    def value(self, pi: Array) -> float:
-        """Mean over all samples and joints."""
-        return float(np.mean(self._predict(pi, slice(None))[0] ** 2))
-
-    def gradient(self, pi: Array, rows: NDArray[np.intp]) -> tuple[float, Array]:
-        """Mean over a batch and its gradient."""
-        error, predicted, M, _ = self._predict(pi, rows)
-        J = self._jacobian(predicted, M, rows)
-        return float(np.mean(error**2)), 2.0 / error.size * np.tensordot(error, J, axes=([0, 1], [0, 1]))
-
-    def residual(self, pi: Array) -> tuple[Array, Array]:
-        """All samples' residuals and their Jacobian."""
-        error, predicted, M, _ = self._predict(pi, slice(None))
-        J = self._jacobian(predicted, M, slice(None))
-        scale = np.sqrt(error.size)
-        return error.ravel() / scale, J.reshape(error.size, -1) / scale
+    def errors(self, pi: Array, rows: NDArray[np.intp], sensitive: bool = True) -> tuple[Array, Array]:
+        """Shape (B, n), and their Jacobian (B, n, columns)."""
+        whole = self._ordered(pi)
+        q, dq = (np.ascontiguousarray(part) for part in np.split(self._states[rows], 2, axis=1))
+        ddq = self._dynamics.forward(q, dq, self.data.tau[rows], whole)
+        errors = (ddq - self._measured[rows]) / self.scale
+        if not sensitive:
+            return errors, np.empty((*errors.shape, 0))
+        return errors, self._dynamics.slopes(q, dq, ddq, whole)[:, :, self._columns] / self.scale[:, None]
 
     def nmse(self, pi: Array) -> Array:
         """Per joint."""
-        return np.asarray((self._predict(pi, slice(None))[0] ** 2).mean(axis=0))
+        return np.asarray((self.errors(pi, np.arange(self.samples), False)[0] ** 2).mean(axis=0))
 
 
-class RolloutLoss(Loss):
+class RolloutLoss(SimulatedLoss):
     """``mean of ((x_k - x(k h; x_0, tau, pi))_i / s_i)^2`` over windows of the recording, x = (q, dq).
 
     Each window starts at a recorded state; the recorded torques, held between samples, drive the model through
@@ -195,10 +211,7 @@ class RolloutLoss(Loss):
     """
 
     def __init__(self, model: Model, data: Dataset, window: int = 20, stride: int | None = None) -> None:
-        if data.dq is None or data.n != model.n:
-            raise DatasetError(f"{data.name}: needs velocities of {model.n} joints; process it first")
-        check_torques(data)
-        check_terms(model)
+        super().__init__(model, data)
         if window < 1 or (stride is not None and stride < 1) or len(data) <= window:
             raise DatasetError(f"{data.name}: windows of {window} steps do not fit into {len(data)} samples")
         dry = [term.name for term in model.terms if term.dry]
@@ -207,56 +220,29 @@ class RolloutLoss(Loss):
         steps = np.diff(data.t)
         if np.ptp(steps) > ALIKE * steps.mean():
             raise DatasetError(f"{data.name}: samples are not equally spaced; resample first")
-        self.model, self.data, self.window, self.step = model, data, window, float(steps.mean())
+        self.window, self.step = window, float(steps.mean())
         self._first = np.arange(0, len(data) - window, stride or window)
         self.samples = len(self._first)
-        self._states = np.concatenate([data.q, data.dq], axis=1)
         deviation = self._states.std(axis=0)
         self.scale = np.where(deviation > 0, deviation, np.inf)
         if not np.isfinite(self.scale).any():
             raise DatasetError(f"{data.name}: nothing moves")
-        self._columns = [*np.ravel(model.link_columns), *sorted(model.term_columns)]
-        self._dynamics = VariationalDynamics.of(model)
 
-    def _roll(self, pi: Array, rows: NDArray[np.intp], sensitive: bool = True) -> tuple[Array, Array]:
-        """Scaled errors (B, W, 2 n) and their Jacobian (B, W, 2 n, columns)."""
+    def errors(self, pi: Array, rows: NDArray[np.intp], sensitive: bool = True) -> tuple[Array, Array]:
+        """Shape (B, W, 2 n), and their Jacobian (B, W, 2 n, columns)."""
         first, n = self._first[rows], self.model.n
-        width = len(pi) if sensitive else 0
-        whole = np.zeros(len(pi))
-        whole[self._columns] = pi
+        whole, width = self._ordered(pi), len(pi) if sensitive else 0
         y = np.concatenate([self._states[first][..., None], np.zeros((len(first), 2 * n, width))], axis=2)
         errors = np.empty((len(first), self.window, 2 * n))
         slopes = np.empty((len(first), self.window, 2 * n, width))
-        with np.errstate(all="ignore"):
-            for k in range(self.window):
-                y = self._dynamics.step(y, self.data.tau[first + k], whole, self.step)
-                errors[:, k] = (y[..., 0] - self._states[first + k + 1]) / self.scale
-                slopes[:, k] = y[..., 1:][..., self._columns if sensitive else []] / self.scale[:, None]
-        if sensitive and not (np.isfinite(errors).all() and np.isfinite(slopes).all()):
-            raise DatasetError(
-                "rollouts are not finite any more: the mass matrix is not that of bodies, or the window is too long; "
-                "use a physical parametrisation, a smaller rate or a shorter window"
-            )
+        for k in range(self.window):
+            y = self._dynamics.step(y, self.data.tau[first + k], whole, self.step)
+            errors[:, k] = (y[..., 0] - self._states[first + k + 1]) / self.scale
+            slopes[:, k] = y[..., 1:][..., self._columns if sensitive else []] / self.scale[:, None]
         return errors, slopes
-
-    def value(self, pi: Array) -> float:
-        """Mean over all windows, instants and states; infinite where a rollout is not finite."""
-        with np.errstate(all="ignore"):
-            value = float(np.mean(self._roll(pi, np.arange(self.samples), False)[0] ** 2))
-        return value if np.isfinite(value) else np.inf
-
-    def gradient(self, pi: Array, rows: NDArray[np.intp]) -> tuple[float, Array]:
-        """Mean over some windows and its gradient."""
-        error, slope = self._roll(pi, rows)
-        return float(np.mean(error**2)), 2.0 / error.size * np.tensordot(error, slope, axes=3)
-
-    def residual(self, pi: Array) -> tuple[Array, Array]:
-        """Errors of all windows and their Jacobian."""
-        error, slope = self._roll(pi, np.arange(self.samples))
-        size = np.sqrt(error.size)
-        return error.ravel() / size, slope.reshape(error.size, -1) / size
 
     def nmse(self, pi: Array) -> Array:
         """Per joint, of its velocity."""
-        error = self._roll(pi, np.arange(self.samples), False)[0]
+        with np.errstate(all="ignore"):
+            error = self.errors(pi, np.arange(self.samples), False)[0]
         return np.asarray((error[:, :, self.model.n :] ** 2).mean(axis=(0, 1)))

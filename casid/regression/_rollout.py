@@ -64,13 +64,25 @@ class VariationalDynamics:
             ddq = self.forward(q, dq, tau, p)
             if motion.shape[2] == 1:
                 return np.concatenate([motion[:, n:], ddq[:, :, None]], axis=1)
-            by_q, by_dq, M = self.derivatives(q, dq, ddq, p)
-            right = driven - by_q @ motion[:, :n, 1:] - by_dq @ motion[:, n:, 1:]
-            right[:, :, -len(p) :] -= self.regressor(q, dq, ddq)
-            try:
-                slopes = np.linalg.solve(M, right)
-            except np.linalg.LinAlgError:  # parameters that are no bodies'
-                slopes = np.full(right.shape, np.nan)
+            slopes = self.slopes(q, dq, ddq, p, motion[:, :, 1:], driven)
             return np.concatenate([motion[:, n:], np.concatenate([ddq[:, :, None], slopes], axis=2)], axis=1)
 
         return rk4_step(rate, motion, tau, h)
+
+    def slopes(
+        self, q: Array, dq: Array, ddq: Array, p: Array, moved: Array | None = None, driven: Array | float = 0.0
+    ) -> Array:
+        """``d ddq/ds``, shape (N, n, s): with the derivatives ``moved`` of ``[q; dq]``, shape (N, 2 n, s); None: s = p.
+
+        NaN where the mass matrix is singular.
+        """
+        by_q, by_dq, M = self.derivatives(q, dq, ddq, p)
+        right = -self.regressor(q, dq, ddq)
+        if moved is not None:
+            n, own = q.shape[1], right
+            right = driven - by_q @ moved[:, :n] - by_dq @ moved[:, n:]
+            right[:, :, -len(p) :] += own
+        try:
+            return np.asarray(np.linalg.solve(M, right))
+        except np.linalg.LinAlgError:  # parameters that are no bodies'
+            return np.full(right.shape, np.nan)

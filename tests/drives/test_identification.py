@@ -254,7 +254,7 @@ def test_bad_recordings_and_options_are_refused(arm, fitted):
     with pytest.raises(DatasetError, match="drives nothing"):
         replace(data, gain=0.0)
     with pytest.raises(DatasetError, match="joints for the 2"):
-        identify_from_commands(arm, [data.columns([0])])
+        identify_from_commands(arm, [CommandRecording(data.t, data.q[:, :1], data.q_des[:, :1])])
     with pytest.raises(DatasetError, match="nothing is left"):
         identify_from_commands(arm, [data], Servo(**TRUE))
     with pytest.raises(DatasetError, match="'armature' is no unknown here"):

@@ -134,8 +134,8 @@ def test_pieces_end_at_gaps_and_are_no_longer_than_asked() -> None:
     data = CommandRecording(t, np.tile(Q, (3, 1))[: len(t)], np.tile(U, (3, 1))[: len(t)], joints=("a", "b"))
     assert [(s.start, s.stop) for s in data.pieces()] == [(0, 60), (60, 120)]  # a single sample is no piece
     assert [(s.start, s.stop) for s in data.pieces(0.6)] == [(0, 30), (30, 60), (60, 90), (90, 120)]
-    part = data.rows(slice(10, 40)).columns([1])
-    assert part.n == 1 and part.joints == ("b",) and np.array_equal(part.q[:, 0], data.q[10:40, 1])
+    part = data.rows(slice(10, 40))
+    assert part.joints == ("a", "b") and np.array_equal(part.q, data.q[10:40]) and part.enabled is None
 
 
 @pytest.mark.parametrize("linear", [False, True])

@@ -20,17 +20,6 @@ from casid.regression._fit import Fit
 from casid.regression._statistics import MeasurementNoise
 
 
-def solved(A: Array, b: Array, name: str) -> Array:
-    """``A^-1 b`` of estimating equations; SolveError if they do not determine the parameters."""
-    try:
-        return np.asarray(np.linalg.solve(A, b))
-    except np.linalg.LinAlgError:
-        raise SolveError(
-            f"{name}: its equations do not determine what least squares finds in the same data; is the simulated model "
-            "the one that is fitted (gravity, terms), and does the simulated motion excite it?"
-        ) from None
-
-
 class Observations:
     """A model and the processed recordings that it is fitted to.
 
@@ -106,23 +95,49 @@ class Observations:
         return Batches(sum(len(data) for data in self.datasets), size, correlation)
 
 
-def fit_from_scores(data: Observations, start: Fit, beta: Array, A: Array, batches: Batches, name: str) -> Fit:
-    """The fit of estimating equations ``Z' (tau - W beta) = 0`` that have been solved.
+#: From base parameters to ``A = Z' W`` and ``b = Z' tau`` of the excited ones, and the scores of batches where asked.
+Equations = Callable[[Array, bool], tuple[Array, Array, Batches]]
 
-    Its covariance is ``A^-1 S A^-T`` with ``A = Z' W`` and the covariance S of the scores: it holds for noise of any
-    colour.
+
+def solved_in_turn(
+    data: Observations, start: Fit, equations: Equations, iterations: int, tolerance: float, name: str
+) -> Fit:
+    """The fit whose estimating equations ``Z' (tau - W beta) = 0`` depend on beta: made and solved in turn.
+
+    It ends where a step s changes the weighted estimate by ``s' A s <= tolerance^2 beta' b``. The covariance is
+    ``A^-1 S A^-T`` with the covariance S of the scores: it holds for noise of any colour.
 
     Parameters
     ----------
     start
-        Of least squares: which parameters are excited, and the joints' weights.
-    beta
-        Base parameters, shape (rank,).
-    A
-        Of the excited ones.
-    batches
-        Scores at the solution.
+        Of least squares: first values, which parameters are excited, and the joints' weights.
+
+    Raises
+    ------
+    SolveError
+        If the equations do not determine the parameters, or the iteration does not converge.
     """
+    columns, beta = list(start.excited.independent), np.array(start.beta)
+    for _ in range(iterations):
+        A, b, _ = equations(beta, False)
+        before = beta[columns]
+        try:
+            beta[columns] = np.linalg.solve(A, b)
+        except np.linalg.LinAlgError:
+            raise SolveError(
+                f"{name}: its equations do not determine what least squares finds in the same data; is the simulated "
+                "model the one that is fitted (gravity, terms), and does the simulated motion excite it?"
+            ) from None
+        step = beta[columns] - before
+        change = np.sqrt(abs(float(step @ A @ step)) / max(abs(float(beta[columns] @ b)), 1e-300))
+        if change <= tolerance:
+            break
+    else:
+        raise SolveError(
+            f"{name}: the estimate still changes by {100 * change:.2g} % of the torques after {iterations} iterations; "
+            "is the model right, and that of the controller?"
+        )
+    A, _, batches = equations(beta, True)
     inverse = np.linalg.inv(A)
     covariance = inverse @ batches.covariance() @ inverse.T
     for array in (beta, covariance):

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from casid.arrays import Array
-from casid.errors import DatasetError, SolveError
+from casid.errors import DatasetError
 from casid.evidence import Batches
 from casid.measurement import Dataset
 from casid.regression._fit import Fit, wls
 from casid.regression._rows import observation_blocks
-from casid.regression.estimators._estimator import Estimator, Observations, fit_from_scores, solved
+from casid.regression.estimators._estimator import Estimator, Observations, solved_in_turn
 
 #: From base parameters to recordings of the same motion as simulated, processed like the measured ones.
 Simulate = Callable[[Array], Sequence[Dataset]]
@@ -60,24 +60,14 @@ class InstrumentalVariables(Estimator):
             If the iteration does not converge.
         """
         start = wls(data.compressed)
-        columns = list(start.excited.independent)
-        weights, beta = start.weights, np.array(start.beta)
-        for _ in range(self.iterations):
-            instruments = self._instruments(data, beta)
-            A, b, _ = self._products(data, instruments, weights, columns, beta, False)
-            before = beta.copy()
-            beta[columns] = solved(A, b, self.name)
-            size = float(np.sqrt(data.compressed.squared_torques @ weights**2))
-            change = float(np.linalg.norm(data.compressed.stacked(weights)[0] @ (beta - before)))
-            if change <= self.tolerance * size:
-                break
-        else:
-            raise SolveError(
-                f"{self.name}: the estimate still changes by {100 * change / size:.2g} % of the torques after "
-                f"{self.iterations} iterations; is the controller's model right?"
-            )
-        A, _, batches = self._products(data, instruments, weights, columns, beta, True)
-        return fit_from_scores(data, start, beta, A, batches, self.name)
+        instruments: Sequence[Dataset] = ()
+
+        def equations(beta: Array, scored: bool) -> tuple[Array, Array, Batches]:
+            nonlocal instruments
+            instruments = instruments if scored else self._instruments(data, beta)
+            return self._products(data, instruments, start, beta, scored)
+
+        return solved_in_turn(data, start, equations, self.iterations, self.tolerance, self.name)
 
     def _instruments(self, data: Observations, beta: Array) -> Sequence[Dataset]:
         made = list(self.simulate(beta))
@@ -89,15 +79,10 @@ class InstrumentalVariables(Estimator):
         return made
 
     def _products(
-        self,
-        data: Observations,
-        instruments: Sequence[Dataset],
-        weights: Array,
-        columns: list[int],
-        beta: Array,
-        scored: bool,
+        self, data: Observations, instruments: Sequence[Dataset], start: Fit, beta: Array, scored: bool
     ) -> tuple[Array, Array, Batches]:
         """``Z' W``, ``Z' (tau - r)``, and the scores of batches where asked."""
+        columns = list(start.excited.independent)
         size = len(columns)
         A, b = np.zeros((size, size)), np.zeros(size)
         batches = data.batches(size)
@@ -110,7 +95,7 @@ class InstrumentalVariables(Estimator):
                     raise DatasetError(f"{measured.name}: the simulated recording is sampled differently")
                 rows = slice(first, first + len(W))
                 kept = measured.counted[rows].astype(float)
-                scale = kept * weights
+                scale = kept * start.weights
                 left = simulated.tau[rows] - Z @ beta
                 tau = scale * (measured.tau[rows] - left)
                 Wk, Zk = (scale[:, :, None] * X[:, :, columns] for X in (W, Z))

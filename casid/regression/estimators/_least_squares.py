@@ -10,13 +10,13 @@ import numpy as np
 from casid.arrays import Array
 from casid.codegen import Function
 from casid.dynamics import inverse_dynamics_derivatives
-from casid.errors import DatasetError, SolveError
+from casid.errors import DatasetError
 from casid.evidence import Batches
 from casid.regression._compress import CompressedData
 from casid.regression._fit import Fit, irls, ols, wls
 from casid.regression._rows import observation_blocks
 from casid.regression._statistics import MeasurementNoise
-from casid.regression.estimators._estimator import Estimator, Observations, fit_from_scores, solved
+from casid.regression.estimators._estimator import Estimator, Observations, solved_in_turn
 
 
 @dataclass(frozen=True)
@@ -134,21 +134,14 @@ class MaximumLikelihood(Estimator):
             raise DatasetError(f"maximum likelihood uses the motion alone; leave out the terms that use {extra}")
         start = wls(data.compressed)
         columns = list(start.excited.independent)
-        beta = np.array(start.beta)
-        for _ in range(self.iterations):
-            A, b, _ = self._equations(data, given, beta, columns)
-            before = beta.copy()
-            beta[columns] = solved(A, b, self.name)
-            step = (beta - before)[columns]
-            if float(step @ A @ step) <= self.tolerance**2 * abs(float(beta[columns] @ b)):
-                break
-        else:
-            raise SolveError(f"maximum likelihood: no convergence in {self.iterations} iterations")
-        A, _, batches = self._equations(data, given, beta, columns, True)
-        return fit_from_scores(data, start, beta, A, batches, self.name)
+
+        def equations(beta: Array, scored: bool) -> tuple[Array, Array, Batches]:
+            return self._equations(data, given, beta, columns, scored)
+
+        return solved_in_turn(data, start, equations, self.iterations, self.tolerance, self.name)
 
     def _equations(
-        self, data: Observations, noise: MeasurementNoise, beta: Array, columns: Sequence[int], scored: bool = False
+        self, data: Observations, noise: MeasurementNoise, beta: Array, columns: Sequence[int], scored: bool
     ) -> tuple[Array, Array, Batches]:
         """``Z' W``, ``Z' tau`` (whitened), and the scores of batches."""
         model, size, chosen = data.model, len(columns), list(columns)
