@@ -12,7 +12,7 @@ from casid.cli import app
 from casid.errors import DatasetError, ProblemError
 from casid.measurement import Dataset, read_dataset
 from casid.motion import Sine
-from casid.retrieval import link_variables, load_constraints, load_problem
+from casid.retrieval import link_variables, load_problem
 from tests.helpers import RUNNER, run
 
 
@@ -138,13 +138,6 @@ def test_poses_in_degrees_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "look like degrees" in failing("reverse-engineer", "panda", "samples.npz")
 
 
-@pytest.mark.parametrize("spoilt, found", [("0.01,abc,2", "'abc'"), ("0.01,,2", "''")])
-def test_a_cell_without_a_number_is_named_and_left_out(tmp_path: Path, spoilt: str, found: str) -> None:
-    data = read_dataset(spoilt_csv(tmp_path, spoilt))
-    assert len(data.t) == 19 and 0.01 not in data.t
-    assert any(f"line 3, column 'q1': {found}" in note for note in data.notes)
-
-
 @pytest.mark.parametrize("spoilt, message", [
     ("1,2", "run.csv: line 3 has 2 cells, the lines from line 4 on have 3: '1,2'"),
     (None, "decimal commas"),
@@ -215,16 +208,3 @@ def test_an_empty_robot_file_and_a_misspelt_type(tmp_path: Path) -> None:
     file.write_text(f'<robot name="arm">{links}{joint}</robot>', encoding="utf-8")
     message = failing("base", file)
     assert "did you mean 'revolute'?" in message and "--lock j" in message
-
-
-def test_a_constraint_file_returns_one_constraint_or_several_not_none(tmp_path: Path) -> None:
-    variables = link_variables(casid.load_robot("spatial_2r"))
-    file = tmp_path / "mine.py"
-    text = (
-        "from casid.retrieval import Constraint\ndef constraints(v):\n    {}Constraint('m', v['link1'].mass, upper=3)\n"
-    )
-    file.write_text(text.format("return "), encoding="utf-8")
-    assert len(tuple(load_constraints(file)(variables))) == 1
-    file.write_text(text.format(""), encoding="utf-8")
-    with pytest.raises(ProblemError, match="must return constraints, it returned None"):
-        load_constraints(file)(variables)

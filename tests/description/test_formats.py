@@ -75,18 +75,6 @@ def test_what_does_not_move_and_weighs_nothing_has_no_body(
     assert target.read_bytes() == first
 
 
-@pytest.mark.parametrize("suffix", FORMATS)
-def test_dynamics_survive_every_format(arm: Path, tmp_path: Path, suffix: str) -> None:
-    convert(arm, tmp_path / f"copy{suffix}")
-    rng = np.random.default_rng(0)
-    q, dq, ddq = rng.uniform(-1, 1, (3, 2))
-    torques = []
-    for path in (arm, tmp_path / f"copy{suffix}"):
-        robot = load_robot(path)
-        torques.append(np.array(casid.Model(robot).inverse_dynamics(q, dq, ddq, robot.standard_parameters())))
-    np.testing.assert_allclose(torques[0], torques[1], rtol=1e-12)
-
-
 @pytest.mark.parametrize("robot", casid.robot_names())
 @pytest.mark.parametrize("suffix", FORMATS)
 def test_shipped_robots_keep_their_dynamics_in_every_format(robot: str, suffix: str, tmp_path: Path) -> None:

@@ -107,26 +107,6 @@ def test_an_object_that_does_not_move_is_converted_but_is_no_robot(tmp_path: Pat
         load_robot(tmp_path / "cube.xml")
 
 
-def test_a_robot_whose_joints_follow_others_has_consistent_dynamics(arm: Path) -> None:
-    robot = load_robot(arm)
-    model = casid.Model(robot)
-    rng = np.random.default_rng(3)
-    q, dq, ddq = rng.uniform(-1, 1, (3, robot.n))
-    pi = robot.standard_parameters()
-    tau = model.inverse_dynamics(q, dq, ddq, pi)
-    np.testing.assert_allclose(model.forward_dynamics(q, dq, tau, pi), ddq, rtol=1e-9)
-    np.testing.assert_allclose(model.regressor(q, dq, ddq) @ pi, np.array(tau), rtol=1e-9)
-    np.testing.assert_allclose(model.base_regressor(q, dq, ddq) @ model.base.values(pi), np.array(tau), rtol=1e-9)
-    M = np.array(model.mass_matrix(q, pi))
-    assert M.shape == (2, 2)
-    energy = float(model.kinetic_energy(q, dq, pi))
-    np.testing.assert_allclose(energy, dq @ M @ dq / 2, rtol=1e-12)
-    step = 1e-7  # the frames' velocities follow from all joints
-    moved = np.array(model.frame_placement("finger2")(q + step * dq)) - np.array(model.frame_placement("finger2")(q))
-    jacobian = np.array(model.frame_jacobian("finger2")(q))
-    np.testing.assert_allclose(jacobian[:3] @ dq, moved[:3, 3] / step, atol=1e-6)
-
-
 _URDF = """<robot name="r"><link name="a"/><link name="b"><inertial><mass value="{mass}"/>
 <inertia ixx="0.1" iyy="0.1" izz="{izz}" ixy="0" ixz="0" iyz="0"/></inertial></link><link name="c"/>
 <joint name="j" type="{type}"><parent link="a"/><child link="b"/>{limit}</joint>

@@ -140,33 +140,21 @@ def numbers(value) -> np.ndarray:
     return np.array(value, dtype=float).squeeze()
 
 
-def test_derivatives_of_the_torque_are_its_differences(arm: tuple[casid.Model, np.ndarray]) -> None:
+@pytest.mark.parametrize(("name", "tolerance"), [("inverse_dynamics", 1e-6), ("forward_dynamics", 1e-5)])
+def test_derivatives_of_torque_and_acceleration_are_their_differences(arm, name: str, tolerance: float) -> None:
     model, pi = arm
-    q, dq, ddq = np.random.default_rng(3).uniform(-1, 1, (3, 6))
-    found = [numbers(block) for block in inverse_dynamics_derivatives(model)(q, dq, ddq, pi)]
-    tau = model.inverse_dynamics
+    forward = name == "forward_dynamics"
+    q, dq, x = np.random.default_rng(3).uniform(-1, 1, (3, 6))
+    x *= 20.0 if forward else 1.0
+    of, M = getattr(model, name), numbers(model.mass_matrix(q, pi))
     expected = [
-        central(lambda x: numbers(tau(x, dq, ddq, pi)), q),
-        central(lambda x: numbers(tau(q, x, ddq, pi)), dq),
-        numbers(model.mass_matrix(q, pi)),
+        central(lambda at: numbers(of(at, dq, x, pi)), q),
+        central(lambda at: numbers(of(q, at, x, pi)), dq),
+        np.linalg.inv(M) if forward else M,
     ]
+    found = (forward_dynamics_derivatives if forward else inverse_dynamics_derivatives)(model)(q, dq, x, pi)
     for got, block in zip(found, expected, strict=True):
-        np.testing.assert_allclose(got, block, atol=1e-6 * np.abs(block).max())
-
-
-def test_derivatives_of_the_acceleration_are_its_differences(arm: tuple[casid.Model, np.ndarray]) -> None:
-    model, pi = arm
-    q, dq, tau = np.random.default_rng(4).uniform(-1, 1, (3, 6))
-    tau *= 20
-    found = [numbers(block) for block in forward_dynamics_derivatives(model)(q, dq, tau, pi)]
-    ddq = model.forward_dynamics
-    expected = [
-        central(lambda x: numbers(ddq(x, dq, tau, pi)), q),
-        central(lambda x: numbers(ddq(q, x, tau, pi)), dq),
-        np.linalg.inv(numbers(model.mass_matrix(q, pi))),
-    ]
-    for got, block in zip(found, expected, strict=True):
-        np.testing.assert_allclose(got, block, atol=1e-5 * np.abs(block).max())
+        np.testing.assert_allclose(numbers(got), block, atol=tolerance * np.abs(block).max())
 
 
 def test_a_force_at_a_frame_moves_it_as_its_operational_space_says() -> None:

@@ -175,8 +175,6 @@ def test_errors_name_what_is_known():
     model = Model(random_robot(1, n=3))
     with pytest.raises(RobotError, match=r"no frame 'hand'; known: link1, link2, link3"):
         model.frame_placement("hand")
-    with pytest.raises(RobotError, match=r"unknown joint term 'stiction'; known: viscous"):
-        Model(model.robot, terms=["stiction"])
     with pytest.raises(RobotError, match="no function 'jerk'"):
         model.derivatives("jerk")
     for gravity in ("moon", [0, 0], [0, 0, np.nan]):

@@ -4,25 +4,9 @@ import casadi as ca
 import numpy as np
 import pytest
 
-import casid
-from casid.dynamics import factor_mass_matrix, mass_matrix, newton_euler
+from casid.dynamics import factor_mass_matrix, mass_matrix
 from casid.dynamics._rigid_body import LinkMotion, inertial_wrench, link_motion
 from casid.testing import random_robot
-
-
-def test_the_mass_matrix_is_the_slope_of_inverse_dynamics_in_the_acceleration():
-    robot = casid.load_robot("panda")
-    n = robot.n
-    q, ddq = ca.SX.sym("q", n), ca.SX.sym("ddq", n)
-    links = [ca.SX(ca.DM(p)) for p in np.split(robot.standard_parameters(), n)]
-    still = ca.SX(n, 1)
-    torque = newton_euler(robot, q, still, ddq, links, ca.SX(3, 1))[0]
-    M = mass_matrix(robot, q, links)
-    both = ca.Function("both", [q], [ca.jacobian(torque, ddq), M, factor_mass_matrix(M, robot).solve(M)])
-    slope, composite, identity = (value.full() for value in both(np.linspace(-1.0, 1.0, n)))
-    np.testing.assert_allclose(composite, slope, atol=1e-12)
-    np.testing.assert_allclose(identity, np.eye(n), atol=1e-10)
-    assert len(factor_mass_matrix(M, robot).D) == n
 
 
 def test_the_factor_of_a_tree_has_no_entry_between_branches():

@@ -8,7 +8,6 @@ import pytest
 
 import casid
 from casid.dynamics import Model
-from casid.errors import DatasetError
 from casid.identification import Checks, Choice, FeasibleFit, ModelOptions, feasible_regression, identify
 from casid.identification._feasible_fit import active_bounds, determined
 from casid.regression import compress, irls, residual_torques, wls
@@ -64,43 +63,6 @@ def test_objective_is_weighted_and_errors_are_plain(case):
     rng = np.random.default_rng(0)
     for step in rng.normal(size=(5, model.base.rank)) * np.where(np.isfinite(robust.sd), robust.sd, 0.0):
         assert float(robust.weights**2 @ robust.data.squared_errors(robust.beta + step)) > robust.objective
-
-
-def test_weighted_compression_keeps_both(case):
-    model, _, data, start, _ = case
-    h = np.random.default_rng(1).uniform(0.0, 1.0, data.tau.shape)
-    weighted = compress(model, data, [h])
-    residual = residual_torques(start, data)
-    np.testing.assert_allclose(weighted.squared_errors(start.beta), (h * residual**2).sum(axis=0), rtol=1e-8)
-    np.testing.assert_allclose(weighted.plain.squared_errors(start.beta), (residual**2).sum(axis=0), rtol=1e-8)
-    np.testing.assert_allclose(weighted.rms(start.beta), start.rms, rtol=1e-8)
-    part, left = weighted.only(range(0, 12, 2)), weighted.only(range(1, 12, 2))
-    for both in (lambda d: d, lambda d: d.plain):
-        np.testing.assert_allclose(
-            both(part).squared_errors(start.beta) + both(left).squared_errors(start.beta),
-            both(weighted).squared_errors(start.beta),
-            rtol=1e-8,
-        )
-    again = compress(model, data, [h], plain=start.data)
-    assert again.plain is start.data
-    for a, b in zip(again.factors, weighted.factors, strict=True):
-        np.testing.assert_array_equal(a, b)
-
-
-def test_weights_that_do_not_fit_are_refused(case):
-    model, _, data, start, _ = case
-    h = np.ones(data.tau.shape)
-    for wrong in (h[:-1], -h, h * np.nan):
-        with pytest.raises(DatasetError, match=r"synthetic 0: expected finite weights of shape \(900, 7\)"):
-            compress(model, data, [wrong])
-    with pytest.raises(DatasetError, match="no weights are given for this recording"):
-        compress(model, [data, data], [h])
-    with pytest.raises(DatasetError, match="weights of more than the 1 recordings"):
-        compress(model, data, [h, h])
-    with pytest.raises(DatasetError, match="other samples"):
-        irls(data.rows(slice(0, 700), "cut"), start)
-    with pytest.raises(DatasetError, match="at least 1"):
-        irls(data, start, iterations=0)
 
 
 @pytest.mark.claim("IRLS has held-out errors, and they are of the torques as measured")

@@ -156,11 +156,6 @@ def test_wrong_options_are_one_line(folder: Path, options: list[str], message: s
     assert len(found["output"]) < 700
 
 
-def test_unknown_options_in_the_file_are_named(folder: Path) -> None:
-    (folder / "odd.toml").write_text('file = "run.npz"\n[options]\ncutof = 3\n', encoding="utf-8")
-    assert "unknown option 'cutof'" in run(folder, file="odd.toml")["output"]
-
-
 @pytest.mark.claim("identify takes names and paths as Model does")
 def test_names_and_paths_are_read(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match=r"absent\.npz"):

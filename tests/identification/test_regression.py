@@ -8,7 +8,7 @@ from casid.identification import feasible_regression
 from casid.inertia import consistency, pseudo_inertia
 from casid.measurement import Processing
 from casid.regression import compress, wls
-from casid.retrieval import Constraint, Prior, com_box, load_constraints, sensible_bounds, total_mass
+from casid.retrieval import Constraint, Prior, sensible_bounds, total_mass
 from casid.testing import recording
 
 FRICTION = ("viscous", "coulomb", "offset")
@@ -112,54 +112,6 @@ def test_entropic_prior_is_at_its_minimum(fit, robot):
     for _ in range(20):
         step = rng.normal(size=70) * 1e-3 * np.abs(best)
         assert value(best + step) >= here * (1 - 1e-9)
-
-
-def test_metrics_agree_to_second_order_and_vanish_at_the_prior(robot):
-    nominal = robot.standard_parameters()
-    pullback, entropic = (Prior(robot, nominal, 2.0, metric) for metric in ("pullback", "entropic"))
-    step = np.random.default_rng(1).normal(size=70) * 1e-5 * np.abs(nominal)
-    assert entropic.distance(nominal + step) == pytest.approx(pullback.distance(nominal + step), rel=1e-3)
-    for prior in (pullback, entropic, Prior(robot, nominal, 1.0, "euclidean")):
-        assert prior.distance(nominal) == pytest.approx(0.0, abs=1e-9)
-    A, b = entropic.rows(nominal * 1.1)  # the model's gradient at the point of expansion is the divergence's
-    x = nominal * 1.1
-    gradient = 2 * A.T @ (A @ x - b)
-    numeric = np.array(
-        [
-            (2.0 * entropic.distance(x + h) - 2.0 * entropic.distance(x - h)) / (2 * h.max())
-            for h in (np.eye(70)[k] * 1e-6 * max(abs(x[k]), 1e-3) for k in range(0, 70, 9))
-        ]
-    )
-    np.testing.assert_allclose(gradient[::9], numeric, rtol=1e-3, atol=1e-2)
-
-
-def test_priors_must_be_bodies(robot):
-    bad = np.array(robot.standard_parameters())
-    bad[9] = -1.0
-    with pytest.raises(ProblemError, match=r"prior: link '.*': its mass is -1 kg"):
-        Prior(robot, bad, 1.0)
-    with pytest.raises(ProblemError, match="metric 'log'"):
-        Prior(robot, robot.standard_parameters(), 1.0, "log")
-
-
-def test_constraint_files_fail_with_their_own_traceback(tmp_path, robot, fit):
-    (tmp_path / "none.py").write_text("x = 1\n")
-    with pytest.raises(ProblemError, match="has no function 'constraints"):
-        load_constraints(tmp_path / "none.py")
-    (tmp_path / "bad.py").write_text("def constraints(variables):\n    return 1 / 0\n")
-    with pytest.raises(ProblemError, match=r"bad\.py', line 2, in constraints: ZeroDivisionError"):
-        feasible_regression(fit, constraints=load_constraints(tmp_path / "bad.py"))
-    with pytest.raises(ProblemError, match="does not exist"):
-        load_constraints(tmp_path / "absent.py")
-
-
-def test_boxes_on_the_centre_of_mass(fit):
-    result = feasible_regression(
-        fit, constraints=lambda v: (*sensible_bounds(v), *(com_box(k, -0.05, 0.05) for k in v))
-    )
-    for link in result.solution.link_parameters:
-        assert np.abs(link.com).max() <= 0.05 + 1e-8
-    assert result.objective >= feasible_regression(fit).objective * (1 - 1e-7)
 
 
 def test_a_thin_prior_body_is_no_obstacle():

@@ -21,20 +21,14 @@ from casid.testing import blind, recording, with_friction
 
 
 @pytest.mark.claim("the share is chosen by parts of the motion that the fit did not see")
-def test_the_choice_rests_on_parts_that_no_fit_saw(robot, model, noisy):
-    """Its error is the held-out one, recomputed here for the unconstrained fits; that on the fitted parts is less."""
+def test_the_choice_rests_on_parts_that_no_fit_saw(robot, noisy):
+    """Its error is the held-out one; that on the fitted parts is less."""
     linear = ModelOptions(("viscous", "coulomb", "offset"), "linear")
     result = identify(robot, noisy, processing=False, model=linear, checks=Checks(folds=3, verdict=False))
     path, held = result.share, result.held_out
     own = next(step for step in path.steps if step.share == path.share)
     assert own.error == pytest.approx(held.tested["consistent"].total, rel=1e-9)
     assert own.error > held.training["consistent"].total
-    data = compress(model, noisy)
-    parts = [[i for i in range(len(data.segments)) if i % 3 == fold] for fold in range(3)]
-    others = [[i for i in range(len(data.segments)) if i % 3 != fold] for fold in range(3)]
-    squares = [data.only(a).plain.squared_errors(wls(data.only(b)).beta) for a, b in zip(parts, others, strict=True)]
-    expected = 100 * np.sqrt(np.sum(squares) / data.plain.squared_torques.sum())
-    assert held.tested["unconstrained"].total == pytest.approx(expected)
     assert result.feasible.believable.share == pytest.approx(path.share, rel=1e-3)
     assert result.record()["share"]["steps"][0]["total_mass"] > 0 and "tried" in path.reason
 

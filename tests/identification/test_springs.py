@@ -280,13 +280,3 @@ def test_springs_are_located_with_the_errors_of_parts_they_were_not_chosen_on():
     assert [one.joint for one in both] == ["b", "a"] and len({(one.before, one.after, one.sure) for one in both}) == 1
     assert _located(Stretches(a=0.0, b=0.1, c=0.0), bare, every) == ()  # sure, and too little
     assert _located(Stretches(only=0, a=0.0, b=0.6, c=0.0), bare, every) == ()  # on one part of the motion alone
-
-
-def test_springs_chosen_on_other_parts_are_surely_better(monkeypatch):
-    trial = Stretches(a=0.0, b=0.6, c=0.0)
-    bare, every = trial.errors(()), [("spring", name) for name in "abc"]
-    assert len(_located(trial, bare, every)) == 1
-    monkeypatch.setattr(
-        "casid.identification._joint_terms._forward", lambda trial, whole, seen: []
-    )  # nothing elsewhere
-    assert _located(trial, bare, every) == ()

@@ -91,8 +91,6 @@ def test_what_cannot_be_shrunk_is_refused():
     model = Model(casid.load_robot("ur10e"), TERMS)
     with pytest.raises(DatasetError, match="no term of the model has a prior"):
         shrunk(model, recording(Model(model.robot, (*TERMS, *friction_dictionary(1, 0, ()))), 1, 0.0))
-    with pytest.raises(RobotError, match="speeds must be positive"):
-        friction_dictionary(speeds=(0.1, 0.0))
     with pytest.raises(RobotError, match="no term"):
         friction_dictionary(0, 0, ())
 

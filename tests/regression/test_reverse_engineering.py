@@ -13,16 +13,6 @@ from casid.testing import recording
 from tests.regression.conftest import stacked
 
 
-def test_exact_numbers_of_a_controller_give_the_exact_base_parameters():
-    model = Model(casid.load_robot("kuka_iiwa"))
-    truth = model.robot.standard_parameters()
-    poses = np.random.default_rng(2).uniform(-2.0, 2.0, (30, model.n))
-    M = np.array([model.mass_matrix(q, truth) for q in poses])
-    g = np.array([model.gravity(q, truth) for q in poses])
-    found = reverse_engineer(model, poses, M, g)
-    np.testing.assert_allclose(found.values, model.base.values(truth), atol=1e-8)
-
-
 @pytest.fixture(scope="module")
 def numbers():
     """A planar arm's mass matrices and gravity torques."""

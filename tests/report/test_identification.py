@@ -7,23 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import casid
-from casid.identification import Checks, Identification, ModelOptions, identify
+from casid.identification import Identification
 from casid.identification.diagnosis import Finding, Verdict
 from casid.report import report_of
-from casid.testing import recording
 
 NAMES = ("torques", "links", "friction", "base_parameters")
-
-
-@pytest.fixture(scope="module")
-def result() -> Identification:
-    """A robot of two joints with viscous friction, recovered from a simulated recording."""
-    robot = casid.load_robot("spatial_2r")
-    robot = robot.with_parameters(np.array([0.1, 0, 0, 0.1, 0, 0.1, 0.1, 0, 0, 2.0] * 2))
-    model = casid.Model(robot, ("viscous",))
-    data = recording(model, np.append(robot.standard_parameters(), [0.4, 0.3]), noise=0.01)
-    return identify(robot, data, model=ModelOptions(terms=("viscous",)), processing=False, checks=Checks(folds=0))
 
 
 @pytest.mark.claim("house d: plot_links shows the identified masses where there are joint terms")

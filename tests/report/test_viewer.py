@@ -19,12 +19,12 @@ from casid.cli import app
 from casid.description import write_robot
 from casid.errors import DatasetError
 from casid.excitation import Designer, MotionLimits, Observation
-from casid.identification import Checks, ModelOptions, identify
+from casid.identification import Identification
 from casid.inertia import parameter_csv
 from casid.motion import Fourier, Trajectory, trajectory_text
 from casid.report import PlainTable, report_of
 from casid.report.viewer import Page, view
-from casid.testing import motion, recording
+from casid.testing import motion
 
 CHROMIUM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), ""
@@ -38,14 +38,9 @@ def data_of(text: str) -> Any:
 
 
 @pytest.fixture(scope="module")
-def report() -> str:
-    """The report of an identification of a robot of two joints."""
-    robot = casid.load_robot("spatial_2r")
-    robot = robot.with_parameters(np.array([0.1, 0, 0, 0.1, 0, 0.1, 0.1, 0, 0, 2.0] * 2))
-    model = casid.Model(robot, ("viscous",))
-    data = recording(model, np.append(robot.standard_parameters(), [0.4, 0.3]), noise=0.01)
-    found = identify(robot, data, model=ModelOptions(terms=("viscous",)), processing=False, checks=Checks(folds=0))
-    return report_of(found).html({})
+def report(result: Identification) -> str:
+    """The page of an identification of a robot of two joints."""
+    return report_of(result).html({})
 
 
 # ---------------------------------------------------------------------- what is in a page

@@ -8,7 +8,6 @@ import pytest
 from scipy.optimize import linprog, minimize
 
 import casid
-from casid.description import Joint, Link, Robot
 from casid.expressions import affine_rows, convex_kinks, evaluate, smoothed
 from casid.retrieval import (
     Constraint,
@@ -22,8 +21,8 @@ from casid.retrieval import (
     soften,
 )
 from casid.retrieval.plausible import believable
+from casid.testing import arm, blind
 
-TOY = Robot("toy", (Joint("joint1", "revolute", -1, Link("link1")),))
 KNOTS = np.array([-1.0, -0.1, 0.0, 0.1, 0.3, 1.0])
 MASS, REACH = (0.02, 10.0), 0.3
 
@@ -83,7 +82,7 @@ def least(value) -> float:
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)])
 def test_kinks_are_met(form: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    variables = link_variables(TOY)
+    variables = link_variables(blind(arm()))
     link = variables[0]
     own, mine = FORMS[form](rng.uniform(-0.25, 0.25, 3), table(rng))
     box = mass_bounds(link, *MASS), com_box(link, -REACH, REACH)
@@ -224,7 +223,7 @@ def test_convex_kinks_and_the_rest_are_the_expression(seed: int) -> None:
 
 @pytest.mark.claim("what the search for a kink took is counted; starts at which a constraint has no value are no error")
 def test_restarts_are_counted_and_may_be_missing() -> None:
-    variables = link_variables(TOY)
+    variables = link_variables(blind(arm()))
     link = variables[0]
     box = mass_bounds(link, *MASS), com_box(link, -REACH, REACH)
     valleys = ca.fabs(link.com[0] - 0.1) + ca.fabs(link.com[0] + 0.1) / 2 + 0.1 * link.mass

@@ -15,7 +15,6 @@ import pytest
 from papers.two_links import force_ratios, outside_shapes, relaxed_retrieval, torques, validation_motion, wrenches
 
 import casid
-from casid.description import Joint, Link, Robot
 from casid.errors import ProblemError, SolveError
 from casid.inertia import to_standard
 from casid.retrieval import (
@@ -24,8 +23,6 @@ from casid.retrieval import (
     Problem,
     SolveOptions,
     com_box,
-    least_squares,
-    link_variables,
     mass_bounds,
     multistart,
     solve,
@@ -165,23 +162,18 @@ def test_global_returns_the_best_bound_in_time() -> None:
 
 @pytest.mark.claim("a seed that is none is refused in one line by every method: -1 and 1.5 were tracebacks")
 @pytest.mark.parametrize("seed", [-1, 1.5, float("nan"), True, "1"])
-def test_seeds(problem_of_a_link: Problem, seed: object) -> None:
+def test_seeds(seed: object) -> None:
+    problem = nearest(BODY, bounded=False)
     for method in METHODS:
         with pytest.raises(ProblemError, match="seed: expected an integer >= 0"):
-            solve(problem_of_a_link, seed=seed, method=method)  # type: ignore[arg-type]
+            solve(problem, seed=seed, method=method)  # type: ignore[arg-type]
     with pytest.raises(ProblemError, match="seed"):
-        multistart(problem_of_a_link, 1, seed)  # type: ignore[arg-type]
+        multistart(problem, 1, seed)  # type: ignore[arg-type]
 
 
-def test_any_whole_number_is_a_seed(problem_of_a_link: Problem) -> None:
+def test_any_whole_number_is_a_seed() -> None:
     for seed in (np.int64(3), 2**70):
-        assert solve(problem_of_a_link, seed=seed).certified
-
-
-@pytest.fixture
-def problem_of_a_link() -> Problem:
-    links = link_variables(Robot("one", (Joint("j", "revolute", -1, Link("link")),)))
-    return Problem("one", links, least_squares(links, np.eye(10), BODY))
+        assert solve(nearest(BODY, bounded=False), seed=seed).certified
 
 
 def test_a_problem_may_be_named() -> None:

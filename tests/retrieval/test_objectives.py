@@ -293,6 +293,8 @@ def test_the_error_of_base_parameters_is_in_standard_deviations():
     assert scaled(x) == pytest.approx((((forms @ x[:10] - values) / sd) ** 2).sum())
     whole = base_parameter_error(variables, np.column_stack([forms, values]), values)
     assert whole(x) == pytest.approx(((forms @ x[:10] + values * x[10] - values) ** 2).sum())
+    with pytest.raises(DatasetError, match=r"NaN or infinite entry at \[1\]"):
+        base_parameter_error(variables, forms[:3], [0.0, np.nan, 1.0])
     for bad, of in ((forms[:, :9], values), (forms[0], values), (forms, values[:5])):
         with pytest.raises(DatasetError, match="expected shape"):
             base_parameter_error(variables, bad, of)
@@ -366,6 +368,8 @@ def test_an_observation_matrix_has_a_column_for_each_unknown() -> None:
 def test_a_prior_of_several_links_names_the_one_without_a_body() -> None:
     with pytest.raises(ProblemError, match="'link2'"):
         Prior(arm(2), np.concatenate([BODY, -BODY]), 1.0)
+    with pytest.raises(ProblemError, match="metric 'log'"):
+        Prior(arm(), BODY, 1.0, "log")
     with pytest.raises(ProblemError, match="expected 20 standard parameters"):
         Prior(arm(2), BODY, 1.0)
     assert Prior(arm(2), np.tile(BODY, 2), 1.0).distance(np.tile(BODY, 2)) < 1e-20

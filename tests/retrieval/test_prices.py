@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import casid
-from casid.description import Joint, Link, Robot
 from casid.inertia import to_standard
 from casid.retrieval import (
     Constraint,
@@ -28,8 +27,7 @@ from casid.retrieval import (
     sensible_bounds,
     soften,
 )
-
-TOY = Robot("toy", (Joint("joint1", "revolute", -1, Link("link1")),))
+from casid.testing import arm, blind, nearest
 
 
 @pytest.mark.claim("a plain linear contradiction is proven, whatever its size")
@@ -43,21 +41,22 @@ def test_linear_contradictions_are_proven(panda, amount) -> None:
 
 
 def test_a_contradiction_of_what_nothing_bounds_is_proven() -> None:
-    variables = link_variables(TOY)
-    x, y, _ = ca.vertsplit(variables[0].com)
-    objective = least_squares(variables, np.eye(variables.size), np.zeros(variables.size))
-    near = Constraint("sum", x + y, upper=0.1), Constraint("x", x, lower=0.06), Constraint("y", y, lower=0.06)
+    def near(v):
+        x, y, _ = ca.vertsplit(v[0].com)
+        return Constraint("sum", x + y, upper=0.1), Constraint("x", x, lower=0.06), Constraint("y", y, lower=0.06)
+
+    problem = nearest(np.zeros(10), near, bounded=False)
     with pytest.raises(InfeasibleError) as caught:
-        casid.solve(Problem("open", variables, objective, near))
+        casid.solve(problem)
     assert {text.split(" ")[0] for text in caught.value.conflicting} == {"sum", "x", "y"}
-    assert casid.solve(Problem("met", variables, objective, (near[0], near[1]))).feasible
+    assert casid.solve(problem.without("y")).feasible
 
 
 @pytest.mark.claim("a body of 0.1 g and 1 mm is never proven to be infeasible")
 @pytest.mark.parametrize("seed", range(4))
 def test_tiny_bodies_of_known_extent_are_feasible(seed) -> None:
     rng = np.random.default_rng(seed)
-    variables = link_variables(TOY)
+    variables = link_variables(blind(arm()))
     mass, size = 10 ** rng.uniform(-5, -3), 10 ** rng.uniform(-3.5, -2.5)
     ten = to_standard(mass, size * rng.normal(size=3), mass * size**2 * np.diag(rng.uniform(0.5, 0.7, 3)))
     truth, plane = np.tile(ten, len(variables)), rng.normal(size=3)

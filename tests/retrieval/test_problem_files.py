@@ -92,6 +92,9 @@ def test_a_constraint_file_that_gives_nothing_is_refused(tmp_path: Path) -> None
         load_constraints(tmp_path / "none.py")
     file = tmp_path / "mine.py"
     v = link_variables(arm())
+    file.write_text("x = 1\n")
+    with pytest.raises(ProblemError, match="has no function 'constraints"):
+        load_constraints(file)
     file.write_text("def constraints(variables):\n    return None\n")
     with pytest.raises(ProblemError, match="it returned None"):
         load_constraints(file)(v)

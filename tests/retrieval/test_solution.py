@@ -8,7 +8,6 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from casid.description import Joint, Link, Robot
 from casid.errors import BoundWarning, CasidError, ProblemError, SolveError
 from casid.inertia import Parameters, to_standard
 from casid.retrieval import (
@@ -17,7 +16,6 @@ from casid.retrieval import (
     ParameterResult,
     Problem,
     com_box,
-    least_squares,
     link_variables,
     mass_bounds,
     parameter_intervals,
@@ -30,11 +28,16 @@ from casid.testing import BODY, arm, nearest
 
 
 @pytest.mark.claim("standard parameters are 10 n numbers, extras are apart")
+@pytest.mark.claim("a result's parameters are Parameters; links, extras and standard parameters follow from them")
 def test_solution_answers_questions() -> None:
     problem = nearest(np.append(np.tile(BODY, 2), 0.3), lambda v: (), extras={"fv1": (0.0, 1.0)})
     found = solve(problem)
     assert found.standard_parameters.shape == (20,) and found.x.shape == (21,)
-    assert found.extras == {"fv1": found["fv1"]} and found["fv1"] == pytest.approx(0.3, abs=1e-6)
+    assert isinstance(found, ParameterResult) and isinstance(found.parameters, Parameters)
+    np.testing.assert_array_equal(found.parameters.values, found.x)
+    np.testing.assert_array_equal(found.standard_parameters, found.parameters.standard)
+    assert [link.name for link in found.link_parameters] == list(found.links)
+    assert found.extras == dict(found.parameters.terms) == {"fv1": pytest.approx(0.3, abs=1e-6)}
     assert found.links["link2"].mass == found["m2"] and list(found.links) == ["link1", "link2"]
     link = problem.variables["link2"]
     np.testing.assert_allclose(found.value(link.inertia_com), found.links["link2"].inertia_com, atol=1e-15)
@@ -67,16 +70,6 @@ def test_lookups_by_name_follow_one_rule() -> None:
     assert pickle.loads(pickle.dumps(found)).parameters["m1"] == found["m1"]
 
 
-@pytest.mark.claim("a result's parameters are Parameters; links, extras and standard parameters follow from them")
-def test_a_solution_is_its_parameters() -> None:
-    found = solve(nearest(np.append(np.tile(BODY, 2), 0.3), lambda v: (), extras={"fv1": (0.0, 1.0)}))
-    assert isinstance(found, ParameterResult) and isinstance(found.parameters, Parameters)
-    np.testing.assert_array_equal(found.parameters.values, found.x)
-    np.testing.assert_array_equal(found.standard_parameters, found.parameters.standard)
-    assert found.extras == dict(found.parameters.terms)
-    assert [link.name for link in found.link_parameters] == list(found.links) == ["link1", "link2"]
-
-
 @pytest.mark.claim("a bound above the point's own value voids itself, loudly")
 def test_a_contradicted_bound_is_given_up() -> None:
     problem = nearest(BODY)
@@ -92,9 +85,7 @@ def test_a_contradicted_bound_is_given_up() -> None:
 def test_the_gap_sees_light_links() -> None:
     heavy = to_standard(1e6, [0.0, 0.0, 0.1], np.diag([1e4, 1e4, 1e4]))
     light = to_standard(1.0, [0.0, 0.0, 0.0], np.diag([0.02, 0.02, 0.03]))
-    variables = link_variables(arm(2))
-    objective = least_squares(variables, np.eye(20), np.concatenate([heavy, light]))
-    problem = Problem("two", variables, objective, (mass_bounds(variables[1], 0.0, 0.5),))
+    problem = nearest(np.concatenate([heavy, light]), lambda v: mass_bounds(v[1], 0.0, 0.5), bounded=False)
     best, poor = (np.concatenate([heavy, light]) for _ in range(2))
     best[19], poor[19] = 0.5, 0.45
     bound = problem.objective(best)
@@ -123,22 +114,19 @@ def test_no_false_infeasible(seed: int) -> None:
 
 @pytest.mark.claim("one constraint that cannot be met is named with the smallest relaxation")
 def test_a_single_impossible_constraint_is_named() -> None:
-    variables = link_variables(arm())
-    link = variables[0]
-    own = com_box(link, -0.05, 0.05), mass_bounds(link), Constraint("reach", link.com[0], lower=0.2)
-    problem = Problem("reach", variables, least_squares(variables, np.eye(10), BODY), own)
+    rows = lambda v: (com_box(v[0], -0.05, 0.05), mass_bounds(v[0]), Constraint("reach", v[0].com[0], lower=0.2))  # noqa: E731
     with pytest.raises(InfeasibleError, match=r"reach >= 0\.2") as caught:
-        solve(problem)
+        solve(nearest(BODY, rows, bounded=False))
     assert sum(caught.value.relaxation.values()) == pytest.approx(0.15, abs=1e-4)
 
 
 @pytest.mark.claim("a conflict that is proven only within a search region says so, and names the unit that leads there")
 def test_the_region_of_a_proof_is_stated() -> None:
-    variables = link_variables(arm())
-    link = variables[0]
-    near, far = Constraint("near", ca.sumsqr(link.com), upper=0.05**2), Constraint("far", link.com[0], lower=0.2)
-    own = (near, far, mass_bounds(link, 0, 5), com_box(link, -1, 1))
-    problem = Problem("units", variables, least_squares(variables, np.eye(10), BODY), own)
+    problem = nearest(BODY, lambda v: (
+        Constraint("near", ca.sumsqr(v[0].com), upper=0.05**2), Constraint("far", v[0].com[0], lower=0.2),
+        mass_bounds(v[0], 0, 5), com_box(v[0], -1, 1)), bounded=False,
+    )  # fmt: skip
+    link = problem.variables[0]
     found = solve(problem, throw=False)
     assert found.status == "infeasible"
     assert found.conflict is not None
@@ -179,9 +167,7 @@ def test_a_problem_refuses_consistency_of_a_link_that_it_has_not() -> None:
 @pytest.mark.claim("a body of grams is not feasible because its violation is below an absolute tolerance")
 def test_a_violation_as_large_as_a_small_link_is_not_feasible() -> None:
     truth = to_standard(2e-3, [1e-3, 0.0, 2e-3], np.diag([2e-9, 3e-9, 2.5e-9]))
-    variables = link_variables(Robot("toy", (Joint("joint1", "revolute", -1, Link("link1")),)))
-    own = mass_bounds(variables[0], 0.0, 1e-2), com_box(variables[0], -5e-3, 5e-3)
-    problem = Problem("toy", variables, least_squares(variables, np.eye(10), truth), own)
+    problem = nearest(truth, lambda v: (mass_bounds(v[0], 0.0, 1e-2), com_box(v[0], -5e-3, 5e-3)), bounded=False)
     needle = to_standard(2e-3, [1e-3, 0.0, 2e-3], np.diag([2e-9, 3e-9, 9e-9]))
     found = assess(problem, needle)
     assert 0 < found.max_violation < 1e-8
