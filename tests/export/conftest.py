@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import casid
 from casid.codegen import find_compiler
-from casid.description import Robot
 
 needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
 
@@ -16,8 +14,3 @@ needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="needs a C c
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CASID_CACHE", str(tmp_path / "cache"))
-
-
-@pytest.fixture(scope="module")
-def panda() -> Robot:
-    return casid.load_robot("panda")
