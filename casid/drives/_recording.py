@@ -152,7 +152,8 @@ class CommandRecording:
     def rows(self, which: slice) -> CommandRecording:
         """Some consecutive samples."""
         arrays = {name: getattr(self, name) for name in ("t", "q", "q_des", "enabled", "torque")}
-        return replace(self, **{name: None if value is None else value[which] for name, value in arrays.items()})
+        kept: dict[str, Any] = {name: None if value is None else value[which] for name, value in arrays.items()}
+        return replace(self, **kept)
 
     def pieces(self, longest: float = np.inf) -> Iterator[slice]:
         """Stretches without gaps, cut into parts of at most ``longest`` seconds; too short ones are left out."""

@@ -105,11 +105,10 @@ def convex_start(runs: FreeRuns, cutoff: float) -> ConvexStart:
     n, p = runs.robot.n, runs.parameters
     place = {(x.kind, j): i for i, x in enumerate(p) for j in ([x.joint] if x.joint != ALL else range(n))}
     lower, upper = runs.bounds
-    period = float(np.median([data.period for data in runs.recordings]))
     delays = np.zeros((n, 1)) + runs.known[:, [KINDS.index("delay")]]
     if ("delay", 0) in place:
         i = place["delay", 0]
-        grid = np.linspace(max(lower[i], -period), min(upper[i], max(5 * period, 0.08)), _GRID)
+        grid = np.linspace(max(lower[i], -runs.period), min(upper[i], max(5 * runs.period, 0.08)), _GRID)
         delays = np.broadcast_to(grid, (n, _GRID))
     stretches = [s for data in runs.recordings for s in _stretches(runs, data, cutoff, delays)]
     theta = np.array([x.unknown.value if x.unknown.value is not None else _TYPICAL[x.kind] for x in p])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from scipy.optimize import linprog, minimize
 
 import casid
 from casid.expressions import affine_rows, convex_kinks, evaluate, smoothed
@@ -18,6 +18,7 @@ from casid.retrieval import (
     link_variables,
     mass_bounds,
     sensible_bounds,
+    soften,
 )
 from casid.retrieval.plausible import believable
 from casid.testing import arm, blind
@@ -148,6 +149,58 @@ def test_bounds_on_kinks_equal_the_epigraph_that_a_user_writes(hard: bool, form:
     total = problem.value(chosen.x) + problem.penalty(chosen.x)
     assert chosen.max_violation <= 1e-8 and found.lower_bound <= total <= chosen.limit * (1 + 1e-7)
     assert total == pytest.approx(chosen.limit, rel=1e-3)  # all that is allowed, also of what a shared slack costs
+
+
+@pytest.mark.claim(
+    "random sums of maxima, with hard and soft bounds on sums and spreads, end at a linear program's optimum"
+)
+@pytest.mark.parametrize("seed", [*range(8), *[pytest.param(k, marks=pytest.mark.slow) for k in range(8, 60)]])
+def test_sums_of_maxima_equal_a_linear_program(seed: int) -> None:
+    rng, n, (low, high) = np.random.default_rng(seed), 6, (0.2, 5.0)
+    links = link_variables(casid.load_robot("puma560"))
+    m = ca.vertcat(*[link.mass for link in links])
+    groups = [(10.0 ** rng.uniform(-4, 2), rng.normal(size=(3, n)), rng.normal(size=3)) for _ in range(3)]
+    groups.append((1.0, np.stack([groups[0][1][0], -groups[0][1][0]]), np.zeros(2)))  # an absolute value
+    objective = sum((w * ca.mmax(ca.DM(A) @ m + ca.DM(b)) for w, A, b in groups[:3]), ca.SX(0))
+    objective += ca.fabs(ca.dot(ca.DM(groups[0][1][0]), m))
+    centre, room, spread, price = (
+        rng.uniform(1, 4, n),
+        rng.uniform(4, 10),
+        rng.uniform(0.2, 2),
+        10.0 ** rng.uniform(-3, 1),
+    )
+    rows = [Constraint("sum", ca.norm_1(m - ca.DM(centre)) <= room)]
+    rows.append(soften(Constraint("spread", ca.mmax(m) - ca.mmin(m) <= spread), price))
+    box = [part for link in links for part in (mass_bounds(link, low, high), com_box(link, -REACH, REACH))]
+    found = casid.solve(Problem("random", links, objective, (*box, *rows)))
+    # the same by unknowns m, t (one a maximum), d >= |m - centre|, largest, smallest, v
+    size, at = n + 4 + n + 3, n + 4
+    cost, above, right = np.zeros(size), list[np.ndarray](), list[float]()
+
+    def row(bound: float, *parts: tuple[int, float]) -> np.ndarray:
+        above.append(np.zeros(size))
+        right.append(bound)
+        for place, value in parts:
+            above[-1][place] = value
+        return above[-1]
+
+    for g, (w, A, b) in enumerate(groups):
+        cost[n + g] = w
+        for slope, offset in zip(A, b, strict=True):
+            row(-offset, (n + g, -1.0))[:n] = slope
+    for k in range(n):
+        row(centre[k], (k, 1.0), (at + k, -1.0))
+        row(-centre[k], (k, -1.0), (at + k, -1.0))
+        row(0.0, (k, 1.0), (size - 3, -1.0))
+        row(0.0, (k, -1.0), (size - 2, 1.0))
+    row(room)[at : at + n] = 1.0
+    row(spread, (size - 3, 1.0), (size - 2, -1.0), (size - 1, -1.0))
+    cost[-1] = price
+    bounds = [(low, high)] * n + [(None, None)] * 4 + [(0, None)] * n + [(None, None)] * 2 + [(0, None)]
+    program = linprog(cost, np.array(above), np.array(right), bounds=bounds, method="highs")
+    assert program.status == 0 and found.certified
+    assert found.total == pytest.approx(program.fun, rel=2e-6, abs=1e-8)
+    assert found.lower_bound <= program.fun + 1e-9 * max(abs(program.fun), 1.0)
 
 
 @pytest.mark.claim("what is taken for maxima of linear terms is the expression, whatever it is made of")
