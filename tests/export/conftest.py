@@ -1,14 +1,10 @@
-"""A Panda, a cache folder of each test's own, and the mark of tests that compile."""
+"""A cache folder of each test's own."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-
-from casid.codegen import find_compiler
-
-needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
 
 
 @pytest.fixture(autouse=True)

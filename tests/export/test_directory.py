@@ -17,7 +17,7 @@ from casid.dynamics import Model
 from casid.errors import DatasetError, ExportError
 from casid.export import FUNCTIONS, export_c, export_controller, export_robot, load
 from casid.testing import close, random_robot
-from tests.export.conftest import needs_compiler
+from tests.helpers import needs_compiler
 
 
 @needs_compiler

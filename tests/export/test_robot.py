@@ -13,10 +13,8 @@ from pathlib import Path
 import casadi as ca
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import casid
-from casid.cli import app
 from casid.description import Joint, Link, Robot
 from casid.dynamics import (
     Model,
@@ -29,7 +27,7 @@ from casid.errors import DatasetError, ExportError, InertiaWarning, RobotError
 from casid.export import FUNCTIONS, all_functions, export_c, export_robot, load, with_payload
 from casid.inertia import express_in, to_standard
 from casid.testing import close, states
-from tests.export.conftest import needs_compiler
+from tests.helpers import needs_compiler, run
 
 
 @pytest.mark.slow
@@ -186,25 +184,20 @@ def test_robot_without_inertials_can_be_exported_with_runtime_parameters(tmp_pat
         export_robot(bare, tmp_path / "d", ["inverse_dynamics"])
 
 
-def test_command_line(tmp_path: Path) -> None:
-    run = CliRunner().invoke
+def test_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "c"
-    done = run(app, ["export", "panda", "--out", str(out), "--functions", "gravity,coriolis", "--payload", "1,0,0,0.1"])
-    assert done.exit_code == 0, done.output
-    assert "panda_gravity" in done.output
+    command = "export", "panda", "--out"
+    assert "panda_gravity" in run(*command, out, "--functions", "gravity,coriolis", "--payload", "1,0,0,0.1")
     assert (out / "panda.h").is_file()
-    assert run(app, ["export", "panda", "--out", str(out)]).exit_code == 1
-    assert run(app, ["export", "panda", "--out", str(tmp_path / "d"), "--functions", "nothing"]).exit_code == 1
+    run(*command, out, code=1)
+    run(*command, tmp_path / "d", "--functions", "nothing", code=1)
     assert not (tmp_path / "d").exists()
     for width in ("80", "100", "140"):
-        done = run(app, ["ops", "stanford"], env={"COLUMNS": width})
-        assert done.exit_code == 0
-        words = done.output.split()
+        monkeypatch.setenv("COLUMNS", width)
+        words = run("ops", "stanford").split()
         assert "477" in words and "393" in words and "7.1)" in words
-    done = run(app, ["cache"])
-    assert done.exit_code == 0
-    assert str(tmp_path / "cache") in done.output.replace("\n", "")
-    assert run(app, ["cache", "--clear"]).exit_code == 0
+    assert str(tmp_path / "cache") in run("cache").replace("\n", "")
+    run("cache", "--clear")
 
 
 def test_payload_is_a_body_at_the_flange(panda: Robot) -> None:
