@@ -6,6 +6,8 @@ import os
 
 import pytest
 
+import casid
+
 os.environ["COLUMNS"] = "150"  # what commands print does not depend on the terminal that the tests run in
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy loads: as many processes as cores
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -36,3 +38,8 @@ def claims(item: pytest.Item) -> list[str]:
 
 
 LISTED = pytest.StashKey[list[str]]()
+
+
+@pytest.fixture(scope="session")
+def panda() -> casid.Robot:
+    return casid.load_robot("panda")

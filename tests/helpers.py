@@ -1,14 +1,17 @@
-"""What tests of several rooms need: the command line in this process, and the 6x6 inertia of a link."""
+"""What tests of several rooms need: the command line in this process, a C compiler or none, 6x6 inertias."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from typer.testing import CliRunner
 
 from casid.cli import app
+from casid.codegen import find_compiler
 from casid.inertia import skew, tensor
 
 RUNNER = CliRunner()
+needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
 
 
 def run(*arguments: object, code: int = 0) -> str:

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import casid
-from casid.codegen import find_compiler
+from tests.helpers import needs_compiler
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")]
+pytestmark = [pytest.mark.slow, needs_compiler]
 
 
 @pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "casadi"])

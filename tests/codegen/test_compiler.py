@@ -33,8 +33,7 @@ from casid.measurement import Dataset
 from casid.motion import Hold
 from casid.regression import observation_blocks, torques
 from casid.simulation import Plant, simulate
-
-needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
+from tests.helpers import needs_compiler
 
 
 def _compile(folder: str, barrier: multiprocessing.synchronize.Barrier) -> None:

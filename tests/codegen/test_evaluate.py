@@ -18,10 +18,8 @@ from casid.codegen import (
     cache_entries,
     clear_cache,
     compile_shared,
-    find_compiler,
 )
-
-needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
+from tests.helpers import needs_compiler
 
 
 def everything() -> Function:

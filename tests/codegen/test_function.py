@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 
 import casid
-from casid.codegen import Function, find_compiler, jacobian_rows
+from casid.codegen import Function, jacobian_rows
 from casid.codegen._source import _LANES_HEAD
 from casid.errors import CasidWarning, DatasetError, ExportError
+from tests.helpers import needs_compiler
 
-needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
 RNG = np.random.default_rng(8)
 
 

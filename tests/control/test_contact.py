@@ -9,13 +9,13 @@ import pytest
 from scipy.linalg import expm
 
 import casid
-from casid.codegen import find_compiler
 from casid.control import ForceControl, Impedance, Saturated, nominal
 from casid.errors import DatasetError
 from casid.export import export_controller, load
 from casid.motion import Hold
 from casid.simulation import Plant, Simulation, Wall, simulate
 from casid.simulation.integrators import RungeKutta4
+from tests.helpers import needs_compiler
 
 PANDA = casid.load_robot("panda")
 POSTURE = np.array([0.0, -0.4, 0.1, -2.0, 0.1, 1.7, 0.6])
@@ -116,7 +116,7 @@ def test_it_approaches_touches_and_presses() -> None:
     assert f[-1] == pytest.approx(10.0, abs=0.1) and f.max() < 11.0
 
 
-@pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
+@needs_compiler
 @pytest.mark.slow
 def test_in_c_memory_and_measured_force_are_the_simulated_ones(tmp_path: Path) -> None:
     options = {"direction": -NORMAL, "force": 20.0, "stiffness": STIFFNESS}

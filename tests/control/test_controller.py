@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import casid
-from casid.codegen import find_compiler
 from casid.control import (
     PD,
     CascadedDrive,
@@ -28,6 +27,7 @@ from casid.export import export_controller, load
 from casid.motion import Hold, Motion, Positions, Sine
 from casid.simulation import Plant, simulate, simulate_many
 from problems.spatial_2r import true_parameters
+from tests.helpers import needs_compiler
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,7 @@ def plant() -> Plant:
 
 
 @pytest.mark.claim("controllers with a memory simulate, in Python and in C, alone, side by side and in wrappers")
-@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.skipif(
-    find_compiler() is None, reason="needs a C compiler"))])  # fmt: skip
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=needs_compiler)])
 def test_memory_is_kept_from_sample_to_sample(compiled: bool) -> None:
     law = Saturated(Switched(Counter(), Counter(), 0.005), np.array([6.0, np.inf]))
     assert law.states == 2
@@ -64,7 +63,7 @@ def test_memory_is_kept_from_sample_to_sample(compiled: bool) -> None:
     assert done.command[:, 0].tolist() == [min(k, 6) for k in range(11)]
 
 
-@pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
+@needs_compiler
 def test_rollouts_have_memories_of_their_own() -> None:
     drive = CascadedDrive(50.0, 2.0, 1e-3, 10.0, 1.0, joints=2)
     q0 = np.array([[0.0, 0.1], [0.2, -0.1], [0.1, 0.1]])
@@ -131,7 +130,7 @@ def test_switched_and_positions_only() -> None:
     assert not motion.dq.any() and not motion.ddq.any()
 
 
-@pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
+@needs_compiler
 @pytest.mark.parametrize("name", ["computed-torque", "operational-space"])
 def test_exported_control_is_the_simulated_one(settings, name: str, tmp_path: Path) -> None:
     controller = Saturated(controller_of(name, settings()), PANDA.limits.effort)
@@ -180,7 +179,7 @@ class Wrong(Controller):
 
 
 @pytest.mark.claim("a function of a user that returns another shape is refused where it is taken")
-@pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
+@needs_compiler
 @pytest.mark.parametrize("what", ["torques", "memory", "initial", "rows"])
 @pytest.mark.parametrize("size", [0, 1, 3, 4, 700])
 def test_shapes_of_a_law_are_checked_by_everything_that_runs_it(what: str, size: int, tmp_path: Path) -> None:

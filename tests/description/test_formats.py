@@ -12,7 +12,7 @@ import pytest
 import casid
 from casid.description import Description, Inertial, convert, load_description, load_robot, write_description
 from casid.description.formats import Changes
-from casid.errors import InertiaWarning
+from casid.errors import InertiaWarning, RobotError
 from tests.description.conftest import URDF
 
 FORMATS = (".toml", ".urdf", ".xml", ".sdf")
@@ -99,3 +99,12 @@ def test_names_that_are_no_identifiers_survive(arm: Path, tmp_path: Path) -> Non
     for suffix in FORMATS:
         convert(arm, tmp_path / f"odd{suffix}")
         assert 'upper & <arm> "1"' in [link.name for link in load_robot(tmp_path / f"odd{suffix}").links]
+
+
+def test_a_robot_of_sdf_has_an_ending_that_mjcf_has_too_and_needs_a_model(arm: Path, tmp_path: Path) -> None:
+    convert(arm, tmp_path / "arm.sdf")
+    (tmp_path / "arm.sdf").rename(tmp_path / "arm.xml")
+    assert load_robot(tmp_path / "arm.xml").n == 2
+    (tmp_path / "empty.sdf").write_text('<sdf version="1.9"/>', encoding="utf-8")
+    with pytest.raises(RobotError, match="model"):
+        load_robot(tmp_path / "empty.sdf")

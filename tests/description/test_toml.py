@@ -229,29 +229,15 @@ def test_bad_input(case):
     assert str(caught.value).startswith("example.toml")
 
 
-def inertial(mass=1.0, diagonal=(1.0, 1.0, 1.0)):
-    xx, yy, zz = diagonal
-    six = f"[{xx}, 0, 0, {yy}, 0, {zz}]"
-    return MDH + JOINT + f"link = {{ name = 'arm', mass = {mass}, com = [0, 0, 0], inertia_com = {six} }}"
-
-
-@pytest.mark.parametrize(
-    ("values", "words"),
-    [
-        ({"mass": 0.0}, "robot 'example' .example.toml., link 'arm': its mass is 0 kg"),
-        ({"mass": -2.5}, "link 'arm': its mass is -2.5 kg, it must be positive"),
-        ({"diagonal": (-0.1, 1.0, 1.0)}, "link 'arm': .*not positive definite: smallest principal moment -0.1 kg.m"),
-        ({"diagonal": (0.1, 0.2, 0.4)}, "link 'arm': .*triangle inequality.* = -0.05 kg.m"),
-    ],
-)
-def test_inconsistent_inertials_warn(values, words):
-    with pytest.warns(InertiaWarning, match=words):
-        parse(inertial(**values))
+def test_inconsistent_inertials_warn():
+    link = "link = { name = 'arm', mass = 1, com = [0, 0, 0], inertia_com = [0.1, 0, 0, 0.2, 0, 0.4] }"
+    with pytest.warns(
+        InertiaWarning, match="robot 'example' .example.toml., link 'arm': .*triangle inequality.* = -0.05 kg"
+    ):
+        parse(MDH + JOINT + link)
 
 
 def test_files_that_cannot_be_read(tmp_path):
-    with pytest.raises(RobotError, match=r"robot file .*none.toml' does not exist"):
-        load_robot(tmp_path / "none.toml")
     (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(RobotError, match=r"bytes.toml.*not text in UTF-8"):
         load_robot(tmp_path / "bytes.toml")

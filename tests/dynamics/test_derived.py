@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import casid
-from casid.codegen import find_compiler
 from casid.dynamics import (
     dry_friction_directions,
     dry_friction_places,
@@ -25,6 +24,7 @@ from casid.dynamics import (
 from casid.errors import DatasetError, RobotError
 from casid.export import export_c, load
 from casid.testing import random_robot
+from tests.helpers import needs_compiler
 
 GAIN, DT = 20.0, 1e-3
 
@@ -76,7 +76,7 @@ def test_wrong_parameters_are_seen_as_an_external_torque(arm: tuple[casid.Model,
     assert np.abs(residuals(momentum_observer(model, heavier, GAIN), q, dq, tau)).max() > 1.0
 
 
-@pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
+@needs_compiler
 def test_its_c_code_gives_the_same(arm: tuple[casid.Model, np.ndarray], tmp_path: Path) -> None:
     model, pi = arm
     start, step = momentum_observer(model, pi, np.full(6, GAIN))

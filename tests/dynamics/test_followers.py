@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import casid
-from casid.codegen import find_compiler
 from casid.control import ComputedTorque, nominal
 from casid.description import Capsule, load_robot, write_robot
 from casid.dynamics import Model
@@ -28,7 +27,7 @@ from casid.online import NaturalAdaptation, simulate_adaptive
 from casid.regression import choose_friction
 from casid.retrieval import Prior, link_variables
 from casid.simulation import Plant, Sensor, record, simulate
-from tests.helpers import run
+from tests.helpers import needs_compiler, run
 
 BODIES = {  # mass, centre of mass, principal moments
     "upper": (3.0, (0.0, 0.03, 0.15), (0.05, 0.05, 0.01)),
@@ -141,7 +140,7 @@ def test_friction_laws_go_to_the_joints_that_have_them(recorded) -> None:
     assert max(choice.fit.relative_errors) < 5.0
 
 
-@pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
+@needs_compiler
 def test_exported_code_equals_the_graphs(arm: Path, tmp_path: Path) -> None:
     robot = load_robot(arm)
     names = ("inverse_dynamics", "mass_matrix", "gravity", "coriolis", "forward_dynamics", "regressor", "jacobian")
@@ -232,7 +231,7 @@ def test_parameters_are_counted_by_links(arm: Path, recorded) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
+@needs_compiler
 def test_every_command_takes_the_robot(arm: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     text = run("simulate", arm, "--term-values", "viscous=0.5,coulomb=0.3", "--duration", 4, "--noise",

@@ -7,10 +7,8 @@ import casadi as ca
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
-from typer.testing import CliRunner
 
 import casid
-from casid.cli import app
 from casid.description import write_robot
 from casid.dynamics import Model, equation_of_motion
 from casid.dynamics.terms import JointFriction, friction_model, sensitive_states, states_of
@@ -21,6 +19,7 @@ from casid.measurement import Dataset, Processing
 from casid.regression import choose_friction, compress, wls
 from casid.regression.friction import fit_jointly
 from casid.testing import motion
+from tests.helpers import run
 
 PERIOD = 1e-3
 REACH = 4e-3
@@ -167,17 +166,7 @@ def test_an_identification_with_memory_is_written_and_judged(arm, tmp_path):
     record, described = tmp_path / "identification.json", tmp_path / "arm.toml"
     record.write_text(json.dumps(result.record()), encoding="utf-8")
     write_robot(robot, described)
-    arguments = [
-        "export",
-        described,
-        "--parameters",
-        record,
-        "--functions",
-        "inverse_dynamics",
-        "--out",
-        tmp_path / "c",
-    ]
-    assert CliRunner().invoke(app, [str(a) for a in arguments]).exit_code == 0
+    run("export", described, "--parameters", record, "--functions", "inverse_dynamics", "--out", tmp_path / "c")
     loaded = load(tmp_path / "c")
     settled = Model(robot, [term.settled() for term in model.terms])
     state = 0.1 * np.arange(-robot.n, 2 * robot.n).reshape(3, robot.n)

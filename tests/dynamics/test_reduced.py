@@ -16,11 +16,6 @@ from casid.export import PUBLISHED, count_robot
 from casid.testing import close, random_robot, states
 
 
-@pytest.fixture(scope="module")
-def panda() -> Robot:
-    return casid.load_robot("panda")
-
-
 @pytest.mark.parametrize("name", casid.robot_names())
 def test_reduced_and_base_forms_have_the_same_torques(name: str) -> None:
     terms = ("viscous", "coulomb", "offset", "rotor") if name in ("stanford", "panda", "spatial_2r") else ()

@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-from benchmarks.measure import NotMeasured
 
-from casid.testing import URDFS, compare, compare_urdf, installed_urdf, random_body, random_robot, standard_parameters
+from casid.testing import compare, random_body, random_robot, standard_parameters
 
 pytest.importorskip("pinocchio", reason="needs the extra peers")
 
@@ -26,13 +25,3 @@ def test_random_trees(kind, seed):
     errors = compare(robot, standard_parameters([random_body(rng) for _ in range(robot.n)]), seed=seed)
     assert len(errors) >= 18
     assert max(errors.values()) < 1e-10, errors
-
-
-@pytest.mark.parametrize(("package", "file"), URDFS, ids=[file.split("/")[-1] for _, file in URDFS])
-@pytest.mark.filterwarnings("ignore::casid.errors.InertiaWarning")
-def test_urdf_files_as_pinocchio_reads_them(package, file):
-    try:
-        path = installed_urdf(package, file)
-    except NotMeasured as reason:
-        pytest.skip(str(reason))
-    assert compare_urdf(path) < 1e-10

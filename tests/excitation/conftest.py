@@ -27,11 +27,6 @@ def observed(arm: Robot) -> Observation:
     return Observation.of_model(casid.Model(arm, terms=("viscous", "coulomb")))
 
 
-@pytest.fixture(scope="module")
-def panda() -> Robot:
-    return casid.load_robot("panda")
-
-
 def random_motion(n: int = 7, count: int = 6) -> Motion:
     rng = np.random.default_rng(5)
     return Motion(*rng.normal(size=(3, n, count)).transpose(0, 2, 1))

@@ -77,13 +77,9 @@ def test_poses(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("wam7",), "no velocity or acceleration limit for joint1"),
         (("panda", "--harmonics", "1"), "too few"),
-        (("panda", "--harmonics", "0"), "at least one harmonic"),
         (("panda", "--duration", "-1"), "must be positive"),
         (("panda", "--criterion", "best"), "unknown criterion 'best'"),
-        (("panda", "--criterion", "largest-sd", "--parameter", "m1"), "'m1' is not identifiable"),
-        (("panda", "--terms", "magnetic"), "unknown joint term 'magnetic'"),
         (("panda", "--limit-share", "1.5"), "share of the limits"),
         (("panda", "--evaluate", "nowhere.toml"), "cannot read trajectory file"),
         (("panda", "--floor", "3"), "no pose inside the joint limits"),

@@ -35,20 +35,6 @@ def test_settings_build_their_design_problem(panda: Robot) -> None:
 # ---------------------------------------------------------------------- published trajectories
 
 
-def test_published_trajectories_have_their_condition_numbers() -> None:
-    from benchmarks import excitation as measured
-    from benchmarks.measure import NotMeasured
-
-    try:
-        panda, wam = measured.table_ii(), measured.wam_table("wam_table_4_4_trajectory_A")
-    except NotMeasured as reason:
-        pytest.skip(str(reason))
-    # other samples than the papers' recordings: 121.9 (Gaz et al. 2019) and 105 (Sousa 2014)
-    assert measured.condition(measured.panda_observation(), panda) == pytest.approx(95.82, abs=0.01)
-    assert len(measured.wam_observation().names) == 76
-    assert measured.condition(measured.wam_observation(), wam) == pytest.approx(105, rel=0.04)
-
-
 @pytest.mark.parametrize("motion", [{"ramp": 0.5}, {}, {"basis": "spline"}], ids=["ramp", "fourier", "spline"])
 def test_a_motion_begins_and_ends_at_home_within_the_workspace(motion: dict) -> None:
     robot, home = casid.load_robot("spatial_2r"), (0.4, -0.3)

@@ -1,4 +1,4 @@
-"""A Panda, a cache folder of each test's own, and the mark of tests that compile."""
+"""A cache folder of each test's own."""
 
 from __future__ import annotations
 
@@ -6,18 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import casid
-from casid.codegen import find_compiler
-from casid.description import Robot
-
-needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
-
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CASID_CACHE", str(tmp_path / "cache"))
-
-
-@pytest.fixture(scope="module")
-def panda() -> Robot:
-    return casid.load_robot("panda")

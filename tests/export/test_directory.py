@@ -17,7 +17,7 @@ from casid.dynamics import Model
 from casid.errors import DatasetError, ExportError
 from casid.export import FUNCTIONS, export_c, export_controller, export_robot, load
 from casid.testing import close, random_robot
-from tests.export.conftest import needs_compiler
+from tests.helpers import needs_compiler
 
 
 @needs_compiler
@@ -60,7 +60,7 @@ def test_licence_and_frames_stand_in_every_folder(panda: Robot, tmp_path: Path) 
         text = (folder / "FRAMES.md").read_text(encoding="utf-8")
         assert own in (folder / "LICENSE").read_text(encoding="utf-8") and "not stated" not in text
     assert "Licence of its description: BSD-3-Clause" in (arm / "LICENSE").read_text(encoding="utf-8")
-    assert "At frame 'flange'" in text
+    assert "At frame 'flange'" in text and "int hold_control(" in (law / "hold.h").read_text(encoding="utf-8")
 
 
 def test_frames_stand_where_the_kinematics_put_them(tmp_path: Path) -> None:
@@ -70,11 +70,6 @@ def test_frames_stand_where_the_kinematics_put_them(tmp_path: Path) -> None:
     for link, T in zip(robot.links, Model(robot).forward_kinematics(np.zeros(4)), strict=True):
         found = [np.array(cell.strip(" |").split(", "), dtype=float) for cell in placed[link.name]]
         np.testing.assert_allclose(np.concatenate(found), np.concatenate([T[:3, 3], T[:3, 0], T[:3, 2]]), atol=1e-5)
-
-
-def test_a_law_without_a_model_is_written(tmp_path: Path) -> None:
-    done = export_controller(PD(np.full(2, 50.0), np.full(2, 5.0)), tmp_path / "c", "hold")
-    assert "int hold_control(" in (done.path / "hold.h").read_text()
 
 
 def test_a_folder_without_a_manifest_is_refused(tmp_path):

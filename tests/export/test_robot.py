@@ -7,22 +7,27 @@ import shutil
 import subprocess
 import warnings
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import casadi as ca
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import casid
-from casid.cli import app
 from casid.description import Joint, Link, Robot
-from casid.dynamics import Model
+from casid.dynamics import (
+    Model,
+    forward_dynamics_derivatives,
+    inverse_dynamics_derivatives,
+    inverse_mass_matrix,
+    operational_space,
+)
 from casid.errors import DatasetError, ExportError, InertiaWarning, RobotError
 from casid.export import FUNCTIONS, all_functions, export_c, export_robot, load, with_payload
 from casid.inertia import express_in, to_standard
 from casid.testing import close, states
-from tests.export.conftest import needs_compiler
+from tests.helpers import needs_compiler, run
 
 
 @pytest.mark.slow
@@ -50,51 +55,24 @@ def test_every_function_loads_back_and_equals_the_standard_model(robot_name: str
     q, dq, ddq = states(n, 5)
     tau = np.array(model.inverse_dynamics(q, dq, ddq, pi)).ravel()
     passed = {"q": q, "dq": dq, "ddq": ddq, "tau": tau, "pi": pi, "beta": model.base.values(pi)}
+    derived = {
+        "inverse_mass_matrix": inverse_mass_matrix,
+        "operational_space": partial(operational_space, frame="flange"),
+        "inverse_dynamics_derivatives": inverse_dynamics_derivatives,
+        "forward_dynamics_derivatives": forward_dynamics_derivatives,
+    }
+    compared = set()
     for name in names:
         f = library[name]
         value = f(*(passed[key] for key in f.name_in()))
-        if not hasattr(model, name):
+        graph = derived[name](model) if name in derived else getattr(model, name, None)
+        if graph is None:
             continue
-        graph = getattr(model, name)
+        compared.add(name)
         expected = graph.call([passed[key] for key in graph.name_in()])
         for ours, theirs in zip(value if isinstance(value, tuple) else (value,), expected, strict=True):
-            close(ours, theirs.full(), 1e-10)
-    M = np.array(model.mass_matrix(q, pi))
-    known = {key: passed[key] for key in ("pi", "beta")}
-
-    def call(name: str, *state: np.ndarray) -> object:
-        return library[name](*state, *(known[key] for key in library[name].name_in() if key in known))
-
-    close(call("forward_dynamics", q, dq, tau), ddq, 1e-9)
-    close(np.array(call("inverse_mass_matrix", q)) @ M, np.eye(n), 1e-10)
-    d_q, d_v, d_a = call("inverse_dynamics_derivatives", q, dq, ddq)  # type: ignore[misc]
-    close(d_a, M)
-    h = 1e-6
-    for k, e in enumerate(h * np.eye(n)):
-        close(
-            d_q[:, k],
-            (call("inverse_dynamics", q + e, dq, ddq) - call("inverse_dynamics", q - e, dq, ddq)) / (2 * h),
-            1e-7,
-        )  # type: ignore[operator]
-        close(
-            d_v[:, k],
-            (call("inverse_dynamics", q, dq + e, ddq) - call("inverse_dynamics", q, dq - e, ddq)) / (2 * h),
-            1e-7,
-        )  # type: ignore[operator]
-    f_q, f_v, f_t = call("forward_dynamics_derivatives", q, dq, tau)  # type: ignore[misc]
-    close(f_t, np.linalg.inv(M), 1e-9)
-    close(M @ f_q, -d_q, 1e-8)
-    close(M @ f_v, -d_v, 1e-8)
-    if n < 6:
-        return
-    J, drift, Lambda, mu, p = call("operational_space", q, dq)  # type: ignore[misc]
-    close(J, model.frame_jacobian("flange")(q))
-    close(np.linalg.inv(Lambda), J @ np.linalg.inv(M) @ J.T, 1e-9)
-    ahead = np.array(model.frame_jacobian("flange")(q + h * dq)) - np.array(model.frame_jacobian("flange")(q - h * dq))
-    close(drift, ahead @ dq / (2 * h), 1e-7)
-    c, g = np.array(model.coriolis(q, dq, pi)).ravel(), np.array(model.gravity(q, pi)).ravel()
-    close(mu, Lambda @ (J @ np.linalg.solve(M, c) - drift), 1e-9)
-    close(p, Lambda @ J @ np.linalg.solve(M, g), 1e-9)
+            close(ours, theirs.full(), 1e-9 if name in derived else 1e-10)
+    assert compared >= set(derived) & set(names) and len(compared) >= len(names) - 2, set(names) - compared
 
 
 @pytest.mark.slow
@@ -206,25 +184,20 @@ def test_robot_without_inertials_can_be_exported_with_runtime_parameters(tmp_pat
         export_robot(bare, tmp_path / "d", ["inverse_dynamics"])
 
 
-def test_command_line(tmp_path: Path) -> None:
-    run = CliRunner().invoke
+def test_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "c"
-    done = run(app, ["export", "panda", "--out", str(out), "--functions", "gravity,coriolis", "--payload", "1,0,0,0.1"])
-    assert done.exit_code == 0, done.output
-    assert "panda_gravity" in done.output
+    command = "export", "panda", "--out"
+    assert "panda_gravity" in run(*command, out, "--functions", "gravity,coriolis", "--payload", "1,0,0,0.1")
     assert (out / "panda.h").is_file()
-    assert run(app, ["export", "panda", "--out", str(out)]).exit_code == 1
-    assert run(app, ["export", "panda", "--out", str(tmp_path / "d"), "--functions", "nothing"]).exit_code == 1
+    run(*command, out, code=1)
+    run(*command, tmp_path / "d", "--functions", "nothing", code=1)
     assert not (tmp_path / "d").exists()
     for width in ("80", "100", "140"):
-        done = run(app, ["ops", "stanford"], env={"COLUMNS": width})
-        assert done.exit_code == 0
-        words = done.output.split()
+        monkeypatch.setenv("COLUMNS", width)
+        words = run("ops", "stanford").split()
         assert "477" in words and "393" in words and "7.1)" in words
-    done = run(app, ["cache"])
-    assert done.exit_code == 0
-    assert str(tmp_path / "cache") in done.output.replace("\n", "")
-    assert run(app, ["cache", "--clear"]).exit_code == 0
+    assert str(tmp_path / "cache") in run("cache").replace("\n", "")
+    run("cache", "--clear")
 
 
 def test_payload_is_a_body_at_the_flange(panda: Robot) -> None:

@@ -18,7 +18,7 @@ from casid.dynamics import Model
 from casid.errors import RobotError
 from casid.export import export_robot
 from casid.inertia import express_in, to_standard
-from tests.export.conftest import needs_compiler
+from tests.helpers import needs_compiler
 
 
 @needs_compiler

@@ -11,15 +11,13 @@ import numpy as np
 import pytest
 
 import casid
-from casid.codegen import find_compiler
 from casid.errors import CasidWarning, ExportError
 from casid.fmu import export_fmu
 from casid.inertia import to_standard
-from tests.helpers import run
+from tests.helpers import needs_compiler, run
 
 fmpy = pytest.importorskip("fmpy", reason="needs the extra fmu")
 validation = pytest.importorskip("fmpy.validation", reason="needs the extra fmu")
-needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
 TERMS = ("viscous",)
 
 

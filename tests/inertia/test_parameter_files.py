@@ -16,11 +16,6 @@ from casid.inertia import STANDARD_NAMES, Parameters, read_parameters, standard_
 from tests.helpers import run
 
 
-@pytest.fixture(scope="module")
-def panda() -> casid.Robot:
-    return casid.load_robot("panda")
-
-
 @pytest.fixture
 def parameters(panda: casid.Robot) -> Parameters:
     terms = {"fv3": 0.25, "Iam7": 1e-300, "fo1": -1.0 / 3.0}

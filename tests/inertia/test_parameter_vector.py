@@ -40,7 +40,7 @@ def test_three_orders_of_the_same_numbers() -> None:
     assert np.array_equal(parameters.in_order(tuple(named)), np.array(list(named.values())))
     assert np.array_equal(parameters.standard, inertial)
     assert np.array_equal(model.parameters(parameters), expected)
-    assert model.named(expected).to_dict() == parameters.to_dict()
+    assert model.named(expected).to_dict() == parameters.to_dict() == dict(parameters) == named
     assert list(model.named(expected).links) == [link.name for link in model.robot.links]
     assert dict(parameters.terms) == {name: named[name] for name in named if name.startswith("f")}
     assert parameters["m7"] == named["m7"]
@@ -173,8 +173,3 @@ def test_a_failing_lookup_is_a_casid_error_and_a_key_error() -> None:
         with pytest.raises(error, match="there is no parameter 'x'"):
             given.with_values({"x": 1.0})
     assert "x" not in given and [] not in given and "x" not in given.links
-
-
-def test_parameters_become_a_dictionary() -> None:
-    parameters = Parameters.of_links(np.arange(1.0, 11.0), terms={"fv1": 0.5})
-    assert dict(parameters) == parameters.to_dict() and dict(parameters)["fv1"] == 0.5

@@ -6,10 +6,8 @@ from importlib import import_module
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import casid
-from casid.cli import app
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.inertia import express_in, tensor_entries, to_standard
@@ -17,6 +15,7 @@ from casid.loads import Payload, gains, payload
 from casid.measurement import Dataset
 from casid.regression import compress, wls
 from casid.testing import recording
+from tests.helpers import run
 
 FRICTION = ("viscous", "coulomb", "offset")
 LOAD = to_standard(1.7, [0.01, -0.02, 0.15], np.diag([4e-3, 5e-3, 3e-3]))
@@ -203,18 +202,14 @@ def test_what_determines_no_load_is_refused_or_reported(model, truth, robot):
 
 
 def test_commands(model, truth, tmp_path):
-    runner = CliRunner()
     for name, x, seed in (("with", loaded_parameters(model, truth), 3), ("without", truth, 5)):
         data = recording(model, x, samples=500, noise=0.05, seed=seed)
         np.savez(tmp_path / f"{name}.npz", t=data.t, q=data.q, dq=data.dq, ddq=data.ddq, tau=data.tau)
-    paths = [str(tmp_path / "with.npz"), "--without", str(tmp_path / "without.npz")]
-    result = runner.invoke(app, ["payload", "panda", *paths, "--out", str(tmp_path / "out")])
-    assert result.exit_code == 0, result.output
-    assert "set_target_payload" in result.output and (tmp_path / "out" / "payload.json").is_file()
-    result = runner.invoke(app, ["gains", "panda", *paths, "--mass", "1.7"])
-    assert result.exit_code == 0 and "torques times" in result.output
-    result = runner.invoke(app, ["payload", "panda", paths[0]])
-    assert result.exit_code == 1 and "--without" in result.output
+    paths = [tmp_path / "with.npz", "--without", tmp_path / "without.npz"]
+    assert "set_target_payload" in run("payload", "panda", *paths, "--out", tmp_path / "out")
+    assert (tmp_path / "out" / "payload.json").is_file()
+    assert "torques times" in run("gains", "panda", *paths, "--mass", 1.7)
+    assert "--without" in run("payload", "panda", paths[0], code=1)
 
 
 @pytest.mark.claim("the robot controllers' products of inertia are in the order that each of them takes")

@@ -20,11 +20,6 @@ from tests.measurement.conftest import TAU, Q, T, motion
 # ---------------------------------------------------------------------- does it fit the robot
 
 
-@pytest.fixture(scope="module")
-def panda():
-    return casid.load_robot("panda")
-
-
 def test_joint_count_degrees_and_standstill(panda):
     t, q, *_ = motion(7, 200, 0)
     with pytest.raises(DatasetError, match="has 6 joints, robot 'panda' has 7"):

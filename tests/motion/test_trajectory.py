@@ -99,14 +99,6 @@ def test_ros2_points_carry_states_and_times() -> None:
     assert point["velocities"] == pytest.approx(trajectory.derivative([0.7], 1)[0])
 
 
-def test_ros2_file_is_one_line_a_field() -> None:
-    trajectory = random_trajectory(Fourier(0.5, 2))
-    lines = trajectory_text(trajectory, "ros2", 1.0).splitlines()
-    count = len(trajectory.times(1.0))
-    assert sum(line.startswith("- positions: [") for line in lines) == count
-    assert sum("time_from_start" in line for line in lines) == count
-
-
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

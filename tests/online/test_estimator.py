@@ -6,7 +6,6 @@ import copy
 import pickle
 import warnings
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,10 +17,9 @@ from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.inertia import pseudo_inertia, to_standard
 from casid.measurement import Dataset
-from casid.online import ChangeDetector, Online, OnlineLoad, TorqueErrors, entropic_fit
+from casid.online import Online, OnlineLoad, TorqueErrors, entropic_fit
 from casid.regression import compress, wls
 from casid.testing import plausible, recorded, recording
-from problems.spatial_2r import true_parameters
 
 BODY = to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3))
 
@@ -280,43 +278,3 @@ def test_intervals_are_student_s_with_a_degree_of_freedom_at_least(model, freedo
     assert np.isfinite(found.sd).all() and (found.sd > 0).all()
     half = t.ppf(0.975, counted) * found.sd
     np.testing.assert_allclose(found.intervals, np.stack([found.beta - half, found.beta + half], axis=1))
-
-
-def test_what_is_not_given_is_usual():
-    arm = Model("spatial_2r")
-    body = to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3))
-    plain = OnlineLoad(arm, true_parameters(), np.ones(2), body)
-    assert (
-        not plain.correlation.any()
-        and not plain.gain_error.any()
-        and plain.detector.windows == ChangeDetector(10).windows
-    )
-    errors, detector = TorqueErrors(correlation=0.5, gain=0.1), ChangeDetector(10, windows=(20.0,))
-    given = OnlineLoad(arm, true_parameters(), np.ones(2), body, errors=errors, detector=detector)
-    np.testing.assert_array_equal(given.correlation, [0.5, 0.5])
-    np.testing.assert_array_equal(given.gain_error, [0.1, 0.1])
-    assert given.detector is detector
-
-
-def test_a_path_that_was_cut_short_goes_on_where_it_ended(monkeypatch):
-    """From the last point and its weight; where it ended at the least, from the point alone."""
-    online = Online(Model("spatial_2r"), [1.0, 1.0])
-    data = recording(online.model, true_parameters(), samples=30)
-    online.update(data.q, data.dq, data.ddq, data.tau)
-    asked = []
-
-    def estimated(start, weight, steps):
-        asked.append((start, weight))
-        ended = SimpleNamespace(x="x", weight=0.3, iterations=steps, suboptimality=gap)
-        return SimpleNamespace(entropic=ended, suboptimality=gap)
-
-    monkeypatch.setattr(online, "_estimated", estimated)
-    gap = 1e-9
-    online.estimate()
-    online.estimate()
-    gap = np.inf
-    with pytest.warns(UserWarning, match="did not converge"):
-        online.estimate()
-    gap = 1e-9
-    online.estimate()
-    assert asked == [(None, None), ("x", None), ("x", None), ("x", 0.3)]

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import ctypes
-import shutil
 import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import casid
-from casid.cli import app
 from casid.dynamics import Model
 from casid.dynamics.terms import GEAR_FRICTION
 from casid.errors import ExportError
 from casid.inertia import pseudo_inertia, to_standard, write_parameters
 from casid.online import Online, OnlineLoad, StateNoise, TorqueErrors, export_online
 from casid.testing import plausible, recorded
+from tests.helpers import needs_compiler, run
 
 TERMS = ("viscous", "coulomb", "offset")
 
@@ -48,7 +46,7 @@ class Exported:
         return int(self.library[f"{self.name}_estimate"](self.state, iterations))
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+@needs_compiler
 def test_friction_of_the_gears_is_exported_too(model, tmp_path):
     robot = model.robot
     geared = Model(robot, (*TERMS, GEAR_FRICTION.on(robot.joints[1].name, robot.joints[3].name)))
@@ -66,7 +64,7 @@ def test_friction_of_the_gears_is_exported_too(model, tmp_path):
     assert np.abs(np.array(exported.state[:10]) - online.estimate().parameters).max() < 1e-8
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+@needs_compiler
 @pytest.mark.parametrize("forgetting", [pytest.param(1.0, marks=pytest.mark.slow), 0.999])
 def test_the_exported_code_does_the_same(model, tmp_path, forgetting):
     t, q, dq, ddq, tau, _ = recorded(model, 400)
@@ -93,7 +91,7 @@ def test_the_exported_code_does_the_same(model, tmp_path, forgetting):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+@needs_compiler
 def test_the_exported_load_estimator_does_the_same(model, tmp_path):
     load = to_standard(2.0, [0.03, -0.02, 0.08], np.diag([0.006, 0.005, 0.004]))
     t, q, dq, ddq, tau, pi = recorded(model, 300, load)
@@ -130,7 +128,7 @@ def test_loads_whose_errors_the_code_cannot_hold_are_refused(model, tmp_path):
         assert not (tmp_path / "c").exists()
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+@needs_compiler
 def test_bad_samples_and_a_robot_at_rest_do_the_exported_code_no_harm(model, tmp_path):
     """A sample not finite or beyond measure changes no bit of the state; a minute at rest winds nothing up."""
     _, q, dq, ddq, tau, pi = recorded(model, 300)
@@ -159,7 +157,7 @@ def test_bad_samples_and_a_robot_at_rest_do_the_exported_code_no_harm(model, tmp
     assert moved < 0.5 * np.abs(before[: 10 * model.n]).max()
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+@needs_compiler
 @pytest.mark.parametrize("forgetting", [1.0, 0.999, 0.9, 0.5])
 def test_the_exported_filter_is_that_of_python_where_little_is_known(model, tmp_path, forgetting):
     """A few samples, then at rest, then one joint, then all: directions come to be known one after the other."""
@@ -189,24 +187,22 @@ def test_the_exported_filter_is_that_of_python_where_little_is_known(model, tmp_
             assert np.abs(numbers[:count] - x).max() <= 1e-6 * np.abs(x).max()
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+@needs_compiler
 @pytest.mark.parametrize("kind", ["robot", "load"])
 def test_the_command_line_writes_either_estimator(tmp_path, kind):
-    runner, robot = CliRunner(), casid.load_robot("kuka_iiwa")
+    robot = casid.load_robot("kuka_iiwa")
     model = Model(robot)
     write_parameters(tmp_path / "own.json", casid.Parameters(model.parameter_names, robot.standard_parameters()))
-    arguments = ["export", "kuka_iiwa", "--online", kind, "--deviation", "0.3", "--out", str(tmp_path / "c")]
-    assert runner.invoke(app, [*arguments[:4], *arguments[6:]]).exit_code != 0  # says that it needs the deviation
-    arguments += ["--parameters", str(tmp_path / "own.json")] if kind == "load" else []
-    done = runner.invoke(app, arguments)
-    assert done.exit_code == 0, done.output
+    arguments = ["export", "kuka_iiwa", "--online", kind, "--out", tmp_path / "c"]
+    run(*arguments, code=2)  # says that it needs the deviation
+    run(*arguments, "--deviation", 0.3, *(["--parameters", tmp_path / "own.json"] if kind == "load" else []))
     flags = "-std=c99 -O1 -Wall -Wextra -Wpedantic -Werror"
     subprocess.run(["make", f"CFLAGS={flags}", "example"], cwd=tmp_path / "c", check=True, capture_output=True)
     out = subprocess.run(["./example"], cwd=tmp_path / "c", check=True, capture_output=True, text=True).stdout
     assert "within" in out
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+@needs_compiler
 @pytest.mark.claim("an exported estimator says that it has not converged, and goes on in the next call")
 @pytest.mark.parametrize("steps", [1, 6, 7])
 def test_estimates_that_are_cut_short_say_so_and_go_on(model, tmp_path, steps):

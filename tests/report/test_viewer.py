@@ -12,10 +12,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import casid
-from casid.cli import app
 from casid.description import write_robot
 from casid.errors import DatasetError
 from casid.excitation import Designer, MotionLimits, Observation
@@ -25,6 +23,7 @@ from casid.motion import Fourier, Trajectory, trajectory_text
 from casid.report import PlainTable, report_of
 from casid.report.viewer import Page, view
 from casid.testing import motion
+from tests.helpers import run
 
 CHROMIUM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), ""
@@ -131,8 +130,7 @@ def test_a_link_without_body_hides_no_other_and_joints_are_locked(tmp_path: Path
     text = re.sub(r'(<link name="forearm_link">).*?</inertial>', r"\1", path.read_text(encoding="utf-8"), flags=re.S)
     mesh = '<visual><geometry><mesh filename="package://nowhere/a.stl"/></geometry></visual>'
     path.write_text(text.replace('<link name="wrist_1_link">', f'<link name="wrist_1_link">{mesh}'), encoding="utf-8")
-    done = CliRunner().invoke(app, ["view", str(path), "--lock", "wrist_3_joint", "--no-browser", "--out", str(out)])
-    assert done.exit_code == 0, done.output
+    run("view", path, "--lock", "wrist_3_joint", "--no-browser", "--out", out)
     page = out.read_text(encoding="utf-8")
     (bodies,) = [one["bodies"] for one in data_of(page)["robots"]["robot1"]["sets"]]
     assert [body is None for body in bodies] == [False, False, True, False, False]
@@ -180,14 +178,14 @@ def test_a_foreign_file_is_one_sentence(name: str, content: str, words: str, tmp
     (tmp_path / name).write_text(content, encoding="utf-8")
     with pytest.raises(DatasetError, match=words):
         view(tmp_path / name)
-    done = CliRunner().invoke(app, ["view", str(tmp_path / name), "--no-browser", "--out", str(tmp_path / "o.html")])
-    assert done.exit_code == 1 and not (tmp_path / "o.html").exists()
+    run("view", tmp_path / name, "--no-browser", "--out", tmp_path / "o.html", code=1)
+    assert not (tmp_path / "o.html").exists()
 
 
 def test_a_missing_browser_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("webbrowser.open", lambda url: False)
-    done = CliRunner().invoke(app, ["view", "ur10e", "--out", str(tmp_path / "o.html")])
-    assert done.exit_code == 0 and "no browser found" in done.output and (tmp_path / "o.html").is_file()
+    assert "no browser found" in run("view", "ur10e", "--out", tmp_path / "o.html")
+    assert (tmp_path / "o.html").is_file()
 
 
 # ---------------------------------------------------------------------- a real browser

@@ -1,4 +1,3 @@
 """A Panda, and a cache folder of each test's own."""
 
 from tests.export.conftest import own_cache as own_cache
-from tests.export.conftest import panda as panda
