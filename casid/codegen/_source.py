@@ -347,7 +347,7 @@ static inline __attribute__((always_inline)) void store_eight(const {name} *from
 #endif
 
 /* Entry after entry in place of sample after sample; missing samples repeat the last one, a step of 0 all. 8 x 8 blocks
-   are transposed in registers where the samples up to `count` hold what that reads. */
+   are transposed in registers, read whole where the samples up to `count` hold that. */
 static inline __attribute__((always_inline)) void load_rows(long size, const {name} *from, long step, {name} *to,
     int lanes, long count)
 {{
@@ -357,16 +357,22 @@ static inline __attribute__((always_inline)) void load_rows(long size, const {na
     for (i = 0; i < size && !step; ++i)
         STORE(to, i, ONE * from[i]);
 #if TRANSPOSE_IN_REGISTERS
-    for (; step > 0 && i + 4 <= size && (WIDTH - 1) * step + i + 8 <= (count - 1) * step + size; i += 8)
+    for (; step > 0 && i + 4 <= size; i += 8) {{
+        const int within = (WIDTH - 1) * step + i + 8 <= (count - 1) * step + size;
         for (lane = 0; lane < WIDTH; lane += 8) {{
-            eight rows[8];
+            eight rows[8] = {{{{0}}}};
             int k;
             for (k = 0; k < 8; ++k)
-                rows[k] = EIGHT(({name} *)from, (lane + k) * step + i);
+                if (within)
+                    rows[k] = EIGHT(({name} *)from, (lane + k) * step + i);
+                else
+                    memcpy(rows + k, from + (lane + k < lanes ? lane + k : lanes - 1) * step + i,
+                           (size_t)(size - i < 8 ? size - i : 8) * sizeof *from);
             transpose(rows);
             for (k = 0; k < 8 && i + k < size; ++k)
                 EIGHT(to, (i + k) * WIDTH + lane) = rows[k];
         }}
+    }}
 #endif
     for (; i < size; ++i)
         for (lane = 0; lane < WIDTH; ++lane)
