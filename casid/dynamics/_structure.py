@@ -217,7 +217,10 @@ def _gravity(robot: Robot, gravity: ArrayLike | str | None) -> np.ndarray | None
         if gravity != "input":
             raise RobotError(f"gravity: give three numbers or 'input', not '{gravity}'")
         return None
-    vector = np.array(robot.gravity if gravity is None else gravity, dtype=float)
+    try:
+        vector = np.array(robot.gravity if gravity is None else gravity, dtype=float)
+    except (TypeError, ValueError):  # no numbers, or lists of several lengths
+        vector = np.full(0, np.nan)
     if vector.shape != (3,) or not np.isfinite(vector).all():
         raise RobotError(f"gravity: expected three finite numbers, got {gravity!r}")
     return vector

@@ -177,6 +177,6 @@ def test_errors_name_what_is_known():
         model.frame_placement("hand")
     with pytest.raises(RobotError, match="no function 'jerk'"):
         model.derivatives("jerk")
-    for gravity in ("moon", [0, 0], [0, 0, np.nan]):
+    for gravity in ("moon", [0, 0], [0, 0, np.nan], [0, 0, [1, 2]], [0, 0, {}]):
         with pytest.raises(RobotError, match="gravity"):
             Model(model.robot, gravity=gravity)
