@@ -176,18 +176,18 @@ def _command_range(
     root: ElementTree.Element, one: ElementTree.Element, found: CommandIdentification, k: int
 ) -> tuple[float, float] | None:
     """Range of position commands that an actuator of the source has, by itself or by its class of defaults."""
-    if one.tag != "position" and _said(root, one, "biastype") != "affine":
+    if one.tag != "position" and _inherited(root, one, "biastype") != "affine":
         return None
-    share, limits = float(_said(root, one, "inheritrange") or 0.0), found.robot.limits
+    share, limits = float(_inherited(root, one, "inheritrange") or 0.0), found.robot.limits
     if share > 0.0:
         middle, half = (limits.lower[k] + limits.upper[k]) / 2, share * (limits.upper[k] - limits.lower[k]) / 2
         return (float(middle - half), float(middle + half)) if np.isfinite(half) else None
-    limited = _said(root, one, "ctrllimited") != "false"
-    low, *high = (float(x) for x in (_said(root, one, "ctrlrange") or "0").split())
+    limited = _inherited(root, one, "ctrllimited") != "false"
+    low, *high = (float(x) for x in (_inherited(root, one, "ctrlrange") or "0").split())
     return (low, high[0]) if limited and high else None
 
 
-def _said(root: ElementTree.Element, one: ElementTree.Element, key: str) -> str | None:
+def _inherited(root: ElementTree.Element, one: ElementTree.Element, key: str) -> str | None:
     """An attribute of an actuator: its own, or that of its class of defaults, or of a class around that."""
     above = {inner: outer for outer in root.iter("default") for inner in outer.findall("default")}
     name = one.get("class", "main")
