@@ -202,7 +202,7 @@ def _compiled(model: Model, function: ca.Function, count: int) -> bool | None:
     return False if fitted and count * function.n_instructions() < WORTH_COMPILING_ONCE else None
 
 
-#: Samples or rows that are held at a time: some megabytes; no result depends on it but for rounding.
+#: Samples that are held at a time: some megabytes; no result depends on it but for rounding.
 CHUNK = 2048
 #: Segments of equal length that each recording is cut into; up to twice as many are kept, then neighbours are joined.
 SEGMENTS = 12
@@ -260,7 +260,7 @@ class SegmentedFactors:
 
     def __init__(self, used: Sequence[NDArray[np.intp]], rank: int) -> None:
         self._places, self._columns = [np.append(columns, [rank, rank + 1]) for columns in used], rank + 2
-        self._factors = [_Factor(len(place)) for place in self._places]
+        self._factors = [np.zeros((0, len(place))) for place in self._places]
         self._counts = np.zeros(len(used), dtype=np.int64)
         self._done: list[Segment] = []
         self._edges: NDArray[np.intp]
@@ -277,36 +277,35 @@ class SegmentedFactors:
         self._edges[[0, -1]] = 0, len(counting)
         self._current = 0
 
-    def _segments_of(self, first: int, count: int) -> Iterator[tuple[slice, slice]]:
-        """Parts of a block that lie in one segment: as rows of the recording and of the block."""
-        start, stop = first, first + count
+    def add(self, data: Dataset, first: int, block: Array, share: Array | None) -> None:
+        """Rows of a block from sample ``first`` on, and a factor of each sample and joint."""
+        raw = data.tau if data.tau_raw is None else data.tau_raw
+        start, stop = first, first + len(block)
         while start < stop:
             while start >= self._edges[self._current + 1]:
                 self._close()
                 self._current += 1
             end = min(stop, int(self._edges[self._current + 1]))
-            yield slice(start, end), slice(start - first, end - first)
-            start = end
-
-    def add(self, data: Dataset, first: int, block: Array, share: Array | None) -> None:
-        """Rows of a block from sample ``first`` on, and a factor of each sample and joint."""
-        raw = data.tau if data.tau_raw is None else data.tau_raw
-        for rows, inside in self._segments_of(first, len(block)):
+            rows, inside = slice(start, end), block[start - first : end - first]
             for k, place in enumerate(self._places):
                 keep = data.counted[rows, k]
-                made = np.column_stack([block[inside, k][:, place[:-2]], data.tau[rows, k], raw[rows, k]])
+                made = np.column_stack([inside[:, k, place[:-2]], data.tau[rows, k], raw[rows, k]])[keep]
                 if share is not None:
-                    made *= share[rows, k][:, None]
-                self._counts[k] += self._factors[k].add(made[keep])
+                    made *= share[rows, k][keep, None]
+                if len(made):
+                    self._factors[k] = joined([self._factors[k], made])
+                self._counts[k] += len(made)
+            start = end
 
     def _close(self) -> None:
         if not self._counts.any():
             return
         full = []
-        for factor, place in zip(self._factors, self._places, strict=True):
+        for k, (factor, place) in enumerate(zip(self._factors, self._places, strict=True)):
             R = np.zeros((self._columns, self._columns))
-            R[: len(place), place] = factor.take()
+            R[: len(factor), place] = factor
             full.append(R)
+            self._factors[k] = factor[:0]
         span = (self._recording, int(self._edges[self._current]), int(self._edges[self._current + 1]))
         self._done.append(Segment(tuple(full), self._counts, (span,)))
         self._counts = np.zeros(len(self._factors), dtype=np.int64)
@@ -317,41 +316,6 @@ class SegmentedFactors:
         """The segments that hold samples."""
         self._close()
         return tuple(self._done)
-
-
-class _Factor:
-    """R factor of rows that arrive in blocks."""
-
-    def __init__(self, columns: int) -> None:
-        self._work = np.zeros((columns + CHUNK, columns), order="F")
-        self._columns = columns
-        self._filled = columns  # the first rows hold the factor so far
-
-    def add(self, rows: Array) -> int:
-        """Their number."""
-        for first in range(0, len(rows), CHUNK):
-            part = rows[first : first + CHUNK]
-            if self._filled + len(part) > len(self._work):
-                self._reduce()
-            self._work[self._filled : self._filled + len(part)] = part
-            self._filled += len(part)
-        return len(rows)
-
-    def _reduce(self) -> None:
-        from scipy.linalg import lapack  # slow to import
-
-        used = self._work[: self._filled]
-        used[:, :] = lapack.dgeqrf(used, lwork=64 * self._columns)[0]
-        lower = np.tril_indices(self._columns, -1)
-        used[: self._columns][lower] = 0.0
-        self._filled = self._columns
-
-    def take(self) -> Array:
-        """The factor; a new one begins."""
-        self._reduce()
-        R = np.array(self._work[: self._columns])
-        self._work[: self._columns] = 0.0
-        return R
 
 
 def one_thread() -> AbstractContextManager[object]:
