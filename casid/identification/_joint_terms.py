@@ -129,7 +129,7 @@ def identified_friction(
     laws = _laws(model, str(options.friction), bounds)
     if options.friction not in CHOSEN:
         together = fit_jointly(model, datasets, str(options.friction))
-        return IdentifiedFriction(together.fit.data.model, together.friction, name=str(options.friction))
+        return IdentifiedFriction(together.model, together.friction, name=str(options.friction))
     plain = plain_model(robot, options)
     try:
         return _better(FrictionSearch(model, datasets, laws), plain, fits, str(options.friction))

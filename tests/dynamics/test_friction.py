@@ -132,8 +132,9 @@ def test_shapes_of_memory_are_fitted_by_their_sensitivities(arm):
     robot, raw = arm
     data = Processing(cutoff=8.0, every=30).apply(raw)
     found = fit_jointly(Model(robot), data, "dahl")
-    np.testing.assert_allclose(found.shapes[[1, 4], 0], 0.03, rtol=0.1)
-    assert found.shapes[[0, 2, 3, 5], 0].max() < 0.01
+    (shapes,) = np.array([joint.theta for joint in found.friction.joints]).T
+    np.testing.assert_allclose(shapes[[1, 4]], 0.03, rtol=0.1)
+    assert shapes[[0, 2, 3, 5]].max() < 0.01
 
 
 def test_models_that_remember_predict_and_are_read_again(arm, chosen):

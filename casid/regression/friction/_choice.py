@@ -336,7 +336,7 @@ LINEAR = friction_model("linear")
 
 @dataclass(frozen=True, eq=False)
 class FrictionChoice:
-    """The chosen friction, and the laws it was chosen from.
+    """The friction that was chosen or fitted, and the laws it was chosen from.
 
     Attributes
     ----------

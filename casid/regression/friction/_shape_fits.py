@@ -13,10 +13,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from casid.arrays import RANK, Array
 from casid.codegen import Function
@@ -25,8 +26,9 @@ from casid.dynamics.terms import Friction, FrictionLaw, JointFriction, JointSign
 from casid.errors import DatasetError, SolveError
 from casid.measurement import Dataset
 from casid.regression._compress import compress
-from casid.regression._fit import Fit, wls
+from casid.regression._fit import wls
 from casid.regression._rows import filtered_blocks, lengths, motion, observation_blocks, sampling_period
+from casid.regression.friction._choice import FrictionChoice
 
 #: Relative changes at which the search stops, and the most evaluations.
 TOLERANCE, MOST_EVALUATIONS = 1e-10, 200
@@ -46,14 +48,11 @@ class Shapes:
     amplitudes : list of ndarray
     objective : float
         Weighted sum of squares.
-    iterations : int
-        Evaluations of the columns.
     """
 
     theta: list[Array]
     amplitudes: list[Array]
     objective: float
-    iterations: int
 
 
 def fit_shapes(
@@ -89,12 +88,40 @@ def fit_shapes(
     from scipy.optimize import least_squares  # slow to import
 
     low, high, first = (np.concatenate([np.asarray(x, dtype=float) for x in v]) for v in (lower, upper, start))
-    reduced = _Reduced(columns, W, tau, weights, low, high - low, np.cumsum([0, *(len(theta) for theta in start)]))
+    edges, rank = np.cumsum([0, *(len(theta) for theta in start)]), W[0].shape[1]
+    rows = [slice(a, b) for a, b in itertools.pairwise(np.cumsum([0, *(len(t) for t in tau)]))]
+    target = np.concatenate([w * t for w, t in zip(weights, tau, strict=True)])
+    scale = float(np.linalg.norm(target)) or 1.0
+
+    @lru_cache(maxsize=1)  # the residual and its Jacobian are asked for at the same point, one after the other
+    def projected(key: bytes) -> tuple[Array, Array, Shapes]:
+        """Residual and Kaufman's Jacobian, and the linear parameters, at shapes scaled to 0 ... 1 between bounds."""
+        shapes = low + (high - low) * np.frombuffer(key)
+        theta = [shapes[a:b] for a, b in itertools.pairwise(edges)]
+        C, slopes = columns(theta)
+        widths = np.cumsum([rank, *(c.shape[1] for c in C)])
+        X, J = np.zeros((len(target), int(widths[-1]))), np.zeros((len(target), len(low)))
+        for k, c in enumerate(C):
+            X[rows[k], :rank] = weights[k] * W[k]
+            X[rows[k], widths[k] : widths[k + 1]] = weights[k] * c
+        units = lengths((X**2).sum(axis=0))
+        U, s, Vt = np.linalg.svd(X / units, full_matrices=False)
+        sure = s > RANK * s[0]
+        basis = U[:, sure]
+        x = (Vt[sure].T / s[sure]) @ (basis.T @ target) / units
+        amplitudes = [x[a:b] for a, b in itertools.pairwise(widths)]
+        residual = target - basis @ (basis.T @ target)
+        for k in range(len(C)):  # derivatives of the columns alone, less what is linear can follow
+            J[rows[k], edges[k] : edges[k + 1]] = -weights[k] * np.einsum("nat,a->nt", slopes[k], amplitudes[k])
+        J -= basis @ (basis.T @ J)
+        found = Shapes(theta, amplitudes, float(residual @ residual))
+        return residual / scale, J * (high - low) / scale, found
+
     if not len(low):
-        return reduced.shapes(low, 1)
-    inside = np.clip((first - low) / (high - low), 1e-6, 1 - 1e-6)
+        return projected(low.tobytes())[2]
     found = least_squares(
-        reduced.residual, inside, jac=reduced.jacobian, bounds=(0.0, 1.0), xtol=TOLERANCE, ftol=TOLERANCE,
+        lambda unit: projected(unit.tobytes())[0], np.clip((first - low) / (high - low), 1e-6, 1 - 1e-6),
+        jac=lambda unit: projected(unit.tobytes())[1], bounds=(0.0, 1.0), xtol=TOLERANCE, ftol=TOLERANCE,
         gtol=TOLERANCE, max_nfev=MOST_EVALUATIONS, x_scale="jac",
     )  # fmt: skip
     if found.status <= 0 or not np.isfinite(found.x).all():
@@ -102,87 +129,7 @@ def fit_shapes(
             f"{what}: no convergence in {found.nfev} evaluations ({found.message}); the data may not determine the "
             "shape; use a simpler law"
         )
-    return reduced.shapes(found.x, int(found.nfev))
-
-
-@dataclass(frozen=True, eq=False)
-class _Point:
-    """Residual and linear parameters at some shapes: all arrays weighted, joint below joint.
-
-    ``residual`` is what the best linear parameters leave of the torques, ``basis`` orthonormal, of everything linear;
-    ``amplitudes`` and ``slopes`` are those of each joint's columns, and the columns' derivatives.
-    """
-
-    residual: Array
-    basis: Array
-    amplitudes: list[Array]
-    slopes: list[Array]
-
-
-class _Reduced:
-    """The residual as a function of the shapes alone, these scaled to 0 ... 1 between their bounds (``unit``)."""
-
-    def __init__(
-        self,
-        columns: Columns,
-        W: Sequence[Array],
-        tau: Sequence[Array],
-        weights: Array,
-        low: Array,
-        span: Array,
-        edges: NDArray[np.intp],
-    ) -> None:
-        self._columns, self._W, self._weights = columns, W, weights
-        self._low, self._span, self._edges = low, span, edges
-        self._target = np.concatenate([w * t for w, t in zip(weights, tau, strict=True)])
-        self._scale = float(np.linalg.norm(self._target)) or 1.0
-        self._rows = [slice(a, b) for a, b in itertools.pairwise(np.cumsum([0, *(len(t) for t in tau)]))]
-        self._last: tuple[bytes, _Point] | None = None
-
-    def residual(self, unit: Array) -> Array:
-        """Relative to the size of the torques."""
-        return self._at(unit).residual / self._scale
-
-    def jacobian(self, unit: Array) -> Array:
-        """Kaufman's: derivatives of the columns alone, less what is linear can follow."""
-        at = self._at(unit)
-        J = np.zeros((len(self._target), len(self._low)))
-        for k, (amplitudes, slopes) in enumerate(zip(at.amplitudes, at.slopes, strict=True)):
-            own = slice(self._edges[k], self._edges[k + 1])
-            J[self._rows[k], own] = -self._weights[k] * np.einsum("nat,a->nt", slopes, amplitudes)
-        J -= at.basis @ (at.basis.T @ J)
-        return np.asarray(J * self._span / self._scale)
-
-    def shapes(self, unit: Array, iterations: int) -> Shapes:
-        """The result at a point."""
-        at = self._at(unit)
-        return Shapes(self._theta(unit), at.amplitudes, float(at.residual @ at.residual), iterations)
-
-    def _theta(self, unit: Array) -> list[Array]:
-        theta = self._low + self._span * unit
-        return [theta[a:b] for a, b in itertools.pairwise(self._edges)]
-
-    def _at(self, unit: Array) -> _Point:
-        """The residual and its Jacobian are asked for at the same point, one after the other."""
-        key = unit.tobytes()
-        if self._last is None or self._last[0] != key:
-            self._last = key, self._projected(*self._columns(self._theta(unit)))
-        return self._last[1]
-
-    def _projected(self, C: list[Array], slopes: list[Array]) -> _Point:
-        rank = self._W[0].shape[1]
-        widths = np.cumsum([rank, *(c.shape[1] for c in C)])
-        X = np.zeros((len(self._target), int(widths[-1])))
-        for k, c in enumerate(C):
-            X[self._rows[k], :rank] = self._weights[k] * self._W[k]
-            X[self._rows[k], widths[k] : widths[k + 1]] = self._weights[k] * c
-        units = lengths((X**2).sum(axis=0))
-        U, s, Vt = np.linalg.svd(X / units, full_matrices=False)
-        sure = s > RANK * s[0]
-        basis = U[:, sure]
-        x = (Vt[sure].T / s[sure]) @ (basis.T @ self._target) / units
-        residual = self._target - basis @ (basis.T @ self._target)
-        return _Point(residual, basis, [x[a:b] for a, b in itertools.pairwise(widths)], slopes)
+    return projected(found.x.tobytes())[2]
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,41 +222,14 @@ def velocity_function(law: FrictionLaw, derivative: bool = False) -> Function:
     return Function(function, axes=2 if derivative else 1)
 
 
-@dataclass(frozen=True, eq=False)
-class JointFrictionFit:
-    """Inertial parameters and nonlinear friction fitted together.
-
-    Attributes
-    ----------
-    fit : Fit
-        Of the model whose friction shapes are fixed at the fitted theta: linear, so everything else applies to it.
-    model : FrictionLaw
-    shapes : ndarray, shape (n, len(theta))
-    iterations : int
-        Evaluations of the friction at all samples.
-    objective : float
-        Weighted sum of squares at the solution.
-    """
-
-    fit: Fit
-    model: FrictionLaw
-    shapes: Array
-    iterations: int
-    objective: float
-
-    @property
-    def friction(self) -> Friction:
-        """Law and shapes of every joint."""
-        return Friction(tuple(JointFriction(self.model, tuple(row)) for row in self.shapes.tolist()))
-
-
 def fit_jointly(
     model: Model,
     datasets: Dataset | Sequence[Dataset],
     friction: str | FrictionLaw = "stribeck",
-    weights: ArrayLike | None = None,
-) -> JointFrictionFit:
+) -> FrictionChoice:
     """Inertial parameters and nonlinear friction at once.
+
+    Each joint counts by 1/RMS of the ordinary least squares fit with the starting shapes.
 
     Parameters
     ----------
@@ -319,8 +239,11 @@ def fit_jointly(
         Processed recordings; all samples are held in memory, so decimate long ones.
     friction
         One law, at every joint, that does not depend on the load.
-    weights
-        Of each joint; default: 1/RMS of the ordinary least squares fit with the starting shapes.
+
+    Returns
+    -------
+    FrictionChoice
+        Without a table: its model has the fitted shapes fixed and is linear, so everything else applies to it.
 
     Raises
     ------
@@ -338,7 +261,7 @@ def fit_jointly(
     if not (speeds > 0).all():
         raise DatasetError(f"joint {int(np.argmin(speeds)) + 1} does not move: its friction cannot be fitted")
     start = [np.array(law.start(float(V))) for V in speeds]
-    w = wls(compress(_extended(model, law, start), recordings), weights).weights
+    w = wls(compress(model.with_friction(_friction(law, start)), recordings)).weights
     regressors = [np.concatenate([block for _, block in observation_blocks(model, d)]) for d in recordings]
     W = [np.concatenate([_kept(d, R[:, k], k) for d, R in zip(recordings, regressors, strict=True)]) for k in range(n)]
     tau = [np.concatenate([_kept(d, d.tau[:, k], k) for d in recordings]) for k in range(n)]
@@ -355,12 +278,11 @@ def fit_jointly(
 
     bounds = [[np.array(f(float(V))) for V in speeds] for f in (law.lower, law.upper)]
     found = fit_shapes(columns, W, tau, w, start, bounds[0], bounds[1], f"joint fit of {law.name} friction")
-    fit = wls(compress(_extended(model, law, found.theta), recordings), w)
-    return JointFrictionFit(fit, law, np.array(found.theta).reshape(n, -1), found.iterations, found.objective)
+    return FrictionChoice(_friction(law, found.theta), (), model, recordings)
 
 
-def _extended(model: Model, law: FrictionLaw, theta: Sequence[Array]) -> Model:
-    return model.with_friction(Friction(tuple(JointFriction(law, tuple(row.tolist())) for row in theta)))
+def _friction(law: FrictionLaw, theta: Sequence[Array]) -> Friction:
+    return Friction(tuple(JointFriction(law, tuple(row.tolist())) for row in theta))
 
 
 def _kept(data: Dataset, values: Array, k: int) -> Array:

@@ -143,7 +143,7 @@ def tx40_nonlinear() -> Result:
     other = wls(compress(linear, recordings.tx40_data()))
     consistent = feasible_regression(joint.fit)
     text = (
-        f"{joint.fit.relative_error:.3f} % (Stribeck, shapes found in {joint.iterations} evaluations); feasible "
+        f"{joint.fit.relative_error:.3f} % (Stribeck); feasible "
         f"{consistent.relative_error:.3f} %, gap {consistent.gap:.0e}; sqrt and cubic terms "
         f"{other.relative_error:.3f} %"
     )
