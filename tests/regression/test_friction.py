@@ -191,16 +191,6 @@ def test_laws_against_physics_are_not_chosen(robot):
     )
 
 
-def test_compressed_candidates_are_those_of_the_model_with_friction(robot):
-    data = Processing(cutoff=8.0).apply(simulated(robot, truth))
-    search = FrictionSearch(Model(robot, ("rotor",)), data, ("linear", "stribeck+load"))
-    made = search.data([0, 5, 9, 0, 0, 0])
-    fresh = compress(made.model, search.samples)
-    assert made.base.names == fresh.base.names
-    for mine, theirs in zip(made.factors, fresh.factors, strict=True):
-        np.testing.assert_allclose(mine.T @ mine, theirs.T @ theirs, rtol=1e-7, atol=1e-7 * np.abs(theirs).max() ** 2)
-
-
 def test_a_joint_fit_with_a_dead_band_and_masks_is_the_linear_one():
     """A law without shapes: what is left is the noise where the dead band is known."""
     arm = Model("spatial_2r", velocity_deadband=0.3)

@@ -96,13 +96,11 @@ class CandidateFits:
         self._alike = [_alike(d.places) for d in self._dictionaries]
         sizes = [self._rank + d.size + 1 for d in self._dictionaries]
         self._grams = [np.zeros((STRETCHES, size, size)) for size in sizes]
-        self._columns: list[list[Array]] = []
         self._counts = np.zeros((STRETCHES, model.n))
         most = np.zeros((2, model.n))  # speeds and loads
         for data, W in zip(recordings, regressors, strict=True):
             loads = loads_of(model, nominal, data)
-            self._columns.append(friction_columns(self._dictionaries, data, loads))
-            self._add(data, W, self._columns[-1])
+            self._add(data, W, friction_columns(self._dictionaries, data, loads))
             assert data.dq is not None
             most = np.maximum(most, [np.abs(data.dq).max(axis=0), np.abs(loads).max(axis=0)])
         self._counted = np.asarray(self._counts.sum(axis=0) > 0)
@@ -138,11 +136,6 @@ class CandidateFits:
             self._grams[k] = G / np.outer(scale, scale)
             own = scale[self._rank : -1]
             self._signs[k] = [P / own[p] for P, p in zip(self._signs[k], self._dictionaries[k].places, strict=True)]
-
-    def columns(self, chosen: Sequence[int]) -> list[list[Array]]:
-        """Filtered columns of these candidates, of each recording and joint, shapes (N, amplitudes)."""
-        places = [self._dictionaries[k].places[i] for k, i in enumerate(chosen)]
-        return [[C[:, at] for C, at in zip(columns, places, strict=True)] for columns in self._columns]
 
     def _places(self, k: int, choice: int) -> list[int]:
         return [self._rank + c for c in self._dictionaries[k].places[choice]]
@@ -454,20 +447,7 @@ class FrictionSearch:
     def data(self, choice: Sequence[int]) -> CompressedData:
         """The samples compressed with these candidates, one a joint."""
         joints = [tried[i] for tried, i in zip(self._options, choice, strict=True)]
-        full = self._model.with_friction(_friction(joints, tuple(self._nominal.tolist())))
-        places = _places(self._model, full, joints)
-        if places is None:  # friction makes other columns of the links dependent: evaluated anew
-            return compress(full, self.samples)
-        blocks = []
-        for W, columns in zip(self._regressors, self._coarse.columns(choice), strict=True):
-            block = np.zeros((len(W), full.n, len(places)))
-            for i, (joint, place) in enumerate(places):
-                if joint is None:
-                    block[:, :, i] = W[:, :, place]
-                else:
-                    block[:, joint, i] = columns[joint][:, place]
-            blocks.append(block)
-        return compress(full, self.samples, columns=blocks)
+        return compress(self._model.with_friction(_friction(joints, tuple(self._nominal.tolist()))), self.samples)
 
     def chosen(self) -> FrictionChoice:
         """The choice from all of the motion, its shapes refined and its loads settled."""
@@ -490,28 +470,6 @@ class FrictionSearch:
             beta = self._fits([[joint] for joint in joints], nominal, weights).fit([0] * n)
         friction = _friction(joints, tuple(_links(self._model, beta).tolist()))
         return FrictionChoice(friction, tuple(table), self._model, self._recordings)
-
-
-def _places(model: Model, full: Model, joints: Sequence[JointFriction]) -> list[tuple[int | None, int]] | None:
-    """Where the base columns of a model with friction are: a joint and its amplitude, or none and a links' column.
-
-    ``None``: not among them.
-    """
-    known = {model.parameter_names[i]: place for place, i in enumerate(model.base.independent)}
-    found: list[tuple[int | None, int]] = []
-    for i in full.base.independent:
-        name = full.parameter_names[i]
-        if name in known:
-            found.append((None, known[name]))
-        elif i in full.term_columns:
-            term, joint = full.term_columns[i]
-            symbols = [a.symbol for a in joints[joint].law.amplitudes]
-            if term.symbol not in symbols:
-                return None
-            found.append((joint, symbols.index(term.symbol)))
-        else:
-            return None
-    return found
 
 
 def _friction(joints: Sequence[JointFriction], nominal: tuple[float, ...]) -> Friction:
