@@ -204,7 +204,8 @@ def blocks(robot: Robot, t: Array, columns: Sequence[int], table: Sequence[Array
     for i in range(len(parts)):
         for j in range(len(parts)):
             rest = [k for k in range(len(parts)) if k not in (i, j)]
-            if i == j or not all(_derivative(t, values[i], values[k]) for k in rest):
+            found = [velocity_factors(t, values[i], values[k]) for k in rest]
+            if i == j or not all(same_velocity(np.nanmedian(f)) and np.nanmin(r) > CORRELATED for f, r in found):
                 continue
             if beyond_limits(robot, values[i]) or not LEAST_SPEED <= speed_of(robot, t, values[i]) <= MOST_SPEED:
                 continue
@@ -214,11 +215,6 @@ def blocks(robot: Robot, t: Array, columns: Sequence[int], table: Sequence[Array
     ways.sort(key=lambda way: -way[0])
     clear = ways and ways[0][0] > _RIGHT and all(way[0] < _OTHER for way in ways[1:])
     return ways[0][1] if clear else None
-
-
-def _derivative(t: Array, q: Array, dq: Array) -> bool:
-    factor, correlation = velocity_factors(t, q, dq)
-    return bool(same_velocity(np.nanmedian(factor)) and np.nanmin(correlation) > CORRELATED)
 
 
 def clock_of(cells: Any, where: str) -> Array | None:

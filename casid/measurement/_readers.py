@@ -19,7 +19,7 @@ from casid.measurement._dataset import Dataset
 from casid.measurement._defects import MOST_LOST
 from casid.measurement._formats import read_columns
 from casid.measurement._names import factors
-from casid.measurement._proposing import Answers, propose
+from casid.measurement._proposing import Answers, Proposal, propose
 from casid.measurement._text import TextLayout
 
 #: Option -> how it is taken from the table.
@@ -31,7 +31,7 @@ _OPTIONS: dict[str, Callable[[Table, str], Any]] = {
     "time_scale": Table.number,
     "degrees": Table.flag,
     "gains": Table.numbers,
-    "transmission": lambda table, key: table.array(key, (_count(table.data[key]),) * 2).tolist(),
+    "transmission": lambda table, key: _square(table, key),
     "position_offset": Table.numbers,
     "unwrap": Table.flag,
     "rows": lambda table, key: _pair(table, key),
@@ -72,15 +72,16 @@ def _names_of(table: Table, key: str) -> dict[str, Any]:
     return {name: entry if isinstance(entry, list) else names.text(name) for name, entry in names.data.items()}
 
 
+def _square(table: Table, key: str) -> list[list[float]]:
+    n = len(rows) if isinstance(rows := table.data[key], list) else 1
+    return [list(map(float, row)) for row in table.array(key, (n, n))]
+
+
 def _pair(table: Table, key: str) -> tuple[int, int]:
     first, last = table.array(key, (2,), entries="first, last")
     if not (first.is_integer() and last.is_integer() and 0 <= first < last):
         table.fail(f"key '{key}': expected two whole numbers, the first below the second")
     return int(first), int(last)
-
-
-def _count(value: Any) -> int:
-    return len(value) if isinstance(value, list) else 1
 
 
 def read_dataset(
@@ -321,14 +322,10 @@ def read_log(path: str | Path, robot: Robot, **options: Any) -> Dataset:
     path, options = Path(path), {name: value for name, value in options.items() if value is not None}
     try:
         return read_dataset(path, **options)
-    except DatasetError as error:
-        if path.suffix == ".toml" or not exists(path) or "columns" in options:
-            raise
-        reason = str(error)
-    try:
-        found = propose(path, robot, Answers(rate=options.get("rate_without_time")))
     except DatasetError:
-        raise DatasetError(reason) from None
+        found = None if "columns" in options else _proposed(path, robot, options.get("rate_without_time"))
+        if found is None:
+            raise
     found.check_closed()
     data = read_dataset(path, **{**found.settings, **options})
     guesses = "; ".join(f"{what}: {guess}" for what, guess, _ in found.evidence if what in _NOTED)
@@ -349,14 +346,18 @@ def command_settings(path: str | Path, robot: Robot) -> dict[str, Any] | None:
     DatasetError
         If it is one and something is left open.
     """
-    path = Path(path)
-    if path.suffix == ".toml" or not exists(path):
-        return None
-    try:
-        found = propose(path, robot)
-    except DatasetError:
-        return None
-    if "q_des" not in found.settings.get("columns", {}):
+    found = _proposed(Path(path), robot)
+    if found is None or "q_des" not in found.settings.get("columns", {}):
         return None
     found.check_closed()
     return dict(found.settings)
+
+
+def _proposed(path: Path, robot: Robot, rate: float | None = None) -> Proposal | None:
+    """How a file without a TOML is to be read; ``None`` where it is no table."""
+    if path.suffix == ".toml" or not exists(path):
+        return None
+    try:
+        return propose(path, robot, Answers(rate=rate))
+    except DatasetError:
+        return None

@@ -220,7 +220,8 @@ def compress(
     if plain is None:
         others = made[1].finish()
         plain = replace(result, factors=together(others).factors, segments=others)
-    if plain.model is not model or not _alike(plain, result):
+    cuts = [[segment.counts.tolist() for segment in one.segments] for one in (plain, result)]
+    if plain.model is not model or plain.datasets != result.datasets or cuts[0] != cuts[1]:
         raise DatasetError("plain: these are other samples, or columns of another model, than the weighted ones")
     return replace(result, unweighted=plain.plain)
 
@@ -235,12 +236,3 @@ def _row_factors(data: Dataset, weights: ArrayLike | None) -> Array:
             f"{data.name}: expected finite weights of shape {data.tau.shape} that are not negative, got shape {h.shape}"
         )
     return np.asarray(np.sqrt(h))
-
-
-def _alike(one: CompressedData, other: CompressedData) -> bool:
-    """Whether two compressions have the same recordings, cut alike."""
-    return one.datasets == other.datasets and _cuts(one) == _cuts(other)
-
-
-def _cuts(data: CompressedData) -> list[list[int]]:
-    return [segment.counts.tolist() for segment in data.segments]

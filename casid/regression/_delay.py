@@ -55,10 +55,11 @@ class Delay:
     at_limit: bool
 
 
-def estimate_delay(
-    model: Model, datasets: Dataset | Sequence[Dataset], weights: ArrayLike, limit: float | None = None
-) -> Delay:
+def estimate_delay(model: Model, datasets: Dataset | Sequence[Dataset], weights: ArrayLike) -> Delay:
     """The common delay of all torques with the least residual.
+
+    It is searched within 12 samples, at least 0.03 s, both ways, doubled up to three times while the least residual
+    lies at the end.
 
     Parameters
     ----------
@@ -68,9 +69,6 @@ def estimate_delay(
         Processed recordings whose torques are filtered (they carry `Dataset.full`).
     weights
         Of the joints, e.g. `Fit.weights`; shape (n,).
-    limit
-        Range to search, both ways [s]; default: 12 samples, at least 0.03 s, doubled up to three times while the least
-        residual lies at its end.
 
     Raises
     ------
@@ -80,8 +78,6 @@ def estimate_delay(
     recordings = (datasets,) if isinstance(datasets, Dataset) else tuple(datasets)
     rate = _rate(recordings)
     w = np.asarray(weights, dtype=float)
-    if limit is not None:
-        return _within(model, recordings, w, rate, float(limit), NODES)
     reach, nodes = max(SAMPLES / rate, SECONDS), NODES
     found = _within(model, recordings, w, rate, reach, nodes)
     for _ in range(DOUBLED):

@@ -152,15 +152,14 @@ class Numbers:
         """The numbers as arrays, after all checks."""
         n = model.n
         q, g = _checked(q, (n,), "q"), _checked(gravity_torques, (n,), "gravity torques")
-        if mass_matrices is None:
-            if len(q) != len(g):
-                raise DatasetError(f"numbers of poses differ: q has {len(q)}, gravity torques {len(g)}")
+        M = None if mass_matrices is None else _checked(mass_matrices, (n, n), "mass matrices")
+        given = {"q": q, "mass matrices": M, "gravity torques": g}
+        counts = {name: len(values) for name, values in given.items() if values is not None}
+        if len(set(counts.values())) > 1:
+            words = ", ".join(f"{name} {count}" for name, count in counts.items())
+            raise DatasetError(f"numbers of poses differ: {words}")
+        if M is None:
             return cls(model, q, None, g)
-        M = _checked(mass_matrices, (n, n), "mass matrices")
-        if not len(q) == len(M) == len(g):
-            raise DatasetError(
-                f"numbers of poses differ: q has {len(q)}, mass matrices {len(M)}, gravity torques {len(g)}"
-            )
         asymmetry = np.abs(M - M.transpose(0, 2, 1)).max(axis=(1, 2))
         worst = int(asymmetry.argmax())
         if asymmetry[worst] > EXACT * np.abs(M[worst]).max():

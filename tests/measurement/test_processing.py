@@ -282,11 +282,3 @@ def test_given_derivatives_are_neither_filtered_nor_thinned(model, truth):
     assert prepare(data, True).full is not None
     with pytest.raises(DatasetError, match="taken as it is, a recording needs velocities"):
         prepare(Dataset(t, q, data.tau), False)
-
-
-def test_segments_are_the_data_in_parts(model, truth, recording):
-    data = compress(model, Processing(cutoff=5.0).apply(recording))
-    halves = [data.only(range(k, len(data.segments), 2)) for k in (0, 1)]
-    beta = model.base.values(truth) * 1.01
-    np.testing.assert_allclose(sum(h.squared_errors(beta) for h in halves), data.squared_errors(beta), rtol=1e-9)
-    assert sum(h.counts[0] for h in halves) == data.counts[0]

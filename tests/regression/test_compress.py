@@ -76,6 +76,7 @@ def test_errors_of_the_torques_as_measured_and_of_weighted_ones(model, truth):
         assert total == pytest.approx(100 * np.linalg.norm(e) / np.linalg.norm(known), rel=1e-9)
         np.testing.assert_allclose(each, 100 * np.linalg.norm(e, axis=0) / np.linalg.norm(known, axis=0), rtol=1e-9)
     np.testing.assert_allclose(weighted.rms(beta), weighted.rms(beta, False))
+    np.testing.assert_allclose(weighted.relative_errors(beta)[1], weighted.relative_errors(beta, False)[1])
     np.testing.assert_allclose(weighted.squared_torques, (h * np.where(mask, data.tau, 0.0) ** 2).sum(axis=0))
     w = np.linspace(0.5, 2.0, 7)
     R, rho, rest = weighted.stacked(w)

@@ -110,8 +110,6 @@ def test_the_delay_has_the_least_residual_of_all(late):
 def test_the_search_reaches_twelve_samples_and_thirty_milliseconds(late):
     model, _, data = late
     assert estimate_delay(model, data, np.ones(3)).samples == pytest.approx(2.3, abs=0.3)
-    assert estimate_delay(model, data, np.ones(3), limit=1e-3).at_limit
-    assert estimate_delay(model, data, np.ones(3), limit=1e-3).seconds == pytest.approx(1e-3, rel=0.01)
     for step, delay in ((1e-3, 0.027), (5e-3, 0.05)):  # 27 samples, and ten
         slow = Processing(cutoff=0.03 / step, every=3).apply(planar(step, delay)[1])
         found = estimate_delay(model, slow, np.ones(3))

@@ -46,7 +46,7 @@ def test_shapes_are_poses_by_joints(numbers):
     spoilt[4, 1, 0] = np.inf
     with pytest.raises(DatasetError, match="mass matrices: pose 4, joint 2: not a finite number"):
         reverse_engineer(model, q, spoilt, g)
-    with pytest.raises(DatasetError, match="q has 30, mass matrices 30, gravity torques 29"):
+    with pytest.raises(DatasetError, match="q 30, mass matrices 30, gravity torques 29"):
         reverse_engineer(model, q, M, g[:29])
 
 

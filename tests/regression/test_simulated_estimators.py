@@ -8,13 +8,10 @@ import numpy as np
 import pytest
 
 import casid
-from casid.control import PD
 from casid.dynamics import Model
-from casid.dynamics.terms import friction_terms
-from casid.errors import DatasetError
 from casid.measurement import Dataset, Processing
 from casid.regression import MeasurementNoise, wls
-from casid.regression.estimators import ClosedLoop, InstrumentalVariables, MaximumLikelihood, Observations
+from casid.regression.estimators import InstrumentalVariables, MaximumLikelihood, Observations
 from casid.testing import motion, recording
 from problems.spatial_2r import true_parameters
 
@@ -60,20 +57,3 @@ def test_without_noise_in_the_motion_likelihood_is_weighted_least_squares(arm, e
     assert still.dq is not None
     fit = MaximumLikelihood(MeasurementNoise(np.zeros((2, 3, 3)), np.array([0.25, 4.0]))).fit(data)
     np.testing.assert_allclose(fit.beta, wls(data.compressed, [2.0, 0.5]).beta, rtol=1e-6, atol=1e-9)
-
-
-@pytest.fixture(scope="module")
-def loop():
-    model = Model(casid.load_robot("spatial_2r"), friction_terms("smooth", [[0.05]] * 2))
-    t = np.arange(0, 0.3, 1e-3)
-    reference = 0.3 * np.sin(2 * np.pi * t)[:, None] * [1.0, -0.7]
-    velocity = np.gradient(reference, t, axis=0)
-    return ClosedLoop(model, PD([900.0, 400.0], [40.0, 20.0]), reference, velocity, 0 * velocity, 1e-3)
-
-
-@pytest.mark.parametrize("name", ["reference", "velocity", "acceleration"])
-def test_a_single_number_that_is_missing_is_refused(loop, name):
-    value = np.array(getattr(loop, name))
-    value[7, 1] = np.nan
-    with pytest.raises(DatasetError, match=f"{name}: expected finite numbers"):
-        replace(loop, **{name: value})
