@@ -151,7 +151,7 @@ class Batches:
         """Covariance of the sum of all scores, shape (size, size)."""
         total = self._outer.sum(axis=0)  # windows squared sum to one: all of Z'Z
         values, vectors = np.linalg.eigh(total)
-        sure = values > 1e-14 * max(float(values[-1]), np.finfo(float).tiny)
+        sure = values > len(values) * np.finfo(float).eps * values[-1]  # the others are rounding of the largest
         white, back = vectors[:, sure] / np.sqrt(values[sure]), vectors[:, sure] * np.sqrt(values[sure])
         P, Q = white.T @ self._outer @ white, white.T @ self._inner @ white
         scores = np.einsum("bij,bj->bi", _unbiased_maps(P, P - Q @ Q), self._scores @ white)

@@ -155,7 +155,7 @@ class FrictionFit:
     def __call__(self, velocity: ArrayLike) -> Array:
         """Friction torque at velocities, any shape [N.m]."""
         v = np.asarray(velocity, dtype=float)
-        columns = velocity_function(self.model)(v.reshape(-1, 1), self.shape)
+        columns, _ = velocity_function(self.model)(v.reshape(-1, 1), self.shape)
         return np.asarray((columns @ self.amplitudes).reshape(v.shape))
 
 
@@ -186,12 +186,11 @@ def fit_friction(velocity: ArrayLike, torque: ArrayLike, model: str | FrictionLa
     speed = float(np.abs(v).max(initial=0))
     if len(v) < 3 * law.complexity or speed == 0.0:
         raise DatasetError(f"{len(v)} samples up to {speed:.3g} rad/s do not determine friction")
-    values, slopes = velocity_function(law), velocity_function(law, derivative=True)
+    function = velocity_function(law)
 
     def columns(theta: list[Array]) -> tuple[list[Array], list[Array]]:
-        C = values(v[:, None], theta[0])
-        dC = slopes(v[:, None], theta[0])
-        return [C], [dC]
+        C, slopes = function(v[:, None], theta[0])
+        return [C], [slopes]
 
     none = np.zeros((len(v), 0))
     bounds = [np.array(law.lower(speed))], [np.array(law.upper(speed))]
@@ -202,8 +201,8 @@ def fit_friction(velocity: ArrayLike, torque: ArrayLike, model: str | FrictionLa
     return FrictionFit(law, found.amplitudes[0], found.theta[0], rms, error)
 
 
-def velocity_function(law: FrictionLaw, derivative: bool = False) -> Function:
-    """``(v, theta) -> columns`` of a law of the velocity, or their derivatives in theta.
+def velocity_function(law: FrictionLaw) -> Function:
+    """``(v, theta) -> columns, their derivatives in theta`` of a law of the velocity.
 
     Raises
     ------
@@ -217,9 +216,8 @@ def velocity_function(law: FrictionLaw, derivative: bool = False) -> Function:
     columns = ca.vertcat(*law.dictionary(signals, ca.vertsplit(theta)))
     if any(symbol.numel() and ca.depends_on(columns, symbol) for symbol in other):
         raise DatasetError(f"friction '{law.name}' depends on more than the velocity")
-    made = ca.jacobian(columns, theta) if derivative else columns
-    function = ca.Function("columns", [v, theta], [ca.densify(made)], ["v", "theta"], ["c"], {"cse": True})
-    return Function(function, axes=2 if derivative else 1)
+    made = [ca.densify(columns), ca.densify(ca.jacobian(columns, theta))]
+    return Function(ca.Function("columns", [v, theta], made, {"cse": True}), axes=(1, 2))
 
 
 def fit_jointly(
