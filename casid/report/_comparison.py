@@ -103,7 +103,7 @@ def comparison_figure(found: Comparison) -> Figure:
 
 
 def _cells(one: Difference) -> tuple[str, ...]:
-    p = f"{one.p:.3f}" if one.p >= 1e-3 else f"{one.p:.0e}" if one.p >= 1e-99 else "< 1e-99"
+    p = f"{one.p:.2g}" if one.p else "< 1e-300"  # the least number that is not 0
     torque = f"{one.torque:.3g}" if np.isfinite(one.torque) else ""
     return (one.name, f"{one.before:.4g}", f"{one.change:+.3g}", p, torque, one.joint)
 

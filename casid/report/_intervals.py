@@ -157,7 +157,9 @@ class MeasurementsSection(ReportSection):
         """One row for each candidate."""
         rows = []
         for effect in self.effects:
-            helped = ", ".join(f"{name} {100 * share:.0f} %" for name, share in effect.most_helped if share > 0.005)
+            helped = ", ".join(
+                f"{name} {100 * share:.0f} %" for name, share in effect.most_helped if round(100 * share)
+            )
             rows.append((effect.candidate, f"{100 * effect.reduction:.1f} %", helped or "-"))
         columns = {"measurement": NAME, "intervals shrink by": NUMBER, "most helped": TEXT}
         return (PlainTable("What an extra measurement would determine", columns, rows),)

@@ -46,21 +46,21 @@ def script(path: Path, text: str) -> str:
 @pytest.mark.parametrize("given", [np.ones(3), 1.0])
 def test_damaged_libraries_are_compiled_again(given: np.ndarray | float, own_cache: Path) -> None:
     Function(FUNCTION)(given, compiled=True)
-    (entry,) = (e for e in cache_entries() if not e.path.name.startswith("bridge"))
-    good = entry.path.read_bytes()
+    (entry,) = (e for e in cache_entries() if not e.name.startswith("bridge"))
+    good = entry.read_bytes()
     rng = np.random.default_rng(1)
     for k in range(4):
         damaged = bytearray(good[: (4200, rng.integers(1, len(good)))[k]] if k < 2 else good)
         damaged[rng.integers(len(damaged))] ^= 1 << int(rng.integers(8))
-        entry.path.unlink()  # a new inode: a library that is loaded must not change under the process
-        entry.path.write_bytes(damaged)
+        entry.unlink()  # a new inode: a library that is loaded must not change under the process
+        entry.write_bytes(damaged)
         program = "import casadi as ca, numpy as np; from casid.codegen import Function; x = ca.SX.sym('x'); "
         program += "f = Function(ca.Function('f', [x], [ca.sin(x) * x + 2])); "
         program += f"print(f(np.array({np.asarray(given).tolist()}), compiled=True).ravel()[-1])"
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr[-400:]  # -7: the process got a SIGBUS
         assert abs(float(done.stdout) - np.sin(1.0) - 2) < 1e-14
-        assert entry.path.read_bytes() == good
+        assert entry.read_bytes() == good
     assert clear_cache() >= 1
     assert not list(own_cache.iterdir())
 

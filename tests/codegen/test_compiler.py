@@ -56,7 +56,7 @@ def test_two_processes_compile_the_same_at_once(own_cache: Path) -> None:
     for worker in workers:
         worker.join(60)
     assert [worker.exitcode for worker in workers] == [0, 0, 0]
-    assert sorted(entry.path.name[:6] for entry in cache_entries()) == ["batch-", "bridge"]
+    assert sorted(entry.name[:6] for entry in cache_entries()) == ["batch-", "bridge"]
     assert not [path for path in own_cache.iterdir() if path.name.startswith(".")]
 
 
@@ -149,7 +149,7 @@ def test_a_program_names_its_functions() -> None:
     program = Program([FUNCTION], lambda built: scalar_source(list(built), "p"), "mine")
     assert program.load()[c_name(FUNCTION)] is not None
     (entry,) = cache_entries()
-    assert entry.path.name.startswith("mine-") and entry.path.parent == cache_directory()
+    assert entry.name.startswith("mine-") and entry.parent == cache_directory()
     assert program.load_if(False) is None
     assert Program([FUNCTION], program.write, "mine", ("other content",)).load_if(None, 0.0) is None
 
