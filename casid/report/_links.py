@@ -30,15 +30,11 @@ _VIEWS = ((18.0, -62.0), (12.0, 28.0))
 def links_table(links: Iterable[LinkParameters], title: str = "Links") -> Table:
     """Mass, centre of mass and principal moments of inertia about it, one row for each link."""
     links = tuple(links)
-    rows = [
-        (
-            link.name,
-            f"{link.mass:.4f}",
-            "  ".join(f"{round(value, 4) + 0.0:+.4f}" for value in link.com),
-            "  ".join(f"{value:.2e}" for value in link.principal_moments),
-        )
-        for link in links
-    ]
+    rows = []
+    for link in links:
+        com = "  ".join(f"{round(value, 4) + 0.0:+.4f}" for value in link.com)
+        moments = "  ".join(f"{value:.2e}" for value in link.principal_moments)
+        rows.append((link.name, f"{link.mass:.4f}", com, moments))
     total = ("total", f"{sum(link.mass for link in links):.4f}", "", "")
     columns = {"link": NAME} | numbers("mass [kg]", "centre of mass [m]", "principal moments [kg m²]")
     return PlainTable(title, columns, [*rows, None, total])
