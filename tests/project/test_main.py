@@ -15,17 +15,18 @@ def test_the_module_runs_as_the_command():
     assert next(iter(entry_points(group="console_scripts", name="casid"))).load() is main
 
 
-def test_an_interruption_of_the_imports_ends_the_command_without_a_traceback():
+def test_an_interruption_of_the_imports_ends_the_command_without_a_traceback(tmp_path):
     """Also where an import runs code given as text, after which Python itself would end by the signal."""
-    program = """if True:
-        import sys
-        class Pressed:
-            def find_spec(self, name, path=None, target=None):
-                if name == "casid.cli":
-                    exec("raise KeyboardInterrupt")
-        sys.meta_path.insert(0, Pressed())
-        from casid.__main__ import main
-        main()
-    """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    (tmp_path / "probe.py").write_text(
+        "import sys\n"
+        "class Pressed:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'casid.cli':\n"
+        "            exec('raise KeyboardInterrupt')\n"
+        "sys.meta_path.insert(0, Pressed())\n"
+        "from casid.__main__ import main\n"
+        "main()\n"
+    )
+    command = [sys.executable, "-m", "probe"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert (done.returncode, done.stderr) == (INTERRUPTED, "\ninterrupted: nothing was written\n")
