@@ -1,5 +1,6 @@
 """The command ``casid``, also as ``python -m casid``."""
 
+import os
 import sys
 import time
 
@@ -13,8 +14,8 @@ def main() -> None:
     try:
         from casid.cli import main as command
     except KeyboardInterrupt:
-        sys.stderr.write("\ninterrupted: nothing was written\n")
-        raise SystemExit(130) from None
+        os.write(2, b"\ninterrupted: nothing was written\n")
+        os._exit(130)  # an exit by exception ends as the signal does where an import ran code that was interrupted
     try:
         command()
     except SystemExit as end:

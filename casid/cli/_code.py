@@ -159,7 +159,7 @@ def cache(
     if clear:
         typer.echo(f"{clear_cache()} files removed from {cache_directory()}")
         return
-    entries = cache_entries()
-    typer.echo(f"{cache_directory()}: {len(entries)} files, {sum(entry.size for entry in entries) / 1e6:.1f} MB")
-    for entry in entries:
-        typer.echo(f"{entry.size / 1e3:10.0f} kB  {entry.path.name}")
+    sizes = {path.name: path.stat().st_size for path in cache_entries()}
+    typer.echo(f"{cache_directory()}: {len(sizes)} files, {sum(sizes.values()) / 1e6:.1f} MB")
+    for name, size in sizes.items():
+        typer.echo(f"{size / 1e3:10.0f} kB  {name}")

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from importlib import metadata
 from importlib.util import find_spec
+from math import isclose
 from typing import Any
 
 import typer
@@ -89,6 +90,8 @@ def _solver() -> Line:
     """IPOPT solves a problem of one variable."""
     import casadi as ca
 
+    from casid.arrays import ALIKE
+
     x = ca.MX.sym("x")
     problem: Any = {"x": x, "f": (x - 1) ** 2}
     quiet: Any = {"ipopt.print_level": 0, "ipopt.sb": "yes", "print_time": False}
@@ -98,7 +101,8 @@ def _solver() -> Line:
     except RuntimeError as error:
         message = str(error).strip().splitlines()
         return _line("IPOPT", message[-1] if message else "fails", False, "reinstall CasADi from its wheel")
-    return _line("IPOPT", "solves" if abs(answer - 1) < 1e-6 else f"wrong answer {answer}", abs(answer - 1) < 1e-6)
+    right = isclose(answer, 1.0, rel_tol=ALIKE)
+    return _line("IPOPT", "solves" if right else f"wrong answer {answer}", right)
 
 
 def _compiler() -> Iterator[Line]:

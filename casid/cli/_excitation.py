@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -139,7 +137,13 @@ def excite(
         with shown("drawing"):
             png_bytes(new_figure(1, 1))  # loads what draws: after Ctrl-C a second is left
         typer.echo(f"{many} (--iterations); Ctrl-C keeps the best so far", err=True)
-        with _design_progress(machine.name, search) as show:
+        with shown(f"{machine.name}: first motion") as update:
+
+            def show(at: Any) -> None:  # a stage that ends early makes the rest shorter
+                where = f"start {at.start}/{at.starts}, {at.iteration}/{search.iterations}"
+                done = (at.start - 1) * search.iterations + min(at.iteration, search.iterations)
+                update(f"{where}: {at.value:.3g}, kept {at.best:.3g}", done, at.starts * search.iterations)
+
             design = designer.run(
                 search.starts, search.seed, progress=show, max_seconds=search.time_limit, robot=machine.name,
                 iterations=search.iterations,
@@ -239,16 +243,3 @@ def _with_capsules(machine: Robot, name: str, packages: list[Path]) -> Robot:
         return replace(machine, capsules=fit_capsules(name, machine, packages))
     except RobotError as error:
         raise RobotError(f"{error.message}. --packages DIR (or ROS_PACKAGE_PATH) finds packages; {last}") from None
-
-
-@contextmanager
-def _design_progress(name: str, search: Search) -> Iterator[Callable[..., None]]:
-    """One line on stderr with the current value of the criterion; a stage that ends early makes the rest shorter."""
-    with shown(f"{name}: first motion") as update:
-
-        def show(at: Any) -> None:
-            where = f"start {at.start}/{at.starts}, {at.iteration}/{search.iterations}"
-            done = (at.start - 1) * search.iterations + min(at.iteration, search.iterations)
-            update(f"{where}: {at.value:.3g}, kept {at.best:.3g}", done, at.starts * search.iterations)
-
-        yield show

@@ -104,12 +104,15 @@ def intervals(
     ] = None,
     weigh: Annotated[bool, typer.Option("--weigh", help="Also show what weighing each link would determine.")] = False,
     method: MethodOption = "auto",
-    out: Annotated[Path | None, typer.Option(help="Folder for intervals.csv and intervals.png.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for intervals.csv, intervals.png and the page.")] = None,
 ) -> None:
-    """Find the interval of each parameter that the data and the constraints leave."""
+    """Find the interval of each parameter, and of each base parameter, that the data and the constraints leave."""
     folder = out_folder(out)
     with shown("solving") as update:
+        import casadi as ca
+
         from casid import retrieval
+        from casid.dynamics import Model
         from casid.report import report_of
         from casid.retrieval.insight import weigh_each_link, what_if
         from casid.retrieval.methods import method_of
@@ -117,8 +120,11 @@ def intervals(
         chosen, loaded = method_of(method), retrieval.load_problem(problem)
         soft = [c.label for c in loaded.constraints if not c.hard and c.label not in loaded.objective_labels]
         loaded = loaded.without(*soft)  # they exclude nothing
+        x, base = loaded.variables.x, Model(loaded.variables.robot).base
+        sums = zip(base.expressions, ca.vertsplit(ca.DM(base.K) @ x[: base.K.shape[1]]), strict=True)
         found = retrieval.parameter_intervals(
-            loaded, tolerance=tolerance, solution=retrieval.solve(loaded, method=chosen),
+            loaded, dict(zip(loaded.variables.names, ca.vertsplit(x), strict=True)) | dict(sums), tolerance,
+            solution=retrieval.solve(loaded, method=chosen),
             progress=lambda done, of: update(f"interval {done + 1} of {of}", done, of),
         )  # fmt: skip
         if weigh:

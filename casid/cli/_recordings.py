@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
@@ -103,13 +103,6 @@ def _terms(given: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _refuse_repeated(recordings: Sequence[Path]) -> None:
-    """DatasetError for a recording that is given twice."""
-    repeated = next((path for path in recordings if recordings.count(path) > 1), None)
-    if repeated is not None:
-        raise DatasetError(f"recording '{repeated}' is given twice")
-
-
 @o.grouped
 def identify(
     context: typer.Context,
@@ -138,7 +131,9 @@ def identify(
         if not choices.believable:
             refuse(context, ("share",), "does not go with --no-believable")
         folder, files = out_folder(output.out), output.robots()
-        _refuse_repeated(recording)
+        for path in recording:
+            if recording.count(path) > 1:
+                raise DatasetError(f"recording '{path}' is given twice")
         settings = o.Settings.merged(recording, **modelled.given(), **reading.given())
         loaded, given = settings.robot(robot), settings.given
     for kind in recordings() if reading.tau is None else ():

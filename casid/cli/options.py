@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from math import pi
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, get_type_hints
 
@@ -286,8 +287,8 @@ class Settings:
             options["lock"] = _locked(self.given["lock"])
         if "angle_tolerance" in self.given:
             tolerance = float(self.given["angle_tolerance"])
-            if not 0 <= tolerance < 0.1:
-                raise DatasetError(f"--angle-tolerance: expected radians from 0 to 0.1, got {tolerance:g}")
+            if not 0 <= tolerance < pi / 4:  # beyond it every angle is near one
+                raise DatasetError(f"--angle-tolerance: expected radians from 0 to pi/4, got {tolerance:g}")
             options["angle_tolerance"] = tolerance
         return options
 

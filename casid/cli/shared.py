@@ -145,15 +145,6 @@ class Group(TyperGroup):
         """Run the command; folders that it made and left empty are removed."""
         made: list[Path] = []
         token = _MADE.set(made)
-        try:
-            return self._invoke(ctx)
-        finally:
-            _MADE.reset(token)
-            for folder in made:
-                with contextlib.suppress(OSError):  # not empty, or gone
-                    folder.rmdir()
-
-    def _invoke(self, ctx: Any) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("always", CasidWarning)
             warnings.showwarning = _show_warning  # restored on leaving the block
@@ -164,6 +155,11 @@ class Group(TyperGroup):
                 raise typer.Exit(1) from error
             except KeyboardInterrupt:
                 raise typer.Exit(INTERRUPTED) from None
+            finally:
+                _MADE.reset(token)
+                for folder in made:
+                    with contextlib.suppress(OSError):  # not empty, or gone
+                        folder.rmdir()
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:

@@ -15,7 +15,6 @@ import stat
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from casid.errors import ExportError
@@ -24,15 +23,6 @@ from casid.files import flush, reason
 _SUFFIXES = (".so", ".o", ".c")
 #: Ending of the file that holds the checksum of another.
 _CHECKSUM = ".sha256"
-
-
-@dataclass(frozen=True)
-class CacheEntry:
-    """One file of the cache: path, size [bytes] and time of last change [s since 1970]."""
-
-    path: Path
-    size: int
-    changed: float
 
 
 def cache_directory() -> Path:
@@ -56,17 +46,10 @@ def cache_directory() -> Path:
         raise ExportError("no folder for compiled code: there is no home folder; set CASID_CACHE to one") from None
 
 
-def cache_entries() -> list[CacheEntry]:
+def cache_entries() -> list[Path]:
     """Files of the cache, newest first."""
-    folder = cache_directory()
-    if not folder.is_dir():
-        return []
-    entries = []
-    for path in folder.iterdir():
-        if path.suffix in _SUFFIXES:
-            status = path.stat()
-            entries.append(CacheEntry(path, status.st_size, status.st_mtime))
-    return sorted(entries, key=lambda entry: -entry.changed)
+    files = [path for path in cache_directory().glob("*") if path.suffix in _SUFFIXES]
+    return sorted(files, key=lambda path: -path.stat().st_mtime)
 
 
 def clear_cache() -> int:
@@ -74,8 +57,8 @@ def clear_cache() -> int:
     entries = cache_entries()
     try:
         for entry in entries:
-            entry.path.unlink(missing_ok=True)
-            _checksum_path(entry.path).unlink(missing_ok=True)
+            entry.unlink(missing_ok=True)
+            _checksum_path(entry).unlink(missing_ok=True)
     except OSError as error:
         raise ExportError(f"the cache folder {cache_directory()} cannot be emptied: {reason(error).lower()}") from None
     return len(entries)

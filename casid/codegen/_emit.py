@@ -21,8 +21,6 @@ from functools import cached_property
 from casid.codegen._graph import Graph, Ref
 from casid.errors import ExportError
 
-_TWO_OVER_PI = 0.6366197723675814
-
 
 @dataclass(frozen=True)
 class Real:
@@ -70,7 +68,7 @@ class Real:
         """C statements from the angle X to its sine a and cosine b before the quadrant, which t holds."""
         c = self.constant
         first, second, third = map(c, self.half_pi)
-        return f"""t = X * {c(_TWO_OVER_PI)} + {c(self.round)};
+        return f"""t = X * {c(2 / math.pi)} + {c(self.round)};
 k = t - {c(self.round)};
 r = ((X - k * {first}) - k * {second}) - k * {third};
 z = r * r;

@@ -6,7 +6,7 @@ common subexpression: ``a - b`` and ``b - a`` are one node. Equal expressions ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -257,7 +257,7 @@ def count_operations(graph: Graph) -> Operations:
         if node.op in ("const", "input"):
             continue
         if node.op == "mul":
-            doubling = any(graph.number(arg) == 2.0 for arg in node.args)
+            doubling = any(graph.number(arg) == 2 for arg in node.args)
             count["additions" if doubling else "multiplications"] += 1
         elif node.op == "add":
             count["additions"] += 1
@@ -301,25 +301,29 @@ def schedule(graph: Graph, function: ca.Function) -> Graph:
     return min(candidates, key=_spills)
 
 
+def arguments_first(wanted: int, needs: Callable[[int], Iterable[Ref]], known: Container[int]) -> Iterator[int]:
+    """A value and all that it needs, each behind its own arguments; the caller makes it known before the next one."""
+    stack = [wanted]
+    while stack:
+        number = stack[-1]
+        missing = [abs(a) for a in needs(number) if abs(a) not in known]
+        if number in known:
+            stack.pop()
+        elif missing:
+            stack += missing
+        else:
+            yield stack.pop()
+
+
 def _in_order(graph: Graph, results: list[tuple[int, int, Ref]]) -> Graph:
     """Nodes renumbered: depth first from one result after the other."""
     new = Graph()
     value: dict[int, Ref] = {}
     for output, position, ref in results:
-        stack = [abs(ref)]
-        while stack:
-            number = stack[-1]
+        for number in arguments_first(abs(ref), lambda k: graph[k].needs, value):
             node = graph[number]
-            args = node.needs
-            missing = [abs(a) for a in args if abs(a) not in value]
-            if number in value:
-                stack.pop()
-            elif missing:
-                stack += missing
-            else:
-                moved = tuple(value[abs(a)] if a > 0 else -value[abs(a)] for a in args)
-                value[number] = new.append(node._replace(args=moved) if args else node)
-                stack.pop()
+            moved = tuple(value[abs(a)] if a > 0 else -value[abs(a)] for a in node.needs)
+            value[number] = new.append(node._replace(args=moved) if moved else node)
         new.outputs.append((output, position, value[abs(ref)] if ref > 0 else -value[abs(ref)]))
     return new
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import casadi as ca
 
-from casid.codegen._graph import Graph, Operations, Ref, count_operations, graph_of
+from casid.codegen._graph import Graph, Operations, Ref, arguments_first, count_operations, graph_of
 
 
 class Groups:
@@ -191,22 +191,10 @@ class _Assembly:
 
     def result(self) -> Graph:
         for output, position, ref in self.old.outputs:
-            self._make(abs(ref))
+            for number in arguments_first(abs(ref), self._needs, self.value):
+                self.value[number] = self._built(number)
             self.new.outputs.append((output, position, self._get(ref)))
         return self.new
-
-    def _make(self, wanted: int) -> None:
-        """Make a value, everything it needs before it."""
-        stack = [wanted]
-        while stack:
-            number = stack[-1]
-            missing = [abs(arg) for arg in self._needs(number) if abs(arg) not in self.value]
-            if number in self.value:
-                stack.pop()
-            elif missing:
-                stack += missing
-            else:
-                self.value[number] = self._built(stack.pop())
 
     def _needs(self, number: int) -> list[Ref]:
         members = self.groups.of(number)

@@ -155,15 +155,6 @@ FUNCTIONS: dict[str, Exportable] = {
 }
 
 
-def check_functions(names: Sequence[str]) -> None:
-    """ExportError for an unknown name, or none at all."""
-    for name in names:
-        if name not in FUNCTIONS:
-            raise ExportError(f"unknown function '{name}'{near(name, FUNCTIONS) or ';'} known: {', '.join(FUNCTIONS)}")
-    if not names:
-        raise ExportError(f"no function to export; known: {', '.join(FUNCTIONS)}")
-
-
 RuntimeParameters = Literal["none", "standard", "base"]
 
 #: What most controllers and simulators need.
@@ -266,7 +257,9 @@ def export_robot(
     robot = model.robot
     frame = robot.flange.name if frame is None else robot.frame(frame).name
     prefix = identifier(robot.name) if prefix is None else check_identifier(prefix, "prefix")
-    check_functions(functions)
+    for name in functions:
+        if name not in FUNCTIONS:
+            raise ExportError(f"unknown function '{name}'{near(name, FUNCTIONS) or ';'} known: {', '.join(FUNCTIONS)}")
     check_target(Path(out), overwrite)
     inside = _LINKS.intersection(functions) if runtime_parameters == "base" else ()
     if inside:

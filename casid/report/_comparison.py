@@ -13,7 +13,6 @@ from casid.identification import Comparison, Difference
 from casid.report._section import Report, ReportSection, picked, report_of
 from casid.report._style import BLUE, MUTED, ORANGE, new_figure, set_title, tidy
 from casid.report._tables import NAME, WORD, PlainTable, numbers, summary_table
-from casid.report.viewer import Page
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,13 +47,6 @@ class ComparisonSection(ReportSection):
     def pictures(self) -> Mapping[str, Callable[..., Figure]]:
         """Differences in standard deviations."""
         return {"comparison": lambda: comparison_figure(self.found)}
-
-    def show(self, page: Page, drawn: Mapping[str, bytes]) -> None:
-        """The result, the picture, the tables."""
-        page.text(self.found.line)
-        page.image(drawn.get("comparison.png"))
-        for table in self.tables():
-            page.table(table, titled=True)
 
     def _differences(self) -> Table:
         found = self.found
@@ -111,7 +103,7 @@ def comparison_figure(found: Comparison) -> Figure:
 
 
 def _cells(one: Difference) -> tuple[str, ...]:
-    p = f"{one.p:.3f}" if one.p >= 1e-3 else f"{one.p:.0e}" if one.p >= 1e-99 else "< 1e-99"
+    p = f"{one.p:.2g}" if one.p else "< 1e-300"  # the least number that is not 0
     torque = f"{one.torque:.3g}" if np.isfinite(one.torque) else ""
     return (one.name, f"{one.before:.4g}", f"{one.change:+.3g}", p, torque, one.joint)
 

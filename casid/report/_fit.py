@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+#: Characters of a label that leave the picture half of its width.
 _LONGEST_LABEL = 44
 
 
@@ -171,10 +172,10 @@ def _bands(axes: Axes, links: Sequence[int]) -> None:
 
 
 def _symlog(axes: Axes, values: Array, least: float) -> None:
-    """Linear axis, or symmetric-logarithmic where the values span more than two decades."""
+    """Linear axis, or symmetric-logarithmic where the values span more than a decade."""
     sizes = np.abs(values[np.isfinite(values)])
     sizes = sizes[sizes > 0]
-    if len(sizes) == 0 or sizes.max() <= 20.0 * max(least, sizes.min()):
+    if len(sizes) == 0 or np.log10(sizes.max() / max(least, sizes.min())) <= 1:
         axes.locator_params(axis="x", nbins=5)
         return
     axes.set_xscale("symlog", linthresh=least, linscale=1.0)

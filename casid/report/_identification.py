@@ -152,17 +152,11 @@ class BaseParametersSection(IdentificationSection):
     def show(self, page: Page, drawn: Mapping[str, bytes]) -> None:
         """The picture, and one row for each base parameter."""
         fit, feasible = self.result.unconstrained, self.result.feasible
-        base = [
-            [
-                name,
-                f"{fit.beta[k]:.5g}",
-                f"{fit.sd[k]:.2g}" if np.isfinite(fit.sd[k]) else "-",
-                f"{fit.relative_sd[k]:.1f}" if np.isfinite(fit.relative_sd[k]) else "-",
-                f"{feasible.beta[k]:.5g}",
-                expression,
-            ]
-            for k, (name, expression) in enumerate(zip(fit.data.base.names, fit.data.base.expressions, strict=True))
-        ]
+        base = []
+        values = (fit.data.base.names, fit.beta, fit.sd, fit.relative_sd, feasible.beta, fit.data.base.expressions)
+        for name, beta, sd, share, consistent, expression in zip(*values, strict=True):
+            errors = [f"{v:{form}}" if np.isfinite(v) else "-" for v, form in ((sd, ".2g"), (share, ".1f"))]
+            base.append([name, f"{beta:.5g}", *errors, f"{consistent:.5g}", expression])
         page.heading("Base parameters")
         page.image(drawn.get("base_parameters.png"))
         columns = {"leads": NAME} | numbers(fit.method, "sd", "sd [%]", "consistent") | {"grouping": TEXT}

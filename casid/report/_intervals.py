@@ -59,13 +59,15 @@ def torque_shares(intervals: Intervals) -> dict[str, float]:
     """Part of a joint's torque that the width of each parameter's interval makes, the largest of all joints.
 
     ``max_j rms(Y_jk) (high - low) / rms(Y_j pi)`` over random states within the robot's limits, ``pi`` a set that
-    explains the data. Quantities that are no standard parameters are left out.
+    explains the data; of a base parameter, k is that of its leading parameter. Other quantities are left out.
     """
-    robot, names = intervals.problem.variables.robot, intervals.problem.variables.names
-    entries = [e for e in intervals.entries if e.name in names[: 10 * len(robot.links)]]
+    robot = intervals.problem.variables.robot
+    model, limits, rng = Model(robot), robot.limits, np.random.default_rng(0)
+    columns = {name: k for k, name in enumerate(model.parameter_names)}
+    columns |= dict(zip(model.base.expressions, model.base.independent, strict=True))
+    entries = [e for e in intervals.entries if e.name in columns]
     if not entries:
         return {}
-    model, limits, rng = Model(robot), robot.limits, np.random.default_rng(0)
     bounded = np.isfinite(limits.lower) & np.isfinite(limits.upper)
     low, high = np.where(bounded, limits.lower, -np.pi), np.where(bounded, limits.upper, np.pi)
     most = (np.minimum(limits.velocity, 2.0), np.minimum(limits.acceleration, 5.0))
@@ -76,13 +78,20 @@ def torque_shares(intervals: Intervals) -> dict[str, float]:
     torque = np.sqrt(np.mean((Y @ pi) ** 2, axis=1))
     makes = np.sqrt(np.mean(Y**2, axis=1)) / np.maximum(torque, 1e-300)[:, None]
     largest = makes.max(axis=0)
-    return {e.name: float(largest[names.index(e.name)] * e.width) for e in entries}
+    return {e.name: float(largest[columns[e.name]] * e.width) for e in entries}
 
 
 def judged(intervals: Intervals) -> list[tuple[ParameterInterval, float, str]]:
     """Each quantity with its share of the torque, infinite where that is not defined, and its verdict."""
     shares = torque_shares(intervals)
     return [(e, share, verdict(e, share)) for e in intervals.entries for share in (shares.get(e.name, np.inf),)]
+
+
+def _alone(intervals: Intervals) -> list[str]:
+    """Quantities, where those of all base parameters are there without the sums of several parameters among them."""
+    base, names = Model(intervals.problem.variables.robot).base, [e.name for e in intervals.entries]
+    sums = {*base.expressions} - {*base.parameter_names} if {*base.expressions} <= {*names} else {}
+    return [name for name in names if name not in sums]
 
 
 class IntervalsSection(ReportSection):
@@ -92,15 +101,15 @@ class IntervalsSection(ReportSection):
         self.intervals = intervals
 
     def tables(self) -> Sequence[Table]:
-        """One row for each quantity, with a verdict."""
-        intervals = self.intervals
-        rows: list[tuple[Cell, ...]] = []
+        """One row for each quantity, with a verdict; the base parameters, where they were asked for, on their own."""
+        intervals, alone = self.intervals, _alone(self.intervals)
         colours = {"known": "green", "roughly known": "yellow", "no effect": "dim", "small": "dim", "open": "red"}
+        cells: dict[str, tuple[Cell, ...]] = {}
         for e, share, known in judged(intervals):
             part = f"{100 * share:.2g} %" if np.isfinite(share) else "-"
-            cells = (f"{v:.4g}" for v in (e.low, e.high, *e.prior))
-            rows.append((e.name, *cells, part, Text(known, style=colours[known])))
-        columns = {"quantity": NAME} | numbers("at least", "at most", "bounds from", "to", "of the torque")
+            ends = (f"{v:.4g}" for v in (e.low, e.high, *e.prior))
+            cells[e.name] = (*ends, part, Text(known, style=colours[known]))
+        columns = numbers("at least", "at most", "bounds from", "to", "of the torque") | {"verdict": WORD}
         title = (
             f"{intervals.problem.name}: values that explain the data up to a sum of squares of "
             f"{intervals.optimum:.6g} + {intervals.tolerance:.3g}"
@@ -110,7 +119,19 @@ class IntervalsSection(ReportSection):
             f"{100 * _ROUGHLY:.0f} %; no effect: torques do not depend on it; small: the whole range makes at most "
             f"{100 * _SMALL:.0f} % of each joint's torque; intervals.csv has the values that sets attain, too"
         )
-        return (PlainTable(title, columns | {"verdict": WORD}, rows, note),)
+        rows = [(name, *cells[name]) for name in alone]
+        table = PlainTable(title, {"quantity": NAME} | columns, rows, note)
+        base = Model(intervals.problem.variables.robot).base
+        if len(alone) == len(cells):
+            return (table,)
+        found = [
+            (name, *cells[form][:2], *cells[form][4:], form)
+            for name, form in zip(base.names, base.expressions, strict=True)
+        ]
+        columns = (
+            {"leads": NAME} | numbers("at least", "at most", "of the torque") | {"verdict": WORD, "grouping": TEXT}
+        )
+        return table, PlainTable("Base parameters: all that torques depend on", columns, found)
 
     def files(self) -> Mapping[str, bytes]:
         """``intervals.csv``."""
@@ -136,7 +157,9 @@ class MeasurementsSection(ReportSection):
         """One row for each candidate."""
         rows = []
         for effect in self.effects:
-            helped = ", ".join(f"{name} {100 * share:.0f} %" for name, share in effect.most_helped if share > 0.005)
+            helped = ", ".join(
+                f"{name} {100 * share:.0f} %" for name, share in effect.most_helped if round(100 * share)
+            )
             rows.append((effect.candidate, f"{100 * effect.reduction:.1f} %", helped or "-"))
         columns = {"measurement": NAME, "intervals shrink by": NUMBER, "most helped": TEXT}
         return (PlainTable("What an extra measurement would determine", columns, rows),)
@@ -144,12 +167,12 @@ class MeasurementsSection(ReportSection):
 
 def intervals_figure(intervals: Intervals) -> Figure:
     """Each quantity's interval within its bounds, and the digits that the data add to them."""
-    entries = intervals.entries
+    alone = _alone(intervals)
+    entries, verdicts = zip(*((e, known) for e, _, known in judged(intervals) if e.name in alone), strict=True)
     rows = np.arange(len(entries))
     figure = new_figure(10.0, 1.8 + 0.19 * len(entries))
     set_title(figure, f"{intervals.problem.name}: what the data and the constraints determine")
     left, right = figure.subplots(1, 2, sharey=True, width_ratios=[1.5, 1.0])
-    colours, verdicts = _COLOURS, [known for _, _, known in judged(intervals)]
     for k, e in enumerate(entries):
         low, high = e.prior
         span = high - low
@@ -157,7 +180,7 @@ def intervals_figure(intervals: Intervals) -> Figure:
             centre = (e.attained_low + e.attained_high) / 2
             low, span = centre - 2 * max(e.width, 1e-12), 4 * max(e.width, 1e-12)
         left.barh(k, 1.0, height=0.72, color=BAND, edgecolor=FAINT, linewidth=0.4)
-        colour = colours[verdicts[k]]
+        colour = _COLOURS[verdicts[k]]
         a, b = (e.low - low) / span, (e.high - low) / span
         left.plot([a, b], [k, k], color=colour, linewidth=4.0, solid_capstyle="butt")
         left.plot([(a + b) / 2], [k], marker="|", color=colour, markersize=7)
@@ -170,10 +193,9 @@ def intervals_figure(intervals: Intervals) -> Figure:
     tidy(right, "x", x="digits that the data add to the bounds")
     left.tick_params(axis="y", labelcolor=INK, labelsize=7, length=0)
     right.tick_params(axis="y", length=0, labelleft=False)
-    names = {word: verdicts.count(word) for word in colours}
     handles = [
-        right.plot([], [], color=colours[word], linewidth=6, label=f"{word}: {count}")[0]
-        for word, count in names.items()
+        right.plot([], [], color=colour, linewidth=6, label=f"{word}: {verdicts.count(word)}")[0]
+        for word, colour in _COLOURS.items()
     ]
     figure.legend(handles=handles, frameon=False, ncols=5, loc="outside lower right", labelcolor=MUTED)
     return figure
@@ -182,4 +204,5 @@ def intervals_figure(intervals: Intervals) -> Figure:
 @report_of.register(Intervals)
 def _of_intervals(intervals: Intervals, effects: Iterable[WhatIf] = ()) -> Report:
     more = (MeasurementsSection(effects),) if effects else ()
-    return Report(f"{intervals.problem.name}: intervals", (IntervalsSection(intervals), *more))
+    sections = (IntervalsSection(intervals), *more)
+    return Report(f"{intervals.problem.name}: intervals", sections, page="intervals.html")

@@ -102,17 +102,13 @@ class PredictionSection(ReportSection):
     def record(self) -> Mapping[str, Any]:
         """Errors of each joint, and what was done to the recording."""
         prediction = self.prediction
+        errors = zip(self.joints, prediction.rms, prediction.mse, prediction.relative_errors, strict=True)
         return {
             "recording": prediction.dataset.name,
             "samples": len(prediction.dataset),
             "relative_error": prediction.relative_error,
             "at_rest": {"share": prediction.rest[0], "largest": prediction.rest[1].tolist()},
-            "joints": [
-                {"name": name, "rms": rms, "mse": mse, "relative_error": relative}
-                for name, rms, mse, relative in zip(
-                    self.joints, prediction.rms, prediction.mse, prediction.relative_errors, strict=True
-                )
-            ],
+            "joints": [dict(zip(("name", "rms", "mse", "relative_error"), one, strict=True)) for one in errors],
             "steps": list(prediction.dataset.steps),
             "notes": list(prediction.dataset.notes),
         }
@@ -186,18 +182,11 @@ class JointTermsSection(IdentificationSection):
         result = self.result
         if result.law is None or not result.candidates:
             return
-        rows = [
-            [
-                c.joint,
-                c.law + (" (chosen)" if c.chosen else ""),
-                _shape(c.law, c.shape),
-                f"{c.held_out:.4f}",
-                f"{c.training:.4f}",
-                str(c.parameters),
-            ]
-            for c in result.candidates
-            if c.chosen or c.law == "linear"
-        ]
+        rows = []
+        for c in result.candidates:
+            if c.chosen or c.law == "linear":
+                errors = (f"{c.held_out:.4f}", f"{c.training:.4f}", str(c.parameters))
+                rows.append((c.joint, c.law + " (chosen)" * c.chosen, _shape(c.law, c.shape), *errors))
         page.heading("Friction laws compared")
         columns = {"joint": NAME} | texts("law", "shape")
         columns |= numbers("held out [N.m]", "training [N.m]", "parameters")
@@ -230,19 +219,11 @@ def _joint_rows(result: Identification) -> list[list[str]]:
     data, feasible, fit = result.feasible.data, result.feasible, result.unconstrained
     size = np.sqrt(data.squared_torques / np.maximum(data.counts, 1))
     kept = [] if result.held_out is None else [result.held_out.tested[kind] for kind in ("consistent", "unconstrained")]
-    rows = [
-        [
-            joint.name,
-            f"{size[k]:.3f}",
-            f"{feasible.rms[k]:.4f}",
-            f"{feasible.relative_errors[k]:.2f}",
-            f"{fit.relative_errors[k]:.2f}",
-            *(f"{errors.joints[k]:.2f}" for errors in kept),
-        ]
-        if data.counts[k]
-        else [joint.name, "not used", "-", "-", "-", *("-" for _ in kept)]
-        for k, joint in enumerate(result.model.robot.coordinates)
-    ]
+    rows = []
+    for k, name in enumerate(joint_names(result)):
+        shares = (feasible.relative_errors[k], fit.relative_errors[k], *(errors.joints[k] for errors in kept))
+        cells = [f"{size[k]:.3f}", f"{feasible.rms[k]:.4f}", *(f"{share:.2f}" for share in shares)]
+        rows.append([name, *(cells if data.counts[k] else ["not used", *("-" for _ in cells[1:])])])
     total = ["all", "", "", f"{feasible.relative_error:.3f}", f"{fit.relative_error:.3f}"]
     return [*rows, [*total, *(f"{errors.total:.3f}" for errors in kept)]]
 

@@ -23,21 +23,18 @@ if TYPE_CHECKING:
     from matplotlib.transforms import Bbox
     from mpl_toolkits.mplot3d import Axes3D
 
+#: Elevation and azimuth of the two sides [deg].
 _VIEWS = ((18.0, -62.0), (12.0, 28.0))
 
 
 def links_table(links: Iterable[LinkParameters], title: str = "Links") -> Table:
     """Mass, centre of mass and principal moments of inertia about it, one row for each link."""
     links = tuple(links)
-    rows = [
-        (
-            link.name,
-            f"{link.mass:.4f}",
-            "  ".join(f"{round(value, 4) + 0.0:+.4f}" for value in link.com),
-            "  ".join(f"{value:.2e}" for value in link.principal_moments),
-        )
-        for link in links
-    ]
+    rows = []
+    for link in links:
+        com = "  ".join(f"{round(value, 4) + 0.0:+.4f}" for value in link.com)
+        moments = "  ".join(f"{value:.2e}" for value in link.principal_moments)
+        rows.append((link.name, f"{link.mass:.4f}", com, moments))
     total = ("total", f"{sum(link.mass for link in links):.4f}", "", "")
     columns = {"link": NAME} | numbers("mass [kg]", "centre of mass [m]", "principal moments [kg m²]")
     return PlainTable(title, columns, [*rows, None, total])
@@ -152,18 +149,19 @@ def _skeleton(axes: Axes3D, robot: Robot, placements: Array) -> None:
 
 def _equal(axes: Axes3D, cloud: Array) -> None:
     """The same scale on all three axes, around the drawn points; few, plain ticks."""
-    from matplotlib.ticker import MultipleLocator
+    from matplotlib.ticker import MaxNLocator, MultipleLocator
 
     low, high = cloud.min(axis=0), cloud.max(axis=0)
     span = np.maximum(high - low, 0.35 * (high - low).max()) * 1.06
     middle = (low + high) / 2
+    step = np.diff(MaxNLocator(9, steps=(1, 2, 5, 10)).tick_values(0.0, span.max()))[0]
     for k, name in enumerate("xyz"):
         getattr(axes, f"set_{name}lim")(middle[k] - span[k] / 2, middle[k] + span[k] / 2)
         axis = getattr(axes, f"{name}axis")
         if name == "z":  # matplotlib would print it upside down in one of the views
             axis.set_rotate_label(False)
         getattr(axes, f"set_{name}label")(f"{name} [m]", fontsize=9, color=INK, rotation=90.0 * (name == "z"))
-        axis.set_major_locator(MultipleLocator(_tick_step(span.max())))
+        axis.set_major_locator(MultipleLocator(step))
         axis.set_pane_color((1.0, 1.0, 1.0, 0.0))
         axis._axinfo["grid"].update(color=FAINT, linewidth=0.5)
     axes.tick_params(labelsize=8, colors=MUTED, pad=1)
@@ -198,9 +196,3 @@ def _drawn(figure: Figure, axes: Axes3D) -> Bbox:
     renderer = cast("FigureCanvasAgg", figure.canvas).get_renderer()
     labels = [axis.get_tightbbox(renderer) for axis in (axes.xaxis, axes.yaxis, axes.zaxis)]
     return Bbox.union([box, *(label for label in labels if label)]).transformed(figure.transFigure.inverted())
-
-
-def _tick_step(largest: float) -> float:
-    """Round distance between ticks that gives four to ten of them over the largest span."""
-    step = 10.0 ** np.floor(np.log10(largest / 4))
-    return float(next(factor * step for factor in (1, 2, 5, 10) if largest / (factor * step) <= 10))

@@ -26,16 +26,10 @@ if TYPE_CHECKING:
 def robots_table(robots: Iterable[Robot]) -> Table:
     """One row for each robot: joints, their types, mass of the moving links where known, source of the kinematics."""
     columns = {"name": NAME, "joints": NUMBER, "types": WORD, "mass [kg]": NUMBER, "kinematics from": TEXT}
-    rows = [
-        (
-            robot.name,
-            str(robot.n),
-            "".join("P" if joint.type == "prismatic" else "R" for joint in robot.joints),
-            _mass(robot),
-            robot.source.get("kinematics", "-"),
-        )
-        for robot in robots
-    ]
+    rows = []
+    for robot in robots:
+        types = "".join("P" if joint.type == "prismatic" else "R" for joint in robot.joints)
+        rows.append((robot.name, str(robot.n), types, _mass(robot), robot.source.get("kinematics", "-")))
     return PlainTable("Robots", columns, rows)
 
 
@@ -153,19 +147,15 @@ class CheckSection(ReportSection):
             title += f"\n{result.verdict}"
         margins = ("mass [kg]", "smallest moment [kg.m^2]", "triangle margin [kg.m^2]")
         moved = ("repair moves inertia", "mass by [kg]", "centre by [mm]")
-        rows = [
-            (
-                link.name,
-                f"{link.state.mass:.5g}",
-                f"{link.state.smallest_principal_moment:.3g}",
-                f"{link.state.triangle_margin:.3g}",
-                f"{link.change:.3g}" if link.changed else "-",
-                f"{link.mass_change:+.3g}" if link.changed else "-",
-                f"{1e3 * link.com_change:.3g}" if link.changed else "-",
-                "physical" if link.state.full else link.state.complaint(),
+        rows = []
+        for link in result.links:
+            state, changes = (
+                link.state,
+                (f"{link.change:.3g}", f"{link.mass_change:+.3g}", f"{1e3 * link.com_change:.3g}"),
             )
-            for link in result.links
-        ]
+            found = (f"{state.mass:.5g}", f"{state.smallest_principal_moment:.3g}", f"{state.triangle_margin:.3g}")
+            verdict = "physical" if state.full else state.complaint()
+            rows.append((link.name, *found, *(changes if link.changed else ["-"] * 3), verdict))
         note = f"Without mass and inertia, left alone: {', '.join(result.massless)}" if result.massless else ""
         columns = {"link": NAME} | numbers(*margins, *moved) | texts("verdict")
         return (PlainTable(title, columns, rows, note),)

@@ -51,7 +51,11 @@ class ReportSection:
         return {name: draw() for name, draw in self.pictures().items()}
 
     def show(self, page: Page, drawn: Mapping[str, bytes]) -> None:
-        """Add the subject to a page; ``drawn`` holds the written pictures as PNG, by file name."""
+        """Add the subject to a page; ``drawn`` holds the written pictures as PNG, by file name. Default: all of it."""
+        for name in self.pictures():
+            page.image(drawn.get(f"{name}.png"))
+        for table in self.tables():
+            page.table(table, titled=True)
 
 
 @dataclass(frozen=True)

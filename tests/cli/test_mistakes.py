@@ -34,12 +34,6 @@ def motion(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("command", [["view", "panda", "--no-browser", "--out"]])
-def test_a_folder_in_place_of_a_file(command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert "is a folder; give the name of a file" in failing(*command, ".")
-
-
 @pytest.mark.parametrize("more, message_part", [
     (["--urdf", "found.sdf"], "name the file with the ending .urdf"),
     (["--mjcf", "nowhere/found.xml"], "there is no folder 'nowhere'"),
@@ -78,12 +72,6 @@ def test_joints_that_a_recording_lacks_are_offered_to_lock(motion: Path) -> None
     assert "or lock the joints that did not move, e.g. --lock joint3" in failing("identify", "three_link", motion)
 
 
-def test_a_share_that_is_none_is_no_note_of_solve() -> None:
-    assert "share: expected a positive number of at most 1, e.g. 0.005, got nan" in failing(
-        "solve", "spatial_2r", "--share", "nan"
-    )
-
-
 @pytest.mark.parametrize("line, message_part", [
     ("simulate ur10e --step nan", "the step must be positive"),
     ("simulate ur10e --step 0 --exact", "tolerance"),
@@ -103,6 +91,8 @@ def test_a_share_that_is_none_is_no_note_of_solve() -> None:
     ("excite spatial_2r --rest --ramp 1", "--ramp and --rest exclude each other"),
     ("excite spatial_2r --poses 20", "--poses needs --basis poses"),
     ("excite spatial_2r --output-rate nan", "the sampling rate must be positive"),
+    ("view panda --no-browser --out .", "is a folder; give the name of a file"),
+    ("solve spatial_2r --share nan", "share: expected a positive number of at most 1, e.g. 0.005, got nan"),
     ("solve spatial_2r --seed 3", "--seed is of random starts"),
     ("solve spatial_2r --no-believable --share 0.1", "--share does not go with --no-believable"),
     ("identify spatial_2r run.npz --no-believable --share 0.1", "--share does not go with --no-believable"),
@@ -136,24 +126,6 @@ def test_poses_in_degrees_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     g = np.array([model.gravity(x, model.robot.standard_parameters()) for x in q])
     np.savez("samples.npz", q=np.rad2deg(q), g=g)
     assert "look like degrees" in failing("reverse-engineer", "panda", "samples.npz")
-
-
-@pytest.mark.parametrize("spoilt, message", [
-    ("1,2", "run.csv: line 3 has 2 cells, the lines from line 4 on have 3: '1,2'"),
-    (None, "decimal commas"),
-])  # fmt: skip
-def test_a_line_with_other_cells_is_named(tmp_path: Path, spoilt: str | None, message: str) -> None:
-    with pytest.raises(DatasetError) as caught:
-        read_dataset(spoilt_csv(tmp_path, spoilt))
-    assert message in str(caught.value)
-
-
-def spoilt_csv(folder: Path, second: str | None) -> Path:
-    """Twenty samples, the second replaced; None: all with decimal commas."""
-    lines = [f"0.{k:02d},1.5,{k}" if second else f"0,{k:02d},1,5,2,5" for k in range(20)]
-    file = folder / "run.csv"
-    file.write_text("\n".join(["t,q1,tau1", lines[0], second or lines[1], *lines[2:]]), encoding="utf-8")
-    return file
 
 
 def test_a_folder_that_is_no_bag(tmp_path: Path) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import matplotlib.image
@@ -125,27 +123,6 @@ def test_user_file_that_raises_is_one_sentence_with_its_line(tmp_path: Path) -> 
     assert text.startswith("error: ") and ", line " in text and "Traceback" not in text
     assert "casid/retrieval" not in text and "casid/cli" not in text
     assert not (tmp_path / "out").exists()
-
-
-def test_conflicting_constraints_are_named(tmp_path: Path) -> None:
-    path = user_file(tmp_path, imports="Constraint", constraints="Constraint('heavy', variables[0].mass, 20.0),")
-    text = run("solve", path, "--out", tmp_path / "out", code=1)
-    assert text.startswith("error: ") and "heavy" in text and "link1 mass" in text
-    assert "Traceback" not in text
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.slow
-def test_installed_command_runs_in_a_process_of_its_own(tmp_path: Path) -> None:
-    command = Path(sys.executable).with_name("casid")
-    if not command.exists():
-        pytest.skip("the command 'casid' is not installed beside this Python")
-    arguments = [str(command), "solve", str(user_file(tmp_path)), "--out", "out"]
-    done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr.count("\n") == 1 and "no most plausible links" in done.stderr
-    assert "Written to out: solution.json" in done.stdout
-    assert json.loads((tmp_path / "out" / "solution.json").read_text(encoding="utf-8"))["problem"] == "mine"
 
 
 def test_a_robot_is_converted_with_the_links_of_a_result(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def test_second_run_compiles_nothing(own_cache: Path, monkeypatch: pytest.Monkey
     x, M = np.ones((3, 3)), np.eye(3)
     first = everything()(x, M, compiled=True)
     entry = cache_entries()[-1]
-    assert entry.path.parent == own_cache == cache_directory()
+    assert entry.parent == own_cache == cache_directory()
 
     def forbidden(*_: object, **__: object) -> None:
         raise AssertionError("compiled again")

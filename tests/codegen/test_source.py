@@ -21,18 +21,3 @@ def test_declarations_name_inputs_and_outputs():
     assert "scaled(const double q[2], const double a[1], double y[2])" in function.declaration.replace("\n", " ")
     assert function.operations.multiplications == 2
     assert "scaled" in scalar_source([function], "p") and "WIDTH" in batch_source([function], "p")
-
-
-def test_long_statements_are_wrapped_between_words():
-    x = ca.SX.sym("x", 12)
-    weights = [1e-7 / (k + 3) for k in range(12)]
-    lines = scalar_source([CFunction(ca.Function("f", [x], [ca.dot(x, ca.DM(weights))]))], "p").splitlines()
-    assert max(map(len, lines)) <= 118 and any(line.startswith("        ") for line in lines)
-
-
-def test_functions_of_the_library_run_lane_by_lane():
-    x, y = ca.SX.sym("x"), ca.SX.sym("y")
-    function = CFunction(ca.Function("f", [x, y], [ca.tan(x) + x**y, ca.sin(x)]))
-    text = batch_source([function], "p")
-    assert "vec lanes_tan(vec a)" in text and "y[i] = pow(a[i], b[i]);" in text and "p_sincos(" in text
-    assert "static inline void p_sincos(int n, const double *x, double *s, double *c)" in scalar_source([function], "p")

@@ -24,8 +24,8 @@ from casid.dynamics import (
     operational_space,
 )
 from casid.errors import DatasetError, ExportError, InertiaWarning, RobotError
-from casid.export import FUNCTIONS, all_functions, export_c, export_robot, load, with_payload
-from casid.inertia import express_in, to_standard
+from casid.export import FUNCTIONS, all_functions, export_c, export_robot, load
+from casid.inertia import to_standard
 from casid.testing import close, states
 from tests.helpers import needs_compiler, run
 
@@ -198,14 +198,3 @@ def test_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert "477" in words and "393" in words and "7.1)" in words
     assert str(tmp_path / "cache") in run("cache").replace("\n", "")
     run("cache", "--clear")
-
-
-def test_payload_is_a_body_at_the_flange(panda: Robot) -> None:
-    model = Model(panda)
-    pi = panda.standard_parameters()
-    body = [1.5, 0.01, -0.02, 0.08, 0.01, 0.001, 0.002, 0.012, -0.001, 0.009]
-    loaded = with_payload(model, pi, body, "flange")
-    assert np.array_equal(loaded[:60], pi[:60])
-    inertia = np.array([[0.01, 0.001, 0.002], [0.001, 0.012, -0.001], [0.002, -0.001, 0.009]])
-    alone = express_in(to_standard(1.5, body[1:4], inertia), np.eye(3), [0, 0, 0.107])
-    np.testing.assert_allclose(loaded[60:] - pi[60:], alone, rtol=1e-12, atol=1e-15)

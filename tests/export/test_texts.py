@@ -17,7 +17,7 @@ from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import RobotError
 from casid.export import export_robot
-from casid.inertia import express_in, to_standard
+from casid.inertia import express_in, tensor, to_standard
 from tests.helpers import needs_compiler
 
 
@@ -82,7 +82,7 @@ def test_self_test_allows_rounding_as_the_condition_numbers_make_it(robot: str, 
     "a payload of an export has an effect, or is refused; run-time parameters that have to contain it are given"
 )
 def test_a_payload_is_part_of_the_parameters(panda: Robot, tmp_path: Path) -> None:
-    load = [2.0, 0.01, 0.02, 0.1]
+    load = [2.0, 0.01, 0.02, 0.1, 0.01, 0.001, 0.002, 0.012, -0.001, 0.009]
     for runtime in ("none", "base"):
         with pytest.raises(RobotError, match="frame 'base' is fixed to the base, where a payload changes no torque"):
             export_robot(panda, tmp_path / "c", payload=load, frame="base", runtime_parameters=runtime)
@@ -91,7 +91,7 @@ def test_a_payload_is_part_of_the_parameters(panda: Robot, tmp_path: Path) -> No
     pi = model.parameters(panda.standard_parameters())
     placement = panda.frame("flange").placement
     pi[list(model.link_columns[-1])] += express_in(
-        to_standard(load[0], load[1:], np.zeros((3, 3))), placement[:3, :3], placement[:3, 3]
+        to_standard(load[0], load[1:4], tensor(load[4:])), placement[:3, :3], placement[:3, 3]
     )
     for runtime, expected in (("base", model.base.values(pi)), ("standard", pi)):
         export_robot(panda, tmp_path / runtime, ["gravity"], runtime_parameters=runtime, payload=load)

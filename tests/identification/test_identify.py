@@ -138,7 +138,7 @@ def test_locked_joints_are_left_out_of_the_recording(folder: Path, file: str) ->
         (["--cutoff", "500"], "cut-off 500 Hz must lie below half the sampling rate"),
         (["--cutoff-torque", "x"], "--cutoff-torque: expected a number, got 'x'"),
         (["--deadband", "-1"], "must be a number that is not negative"),
-        (["--angle-tolerance", "-1"], "--angle-tolerance: expected radians from 0 to 0.1"),
+        (["--angle-tolerance", "-1"], "--angle-tolerance: expected radians from 0 to pi/4"),
         (["--rate", "-5"], "rate must be positive"),
         (["--every", "0"], "every must be at least 1, got 0"),
         (["--total-mass", "9:8"], "--total-mass: 9 exceeds 8"),

@@ -4,8 +4,6 @@ import subprocess
 import sys
 from importlib.metadata import entry_points
 
-import pytest
-
 from casid.__main__ import main
 from casid.cli import INTERRUPTED
 from casid.version import __version__
@@ -17,15 +15,18 @@ def test_the_module_runs_as_the_command():
     assert next(iter(entry_points(group="console_scripts", name="casid"))).load() is main
 
 
-def test_an_interruption_of_the_imports_ends_the_command_without_a_traceback(monkeypatch, capsys):
-    class Pressed:
-        def find_spec(self, name, path=None, target=None):
-            if name == "casid.cli":
-                raise KeyboardInterrupt
-
-    monkeypatch.delitem(sys.modules, "casid.cli")
-    monkeypatch.setattr(sys, "meta_path", [Pressed(), *sys.meta_path])
-    with pytest.raises(SystemExit) as end:
-        main()
-    assert end.value.code == INTERRUPTED
-    assert capsys.readouterr().err == "\ninterrupted: nothing was written\n"
+def test_an_interruption_of_the_imports_ends_the_command_without_a_traceback(tmp_path):
+    """Also where an import runs code given as text, after which Python itself would end by the signal."""
+    (tmp_path / "probe.py").write_text(
+        "import sys\n"
+        "class Pressed:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'casid.cli':\n"
+        "            exec('raise KeyboardInterrupt')\n"
+        "sys.meta_path.insert(0, Pressed())\n"
+        "from casid.__main__ import main\n"
+        "main()\n"
+    )
+    command = [sys.executable, "-m", "probe"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert (done.returncode, done.stderr) == (INTERRUPTED, "\ninterrupted: nothing was written\n")

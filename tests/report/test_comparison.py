@@ -24,7 +24,7 @@ def found() -> Comparison:
 def test_the_significant_difference_and_the_masses_stand_in_the_tables() -> None:
     differences, links, errors, _ = report_of(found()).tables()
     assert [list(map(str, column.cells)) for column in differences.columns][:4] == [
-        ["b2", "b1"], ["0.1", "1"], ["+0.3", "+0.01"], ["1e-07", "0.600"]
+        ["b2", "b1"], ["0.1", "1"], ["+0.3", "+0.01"], ["1e-07", "0.6"]
     ]  # fmt: skip
     assert [str(list(column.cells)[-1]) for column in links.columns] == ["all", "3.000", "3.500", "+0.500"]
     assert [list(map(str, column.cells)) for column in errors.columns] == [["elbow"], ["4.00"], ["5.25"]]

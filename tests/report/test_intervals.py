@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import casadi as ca
 import numpy as np
 import pytest
 
@@ -75,4 +76,18 @@ def test_tables_files_and_picture(found, tmp_path):
     section = IntervalsSection(found)
     (table,) = section.tables()
     assert table.row_count == 1 and len(intervals_figure(found).axes) == 2
-    assert {path.name for path in report_of(found).write(tmp_path / "out")} == {"intervals.csv", "intervals.png"}
+    written = {path.name for path in report_of(found).write(tmp_path / "out")}
+    assert written == {"intervals.csv", "intervals.png", "intervals.html"}
+
+
+def test_base_parameters_have_a_table_of_their_own_and_are_known() -> None:
+    """Where torques leave every mass open, what they depend on is known; the picture shows single parameters."""
+    problem = casid.load_problem("spatial_2r")
+    x, base = problem.variables.x, casid.Model(problem.variables.robot).base
+    sums = dict(zip(base.expressions, ca.vertsplit(ca.DM(base.K) @ x[: base.K.shape[1]]), strict=True))
+    found = parameter_intervals(problem, {"m1": x[9]} | sums, tolerance=1e-4)
+    table, own = IntervalsSection(found).tables()
+    assert (
+        own.row_count == base.rank and "known" in {*map(str, own.columns[4].cells)} and table.row_count < own.row_count
+    )
+    assert "<table>" in report_of(found).html()

