@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import fdtri
 
 from casid.arrays import Array
 from casid.evidence import ResidualNoise
@@ -287,25 +288,29 @@ class RecentSamples:
     def changed(self, probability: float) -> bool:
         """Whether the load surely changed among these samples, by what they themselves show of the noise.
 
-        The likelihood ratio of the most likely change over the variance of what is left on either side of it, the
-        inflation by its correlation allowed for (`ResidualNoise`), exceeds the chi-square quantile of the probability
-        of a false alarm, which all samples share.
+        With N samples of noise of inflation f (`ResidualNoise`) and size parameters before and after a change, the
+        likelihood ratio of the most likely change over ``size f s^2`` has Fisher's distribution F(size, nu), ``nu = N /
+        f - 2 size``, where s^2 is the sum of squares that either side leaves over ``f nu``. It exceeds the quantile of
+        the probability of a false alarm, which all samples share.
         """
         samples = list(self._samples)
         if len(samples) < 2 * FEW:
             return False
         k = min(max(self._change(), FEW), len(samples) - FEW)
         before, own = samples[k].before, Information.nothing(len(samples[0].before.rho))
+        size = len(own.rho)
         rows, targets = (np.array([getattr(s, name) for s in samples]) for name in ("plain_row", "plain_target"))
-        own = own.updated(rows[k:].reshape(-1, len(own.rho)), targets[k:].ravel())
+        own = own.updated(rows[k:].reshape(-1, size), targets[k:].ravel())
         moving = np.array([s.moving for s in samples])
         left = [targets[at] - rows[at] @ of.estimate for at, of in ((slice(k), before), (slice(k, None), own))]
         noise = ResidualNoise.of([np.where(m, e, np.nan) for m, e in zip((moving[:k], moving[k:]), left, strict=True)])
         gain = before.updated(own.R, own.rho).rest - before.rest
-        level = chi_square(len(own.rho), probability / len(samples))
-        inflation = noise.sure_inflation
-        independent = min(moving[:k].sum(), moving[k:].sum()) / inflation  # on the shorter side
-        return bool(independent >= 2 * len(own.rho) and gain > noise.variance * inflation * level)
+        independent = np.array([moving[:k].sum(), moving[k:].sum()]) / noise.sure_inflation
+        if independent.min() < 2 * size:  # a side that its own load explains shows nothing of the noise
+            return False
+        freedom = independent.sum() - 2 * size
+        variance = noise.variance * noise.sure_inflation * independent.sum() / freedom
+        return bool(gain > size * variance * fdtri(size, freedom, 1.0 - probability / len(samples)))
 
     def _change(self) -> int:
         """The most likely first sample after a change, to a three hundredth of them."""

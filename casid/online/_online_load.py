@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from casid.arrays import Array
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.evidence import CONFIDENCE, ResidualNoise
+from casid.evidence import ResidualNoise
 from casid.inertia import from_standard
 from casid.inertia.entropic import Entropic, Plausible, entropic_estimate
 from casid.loads import load_intervals
@@ -235,7 +235,8 @@ class OnlineLoad(Estimator):
         if early is None or len(early) < (1.0 + REFRESH) * self._looked:
             return False
         self._looked, self._looks = len(early), self._looks + 1
-        if not early.changed((1.0 - CONFIDENCE) / self._looks / (self._looks + 1)):  # their sum: that of the confidence
+        chance = self.detector.probability * self.detector.learning  # as if alarms could already be raised
+        if not early.changed(chance / self._looks / (self._looks + 1)):  # all looks together: no more than the chance
             return False
         if self._explained(early) <= 0.0:
             return False
