@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from casid.arrays import RANK, Array
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.evidence import jackknife
+from casid.evidence import CONFIDENCE, jackknife
 from casid.inertia import STANDARD_NAMES, express_in
 from casid.measurement import Dataset
 from casid.regression import filtered_blocks, lengths, motion
@@ -61,6 +61,13 @@ def inflation(
         enough = np.isfinite(measured) and made > 0 and variance > 0
         found[name] = max(1.0, measured / (variance * made)) if enough else 1.0
     return found
+
+
+def together(count: int, freedom: float) -> float:
+    """Square of Student's quantile, so that ``count`` intervals hold together with the confidence (Sidak 1967)."""
+    from scipy.special import stdtrit  # slow to import
+
+    return float(stdtrit(freedom, (1.0 + CONFIDENCE ** (1.0 / count)) / 2.0)) ** 2
 
 
 def load_intervals(
@@ -299,7 +306,7 @@ class LoadStack:
         left = float(np.sum(R[width - 1 :, width - 1] ** 2))
         if not own[:, :10].any() or np.linalg.norm(own[:, 9]) <= RANK * np.linalg.norm(stack[:, self.base + 9]):
             raise DatasetError("payload: the load has no effect on these torques; record motion against gravity")
-        return own, target, left, float(self.independent.sum()) - width + 1
+        return own, target, left, max(float(self.independent.sum()) - width + 1, 1.0)
 
     @property
     def known(self) -> Array:
