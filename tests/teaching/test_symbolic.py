@@ -151,16 +151,6 @@ def test_numbers_that_are_roots_of_fractions_stay_exact(angle: float, exact: boo
     assert bool(found.M.atoms(sp.Float)) is not exact
 
 
-def test_rational_motions_lie_on_the_circle() -> None:
-    found = symbolic(planar_arm())
-    motion = found._rational_motion(np.random.default_rng(0))
-    for q in found.q:
-        c, s = motion[sp.cos(q)], motion[sp.sin(q)]
-        assert c**2 + s**2 == 1 and c.is_Rational and 0 < s < 1
-    assert all(motion[rate].is_Integer for rate in (*found.dq, *found.ddq))
-    assert len({motion[sp.sin(q)] for q in found.q}) == 2
-
-
 def test_symbols_are_real_and_masses_and_lengths_positive() -> None:
     found = symbolic(planar_arm(), barycentric=True)
     for symbol in found.tau.free_symbols:
