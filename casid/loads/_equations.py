@@ -301,7 +301,7 @@ class LoadStack:
         R: Array = np.asarray(np.linalg.qr(stack, mode="r"))
         width = stack.shape[1]
         self._whole = R
-        self._beta = _reduced(R, self.base)
+        self._beta = R[: self.base, :-1], R[: self.base, -1]  # base parameters in terms of the rest
         own, target = self._own(R)
         left = float(np.sum(R[width - 1 :, width - 1] ** 2))
         if not own[:, :10].any() or np.linalg.norm(own[:, 9]) <= RANK * np.linalg.norm(stack[:, self.base + 9]):
@@ -386,8 +386,3 @@ def least_norm(R: Array, r: Array) -> Array:
 def _triangle(rows: Array) -> Array:
     """R factor of rows, or the rows themselves where they are few."""
     return np.asarray(np.linalg.qr(rows, mode="r"), dtype=float) if len(rows) > rows.shape[1] else rows
-
-
-def _reduced(R: Array, base: int) -> tuple[Array, Array]:
-    """Upper rows: base parameters in terms of the rest."""
-    return R[:base, :-1], R[:base, -1]
