@@ -95,9 +95,10 @@ def read_checkpoint(path: Path, identity: str, size: int) -> tuple[Step, list[Ep
     return Step(theta, memory), history
 
 
-#: A training that has not improved by this share over so many epochs has stalled.
+#: A training that has not improved by this share, rounding of a mean of squares, over so many epochs has stalled.
 _STALL, _PATIENCE = 1e-12, 3
-#: Gap to the certified limit at which a training whose target lies beyond that limit ends.
+#: Gap to the certified limit at which a training whose target lies beyond that limit ends: far below
+#: what chance makes of a mean of squares, 1e-3 of a million independent samples.
 _CLOSE = 5e-6
 
 

@@ -66,7 +66,8 @@ from casid.retrieval.plausible import PlausibleBodies, believable
 
 #: Radius of gyration [m] and mass [kg] that no load exceeds; smallest second moment of a load over its mass [m^2].
 LARGEST_RADIUS, LARGEST_MASS = 1.0, 1000.0
-#: Edge of the cube that is the plausible body of a load [m].
+#: Edge of the cube that is the plausible body of a load [m]: a part that a gripper takes; it decides only what the
+#: recordings leave open.
 EDGE = 0.1
 #: Smallest margin of a load's physical consistency [SI].
 MARGIN = 1e-9
@@ -75,7 +76,7 @@ POINT = (
     "the moments of inertia about the centre are not determined by these recordings: those for controllers are of a "
     "plausible body; give the load's own, or record quick turns of the wrist"
 )
-#: Share of a joint's range without the load by which the motion with it may be wider without a note.
+#: Share of a joint's range without the load by which the motion with it may be wider without a note; it only notes.
 EXTRAPOLATED = 0.2
 
 

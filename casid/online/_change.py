@@ -16,9 +16,10 @@ from casid.online._known_robot import FEW
 from casid.online._samples import Information
 from casid.retrieval import chi_square
 
-#: Weight of the chi-square variance with as many degrees of freedom as parameters, beside that of T's past [windows].
+#: Weight of the chi-square variance with as many degrees of freedom as parameters, beside that of T's past [windows]:
+#: a variance of few independent values is uncertain, of three by about its own size.
 BEFORE = 3.0
-#: Delay with which the usual statistic is learnt [windows].
+#: Delay with which the usual statistic is learnt [windows]: a sample's weight in the window is then e^-2 = 14 %.
 BEHIND = 2.0
 
 

@@ -32,7 +32,8 @@ from casid.retrieval import chi_square
 
 #: Newton steps at most.
 ITERATIONS = 100
-#: Samples after a change whose residuals come from the load that is not known yet, rather than from noise.
+#: Samples after a change whose residuals come from the load that is not known yet, rather than from noise: five of each
+#: of its ten parameters.
 SETTLING = 50
 
 

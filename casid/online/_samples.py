@@ -29,7 +29,8 @@ from casid.online._known_robot import StateNoise, torque_rate
 
 #: Largest number in measurements and weighted equations: beyond it, sums of squares of squares are not finite.
 LARGEST = 1e60
-#: The parameters with which residuals are computed are estimated anew when the information has grown by this share.
+#: The parameters with which residuals are computed are estimated anew when the information has grown by this share:
+#: their deviation has then fallen by a twentieth, and the estimates of N samples cost a number that grows as log N.
 REFRESH = 0.1
 #: Of samples that are refused.
 UNCHANGED = "; the estimator is as it was before this call"
