@@ -142,31 +142,22 @@ def _pairs(values: dict[str, str]) -> str:
     return " ".join(f'{key}="{escape(value)}"' for key, value in values.items() if value)
 
 
-def _references(n: int) -> tuple[range, ...]:
-    return tuple(range(1 + block * n, 1 + (block + 1) * n) for block in range(5))
+def _structure(n: int, first: int) -> Iterator[tuple[str, list[tuple[int, str]]]]:
+    """Outputs, derivatives and initial unknowns, each with what it depends on; variables are counted from ``first``."""
+    q, dq, tau, ddq, rate = (range(first + 1 + block * n, first + 1 + (block + 1) * n) for block in range(5))
+    every = " ".join(map(str, (*q, *dq, *tau)))
+    known = {r: str(of) for r, of in zip(rate, dq, strict=True)} | dict.fromkeys(ddq, every)
+    parts = {"Output": (*q, *dq, *ddq), "ContinuousStateDerivative": (*rate, *ddq), "InitialUnknown": (*ddq, *rate)}
+    for kind, listed in parts.items():
+        yield kind, [(r, f' dependencies="{known[r]}"' if r in known else "") for r in listed]
 
 
 def _structure_3(n: int) -> Iterator[str]:
-    q, dq, tau, ddq, rate = _references(n)
-    every = " ".join(str(r) for r in (*q, *dq, *tau))
-    for r in (*q, *dq):
-        yield f'<Output valueReference="{r}"/>'
-    for r in ddq:
-        yield f'<Output valueReference="{r}" dependencies="{every}"/>'
-    for kind in ("ContinuousStateDerivative", "InitialUnknown"):
-        known = {r: str(of) for r, of in zip(rate, dq, strict=True)} | dict.fromkeys(ddq, every)
-        for r in (*rate, *ddq) if kind == "ContinuousStateDerivative" else (*ddq, *rate):
-            yield f'<{kind} valueReference="{r}" dependencies="{known[r]}"/>'
+    for kind, listed in _structure(n, 0):
+        yield from (f'<{kind} valueReference="{r}"{needs}/>' for r, needs in listed)
 
 
 def _structure_2(n: int) -> Iterator[str]:
-    q, dq, tau, ddq, rate = _references(n)
-    every = " ".join(str(r + 1) for r in (*q, *dq, *tau))
-    known = {r: str(of + 1) for r, of in zip(rate, dq, strict=True)} | dict.fromkeys(ddq, every)
-    parts = {"Outputs": (*q, *dq, *ddq), "Derivatives": (*rate, *ddq), "InitialUnknowns": (*ddq, *rate)}
-    for kind, listed in parts.items():
-        yield f"<{kind}>"
-        for r in listed:
-            needs = f' dependencies="{known[r]}"' if r in known else ""
-            yield f'  <Unknown index="{r + 1}"{needs}/>'
-        yield f"</{kind}>"
+    for kind, listed in _structure(n, 1):
+        name = kind.removeprefix("ContinuousState") + "s"
+        yield from (f"<{name}>", *(f'  <Unknown index="{r}"{needs}/>' for r, needs in listed), f"</{name}>")

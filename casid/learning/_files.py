@@ -27,7 +27,8 @@ _STORAGES = {
 }  # fmt: skip
 #: Names of joints beside the arrays of a PyTorch file.
 _JOINTS = ("joint_names", "joint_order", "joints")
-#: Between episodes the clock goes on by so many samples, so that each is a stretch of its own.
+#: Between episodes the clock goes on by so many samples, so that each is a stretch of its own: a gap in time is
+#: more than one period.
 _PAUSE = 50
 
 

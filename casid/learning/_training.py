@@ -95,9 +95,10 @@ def read_checkpoint(path: Path, identity: str, size: int) -> tuple[Step, list[Ep
     return Step(theta, memory), history
 
 
-#: A training that has not improved by this share over so many epochs has stalled.
+#: A training that has not improved by this share, rounding of a mean of squares, over so many epochs has stalled.
 _STALL, _PATIENCE = 1e-12, 3
-#: Gap to the certified limit at which a training whose target lies beyond that limit ends.
+#: Gap to the certified limit at which a training whose target lies beyond that limit ends: far below
+#: what chance makes of a mean of squares, 1e-3 of a million independent samples.
 _CLOSE = 5e-6
 
 
@@ -200,13 +201,29 @@ def train(
     """
     if epochs < 0:
         raise ProblemError(f"the number of epochs must not be negative, got {epochs}")
-    theta = _first(chart, start, checked_seed(seed))
+    checked_seed(seed)
+    theta = chart.random(np.random.default_rng([seed, 0])) if start is None else np.array(start, dtype=float)
+    if theta.shape != (chart.size,) or not np.isfinite(theta).all():
+        raise DatasetError(f"start: expected {chart.size} finite numbers, got shape {theta.shape}")
     loss.check(chart.parameters(theta))
     identity, path = _identity(loss, chart, optimiser, theta, seed), None if checkpoint is None else Path(checkpoint)
     step, history = Step(theta), list[Epoch]()
     if path is not None and path.is_file():
         step, history = read_checkpoint(path, identity, chart.size)
-    judge = _Judge(loss, chart, limit, perf_counter() - (history[-1].seconds if history else 0.0))
+    began = perf_counter() - (history[-1].seconds if history else 0.0)
+
+    def judge(number: int, step: Step) -> Epoch:
+        pi = chart.parameters(step.theta)
+        value = loss.value(pi)
+        if not (np.isfinite(value) and np.isfinite(step.theta).all()):
+            raise DatasetError(
+                f"training of '{chart.links.name}' diverged in epoch {number}: the loss is no longer finite; take a "
+                "smaller rate or another start"
+            )
+        gap = np.nan if limit is None else limit.gap(value)
+        inconsistent = len(chart.inconsistent(pi))
+        return Epoch(number, value, float(loss.nmse(pi).max()), inconsistent, gap, perf_counter() - began)
+
     history = history or [judge(0, step)]
     if limit is not None and target is not None and limit.lower_bound > target:
         # no parameters of the kind reach the target: end where the best is reached
@@ -221,35 +238,6 @@ def train(
         if path is not None:
             write_checkpoint(path, identity, step, history)
     return Training(chart, optimiser, step, tuple(history), target, limit, seed)
-
-
-def _first(chart: Chart, start: ArrayLike | None, seed: int) -> Array:
-    theta = chart.random(np.random.default_rng([seed, 0])) if start is None else np.array(start, dtype=float)
-    if theta.shape != (chart.size,) or not np.isfinite(theta).all():
-        raise DatasetError(f"start: expected {chart.size} finite numbers, got shape {theta.shape}")
-    return theta
-
-
-@dataclass(frozen=True, eq=False)
-class _Judge:
-    """Epochs from coordinates; DatasetError where the loss is not finite any more."""
-
-    loss: Loss
-    chart: Chart
-    limit: Limit | None
-    began: float
-
-    def __call__(self, number: int, step: Step) -> Epoch:
-        pi = self.chart.parameters(step.theta)
-        value = self.loss.value(pi)
-        if not (np.isfinite(value) and np.isfinite(step.theta).all()):
-            raise DatasetError(
-                f"training of '{self.chart.links.name}' diverged in epoch {number}: the loss is no longer finite; take "
-                "a smaller rate or another start"
-            )
-        gap = np.nan if self.limit is None else self.limit.gap(value)
-        inconsistent = len(self.chart.inconsistent(pi))
-        return Epoch(number, value, float(self.loss.nmse(pi).max()), inconsistent, gap, perf_counter() - self.began)
 
 
 def _identity(loss: Loss, chart: Chart, optimiser: Optimiser, theta: Array, seed: int) -> str:

@@ -12,9 +12,9 @@ may be fitted along.
 
 **Intervals.** Every x within ``||R x - r||^2 <= min + t``, consistent or not, lies in the ellipsoid ``||R (x - x*)||^2
 <= t``: a linear quantity c'x in ``c'x* +- sqrt(t c'(R'R)^-1 c)``, a centre of mass l/m in the roots of a quadratic
-(Fieller). The ends are exact; t is what noise explains with 95 % probability: ``s^2 chi^2_4`` for mass and centre of
-mass, ``s^2 chi^2_6`` for the inertia. The intervals of each of these two hold at once with 95 % probability; that of
-one quantity alone is wider than it requires.
+(Fieller). The ends are exact. With ``t = s^2 t_nu^2``, t_nu Student's quantile of the nu degrees of freedom of s^2 at
+the probability ``0.95^(1/k)``, both sides, k intervals hold together with at least 95 %, however correlated they are
+(Sidak 1967): k = 4 for mass and centre of mass, 6 for the inertia. One of the four alone holds with 98.7 %.
 
 Residuals of real robots are errors of the model, not noise. What these are worth is measured: each of ten stretches of
 every recording is left out in turn, and where a quantity varies more than noise explains (the delete-a-group jackknife,
@@ -48,6 +48,7 @@ from casid.loads._equations import (
     load_stack,
     quantities,
     recordings,
+    together,
 )
 from casid.measurement import Dataset
 from casid.retrieval import (
@@ -65,7 +66,8 @@ from casid.retrieval.plausible import PlausibleBodies, believable
 
 #: Radius of gyration [m] and mass [kg] that no load exceeds; smallest second moment of a load over its mass [m^2].
 LARGEST_RADIUS, LARGEST_MASS = 1.0, 1000.0
-#: Edge of the cube that is the plausible body of a load [m].
+#: Edge of the cube that is the plausible body of a load [m]: a part that a gripper takes; it decides only what the
+#: recordings leave open.
 EDGE = 0.1
 #: Smallest margin of a load's physical consistency [SI].
 MARGIN = 1e-9
@@ -74,7 +76,7 @@ POINT = (
     "the moments of inertia about the centre are not determined by these recordings: those for controllers are of a "
     "plausible body; give the load's own, or record quick turns of the wrist"
 )
-#: Share of a joint's range without the load by which the motion with it may be wider without a note.
+#: Share of a joint's range without the load by which the motion with it may be wider without a note; it only notes.
 EXTRAPOLATED = 0.2
 
 
@@ -213,7 +215,7 @@ def payload(
     R, r, left, freedom = stack.compressed()
     bounded = None if stack.base else bounded_load(stack, CONFIDENCE)
     if bounded is None:
-        variance, known = left / max(freedom, 1.0), dict[str, tuple[float, float]]()
+        variance, known = left / freedom, dict[str, tuple[float, float]]()
     else:
         R, r, left, known = bounded
         variance = 1.0
@@ -224,7 +226,7 @@ def payload(
     wider = dict.fromkeys(quantities(10, com), 1.0)
     if bounded is None:
         wider = inflation(stack.without_stretches(), start, variance, *stack.covariances(), com)
-    allowed = {name: by * chi_square(4 if name[0] in "mc" else 6, 1.0 - CONFIDENCE) for name, by in wider.items()}
+    allowed = {name: by * together(4 if name[0] in "mc" else 6, freedom) for name, by in wider.items()}
     intervals = load_intervals(R, start, variance, allowed, com) | known
     differ, (low, high) = _similar(without, with_load), intervals["m"]
     if high < 0:

@@ -69,7 +69,7 @@ class PayloadSection(ReportSection):
         return {f"{brand}, in {flange}{assumed}": command for brand, command in fields.items()}
 
     def tables(self) -> Sequence[Table]:
-        """Values with intervals, and the fields of controllers."""
+        """Values with intervals, which hold together: mass and centre, inertia; and the fields of controllers."""
         found = self.found
         mass, com, inertia = found.in_frame(self.placement)
         values = [("mass [kg]", f"{mass:.4f}", _interval(found.intervals["m"]))]
@@ -80,7 +80,7 @@ class PayloadSection(ReportSection):
             ("Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz"), tensor_entries(found.inertia_com), strict=True
         ):
             values.append((f"{name} [kg.m^2], about centre", f"{value:.5f}", _interval(found.intervals[name])))
-        table = PlainTable("Payload", {"quantity": NAME} | numbers("value", "95 % interval"), values)
+        table = PlainTable("Payload", {"quantity": NAME} | numbers("value", "95 %, together"), values)
         rows = [
             (f"centre of mass in {self.frame}", f"{', '.join(f'{1e3 * c:.2f}' for c in com)} mm"),
             ("principal moments", ", ".join(f"{value:.3e}" for value in np.linalg.eigvalsh(inertia)) + " kg.m^2"),

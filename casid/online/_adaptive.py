@@ -30,10 +30,15 @@ from casid.motion import Motion, Reference
 _MAP, _INVERSE = (ca.sparsify(ca.DM(matrix), 1e-12) for matrix in (PSEUDO_INERTIA_MAP, STANDARD_MAP))
 
 
+@dataclass(frozen=True)
 class Adaptation(ABC):
-    """How the estimates of a link's ten parameters move: ``dp/dt`` from ``y = Y_k' s``."""
+    """How the estimates of a link's ten parameters move: ``dp/dt`` from ``y = Y_k' s``, with a gain."""
 
     name: ClassVar[str]
+    gain: float
+
+    def __post_init__(self) -> None:
+        _positive(gain=self.gain)
 
     @abstractmethod
     def rate(self, p: ca.SX, y: ca.SX) -> ca.SX:
@@ -53,11 +58,8 @@ class SlotineLi(Adaptation):
     gain : float
     """
 
-    gain: float = 0.1
     name = "slotine-li"
-
-    def __post_init__(self) -> None:
-        _positive(gain=self.gain)
+    gain: float = 0.1
 
     def rate(self, p: ca.SX, y: ca.SX) -> ca.SX:
         """Euclidean gradient."""
@@ -81,11 +83,8 @@ class NaturalAdaptation(Adaptation):
     gain : float
     """
 
-    gain: float = 0.5
     name = "natural"
-
-    def __post_init__(self) -> None:
-        _positive(gain=self.gain)
+    gain: float = 0.5
 
     def rate(self, p: ca.SX, y: ca.SX) -> ca.SX:
         """Natural gradient."""
@@ -184,7 +183,7 @@ def simulate_adaptive(
     t: Array = np.arange(count + 1, dtype=np.float64) * step
     at = reference.at(t)
     s = dq - (at.dq - slope * (q - at.q))
-    energy = _kinetic(model, own)(q.T, s.T).full().ravel()
+    energy = np.einsum("ki,kij,kj->k", s, model.mass_matrix(q, own), s) / 2
     distance = sum(adaptation.distance(own[link_slice(k)], estimates[:, k]) for k in range(links))
     lyapunov: Array = np.array(energy + distance, dtype=float)
     return AdaptiveRun(t, q, dq, q - at.q, estimates, lyapunov, states[:, -1])
@@ -223,11 +222,6 @@ def _bodies(name: str, given: ArrayLike, links: int) -> Array:
     if not (least > 0).all():
         raise DatasetError(f"{name}: link {int(np.argmin(least)) + 1} is not physically consistent")
     return values
-
-
-def _kinetic(model: Model, truth: Array) -> ca.Function:
-    q, s = ca.SX.sym("q", model.n), ca.SX.sym("s", model.n)
-    return ca.Function("V", [q, s], [ca.mtimes([s.T, model.mass_matrix(q, truth), s]) / 2])
 
 
 def _system(model: Model, truth: Array, adaptation: Adaptation, K: Array, Lambda: Array) -> ca.Function:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import fdtri
 
 from casid.arrays import Array
 from casid.evidence import ResidualNoise
@@ -15,9 +16,10 @@ from casid.online._known_robot import FEW
 from casid.online._samples import Information
 from casid.retrieval import chi_square
 
-#: Weight of the chi-square variance with as many degrees of freedom as parameters, beside that of T's past [windows].
+#: Weight of the chi-square variance with as many degrees of freedom as parameters, beside that of T's past [windows]:
+#: a variance of few independent values is uncertain, of three by about its own size.
 BEFORE = 3.0
-#: Delay with which the usual statistic is learnt [windows].
+#: Delay with which the usual statistic is learnt [windows]: a sample's weight in the window is then e^-2 = 14 %.
 BEHIND = 2.0
 
 
@@ -47,29 +49,21 @@ class FadingWindow:
     size: int
     samples: float
     statistic: float = 0.0
-    _information: Information = field(init=False, repr=False)
-    _mean: float = field(default=0.0, init=False, repr=False)
-    _square: float = field(default=0.0, init=False, repr=False)
-    _seen: float = field(default=0.0, init=False, repr=False)
-    _weight: float = field(default=0.0, init=False, repr=False)
-    _inflation: float = field(default=1.0, init=False, repr=False)
-    _recent: deque[tuple[float, float]] = field(default_factory=deque, init=False, repr=False)
-    _before: tuple[Information, float] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        self._mean = self._square = self._seen = self._weight = 0.0
+        self._inflation = 1.0
         self.forget()
 
     def forget(self) -> None:
         """Empty the window; the learnt statistic remains."""
         self._information, self.statistic = Information.nothing(self.size), 0.0
-        self._recent.clear()
+        self._before, self._recent = (self._information, 0.0), deque[tuple[float, float]]()
 
     def update(self, rows: Array, targets: Array, reference: Information, variance: float) -> float:
         """T with one more sample, over the variance of the residual."""
-        old, fade = self._information, 1.0 - 1.0 / self.samples
-        self._before = old, self.statistic
-        faded = Information(old.R * np.sqrt(fade), old.rho * np.sqrt(fade))
-        own = self._information = faded.updated(rows, targets)
+        self._before = self._information, self.statistic
+        own = self._information = self._faded().updated(rows, targets)
         self.statistic = (reference.updated(own.R, own.rho).rest - reference.rest) / variance
         return self.statistic
 
@@ -85,8 +79,11 @@ class FadingWindow:
     def skip(self) -> None:
         """Remove the newest sample, and let the others fade."""
         self.undo()
+        self._information = self._faded()
+
+    def _faded(self) -> Information:
         fade = np.sqrt(1.0 - 1.0 / self.samples)
-        self._information = Information(self._information.R * fade, self._information.rho * fade)
+        return Information(self._information.R * fade, self._information.rho * fade)
 
     def learn(self, memory: float, noise: ResidualNoise, share: float = 1.0) -> None:
         """Learn the usual statistic and the inflation of the noise from those of `BEHIND` windows ago.
@@ -144,11 +141,6 @@ class ChangeDetector:
     windows: Sequence[float] = (30.0, 300.0)
     memory: float = 500.0
     probability: float = 3e-9
-    _windows: list[FadingWindow] = field(init=False, repr=False)
-    _least: float = field(init=False, repr=False)
-    _seen: float = field(default=0.0, init=False, repr=False)
-    _suspected: bool = field(default=False, init=False, repr=False)
-    _disturbed: int = field(default=0, init=False, repr=False)
 
     @property
     def learning(self) -> float:
@@ -158,6 +150,7 @@ class ChangeDetector:
     def __post_init__(self) -> None:
         self._windows = [FadingWindow(self.size, samples) for samples in self.windows]
         self._least = chi_square(self.size, self.probability) / 2
+        self._seen, self._suspected, self._disturbed = 0.0, False, 0
 
     def forget(self) -> None:
         """Empty the windows; what is usual remains."""
@@ -279,33 +272,35 @@ class RecentSamples:
     def new(self) -> tuple[Information, Information]:
         """Information before the most likely change, and of the samples from it on, of original equations."""
         samples = list(self._samples)[self._change() :]
-        own = Information.nothing(len(samples[0].before.rho))
-        for s in samples:
-            own = own.updated(s.plain_row, s.plain_target, float(s.moving.sum()))
-        return samples[0].before, own
+        rows, targets = _equations(samples)
+        before, moving = samples[0].before, float(sum(s.moving.sum() for s in samples))
+        return before, Information.nothing(rows.shape[1]).updated(rows, targets, moving)
 
     def changed(self, probability: float) -> bool:
         """Whether the load surely changed among these samples, by what they themselves show of the noise.
 
-        The likelihood ratio of the most likely change over the variance of what is left on either side of it, the
-        inflation by its correlation allowed for (`ResidualNoise`), exceeds the chi-square quantile of the probability
-        of a false alarm, which all samples share.
+        With N samples of noise of inflation f (`ResidualNoise`) and size parameters before and after a change, the
+        likelihood ratio of the most likely change over ``size f s^2`` has Fisher's distribution F(size, nu), ``nu = N /
+        f - 2 size``, where s^2 is the sum of squares that either side leaves over ``f nu``. It exceeds the quantile of
+        the probability of a false alarm, which all samples share.
         """
         samples = list(self._samples)
         if len(samples) < 2 * FEW:
             return False
         k = min(max(self._change(), FEW), len(samples) - FEW)
-        before, own = samples[k].before, Information.nothing(len(samples[0].before.rho))
-        rows, targets = (np.array([getattr(s, name) for s in samples]) for name in ("plain_row", "plain_target"))
-        own = own.updated(rows[k:].reshape(-1, len(own.rho)), targets[k:].ravel())
-        moving = np.array([s.moving for s in samples])
-        left = [targets[at] - rows[at] @ of.estimate for at, of in ((slice(k), before), (slice(k, None), own))]
-        noise = ResidualNoise.of([np.where(m, e, np.nan) for m, e in zip((moving[:k], moving[k:]), left, strict=True)])
+        before, size = samples[k].before, len(samples[0].before.rho)
+        own, left, moving = Information.nothing(size).updated(*_equations(samples[k:])), list[Array](), list[float]()
+        for part, load in ((samples[:k], before.estimate), (samples[k:], own.estimate)):
+            left.append(np.array([np.where(s.moving, s.plain_target - s.plain_row @ load, np.nan) for s in part]))
+            moving.append(float(np.isfinite(left[-1]).sum()))
+        noise = ResidualNoise.of(left)
         gain = before.updated(own.R, own.rho).rest - before.rest
-        level = chi_square(len(own.rho), probability / len(samples))
-        inflation = noise.sure_inflation
-        independent = min(moving[:k].sum(), moving[k:].sum()) / inflation  # on the shorter side
-        return bool(independent >= 2 * len(own.rho) and gain > noise.variance * inflation * level)
+        independent = np.array(moving) / noise.sure_inflation
+        if independent.min() < 2 * size:  # a side that its own load explains shows nothing of the noise
+            return False
+        freedom = independent.sum() - 2 * size
+        variance = noise.variance * noise.sure_inflation * independent.sum() / freedom
+        return bool(gain > size * variance * fdtri(size, freedom, 1.0 - probability / len(samples)))
 
     def _change(self) -> int:
         """The most likely first sample after a change, to a three hundredth of them."""
@@ -314,9 +309,7 @@ class RecentSamples:
             return 0
         firsts = range(0, len(samples), -(-len(samples) // 300))
         groups = [samples[i : i + firsts.step] for i in firsts]
-        equations = [
-            (np.concatenate([s.plain_row for s in g]), np.concatenate([s.plain_target for s in g])) for g in groups
-        ]
+        equations = [_equations(group) for group in groups]
         added = [g[0].before.updated(*new).rest - g[0].before.rest for g, new in zip(groups, equations, strict=True)]
         own, after = Information.nothing(len(samples[0].before.rho)), []
         for rows, targets in reversed(equations):
@@ -324,3 +317,8 @@ class RecentSamples:
             after.append(own.rest)
         squares = np.concatenate([[0.0], np.cumsum(added)[:-1]]) + np.array(after[::-1])
         return firsts[int(np.argmin(squares))]
+
+
+def _equations(samples: Sequence[Sample]) -> tuple[Array, Array]:
+    """Original equations of all samples."""
+    return np.concatenate([s.plain_row for s in samples]), np.concatenate([s.plain_target for s in samples])

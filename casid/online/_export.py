@@ -89,7 +89,8 @@ def export_online(
     header = comment([f"Written by casid {__version__}: {words}", "", *_notes(online, names)])
     header += guarded(prefix, _STRUCT.lstrip("\n").format(**sizes) + "\n")
     source = f'#include "{prefix}.h"\n\n#include <math.h>\n#include <string.h>\n\n'
-    source += _declared_static(scalar_source([function], prefix), function)
+    declaration = function.declaration.rstrip(";")  # private to the file
+    source += scalar_source([function], prefix).replace(declaration, f"static {declaration}", 1)
     source += _constants(online, plausible, combine, sizes)
     source += _rows_call(function, n)
     source += f'#define NAME(suffix) {prefix}##suffix\n#include "online_filter.h"\n#include "online_core.h"\n'
@@ -132,20 +133,16 @@ def _notes(online: Online | OnlineLoad, names: list[str]) -> list[str]:
 def _robot_rows(online: Online) -> tuple[ca.Function, Array, list[str], str]:
     """Regressor and torques of the whole robot, and how its filter's parameters follow from the unknowns."""
     model = online.model
-    inputs = {name: ca.SX.sym(name, model.n) for name in online.regressor.name_in()}
-    Y = ca.densify(online.regressor(*inputs.values()))
-    order = online.order
-    return (
-        _rows(inputs, Y, ca.SX.zeros(model.n)),
-        model.base.K[:, order],
-        [model.parameter_names[c] for c in order],
-        f"Links and joint terms of {model.robot.name}.",
-    )
+    names = [model.parameter_names[c] for c in online.order]
+    rows = _rows(online, list(range(model.base.rank)), np.zeros(model.base.rank))
+    return rows, model.base.K[:, online.order], names, f"Links and joint terms of {model.robot.name}."
 
 
-def _rows(inputs: dict[str, ca.SX], Y: ca.SX, known: ca.SX) -> ca.Function:
-    """``(q, dq, ddq[, signal]) -> (Y, known)`` with ``Y p = tau - known``."""
-    outputs = [Y, ca.densify(known)]
+def _rows(online: Online | OnlineLoad, columns: list[int], parameters: Array) -> ca.Function:
+    """``(q, dq, ddq[, signal]) -> (Y, known)`` with ``Y p = tau - known``: columns of a regressor, known torques."""
+    inputs = {name: ca.SX.sym(name, online.model.n) for name in online.regressor.name_in()}
+    Y = online.regressor(*inputs.values())
+    outputs = [ca.densify(Y[:, columns]), ca.densify(ca.mtimes(Y, parameters))]
     return ca.Function("rows", list(inputs.values()), outputs, list(inputs), ["Y", "known"], {"cse": True})
 
 
@@ -157,25 +154,8 @@ def _load_rows(online: OnlineLoad) -> tuple[ca.Function, Array, list[str], str]:
         raise ExportError(
             "the C code of a load has one deviation a joint; export an estimator without TorqueErrors.state"
         )
-    model = online.model
-    inputs = {name: ca.SX.sym(name, model.n) for name in online.regressor.name_in()}
-    Y = online.regressor(*inputs.values())
-    known = ca.mtimes(Y, online.parameters)
-    load = ca.densify(Y[:, list(model.link_columns[-1])])
-    return (
-        _rows(inputs, load, known),
-        np.eye(10),
-        list(STANDARD_NAMES),
-        f"A load on the last link of {model.robot.name}.",
-    )
-
-
-def _declared_static(source: str, function: CFunction) -> str:
-    """The regressor is private to the file."""
-    declaration = function.declaration.rstrip(";")
-    if declaration not in source:
-        raise ExportError(f"the code of '{function.name}' has no definition as declared")
-    return source.replace(declaration, f"static {declaration}", 1)
+    rows = _rows(online, list(online.model.link_columns[-1]), online.parameters)
+    return rows, np.eye(10), list(STANDARD_NAMES), f"A load on the last link of {online.model.robot.name}."
 
 
 def _rows_call(function: CFunction, n: int) -> str:

@@ -34,17 +34,21 @@ from casid.loads import Resting
 from casid.measurement import Dataset
 from casid.regression import CompressedData, compress, lengths, torques, wls
 
-#: Fits with the weights and the correlation of the fit before.
+#: Fits with the weights and the correlation of the fit before; each only reweighs the joints.
 ROUNDS = 3
-#: Steps of the fixed point at most, and the relative change of the standard deviations that ends it.
+#: Steps of the fixed point at most, and the relative change of the standard deviations that ends it: far below what the
+#: recordings tell of them, since each follows from a few parameters.
 STEPS, TOLERANCE = 500, 1e-3
-#: Standard deviations stay within these shares of the joint's residual.
+#: Standard deviations stay within these shares of the joint's residual: at the smaller a term is none, at the larger
+#: its prior is flat.
 SMALLEST, LARGEST = 1e-6, 1e3
-#: Candidates for the speed below which a joint counts as resting, over the root mean square of its speed.
+#: Candidates for the speed below which a joint counts as resting, over the root mean square of its speed: the
+#: grid, by factors of two, of a likelihood of one unknown.
 SPEEDS = (0.0, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16)
-#: Fewest samples by which two regimes are told apart: of rest and motion, before and after a change.
+#: Fewest samples by which two regimes are told apart, of rest and motion, before and after a change: a standard
+#: deviation of twenty is known to 16 % (one over the root of 2 N).
 FEW = 20
-#: Steps of the fixed point of the timing error.
+#: Steps of the fixed point of the timing error: reweighted least squares of two unknowns.
 TURNS = 20
 
 

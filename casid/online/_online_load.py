@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from casid.arrays import Array
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.evidence import CONFIDENCE, ResidualNoise
+from casid.evidence import ResidualNoise
 from casid.inertia import from_standard
 from casid.inertia.entropic import Entropic, Plausible, entropic_estimate
 from casid.loads import load_intervals
@@ -32,7 +32,8 @@ from casid.retrieval import chi_square
 
 #: Newton steps at most.
 ITERATIONS = 100
-#: Samples after a change whose residuals come from the load that is not known yet, rather than from noise.
+#: Samples after a change whose residuals come from the load that is not known yet, rather than from noise: five of each
+#: of its ten parameters.
 SETTLING = 50
 
 
@@ -235,7 +236,8 @@ class OnlineLoad(Estimator):
         if early is None or len(early) < (1.0 + REFRESH) * self._looked:
             return False
         self._looked, self._looks = len(early), self._looks + 1
-        if not early.changed((1.0 - CONFIDENCE) / self._looks / (self._looks + 1)):  # their sum: that of the confidence
+        chance = self.detector.probability * self.detector.learning  # as if alarms could already be raised
+        if not early.changed(chance / self._looks / (self._looks + 1)):  # all looks together: no more than the chance
             return False
         if self._explained(early) <= 0.0:
             return False
@@ -328,17 +330,12 @@ class OnlineLoad(Estimator):
         )
 
 
-#: Pause, in usual steps, after which residuals are independent of those before.
-PAUSE = 5.0
-#: Steps over which the usual step is averaged.
-STEPS = 100
-
-
 @dataclass
 class Whitening:
-    """Equations ``(y_k - a y_k-1) / sqrt(1 - a^2)`` of a residual that is an autoregression of first order.
+    """Equations ``(y_k - a^g y_k-1) / sqrt(1 - a^2g)`` of a residual that is an autoregression of first order.
 
-    Prais and Winsten (1954). The first equation of all, and the first one after a pause, are unchanged.
+    Prais and Winsten (1954); g is the number of usual steps since the sample before, so that lost samples and pauses
+    count. The first equation of all is unchanged.
 
     Attributes
     ----------
@@ -347,11 +344,11 @@ class Whitening:
     """
 
     correlation: Array
-    _before: tuple[Array, Array] | None = field(default=None, init=False, repr=False)
-    _moved: NDArray[np.bool_] | None = field(default=None, init=False, repr=False)
-    _time: float = field(default=-np.inf, init=False, repr=False)
-    _step: float = field(default=0.0, init=False, repr=False)
-    _steps: int = field(default=0, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._before: tuple[Array, Array] | None = None
+        self._moved: NDArray[np.bool_] | None = None
+        self._time, self._step, self._steps = -np.inf, 0.0, 0
 
     def __call__(
         self, rows: Array, residual: Array, times: Array | None, moving: NDArray[np.bool_]
@@ -363,33 +360,27 @@ class Whitening:
         """
         if not self.correlation.any():
             return rows, residual
-        known = self._before is not None
+        share = self.correlation ** self._gaps(times, len(rows))[:, None]
+        if self._before is None:
+            share[0] = 0.0
         first = (rows[0], residual[0]) if self._before is None else self._before
         a, b = (np.concatenate([x[None], y[:-1]]) for x, y in zip(first, (rows, residual), strict=True))
         self._before = rows[-1], residual[-1]
-        share, size = self.correlation, np.sqrt(1.0 - self.correlation**2)
-        white = (rows - share[:, None] * a) / size[:, None], (residual - share * b) / size
-        alone = self._pauses(times, len(rows))
-        alone[0] |= not known
+        size = np.sqrt(1.0 - share**2)
+        white = (rows - share[..., None] * a) / size[..., None], (residual - share * b) / size
         before = moving[0] if self._moved is None else self._moved
         out = moving & ~np.concatenate([before[None], moving[:-1]])
         self._moved = moving[-1].copy()
         white[0][out], white[1][out] = 0.0, 0.0
-        for own, plain in zip(white, (rows, residual), strict=True):
-            own[alone] = plain[alone]
         return white
 
-    def _pauses(self, times: Array | None, count: int) -> NDArray[np.bool_]:
-        """Mask of the samples before which there was a pause."""
-        found = np.zeros(count, dtype=bool)
-        if times is None:
-            return found
-        for k, time in enumerate(times):
+    def _gaps(self, times: Array | None, count: int) -> Array:
+        """Usual steps from the sample before to each; 1 where times do not say."""
+        gaps = np.ones(count)
+        for k, time in enumerate(() if times is None else times):
             step, self._time = float(time) - self._time, float(time)
-            if not 0.0 < step < np.inf:
-                continue
-            found[k] = self._steps > 0 and step > PAUSE * self._step
-            if not found[k]:
+            if 0.0 < step < np.inf:
+                gaps[k] = max(round(step / self._step), 1) if self._steps else 1
                 self._steps += 1
-                self._step += (step - self._step) / min(self._steps, STEPS)
-        return found
+                self._step += (step / gaps[k] - self._step) / self._steps
+        return gaps

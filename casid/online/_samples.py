@@ -29,8 +29,11 @@ from casid.online._known_robot import StateNoise, torque_rate
 
 #: Largest number in measurements and weighted equations: beyond it, sums of squares of squares are not finite.
 LARGEST = 1e60
-#: The parameters with which residuals are computed are estimated anew when the information has grown by this share.
+#: The parameters with which residuals are computed are estimated anew when the information has grown by this share:
+#: their deviation has then fallen by a twentieth, and the estimates of N samples cost a number that grows as log N.
 REFRESH = 0.1
+#: Of samples that are refused.
+UNCHANGED = "; the estimator is as it was before this call"
 #: Inputs of a regressor, and the arrays of samples that hold them.
 SIGNALS = {"q": "q", "dq": "dq", "ddq": "ddq", "signal": "tau"}
 
@@ -51,16 +54,11 @@ def checked_samples(n: int, **arrays: ArrayLike) -> dict[str, Array]:
             raise DatasetError(f"{name} has shape {plain.shape}; expected ({n},) or (N, {n})")
         if not len(value):
             raise DatasetError(f"{name}: expected at least one sample, got none")
-        faults = {
-            "is not a finite number": ~np.isfinite(value),
-            "is too large to be measured": np.abs(value) > LARGEST,
-        }
-        for fault, there in faults.items():
-            if there.any():
-                sample, joint = np.argwhere(there)[0]
-                raise DatasetError(
-                    f"{name} of joint {joint + 1}, sample {sample} {fault}; the estimator is as it was before this call"
-                )
+        bad = np.argwhere(~(np.abs(value) <= LARGEST))  # NaN is bad too
+        if len(bad):
+            sample, joint = bad[0]
+            fault = "is too large to be measured" if np.isfinite(value[sample, joint]) else "is not a finite number"
+            raise DatasetError(f"{name} of joint {joint + 1}, sample {sample} {fault}{UNCHANGED}")
         checked[name] = value
     lengths = {name: len(value) for name, value in checked.items()}
     if len(set(lengths.values())) > 1:
@@ -76,16 +74,13 @@ def checked_times(t: ArrayLike | None, count: int, last: float) -> Array | None:
     if times.shape != (count,):
         raise DatasetError(f"t: expected {count} times, got shape {times.shape}")
     if not np.isfinite(times).all():
-        raise DatasetError(
-            f"t of sample {int(np.argmin(np.isfinite(times)))} is not a finite number; the estimator is as it was "
-            "before this call"
-        )
+        raise DatasetError(f"t of sample {int(np.argmin(np.isfinite(times)))} is not a finite number{UNCHANGED}")
     steps = np.diff(times, prepend=last if np.isfinite(last) else times[0])
     if (steps < 0).any():
         k = int(np.argmin(steps))
+        where = f"at sample {k} (t = {times[k]:.6g})"
         raise DatasetError(
-            f"time goes back by {-steps[k]:.6g} s at sample {k} (t = {times[k]:.6g}); the estimator is as it was "
-            "before this call: drop the sample, or start a new estimator"
+            f"time goes back by {-steps[k]:.6g} s {where}{UNCHANGED}: drop the sample, or start a new estimator"
         )
     return times
 
@@ -116,7 +111,7 @@ def weighted(weights: Array, Y: Array, torque: Array) -> tuple[Array, Array]:
     if len(bad):
         raise DatasetError(
             f"the equation of joint {bad[0][1] + 1}, sample {bad[0][0]} is too large to be measured (positions, "
-            "velocities, accelerations or torques in wrong units?); the estimator is as it was before this call"
+            f"velocities, accelerations or torques in wrong units?){UNCHANGED}"
         )
     return rows, targets
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 
 import casid
-from casid.description import Inertial, Joint, Link, LinkBounds, Robot
+from casid.description import Inertial, Joint, Link, Robot
 from casid.measurement import read_dataset
-from casid.testing import random_robot
+from casid.testing import blind, random_robot
 
 Array = np.ndarray
 Case = tuple[Robot, casid.Dataset]
@@ -131,12 +131,6 @@ class Faults:
     gaps: int = 0
     spikes: int = 0
     mounted: tuple[float, float, float] | None = None
-
-
-def blind(robot: Robot) -> Robot:
-    """Kinematics alone: no inertial values, bounds or total mass."""
-    joints = tuple(replace(j, link=replace(j.link, inertial=None, bounds=LinkBounds())) for j in robot.joints)
-    return replace(robot, joints=joints, total_mass=(0.0, np.inf))
 
 
 def embodied(robot: Robot, seed: int) -> Robot:

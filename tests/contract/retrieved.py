@@ -137,10 +137,7 @@ FUNCTIONS = ("inverse_dynamics", "mass_matrix", "base_regressor")
 def structure(name: str) -> dict[str, Any]:
     """Base parameters of a shipped robot, and the size of its functions."""
     model = casid.Model(casid.load_robot(name), LINEAR)
-    counted = {
-        f: list(astuple(operation_count(getattr(model, f))))
-        for f in ("inverse_dynamics", "mass_matrix", "base_regressor")
-    }
+    counted = {f: list(astuple(operation_count(getattr(model, f)))) for f in FUNCTIONS}
     base = model.base
     return {"rank": base.rank, "expressions": list(base.expressions), "norm": float(np.linalg.norm(base.K)), **counted}
 

@@ -19,6 +19,8 @@ from casid.testing import plausible, recorded
 from tests.helpers import needs_compiler, run
 
 TERMS = ("viscous", "coulomb", "offset")
+BODY = to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3))
+STRICT = "-std=c99 -O1 -Wall -Wextra -Wpedantic -Werror"
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +44,10 @@ class Exported:
         pointers = [row.ctypes.data_as(ctypes.c_void_p) for row in kept]
         return int(self.library[f"{self.name}_update"](self.state, *pointers))
 
+    def take(self, *signals: np.ndarray) -> None:
+        """All samples of q, dq, ddq, tau; none is refused."""
+        assert not any(self.update(*sample) for sample in zip(*signals, strict=True))
+
     def estimate(self, iterations: int) -> int:
         return int(self.library[f"{self.name}_estimate"](self.state, iterations))
 
@@ -55,10 +61,9 @@ def test_friction_of_the_gears_is_exported_too(model, tmp_path):
     own[[geared.parameter_names.index(name) for name in model.parameter_names]] = pi
     own[[geared.parameter_names.index(name) for name in ("fg2", "fg4")]] = 0.06
     tau[:, [1, 3]] /= (1.0 - 0.06 * np.sign(dq * tau))[:, [1, 3]]  # friction of the gears, of the torque itself
-    online = OnlineLoad(geared, own, np.full(model.n, 5.0), to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3)))
-    exported = Exported(online, tmp_path / "c", "geared", "-std=c99 -O1 -Wall -Wextra -Wpedantic -Werror")
-    for sample in zip(q, dq, ddq, tau, strict=True):
-        assert exported.update(*sample) == 0
+    online = OnlineLoad(geared, own, np.full(model.n, 5.0), BODY)
+    exported = Exported(online, tmp_path / "c", "geared", STRICT)
+    exported.take(q, dq, ddq, tau)
     assert exported.estimate(100) == 0
     online.update(q, dq, ddq, tau, t)
     assert np.abs(np.array(exported.state[:10]) - online.estimate().parameters).max() < 1e-8
@@ -79,8 +84,7 @@ def test_the_exported_code_does_the_same(model, tmp_path, forgetting):
     assert tested.returncode == 0 and "passed" in tested.stdout, tested.stdout + tested.stderr
     text = (tmp_path / "c" / "arm_online.h").read_text()
     assert "malloc" not in text + (tmp_path / "c" / "arm_online.c").read_text()
-    for sample in zip(q, dq, ddq, tau, strict=True):
-        assert exported.update(*sample) == 0
+    exported.take(q, dq, ddq, tau)
     assert exported.update(q[0] * np.nan, dq[0], ddq[0], tau[0]) == 1
     assert exported.estimate(60) == 0
     online.update(q, dq, ddq, tau, t)
@@ -96,7 +100,7 @@ def test_the_exported_load_estimator_does_the_same(model, tmp_path):
     load = to_standard(2.0, [0.03, -0.02, 0.08], np.diag([0.006, 0.005, 0.004]))
     t, q, dq, ddq, tau, pi = recorded(model, 300, load)
     pi[list(model.link_columns[-1])] -= load
-    online = OnlineLoad(model, pi, np.full(model.n, 5.0), to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3)))
+    online = OnlineLoad(model, pi, np.full(model.n, 5.0), BODY)
     exported = Exported(online, tmp_path / "c", "load_online")
     assert subprocess.run(["make", "test"], cwd=tmp_path / "c", capture_output=True).returncode == 0
     core = tmp_path / "c" / "online_core.h"  # a broken estimator does not pass its own test
@@ -105,24 +109,20 @@ def test_the_exported_load_estimator_does_the_same(model, tmp_path):
     assert whole != core.read_text()
     assert subprocess.run(["make", "test"], cwd=tmp_path / "c", capture_output=True).returncode != 0
     core.write_text(whole)
-    for sample in zip(q, dq, ddq, tau, strict=True):
-        assert exported.update(*sample) == 0
+    exported.take(q, dq, ddq, tau)
     assert exported.estimate(40) == 0
     online.update(q, dq, ddq, tau, t)
     assert np.abs(np.array(exported.state[:10]) - online.estimate().parameters).max() < 1e-8
 
 
 def test_loads_whose_errors_the_code_cannot_hold_are_refused(model, tmp_path):
-    own, body = (
-        model.parameters(model.robot.standard_parameters(), np.zeros(3 * model.n)),
-        to_standard(1.0, [0, 0, 0.05], 3e-3 * np.eye(3)),
-    )
+    own = model.parameters(model.robot.standard_parameters(), np.zeros(3 * model.n))
     state = StateNoise(*np.full((3, model.n), 0.1))
     for errors, words in (
         (TorqueErrors(correlation=0.5), "correlated residuals"),
         (TorqueErrors(state=state), "TorqueErrors.state"),
     ):
-        online = OnlineLoad(model, own, np.full(model.n, 5.0), body, errors=errors)
+        online = OnlineLoad(model, own, np.full(model.n, 5.0), BODY, errors=errors)
         with pytest.raises(ExportError, match=words):
             export_online(online, tmp_path / "c", "load_online")
         assert not (tmp_path / "c").exists()
@@ -134,8 +134,7 @@ def test_bad_samples_and_a_robot_at_rest_do_the_exported_code_no_harm(model, tmp
     _, q, dq, ddq, tau, pi = recorded(model, 300)
     online = Online(model, np.full(model.n, 20.0), plausible(model), forgetting=0.99)
     exported = Exported(online, tmp_path / "c", "resting", "-std=c99 -O2")
-    for sample in zip(q, dq, ddq, tau, strict=True):
-        assert exported.update(*sample) == 0
+    exported.take(q, dq, ddq, tau)
     exported.estimate(100)
     before = np.array(exported.state)
     for place in range(4):
@@ -196,8 +195,7 @@ def test_the_command_line_writes_either_estimator(tmp_path, kind):
     arguments = ["export", "kuka_iiwa", "--online", kind, "--out", tmp_path / "c"]
     run(*arguments, code=2)  # says that it needs the deviation
     run(*arguments, "--deviation", 0.3, *(["--parameters", tmp_path / "own.json"] if kind == "load" else []))
-    flags = "-std=c99 -O1 -Wall -Wextra -Wpedantic -Werror"
-    subprocess.run(["make", f"CFLAGS={flags}", "example"], cwd=tmp_path / "c", check=True, capture_output=True)
+    subprocess.run(["make", f"CFLAGS={STRICT}", "example"], cwd=tmp_path / "c", check=True, capture_output=True)
     out = subprocess.run(["./example"], cwd=tmp_path / "c", check=True, capture_output=True, text=True).stdout
     assert "within" in out
 
@@ -210,7 +208,7 @@ def test_estimates_that_are_cut_short_say_so_and_go_on(model, tmp_path, steps):
     t, q, dq, ddq, tau, pi = recorded(model, 300, load)
     pi[list(model.link_columns[-1])] -= load
     online = OnlineLoad(model, pi, np.full(model.n, 20.0), to_standard(0.05, [0, 0, 0.05], np.diag([1e-4] * 3)))
-    exported = Exported(online, tmp_path / "c", "load", "-std=c99 -O1 -Wall -Wextra -Wpedantic -Werror")
+    exported = Exported(online, tmp_path / "c", "load", STRICT)
     codes = []
     for k, sample in enumerate(zip(q, dq, ddq, tau, strict=True)):
         assert exported.update(*sample) == 0
@@ -228,8 +226,7 @@ def test_estimates_that_are_cut_short_say_so_and_go_on(model, tmp_path, steps):
 @pytest.mark.claim("the header of an exported estimator says what its numbers are")
 def test_header_of_an_estimator_says_what_its_numbers_are(model, tmp_path):
     pi = model.parameters(model.robot.standard_parameters(), np.zeros(3 * model.n))
-    body = to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3))
-    online = OnlineLoad(model, pi, np.full(model.n, 4.0), body, forgetting=0.995)
+    online = OnlineLoad(model, pi, np.full(model.n, 4.0), BODY, forgetting=0.995)
     export_online(online, tmp_path / "c", "load")
     text = " ".join((tmp_path / "c" / "load.h").read_text().replace("\n *", " ").split())
     joints = ", ".join(joint.name for joint in model.robot.coordinates)

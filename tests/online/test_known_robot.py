@@ -155,16 +155,6 @@ def test_a_joint_without_torques_has_no_weight(planar):
     assert own.weights[1] == 0.0 == own.correlation[1] and (own.weights[[0, 2]] > 0).all()
 
 
-def test_an_error_of_timing_does_not_count_as_size(planar):
-    """Residuals of which a part grows with the torques' rate: the weights are those of the other part."""
-    arm, recorded = planar
-    rate = np.vstack([np.zeros(3), np.diff(recorded.tau, axis=0) / np.diff(recorded.t)[:, None]])
-    late = 0.02 * rate * np.random.default_rng(5).normal(size=rate.shape)
-    own = shrunk(arm, replace(recorded, tau=recorded.tau + late))
-    assert (own.state.timing > 0.005).all()
-    assert own.weights == pytest.approx(1 / own.state.size, rel=0.2)
-
-
 def test_noise_at_rest_and_where_torques_change_is_that_of_the_recording():
     """Residuals of 0.1 in motion, anywhere within a band of 2 below 0.05 rad/s, and of 4 ms of timing."""
     rng, t = np.random.default_rng(0), np.arange(0.0, 60.0, 0.01)

@@ -13,14 +13,14 @@ from casid.online import OnlineLoad, StateNoise, TorqueErrors
 from casid.testing import recorded
 
 BODY = to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3))
+LOAD = to_standard(2.0, [0.03, -0.02, 0.08], np.diag([6e-3, 5e-3, 4e-3]))
 
 
 def test_a_load_is_noticed_and_weighed(model):
-    load = to_standard(2.0, [0.03, -0.02, 0.08], np.diag([0.006, 0.005, 0.004]))
     t, q, dq, ddq, free, pi = recorded(model, 2400, noise=0.2)
-    *_, loaded, _ = recorded(model, 2400, load, noise=0.2)
+    *_, loaded, _ = recorded(model, 2400, LOAD, noise=0.2)
     tau = np.where((np.arange(2400) < 1200)[:, None], free, loaded)
-    online = OnlineLoad(model, pi, np.full(model.n, 5.0), to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3)))
+    online = OnlineLoad(model, pi, np.full(model.n, 5.0), BODY)
     assert not online.update(q[:1200], dq[:1200], ddq[:1200], tau[:1200], t[:1200])
     assert online.estimate().mass < 0.1
     assert online.update(q[1200:], dq[1200:], ddq[1200:], tau[1200:], t[1200:])
@@ -34,13 +34,11 @@ def test_a_load_is_noticed_and_weighed(model):
 
 def test_a_load_with_a_correlated_residual_is_that_of_generalised_least_squares(model):
     a, count = 0.8, 400
-    load = to_standard(2.0, [0.03, -0.02, 0.08], np.diag([0.006, 0.005, 0.004]))
-    t, q, dq, ddq, tau, pi = recorded(model, count, load, noise=0.0)
-    pi[list(model.link_columns[-1])] -= load
+    t, q, dq, ddq, tau, pi = recorded(model, count, LOAD, noise=0.0)
+    pi[list(model.link_columns[-1])] -= LOAD
     white = np.random.default_rng(6).normal(size=tau.shape)
     tau = tau + 0.2 * np.asarray(lfilter([np.sqrt(1 - a**2)], [1, -a], white, axis=0))
-    body = to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3))
-    online = OnlineLoad(model, pi, np.full(model.n, 5.0), body, errors=TorqueErrors(correlation=a))
+    online = OnlineLoad(model, pi, np.full(model.n, 5.0), BODY, errors=TorqueErrors(correlation=a))
     for part in (slice(0, 1), slice(1, 150), slice(150, count)):
         online.update(q[part], dq[part], ddq[part], tau[part], t[part])
     Y = model.regressor(q, dq, ddq)
@@ -54,7 +52,7 @@ def test_a_load_with_a_correlated_residual_is_that_of_generalised_least_squares(
     assert online.information.estimate == pytest.approx(expected, abs=1e-7)
     assert online.noise.inflation() < 3.0
     with pytest.raises(DatasetError, match="correlation"):
-        OnlineLoad(model, pi, np.full(model.n, 5.0), body, errors=TorqueErrors(correlation=1.0))
+        OnlineLoad(model, pi, np.full(model.n, 5.0), BODY, errors=TorqueErrors(correlation=1.0))
 
 
 def test_two_changes_in_quick_succession_are_both_noticed(model):
@@ -63,7 +61,7 @@ def test_two_changes_in_quick_succession_are_both_noticed(model):
     t, q, dq, ddq, tau, pi = recorded(model, 2000, noise=0.2)
     for start, load in ((1000, first), (1080, second)):
         tau[start:] = recorded(model, 2000, load, noise=0.2)[4][start:]
-    online = OnlineLoad(model, pi, np.full(model.n, 5.0), to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3)))
+    online = OnlineLoad(model, pi, np.full(model.n, 5.0), BODY)
     online.update(q, dq, ddq, tau, t)
     assert len(online.changes) == 2
     assert 10.8 <= online.changes[1] <= 11.5
@@ -72,16 +70,14 @@ def test_two_changes_in_quick_succession_are_both_noticed(model):
 
 
 def test_intervals_know_of_correlated_noise_and_of_torque_scales(model):
-    load = to_standard(2.0, [0.03, -0.02, 0.08], np.diag([0.006, 0.005, 0.004]))
-    t, q, dq, ddq, tau, pi = recorded(model, 1500, load, noise=0.0)
-    pi[list(model.link_columns[-1])] -= load
+    t, q, dq, ddq, tau, pi = recorded(model, 1500, LOAD, noise=0.0)
+    pi[list(model.link_columns[-1])] -= LOAD
     rng = np.random.default_rng(5)
     white = 0.2 * rng.normal(size=tau.shape)
     slow = np.asarray(lfilter([np.sqrt(1 - 0.95**2)], [1, -0.95], white, axis=0))
-    body = to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3))
 
     def width(noise: np.ndarray, gain_error: float = 0.0) -> float:
-        online = OnlineLoad(model, pi, np.full(model.n, 5.0), body, errors=TorqueErrors(gain=gain_error))
+        online = OnlineLoad(model, pi, np.full(model.n, 5.0), BODY, errors=TorqueErrors(gain=gain_error))
         online.update(q, dq, ddq, tau + noise, t)
         low, high = online.estimate().interval
         return high - low
@@ -93,7 +89,7 @@ def test_intervals_know_of_correlated_noise_and_of_torque_scales(model):
 def test_inputs_that_samples_do_not_hold_are_refused(model):
     free = Model(model.robot, gravity="input")
     with pytest.raises(DatasetError, match="input 'gravity'"):
-        OnlineLoad(free, free.robot.standard_parameters(), np.ones(free.n), to_standard(1.0, [0, 0, 0.05], np.eye(3)))
+        OnlineLoad(free, free.robot.standard_parameters(), np.ones(free.n), BODY)
 
 
 @pytest.mark.parametrize("mass", [200.0, -1.0])
@@ -111,11 +107,10 @@ def test_a_load_of_absurd_or_negative_mass_is_solved_with_its_proof(model, mass)
 
 @pytest.mark.parametrize("forgetting", [1.0, 0.99, 0.9])
 def test_what_a_joints_scale_does_to_the_load_is_what_is_stated(model, forgetting):
-    load = to_standard(2.0, [0.03, -0.02, 0.08], np.diag([6e-3, 5e-3, 4e-3]))
-    t, q, dq, ddq, _, own = recorded(model, 150, load)
+    t, q, dq, ddq, _, own = recorded(model, 150, LOAD)
     q[90:], dq[90:], ddq[90:] = q[90], 0.0, 0.0
     free = own.copy()
-    free[list(model.link_columns[-1])] -= load
+    free[list(model.link_columns[-1])] -= LOAD
     without, carrying = (model.inverse_dynamics(q, dq, ddq, p) for p in (free, own))
 
     def estimator(scales: np.ndarray) -> OnlineLoad:
@@ -152,10 +147,9 @@ def test_after_a_gap_residuals_do_not_speak_of_those_before_it(model):
 @pytest.mark.claim("friction of joints at rest is no load")
 def test_a_robot_whose_friction_holds_it_at_rest_raises_no_alarm_and_keeps_its_estimate(model):
     """At rest torques anywhere within the band of dry friction, 0.4 N.m either way, at noise of 0.02."""
-    load = to_standard(2.0, [0.03, -0.02, 0.08], np.diag([6e-3, 5e-3, 4e-3]))
-    t, q, dq, ddq, tau, pi = recorded(model, 1500, load, noise=0.02)
+    t, q, dq, ddq, tau, pi = recorded(model, 1500, LOAD, noise=0.02)
     own = pi.copy()
-    own[list(model.link_columns[-1])] -= load
+    own[list(model.link_columns[-1])] -= LOAD
     still, zero = np.tile(q[-1], (400, 1)), np.zeros((400, model.n))
     middle = np.asarray(model.inverse_dynamics(q[-1], zero[0], zero[0], pi)).ravel()
     held = np.random.default_rng(1).uniform(-0.4, 0.4, (4, model.n)).repeat(100, axis=0)
@@ -174,9 +168,8 @@ def test_a_robot_whose_friction_holds_it_at_rest_raises_no_alarm_and_keeps_its_e
 @pytest.mark.claim("torques that no physical load explains raise no alarm")
 def test_a_deviation_that_no_load_explains_raises_no_alarm(model):
     """A hand carries the arm for 0.2 s, which only a load of negative mass would explain; then a load."""
-    load = to_standard(2.0, [0.03, -0.02, 0.08], np.diag([6e-3, 5e-3, 4e-3]))
     t, q, dq, ddq, free, pi = recorded(model, 2400, noise=0.2)
-    *_, loaded, _ = recorded(model, 2400, load, noise=0.2)
+    *_, loaded, _ = recorded(model, 2400, LOAD, noise=0.2)
     tau = np.where((np.arange(2400) < 1800)[:, None], free, loaded)
     tau[1200:1220] -= 2.0 * (loaded - free)[1200:1220]
     online = OnlineLoad(model, pi, np.full(model.n, 5.0), BODY)
@@ -190,10 +183,9 @@ def test_a_deviation_that_no_load_explains_raises_no_alarm(model):
     [(0.5, 0.99), *(pytest.param(*case, marks=pytest.mark.slow) for case in ((0.0, 1.0), (0.0, 0.99), (0.5, 1.0)))],
 )
 def test_a_loaded_robot_at_rest_for_minutes_keeps_what_it_knows(model, correlation, forgetting):
-    load = to_standard(2.0, [0.03, -0.02, 0.08], np.diag([0.006, 0.005, 0.004]))
-    t, q, dq, ddq, tau, pi = recorded(model, 800, load, noise=0.1)
+    t, q, dq, ddq, tau, pi = recorded(model, 800, LOAD, noise=0.1)
     own = pi.copy()
-    own[list(model.link_columns[-1])] -= load
+    own[list(model.link_columns[-1])] -= LOAD
     errors = TorqueErrors(correlation=correlation)
     online = OnlineLoad(model, own, np.full(model.n, 10.0), BODY, forgetting, errors=errors)
     online.update(q, dq, ddq, tau, t)

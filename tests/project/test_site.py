@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import importlib
 import importlib.util
 import json
@@ -67,12 +66,6 @@ def test_every_public_name_is_documented() -> None:
         for names in front.subjects.values():
             bare = [name for name, _ in names if callable(getattr(room, name)) and not getattr(room, name).__doc__]
             assert not bare, f"{front.name}: {', '.join(bare)}"
-
-
-@pytest.mark.parametrize("name", ["links", "equations", "notebooks"])
-def test_the_hooks_are_python(name: str) -> None:
-    assert ast.parse((DOCS / "site" / f"{name}.py").read_text(encoding="utf-8")).body
-    assert f"{name}.py" in CONFIG.read_text(encoding="utf-8")
 
 
 def test_notebooks_keep_what_their_cells_show() -> None:

@@ -43,18 +43,6 @@ def test_the_planar_arm_has_the_textbook_s_equations() -> None:
     assert sp.cos(q1 + q2) in found.g.atoms(sp.cos)
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-def test_numbers_put_in_give_the_torques_of_the_numeric_model(seed: int) -> None:
-    robot = random_robot(seed, 2) if seed else casid.load_robot("spatial_2r")
-    found, model = symbolic(robot), casid.Model(robot, ())
-    rng = np.random.default_rng(seed)
-    q, dq, ddq, pi = rng.normal(size=2), rng.normal(size=2), rng.normal(size=2), rng.normal(size=20)
-    values = dict(zip([*found.q, *found.dq, *found.ddq, *found.parameters], [*q, *dq, *ddq, *pi], strict=True))
-    values |= found.lengths | {s: np.linalg.norm(robot.gravity) for s in found.tau.free_symbols if s.name == "g"}
-    expected = np.array(model.inverse_dynamics(q, dq, ddq, pi)).ravel()
-    assert np.allclose(np.array(found.tau.subs(values), dtype=float).ravel(), expected, atol=1e-9)
-
-
 def test_base_parameters_are_those_of_the_numeric_model() -> None:
     robot = casid.load_robot("spatial_2r")
     found, base = symbolic(robot), casid.Model(robot, ()).base
@@ -149,16 +137,6 @@ def test_numbers_that_are_roots_of_fractions_stay_exact(angle: float, exact: boo
     turned[0, 3] = 0.5
     found = symbolic(replace(arm, joints=(arm.joints[0], replace(arm.joints[1], placement=turned))))
     assert bool(found.M.atoms(sp.Float)) is not exact
-
-
-def test_rational_motions_lie_on_the_circle() -> None:
-    found = symbolic(planar_arm())
-    motion = found._rational_motion(np.random.default_rng(0))
-    for q in found.q:
-        c, s = motion[sp.cos(q)], motion[sp.sin(q)]
-        assert c**2 + s**2 == 1 and c.is_Rational and 0 < s < 1
-    assert all(motion[rate].is_Integer for rate in (*found.dq, *found.ddq))
-    assert len({motion[sp.sin(q)] for q in found.q}) == 2
 
 
 def test_symbols_are_real_and_masses_and_lengths_positive() -> None:

@@ -5,28 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from casid.inertia import consistency
 from casid.testing import (
     Body,
     NotMeasured,
     close,
     inverse_dynamics,
     need,
-    random_body,
     random_robot,
-    standard_parameters,
     states,
 )
-
-
-def test_pinocchio_visits_branch_by_branch() -> None:
-    from casid.testing import depth_first, parameter_map
-
-    robot = random_robot(2, n=6)
-    order = depth_first(robot)
-    assert sorted(order) == list(range(6))
-    assert all(order.index(joint.parent) < order.index(k) for k, joint in enumerate(robot.joints) if joint.parent >= 0)
-    assert parameter_map(robot).shape == (60, 60)
 
 
 def test_a_missing_package_is_named() -> None:
@@ -45,9 +32,3 @@ def test_a_single_joint_is_a_pendulum() -> None:
     arm = np.cross(joint.axis, body.com)
     close(tau, [(joint.axis @ body.inertia @ joint.axis + body.mass * arm @ arm) * ddq[0]])
     close(inverse_dynamics(robot, [body], q, 0 * dq, 0 * ddq, np.zeros(3)), [0.0])
-
-
-def test_bodies_are_physically_consistent() -> None:
-    rng = np.random.default_rng(0)
-    for _ in range(10):
-        assert consistency(standard_parameters([random_body(rng)])).full

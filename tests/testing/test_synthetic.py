@@ -9,16 +9,12 @@ import casid
 from casid.drives import Servo
 from casid.dynamics import Model
 from casid.testing import (
-    BASES,
     BODY,
     TERMS,
-    arm,
     broadband_commands,
     commanded_motion,
     motion,
-    nearest,
     plausible,
-    random_trajectory,
     recorded,
     recording,
 )
@@ -44,20 +40,6 @@ def test_torques_are_those_of_the_parameters() -> None:
         x[model.link_columns[-1][9]] + 2
     )
     assert len(plausible(model).bodies) == 7
-
-
-def test_the_nearest_consistent_parameters_to_consistent_ones_are_these() -> None:
-    assert arm(2).n == 2
-    solution = casid.solve(nearest(BODY))
-    np.testing.assert_allclose(solution.standard_parameters, BODY, atol=1e-6)
-
-
-@pytest.mark.parametrize("basis", BASES, ids=lambda basis: type(basis).__name__)
-def test_a_trajectory_of_a_seed_repeats(basis):
-    first, second, other = (random_trajectory(basis, 2, seed) for seed in (1, 1, 2))
-    at = np.linspace(0.1, 1.0, 5)
-    np.testing.assert_array_equal(first.motion(at).q, second.motion(at).q)
-    assert first.motion(at).q.shape == (5, 2) and not np.allclose(first.motion(at).q, other.motion(at).q)
 
 
 BODIES = [0.3, 0.01, 0.02, 0.3, 0.01, 0.2, 0.1, 0.05, 0.1, 2.0, 0.2, 0.01, 0.01, 0.2, 0.01, 0.1, 0.2, 0.05, 0.1, 1.5]
