@@ -223,6 +223,8 @@ _ALL = (
 #: The known terms, in the order in which their parameters follow a link's ten. Leave one joint without ``drive_gain``,
 #: or bound the masses: a common gain of all drives scales all parameters.
 JOINT_TERMS: dict[str, JointTerm] = {term.name: term for term in _ALL}
+#: The same by the symbol of their parameter.
+BY_SYMBOL = {term.symbol: term for term in _ALL}
 
 #: Names that stand for several terms.
 TERM_SETS: dict[str, tuple[str, ...]] = {
