@@ -122,7 +122,7 @@ def random_rows(regressor: ca.Function, prismatic: Sequence[bool], samples: int 
     count = samples or max(30, 6 * columns // rows)
     rng = np.random.default_rng(20140401)
     reach = np.where(prismatic, 1.0, np.pi)[:, None]
-    sizes = {"q": reach, "dq": 3.0}
+    sizes: dict[str, Array | float] = {"q": reach, "dq": 3.0}
     inputs = [
         sizes.get(name, 10.0) * rng.uniform(-1.0, 1.0, (regressor.size1_in(name), count))
         for name in regressor.name_in()

@@ -113,11 +113,16 @@ class XmlFile:
         line = self.content[self.content.rfind(b"\n", 0, begin) + 1 : begin]
         return line.decode("ascii") if not line.strip() and line.isascii() else ""
 
+    def _step(self, element: Element | None) -> str:
+        """Indentation inside an element, as that of its first child; two blanks where it has none."""
+        pad, inner = ("", "") if element is None or not len(element) else map(self.indent, (element, element[0]))
+        return inner[len(pad) :] if inner.startswith(pad) and len(inner) > len(pad) else "  "
+
     def inertial_edits(
         self,
         links: Iterable[tuple[str, Element]],
         inertials: Mapping[str, Inertial | None],
-        lines: Callable[[Inertial, Element | None, str], list[str]],
+        written: Callable[[Inertial], Element],
     ) -> tuple[dict[Element, bytes | None], dict[Element, bytes]]:
         """What gives links other bodies, as `edited` takes it: elements in place of their own, and text inside links.
 
@@ -127,8 +132,8 @@ class XmlFile:
             Name and element of each link.
         inertials
             Name -> its new body; ``None``: none.
-        lines
-            ``(body, element that it replaces, white space before it) -> lines``.
+        written
+            A body as an element.
         """
         edits: dict[Element, bytes | None] = {}
         inside: dict[Element, bytes] = {}
@@ -137,7 +142,7 @@ class XmlFile:
                 continue
             body, found = inertials[name], link.find("inertial")
             pad = self.indent(link) + "  " if found is None else self.indent(found)
-            text = "" if body is None else "\n".join(lines(body, found, pad))
+            text = "" if body is None else text_of(written(body), pad, self._step(found))
             if found is not None:
                 edits[found] = text.strip().encode() or None
             elif text:
@@ -312,10 +317,27 @@ def term_words(terms: Mapping[str, float], names: Sequence[tuple[str, str]]) -> 
     return {key: number(terms[symbol]) for key, symbol in names if terms.get(symbol)}
 
 
-def tag(name: str, attributes: Mapping[str, str], *, empty: bool = True) -> str:
-    """A start tag (or an empty element) as text."""
-    words = "".join(f" {key}={_quoted(value)}" for key, value in attributes.items())
-    return f"<{name}{words}{'/' if empty else ''}>"
+def node(name: str, attributes: Mapping[str, str], *inside: Element | str) -> Element:
+    """An element of a new file with its attributes and what is inside: other elements, or its text."""
+    made = Element(name, dict(attributes))
+    for part in inside:
+        if isinstance(part, str):
+            made.text = part
+        else:
+            made.append(part)
+    return made
+
+
+def text_of(element: Element, pad: str = "", step: str = "  ") -> str:
+    """An element as indented lines, with white space before each."""
+    ElementTree.indent(element, step)
+    text = ElementTree.tostring(element, encoding="unicode").replace(" />", "/>")  # ">" elsewhere is "&gt;"
+    return "\n".join(pad + line for line in text.split("\n"))
+
+
+def document(root: Element) -> bytes:
+    """A new file."""
+    return f'<?xml version="1.0"?>\n{text_of(root)}\n'.encode()
 
 
 def _quoted(value: str) -> str:
