@@ -24,9 +24,7 @@ from casid.inertia import tensor_entries
 
 def value_text(value: Any) -> str:
     """A value as TOML: numbers with all their digits, inline tables for mappings."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
+    if isinstance(value, (bool, int, str)):  # as JSON writes them
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, np.ndarray):
         value = value.tolist()
@@ -34,8 +32,6 @@ def value_text(value: Any) -> str:
         return f"[{', '.join(map(value_text, value))}]"
     if isinstance(value, Mapping):
         return f"{{ {', '.join(f'{key_text(key)} = {value_text(item)}' for key, item in value.items())} }}"
-    if isinstance(value, int):
-        return str(value)
     return repr(float(value) + 0.0)  # inf and nan are spelt the same in TOML
 
 
