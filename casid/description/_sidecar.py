@@ -11,7 +11,7 @@ import numpy as np
 
 from casid.description._document import Description
 from casid.description._parts import LIMITS, Inertial, Link, LinkBounds
-from casid.description._raw import JointLimits, RawCapsule, RawJoint
+from casid.description._raw import JointLimits, RawCapsule, RawJoint, renamed
 from casid.description.joint_parameters import (
     JOINT_PARAMETERS,
     SHAPES,
@@ -296,13 +296,7 @@ def _restored(joints: list[RawJoint], name: str, table: Table) -> list[RawJoint]
         limits=JointLimits(**{**old.limits.__dict__, **values}),
         terms={**old.terms, **table.joint_terms()},
     )
-    if name != old.name:
-        joints = [
-            replace(joint, mimic=replace(joint.mimic, joint=name))
-            if joint.mimic is not None and joint.mimic.joint == old.name
-            else joint
-            for joint in joints
-        ]
+    joints = list(renamed(joints, {old.name: name}))
     if "inertial" in table.data:
         if table.data["inertial"] is not False:
             table.fail("key 'inertial': false (the link's body is not known) is all that it can be")

@@ -23,7 +23,8 @@ from casid.files import number_list
 Element = ElementTree.Element
 #: Most elements inside one another; half of Python's depth of recursion.
 _DEPTH = 500
-_ATTRIBUTE = re.compile(rb"""([^\s=<>"'/]+)\s*=\s*("[^"]*"|'[^']*')""")
+#: A tag to its end: values of attributes may hold ``>``.
+_TAG = re.compile(rb"""(?:[^"'>]|"[^"]*"|'[^']*')*>""")
 
 
 def shaped(content: bytes, where: str, *tags: str) -> int:
@@ -90,22 +91,19 @@ class XmlFile:
         self.root = roots[0]
 
     def _tag_end(self, begin: int) -> int:
-        """Where the tag that begins here ends: quotes may hold ``>``."""
-        quote = 0
-        for k in range(begin, len(self.content)):
-            byte = self.content[k]
-            if quote:
-                quote = 0 if byte == quote else quote
-            elif byte in b"\"'":
-                quote = byte
-            elif byte == ord(">"):
-                return k + 1
-        return len(self.content)
+        """Where the tag that begins here ends."""
+        found = _TAG.match(self.content, begin)
+        return len(self.content) if found is None else found.end()
 
     def retagged(self, element: Element, values: Mapping[str, str | None]) -> bytes:
         """The element with some attributes set (``None``: removed), its content as it was."""
         begin, tag_end, end = self._spans[element]
-        return with_attributes(self.content[begin:tag_end], values) + self.content[tag_end:end]
+        attributes = {name: value for name, value in {**element.attrib, **values}.items() if value is not None}
+        tag = text_of(node(element.tag, attributes)).encode(
+            "ascii", "xmlcharrefreplace"
+        )  # <tag .../>, whatever the encoding
+        whole = tag if self.content[begin:tag_end].endswith(b"/>") else tag[:-2] + b">"
+        return whole + self.content[tag_end:end]
 
     def indent(self, element: Element) -> str:
         """White space before an element on its line; none where something else stands before it."""
@@ -190,25 +188,6 @@ def turned(inertia: Array, rotation: Array) -> Array:
         return inertia
     matrix = rotation @ inertia @ rotation.T
     return np.asarray((matrix + matrix.T) / 2)
-
-
-def with_attributes(tag: bytes, values: Mapping[str, str | None]) -> bytes:
-    """A start tag with some attributes set (``None``: removed); the others keep their text and order."""
-    left = dict(values)
-
-    def replaced(match: re.Match[bytes]) -> bytes:
-        name = match.group(1).decode()
-        if name not in values:
-            return match.group(0)
-        value = left.pop(name, values[name])
-        return b"" if value is None else name.encode() + b"=" + _quoted(value).encode()
-
-    end = b"/>" if tag.rstrip().endswith(b"/>") else b">"
-    body = _ATTRIBUTE.sub(replaced, tag[: tag.rindex(end)]).rstrip()
-    for name, value in left.items():
-        if value is not None:
-            body += b" " + name.encode() + b"=" + _quoted(value).encode()
-    return body + end
 
 
 class Elements:
@@ -338,10 +317,3 @@ def text_of(element: Element, pad: str = "", step: str = "  ") -> str:
 def document(root: Element) -> bytes:
     """A new file."""
     return f'<?xml version="1.0"?>\n{text_of(root)}\n'.encode()
-
-
-def _quoted(value: str) -> str:
-    """An attribute's value with its quotes."""
-    from xml.sax.saxutils import quoteattr  # brings the standard library's web client: 20 ms of `import casid`
-
-    return quoteattr(value)
