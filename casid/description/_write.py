@@ -66,8 +66,8 @@ def write_description(
     """Write all links and joints of a machine.
 
     A file of the format that the description was read from is edited in place: only the elements (in TOML, keys) that
-    ``changes`` names are written anew, all else stays byte for byte. Any other format gets a new file, without the shapes
-    of links.
+    ``changes`` names are written anew, all else stays byte for byte. Any other format gets a new file, without the
+    shapes of links.
 
     Parameters
     ----------

@@ -157,7 +157,7 @@ BAD = {
     "NaN": ("gravity = [0, nan, 0]\n" + MDH + JOINT, "key 'gravity': is or holds NaN"),
     "crossed bounds": (
         MDH + JOINT + "link.bounds.com = [[0, 1], [2, 1], [0, 1]]\n",
-        "key 'com': lower bound 2 of y exceeds upper bound 1",
+        "joint 1, link, bounds: bounds of com cross: lower bound 2 exceeds upper bound 1",
     ),
     "crossed limits": (
         MDH + JOINT + "name = 'j'\nlimits = { lower = 1, upper = -1 }\n",

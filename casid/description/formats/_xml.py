@@ -99,9 +99,7 @@ class XmlFile:
         """The element with some attributes set (``None``: removed), its content as it was."""
         begin, tag_end, end = self._spans[element]
         attributes = {name: value for name, value in {**element.attrib, **values}.items() if value is not None}
-        tag = text_of(node(element.tag, attributes)).encode(
-            "ascii", "xmlcharrefreplace"
-        )  # <tag .../>, whatever the encoding
+        tag = text_of(node(element.tag, attributes)).encode("ascii", "xmlcharrefreplace")
         whole = tag if self.content[begin:tag_end].endswith(b"/>") else tag[:-2] + b">"
         return whole + self.content[tag_end:end]
 
