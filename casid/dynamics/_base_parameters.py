@@ -154,7 +154,9 @@ def regroup(W: ArrayLike, names: Sequence[str], tolerance: float = RANK_TOLERANC
     if len(bad):
         raise DatasetError(f"observation matrix: row {bad[0][0]}, column '{names[bad[0][1]]}' is not a finite number")
     lengths = np.linalg.norm(W, axis=0)
-    present = lengths > tolerance**1.5 * lengths.max(initial=0.0)
+    # between the tolerance and its square, which for the default one is rounding: their geometric mean
+    shortest = np.sqrt(tolerance * tolerance**2) * lengths.max(initial=0.0)
+    present = lengths > shortest
     if not present.any():
         raise DatasetError("observation matrix: every column is zero, nothing can be identified")
     scaled = np.divide(W, lengths, where=present, out=np.zeros_like(W))

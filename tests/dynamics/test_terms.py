@@ -117,9 +117,6 @@ def test_own_terms_and_terms_at_single_joints():
     model = Model(robot, ("rotor@joint2", own))
     extras = [name for name in model.parameter_names if name[0] in "Ic"]
     assert extras == ["c31", "Ia2", "c32"]
-    assert Model(robot, ("rotor",)).stride == 11
-    with pytest.raises(RobotError, match="there is no common stride"):
-        _ = model.stride
 
 
 @pytest.mark.claim("a term named twice is at the joints of both, and another term of its set at its own alone")
