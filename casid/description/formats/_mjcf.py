@@ -30,7 +30,7 @@ from casid.description.formats._contract import (
     weightless_where_fixed,
 )
 from casid.description.formats._mjcf_reader import read_mjcf_content
-from casid.description.formats._xml import Element, Elements, XmlFile, document, node, term_words
+from casid.description.formats._xml import Element, XmlFile, document, node, term_words
 from casid.inertia import consistency, tensor_entries
 
 _WORLD = "world"
@@ -212,8 +212,6 @@ class Mjcf(Format):
     def edit(self, content: bytes, changes: Changes, where: str) -> bytes:
         """See `Format.edit`."""
         file = XmlFile(content, where)
-        if any(file.root.iter("include")):
-            Elements(where).fail("includes other files, so it cannot be edited; convert it to a new file instead")
         bodies = ((body.get("name") or f"body{k}", body) for k, body in enumerate(file.root.iter("body"), start=1))
         edits, inside = file.inertial_edits(bodies, changes.inertials, _inertial)
         for joint in file.root.iter("joint"):

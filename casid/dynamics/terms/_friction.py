@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import casadi as ca
 import numpy as np
@@ -177,38 +178,19 @@ class Friction:
         return tuple(terms)
 
 
-@dataclass(frozen=True)
-class _Column:
+def _column(joints: Sequence[JointFriction], symbol: str, signals: JointSignals) -> ca.SX:
     """Column of one amplitude, whatever the law of the joint."""
-
-    joints: tuple[JointFriction, ...]
-    symbol: str
-
-    def __call__(self, signals: JointSignals) -> ca.SX:
-        joint = self.joints[signals.joint]
-        place = [a.symbol for a in joint.law.amplitudes].index(self.symbol)
-        return joint.law.dictionary(signals, joint.theta)[place]
+    joint = joints[signals.joint]
+    place = [a.symbol for a in joint.law.amplitudes].index(symbol)
+    return joint.law.dictionary(signals, joint.theta)[place]
 
 
-@dataclass(frozen=True)
-class _Memories:
-    """Memory of each joint's law."""
-
-    joints: tuple[JointFriction, ...]
-
-    def __call__(self, joint: int) -> Memory | None:
-        kept = self.joints[joint]
-        return kept if kept.size else None
+def _memory(joints: Sequence[JointFriction], joint: int) -> Memory | None:
+    return joints[joint] if joints[joint].size else None
 
 
-@dataclass(frozen=True)
-class _Shapes:
-    """Shape of each joint's law."""
-
-    joints: tuple[JointFriction, ...]
-
-    def __call__(self, joint: int) -> Mapping[str, float]:
-        return self.joints[joint].shapes()
+def _shapes(joints: Sequence[JointFriction], joint: int) -> Mapping[str, float]:
+    return joints[joint].shapes()
 
 
 class _Plain(FrictionLaw):
@@ -322,7 +304,12 @@ def _amplitude_term(joints: tuple[JointFriction, ...], symbol: str, where: Seque
     parameter: JointParameter = replace(
         meant[0], nonnegative=all(a.nonnegative for a in meant), dry=any(a.dry for a in meant)
     )
-    memory = _Memories(joints) if any(joints[k].size for k in where) else None
+    memory = partial(_memory, joints) if any(joints[k].size for k in where) else None
     return JointTerm(
-        f"friction_{symbol}", parameter, _Column(joints, symbol), memory=memory, fitted=True, shapes=_Shapes(joints)
+        f"friction_{symbol}",
+        parameter,
+        partial(_column, joints, symbol),
+        memory=memory,
+        fitted=True,
+        shapes=partial(_shapes, joints),
     )
