@@ -200,19 +200,6 @@ def test_dry_friction_acts_where_a_term_has_it_and_unknown_torques_are_refused()
         equation_of_motion(casid.Model(robot, ("gear_friction",)))
 
 
-def test_friction_that_grows_with_the_load_takes_it_without_acceleration_where_a_motion_is_to_be_found() -> None:
-    robot, rng = casid.load_robot("panda"), np.random.default_rng(6)
-    model, plain = casid.Model(robot, ("load_friction",)), casid.Model(robot)
-    own, share = robot.standard_parameters(), rng.uniform(0.05, 0.2, 7)
-    pi = model.parameters(own, share)
-    q, dq, tau = rng.uniform(-1, 1, (3, 7))
-    still = numbers(plain.inverse_dynamics(q, dq, np.zeros(7), own))
-    expected = numbers(plain.forward_dynamics(q, dq, tau - share * np.abs(still) * np.sign(dq), own))
-    np.testing.assert_allclose(numbers(model.forward_dynamics(q, dq, tau, pi)), expected, atol=1e-9)
-    M, rigid, terms, dry = (numbers(x) for x in equation_of_motion(model)(q, dq, np.sign(dq), pi))
-    np.testing.assert_allclose(np.linalg.solve(M, tau - rigid - terms - dry), expected, atol=1e-9)
-
-
 def test_drives_that_couple_branches_couple_their_accelerations() -> None:
     """Two arms on one base whose motors share a differential: rotors couple joints that the tree does not."""
     robot = random_robot(3, n=4)

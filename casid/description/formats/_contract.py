@@ -90,7 +90,7 @@ class Format(ABC):
 
     @abstractmethod
     def edit(self, content: bytes, changes: Changes, where: str) -> bytes:
-        """The same file, byte for byte, but for the changes. RobotError where it cannot be edited."""
+        """The same file, byte for byte but for the elements that change. RobotError where it cannot be edited."""
 
     def prepared(self, description: Description) -> tuple[Description, tuple[str, ...]]:
         """The description as the format would have it, and in words what had to change (frames moved, ...)."""
