@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from casid.arrays import Array
 from casid.description._placement import xyz_rpy
+from casid.description._solids import trimesh_package
 from casid.description.formats._xml import Elements
 from casid.errors import RobotError
 
@@ -134,14 +135,6 @@ def found(address: str, folder: Path | None, packages: Iterable[Path]) -> Path |
             [relative, relative.partition("/")[2]],
         )
     return next((place / name for place in folders for name in names if (place / name).is_file()), None)
-
-
-def trimesh_package(purpose: str) -> Any:
-    try:
-        import trimesh
-    except ImportError as error:
-        raise RobotError(f"{purpose} needs the package trimesh: pip install 'casid[meshes]'") from error
-    return trimesh
 
 
 def _mesh(shape: ElementTree.Element, where: str, folder: Path | None, packages: Sequence[Path], link: str) -> Any:

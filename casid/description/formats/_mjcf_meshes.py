@@ -11,8 +11,7 @@ import numpy as np
 
 from casid.arrays import Array
 from casid.description._placement import rotation_of_quaternion
-from casid.description._shapes import trimesh_package
-from casid.description._solids import Faces, Solid, filled, shell
+from casid.description._solids import Faces, Solid, filled, shell, trimesh_package
 from casid.description.formats._mjcf_context import Context
 from casid.description.formats._xml import Element
 from casid.errors import RobotError
