@@ -9,16 +9,15 @@ import pytest
 
 import casid
 from casid.dynamics import Model
-from casid.dynamics._structure import Structure
 from casid.dynamics.terms import Friction, JointFriction, friction_model
 from casid.errors import DatasetError
 
 
 def test_terms_stand_behind_the_ten_of_their_link():
-    structure = Structure("spatial_2r", ("viscous", "rotor"))
+    structure = Model("spatial_2r", ("viscous", "rotor"))
     assert structure.velocity_deadband == 0.0  # every sign counts unless a deadband is asked for
     assert structure.parameter_names[10:12] == ("fv1", "Ia1")
-    assert not structure.motor_inertia and Structure("spatial_2r", ("motor_rotor",)).motor_inertia
+    assert not structure.motor_inertia and Model("spatial_2r", ("motor_rotor",)).motor_inertia
 
 
 def test_models_alike_keep_gravity_and_deadband():
