@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -97,6 +97,11 @@ class Description:
     def moving(self) -> tuple[RawJoint, ...]:
         """The joints that are not fixed."""
         return tuple(joint for joint in self.joints if joint.type != "fixed")
+
+    def with_links(self, changed: Callable[[Link, bool], Link]) -> Description:
+        """The machine with other links: ``(link, whether it does not move on its own) -> link``."""
+        joints = tuple(replace(joint, link=changed(joint.link, joint.type == "fixed")) for joint in self.joints)
+        return replace(self, base=changed(self.base, True), joints=joints)
 
     def robot(self, *, lock: Lock = (), gravity: ArrayLike | None = None) -> Robot:
         """The robot on its fixed base, with fixed links merged into those that move.

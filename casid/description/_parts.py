@@ -73,8 +73,9 @@ class LinkBounds:
     def __post_init__(self) -> None:
         for name, shape in (("mass", (2,)), ("com", (3, 2)), ("inertia_com", (6, 2))):
             bounds = readonly(getattr(self, name), shape, f"bounds of {name}")
-            if (bounds[..., 0] > bounds[..., 1]).any():
-                raise RobotError(f"bounds of {name} cross: a lower bound exceeds its upper bound in {bounds.tolist()}")
+            for lower, upper in bounds.reshape(-1, 2):
+                if lower > upper:
+                    raise RobotError(f"bounds of {name} cross: lower bound {lower:g} exceeds upper bound {upper:g}")
             object.__setattr__(self, name, bounds)
 
     def given(self) -> dict[str, list[Any]]:

@@ -125,6 +125,15 @@ def positions(lock: Lock) -> dict[str, float]:
     return dict.fromkeys(lock, 0.0)
 
 
+def renamed(joints: Sequence[RawJoint], names: Mapping[str, str]) -> tuple[RawJoint, ...]:
+    """The joints with other names, wherever they are named."""
+
+    def follows(rule: MimicRule | None) -> MimicRule | None:
+        return None if rule is None else replace(rule, joint=names.get(rule.joint, rule.joint))
+
+    return tuple(replace(one, name=names.get(one.name, one.name), mimic=follows(one.mimic)) for one in joints)
+
+
 def lock_joints(joints: Sequence[RawJoint], lock: Lock, where: str) -> list[RawJoint]:
     """Turn the joints named in ``lock`` into fixed ones at the given positions (default 0).
 

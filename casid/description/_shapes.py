@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from casid.arrays import Array
 from casid.description._placement import xyz_rpy
+from casid.description._solids import trimesh_package
+from casid.description.formats._xml import Elements
 from casid.errors import RobotError
-from casid.files import number_list, shown
 
 #: No robot is larger [m].
 _LARGEST = 1e6
@@ -71,43 +72,35 @@ def hull_points(
 
 
 #: Sizes of each geometry: attribute -> default.
-_SIZES = {
-    "mesh": {"scale": "1 1 1"}, "box": {"size": "0 0 0"}, "cylinder": {"radius": "0", "length": "0"},
-    "sphere": {"radius": "0"},
-}  # fmt: skip
+_SIZES: dict[str, dict[str, tuple[float, ...]]] = {
+    "mesh": {"scale": (1.0, 1.0, 1.0)},
+    "box": {"size": (0.0, 0.0, 0.0)},
+    "cylinder": {"radius": (0.0,), "length": (0.0,)},
+    "sphere": {"radius": (0.0,)},
+}
 
 
 def _geometry(body: ElementTree.Element, where: str, link: str) -> tuple[ElementTree.Element, list[float], Array]:
     """The shape, its sizes [m] and its placement in the link frame."""
+    file, what = Elements(where), f"link '{link}'"
     origin, geometry = body.find("origin"), body.find("geometry")
-    placement = xyz_rpy(_numbers(origin, "xyz", "0 0 0"), _numbers(origin, "rpy", "0 0 0"))
+    origin = ElementTree.Element("origin") if origin is None else origin
+    xyz, rpy = (file.numbers(origin, key, 3, what, (0.0, 0.0, 0.0)) for key in ("xyz", "rpy"))
     shape = None if geometry is None else next(iter(geometry), None)
     if shape is None:
-        raise RobotError(f"{where}: link '{link}': <{body.tag}> has no geometry")
+        file.fail(f"{what}: <{body.tag}> has no geometry")
     if shape.tag not in _SIZES:
-        raise RobotError(f"{where}: link '{link}': geometry <{shape.tag}> is not mesh, box, cylinder or sphere")
-    sizes = [number for key, default in _SIZES[shape.tag].items() for number in _numbers(shape, key, default)]
-    return shape, sizes, placement
+        file.fail(f"{what}: geometry <{shape.tag}> is not mesh, box, cylinder or sphere")
+    wanted = _SIZES[shape.tag].items()
+    sizes = [x for key, default in wanted for x in file.numbers(shape, key, len(default), what, default)]
+    return shape, sizes, xyz_rpy(xyz, rpy)
 
 
 def _placed(cloud: Array, placement: Array, where: str, link: str) -> Array:
-    if not np.abs(cloud).max(initial=0.0) <= _LARGEST:
+    placed = np.asarray(cloud @ placement[:3, :3].T + placement[:3, 3])
+    if not np.abs(placed).max(initial=0.0) <= _LARGEST:
         raise RobotError(f"{where}: link '{link}': a geometry larger than {_LARGEST:g} m")
-    return np.asarray(cloud @ placement[:3, :3].T + placement[:3, 3])
-
-
-def _numbers(element: ElementTree.Element | None, key: str, default: str) -> list[float]:
-    text = default if element is None else element.get(key, default)
-    numbers = number_list(text.split())
-    if (
-        numbers is None
-        or len(numbers) != len(default.split())
-        or not all(abs(number) <= _LARGEST for number in numbers)
-    ):
-        raise RobotError(
-            f"{key}={shown(text)} of a geometry: expected {len(default.split())} numbers of at most {_LARGEST:g} m"
-        )
-    return numbers
+    return placed
 
 
 def _ros_folders() -> list[Path]:
@@ -142,14 +135,6 @@ def found(address: str, folder: Path | None, packages: Iterable[Path]) -> Path |
             [relative, relative.partition("/")[2]],
         )
     return next((place / name for place in folders for name in names if (place / name).is_file()), None)
-
-
-def trimesh_package(purpose: str) -> Any:
-    try:
-        import trimesh
-    except ImportError as error:
-        raise RobotError(f"{purpose} needs the package trimesh: pip install 'casid[meshes]'") from error
-    return trimesh
 
 
 def _mesh(shape: ElementTree.Element, where: str, folder: Path | None, packages: Sequence[Path], link: str) -> Any:

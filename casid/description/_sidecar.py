@@ -11,7 +11,7 @@ import numpy as np
 
 from casid.description._document import Description
 from casid.description._parts import LIMITS, Inertial, Link, LinkBounds
-from casid.description._raw import JointLimits, RawCapsule, RawJoint
+from casid.description._raw import JointLimits, RawCapsule, RawJoint, renamed
 from casid.description.joint_parameters import (
     JOINT_PARAMETERS,
     SHAPES,
@@ -84,11 +84,10 @@ def bounds_of(table: Table) -> LinkBounds:
     com = table.array("com", (3, 2), free.com.tolist(), entries="[lower, upper] of x, y, z", infinite=True)
     six = "[lower, upper] of xx, xy, xz, yy, yz, zz"
     inertia = table.array("inertia_com", (6, 2), free.inertia_com.tolist(), entries=six, infinite=True)
-    for key, rows, names in (("com", com, "xyz"), ("inertia_com", inertia, ("xx", "xy", "xz", "yy", "yz", "zz"))):
-        for name, (lower, upper) in zip(names, rows, strict=True):
-            if lower > upper:
-                table.fail(f"key '{key}': lower bound {lower:g} of {name} exceeds upper bound {upper:g}")
-    return LinkBounds(np.array(table.interval("mass", (0.0, np.inf))), com, inertia)
+    try:
+        return LinkBounds(np.array(table.interval("mass", (0.0, np.inf))), com, inertia)
+    except RobotError as error:
+        table.fail(str(error))
 
 
 def read_capsule(data: Mapping[str, Any], number: int, where: str) -> RawCapsule:
@@ -296,13 +295,7 @@ def _restored(joints: list[RawJoint], name: str, table: Table) -> list[RawJoint]
         limits=JointLimits(**{**old.limits.__dict__, **values}),
         terms={**old.terms, **table.joint_terms()},
     )
-    if name != old.name:
-        joints = [
-            replace(joint, mimic=replace(joint.mimic, joint=name))
-            if joint.mimic is not None and joint.mimic.joint == old.name
-            else joint
-            for joint in joints
-        ]
+    joints = list(renamed(joints, {old.name: name}))
     if "inertial" in table.data:
         if table.data["inertial"] is not False:
             table.fail("key 'inertial': false (the link's body is not known) is all that it can be")

@@ -27,6 +27,7 @@ from casid.description._raw import (
     check_types,
     check_unique,
     follow,
+    renamed,
 )
 from casid.description._robot import STANDARD_G, STANDARD_GRAVITY, Robot
 from casid.description._sidecar import SUFFIX, lost, words
@@ -64,8 +65,9 @@ def write_description(
 ) -> Written:
     """Write all links and joints of a machine.
 
-    A file of the format that the description was read from is edited in place: only what ``changes`` names differs from
-    the original, byte for byte. Any other format gets a new file, without the shapes of links.
+    A file of the format that the description was read from is edited in place: only the elements (in TOML, keys) that
+    ``changes`` names are written anew, all else stays byte for byte. Any other format gets a new file, without the
+    shapes of links.
 
     Parameters
     ----------
@@ -113,7 +115,8 @@ def as_file(
             *unknown, *form.doubts(changed),
         )  # fmt: skip
     prepared, notes = form.prepared(changed)
-    return form.write(_renamed(prepared, form.joint_names(prepared))), lost(prepared, form), (
+    named = replace(prepared, joints=renamed(prepared.joints, form.joint_names(prepared)))
+    return form.write(named), lost(prepared, form), (
         *unknown, *_left_out(description, form), *notes, *form.doubts(prepared),
     )  # fmt: skip
 
@@ -144,18 +147,6 @@ def _catalogued(description: Description, changes: Changes) -> tuple[Description
     return replace(description, joints=joints), replace(changes, terms=terms), (note,)
 
 
-def _renamed(description: Description, names: Mapping[str, str]) -> Description:
-    """The description with other names of joints."""
-    if not names:
-        return description
-    joints = []
-    for joint in description.joints:
-        rule = joint.mimic
-        rule = None if rule is None else replace(rule, joint=names.get(rule.joint, rule.joint))
-        joints.append(replace(joint, name=names.get(joint.name, joint.name), mimic=rule))
-    return replace(description, joints=tuple(joints))
-
-
 def sidecar_text(name: str, tables: Mapping[str, Any]) -> str:
     """A sidecar as text."""
     head = {key: value for key, value in tables.items() if not isinstance(value, dict) and key != "capsule"}
@@ -171,15 +162,10 @@ def sidecar_text(name: str, tables: Mapping[str, Any]) -> str:
 
 def with_changes(description: Description, changes: Changes) -> Description:
     """The description with other bodies and joint terms."""
-
-    def link(old: Link) -> Link:
-        return replace(old, inertial=changes.inertials[old.name]) if old.name in changes.inertials else old
-
-    joints = tuple(
-        replace(joint, link=link(joint.link), terms=dict(changes.terms.get(joint.name, joint.terms)))
-        for joint in description.joints
+    made = description.with_links(lambda old, _: replace(old, inertial=changes.inertials.get(old.name, old.inertial)))
+    return replace(
+        made, joints=tuple(replace(one, terms=changes.terms.get(one.name, one.terms)) for one in made.joints)
     )
-    return replace(description, base=link(description.base), joints=joints)
 
 
 def convert(

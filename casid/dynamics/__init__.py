@@ -15,6 +15,7 @@ from casid.dynamics._derived import momentum_observer as momentum_observer
 
 # between rooms
 from casid.dynamics._base_parameters import linear_form as linear_form
+from casid.dynamics._base_parameters import random_rows as random_rows
 from casid.dynamics._base_parameters import regroup as regroup
 from casid.dynamics._base_parameters import stacked_regressor as stacked_regressor
 from casid.dynamics._derived import dry_friction_directions as dry_friction_directions

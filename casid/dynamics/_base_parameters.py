@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -102,20 +103,31 @@ def base_parameters(model: Model, samples: int | None = None) -> BaseParameters:
 
 def stacked_regressor(model: Model, samples: int | None = None) -> Array:
     """Regressor of a model at random states, stacked: shape (n samples, N); see `base_parameters`."""
-    n, names = model.robot.n, model.parameter_names
-    count = samples or max(30, 6 * len(names) // n)
+    return random_rows(model.regressor, [joint.type == "prismatic" for joint in model.robot.coordinates], samples)
+
+
+def random_rows(regressor: ca.Function, prismatic: Sequence[bool], samples: int | None = None) -> Array:
+    """A regressor at random states, stacked: shape (rows samples, N); see `base_parameters`.
+
+    Parameters
+    ----------
+    regressor
+        ``(q[, dq[, ddq[, ...]]]) -> Y``; further inputs are gravity, a measured signal: any value must do.
+    prismatic
+        Which joints are prismatic, shape (n,).
+    samples
+        Default: six times as many rows as parameters, 30 at least.
+    """
+    rows, columns = regressor.size_out(0)
+    count = samples or max(30, 6 * columns // rows)
     rng = np.random.default_rng(20140401)
-    prismatic = np.array([joint.type == "prismatic" for joint in model.robot.coordinates])
     reach = np.where(prismatic, 1.0, np.pi)[:, None]
-    q = rng.uniform(-reach, reach, (n, count))
-    dq = rng.uniform(-3.0, 3.0, (n, count))
-    ddq = rng.uniform(-10.0, 10.0, (n, count))
-    regressor = model.regressor
-    inputs = [q, dq, ddq]
-    for extra in regressor.name_in()[3:]:  # gravity as an input, a measured signal: any value must do
-        inputs.append(rng.uniform(-10.0, 10.0, (regressor.size1_in(extra), count)))
-    stacked = np.array(regressor.map(count)(*inputs))  # n x (N count)
-    return stacked.reshape(n * count, len(names))
+    sizes: dict[str, Array | float] = {"q": reach, "dq": 3.0}
+    inputs = [
+        sizes.get(name, 10.0) * rng.uniform(-1.0, 1.0, (regressor.size1_in(name), count))
+        for name in regressor.name_in()
+    ]
+    return np.array(regressor.map(count)(*inputs)).reshape(rows * count, columns)  # from rows x (N count)
 
 
 def regroup(W: ArrayLike, names: Sequence[str], tolerance: float = RANK_TOLERANCE) -> BaseParameters:
@@ -142,7 +154,9 @@ def regroup(W: ArrayLike, names: Sequence[str], tolerance: float = RANK_TOLERANC
     if len(bad):
         raise DatasetError(f"observation matrix: row {bad[0][0]}, column '{names[bad[0][1]]}' is not a finite number")
     lengths = np.linalg.norm(W, axis=0)
-    present = lengths > tolerance**1.5 * lengths.max(initial=0.0)
+    # between the tolerance and its square, which for the default one is rounding: their geometric mean
+    shortest = np.sqrt(tolerance * tolerance**2) * lengths.max(initial=0.0)
+    present = lengths > shortest
     if not present.any():
         raise DatasetError("observation matrix: every column is zero, nothing can be identified")
     scaled = np.divide(W, lengths, where=present, out=np.zeros_like(W))

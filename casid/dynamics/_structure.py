@@ -107,26 +107,14 @@ class Structure:
         """Whether rotors act behind the transmission, which may couple joints that the tree does not."""
         return any(term.inertial and term.side == "motor" for term in self.terms)
 
-    @property
-    def stride(self) -> int:
-        """Number of parameters of one link and its joint; RobotError where joints have different terms."""
-        if (
-            self.robot.coupled
-            or len(self.parameter_names) % self.n
-            or any(term.joints is not None for term in self.terms)
-        ):
-            raise RobotError("the joints have different terms: there is no common stride; use link_columns")
-        return len(self.parameter_names) // self.n
-
     @cached_property
     def nominal(self) -> np.ndarray | None:
         """The robot's own values of ``pi``, where it states all of them: what functions take without ``pi``."""
         if any(link.inertial is None for link in self.robot.links):
             return None
         own = self.robot.parameters
-        values = dict(zip(own.names, own.values, strict=True))
-        known = all(name in values for name in self.parameter_names)
-        return np.array([values[name] for name in self.parameter_names]) if known else None
+        known = all(name in own for name in self.parameter_names)
+        return np.array([own[name] for name in self.parameter_names]) if known else None
 
     def parameters(self, parameters: Parameters | ArrayLike, terms: ArrayLike | None = None) -> np.ndarray:
         """The vector ``pi``, shape (N,), in the order of `parameter_names`.

@@ -133,13 +133,21 @@ class ConsistencyCone(ABC):
         """
         return share
 
-    @abstractmethod
     def project(self, parameters: ArrayLike, margin: float) -> Array:
         """A body of the cone that keeps mass and centre of mass where they can be, and moves the inertia least.
 
         The inertia about the centre of mass gives way to the nearest one (in the Frobenius norm of the matrix that must
         be positive definite there) whose smallest eigenvalue is at least the margin [kg.m^2].
         """
+        mass, com, inertia = from_standard(parameters)
+        values, axes = np.linalg.eigh(inertia)  # of `Full`'s matrix, tr(I)/2 1 - I, too
+        moments = values.sum() / 2 - values if self.triangle else values
+        if mass > 0 and moments.min() >= margin:
+            return np.array(parameters, dtype=float)
+        moments = np.maximum(moments, 1.01 * margin)
+        values = moments.sum() - moments if self.triangle else moments
+        mass, com = (mass, com) if mass > 0 else (margin, np.zeros(3))
+        return to_standard(mass, com, axes @ np.diag(values) @ axes.T)
 
     def violation(self, parameters: ArrayLike, margin: float) -> float:
         """By how much the smallest eigenvalue of the matrix misses the margin, >= 0; infinite for NaN."""
@@ -218,16 +226,6 @@ class Full(ConsistencyCone):
         kept = (back * np.clip(inner, 0.0, most)[:, None, :]) @ np.swapaxes(back, 1, 2)
         return np.asarray(kept.reshape(len(share), 16) @ PSEUDO_INERTIA_MAP)
 
-    def project(self, parameters: ArrayLike, margin: float) -> Array:
-        """The matrix is ``Sigma = tr(I)/2 1 - I``."""
-        mass, com, inertia = from_standard(parameters)
-        sigma = np.trace(inertia) / 2 * np.eye(3) - inertia
-        if mass > 0 and float(np.linalg.eigvalsh(sigma)[0]) >= margin:
-            return np.array(parameters, dtype=float)
-        sigma = _raised(sigma, margin)
-        mass, com = (mass, com) if mass > 0 else (margin, np.zeros(3))
-        return to_standard(mass, com, np.trace(sigma) * np.eye(3) - sigma)
-
 
 class Semi(ConsistencyCone):
     """``[[L, S(l)'], [S(l), m 1]] >= margin 1``: m > 0 and I > 0 only (Sousa 2014, eq. 3.18-3.21)."""
@@ -285,14 +283,6 @@ class Semi(ConsistencyCone):
             mass = np.where(wide, np.minimum(mass, limits.factor * limits.body[:, 9]), mass)
         cost = _cost(_negative(inertia), trace) + _cost(_negative(quadratic), mass + trace / 2)
         return DualShare(self.dual_gain(share, margin), cost, wide & share.any(axis=1))
-
-    def project(self, parameters: ArrayLike, margin: float) -> Array:
-        """The matrix is I itself."""
-        mass, com, inertia = from_standard(parameters)
-        if mass > 0 and float(np.linalg.eigvalsh(inertia)[0]) >= margin:
-            return np.array(parameters, dtype=float)
-        mass, com = (mass, com) if mass > 0 else (margin, np.zeros(3))
-        return to_standard(mass, com, _raised(inertia, margin))
 
 
 class Free(ConsistencyCone):
@@ -355,9 +345,3 @@ def _lifted(matrix: Array) -> Array:
     values, vectors = np.linalg.eigh(matrix)
     values = np.maximum(values, 1e-6 * max(float(values[-1]), 1.0))
     return np.asarray(vectors @ np.diag(values) @ vectors.T)
-
-
-def _raised(matrix: Array, margin: float) -> Array:
-    """The nearest symmetric matrix with eigenvalues of at least (a little more than) the margin."""
-    values, vectors = np.linalg.eigh(matrix)
-    return np.asarray(vectors @ np.diag(np.maximum(values, 1.01 * margin)) @ vectors.T)

@@ -105,16 +105,7 @@ def _from_json(path: Path, where: str, order: HasParameterNames | Sequence[str] 
     links: Any = ()
     if isinstance(content, Mapping):
         links = content.get("links", ())
-        if "parameters" in content:
-            content = content["parameters"]
-        elif isinstance(content.get("standard_parameters"), Mapping):
-            content = content["standard_parameters"]
-        elif "standard_parameters" in content:  # solution.json of version 0.1
-            names, values = content.get("parameter_names"), content["standard_parameters"]
-            if not isinstance(names, list) or not isinstance(values, list) or len(names) != len(values):
-                raise DatasetError(f"{where}: 'parameter_names' and 'standard_parameters' must be lists of one length")
-            extras = content.get("extras", {})
-            content = dict(zip(map(str, names), values, strict=True)) | (extras if isinstance(extras, dict) else {})
+        content = content.get("parameters", content)
     if isinstance(content, list):
         return _nameless(content, where, order), ()
     if not isinstance(content, Mapping) or not content:

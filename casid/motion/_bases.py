@@ -150,6 +150,7 @@ class Fourier(Basis):
         return cls(positive(table, "frequency"), harmonics, form, periods)
 
 
+#: Of splines: the lowest whose fourth derivative, that of the jerk, is continuous.
 DEGREE = 5
 
 

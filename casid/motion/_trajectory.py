@@ -7,12 +7,12 @@ import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.arrays import Array
+from casid.description import assignments
 from casid.errors import DatasetError, ProblemError
 from casid.files import Table, listed, read_toml, shown
 from casid.motion._bases import Fourier, Poses, QuinticSpline
@@ -177,14 +177,11 @@ def trajectory_text(trajectory: Trajectory, form: str = "toml", rate: float = 10
 
 
 def _toml(trajectory: Trajectory, _: float) -> str:
-    lines = ["# Excitation trajectory: coefficients, SI units (rad or m, s).", "schema = 1"]
-    if trajectory.robot:
-        lines.append(f"robot = {_quoted(trajectory.robot)}")
-    lines += ["", "[basis]"]
-    for key, value in trajectory.basis.record().items():
-        lines.append(f"{key} = {_value(value)}")
+    head = {"schema": 1, **({"robot": trajectory.robot} if trajectory.robot else {})}
+    lines = ["# Excitation trajectory: coefficients, SI units (rad or m, s).", *assignments(head)]
+    lines += ["", "[basis]", *assignments(trajectory.basis.record())]
     for name, row in zip(trajectory.joints, trajectory.coefficients, strict=True):
-        lines += ["", "[[joint]]", f"name = {_quoted(name)}", "coefficients = ["]
+        lines += ["", "[[joint]]", *assignments({"name": name}), "coefficients = ["]
         lines += [f"    {float(x)!r}, # {label}" for label, x in zip(trajectory.basis.labels, row, strict=True)]
         lines.append("]")
     return "\n".join(lines) + "\n"
@@ -273,14 +270,8 @@ def _basis(file: Table) -> Basis:
     return Ramped(motion, positive(table, "ramp"))
 
 
-def _value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return _quoted(value) if isinstance(value, str) else repr(value)
-
-
 def _quoted(text: str) -> str:
-    """Double-quoted string that TOML and YAML both read back as it is."""
+    """Double-quoted string that YAML reads back as it is."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return '"' + "".join(c if c.isprintable() else _escape(ord(c)) for c in escaped) + '"'
 

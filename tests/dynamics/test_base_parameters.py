@@ -58,12 +58,6 @@ def test_an_observation_matrix_of_another_shape_is_refused(shape):
         regroup(np.ones(shape), list("abcd"))
 
 
-def test_a_model_with_other_inputs_shares_the_base_parameters():
-    model = Model("spatial_2r")
-    assert model.with_base_parameters().base is model.base
-    assert model.with_parameters(np.ones(20)).base is model.base
-
-
 @pytest.mark.parametrize("share", [(54321.25, -0.375), (1234.5, 0.1), (0.316, np.sqrt(2) / 3)])
 def test_coefficients_are_tidied_in_their_own_size_and_true_ones_are_not_changed(share):
     """Rounding grows with the largest: 1234.5 is found where a column is 1234.5 times another."""
@@ -108,11 +102,3 @@ def test_a_column_far_smaller_than_the_others_counts_and_rounding_does_not():
 def test_the_margin_is_the_sine_of_the_angle_to_the_columns_before(angle):
     W = np.array([[1.0, 3.0 * np.cos(angle)], [0.0, 3.0 * np.sin(angle)], [0.0, 0.0]])
     assert regroup(W, ["a", "b"]).margin == pytest.approx(np.sin(angle))
-
-
-def test_the_matrix_of_base_parameters_cannot_be_written():
-    base = regroup(np.eye(2), ["a", "b"])
-    with pytest.raises(ValueError, match="read-only"):
-        base.K[0, 0] = 2.0
-    with pytest.raises(ValueError, match="argument 2 is shorter"):
-        linear_form([1.0, 2.0], ["a"])

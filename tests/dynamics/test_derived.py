@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import casadi as ca
 import numpy as np
 import pytest
 
@@ -68,14 +67,6 @@ def test_the_residual_follows_a_step_as_a_filter_of_first_order(arm: tuple[casid
     assert np.abs(found[:onset]).max() < 0.02
 
 
-def test_wrong_parameters_are_seen_as_an_external_torque(arm: tuple[casid.Model, np.ndarray]) -> None:
-    model, pi = arm
-    q, dq, tau = motion(model, pi, np.zeros((300, 6)), 300)
-    heavier = pi.copy()
-    heavier[model.link_columns[2][6]] += 1.0  # kg.m: ten newton metres where the arm is level
-    assert np.abs(residuals(momentum_observer(model, heavier, GAIN), q, dq, tau)).max() > 1.0
-
-
 @needs_compiler
 def test_its_c_code_gives_the_same(arm: tuple[casid.Model, np.ndarray], tmp_path: Path) -> None:
     model, pi = arm
@@ -119,15 +110,6 @@ def test_a_step_is_of_fourth_order():
         return abs(float(rk4_step(lambda x, u: u * x, np.array([1.0]), -1.0, h)[0]) - np.exp(-h))
 
     assert 28 < error(0.2) / error(0.1) < 36  # the local error falls with h^5
-
-
-def test_expressions_and_arrays_give_the_same_step():
-    def f(x, u):
-        return -x * x + u
-
-    x = ca.SX.sym("x")
-    step = ca.Function("step", [x], [rk4_step(f, x, 0.5, 0.1)])
-    np.testing.assert_allclose(float(step(0.3)), rk4_step(f, np.array(0.3), 0.5, 0.1), rtol=1e-15)
 
 
 def central(f, x: np.ndarray, h: float = 1e-5) -> np.ndarray:
@@ -216,19 +198,6 @@ def test_dry_friction_acts_where_a_term_has_it_and_unknown_torques_are_refused()
     assert dry_friction_directions(casid.Model(robot, ("viscous",))).shape == (7, 0)
     with pytest.raises(RobotError, match="the measured torque"):
         equation_of_motion(casid.Model(robot, ("gear_friction",)))
-
-
-def test_friction_that_grows_with_the_load_takes_it_without_acceleration_where_a_motion_is_to_be_found() -> None:
-    robot, rng = casid.load_robot("panda"), np.random.default_rng(6)
-    model, plain = casid.Model(robot, ("load_friction",)), casid.Model(robot)
-    own, share = robot.standard_parameters(), rng.uniform(0.05, 0.2, 7)
-    pi = model.parameters(own, share)
-    q, dq, tau = rng.uniform(-1, 1, (3, 7))
-    still = numbers(plain.inverse_dynamics(q, dq, np.zeros(7), own))
-    expected = numbers(plain.forward_dynamics(q, dq, tau - share * np.abs(still) * np.sign(dq), own))
-    np.testing.assert_allclose(numbers(model.forward_dynamics(q, dq, tau, pi)), expected, atol=1e-9)
-    M, rigid, terms, dry = (numbers(x) for x in equation_of_motion(model)(q, dq, np.sign(dq), pi))
-    np.testing.assert_allclose(np.linalg.solve(M, tau - rigid - terms - dry), expected, atol=1e-9)
 
 
 def test_drives_that_couple_branches_couple_their_accelerations() -> None:

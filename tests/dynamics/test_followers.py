@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import casid
 from casid.control import ComputedTorque, nominal
 from casid.description import Capsule, load_robot, write_robot
 from casid.dynamics import Model
@@ -20,12 +19,8 @@ from casid.excitation import CollisionConstraint, DesignSettings
 from casid.export import export_robot
 from casid.export import load as load_export
 from casid.identification import Checks, Choice, ModelOptions, identify, load_model
-from casid.identification.repair import check_file
-from casid.learning import Chart, TorqueLoss
 from casid.motion import Motion, Sine
 from casid.online import NaturalAdaptation, simulate_adaptive
-from casid.regression import choose_friction
-from casid.retrieval import Prior, link_variables
 from casid.simulation import Plant, Sensor, record, simulate
 from tests.helpers import needs_compiler, run
 
@@ -131,15 +126,6 @@ def test_identification_recovers_dynamics_and_friction(recorded, tmp_path: Path)
         np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9)
 
 
-def test_friction_laws_go_to_the_joints_that_have_them(recorded) -> None:
-    _, data = recorded
-    robot = recorded[0].model.robot
-    prepared = casid.Processing().apply(data)
-    choice = choose_friction(Model(robot), prepared, ("linear", "smooth"))
-    assert [candidate.joint for candidate in choice.table[::2]] == ["shoulder", "elbow", "slide"]
-    assert max(choice.fit.relative_errors) < 5.0
-
-
 @needs_compiler
 def test_exported_code_equals_the_graphs(arm: Path, tmp_path: Path) -> None:
     robot = load_robot(arm)
@@ -199,35 +185,6 @@ def test_designs_keep_clear_of_a_follower_and_bound_its_speed(arm: Path) -> None
     design = designer.run(1, 0, max_seconds=5.0)
     assert design.trajectory.joints == ("shoulder", "elbow", "slide")
     assert design.value < 1e4
-
-
-def test_the_unphysical_body_of_a_follower_is_repaired(tmp_path: Path) -> None:
-    path = tmp_path / "spoilt.urdf"
-    path.write_text(urdf("slaved"))
-    result = check_file(path)
-    assert [link.name for link in result.unphysical] == ["slaved"]
-    assert result.repair is not None
-    assert result.repair.relative_base_change < 1e-9 or result.repair.verdict != "virtually feasible"
-    (tmp_path / "repaired.urdf").write_bytes(result.repaired)
-    assert check_file(tmp_path / "repaired.urdf").unphysical == ()
-
-
-def test_parameters_are_counted_by_links(arm: Path, recorded) -> None:
-    robot = load_robot(arm)
-    variables = link_variables(robot)
-    assert len(variables.names) == 40
-    prior = Prior(robot, robot.standard_parameters(), 1.0)
-    matrix, target = prior.rows()
-    assert matrix.shape == (40, 40)
-    assert prior.distance(robot.standard_parameters()) == pytest.approx(0.0, abs=1e-18)
-    assert np.abs(target).max() > 0
-    chart = Chart(Model(robot, ["viscous"]), "log-cholesky")
-    theta = chart.inverse(robot.standard_parameters(), [0.1, 0.2, 0.3])
-    parameters = chart.parameters(theta)
-    np.testing.assert_allclose(parameters[:40], robot.standard_parameters(), atol=1e-9)
-    data = casid.Processing().apply(recorded[1])
-    loss = TorqueLoss(Model(robot, ["viscous"]), data)
-    assert loss.value(parameters) < 0.3
 
 
 @pytest.mark.slow

@@ -107,34 +107,6 @@ def test_a_coarse_search_leaves_no_gap():
     assert replace(coarse, tried=fine.tried) == fine and set(coarse.tried) < set(fine.tried)
 
 
-@pytest.mark.parametrize("name", ["stribeck", "loadstribeck", "lugre", "sigmoid"])
-def test_at_the_bounds_of_its_shape_a_law_is_its_limit(name):
-    """Within 5 %, at the largest speed V: friction that fades over 5 V does not, a slope of 1000 / V is a step."""
-    law, speed = friction_model(name), 2.0
-    most = law.upper(speed)
-    if name == "sigmoid":
-        assert columns(law, (most[0], 0.0), 0.0, speed / 200)[0] == pytest.approx(0.5, rel=0.05)
-    elif law.memory:
-        settled = [ca.evalf(law.settled(ca.SX(v), ca.SX(1), (1e-3, 2.0, most[2]))).full()[0, 0] for v in (0, speed)]
-        assert settled[1] == pytest.approx(settled[0], rel=0.05)
-    else:
-        shape = (0.01, most[1]) if name == "stribeck" else most
-        found = columns(law, shape, 0.0, speed, 3.0)
-        steady, fading = (1, 2) if name == "stribeck" else (0, 1)
-        assert found[fading] == pytest.approx(found[steady], rel=0.05)
-
-
-def test_speeds_of_the_dictionary_cover_two_decades_evenly():
-    own = symbols(0)
-    slopes = []
-    for term in friction_dictionary(harmonics=0, signed=0):
-        slope = ca.jacobian(term.column(own), own.dq)
-        slopes.append(float(ca.Function("f", [own.dq], [slope])(0.0)))
-    ratio = np.array(slopes[:-1]) / slopes[1:]
-    assert ratio.min() > 2.5 and ratio.max() < 4.0
-    assert slopes[0] / slopes[-1] == pytest.approx(100.0)
-
-
 def test_the_dictionary_is_waves_of_the_turn_and_steps_of_the_speed():
     terms = {term.symbol: term for term in friction_dictionary(harmonics=2, signed=1, speeds=(0.1, 0.5))}
     own = symbols(0)

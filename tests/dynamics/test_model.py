@@ -127,26 +127,6 @@ def test_jacobian_is_the_derivative_of_the_placement(case):
     np.testing.assert_allclose(J[3:] @ case.dq, [spin[2, 1], spin[0, 2], spin[1, 0]], atol=1e-8)
 
 
-def test_friction_and_rotor_terms():
-    robot = random_robot(4, n=3)
-    model = Model(robot, terms=("rotor", "coulomb", "viscous", "offset"))
-    assert model.parameter_names[10:14] == ("fv1", "fc1", "fo1", "Ia1")  # the declared order, whatever the user's
-    rng = np.random.default_rng(0)
-    pi = rng.uniform(0.1, 1.0, 14 * 3)
-    q, dq, ddq = rng.normal(size=(3, 3))
-    plain = np.concatenate([pi[14 * k : 14 * k + 10] for k in range(3)])
-    fv, fc, fo, Ia = (pi[10 + i :: 14] for i in range(4))
-    friction = fv * dq + fc * np.sign(dq) + fo
-    expected = Model(robot).inverse_dynamics(q, dq, ddq, plain) + friction + Ia * ddq
-    tau = model.inverse_dynamics(q, dq, ddq, pi)
-    np.testing.assert_allclose(tau, expected, atol=1e-12)
-    np.testing.assert_allclose(model.regressor(q, dq, ddq) @ pi, expected, atol=1e-12)
-    np.testing.assert_allclose(model.friction(dq, pi), friction, atol=1e-14)
-    np.testing.assert_allclose(model.forward_dynamics(q, dq, tau, pi), ddq, atol=1e-10)
-    M, energy = model.mass_matrix(q, pi), model.kinetic_energy(q, dq, pi)
-    assert energy == pytest.approx(dq @ M @ dq / 2)
-
-
 def test_gravity_can_be_set_or_be_an_input(case):
     wall = np.array([9.81, 0.0, 0.0])
     fixed = Model(case.robot, gravity=wall)

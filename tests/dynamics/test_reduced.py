@@ -9,7 +9,7 @@ import pytest
 
 import casid
 from casid.codegen import operation_count
-from casid.description import Frame, Joint, Link, Robot
+from casid.description import Frame, Robot
 from casid.dynamics import Model, operational_space, reduced
 from casid.dynamics.terms import JOINT_TERMS
 from casid.export import PUBLISHED, count_robot
@@ -77,55 +77,6 @@ def test_operation_counts_beat_the_published_ones() -> None:
     counts = dict(count_robot(Model(casid.load_robot("panda"))))
     assert counts["inverse dynamics, numbers"].multiplications <= 340
     assert counts["inverse dynamics, numbers"].additions <= 275
-
-
-def _arm(*joints: tuple[str, list[float], list[float]]) -> Robot:
-    """A chain: type, axis and offset of each joint."""
-    made = []
-    for k, (kind, axis, offset) in enumerate(joints):
-        placement = np.eye(4)
-        placement[:3, 3] = offset
-        made.append(Joint(f"j{k}", kind, k - 1, Link(f"link{k}"), placement, axis=np.array(axis, dtype=float)))
-    return Robot("arm", tuple(made), gravity=np.array([0.0, 0.0, -9.81]))
-
-
-def test_the_frames_of_a_spherical_joint_slide_into_its_centre() -> None:
-    """Wherever along its axis the second frame stands, the operations are those of frames in the centre."""
-    centre, apart = (
-        _arm(
-            ("revolute", [0, 0, 1], [0, 0, 0.3]),
-            ("revolute", [1, 0, 0], [away, 0, 0]),
-            ("revolute", [0, 1, 0], [-away, 0, 0]),
-            ("revolute", [1, 0, 0], [0, 0, 0.4]),
-        )
-        for away in (0.0, 0.2)
-    )
-    pi = np.random.default_rng(5).normal(size=40)
-    q, dq, ddq = states(4)
-    best, found = (reduced(Model(robot), pi).inverse_dynamics for robot in (centre, apart))
-    assert operation_count(found) == operation_count(best)
-    close(found(q, dq, ddq), Model(apart).inverse_dynamics(q, dq, ddq, pi))
-
-
-@pytest.mark.parametrize(
-    ("axis", "most"),
-    [([0, 0, 1], 17), ([0, 0, -1], 17), ([1, 0, 0], 21), ([0.6, 0, 0.8], 36), ([0.48, 0.6, -0.64], 57)],
-)
-def test_axes_of_any_direction_turn_and_slide(axis: list[float], most: int) -> None:
-    """Of a link that only slides the base parameters hold a mass alone: what its torques cost stays small."""
-    model = Model(_arm(("revolute", axis, [0, 0, 0.1]), ("prismatic", axis[::-1], [0.2, 0.1, 0.3])))
-    pi = np.random.default_rng(6).normal(size=20)
-    small = reduced(model, pi).inverse_dynamics
-    q, dq, ddq = states(2)
-    close(small(q, dq, ddq), model.inverse_dynamics(q, dq, ddq, pi))
-    assert operation_count(small).multiplications <= most
-
-
-def test_masses_are_put_back_where_that_saves_operations_whatever_their_unit() -> None:
-    model = Model(random_robot(1, n=4, chain=True))
-    pi = np.random.default_rng(2).normal(size=40)
-    counts = {operation_count(reduced(model, unit * pi).inverse_dynamics) for unit in (1e-3, 1.0, 1e3)}
-    assert len(counts) == 1 and counts.pop().multiplications <= 284  # 286 with none put back
 
 
 def test_the_operational_space_of_a_reduced_model_is_the_robot_s() -> None:

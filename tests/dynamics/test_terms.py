@@ -2,27 +2,18 @@
 
 from dataclasses import replace
 
-import casadi as ca
 import numpy as np
 import pytest
 
 import casid
 from casid.description.joint_parameters import (
-    COULOMB,
-    JOINT_PARAMETERS,
     JointParameter,
-    joint_parameter,
     symbol_and_joint,
 )
 from casid.dynamics import Model
 from casid.dynamics.terms import (
-    FRICTION_MODELS,
     JOINT_TERMS,
-    Dahl,
-    JointSignals,
     JointTerm,
-    friction_dictionary,
-    friction_model,
 )
 from casid.errors import RobotError
 
@@ -91,15 +82,6 @@ def test_tx40_wrist_coupling_has_three_more_base_parameters():
     assert Model(robot, (*plain, *wrist)).base.rank == 61
 
 
-def test_transmission_defaults_to_the_identity():
-    robot = replace(casid.load_robot("wam7"), transmission=None)
-    model = Model(robot, ("motor_viscous",))
-    pi = np.zeros(len(model.parameter_names))
-    pi[sorted(model.term_columns)] = np.arange(1.0, 8.0)
-    dq = np.linspace(-1, 1, 7)
-    np.testing.assert_allclose(model.friction(dq, pi), np.arange(1.0, 8.0) * dq)
-
-
 @pytest.mark.parametrize("name", sorted(JOINT_TERMS))
 def test_every_term_is_linear_in_its_parameter_and_documented(name):
     robot = casid.load_robot("panda")
@@ -116,14 +98,6 @@ def test_every_term_is_linear_in_its_parameter_and_documented(name):
     assert term.doc and term.unit and term.inertial == (term.name in ("rotor", "motor_rotor"))
 
 
-def test_asymmetric_coulomb_has_a_level_for_each_direction():
-    model = Model(casid.load_robot("spatial_2r"), ("asymmetric_coulomb",))
-    pi = np.zeros(len(model.parameter_names))
-    for column, (term, _) in model.term_columns.items():
-        pi[column] = 2.0 if term.name == "coulomb_positive" else 3.0
-    np.testing.assert_allclose(model.friction([0.5, -0.5], pi), [2.0, -3.0])
-
-
 def test_load_friction_follows_the_nominal_torque():
     robot = casid.load_robot("panda")
     model, plain = Model(robot, ("load_friction@joint2",)), Model(robot)
@@ -137,23 +111,12 @@ def test_load_friction_follows_the_nominal_torque():
     np.testing.assert_allclose(model.inverse_dynamics(q, dq, ddq, pi), expected, atol=1e-12)
 
 
-def test_velocity_deadband_silences_the_sign():
-    model = Model(casid.load_robot("spatial_2r"), ("coulomb",), velocity_deadband=0.1)
-    pi = np.zeros(len(model.parameter_names))
-    pi[sorted(model.term_columns)] = 1.0
-    np.testing.assert_allclose(model.friction([0.05, -0.2], pi), [0.0, -1.0])
-    np.testing.assert_allclose(model.friction([0.1, -0.1], pi), [1.0, -1.0])  # slower counts as still
-
-
 def test_own_terms_and_terms_at_single_joints():
     robot = casid.load_robot("spatial_2r")
     own = JointTerm("cubic_angle", JointParameter("c3", "N.m/rad^3", "hardening spring"), lambda s: s.q**3)
     model = Model(robot, ("rotor@joint2", own))
     extras = [name for name in model.parameter_names if name[0] in "Ic"]
     assert extras == ["c31", "Ia2", "c32"]
-    assert Model(robot, ("rotor",)).stride == 11
-    with pytest.raises(RobotError, match="there is no common stride"):
-        _ = model.stride
 
 
 @pytest.mark.claim("a term named twice is at the joints of both, and another term of its set at its own alone")
@@ -202,42 +165,3 @@ def test_signs_vanish_inside_the_deadband(name):
     extra |= {"q": np.full(7, 0.3)} if "q" in model.friction.name_in() else {}
     assert not model.friction(dq=slow, pi=pi, **extra)["tau"].any()
     assert model.friction(dq=fast, pi=pi, **extra)["tau"].any()
-
-
-def test_the_square_root_law_and_term_are_the_same_column():
-    signals = JointSignals(0, *(ca.SX.sym(name) for name in ("q", "dq", "ddq", "sign", "load", "signal")))
-    law = friction_model("polynomial").columns(signals, ())[2]
-    assert ca.is_equal(law, JOINT_TERMS["sqrt_viscous"].column(signals), 10)
-
-
-def test_terms_and_laws_refer_to_the_catalogue():
-    assert {term.parameter for term in JOINT_TERMS.values()} <= set(JOINT_PARAMETERS.values())
-    for law in FRICTION_MODELS.values():
-        assert all(JOINT_PARAMETERS[a.symbol].unit == a.unit for a in law.amplitudes)
-    dictionary = friction_dictionary(harmonics=1, signed=1, speeds=(0.1,))
-    assert all(joint_parameter(term.symbol) is not None for term in dictionary)
-    assert [term.prior for term in dictionary] == ["harmonic 1"] * 2 + ["signed 1"] * 2 + ["speeds"]
-    signed, smooth = (
-        {a.symbol: a for a in friction_model(name).amplitudes}[COULOMB.symbol] for name in ("polynomial", "smooth")
-    )
-    assert COULOMB.nonnegative and not signed.nonnegative and signed.dry and smooth.nonnegative and not smooth.dry
-    assert friction_model("stribeck").amplitudes[1].symbol == "fc" and Dahl().memory == 1
-
-
-def test_terms_say_what_they_are():
-    rotors = {name for name, term in JOINT_TERMS.items() if term.inertial}
-    assert rotors == {"rotor", "motor_rotor"}
-    viscous = {name for name, term in JOINT_TERMS.items() if term.viscous}
-    assert viscous == {"viscous", "motor_viscous"}
-    assert {name for name, term in JOINT_TERMS.items() if term.constant} == {"offset", "motor_offset"}
-    assert not JOINT_TERMS["spring"].dissipative and JOINT_TERMS["sqrt_viscous"].dissipative
-
-
-@pytest.mark.claim("friction of the load is the same whichever way the load points")
-def test_laws_of_the_load_take_its_size():
-    law = friction_model("load")
-    symbols = [ca.SX.sym(x) for x in ("q", "dq", "ddq", "sign", "load", "signal")]
-    f = ca.Function("f", symbols, [ca.vertcat(*law.columns(JointSignals(0, *symbols, ca.SX(0, 1)), ()))])
-    up, down, none = (f(0.1, 0.4, 0.0, 1.0, load, 0.0).full() for load in (7.0, -7.0, 0.0))
-    np.testing.assert_array_equal(up, down)
-    assert (up != none).any()

@@ -12,24 +12,8 @@ import casid
 from casid.description import Capsule, Robot
 from casid.errors import ProblemError, RobotError
 from casid.excitation import CollisionConstraint, certify_clearance, fit_capsules
-from casid.excitation.limits._capsule_fit import fit_capsule
 from casid.excitation.limits._collision import segment_distance
 from casid.motion import Fourier, Trajectory
-
-
-def brute_force(p0: np.ndarray, p1: np.ndarray, q0: np.ndarray, q1: np.ndarray) -> float:
-    """Smallest distance on ever finer grids of the unit square."""
-    low, high = np.zeros(2), np.ones(2)
-    for _ in range(9):
-        s = np.linspace(low[0], high[0], 33)[:, None, None]
-        t = np.linspace(low[1], high[1], 33)[None, :, None]
-        d = np.linalg.norm(p0 + s * (p1 - p0) - q0 - t * (q1 - q0), axis=2)
-        i, j = np.unravel_index(np.argmin(d), d.shape)
-        step = (high - low) / 32
-        centre = np.array([s[i, 0, 0], t[0, j, 0]])
-        low, high = np.maximum(centre - 3 * step, 0), np.minimum(centre + 3 * step, 1)
-    return float(d.min())
-
 
 X, Y, Z, ORIGIN = np.eye(3)[0], np.eye(3)[1], np.eye(3)[2], np.zeros(3)
 
@@ -62,16 +46,6 @@ def test_degenerate_segments(case: str) -> None:
         assert distance == pytest.approx(expected, abs=1e-12)
         apart = a[0] + s * (a[1] - a[0]) - b[0] - t * (b[1] - b[0])
         assert np.linalg.norm(apart) == pytest.approx(expected, abs=1e-12)
-
-
-def test_random_segments_against_brute_force() -> None:
-    rng = np.random.default_rng(0)
-    ends = rng.normal(size=(4, 3, 200))
-    ends[1, :, ::5] = ends[0, :, ::5]  # some points
-    ends[3, :, ::7] = ends[2, :, ::7] + 0.5 * (ends[1] - ends[0])[:, ::7]  # some parallel
-    distance, _, _ = segment_distance(*ends)
-    for k in range(200):
-        assert distance[k] == pytest.approx(brute_force(*ends[:, :, k]), abs=1e-8)
 
 
 def test_clearance_is_that_of_points_on_the_capsules(random_motion, panda: Robot) -> None:
@@ -114,20 +88,6 @@ def test_what_cannot_be_avoided_is_refused(panda: Robot) -> None:
 
 
 # ---------------------------------------------------------------------- capsules fitted to points and files
-
-
-def test_a_fitted_capsule_holds_its_points_and_is_not_wasteful() -> None:
-    rng = np.random.default_rng(3)
-    axis = np.array([0.3, -0.2, 0.25])
-    for length in (0.0, 1.0):
-        along = rng.uniform(0, length, (3000, 1)) * axis
-        sphere = rng.normal(size=(3000, 3))
-        points = along + 0.07 * sphere / np.linalg.norm(sphere, axis=1, keepdims=True)
-        start, end, radius = fit_capsule(points)
-        distance, _, _ = segment_distance(start[:, None], end[:, None], points.T, points.T)
-        assert distance.max() <= radius
-        assert radius <= 0.07 * 1.02
-        assert np.linalg.norm(end - start) <= length * np.linalg.norm(axis) + 0.01
 
 
 def test_capsules_fitted_to_a_urdf_hold_its_boxes_and_cylinders(tmp_path: Path) -> None:

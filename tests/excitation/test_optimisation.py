@@ -23,7 +23,6 @@ from casid.excitation import (
     workspace_box,
 )
 from casid.excitation.optimisation import Progress, Stage
-from casid.excitation.optimisation._nlp import Nlp
 from casid.motion import Fourier, Motion, Poses, QuinticSpline, Ramped, Trajectory
 
 QUICK = (Stage(0.2, 2.0, 25), Stage(0.05, 8.0, 25))
@@ -202,16 +201,3 @@ def test_an_error_of_the_users_own_constraint_comes_through(arm: Robot, observed
 def _full_regressor(robot: Robot) -> tuple[list, list, list, list]:
     states = [ca.SX.sym(name, robot.n) for name in ("q", "dq", "ddq")]
     return states, [casid.Model(robot).regressor(*states)], ["q", "dq", "ddq"], ["Y"]
-
-
-def test_gradient_and_rows_of_the_nonlinear_programme(arm: Robot, observed: Observation) -> None:
-    designer = Designer(observed, Fourier(0.6, 3), MotionLimits.of_robot(arm), samples=40)
-    x = 0.3 * np.random.default_rng(0).normal(size=(2, designer.basis.size))
-    nlp = Nlp(designer.objective, designer.all_rows, [], x.shape, (0.2, 5.0))
-    direction = np.random.default_rng(1).normal(size=x.size)
-    h = 1e-6
-    ahead, behind = (nlp.value(x.ravel() + s * h * direction)[0] for s in (1, -1))
-    assert nlp.value(x.ravel())[1] @ direction == pytest.approx((ahead - behind) / (2 * h), rel=1e-5)
-    values, jacobian = nlp.jacobian(x.ravel())
-    assert values == pytest.approx(designer.all_rows.values(x))
-    assert np.array(jacobian) @ x.ravel() == pytest.approx(values)

@@ -37,8 +37,6 @@ def test_every_known_form_is_read(tmp_path: Path, panda: casid.Robot, parameters
     wide += [f"{link};" + ";".join(map(repr, pi[10 * k : 10 * k + 10].tolist())) for k, link in enumerate("abcdefg")]
     texts = {
         "plain.json": json.dumps(named),
-        "mapping.json": json.dumps({"standard_parameters": named}),
-        "solution.json": json.dumps({"parameter_names": standard_names(7), "standard_parameters": values}),
         "list.json": json.dumps(values),
         "units.csv": "# a comment\nname,value,unit\n" + "".join(f"{k},{v!r},x\n" for k, v in named.items()),
         "two.csv": "".join(f"{k},{v!r}\n" for k, v in named.items()),
@@ -109,7 +107,6 @@ def test_names_of_terms_tell_the_terms(panda) -> None:
         ("a.json", '{"m1": "1"}', "expected a number"),
         ("a.json", '{"parameters": {}}', "expected names"),
         ("a.json", "[1, 2, 3]", "without names"),
-        ("a.json", '{"parameter_names": ["m1"], "standard_parameters": [1, 2]}', "lists of one length"),
         ("a.csv", "parameter,value\nm1,1\nm1,2\n", "appears twice"),
         ("a.csv", "parameter,value\nm1,one\n", "expected a number"),
         ("a.csv", "parameter,value\nm1,inf\n", "finite"),

@@ -123,27 +123,6 @@ def test_robot_with_parameters() -> None:
         robot.with_parameters(np.r_[inertial[:69], 0.0])
 
 
-def test_model_with_parameters_has_no_parameter_input() -> None:
-    model = casid.Model("panda", ("viscous",))
-    parameters = Parameters.of_links(bodies(7), terms={"fv2": 0.3})
-    given = model.with_parameters(parameters)
-    rng = np.random.default_rng(2)
-    q, dq, ddq = rng.normal(size=(3, 7))
-    assert given.inverse_dynamics.name_in() == ["q", "dq", "ddq"]
-    expected = model.inverse_dynamics(q, dq, ddq, model.parameters(parameters))
-    assert np.allclose(given.inverse_dynamics(q, dq, ddq), expected, rtol=0, atol=1e-12)
-    based = model.with_base_parameters()
-    beta = model.base.values(model.parameters(parameters))
-    assert np.allclose(based.inverse_dynamics(q, dq, ddq, beta), expected, rtol=0, atol=1e-10)
-    assert given.base is model.base and based.regressor is model.regressor
-
-
-def test_a_model_takes_a_robot_by_name_and_says_what_is_unknown() -> None:
-    assert casid.Model("panda").n == 7
-    with pytest.raises(RobotError, match="did you mean 'panda'"):
-        casid.Model("pandaa")
-
-
 def test_what_a_prompt_shows() -> None:
     model = casid.Model("spatial_2r", ("viscous",))
     assert repr(model) == "Model(spatial_2r: 2 joints, 22 parameters, terms viscous)"

@@ -90,7 +90,7 @@ class Format(ABC):
 
     @abstractmethod
     def edit(self, content: bytes, changes: Changes, where: str) -> bytes:
-        """The same file, byte for byte, but for the changes. RobotError where it cannot be edited."""
+        """The same file, byte for byte but for the elements that change. RobotError where it cannot be edited."""
 
     def prepared(self, description: Description) -> tuple[Description, tuple[str, ...]]:
         """The description as the format would have it, and in words what had to change (frames moved, ...)."""
@@ -214,23 +214,20 @@ def weightless_where_fixed(description: Description) -> Description:
 
     PyBullet takes 1 kg for a link of a URDF without an inertial; Pinocchio refuses such a body of an MJCF file.
     """
-    joints = tuple(
-        replace(joint, link=replace(joint.link, inertial=NO_BODY))
-        if joint.type == "fixed" and joint.link.inertial is None
-        else joint
-        for joint in description.joints
-    )
-    return replace(description, joints=joints)
+
+    def weightless(link: Link, still: bool) -> Link:
+        return replace(link, inertial=NO_BODY) if still and link.inertial is None else link
+
+    return replace(description.with_links(weightless), base=description.base)
 
 
 def bodiless_where_weightless(description: Description) -> Description:
     """What does not move on its own has no body where it is said to have neither mass nor inertia: files say either."""
 
-    def bodiless(link: Link) -> Link:
-        return replace(link, inertial=None) if link.weightless else link
+    def bodiless(link: Link, still: bool) -> Link:
+        return replace(link, inertial=None) if still and link.weightless else link
 
-    joints = tuple(replace(j, link=bodiless(j.link)) if j.type == "fixed" else j for j in description.joints)
-    return replace(description, base=bodiless(description.base), joints=joints)
+    return description.with_links(bodiless)
 
 
 def base_beside_world(description: Description) -> tuple[Description, tuple[str, ...]]:

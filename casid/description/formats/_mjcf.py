@@ -30,7 +30,7 @@ from casid.description.formats._contract import (
     weightless_where_fixed,
 )
 from casid.description.formats._mjcf_reader import read_mjcf_content
-from casid.description.formats._xml import Elements, XmlFile, tag, term_words
+from casid.description.formats._xml import Element, XmlFile, document, node, term_words
 from casid.inertia import consistency, tensor_entries
 
 _WORLD = "world"
@@ -73,17 +73,13 @@ class _Bodies:
         self.behind = by_parent(description.joints)
         self.merged = mergeable(description)
 
-    def inside(self, link: str, pad: str) -> list[str]:
+    def inside(self, link: str) -> list[Element]:
         """Frames and bodies on a link."""
-        lines = []
-        for frame in self.description.frames:
-            if frame.link == link:
-                lines.append(pad + tag("site", {"name": frame.name, **_placed(frame.placement)}))
-        for joint in self.behind.get(link, []):
-            lines += self._body(joint, pad)
-        return lines
+        frames = (frame for frame in self.description.frames if frame.link == link)
+        sites = [node("site", {"name": frame.name, **_placed(frame.placement)}) for frame in frames]
+        return sites + [self._body(joint) for joint in self.behind.get(link, [])]
 
-    def _body(self, joint: RawJoint, pad: str) -> list[str]:
+    def _body(self, joint: RawJoint) -> Element:
         chain = [joint]
         while chain[-1].link.name in self.merged:
             chain.append(self.behind[chain[-1].link.name][0])
@@ -91,15 +87,15 @@ class _Bodies:
         rest = np.eye(4)
         for item in chain:
             rest = rest @ item.rest + 0.0
-        lines = [pad + tag("body", {"name": last.link.name, **_placed(rest)}, empty=False)]
-        lines += _inertial_lines(last.link.inertial, pad + "  ")
+        body = node("body", {"name": last.link.name, **_placed(rest)}, *_inertials(last.link.inertial))
         for k, item in enumerate(chain):
             behind = item.link_placement
             for after in chain[k + 1 :]:
                 behind = behind @ after.rest
             if item.type != "fixed":
-                lines.append(pad + "  " + tag("joint", _joint(item, behind)))
-        return [*lines, *self.inside(last.link.name, pad + "  "), f"{pad}</body>"]
+                body.append(node("joint", _joint(item, behind)))
+        body.extend(self.inside(last.link.name))
+        return body
 
 
 def _joint(joint: RawJoint, body: Array) -> dict[str, str]:
@@ -127,15 +123,17 @@ def _placed(placement: Array) -> dict[str, str]:
     return words
 
 
-def _inertial(body: Inertial) -> dict[str, str]:
+def _inertial(body: Inertial) -> Element:
     xx, xy, xz, yy, yz, zz = tensor_entries(body.inertia_com)
-    if not any((xy, xz, yz)):  # MuJoCo takes zeros here, for links without mass, but not as a full tensor
-        return {"pos": numbers(body.com), "mass": number(body.mass), "diaginertia": numbers([xx, yy, zz])}
-    return {"pos": numbers(body.com), "mass": number(body.mass), "fullinertia": numbers([xx, yy, zz, xy, xz, yz])}
+    if any((xy, xz, yz)):
+        inertia = {"fullinertia": numbers([xx, yy, zz, xy, xz, yz])}
+    else:  # MuJoCo takes zeros here, for links without mass, but not as a full tensor
+        inertia = {"diaginertia": numbers([xx, yy, zz])}
+    return node("inertial", {"pos": numbers(body.com), "mass": number(body.mass), **inertia})
 
 
-def _inertial_lines(body: Inertial | None, pad: str) -> list[str]:
-    return [] if body is None else [pad + tag("inertial", _inertial(body))]
+def _inertials(body: Inertial | None) -> list[Element]:
+    return [] if body is None else [_inertial(body)]
 
 
 class Mjcf(Format):
@@ -191,42 +189,31 @@ class Mjcf(Format):
     def write(self, description: Description) -> bytes:
         """See `Format.write`."""
         gravity = STANDARD_GRAVITY if description.gravity is None else description.gravity
-        lines = [
-            tag("mujoco", {"model": description.name}, empty=False),
-            "  " + tag("compiler", {"angle": "radian", "autolimits": "true", "inertiafromgeom": "false"}),
-            "  " + tag("option", {"gravity": numbers(gravity)}),
-            "  <worldbody>",
+        bodies, base = _Bodies(description), description.base
+        top = bodies.inside(base.name)
+        if base.name != _WORLD:
+            top = [node("body", {"name": base.name}, _inertial(base.inertial or NO_BODY), *top)]
+        root = node(
+            "mujoco",
+            {"model": description.name},
+            node("compiler", {"angle": "radian", "autolimits": "true", "inertiafromgeom": "false"}),
+            node("option", {"gravity": numbers(gravity)}),
+            node("worldbody", {}, *top),
+        )
+        couplings = [
+            {"joint1": joint.name, "joint2": rule.joint, "polycoef": f"{numbers([rule.offset, rule.multiplier])} 0 0 0"}
+            for joint in description.joints
+            if (rule := joint.mimic) is not None
         ]
-        writer = _Bodies(description)
-        base = description.base
-        if base.name == _WORLD:
-            lines += writer.inside(_WORLD, "    ")
-        else:
-            lines.append("    " + tag("body", {"name": base.name}, empty=False))
-            lines += _inertial_lines(base.inertial or NO_BODY, "      ")
-            lines += [*writer.inside(base.name, "      "), "    </body>"]
-        lines.append("  </worldbody>")
-        followers = [joint for joint in description.joints if joint.mimic is not None]
-        if followers:
-            lines.append("  <equality>")
-            for joint in followers:
-                rule = joint.mimic
-                assert rule is not None
-                coefficients = f"{number(rule.offset)} {number(rule.multiplier)} 0 0 0"
-                words = {"joint1": joint.name, "joint2": rule.joint, "polycoef": coefficients}
-                lines.append("    " + tag("joint", words))
-            lines.append("  </equality>")
-        return "\n".join([*lines, "</mujoco>", ""]).encode()
+        if couplings:
+            root.append(node("equality", {}, *(node("joint", words) for words in couplings)))
+        return document(root)
 
     def edit(self, content: bytes, changes: Changes, where: str) -> bytes:
         """See `Format.edit`."""
         file = XmlFile(content, where)
-        if any(file.root.iter("include")):
-            Elements(where).fail("includes other files, so it cannot be edited; convert it to a new file instead")
         bodies = ((body.get("name") or f"body{k}", body) for k, body in enumerate(file.root.iter("body"), start=1))
-        edits, inside = file.inertial_edits(
-            bodies, changes.inertials, lambda body, _, pad: [pad + tag("inertial", _inertial(body))]
-        )
+        edits, inside = file.inertial_edits(bodies, changes.inertials, _inertial)
         for joint in file.root.iter("joint"):
             terms = changes.terms.get(joint.get("name", ""))
             if terms is None or (file.parents.get(joint) is not None and file.parents[joint].tag == "equality"):

@@ -128,8 +128,8 @@ class Context(Elements):
         return rotation_about(axis / length, math.atan2(length, z[2]), self.tolerance)
 
 
-def with_includes(file: XmlFile, folder: Path | None, depth: int = 0) -> tuple[Element, bool]:
-    """The root element with every ``<include>`` replaced by what the file holds, and whether there was one.
+def with_includes(file: XmlFile, folder: Path | None, depth: int = 0) -> Element:
+    """The root element with every ``<include>`` replaced by what the file holds.
 
     Raises
     ------
@@ -141,22 +141,18 @@ def with_includes(file: XmlFile, folder: Path | None, depth: int = 0) -> tuple[E
     return _expanded(file.root, file.where, folder, depth)
 
 
-def _expanded(element: Element, where: str, folder: Path | None, depth: int) -> tuple[Element, bool]:
-    result, found = Element(element.tag, element.attrib), False
+def _expanded(element: Element, where: str, folder: Path | None, depth: int) -> Element:
+    result = Element(element.tag, element.attrib)
     for child in element:
         if child.tag != "include":
-            inner, had = _expanded(child, where, folder, depth)
-            result.append(inner)
-            found |= had
+            result.append(_expanded(child, where, folder, depth))
             continue
-        found = True
         name = child.get("file", "")
         if folder is None or not name:
             Elements(where).fail(f'<include file="{name}"> cannot be followed: read the robot from its file')
         included = XmlFile(read_bytes(folder / name, "included file", RobotError), name)
-        root, _ = with_includes(included, folder, depth + 1)
-        result.extend(list(root))
-    return result, found
+        result.extend(list(with_includes(included, folder, depth + 1)))
+    return result
 
 
 #: Elements below bodies that make more bodies or constraints.

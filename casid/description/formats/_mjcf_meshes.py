@@ -11,8 +11,7 @@ import numpy as np
 
 from casid.arrays import Array
 from casid.description._placement import rotation_of_quaternion
-from casid.description._shapes import trimesh_package
-from casid.description._solids import Faces, Solid, filled, shell
+from casid.description._solids import Faces, Solid, filled, shell, trimesh_package
 from casid.description.formats._mjcf_context import Context
 from casid.description.formats._xml import Element
 from casid.errors import RobotError
@@ -106,7 +105,7 @@ class Meshes:
         else:
             path = self._path(element, what)
             content = read_bytes(path, f"{context.where}: {what}: mesh", RobotError, data_limit())
-            found = _msh(content) if path.suffix.lower() == ".msh" else _by_trimesh(path, content)
+            found = _by_trimesh(path, content)
             if found is None:
                 context.fail(f"{what}: the mesh file '{path.name}' cannot be read")
             vertices, faces = found
@@ -122,21 +121,6 @@ class Meshes:
         if self._folder is None:
             self._context.fail(f"{what}: the mesh file '{file}' cannot be followed: read the robot from its file")
         return self._folder / compiler.get("meshdir", compiler.get("assetdir", "")) / file
-
-
-def _msh(content: bytes) -> tuple[Array, Faces] | None:
-    """MuJoCo's binary format: numbers of vertices, normals, texture coordinates and faces, then these."""
-    if len(content) < 16:
-        return None
-    points, normals, textures, triangles = (int(k) for k in np.frombuffer(content, "<i4", 4))
-    if min(points, normals, textures, triangles) < 0:
-        return None
-    behind = 16 + 4 * (3 * points + 3 * normals + 2 * textures)
-    if len(content) != behind + 12 * triangles:
-        return None
-    vertices = np.frombuffer(content, "<f4", 3 * points, 16).reshape(-1, 3).astype(float)
-    faces = np.frombuffer(content, "<i4", 3 * triangles, behind).reshape(-1, 3).astype(np.intp)
-    return vertices, faces
 
 
 def _by_trimesh(path: Path, content: bytes) -> tuple[Array, Faces] | None:

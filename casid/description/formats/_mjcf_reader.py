@@ -46,8 +46,8 @@ def read_mjcf_content(content: bytes, reading: Reading) -> Description:
     file = XmlFile(content, reading.where)
     if file.root.tag != "mujoco":
         raise RobotError(f"{reading.where}: not MJCF: its root element is <{file.root.tag}>, expected <mujoco>")
-    root, included = with_includes(file, reading.folder)
-    return _Reader(root, reading).description(content, included)
+    included = file.root.find(".//include") is not None
+    return _Reader(with_includes(file, reading.folder), reading).description(content, included)
 
 
 class _Reader:

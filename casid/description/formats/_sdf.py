@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from html import escape
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
@@ -19,9 +19,9 @@ from casid.arrays import Array
 from casid.description._document import Description
 from casid.description._parts import Inertial, Link
 from casid.description._placement import INFINITE, Poses, angle_notes, number, numbers, rpy_of, xyz_rpy
-from casid.description._raw import JointLimits, MimicRule, RawFrame, RawJoint
+from casid.description._raw import MOVING_TYPES, JointLimits, MimicRule, RawFrame, RawJoint
 from casid.description.formats._contract import Changes, Format, Reading, base_beside_world, free_name
-from casid.description.formats._xml import Element, Elements, XmlFile, tag, term_words, turned
+from casid.description.formats._xml import Element, Elements, XmlFile, document, node, term_words, text_of, turned
 from casid.inertia import tensor, tensor_entries
 
 _SIX = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
@@ -60,32 +60,22 @@ class Sdf(Format):
     def write(self, description: Description) -> bytes:
         """See `Format.write`."""
         base = description.base
-        lines = ['<?xml version="1.0"?>', '<sdf version="1.11">']
-        lines.append("  " + tag("model", {"name": description.name}, empty=False))
+        parts: list[Element] = []
         if base.name != _WORLD:
-            lines += _link_lines(base, None)
-            lines += [
-                "    " + tag("joint", {"name": _mount(description), "type": "fixed"}, empty=False),
-                f"      <parent>{_WORLD}</parent>",
-                f"      <child>{escape(base.name, quote=False)}</child>",
-                "    </joint>",
-            ]
+            ends = node("parent", {}, _WORLD), node("child", {}, base.name)
+            parts += [_link(base, None), node("joint", {"name": _mount(description), "type": "fixed"}, *ends)]
         for joint in description.joints:
-            lines += [*_joint_lines(joint, base.name), *_link_lines(joint.link, joint)]
+            parts += [_joint(joint, base.name), _link(joint.link, joint)]
         for frame in description.frames:
             where = {} if frame.link == _WORLD else {"attached_to": frame.link}
-            lines += [
-                "    " + tag("frame", {"name": frame.name, **where}, empty=False),
-                f"      <pose>{_pose(frame.placement)}</pose>",
-                "    </frame>",
-            ]
-        return "\n".join([*lines, "  </model>", "</sdf>", ""]).encode()
+            parts.append(node("frame", {"name": frame.name, **where}, _pose(frame.placement)))
+        return document(node("sdf", {"version": "1.11"}, node("model", {"name": description.name}, *parts)))
 
     def edit(self, content: bytes, changes: Changes, where: str) -> bytes:
         """See `Format.edit`."""
         file = XmlFile(content, where)
         links = ((link.get("name", ""), link) for link in file.root.iter("link"))
-        edits, inside = file.inertial_edits(links, changes.inertials, lambda body, _, pad: _inertial_lines(body, pad))
+        edits, inside = file.inertial_edits(links, changes.inertials, _inertial)
         for joint in file.root.iter("joint"):
             terms, axis = changes.terms.get(joint.get("name", "")), joint.find("axis")
             if terms is None or axis is None:
@@ -95,7 +85,7 @@ class Sdf(Format):
             rest = {e.tag: (e.text or "").strip() for e in kept}
             values = term_words(terms, _DYNAMICS)
             pad = file.indent(axis) + "  "
-            block = "\n".join(_block("dynamics", {**values, **rest}, pad)).strip()
+            block = text_of(_block("dynamics", {**values, **rest}), pad).strip()
             if found is not None:
                 edits[found] = block.encode() if values or rest else None
             elif values:
@@ -253,7 +243,7 @@ class _Reader(Elements):
 
     def _limits(self, axis: Element | None, kind: str, what: str) -> JointLimits:
         limit = None if axis is None else axis.find("limit")
-        if limit is None or kind not in ("revolute", "continuous", "prismatic"):
+        if limit is None or kind not in MOVING_TYPES:
             return JointLimits()
         values = {}
         for key, default in (("lower", -INFINITE), ("upper", INFINITE), ("velocity", INFINITE), ("effort", INFINITE)):
@@ -289,61 +279,40 @@ def _mount(description: Description) -> str:
     return free_name(f"{description.base.name}_mount", {joint.name for joint in description.joints})
 
 
-def _pose(placement: Array) -> str:
-    return f"{numbers(placement[:3, 3])} {numbers(rpy_of(placement[:3, :3]))}"
+def _pose(placement: Array, attributes: Mapping[str, str] = MappingProxyType({})) -> Element:
+    return node("pose", attributes, f"{numbers(placement[:3, 3])} {numbers(rpy_of(placement[:3, :3]))}")
 
 
-def _block(name: str, values: Mapping[str, str], pad: str) -> list[str]:
-    return [f"{pad}<{name}>", *(f"{pad}  <{key}>{value}</{key}>" for key, value in values.items()), f"{pad}</{name}>"]
+def _block(name: str, values: Mapping[str, str]) -> Element:
+    return node(name, {}, *(node(key, {}, value) for key, value in values.items()))
 
 
-def _inertial_lines(body: Inertial, pad: str = "      ") -> list[str]:
+def _inertial(body: Inertial) -> Element:
     entries = dict(zip(_SIX, map(number, tensor_entries(body.inertia_com)), strict=True))
-    return [
-        f"{pad}<inertial>",
-        f"{pad}  <pose>{numbers(body.com)} 0 0 0</pose>",
-        f"{pad}  <mass>{number(body.mass)}</mass>",
-        *_block("inertia", entries, f"{pad}  "),
-        f"{pad}</inertial>",
-    ]
+    pose, mass = node("pose", {}, f"{numbers(body.com)} 0 0 0"), node("mass", {}, number(body.mass))
+    return node("inertial", {}, pose, mass, _block("inertia", entries))
 
 
-def _link_lines(link: Link, joint: RawJoint | None) -> list[str]:
-    lines = ["    " + tag("link", {"name": link.name}, empty=False)]
-    if joint is not None:
-        start = tag("pose", {"relative_to": joint.name}, empty=False)
-        lines.append(f"      {start}{_pose(joint.link_placement)}</pose>")
-    if link.inertial is not None:
-        lines += _inertial_lines(link.inertial)
-    return [*lines, "    </link>"]
+def _link(link: Link, joint: RawJoint | None) -> Element:
+    pose = [] if joint is None else [_pose(joint.link_placement, {"relative_to": joint.name})]
+    return node("link", {"name": link.name}, *pose, *([] if link.inertial is None else [_inertial(link.inertial)]))
 
 
-def _joint_lines(joint: RawJoint, base: str) -> list[str]:
+def _joint(joint: RawJoint, base: str) -> Element:
     kind = joint.written_type
-    frame = "__model__" if joint.parent == base == _WORLD else joint.parent
-    lines = [
-        "    " + tag("joint", {"name": joint.name, "type": kind}, empty=False),
-        f"      {tag('pose', {'relative_to': frame}, empty=False)}{_pose(joint.placement)}</pose>",
-        f"      <parent>{escape(joint.parent, quote=False)}</parent>",
-        f"      <child>{escape(joint.link.name, quote=False)}</child>",
+    parts = [
+        _pose(joint.placement, {"relative_to": "__model__" if joint.parent == base == _WORLD else joint.parent}),
+        node("parent", {}, joint.parent),
+        node("child", {}, joint.link.name),
     ]
     if joint.type != "fixed":
-        lines += ["      <axis>", f"        <xyz>{numbers(joint.axis)}</xyz>"]
+        axis = node("axis", {}, node("xyz", {}, numbers(joint.axis)))
         keys = ("effort", "velocity") if kind == "continuous" else ("lower", "upper", "effort", "velocity")
-        finite = joint.limits.finite(keys)
-        if finite:
-            lines += _block("limit", {key: number(value) for key, value in finite.items()}, "        ")
-        terms = term_words(joint.terms, _DYNAMICS)
-        if terms:
-            lines += _block("dynamics", terms, "        ")
-        if joint.mimic is not None:
-            rule = joint.mimic
-            lines += [
-                "        " + tag("mimic", {"joint": rule.joint}, empty=False),
-                f"          <multiplier>{number(rule.multiplier)}</multiplier>",
-                f"          <offset>{number(rule.offset)}</offset>",
-                "          <reference>0</reference>",
-                "        </mimic>",
-            ]
-        lines.append("      </axis>")
-    return [*lines, "    </joint>"]
+        limits = {key: number(value) for key, value in joint.limits.finite(keys).items()}
+        terms, rule = term_words(joint.terms, _DYNAMICS), joint.mimic
+        axis.extend(_block(name, values) for name, values in (("limit", limits), ("dynamics", terms)) if values)
+        if rule is not None:
+            words = {"multiplier": number(rule.multiplier), "offset": number(rule.offset), "reference": "0"}
+            axis.append(node("mimic", {"joint": rule.joint}, *_block("", words)))
+        parts.append(axis)
+    return node("joint", {"name": joint.name, "type": kind}, *parts)

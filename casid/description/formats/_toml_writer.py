@@ -8,8 +8,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-import tomlkit
-from tomlkit.items import Table as TableItem
 
 from casid.arrays import Array
 from casid.description._document import Description
@@ -24,9 +22,7 @@ from casid.inertia import tensor_entries
 
 def value_text(value: Any) -> str:
     """A value as TOML: numbers with all their digits, inline tables for mappings."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
+    if isinstance(value, (bool, int, str)):  # as JSON writes them
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, np.ndarray):
         value = value.tolist()
@@ -34,8 +30,6 @@ def value_text(value: Any) -> str:
         return f"[{', '.join(map(value_text, value))}]"
     if isinstance(value, Mapping):
         return f"{{ {', '.join(f'{key_text(key)} = {value_text(item)}' for key, item in value.items())} }}"
-    if isinstance(value, int):
-        return str(value)
     return repr(float(value) + 0.0)  # inf and nan are spelt the same in TOML
 
 
@@ -117,6 +111,8 @@ def _placed(placement: Array, xyz: str, rpy: str) -> dict[str, Any]:
 
 def edited(text: str, changes: Changes, where: str) -> str:
     """The same file with other bodies and joint terms; comments, order and everything else stay."""
+    import tomlkit  # slow to import
+
     document = tomlkit.parse(text)
     if changes.inertials or changes.terms:
         document.pop("identified", None)  # it is about other numbers
@@ -132,7 +128,7 @@ def edited(text: str, changes: Changes, where: str) -> str:
         if name in changes.terms:
             _set_terms(joint, changes.terms[name])
     base = document.get("base")
-    if isinstance(base, TableItem) and str(base.get("name", "base")) in changes.inertials:
+    if isinstance(base, tomlkit.items.Table) and str(base.get("name", "base")) in changes.inertials:
         _set_body(base, changes.inertials[str(base.get("name", "base"))])
     result = tomlkit.dumps(document)
     if "\x00" in result:
@@ -158,6 +154,8 @@ def _set_body(table: Any, body: Inertial | None) -> None:
 
 
 def _set_terms(joint: Any, terms: Mapping[str, float]) -> None:
+    import tomlkit  # slow to import
+
     inline = tomlkit.inline_table()
     inline.update(nested(terms))
     if terms:
@@ -168,6 +166,8 @@ def _set_terms(joint: Any, terms: Mapping[str, float]) -> None:
 
 def _put(table: Any, key: str, value: Any) -> None:
     """Set a key; a new one goes before the tables below, where TOML requires it."""
+    import tomlkit  # slow to import
+
     if key in table:
         old, new = table[key], tomlkit.item(value)
         if hasattr(old, "trivia"):
@@ -175,7 +175,7 @@ def _put(table: Any, key: str, value: Any) -> None:
             new.trivia.trail = old.trivia.trail
         table[key] = new
         return
-    tables = [name for name, item in table.items() if isinstance(item, TableItem)]
+    tables = [name for name, item in table.items() if isinstance(item, tomlkit.items.Table)]
     held = [(name, table.pop(name)) for name in tables]
     table[key] = value
     for name, item in held:

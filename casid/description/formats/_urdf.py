@@ -25,7 +25,7 @@ from casid.description._placement import (
     rpy_of,
     xyz_rpy,
 )
-from casid.description._raw import JointLimits, MimicRule, RawJoint
+from casid.description._raw import MOVING_TYPES, JointLimits, MimicRule, RawJoint
 from casid.description.formats._contract import (
     Changes,
     Format,
@@ -34,7 +34,7 @@ from casid.description.formats._contract import (
     links_at_joints,
     weightless_where_fixed,
 )
-from casid.description.formats._xml import Element, Elements, XmlFile, tag, term_words, turned
+from casid.description.formats._xml import Element, Elements, XmlFile, document, node, term_words, text_of, turned
 from casid.errors import RobotError
 from casid.inertia import tensor, tensor_entries
 
@@ -72,19 +72,14 @@ class Urdf(Format):
 
     def write(self, description: Description) -> bytes:
         """See `Format.write`."""
-        lines = ['<?xml version="1.0"?>', tag("robot", {"name": description.name}, empty=False)]
-        lines += _link_lines(description.base)
-        for joint in description.joints:
-            lines += [*_joint_lines(joint), *_link_lines(joint.link)]
-        return "\n".join([*lines, "</robot>", ""]).encode()
+        parts = (part for joint in description.joints for part in (_joint(joint), _link(joint.link)))
+        return document(node("robot", {"name": description.name}, _link(description.base), *parts))
 
     def edit(self, content: bytes, changes: Changes, where: str) -> bytes:
         """See `Format.edit`."""
         file = XmlFile(content, where)
         links = ((link.get("name", ""), link) for link in file.root.findall("link"))
-        edits, inside = file.inertial_edits(
-            links, changes.inertials, lambda body, found, pad: _inertial_lines(body, pad, _step(file, found))
-        )
+        edits, inside = file.inertial_edits(links, changes.inertials, _inertial)
         for joint in file.root.findall("joint"):
             terms = changes.terms.get(joint.get("name", ""))
             if terms is None:
@@ -94,7 +89,7 @@ class Urdf(Format):
             if found is not None:
                 edits[found] = file.retagged(found, {"damping": None, "friction": None, **values})
             elif values:
-                inside[joint] = ("\n" + file.indent(joint) + "  " + tag("dynamics", values)).encode()
+                inside[joint] = ("\n" + text_of(node("dynamics", values), file.indent(joint) + "  ")).encode()
         return file.edited(edits, inside)
 
 
@@ -188,7 +183,7 @@ class _Reader(Elements):
 
     def _limits(self, element: Element, kind: str, what: str) -> JointLimits:
         limit = element.find("limit")
-        if limit is None or kind not in ("revolute", "continuous", "prismatic"):
+        if limit is None or kind not in MOVING_TYPES:
             return JointLimits()
         # URDF's default of 0 for lower and upper would forbid all motion where a file gives neither: then it is free
         bounded = kind != "continuous" and not (limit.get("lower") is None and limit.get("upper") is None)
@@ -201,54 +196,42 @@ class _Reader(Elements):
         return JointLimits(**{k: math.copysign(math.inf, v) if abs(v) >= INFINITE else v for k, v in values.items()})
 
 
-def _inertial_lines(body: Inertial, pad: str = "    ", step: str = "  ") -> list[str]:
-    return [
-        f"{pad}<inertial>",
-        f"{pad}{step}" + tag("origin", {"xyz": numbers(body.com), "rpy": "0 0 0"}),
-        f"{pad}{step}" + tag("mass", {"value": number(body.mass)}),
-        f"{pad}{step}" + tag("inertia", dict(zip(_SIX, map(number, tensor_entries(body.inertia_com)), strict=True))),
-        f"{pad}</inertial>",
+def _inertial(body: Inertial) -> Element:
+    return node(
+        "inertial",
+        {},
+        node("origin", {"xyz": numbers(body.com), "rpy": "0 0 0"}),
+        node("mass", {"value": number(body.mass)}),
+        node("inertia", dict(zip(_SIX, map(number, tensor_entries(body.inertia_com)), strict=True))),
+    )
+
+
+def _link(link: Link) -> Element:
+    return node("link", {"name": link.name}, *([] if link.inertial is None else [_inertial(link.inertial)]))
+
+
+def _joint(joint: RawJoint) -> Element:
+    placement, kind, rule = joint.placement, joint.written_type, joint.mimic
+    parts = [
+        node("origin", {"xyz": numbers(placement[:3, 3]), "rpy": numbers(rpy_of(placement[:3, :3]))}),
+        node("parent", {"link": joint.parent}),
+        node("child", {"link": joint.link.name}),
     ]
-
-
-def _step(file: XmlFile, found: Element | None) -> str:
-    """Indentation inside an element, as that of its first child; two blanks where it has none."""
-    pad, inner = ("", "") if found is None else (file.indent(found), file.indent(found[0]) if len(found) else "")
-    return inner[len(pad) :] if inner.startswith(pad) and len(inner) > len(pad) else "  "
-
-
-def _link_lines(link: Link) -> list[str]:
-    if link.inertial is None:
-        return ["  " + tag("link", {"name": link.name})]
-    return ["  " + tag("link", {"name": link.name}, empty=False), *_inertial_lines(link.inertial), "  </link>"]
-
-
-def _joint_lines(joint: RawJoint) -> list[str]:
-    placement, limits, kind = joint.placement, joint.limits, joint.written_type
-    lines = ["  " + tag("joint", {"name": joint.name, "type": kind}, empty=False)]
-    origin = {"xyz": numbers(placement[:3, 3]), "rpy": numbers(rpy_of(placement[:3, :3]))}
-    lines.append("    " + tag("origin", origin))
-    lines.append("    " + tag("parent", {"link": joint.parent}))
-    lines.append("    " + tag("child", {"link": joint.link.name}))
     if joint.type != "fixed":
-        lines.append("    " + tag("axis", {"xyz": numbers(joint.axis)}))
-        lines += _limit_line(limits, kind)
-        if joint.mimic is not None:
-            rule = joint.mimic
+        parts += [node("axis", {"xyz": numbers(joint.axis)}), *_limit(joint.limits, kind)]
+        if rule is not None:
             words = {"joint": rule.joint, "multiplier": number(rule.multiplier), "offset": number(rule.offset)}
-            lines.append("    " + tag("mimic", words))
+            parts.append(node("mimic", words))
         terms = term_words(joint.terms, _DYNAMICS)
         if terms:
-            lines.append("    " + tag("dynamics", terms))
-    return [*lines, "  </joint>"]
+            parts.append(node("dynamics", terms))
+    return node("joint", {"name": joint.name, "type": kind}, *parts)
 
 
-def _limit_line(limits: JointLimits, kind: str) -> list[str]:
+def _limit(limits: JointLimits, kind: str) -> list[Element]:
     """A joint that moves needs ``effort`` and ``velocity`` wherever it has a limit at all, and a slider always does."""
-    if kind not in ("revolute", "prismatic", "continuous"):
-        return []
     keys = ("effort", "velocity") if kind == "continuous" else ("lower", "upper", "effort", "velocity")
-    if kind == "continuous" and not limits.finite(keys):
+    if kind not in MOVING_TYPES or (kind == "continuous" and not limits.finite(keys)):
         return []
     values = {key: float(np.clip(getattr(limits, key), -INFINITE, INFINITE)) for key in keys}
-    return ["    " + tag("limit", {key: number(value) for key, value in values.items()})]
+    return [node("limit", {key: number(value) for key, value in values.items()})]

@@ -23,7 +23,8 @@ from casid.files import number_list
 Element = ElementTree.Element
 #: Most elements inside one another; half of Python's depth of recursion.
 _DEPTH = 500
-_ATTRIBUTE = re.compile(rb"""([^\s=<>"'/]+)\s*=\s*("[^"]*"|'[^']*')""")
+#: A tag to its end: values of attributes may hold ``>``.
+_TAG = re.compile(rb"""(?:[^"'>]|"[^"]*"|'[^']*')*>""")
 
 
 def shaped(content: bytes, where: str, *tags: str) -> int:
@@ -90,22 +91,17 @@ class XmlFile:
         self.root = roots[0]
 
     def _tag_end(self, begin: int) -> int:
-        """Where the tag that begins here ends: quotes may hold ``>``."""
-        quote = 0
-        for k in range(begin, len(self.content)):
-            byte = self.content[k]
-            if quote:
-                quote = 0 if byte == quote else quote
-            elif byte in b"\"'":
-                quote = byte
-            elif byte == ord(">"):
-                return k + 1
-        return len(self.content)
+        """Where the tag that begins here ends."""
+        found = _TAG.match(self.content, begin)
+        return len(self.content) if found is None else found.end()
 
     def retagged(self, element: Element, values: Mapping[str, str | None]) -> bytes:
         """The element with some attributes set (``None``: removed), its content as it was."""
         begin, tag_end, end = self._spans[element]
-        return with_attributes(self.content[begin:tag_end], values) + self.content[tag_end:end]
+        attributes = {name: value for name, value in {**element.attrib, **values}.items() if value is not None}
+        tag = text_of(node(element.tag, attributes)).encode("ascii", "xmlcharrefreplace")
+        whole = tag if self.content[begin:tag_end].endswith(b"/>") else tag[:-2] + b">"
+        return whole + self.content[tag_end:end]
 
     def indent(self, element: Element) -> str:
         """White space before an element on its line; none where something else stands before it."""
@@ -113,11 +109,16 @@ class XmlFile:
         line = self.content[self.content.rfind(b"\n", 0, begin) + 1 : begin]
         return line.decode("ascii") if not line.strip() and line.isascii() else ""
 
+    def _step(self, element: Element | None) -> str:
+        """Indentation inside an element, as that of its first child; two blanks where it has none."""
+        pad, inner = ("", "") if element is None or not len(element) else map(self.indent, (element, element[0]))
+        return inner[len(pad) :] if inner.startswith(pad) and len(inner) > len(pad) else "  "
+
     def inertial_edits(
         self,
         links: Iterable[tuple[str, Element]],
         inertials: Mapping[str, Inertial | None],
-        lines: Callable[[Inertial, Element | None, str], list[str]],
+        written: Callable[[Inertial], Element],
     ) -> tuple[dict[Element, bytes | None], dict[Element, bytes]]:
         """What gives links other bodies, as `edited` takes it: elements in place of their own, and text inside links.
 
@@ -127,8 +128,8 @@ class XmlFile:
             Name and element of each link.
         inertials
             Name -> its new body; ``None``: none.
-        lines
-            ``(body, element that it replaces, white space before it) -> lines``.
+        written
+            A body as an element.
         """
         edits: dict[Element, bytes | None] = {}
         inside: dict[Element, bytes] = {}
@@ -137,7 +138,7 @@ class XmlFile:
                 continue
             body, found = inertials[name], link.find("inertial")
             pad = self.indent(link) + "  " if found is None else self.indent(found)
-            text = "" if body is None else "\n".join(lines(body, found, pad))
+            text = "" if body is None else text_of(written(body), pad, self._step(found))
             if found is not None:
                 edits[found] = text.strip().encode() or None
             elif text:
@@ -185,25 +186,6 @@ def turned(inertia: Array, rotation: Array) -> Array:
         return inertia
     matrix = rotation @ inertia @ rotation.T
     return np.asarray((matrix + matrix.T) / 2)
-
-
-def with_attributes(tag: bytes, values: Mapping[str, str | None]) -> bytes:
-    """A start tag with some attributes set (``None``: removed); the others keep their text and order."""
-    left = dict(values)
-
-    def replaced(match: re.Match[bytes]) -> bytes:
-        name = match.group(1).decode()
-        if name not in values:
-            return match.group(0)
-        value = left.pop(name, values[name])
-        return b"" if value is None else name.encode() + b"=" + _quoted(value).encode()
-
-    end = b"/>" if tag.rstrip().endswith(b"/>") else b">"
-    body = _ATTRIBUTE.sub(replaced, tag[: tag.rindex(end)]).rstrip()
-    for name, value in left.items():
-        if value is not None:
-            body += b" " + name.encode() + b"=" + _quoted(value).encode()
-    return body + end
 
 
 class Elements:
@@ -312,14 +294,24 @@ def term_words(terms: Mapping[str, float], names: Sequence[tuple[str, str]]) -> 
     return {key: number(terms[symbol]) for key, symbol in names if terms.get(symbol)}
 
 
-def tag(name: str, attributes: Mapping[str, str], *, empty: bool = True) -> str:
-    """A start tag (or an empty element) as text."""
-    words = "".join(f" {key}={_quoted(value)}" for key, value in attributes.items())
-    return f"<{name}{words}{'/' if empty else ''}>"
+def node(name: str, attributes: Mapping[str, str], *inside: Element | str) -> Element:
+    """An element of a new file with its attributes and what is inside: other elements, or its text."""
+    made = Element(name, dict(attributes))
+    for part in inside:
+        if isinstance(part, str):
+            made.text = part
+        else:
+            made.append(part)
+    return made
 
 
-def _quoted(value: str) -> str:
-    """An attribute's value with its quotes."""
-    from xml.sax.saxutils import quoteattr  # brings the standard library's web client: 20 ms of `import casid`
+def text_of(element: Element, pad: str = "", step: str = "  ") -> str:
+    """An element as indented lines, with white space before each."""
+    ElementTree.indent(element, step)
+    text = ElementTree.tostring(element, encoding="unicode").replace(" />", "/>")  # ">" elsewhere is "&gt;"
+    return "\n".join(pad + line for line in text.split("\n"))
 
-    return quoteattr(value)
+
+def document(root: Element) -> bytes:
+    """A new file."""
+    return f'<?xml version="1.0"?>\n{text_of(root)}\n'.encode()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import casadi as ca
 import numpy as np
@@ -23,8 +24,8 @@ from casid.description.joint_parameters import (
     symbol_and_joint,
 )
 from casid.dynamics.terms._catalogue import FRICTION_MODELS, friction_model
-from casid.dynamics.terms._joint_terms import JOINT_TERMS, JointSignals, JointTerm, Memory
-from casid.dynamics.terms._laws import Combined, FrictionLaw, Theta
+from casid.dynamics.terms._joint_terms import BY_SYMBOL, JointSignals, JointTerm, Memory
+from casid.dynamics.terms._laws import Combined, FrictionLaw
 from casid.errors import DatasetError, RobotError
 from casid.expressions import shaped
 
@@ -177,56 +178,28 @@ class Friction:
         return tuple(terms)
 
 
-@dataclass(frozen=True)
-class _Column:
+def _column(joints: Sequence[JointFriction], symbol: str, signals: JointSignals) -> ca.SX:
     """Column of one amplitude, whatever the law of the joint."""
-
-    joints: tuple[JointFriction, ...]
-    symbol: str
-
-    def __call__(self, signals: JointSignals) -> ca.SX:
-        joint = self.joints[signals.joint]
-        place = [a.symbol for a in joint.law.amplitudes].index(self.symbol)
-        return joint.law.dictionary(signals, joint.theta)[place]
+    joint = joints[signals.joint]
+    place = [a.symbol for a in joint.law.amplitudes].index(symbol)
+    return joint.law.dictionary(signals, joint.theta)[place]
 
 
-@dataclass(frozen=True)
-class _Memories:
-    """Memory of each joint's law."""
-
-    joints: tuple[JointFriction, ...]
-
-    def __call__(self, joint: int) -> Memory | None:
-        kept = self.joints[joint]
-        return kept if kept.size else None
+def _memory(joints: Sequence[JointFriction], joint: int) -> Memory | None:
+    return joints[joint] if joints[joint].size else None
 
 
-@dataclass(frozen=True)
-class _Shapes:
-    """Shape of each joint's law."""
-
-    joints: tuple[JointFriction, ...]
-
-    def __call__(self, joint: int) -> Mapping[str, float]:
-        return self.joints[joint].shapes()
+def _shapes(joints: Sequence[JointFriction], joint: int) -> Mapping[str, float]:
+    return joints[joint].shapes()
 
 
 class _Plain(FrictionLaw):
     """Joint terms as a law without shape, beside laws that have one."""
 
     def __init__(self, terms: Sequence[JointTerm]) -> None:
-        self.terms = tuple(terms)
         self.name = "+".join(term.name for term in terms)
         self.amplitudes = tuple(term.parameter for term in terms)
         self.loaded = any(term.loaded for term in terms)
-
-    def columns(self, signals: JointSignals, theta: Theta) -> list[ca.SX]:
-        """One expression an amplitude."""
-        return [term.column(signals) for term in self.terms]
-
-
-#: Terms by the symbol of their parameter.
-_BY_SYMBOL = {term.symbol: term for term in JOINT_TERMS.values()}
 
 
 def terms_of(parameters: Mapping[str, float], robot: Robot) -> tuple[tuple[JointTerm, ...], float]:
@@ -263,7 +236,7 @@ def terms_of(parameters: Mapping[str, float], robot: Robot) -> tuple[tuple[Joint
     joints, plain = [], []
     for k, symbols in enumerate(by_joint):
         owned = {a.symbol for law, _ in laws[k] for a in law.amplitudes}
-        free = [_BY_SYMBOL[s] for s in symbols if not is_shape(s) and s not in owned]
+        free = [BY_SYMBOL[s] for s in symbols if not is_shape(s) and s not in owned]
         beside = _Plain([term for term in free if term.symbol in shaped])
         if robot.joints[k].mimic is None:
             theta = tuple(x for _, own in laws[k] for x in own)
@@ -285,7 +258,7 @@ def _laws_of(symbols: Mapping[str, float], k: int, joint: str) -> list[tuple[Fri
         if owned.count(symbol) > 1:
             names = " and ".join(law.name for law in laws if symbol in [a.symbol for a in law.amplitudes])
             raise RobotError(f"friction of joint '{joint}': '{symbol}' is of {names}; one of them is too many")
-        if not is_shape(symbol) and symbol not in _BY_SYMBOL and symbol not in owned:
+        if not is_shape(symbol) and symbol not in BY_SYMBOL and symbol not in owned:
             having = [law for law in FRICTION_MODELS.values() if symbol in [a.symbol for a in law.amplitudes]]
             shapes = " or ".join(", ".join(f"{law.name}.{s.name}{k + 1}" for s in law.shape) for law in having)
             raise RobotError(
@@ -306,7 +279,7 @@ def _deadband(by_joint: Sequence[Mapping[str, float]]) -> float:
 
 def _known() -> str:
     laws = [f"{law.name}.{shape.name}" for law in FRICTION_MODELS.values() for shape in law.shape]
-    return ", ".join([*_BY_SYMBOL, *laws])
+    return ", ".join([*BY_SYMBOL, *laws])
 
 
 def friction_terms(model: str | FrictionLaw, shapes: ArrayLike) -> tuple[JointTerm, ...]:
@@ -331,7 +304,12 @@ def _amplitude_term(joints: tuple[JointFriction, ...], symbol: str, where: Seque
     parameter: JointParameter = replace(
         meant[0], nonnegative=all(a.nonnegative for a in meant), dry=any(a.dry for a in meant)
     )
-    memory = _Memories(joints) if any(joints[k].size for k in where) else None
+    memory = partial(_memory, joints) if any(joints[k].size for k in where) else None
     return JointTerm(
-        f"friction_{symbol}", parameter, _Column(joints, symbol), memory=memory, fitted=True, shapes=_Shapes(joints)
+        f"friction_{symbol}",
+        parameter,
+        partial(_column, joints, symbol),
+        memory=memory,
+        fitted=True,
+        shapes=partial(_shapes, joints),
     )

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal, NamedTuple, Protocol
 
 import casadi as ca
@@ -185,18 +186,13 @@ class JointTerm:
 
     def settled(self) -> JointTerm:
         """The term without memory: its column as it is after a long motion at the present velocity."""
-        return self if self.memory is None else replace(self, column=_Settled(self), memory=None)
+        return self if self.memory is None else replace(self, column=partial(_settled, self), memory=None)
 
 
-@dataclass(frozen=True)
-class _Settled:
-    term: JointTerm
-
-    def __call__(self, signals: JointSignals) -> ca.SX:
-        kept = self.term.remembered(signals.joint)
-        if kept is None:
-            return self.term.column(signals)
-        return self.term.column(signals._replace(memory=kept.settled(signals.dq, signals.sign)))
+def _settled(term: JointTerm, signals: JointSignals) -> ca.SX:
+    kept = term.remembered(signals.joint)
+    held = signals.memory if kept is None else kept.settled(signals.dq, signals.sign)
+    return term.column(signals._replace(memory=held))
 
 
 _ALL = (
@@ -223,6 +219,8 @@ _ALL = (
 #: The known terms, in the order in which their parameters follow a link's ten. Leave one joint without ``drive_gain``,
 #: or bound the masses: a common gain of all drives scales all parameters.
 JOINT_TERMS: dict[str, JointTerm] = {term.name: term for term in _ALL}
+#: The same by the symbol of their parameter.
+BY_SYMBOL = {term.symbol: term for term in _ALL}
 
 #: Names that stand for several terms.
 TERM_SETS: dict[str, tuple[str, ...]] = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -25,7 +24,7 @@ from casid.description.joint_parameters import (
     VISCOUS,
     JointParameter,
 )
-from casid.dynamics.terms._joint_terms import JointSignals
+from casid.dynamics.terms._joint_terms import BY_SYMBOL, JointSignals
 from casid.errors import DatasetError, RobotError
 from casid.expressions import shaped
 
@@ -78,7 +77,7 @@ class Shape:
     power: int = 1
 
 
-class FrictionLaw(ABC):
+class FrictionLaw:
     """A friction law; a new one is one file with one subclass.
 
     The torque is ``sum_i a_i column_i(signals; theta)`` with amplitudes a and shape theta. With theta fixed the columns
@@ -107,9 +106,12 @@ class FrictionLaw(ABC):
     loaded: bool = False
     memory: int = 0
 
-    @abstractmethod
     def columns(self, signals: JointSignals, theta: Theta) -> list[ca.SX]:
-        """One expression an amplitude."""
+        """One expression an amplitude; default: those of the joint terms with these parameters."""
+        other = [amplitude.symbol for amplitude in self.amplitudes if amplitude.symbol not in BY_SYMBOL]
+        if other:
+            raise RobotError(f"friction law '{self.name}': `columns` is missing, which '{other[0]}' needs")
+        return [BY_SYMBOL[amplitude.symbol].column(signals) for amplitude in self.amplitudes]
 
     def evolve(self, z: ca.SX, step: ca.SX, period: ca.SX, theta: Theta) -> ca.SX:
         """States after the joint moved by ``step`` [rad] within ``period`` [s], (memory)."""
@@ -178,10 +180,6 @@ class Linear(FrictionLaw):
     name = "linear"
     amplitudes = catalogued(VISCOUS, COULOMB, OFFSET)
 
-    def columns(self, signals: JointSignals, theta: Theta) -> list[ca.SX]:
-        """One expression an amplitude."""
-        return [signals.dq, signals.sign, ca.SX(1)]
-
 
 class Deadband(FrictionLaw):
     """``fv v + fc sign(v) [|v| >= w] + fo``: the sign of a velocity that is mostly noise counts as 0."""
@@ -240,11 +238,6 @@ class Polynomial(FrictionLaw):
     name = "polynomial"
     amplitudes = catalogued(VISCOUS, COULOMB, SQRT_VISCOUS, CUBIC_VISCOUS, OFFSET, signed=[VISCOUS, COULOMB])
 
-    def columns(self, signals: JointSignals, theta: Theta) -> list[ca.SX]:
-        """One expression an amplitude."""
-        v, sign = signals.dq, signals.sign
-        return [v, sign, ca.sqrt(ca.fabs(v)) * sign, v**3, ca.SX(1)]
-
 
 class Sigmoid(FrictionLaw):
     """``fp (1 / (1 + exp(-s (v + v0))) - 1 / (1 + exp(-s v0)))`` (Gaz et al. 2019, eq. 25)."""
@@ -268,10 +261,6 @@ class Offset(FrictionLaw):
     name = "offset"
     amplitudes = catalogued(OFFSET)
 
-    def columns(self, signals: JointSignals, theta: Theta) -> list[ca.SX]:
-        """One expression an amplitude."""
-        return [ca.SX(1)]
-
 
 class Load(FrictionLaw):
     """``fl |tau_load| sign(v)``, beside another law; the load is the torque of the links (Hamon et al. 2010)."""
@@ -279,10 +268,6 @@ class Load(FrictionLaw):
     name = "load"
     amplitudes = catalogued(LOAD)
     loaded = True
-
-    def columns(self, signals: JointSignals, theta: Theta) -> list[ca.SX]:
-        """One expression an amplitude."""
-        return [ca.fabs(signals.load) * signals.sign]
 
 
 class LoadStribeck(FrictionLaw):
@@ -304,10 +289,6 @@ class Spring(FrictionLaw):
 
     name = "spring"
     amplitudes = catalogued(SPRING, SPRING_SINE, SPRING_COSINE)
-
-    def columns(self, signals: JointSignals, theta: Theta) -> list[ca.SX]:
-        """One expression an amplitude."""
-        return [signals.q, ca.sin(signals.q), ca.cos(signals.q)]
 
 
 #: Distance over which friction builds up; 63 % of it after one reach.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.arrays import Array
-from casid.dynamics import regroup
+from casid.dynamics import random_rows, regroup
 from casid.errors import DatasetError, ProblemError
 from casid.expressions import as_function, rebuild, walk
 from casid.motion import Motion
@@ -143,18 +143,8 @@ class Observation:
         prismatic
             Which joints are prismatic (for the random states that distinguish columns); default none.
         """
-        n, count = function.size1_in(0), max(60, 6 * len(names) // function.size1_out(0))
-        rng = np.random.default_rng(20140401)
-        reach = np.where(np.zeros(n, bool) if prismatic is None else np.asarray(prismatic), 1.0, np.pi)[:, None]
-        states = (
-            rng.uniform(-reach, reach, (n, count)),
-            rng.uniform(-3, 3, (n, count)),
-            rng.uniform(-10, 10, (n, count)),
-        )
-        values = Mapped(function, count)(*(part.T for part in states[: function.n_in()]))[0].reshape(
-            function.size1_out(0), len(names), count
-        )
-        base = regroup(values.transpose(2, 0, 1).reshape(-1, len(names)), names)
+        n = function.size1_in(0)
+        base = regroup(random_rows(function, [False] * n if prismatic is None else prismatic), names)
         symbols = [ca.SX.sym(name, n) for name in function.name_in()]
         Y = function(*symbols)[:, list(base.independent)]
         chosen = ca.Function(

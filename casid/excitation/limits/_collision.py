@@ -16,6 +16,7 @@ from casid.excitation.limits._constraints import FunctionConstraint, StateConstr
 from casid.excitation.limits._motion_limits import MotionLimits
 from casid.motion import Motion, Trajectory
 
+#: Divisors are no smaller: segments of length zero give 0 / _TINY = 0.
 _TINY = 1e-300
 
 
