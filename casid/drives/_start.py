@@ -43,6 +43,8 @@ _CORRELATED = 20.0
 #: A torque limit is looked for from this share of the torque of the largest error: one without effect has no
 #: derivative.
 REACHED = 0.7
+#: Cut-off frequencies of the convex starts [Hz].
+CUTOFFS = (1.5, 3.0, 6.0)
 #: Values where nothing is known, by kind.
 _TYPICAL = {quantity.kind: quantity.typical for quantity in QUANTITIES.values()}
 
