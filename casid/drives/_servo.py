@@ -267,10 +267,7 @@ class Servo:
         for k, value in enumerate(values):
             if isinstance(value, Unknown):
                 if attribute == "delay" and value.lower is not None and value.lower < 0.0:
-                    raise DatasetError(
-                        f"servo: delay of joint {k + 1} may not have a negative lower bound "
-                        f"({value.lower:g}); where encoders have late time stamps, shift them"
-                    )
+                    raise DatasetError(f"servo: delay of joint {k + 1} has a negative lower bound: leave it out")
                 continue
             zero = attribute in ("kp", "armature") and value == 0.0
             if np.isnan(value) or value < (0.0 if zero else lower) or (value > upper and attribute not in _INFINITE):

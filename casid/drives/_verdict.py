@@ -344,19 +344,13 @@ def _fitted(
     made.pieces = [piece for piece in made.pieces if (piece.recording, piece.rows.start) in kept]
     held = {(p.attribute, p.joint): p for p in runs.parameters}
     made.parameters = tuple(held.get((p.attribute, p.joint), p) for p in made.parameters)
-    first = np.clip([_start(p.attribute, p.joint, p.unknown, known, runs) for p in made.parameters], *made.bounds)
-    starts = made.point(first), made.point(convex_start(made, CUTOFFS[0]).theta)
+    convex = convex_start(made, CUTOFFS[0]).theta
+    first = [known.get((p.attribute, p.joint), float(x)) for p, x in zip(made.parameters, convex, strict=True)]
+    starts = made.point(np.clip(first, *made.bounds)), made.point(convex)
     point, _ = Search(made, budget=np.inf).run(min(starts, key=made.error))
     errors = made.missed(point)
     runs.rollouts += made.rollouts * made.seconds / runs.seconds
     return errors, {(p.attribute, p.joint): float(v) for p, v in zip(made.parameters, point.theta, strict=True)}
-
-
-def _start(attribute: str, joint: int, unknown: Unknown, known: dict[tuple[str, int], float], runs: FreeRuns) -> float:
-    """First value of an unknown: as fitted, as given, or a prior's."""
-    given = runs.servo.of(attribute, runs.robot.n)[max(joint, 0)]
-    prior = given.value if isinstance(given, Unknown) else given
-    return next((v for v in (known.get((attribute, joint)), unknown.value, prior) if v is not None), 1.0)
 
 
 def with_remedy(finding: CommandFinding, runs: FreeRuns, names: Sequence[str], before: float) -> CommandFinding:
