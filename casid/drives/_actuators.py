@@ -100,7 +100,7 @@ def _limits(found: CommandIdentification) -> dict[str, float]:
 
 
 def _steps(found: CommandIdentification) -> dict[str, int]:
-    return {name: max(0, round(value / STEP)) for name, value in _values(found, "delay").items()}
+    return {name: round(value / STEP) for name, value in _values(found, "delay").items()}
 
 
 #: What a format may have no place for, by attribute; {}: its values.

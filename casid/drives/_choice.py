@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from casid.arrays import Array
-from casid.drives._contacts import held_stiffness
+from casid.drives._contacts import held_stiffness, led, restarted, softened
 from casid.drives._runs import FreeRuns, Parameter, Point
 from casid.drives._search import Normal, Search
 from casid.drives._servo import KINDS, QUANTITIES, Unknown
@@ -163,8 +163,8 @@ def with_terms(
     Terms are screened on a part of the data, each from its starts. The one with the largest expected decrease is then
     searched on all, with steps not longer than ``contact`` [s] where joints have play, and taken if it lowers the mean
     square error held out by more than one standard error, and noticeably. The others follow in their order, screened
-    again beside what was taken, until one is not taken (forward selection). Where one that follows does as well without
-    the one before, that is given up: it stood for the other.
+    again beside what was taken (forward selection); play comes last, as its rough errors make what is expected of it
+    the least certain. Where one that follows does as well without the one before, that is given up: it stood for it.
 
     Returns
     -------
@@ -180,12 +180,10 @@ def with_terms(
     # where no servo holds a joint, errors of its friction add up and look like anything else: they come first
     first = DRIVEN if _driven(search.runs) else ()
     before: tuple[Search, Point, Normal] | None = None
-    for ranked_one in sorted(ranked, key=lambda one: (one.name not in first, -one.share)):
+    for ranked_one in sorted(ranked, key=lambda one: (one.name not in first, one.name == "backlash", -one.share)):
         one = ranked_one
         if one.share <= _SHARE:
-            if one.name in first:
-                continue
-            break
+            continue
         if added:  # beside what was taken
             one = _Screen(search, point).trial(one.name, one)
             if one.share <= _SHARE:
@@ -194,7 +192,7 @@ def with_terms(
         errors, weak = held_out(*rich, group), [*added, *one.weak.tolist()]
         if not _better(search.runs, held_out(*plain, group), errors):
             point, normal = plain[1:] if plain[0] is search else search.run(plain[1], 1)
-            break
+            continue
         if before is not None and one.attributes == ranked_one.attributes:  # was the last one taken for this one?
             before[0].runs.rollouts = rich[0].runs.rollouts
             alone = _searched(*before, one, contact)[1]
@@ -215,7 +213,11 @@ def _searched(
         point, normal = plainly.run(point, 2)
     start = Point(np.append(point.theta, one.first), [x.copy() for x in point.starts])
     wide = _extended(plainly, one)
-    tried, reached = wide.run(start, _ITERATIONS * (4 if play else 1))
+    if play:
+        tried, _ = led(wide, restarted(wide, start))
+        reached = softened(wide, tried)
+    else:
+        tried, reached = wide.run(start, _ITERATIONS)
     search.runs.rollouts = wide.runs.rollouts = plainly.runs.rollouts + wide.runs.rollouts - before
     return (plainly, point, normal), (wide, tried, reached)
 
@@ -283,6 +285,9 @@ class _Screen:
         if len(tried) > 1 and cost < least:
             start, normal = wide.descended(start, normal, _SCREENED, 0.1 * _SHARE * normal.cost, wanted=least)
             cost = normal.cost
+            self._count(wide.runs)
+        elif known is None and "backlash" in new and cost < self.promised:  # rough: a step alone does not tell
+            start, cost = led(wide, restarted(wide, start))
             self._count(wide.runs)
         share = 1.0 - cost / max(self.promised, 1e-300)
         return _Screened(name, share, new, start.theta[len(theta) :], one.weak)

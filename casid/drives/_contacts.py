@@ -77,7 +77,7 @@ def restarted(search: Search, point: Point) -> Point:
     return Point(point.theta, starts)
 
 
-def _led(search: Search, point: Point) -> tuple[Point, float]:
+def led(search: Search, point: Point) -> tuple[Point, float]:
     """Steps by the derivatives of soft contacts that lower the cost of hard ones, and that cost."""
     value, damping = search.value(point), 1e-3
     for part in _SOFT:
@@ -117,7 +117,7 @@ def _without(search: Search, best: Point, left: Sequence[int]) -> Point:
     runs, kept = copy(search.runs), [k for k in range(len(best.starts)) if k not in left]
     runs.pieces = [search.runs.pieces[k] for k in kept]
     part = replace(search, runs=runs, history=[])
-    made, _ = _led(part, Point(best.theta, [best.starts[k] for k in kept]))
+    made, _ = led(part, Point(best.theta, [best.starts[k] for k in kept]))
     search.runs.rollouts += (runs.rollouts - search.runs.rollouts) * len(kept) / len(best.starts)
     starts = list(best.starts)
     for k, start in zip(kept, made.starts, strict=True):
@@ -138,7 +138,7 @@ def shaken(search: Search, point: Point) -> tuple[Point, Array]:
     runs, rng = search.runs, np.random.default_rng(0)
     search.rescale(point)
     noise = float(np.mean(runs.noise**2))
-    best, value = _led(search, restarted(search, point))
+    best, value = led(search, restarted(search, point))
     found, idle = list[tuple[Array, float]](), 0
     for number in range(_SHAKES):
         errors = np.array([np.mean(error**2) for error in runs.missed(best)])
@@ -148,7 +148,7 @@ def shaken(search: Search, point: Point) -> tuple[Point, Array]:
             changed = _without(search, best, rng.choice(len(errors), len(errors) // 3, False, share).tolist())
         else:
             changed = _drawn(search, best, normal, errors, _SHAKEN * max(1.0, normal.rms / np.sqrt(noise)), rng)
-        tried, cost = _led(search, restarted(search, changed))
+        tried, cost = led(search, restarted(search, changed))
         found.append((tried.theta, cost))
         idle = 0 if cost < value - _GAIN else idle + 1
         if cost < value:

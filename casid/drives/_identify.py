@@ -20,7 +20,7 @@ from casid.drives._recording import CommandRecording
 from casid.drives._runs import FreeRuns, Parameter, Point
 from casid.drives._search import Normal, Search, compared_errors
 from casid.drives._servo import QUANTITIES, STIFF, Servo, Unknown
-from casid.drives._start import LINEAR, REACHED, ConvexStart, convex_start
+from casid.drives._start import CUTOFFS, LINEAR, REACHED, ConvexStart, convex_start
 from casid.drives._statistics import Estimate, estimates, gain_ratios
 from casid.drives._verdict import CommandFinding, check_recordings, further, judge, with_remedy
 from casid.errors import DatasetError
@@ -36,8 +36,6 @@ Progress = Callable[[str, int, int], None]
 _WEAK = 3.0
 #: The same for gains that nothing known fixes.
 _HELD = 0.05
-#: Cut-off frequencies of the convex starts [Hz].
-_CUTOFFS = (1.5, 3.0, 6.0)
 #: Iterations from the convex start with the terms that were taken.
 _AGAIN = 8
 #: Pieces are not made shorter than this to hold some out [s].
@@ -329,7 +327,7 @@ def identify_from_commands(
         findings += further(fine, point, names)
     findings += judge(fine, point, listed, names)
     errors = np.sqrt(normal.squares / normal.count)
-    findings = [with_remedy(f, runs, names, _CUTOFFS[0], float(np.sqrt(np.mean(errors**2)))) for f in findings]
+    findings = [with_remedy(f, runs, names, float(np.sqrt(np.mean(errors**2)))) for f in findings]
     rollouts, fine.rollouts = search.runs.rollouts, 0.0
     ratios = gain_ratios(fine.parameters, point.theta, C, 1.96)
     return CommandIdentification(
@@ -357,7 +355,7 @@ def _fitted(
     if progress is not None:
         progress("convex start", 0, 1)
     whole, runs = runs, runs.thinned(options.coarse)
-    convex = [convex_start(runs, cutoff) for cutoff in _CUTOFFS if cutoff * 2.2 * runs.period < 1.0]
+    convex = [convex_start(runs, cutoff) for cutoff in CUTOFFS if cutoff * 2.2 * runs.period < 1.0]
     candidates = [(one, one.theta) for one in convex]
     limits = np.array([p.attribute == "limit" and p.unknown.value is None for p in runs.parameters])
     if limits.any():  # reached, or not

@@ -78,12 +78,9 @@ def write_mjcf(found: CommandIdentification, path: str | Path) -> tuple[Path, tu
     notes += _springs(root, found)
     notes += _actuators(root, found)
     delays = np.unique(np.round(1e3 * found.table["delay"], 6))
-    late, early = (", ".join(f"{d:.3g}" for d in size[size > 0]) for size in (delays, -delays))
-    if late:
+    if late := ", ".join(f"{d:.3g}" for d in delays[delays > 0]):
         notes.append(f"commands act {late} ms late, which MJCF has no word for: delay ctrl by it")
         root.insert(0, ElementTree.Comment(f" ctrl acts {late} ms after the command "))
-    if early:
-        notes.append(f"encoders are read {early} ms after their time stamps: ctrl needs no delay, shift the recording")
     ElementTree.indent(root)
     write_files(path.parent, {path.name: ElementTree.tostring(root, encoding="unicode") + "\n"})
     return path, tuple(notes)

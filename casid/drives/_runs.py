@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
@@ -180,7 +180,7 @@ class FreeRuns:
                                    "the columns (joints), or lock the joints that are not in it")  # fmt: skip
         self.branches = [Branch(robot, joints) for joints in branches(robot)]
         self.period = float(np.median([data.period for data in self.recordings]))
-        self.known, self.parameters = _parameters(robot, servo, -self.period)
+        self.known, self.parameters = _parameters(robot, servo)
         self.noise = np.median([noise_of(np.asarray(data.q)) for data in self.recordings], axis=0)
         self.pieces = [
             piece_of(data, rows, step, self.noise) for data in self.recordings for rows in data.pieces(longest)
@@ -356,15 +356,13 @@ class FreeRuns:
             return list(pool.map(one, chosen))
 
 
-def _parameters(robot: Robot, servo: Servo, earliest: float) -> tuple[Array, tuple[Parameter, ...]]:
-    """Known values, shape (n, kinds), and the unknowns; no delay is below ``earliest`` unless the user says so."""
+def _parameters(robot: Robot, servo: Servo) -> tuple[Array, tuple[Parameter, ...]]:
+    """Known values, shape (n, kinds), and the unknowns."""
     n = robot.n
     names = [joint.name for joint in robot.coordinates]
     known, unknown = np.zeros((n, len(KINDS))), []
     for attribute, quantity in QUANTITIES.items():
         values = servo.of(attribute, n)
-        if attribute == "delay":  # encoders may be read up to a cycle after their time stamp
-            values = [replace(v, lower=earliest) if isinstance(v, Unknown) and v.lower is None else v for v in values]
         shared = attribute in SHARED or (attribute == "delay" and servo.shared_delay())
         if shared and isinstance(values[0], Unknown):
             unknown.append(Parameter(attribute, ALL, attribute, values[0]))

@@ -61,7 +61,7 @@ QUANTITIES: Mapping[str, Quantity] = {
     "bias": Quantity("bias", "rad", -0.3, 0.3, 0.0, 0.1),
     "limit": Quantity("limit", "N.m", 1e-3, 1e6),
     "offset": _term(OFFSET, -1e3, 1e3),
-    "delay": Quantity("delay", "s", -0.05, 0.25, 0.0, 0.05),
+    "delay": Quantity("delay", "s", 0.0, 0.25, 0.0, 0.05),
     "scale": Quantity("scale", "", 0.3, 3.0, 1.0),
     "duty": Quantity("duty", "rad", 1e-6, 1e9),
     "back_emf": Quantity("emf", VISCOUS.unit, 0.0, 1e4),
@@ -201,7 +201,7 @@ class Servo:
     limit
         Largest torque [N.m].
     delay
-        From command to effect [s]; one for all joints unless a sequence is given.
+        From command to effect [s], never negative; one for all joints unless a sequence is given.
     hold
         ``"zero-order"``: a command acts until the next one; ``"linear"``: commands are interpolated.
     links
@@ -266,6 +266,8 @@ class Servo:
         lower, upper = QUANTITIES[attribute].lower, QUANTITIES[attribute].upper
         for k, value in enumerate(values):
             if isinstance(value, Unknown):
+                if attribute == "delay" and value.lower is not None and value.lower < 0.0:
+                    raise DatasetError(f"servo: delay of joint {k + 1} has a negative lower bound: leave it out")
                 continue
             zero = attribute in ("kp", "armature") and value == 0.0
             if np.isnan(value) or value < (0.0 if zero else lower) or (value > upper and attribute not in _INFINITE):

@@ -43,6 +43,8 @@ _CORRELATED = 20.0
 #: A torque limit is looked for from this share of the torque of the largest error: one without effect has no
 #: derivative.
 REACHED = 0.7
+#: Cut-off frequencies of the convex starts [Hz].
+CUTOFFS = (1.5, 3.0, 6.0)
 #: Values where nothing is known, by kind.
 _TYPICAL = {quantity.kind: quantity.typical for quantity in QUANTITIES.values()}
 
@@ -108,7 +110,7 @@ def convex_start(runs: FreeRuns, cutoff: float) -> ConvexStart:
     delays = np.zeros((n, 1)) + runs.known[:, [KINDS.index("delay")]]
     if ("delay", 0) in place:
         i = place["delay", 0]
-        grid = np.linspace(max(lower[i], -runs.period), min(upper[i], max(5 * runs.period, 0.08)), _GRID)
+        grid = np.linspace(lower[i], min(upper[i], max(5 * runs.period, 0.08)), _GRID)
         delays = np.broadcast_to(grid, (n, _GRID))
     stretches = [s for data in runs.recordings for s in _stretches(runs, data, cutoff, delays)]
     theta = np.array([x.unknown.value if x.unknown.value is not None else _TYPICAL[x.kind] for x in p])

@@ -13,10 +13,10 @@ from casid.drives._recording import CommandRecording
 from casid.drives._runs import FreeRuns, Point, quantum_of
 from casid.drives._search import MISFIT, Search, compared_errors
 from casid.drives._servo import FREE, Servo, Unknown
-from casid.drives._start import REACHED, convex_start
+from casid.drives._start import CUTOFFS, REACHED, convex_start
 from casid.drives._statistics import Estimate
 from casid.errors import DatasetError
-from casid.evidence import robust_sd
+from casid.evidence import NOTICEABLE, robust_sd
 from casid.measurement import time_gaps
 
 #: A joint that moves less than so many steps of its encoder does not move.
@@ -285,7 +285,8 @@ def _tried_readings(
 ) -> list[CommandFinding]:
     """Which of: another gain, a saturated servo, another mass of a body, explains a misfit; each is fitted.
 
-    Of those that explain the greater part of it, surely, the first that no other is surely better than.
+    Of those that explain the greater part of it, surely, the first that no other is surely and noticeably better than:
+    with one factor of all gains wrong, bodies lighter by it explain a motion as well.
     """
     rms = np.sqrt(np.mean(np.concatenate(errors) ** 2, axis=0)) / runs.noise
     if rms.max() < MISFIT:
@@ -294,7 +295,12 @@ def _tried_readings(
     known = {(p.attribute, p.joint): float(v) for p, v in zip(runs.parameters, point.theta, strict=True)}
     left, _ = _fitted(part, part.servo, runs, known)
     tried = [(*_fitted(part, servo, runs, known), kind, text) for kind, text, servo in _readings(runs, point)]
-    best = [one for one in tried if not any(compared_errors(one[0], other[0], len(tried)).better for other in tried)]
+
+    def beaten(one: Sequence[Array], other: Sequence[Array]) -> bool:
+        both = compared_errors(one, other, len(tried))
+        return both.better and both.before > NOTICEABLE**2 * both.after
+
+    best = [one for one in tried if not any(beaten(one[0], other[0]) for other in tried)]
     for found, reached, kind, text in best:
         again, _ = _fitted(part, part.servo, runs, {**known, **reached})  # a better start is no better reading
         one = min((compared_errors(x, found, len(tried)) for x in (left, again)), key=lambda one: one.before)
@@ -330,7 +336,7 @@ def _readings(runs: FreeRuns, point: Point) -> list[tuple[str, str, Servo]]:
 def _fitted(
     part: FreeRuns, servo: Servo, runs: FreeRuns, known: dict[tuple[str, int], float]
 ) -> tuple[list[Array], dict[tuple[str, int], float]]:
-    """Errors of free runs after a few iterations from known values [rad], and the values reached."""
+    """Errors of free runs fitted from known values or a convex start [rad], and the values reached."""
     recordings = list(dict.fromkeys(piece.recording for piece in part.pieces))
     made = FreeRuns(part.robot, servo, recordings, part.step, part.longest, part.threads)
     made.branches = part.branches
@@ -338,23 +344,16 @@ def _fitted(
     made.pieces = [piece for piece in made.pieces if (piece.recording, piece.rows.start) in kept]
     held = {(p.attribute, p.joint): p for p in runs.parameters}
     made.parameters = tuple(held.get((p.attribute, p.joint), p) for p in made.parameters)
-    start = [_start(p.attribute, p.joint, p.unknown, known, runs) for p in made.parameters]
-    point, _ = Search(made, 8, budget=1e9).run(made.point(np.clip(np.array(start), *made.bounds)))
+    convex = convex_start(made, CUTOFFS[0]).theta
+    first = [known.get((p.attribute, p.joint), float(x)) for p, x in zip(made.parameters, convex, strict=True)]
+    starts = made.point(np.clip(first, *made.bounds)), made.point(convex)
+    point, _ = Search(made, budget=np.inf).run(min(starts, key=made.error))
     errors = made.missed(point)
     runs.rollouts += made.rollouts * made.seconds / runs.seconds
     return errors, {(p.attribute, p.joint): float(v) for p, v in zip(made.parameters, point.theta, strict=True)}
 
 
-def _start(attribute: str, joint: int, unknown: Unknown, known: dict[tuple[str, int], float], runs: FreeRuns) -> float:
-    """First value of an unknown: as fitted, as given, or a prior's."""
-    given = runs.servo.of(attribute, runs.robot.n)[max(joint, 0)]
-    prior = given.value if isinstance(given, Unknown) else given
-    return next((v for v in (known.get((attribute, joint)), unknown.value, prior) if v is not None), 1.0)
-
-
-def with_remedy(
-    finding: CommandFinding, runs: FreeRuns, names: Sequence[str], cutoff: float, before: float
-) -> CommandFinding:
+def with_remedy(finding: CommandFinding, runs: FreeRuns, names: Sequence[str], before: float) -> CommandFinding:
     """A finding whose remedy was tried from a convex start: columns exchanged, a command reversed or in radians.
 
     Parameters
@@ -373,6 +372,6 @@ def with_remedy(
         changed.append(replace(data, q_des=u))
     again = FreeRuns(runs.robot, runs.servo, changed, runs.step, runs.longest, runs.threads)
     again.branches = runs.branches
-    after = again.error(again.point(convex_start(again, cutoff).theta))
+    after = again.error(again.point(convex_start(again, CUTOFFS[0]).theta))
     remedy = f"{finding.remedy}; tried: {1e3 * before:.3g} -> {1e3 * after:.3g} mrad"
     return replace(finding, remedy=remedy, wrong=after**2 < (1.0 - _EXPLAINS) * before**2)

@@ -208,6 +208,8 @@ def test_what_cannot_be_simulated_is_refused(arm):
         FreeRuns(follower, Servo(), [CommandRecording(np.arange(30.0), one, one)])
     with pytest.raises(DatasetError, match="at least one recording"):
         FreeRuns(arm, Servo(), [])
+    with pytest.raises(DatasetError, match="delay of joint 1 has a negative"):
+        FreeRuns(arm, Servo(delay=Unknown(lower=-0.01)), [CommandRecording(UNEVEN, Q, Q)])
     with pytest.raises(DatasetError, match="no stretch"):
         FreeRuns(arm, Servo(), [CommandRecording(holes, np.zeros((30, 2)), np.zeros((30, 2)))])
 
@@ -244,7 +246,7 @@ def test_known_values_and_unknowns_fill_one_table(arm):
     data = CommandRecording(UNEVEN, Q, Q)
     runs = FreeRuns(arm, servo, [data])
     assert [p.name for p in runs.parameters] == ["kp shoulder", "coulomb shoulder", "coulomb elbow", "delay"]
-    assert runs.parameters[-1].lower == pytest.approx(-data.period) and runs.parameters[0].unknown.sd == 1.0
+    assert runs.parameters[-1].lower == 0.0 and runs.parameters[0].unknown.sd == 1.0
     table = runs.table(np.array([7.0, 0.3, 0.4, 0.01]))[:, [0, 2, 4, 8, 6]]
     assert table.tolist() == [[7.0, 0.02, 0.3, 0.01, 3.0], [5.0, 0.02, 0.4, 0.01, 3.0]]
 
