@@ -171,5 +171,5 @@ def test_an_identification_with_memory_is_written_and_judged(arm, tmp_path):
     loaded = load(tmp_path / "c")
     settled = Model(robot, [term.settled() for term in model.terms])
     state = 0.1 * np.arange(-robot.n, 2 * robot.n).reshape(3, robot.n)
-    torque = settled.inverse_dynamics(*state, settled.parameters(result.model.named(values)))
+    torque = settled.inverse_dynamics(*state, settled.parameters(model.named(values)))
     np.testing.assert_allclose(loaded["inverse_dynamics"](*state), np.array(torque).ravel(), rtol=1e-12)
