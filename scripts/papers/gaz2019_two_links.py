@@ -12,7 +12,7 @@ from examples.spatial_2r import torque_figure, wrench_figure
 
 import casid
 from casid.dynamics import Model
-from papers.item import Comparison, Outcome, Setting, below, items_of, one_table
+from papers.item import Parts, Setting, below, compared, holds, items_of, numbers, pictured
 
 
 @cache
@@ -94,21 +94,15 @@ def drawn(samples: int, seed: int = 0) -> tuple[float, float]:
 
 
 @item("Sec. V")
-def sec_v(setting: Setting) -> Outcome:
+def sec_v(setting: Setting) -> Parts:
     """Closed forms, points drawn, and the document's own formulas."""
     ratios = [box / shape for box, shape in zip(boxes(), shapes(), strict=True)]
     counted = drawn(2_000 if setting.quick else 50_000)
     rows = [[f"link {k + 1}", PRINTED[k], ratios[k], round(counted[k], 2), boxes()[k], shapes()[k]] for k in range(2)]
     columns = ("", "printed", "exact", "by points drawn", "box [m^3]", "shape [m^3]")
-    return Outcome(
-        one_table("Volume of the box over that of the link", columns, rows),
-        numbers=(PRINTED[1], ratios[1]),
-        holds=(
-            round(ratios[0], 2) == 1.27,
-            abs(ratios[1] / 2 - 1) <= 0.1,
-            bool(np.allclose(ratios, counted, rtol=0.05)),
-        ),
-    )
+    yield compared("Volume of the box over that of the link", columns, rows)
+    yield numbers(PRINTED[1], ratios[1])
+    yield holds(round(ratios[0], 2) == 1.27, abs(ratios[1] / 2 - 1) <= 0.1, np.allclose(ratios, counted, rtol=0.05))
 
 
 #: l_1 and l_2 [m].
@@ -142,7 +136,7 @@ def value(text: str) -> float:
 
 
 @item("Table VI")
-def table_vi(setting: Setting) -> Outcome:
+def table_vi(setting: Setting) -> Parts:
     """Forward kinematics of the robot file against the table's matrices."""
     rows = published.table("spatial_2R_table_VI_dh")
     links = [[value(row[key]) for key in ("a", "alpha_rad", "d")] for row in rows]
@@ -150,11 +144,9 @@ def table_vi(setting: Setting) -> Outcome:
     worst = frame_error(Model(casid.load_robot("spatial_2r")), poses, lambda q: table_frames(links, q))
     columns = ("i", "a", "alpha", "d", "theta")
     table = [[row["i"], row["a"], row["alpha_rad"], row["d"], row["theta"]] for row in rows]
-    return Outcome(
-        one_table("Standard Denavit-Hartenberg parameters", columns, table),
-        numbers=(below(worst, 1e-12),),
-        holds=(worst <= 1e-12,),
-    )
+    yield compared("Standard Denavit-Hartenberg parameters", columns, table)
+    yield numbers(below(worst, 1e-12))
+    yield holds(worst <= 1e-12)
 
 
 def printed() -> np.ndarray:
@@ -164,7 +156,7 @@ def printed() -> np.ndarray:
 
 
 @item("Table VII")
-def table_vii(setting: Setting) -> Outcome:
+def table_vii(setting: Setting) -> Parts:
     """Both sets and how well they explain the coefficients."""
     problem = solved().problem
     ours, keys = published.by_name(solved().standard_parameters), ("units", "lower", "upper", "p_real", "p_hat")
@@ -184,33 +176,24 @@ def table_vii(setting: Setting) -> Outcome:
         worst = max(worst, abs(values[1] - values[0]))
         sums.append([row["expression_as_printed"], *values])
     columns = ("parameter", "unit", "LB", "UB", "p_real", "p_hat (printed)", "p_hat (here)")
-    return Outcome(
-        (
-            Comparison.of("Parameters", columns, rows),
-            Comparison.of("The eight dynamic coefficients", ("as printed", "p_real", "p_hat (printed)", "here"), sums),
-            Comparison.of("Fit and shapes", ("", "printed p_hat", "here"), fit),
-        ),
-        holds=(
-            worst <= 1e-3,
-            outside_shapes(printed()) <= 1e-9,
-            outside_shapes(sets[2]) <= 1e-9 and problem.objective(sets[2]) <= 1e-18,
-        ),
-    )
+    yield compared("Parameters", columns, rows)
+    yield compared("The eight dynamic coefficients", ("as printed", "p_real", "p_hat (printed)", "here"), sums)
+    yield compared("Fit and shapes", ("", "printed p_hat", "here"), fit)
+    yield holds(worst <= 1e-3, outside_shapes(printed()) <= 1e-9)
+    yield holds(outside_shapes(sets[2]) <= 1e-9 and problem.objective(sets[2]) <= 1e-18)
 
 
 @item("Fig. 9")
-def fig_9(setting: Setting) -> Outcome:
+def fig_9(setting: Setting) -> Parts:
     """Torques on sinusoids that are not those of the identification."""
     robot = solved().problem.variables.robot
     sets = {"true": true_parameters(), "feasible": solved().standard_parameters, "infeasible": relaxed(1)[0].parameters}
     series = {name: torques(robot, x, motion()) for name, x in sets.items()}
     largest = np.abs(series["true"]).max()
     rows = [[name, float(np.abs(series[name] - series["true"]).max() / largest)] for name in ("feasible", "infeasible")]
-    return Outcome(
-        one_table("Largest torque error over the largest torque", ("set", "error"), rows),
-        pictures={"fig_9": torque_figure(motion(), series)},
-        holds=(all(float(row[1]) <= 1e-6 for row in rows),),
-    )
+    yield compared("Largest torque error over the largest torque", ("set", "error"), rows)
+    yield pictured("fig_9", torque_figure(motion(), series))
+    yield holds(all(float(row[1]) <= 1e-6 for row in rows))
 
 
 STARTS = 100
@@ -253,7 +236,7 @@ def samples(starts: int) -> dict[str, np.ndarray]:
 
 
 @item("Fig. 10")
-def fig_10(setting: Setting) -> Outcome:
+def fig_10(setting: Setting) -> Parts:
     """The distribution over random starts, whatever it is."""
     starts = 5 if setting.quick else STARTS
     problem, truth = solved().problem, true_parameters()
@@ -276,35 +259,15 @@ def fig_10(setting: Setting) -> Outcome:
     first = next(iter(found_sets.values()))
     middle, nearer = np.median(first, axis=0), (first < of_print).sum(axis=0)
     mass = reach(problem, truth, motion(), PRINTED_FIG_10)
-    return Outcome(
-        (
-            Comparison.of("Largest force over the true one", ("parameters", "joint 1", "joint 2"), rows),
-            Comparison.of(
-                "Relative error in both metrics",
-                ("set", "largest force, joint 1", "joint 2", "whole motion, joint 1", "joint 2"),
-                field,
-            ),
-        ),
-        pictures={"fig_10": wrench_figure(motion(), series)},
-        numbers=(
-            starts,
-            infeasible,
-            max(one.misfit for one in relaxed(starts)),
-            mass,
-            middle[2],
-            middle[3],
-            of_print[2],
-            of_print[3],
-            of_found[2],
-            of_found[3],
-            nearer[2],
-            nearer[3],
-            len(first),
-        ),
-        holds=(
-            max(one.misfit for one in relaxed(starts)) <= 1e-6 and infeasible > 0,
-            bool((np.abs(found - 1) > np.abs(np.array(feasible) - 1)).all(axis=1).any()),
-            not nearer[2:].any(),
-            float(found.max()) >= 1e5,
-        ),
+    yield compared("Largest force over the true one", ("parameters", "joint 1", "joint 2"), rows)
+    yield compared(
+        "Relative error in both metrics",
+        ("set", "largest force, joint 1", "joint 2", "whole motion, joint 1", "joint 2"),
+        field,
     )
+    yield pictured("fig_10", wrench_figure(motion(), series))
+    yield numbers(starts, infeasible, max(one.misfit for one in relaxed(starts)), mass, middle[2], middle[3])
+    yield numbers(of_print[2], of_print[3], of_found[2], of_found[3], nearer[2], nearer[3], len(first))
+    yield holds(max(one.misfit for one in relaxed(starts)) <= 1e-6 and infeasible > 0)
+    yield holds((np.abs(found - 1) > np.abs(np.array(feasible) - 1)).all(axis=1).any(), not nearer[2:].any())
+    yield holds(float(found.max()) >= 1e5)

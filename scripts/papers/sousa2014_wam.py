@@ -16,7 +16,7 @@ from casid.regression import CompressedData, predicted_torques
 from casid.retrieval import Constraints, LinkVariables, com_box, total_mass
 from papers import wam_cases as thesis
 from papers.gaz2019_two_links import frame_error, table_frames, value
-from papers.item import Comparison, Outcome, Setting, below, items_of, one_table
+from papers.item import Parts, Setting, below, compared, holds, items_of, numbers, pictured, stated
 from papers.methods.feasible_set import FeasibleSet, closest_feasible
 from papers.methods.wam import (
     FUNDAMENTAL,
@@ -39,17 +39,15 @@ SETS = thesis.SETS
 
 
 @item("Table 4.1")
-def table_4_1(setting: Setting) -> Outcome:
+def table_4_1(setting: Setting) -> Parts:
     """Forward kinematics of the robot file against the table's matrices."""
     rows, poses = published.table("wam_table_4_1_dh"), np.random.default_rng(3).uniform(-3, 3, (20, 7))
     links = [[value(row[key]) for key in ("a_m", "alpha_rad", "d_m")] for row in rows]
     worst = frame_error(thesis.model(), poses, lambda q: table_frames(links, q))
     table = [[row["joint"], row["alpha_rad"], row["a_m"], row["d_m"], row["theta"]] for row in rows]
-    return Outcome(
-        one_table("Standard notation", ("joint", "alpha", "a [m]", "d [m]", "theta"), table),
-        numbers=(below(worst, 1e-12),),
-        holds=(worst <= 1e-12,),
-    )
+    yield compared("Standard notation", ("joint", "alpha", "a [m]", "d [m]", "theta"), table)
+    yield numbers(below(worst, 1e-12))
+    yield holds(worst <= 1e-12)
 
 
 def printed_form(expression: str, names: tuple[str, ...]) -> np.ndarray:
@@ -59,7 +57,7 @@ def printed_form(expression: str, names: tuple[str, ...]) -> np.ndarray:
 
 
 @item("Table 4.2")
-def table_4_2(setting: Setting) -> Outcome:
+def table_4_2(setting: Setting) -> Parts:
     """Every combination as computed beside the printed one."""
     model = thesis.model()
     rows = published.table("wam_table_4_2_base_parameters")
@@ -68,11 +66,9 @@ def table_4_2(setting: Setting) -> Outcome:
         difference = float(np.abs(printed_form(row["expression"], model.parameter_names) - form).max())
         worst = max(worst, difference)
         table.append([row["beta"], row["expression"], expression, f"{difference:.0e}"])
-    return Outcome(
-        one_table("Base parameters", ("", "printed", "computed", "largest difference"), table),
-        numbers=(model.base.rank, worst),
-        holds=(model.base.rank == 76, worst <= 1e-8),
-    )
+    yield compared("Base parameters", ("", "printed", "computed", "largest difference"), table)
+    yield numbers(model.base.rank, worst)
+    yield holds(model.base.rank == 76, worst <= 1e-8)
 
 
 #: Seeds of the disturbance.
@@ -120,28 +116,27 @@ def series(name: str, t: np.ndarray) -> np.ndarray:
     return q
 
 
-def table(name: str, setting: Setting) -> Outcome:
+def table(name: str, setting: Setting) -> Parts:
     """Coefficients of a trajectory: its condition number, and whether it keeps the joint limits."""
     rows, limits = published.table(TABLES[name]), thesis.model().robot.limits
     motion = trajectory(name).motion(np.arange(0.0, thesis.PERIOD, 0.005))
     inside = np.all((motion.q >= limits.lower) & (motion.q <= limits.upper), axis=0)
     outside = [str(k + 1) for k in range(7) if not inside[k]]
     found, measured = condition(name), float(np.linalg.cond(of(setting).sets[name].stacked()[0]))
-    return Outcome(
-        one_table("Fourier coefficients", tuple(rows[0]), [list(row.values()) for row in rows]),
-        numbers=(found, measured, PRINTED[name], ", ".join(outside) or "none"),
-        stated=(PRINTED[name],),
-        holds=(abs(found / PRINTED[name] - 1) <= 0.05, not outside),
-    )
+    yield compared("Fourier coefficients", tuple(rows[0]), [list(row.values()) for row in rows])
+    yield numbers(found, measured, PRINTED[name], ", ".join(outside) or "none")
+    yield stated(PRINTED[name])
+    yield holds(abs(found / PRINTED[name] - 1) <= 0.05, not outside)
 
 
-def figure(name: str, setting: Setting) -> Outcome:
+def figure(name: str, setting: Setting) -> Parts:
     """Reference positions."""
     t = np.arange(0.0, thesis.PERIOD, 0.02)
     q = trajectory(name).motion(t).q
     picture = joints_figure(t, {"reference": q}, f"Reference of trajectory {name}", "rad")
     deviation = float(np.abs(q - series(name, t)).max())
-    return Outcome(pictures={f"fig_4_{4 if name == 'A' else 5}": picture}, holds=(deviation <= 1e-9,))
+    yield pictured(f"fig_4_{4 if name == 'A' else 5}", picture)
+    yield holds(deviation <= 1e-9)
 
 
 for _name, _number in (("A", "4.4"), ("B", "4.5")):
@@ -150,7 +145,7 @@ for _name, _number in (("A", "4.4"), ("B", "4.5")):
 
 
 @item("Table 4.3")
-def table_4_3(setting: Setting) -> Outcome:
+def table_4_3(setting: Setting) -> Parts:
     """How well the simulated arm follows with the printed gains."""
     periods = 1 if setting.quick else PERIODS
     names = TRAJECTORIES[:1] if setting.quick else TRAJECTORIES[:2]
@@ -161,11 +156,11 @@ def table_4_3(setting: Setting) -> Outcome:
         done = recorded(name, periods)
         error = done.q - trajectory(name, periods).motion(done.t).q
         rows.append([f"rms error on {name}, simulated [deg]", *np.degrees(np.sqrt((error**2).mean(axis=0))).tolist()])
-    return Outcome(one_table("PD control", ("", *(f"joint {k}" for k in range(1, 8))), rows))
+    yield compared("PD control", ("", *(f"joint {k}" for k in range(1, 8))), rows)
 
 
 @item("Table 4.6")
-def table_4_6(setting: Setting) -> Outcome:
+def table_4_6(setting: Setting) -> Parts:
     """OLS and WLS of one seed beside the printed ones."""
     found = of(setting)
     printed, true = published.table("wam_table_4_6_classical_estimates"), thesis.parameters(thesis.MACHINE)
@@ -190,16 +185,10 @@ def table_4_6(setting: Setting) -> Outcome:
         "beta", "CAD", "CAD, here", "OLS", "sd [%]", "WLS", "sd [%]", "machine", "OLS, here", "sd [%]", "WLS, here",
         "sd [%]",
     )  # fmt: skip
-    return Outcome(
-        one_table("Classical estimates", columns, rows),
-        numbers=(larger,),
-        holds=(
-            _infeasible(printed, "beta_OLS"),
-            _infeasible(printed, "beta_WLS"),
-            all(_verdict(fit.beta) == "infeasible" for fit in (found.ordinary, found.weighted)),
-            worst <= 1e-4,
-        ),
-    )
+    yield compared("Classical estimates", columns, rows)
+    yield numbers(larger)
+    yield holds(_infeasible(printed, "beta_OLS"), _infeasible(printed, "beta_WLS"))
+    yield holds(all(_verdict(fit.beta) == "infeasible" for fit in (found.ordinary, found.weighted)), worst <= 1e-4)
 
 
 def _verdict(beta: np.ndarray) -> str:
@@ -222,7 +211,7 @@ def _cad() -> list[float | None]:
 
 
 @item("Table 4.7")
-def table_4_7(setting: Setting) -> Outcome:
+def table_4_7(setting: Setting) -> Parts:
     """Relative errors of each joint."""
     found = of(setting)
     printed = published.table("wam_table_4_7_errors_OLS_WLS")
@@ -235,7 +224,8 @@ def table_4_7(setting: Setting) -> Outcome:
     ]  # fmt: skip
     columns = ("joint", "OLS", "WLS", "OLS, here", "WLS, here")
     wrist = found.weighted.relative_errors[4:].sum() < found.ordinary.relative_errors[4:].sum()
-    return Outcome(one_table("Relative error [%], one seed", columns, rows), holds=(bool(wrist),))
+    yield compared("Relative error [%], one seed", columns, rows)
+    yield holds(wrist)
 
 
 def correction_of_print() -> tuple[np.ndarray, float, float]:
@@ -247,7 +237,7 @@ def correction_of_print() -> tuple[np.ndarray, float, float]:
 
 
 @item("Table 4.9")
-def table_4_9(setting: Setting) -> Outcome:
+def table_4_9(setting: Setting) -> Parts:
     """The four solutions of one seed beside the printed ones."""
     found, printed = of(setting), published.table("wam_table_4_9_feasible_estimates")
     sets = found.solutions()
@@ -262,20 +252,11 @@ def table_4_9(setting: Setting) -> Outcome:
         [row["first_term"], row["beta_WLS"], row["beta_prime_WLS"], f"{value:.5f}"]
         for row, value in zip(printed, nearest, strict=True)
     ]
-    return Outcome(
-        (
-            Comparison.of("Classical and feasible estimates", columns, rows),
-            Comparison.of(
-                "beta' from the printed beta_WLS", ("beta", "beta_WLS", "beta'", "beta' of it, here"), printed_rows
-            ),
-        ),
-        numbers=(distance**2, off, found.corrected.verdict, u, found.feasible.gap),
-        holds=(
-            round(distance**2, 4) == 0.0077,
-            len(nearest) == 76 and round(off, 6) <= 7e-5,
-            found.corrected.verdict == "infeasible",
-        ),
-    )
+    yield compared("Classical and feasible estimates", columns, rows)
+    yield compared("beta' from the printed beta_WLS", ("beta", "beta_WLS", "beta'", "beta' of it, here"), printed_rows)
+    yield numbers(distance**2, off, found.corrected.verdict, u, found.feasible.gap)
+    yield holds(round(distance**2, 4) == 0.0077, len(nearest) == 76 and round(off, 6) <= 7e-5)
+    yield holds(found.corrected.verdict == "infeasible")
 
 
 #: Printed values have four decimals: each base parameter lies within this of what is printed.
@@ -334,7 +315,7 @@ def word(found: Feasibility) -> str:
 
 
 @item("Table 4.8")
-def table_4_8(setting: Setting) -> Outcome:
+def table_4_8(setting: Setting) -> Parts:
     """All four sets, without and with the constraints, for every reading of the table."""
     low, high = boxes("as printed")
     robot = thesis.model().robot
@@ -346,25 +327,18 @@ def table_4_8(setting: Setting) -> Outcome:
     readings = READINGS[::2] if setting.quick else READINGS
     found = {name: [verdict(name, reading) for reading in (None, *readings)] for name in names}
     rows = [[name, *(word(one) for one in verdicts)] for name, verdicts in found.items()]
-    return Outcome(
-        (
-            Comparison.of(
-                "Limits of the centres of mass [m]",
-                ("link", "x >=", "y >=", "z >=", "x <=", "y <=", "z <=", "vendor's CAD value"),
-                table,
-            ),
-            Comparison.of(
-                "Feasible with the extra constraints?",
-                ("set", "physics alone", *(f"y of link 3 {reading}" for reading in readings)),
-                rows,
-            ),
-        ),
-        holds=(
-            within_digits(found["beta*"][0]),
-            all(proven_infeasible(one) for one in found["beta*"][1:]),
-            all(within_digits(one) for one in found["beta*e"][1:]),
-        ),
+    yield compared(
+        "Limits of the centres of mass [m]",
+        ("link", "x >=", "y >=", "z >=", "x <=", "y <=", "z <=", "vendor's CAD value"),
+        table,
     )
+    yield compared(
+        "Feasible with the extra constraints?",
+        ("set", "physics alone", *(f"y of link 3 {reading}" for reading in readings)),
+        rows,
+    )
+    yield holds(within_digits(found["beta*"][0]), all(proven_infeasible(one) for one in found["beta*"][1:]))
+    yield holds(all(within_digits(one) for one in found["beta*e"][1:]))
 
 
 #: Rows of Table 4.10: the weighted data of A, then the plain data of every trajectory.
@@ -485,7 +459,7 @@ def by_ripple(setting: Setting) -> tuple[list[list[object]], bool]:
 
 
 @item("Table 4.10")
-def table_4_10(setting: Setting) -> Outcome:
+def table_4_10(setting: Setting) -> Parts:
     """Medians over seeds."""
     found, printed = study(setting), published.table("wam_table_4_10_relative_errors")
     middle = np.median(found.errors, axis=0)
@@ -497,46 +471,21 @@ def table_4_10(setting: Setting) -> Outcome:
     shares, always = by_ripple(setting)
     low, quarter, middle_one, upper, high = np.percentile(found.over_wls, [0, 25, 50, 75, 100])
     columns = ("data", *SETS, *(f"{name}, here" for name in SETS))
-    return Outcome(
-        (
-            Comparison.of(f"Relative error [%], here the median of {count} seeds", columns, rows),
-            Comparison.of(
-                "The same by the assumed share of the ripple, beta_WLS -> beta* (medians) [%]",
-                ("share", *TRAJECTORIES[1:], "beta* better"),
-                shares,
-            ),
-        ),
-        numbers=(
-            found.training_order,
-            count,
-            found.largest_gap,
-            count,
-            found.validation_wins,
-            pairs,
-            found.best_on_validation,
-            found.optimum_best,
-            low,
-            quarter,
-            middle_one,
-            upper,
-            high,
-            found.nearer[0],
-            count,
-            ", ".join(str(k) for k in found.nearer[1:]),
-            count,
-        ),
-        holds=(
-            found.training_order == count,
-            bool((found.errors[:, 0, 2] <= found.errors[:, 0, 3] + 1e-9).all()),
-            found.validation_wins == pairs,
-            always,
-            bool(found.errors.max() < 8),
-        ),
+    yield compared(f"Relative error [%], here the median of {count} seeds", columns, rows)
+    yield compared(
+        "The same by the assumed share of the ripple, beta_WLS -> beta* (medians) [%]",
+        ("share", *TRAJECTORIES[1:], "beta* better"),
+        shares,
     )
+    yield numbers(found.training_order, count, found.largest_gap, count, found.validation_wins, pairs)
+    yield numbers(found.best_on_validation, found.optimum_best, low, quarter, middle_one, upper, high, found.nearer[0])
+    yield numbers(count, ", ".join(str(k) for k in found.nearer[1:]), count)
+    yield holds(found.training_order == count, (found.errors[:, 0, 2] <= found.errors[:, 0, 3] + 1e-9).all())
+    yield holds(found.validation_wins == pairs, always, found.errors.max() < 8)
 
 
 @item("Table 4.11")
-def table_4_11(setting: Setting) -> Outcome:
+def table_4_11(setting: Setting) -> Parts:
     """Errors of each joint, median over seeds."""
     found, printed = study(setting), published.table("wam_table_4_11_errors_per_joint")
     middle = np.median(found.per_joint, axis=0)
@@ -549,16 +498,11 @@ def table_4_11(setting: Setting) -> Outcome:
         rows.append(cells)
     columns = ("joint", *(text for name in TRAJECTORIES for text in (name, f"{name}, here")))
     less = int((middle[1:, 1] < middle[1:, 0]).sum())
-    return Outcome(
-        one_table(f"Relative error [%], beta_WLS -> beta*e, here medians of {len(found.errors)}", columns, rows),
-        numbers=(less, float((middle[1:, 1] - middle[1:, 0]).max())),
-        holds=(
-            bool((middle[0, 1] >= middle[0, 0])[4:].all()),
-            less == 21,
-            bool((found.per_joint[:, 1:, 1] < found.per_joint[:, 1:, 0])[..., 4:6].all()),
-            bool((middle[1:, 1] < middle[1:, 0])[:, 4:6].all()),
-        ),
-    )
+    yield compared(f"Relative error [%], beta_WLS -> beta*e, here medians of {len(found.errors)}", columns, rows)
+    yield numbers(less, float((middle[1:, 1] - middle[1:, 0]).max()))
+    yield holds((middle[0, 1] >= middle[0, 0])[4:].all(), less == 21)
+    yield holds((found.per_joint[:, 1:, 1] < found.per_joint[:, 1:, 0])[..., 4:6].all())
+    yield holds((middle[1:, 1] < middle[1:, 0])[:, 4:6].all())
 
 
 def figure_predictions(name: str, compared: bool, setting: Setting) -> Figure:
@@ -575,12 +519,10 @@ def figure_predictions(name: str, compared: bool, setting: Setting) -> Figure:
     return joints_figure(data.t[shown], series, f"{what}, trajectory {name} (simulated)", "N m", errors)
 
 
-def pictured(number: str, name: str, compared: bool, setting: Setting) -> Outcome:
+def predictions(number: str, name: str, compared: bool, setting: Setting) -> Parts:
     """One of the four figures."""
-    return Outcome(pictures={f"fig_4_{number}": figure_predictions(name, compared, setting)})
+    yield pictured(f"fig_4_{number}", figure_predictions(name, compared, setting))
 
 
-item("Fig. 4.6")(partial(pictured, "6", "A", False))
-item("Fig. 4.7")(partial(pictured, "7", "A", True))
-item("Fig. 4.8")(partial(pictured, "8", "B", False))
-item("Fig. 4.9")(partial(pictured, "9", "B", True))
+for _number, _name, _compared in (("6", "A", False), ("7", "A", True), ("8", "B", False), ("9", "B", True)):
+    item(f"Fig. 4.{_number}")(partial(predictions, _number, _name, _compared))

@@ -39,7 +39,7 @@ from matplotlib.figure import Figure
 from casid.learning import Chart, TorqueLoss
 from casid.learning._parametrisations import PARAMETRISATIONS
 from casid.report import INK
-from papers.item import Comparison, Outcome, Setting, items_of, one_table
+from papers.item import Part, Parts, Setting, compared, holds, items_of, numbers, pictured, stated
 from papers.pictures import panels
 
 item = items_of("sutanto2020")
@@ -59,7 +59,7 @@ def epochs(name: str, duration: float, most: int) -> list[float]:
     return [float(e) for e in found[0]]
 
 
-def published(quick: bool) -> tuple[Comparison, tuple[bool, ...]]:
+def published(quick: bool) -> tuple[Part, np.ndarray]:
     """Epochs of the authors' published experiment, median of the seeds; where they are in the paper's order."""
     reading = replace(READINGS[0], epochs=30) if quick else READINGS[0]
     (found,) = curves((reading,), SEEDS)
@@ -71,11 +71,11 @@ def published(quick: bool) -> tuple[Comparison, tuple[bool, ...]]:
     ]
     columns = ("parametrisation", "printed, target not known", *(f"NMSE {target:g}" for target in SHOWN))
     title = "Authors' published experiment: one sine, centre of mass known, 10 000 samples"
-    return Comparison.of(title, columns, rows), tuple(map(bool, ordered(found)[places]))
+    return compared(title, columns, rows), ordered(found)[places]
 
 
 @item("Table 1")
-def table_1(setting: Setting) -> Outcome:
+def table_1(setting: Setting) -> Parts:
     """All rungs of the paper."""
     duration, most = (10.0, 3) if setting.quick else (600.0, EPOCHS)
     own = {name: epochs(name, duration, most) for name in PRINTED}
@@ -83,16 +83,12 @@ def table_1(setting: Setting) -> Outcome:
         [name, printed, *(f"{e:g}" if e < float("inf") else f"more than {most}" for e in own[name])]
         for name, printed in PRINTED.items()
     ]
-    experiment, holds = published(setting.quick)
+    experiment, as_printed = published(setting.quick)
     columns = ("parametrisation", "printed, target not known", *(f"NMSE {target:g}" for target in TARGETS))
-    return Outcome(
-        (
-            experiment,
-            Comparison.of("Passes over 600 s of sines of our own, centre of mass learnt, one seed", columns, rows),
-        ),
-        stated=SHOWN,
-        holds=(*holds, bool(ordered(np.array(list(own.values()))).all())),
-    )
+    yield experiment
+    yield compared("Passes over 600 s of sines of our own, centre of mass learnt, one seed", columns, rows)
+    yield stated(*SHOWN)
+    yield holds(*as_printed, ordered(np.array(list(own.values()))).all())
 
 
 #: Seeds, twice those of the document; of the quick form, with the share of the networks' budgets that it spends.
@@ -106,7 +102,7 @@ def _cells(scores: np.ndarray) -> list[str]:
 
 
 @item("Table 1 (tracking)")
-def table_1_tracking(setting: Setting) -> Outcome:
+def table_1_tracking(setting: Setting) -> Parts:
     """Every model from every seed, on the sines and on paths of the end effector."""
     scores, took = tracking_scores(*(QUICK if setting.quick else (SEEDS_TRACKING,)))
     rows = []
@@ -115,16 +111,10 @@ def table_1_tracking(setting: Setting) -> Outcome:
         printed = PAPER[kind].split() if PAPER[kind][0].isdigit() else ["-"] * 4
         rows.append([name, *(f"{own}, {paper}" for own, paper in zip(_cells(found), printed, strict=True))])
     networks = [name for name in NETWORKS_TRACKING if name in PAPER and PAPER[name][0].isdigit()]
-    return Outcome(
-        (
-            Comparison.of("NMSE of the tracked motion: median (largest) of the seeds, printed mean", COLUMNS, rows),
-            Comparison.of(
-                "What the training took", ("model", "training"), [[name, text] for name, text in took.items()]
-            ),
-        ),
-        numbers=(len(scores["truth"]), TARGET, TRAINED_OUT),
-        holds=(as_the_truth(scores, PHYSICAL), worse_at_the_end(scores, networks)),
-    )
+    yield compared("NMSE of the tracked motion: median (largest) of the seeds, printed mean", COLUMNS, rows)
+    yield compared("What the training took", ("model", "training"), [[name, text] for name, text in took.items()])
+    yield numbers(len(scores["truth"]), TARGET, TRAINED_OUT)
+    yield holds(as_the_truth(scores, PHYSICAL), worse_at_the_end(scores, networks))
 
 
 #: Parametrisations that the paper calls the fastest.
@@ -155,7 +145,7 @@ def _ordered(found: dict[str, list[float]]) -> tuple[str, bool]:
 
 
 @item("Fig. 1")
-def fig_1(setting: Setting) -> Outcome:
+def fig_1(setting: Setting) -> Parts:
     """Every model without noise."""
     found = curves_sequential(0.0, 5.0 if setting.quick else DURATION)
     last = len(next(iter(found.values()))) - 1
@@ -163,16 +153,14 @@ def fig_1(setting: Setting) -> Outcome:
     rows = [[name, *(errors[k] for k in marks)] for name, errors in found.items()]
     columns = ("model", *(f"after batch {k + 1}" for k in marks))
     words, first = _ordered(found)
-    return Outcome(
-        one_table("NMSE on the whole set, mean of the joints", columns, rows),
-        pictures={"fig_1": figure(found)},
-        numbers=(words,),
-        holds=(first,),
-    )
+    yield compared("NMSE on the whole set, mean of the joints", columns, rows)
+    yield pictured("fig_1", figure(found))
+    yield numbers(words)
+    yield holds(first)
 
 
 @item("Table 2")
-def table_2(setting: Setting) -> Outcome:
+def table_2(setting: Setting) -> Parts:
     """Mean NMSE of every model, trained on one part or motion and tested on another."""
     found = recorded_scores(RECORDINGS[1:2] if setting.quick else RECORDINGS)
     names = list(next(iter(found.values())))
@@ -187,10 +175,8 @@ def table_2(setting: Setting) -> Outcome:
         for title, row in found.items()
         if not title.startswith("Panda (")
     )
-    return Outcome(
-        one_table("NMSE of the torques on the part that was not learnt, mean of the joints", ("model", *found), rows),
-        holds=(better, _friction(found, ladder)),
-    )
+    yield compared("NMSE of the torques on the part that was not learnt, mean of the joints", ("model", *found), rows)
+    yield holds(better, _friction(found, ladder))
 
 
 def _friction(found: dict[str, dict[str, float]], ladder: list[str]) -> bool:

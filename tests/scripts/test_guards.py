@@ -14,7 +14,7 @@ from papers import gaz2019, panda, sousa2014_methods, sousa2014_theory, sousa201
 from papers import gaz2019_supplement as supplement
 from papers import gaz2019_two_links as two_links
 from papers.catalogue import PAPERS, paper_of
-from papers.item import Item, Outcome, Setting, Status, filled
+from papers.item import Item, Setting, Status, filled, holds
 from papers.two_links import Relaxed
 
 from tests.scripts.needs import needs_data
@@ -128,9 +128,9 @@ def test_numbers_fill_their_words_in_order_and_none_is_left():
         list(filled(("{} {}",), (1,)))
     with pytest.raises(ValueError, match="too many"):
         list(filled(("{}",), (1, 2)))
-    item = Item("one", "two", Status.REPRODUCED, "how", claims=("a", "~ b"), function=lambda _: Outcome(holds=(True,)))
+    item = Item("one", "two", Status.REPRODUCED, "how", claims=("a", "~ b"), function=lambda _: [holds(True)])
     with pytest.raises(ValueError, match=r"shorter|longer"):
         item.run(Setting())
-    both = replace(item, function=lambda _: Outcome(holds=(True, False))).run(Setting())
+    both = replace(item, function=lambda _: [holds(True, False)]).run(Setting())
     assert [check.changed for check in both.checks] == [False, False]
     assert all(item.claims for paper in PAPERS for item in paper.items if item.repeatable and item.name != "Table I")
