@@ -17,21 +17,8 @@ from casid.retrieval import Constraints, LinkVariables, com_box, total_mass
 from papers import wam_cases as thesis
 from papers.gaz2019_two_links import frame_error, table_frames, value
 from papers.item import Parts, Setting, below, compared, holds, items_of, numbers, pictured, stated
+from papers.methods import wam
 from papers.methods.feasible_set import FeasibleSet, closest_feasible
-from papers.methods.wam import (
-    FUNDAMENTAL,
-    HARMONICS,
-    PERIODS,
-    RIPPLE,
-    RIPPLES,
-    TRAJECTORIES,
-    WamData,
-    disturbed,
-    processed,
-    recorded,
-    trajectory,
-    wam_data,
-)
 from papers.pictures import joints_figure
 
 item = items_of("sousa2014")
@@ -76,14 +63,14 @@ SEEDS = 10
 
 
 @cache
-def data(seed: int, periods: int = PERIODS, share: float = RIPPLE) -> WamData:
+def data(seed: int, periods: int = wam.PERIODS, share: float = wam.RIPPLE) -> wam.WamData:
     """One seed."""
-    return wam_data(seed, TRAJECTORIES, periods, share)
+    return wam.wam_data(seed, wam.TRAJECTORIES, periods, share)
 
 
-def of(setting: Setting, seed: int = 0, share: float = RIPPLE) -> WamData:
+def of(setting: Setting, seed: int = 0, share: float = wam.RIPPLE) -> wam.WamData:
     """One seed, one period if quick; ``share`` of the ripple in the disturbance's variance."""
-    return data(seed, 1 if setting.quick else PERIODS, share)
+    return data(seed, 1 if setting.quick else wam.PERIODS, share)
 
 
 def seeds(setting: Setting) -> range:
@@ -99,7 +86,7 @@ TABLES = {"A": "wam_table_4_4_trajectory_A", "B": "wam_table_4_5_trajectory_B"}
 def condition(name: str, step: float = 0.01) -> float:
     """Condition number of the base regressor along the reference."""
     model = thesis.model()
-    motion = trajectory(name).motion(np.arange(0.0, thesis.PERIOD, step))
+    motion = wam.trajectory(name).motion(np.arange(0.0, thesis.PERIOD, step))
     W = model.base_regressor(*motion)
     return float(np.linalg.cond(W.reshape(-1, model.base.rank)))
 
@@ -110,8 +97,8 @@ def series(name: str, t: np.ndarray) -> np.ndarray:
     q = np.zeros((len(t), 7))
     for k, row in enumerate(rows):
         *coefficients, q[:, k] = [float(row[key]) for key in row if key != "joint"]
-        for i, (a, b) in enumerate(zip(coefficients[:HARMONICS], coefficients[HARMONICS:], strict=True), start=1):
-            w = FUNDAMENTAL * i
+        for i in range(wam.HARMONICS):
+            a, b, w = coefficients[i], coefficients[wam.HARMONICS + i], wam.FUNDAMENTAL * (i + 1)
             q[:, k] += a / w * np.sin(w * t) - b / w * np.cos(w * t)
     return q
 
@@ -119,7 +106,7 @@ def series(name: str, t: np.ndarray) -> np.ndarray:
 def table(name: str, setting: Setting) -> Parts:
     """Coefficients of a trajectory: its condition number, and whether it keeps the joint limits."""
     rows, limits = published.table(TABLES[name]), thesis.model().robot.limits
-    motion = trajectory(name).motion(np.arange(0.0, thesis.PERIOD, 0.005))
+    motion = wam.trajectory(name).motion(np.arange(0.0, thesis.PERIOD, 0.005))
     inside = np.all((motion.q >= limits.lower) & (motion.q <= limits.upper), axis=0)
     outside = [str(k + 1) for k in range(7) if not inside[k]]
     found, measured = condition(name), float(np.linalg.cond(of(setting).sets[name].stacked()[0]))
@@ -132,7 +119,7 @@ def table(name: str, setting: Setting) -> Parts:
 def figure(name: str, setting: Setting) -> Parts:
     """Reference positions."""
     t = np.arange(0.0, thesis.PERIOD, 0.02)
-    q = trajectory(name).motion(t).q
+    q = wam.trajectory(name).motion(t).q
     picture = joints_figure(t, {"reference": q}, f"Reference of trajectory {name}", "rad")
     deviation = float(np.abs(q - series(name, t)).max())
     yield pictured(f"fig_4_{4 if name == 'A' else 5}", picture)
@@ -147,14 +134,14 @@ for _name, _number in (("A", "4.4"), ("B", "4.5")):
 @item("Table 4.3")
 def table_4_3(setting: Setting) -> Parts:
     """How well the simulated arm follows with the printed gains."""
-    periods = 1 if setting.quick else PERIODS
-    names = TRAJECTORIES[:1] if setting.quick else TRAJECTORIES[:2]
+    periods = 1 if setting.quick else wam.PERIODS
+    names = wam.TRAJECTORIES[:1] if setting.quick else wam.TRAJECTORIES[:2]
     rows: list[list[object]] = [
         [f"{key} (printed)", *(row[key] for row in published.table("wam_table_4_3_pd_gains"))] for key in ("Kp", "Kd")
     ]
     for name in names:
-        done = recorded(name, periods)
-        error = done.q - trajectory(name, periods).motion(done.t).q
+        done = wam.recorded(name, periods)
+        error = done.q - wam.trajectory(name, periods).motion(done.t).q
         rows.append([f"rms error on {name}, simulated [deg]", *np.degrees(np.sqrt((error**2).mean(axis=0))).tolist()])
     yield compared("PD control", ("", *(f"joint {k}" for k in range(1, 8))), rows)
 
@@ -342,7 +329,7 @@ def table_4_8(setting: Setting) -> Parts:
 
 
 #: Rows of Table 4.10: the weighted data of A, then the plain data of every trajectory.
-ROWS = ("weighted A", *TRAJECTORIES)
+ROWS = ("weighted A", *wam.TRAJECTORIES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -411,7 +398,7 @@ def study(setting: Setting) -> Study:
         found = of(setting, seed)
         sets = found.solutions()
         table = [[found.relative_error(beta, weighted=True) for beta in sets.values()]]
-        table += [[found.relative_error(beta, name) for beta in sets.values()] for name in TRAJECTORIES]
+        table += [[found.relative_error(beta, name) for beta in sets.values()] for name in wam.TRAJECTORIES]
         errors.append(table)
         gaps.append(found.feasible.gap)
         machine = found.base.values(thesis.parameters(thesis.MACHINE))
@@ -419,13 +406,13 @@ def study(setting: Setting) -> Study:
         distances.append(
             [
                 [_distance(found.sets[name], beta, machine, weights.get(name)) for beta in sets.values()]
-                for name in TRAJECTORIES
+                for name in wam.TRAJECTORIES
             ]
         )
         joints.append(
             [
                 [found.sets[name].relative_errors(sets[key])[1] for key in ("beta_WLS", "beta*e")]
-                for name in TRAJECTORIES
+                for name in wam.TRAJECTORIES
             ]
         )
     return Study(np.array(errors), np.array(joints), np.array(gaps), np.array(distances))
@@ -443,12 +430,12 @@ def by_ripple(setting: Setting) -> tuple[list[list[object]], bool]:
     The second says whether beta* has the lower medians for every share.
     """
     rows, always = list[list[object]](), True
-    for share in RIPPLES:
+    for share in wam.RIPPLES:
         pairs = []
         for seed in seeds(setting):
             found = of(setting, seed, share)
             sets = (found.estimate, found.feasible.beta)
-            pairs.append([[found.relative_error(beta, name) for beta in sets] for name in TRAJECTORIES[1:]])
+            pairs.append([[found.relative_error(beta, name) for beta in sets] for name in wam.TRAJECTORIES[1:]])
         errors = np.array(pairs)
         middle = np.median(errors, axis=0)
         better = int((errors[:, :, 1] < errors[:, :, 0]).sum())
@@ -474,7 +461,7 @@ def table_4_10(setting: Setting) -> Parts:
     yield compared(f"Relative error [%], here the median of {count} seeds", columns, rows)
     yield compared(
         "The same by the assumed share of the ripple, beta_WLS -> beta* (medians) [%]",
-        ("share", *TRAJECTORIES[1:], "beta* better"),
+        ("share", *wam.TRAJECTORIES[1:], "beta* better"),
         shares,
     )
     yield numbers(found.training_order, count, found.largest_gap, count, found.validation_wins, pairs)
@@ -492,11 +479,11 @@ def table_4_11(setting: Setting) -> Parts:
     rows = []
     for k, row in enumerate(printed):
         cells: list[object] = [row["joint"]]
-        for i, name in enumerate(TRAJECTORIES):
+        for i, name in enumerate(wam.TRAJECTORIES):
             cells.append(f"{row[f'{name}_beta_WLS']} -> {row[f'{name}_beta_star_e_WLS']}")
             cells.append(f"{middle[i, 0, k]:.1f} -> {middle[i, 1, k]:.1f}")
         rows.append(cells)
-    columns = ("joint", *(text for name in TRAJECTORIES for text in (name, f"{name}, here")))
+    columns = ("joint", *(text for name in wam.TRAJECTORIES for text in (name, f"{name}, here")))
     less = int((middle[1:, 1] < middle[1:, 0]).sum())
     yield compared(f"Relative error [%], beta_WLS -> beta*e, here medians of {len(found.errors)}", columns, rows)
     yield numbers(less, float((middle[1:, 1] - middle[1:, 0]).max()))
@@ -507,8 +494,8 @@ def table_4_11(setting: Setting) -> Parts:
 
 def figure_predictions(name: str, compared: bool, setting: Setting) -> Figure:
     """Torques of a trajectory over one period, or the errors of both solutions; of the first seed."""
-    found, periods = of(setting, 0), 1 if setting.quick else PERIODS
-    data = disturbed(processed(name, periods), 0, TRAJECTORIES.index(name))
+    found, periods = of(setting, 0), 1 if setting.quick else wam.PERIODS
+    data = wam.disturbed(wam.processed(name, periods), 0, wam.TRAJECTORIES.index(name))
     shown = slice(0, len(data) // periods, 2)
     torque = {key: predicted_torques(found.sets[name], beta, data)[shown] for key, beta in found.solutions().items()}
     tau = data.tau[shown]

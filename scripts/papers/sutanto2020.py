@@ -5,35 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from benchmarks.learning.epochs import (
-    ADAM,
-    BATCH,
-    DURATION,
-    GRID,
-    READINGS,
-    RUNGS,
-    TARGETS,
-    curves,
-    curves_sequential,
-    dataset,
-    epochs_of,
-    iiwa,
-    ordered,
-    sines,
-)
-from benchmarks.learning.models import (
-    CHOSEN,
-    NETWORKS_TRACKING,
-    PAPER,
-    PHYSICAL,
-    RECORDINGS,
-    TARGET,
-    TRAINED_OUT,
-    as_the_truth,
-    recorded_scores,
-    tracking_scores,
-    worse_at_the_end,
-)
+from benchmarks.learning import epochs as rungs
+from benchmarks.learning import models
 from matplotlib.figure import Figure
 
 from casid.learning import Chart, TorqueLoss
@@ -54,24 +27,24 @@ SHOWN, SEEDS = (0.1, 0.032, 0.01), range(3)
 def epochs(name: str, duration: float, most: int) -> list[float]:
     """Passes until every joint's NMSE is at most each target; infinite where it is not, one seed, Adam 3e-2."""
     kind = PARAMETRISATIONS[name]
-    loss = TorqueLoss(iiwa(), dataset(sines(duration=duration)), None, kind.symmetric)
-    found = epochs_of(loss, Chart(iiwa(), kind), ADAM, most, np.array(TARGETS), {0: None})
+    loss = TorqueLoss(rungs.iiwa(), rungs.dataset(rungs.sines(duration=duration)), None, kind.symmetric)
+    found = rungs.epochs_of(loss, Chart(rungs.iiwa(), kind), rungs.ADAM, most, np.array(rungs.TARGETS), {0: None})
     return [float(e) for e in found[0]]
 
 
 def published(quick: bool) -> tuple[Part, np.ndarray]:
     """Epochs of the authors' published experiment, median of the seeds; where they are in the paper's order."""
-    reading = replace(READINGS[0], epochs=30) if quick else READINGS[0]
-    (found,) = curves((reading,), SEEDS)
-    places = [int(np.argmin(np.abs(np.log(GRID / target)))) for target in SHOWN]
+    reading = replace(rungs.READINGS[0], epochs=30) if quick else rungs.READINGS[0]
+    (found,) = rungs.curves((reading,), SEEDS)
+    places = [int(np.argmin(np.abs(np.log(rungs.GRID / target)))) for target in SHOWN]
     shown = np.where(np.isinf(found), np.nan, found)[:, places]
     rows = [
         [name, PRINTED[name], *(f"more than {reading.epochs}" if np.isnan(e) else f"{e:g}" for e in row)]
-        for name, row in zip(RUNGS, shown, strict=True)
+        for name, row in zip(rungs.RUNGS, shown, strict=True)
     ]
     columns = ("parametrisation", "printed, target not known", *(f"NMSE {target:g}" for target in SHOWN))
     title = "Authors' published experiment: one sine, centre of mass known, 10 000 samples"
-    return compared(title, columns, rows), ordered(found)[places]
+    return compared(title, columns, rows), rungs.ordered(found)[places]
 
 
 @item("Table 1")
@@ -84,11 +57,11 @@ def table_1(setting: Setting) -> Parts:
         for name, printed in PRINTED.items()
     ]
     experiment, as_printed = published(setting.quick)
-    columns = ("parametrisation", "printed, target not known", *(f"NMSE {target:g}" for target in TARGETS))
+    columns = ("parametrisation", "printed, target not known", *(f"NMSE {target:g}" for target in rungs.TARGETS))
     yield experiment
     yield compared("Passes over 600 s of sines of our own, centre of mass learnt, one seed", columns, rows)
     yield stated(*SHOWN)
-    yield holds(*as_printed, ordered(np.array(list(own.values()))).all())
+    yield holds(*as_printed, rungs.ordered(np.array(list(own.values()))).all())
 
 
 #: Seeds, twice those of the document; of the quick form, with the share of the networks' budgets that it spends.
@@ -104,17 +77,17 @@ def _cells(scores: np.ndarray) -> list[str]:
 @item("Table 1 (tracking)")
 def table_1_tracking(setting: Setting) -> Parts:
     """Every model from every seed, on the sines and on paths of the end effector."""
-    scores, took = tracking_scores(*(QUICK if setting.quick else (SEEDS_TRACKING,)))
+    scores, took = models.tracking_scores(*(QUICK if setting.quick else (SEEDS_TRACKING,)))
     rows = []
     for name, found in scores.items():
         kind = name.partition(" at ")[0]
-        printed = PAPER[kind].split() if PAPER[kind][0].isdigit() else ["-"] * 4
+        printed = models.PAPER[kind].split() if models.PAPER[kind][0].isdigit() else ["-"] * 4
         rows.append([name, *(f"{own}, {paper}" for own, paper in zip(_cells(found), printed, strict=True))])
-    networks = [name for name in NETWORKS_TRACKING if name in PAPER and PAPER[name][0].isdigit()]
+    networks = [name for name in models.NETWORKS_TRACKING if name in models.PAPER and models.PAPER[name][0].isdigit()]
     yield compared("NMSE of the tracked motion: median (largest) of the seeds, printed mean", COLUMNS, rows)
     yield compared("What the training took", ("model", "training"), [[name, text] for name, text in took.items()])
-    yield numbers(len(scores["truth"]), TARGET, TRAINED_OUT)
-    yield holds(as_the_truth(scores, PHYSICAL), worse_at_the_end(scores, networks))
+    yield numbers(len(scores["truth"]), models.TARGET, models.TRAINED_OUT)
+    yield holds(models.as_the_truth(scores, models.PHYSICAL), models.worse_at_the_end(scores, networks))
 
 
 #: Parametrisations that the paper calls the fastest.
@@ -130,7 +103,7 @@ def figure(found: dict[str, list[float]]) -> Figure:
             np.arange(1, len(errors) + 1), errors, label=name, linewidth=2.4 if own else 1.2,
             color=INK if own else None, linestyle="-" if own else style,
         )  # fmt: skip
-    axes.set(xlabel=f"batches of {BATCH} samples", ylabel="NMSE on the whole set")
+    axes.set(xlabel=f"batches of {rungs.BATCH} samples", ylabel="NMSE on the whole set")
     axes.legend(frameon=False, fontsize=8, ncols=2)
     return made
 
@@ -147,7 +120,7 @@ def _ordered(found: dict[str, list[float]]) -> tuple[str, bool]:
 @item("Fig. 1")
 def fig_1(setting: Setting) -> Parts:
     """Every model without noise."""
-    found = curves_sequential(0.0, 5.0 if setting.quick else DURATION)
+    found = rungs.curves_sequential(0.0, 5.0 if setting.quick else rungs.DURATION)
     last = len(next(iter(found.values()))) - 1
     marks = (0, last // 4, last)
     rows = [[name, *(errors[k] for k in marks)] for name, errors in found.items()]
@@ -162,14 +135,13 @@ def fig_1(setting: Setting) -> Parts:
 @item("Table 2")
 def table_2(setting: Setting) -> Parts:
     """Mean NMSE of every model, trained on one part or motion and tested on another."""
-    found = recorded_scores(RECORDINGS[1:2] if setting.quick else RECORDINGS)
+    found = models.recorded_scores(models.RECORDINGS[1:2] if setting.quick else models.RECORDINGS)
     names = list(next(iter(found.values())))
-    rows = [
-        [name.replace(CHOSEN, ", friction as casid chose it"), *(row[name] for row in found.values())] for name in names
-    ]
+    shown = [name.replace(models.CHOSEN, ", friction as casid chose it") for name in names]
+    rows = [[text, *(row[name] for row in found.values())] for text, name in zip(shown, names, strict=True)]
     ladder = [name for name in names if name in PARAMETRISATIONS]
     networks = [name for name in names if name not in PARAMETRISATIONS and "casid" not in name and "limit" not in name]
-    networks = [name for name in networks if not name.endswith(CHOSEN)]
+    networks = [name for name in networks if not name.endswith(models.CHOSEN)]
     better = all(
         min(row[name] for name in ladder) < min(row[name] for name in networks)
         for title, row in found.items()
@@ -181,6 +153,5 @@ def table_2(setting: Setting) -> Parts:
 
 def _friction(found: dict[str, dict[str, float]], ladder: list[str]) -> bool:
     """Whether the best of the ladder improves with the friction that casid chose, on every recording."""
-    return all(
-        min(row[f"{name}{CHOSEN}"] for name in ladder) < min(row[name] for name in ladder) for row in found.values()
-    )
+    chosen = [f"{name}{models.CHOSEN}" for name in ladder]
+    return all(min(row[name] for name in chosen) < min(row[name] for name in ladder) for row in found.values())

@@ -46,7 +46,7 @@ BROKEN = [
     ("gaz2019_supplement", "Table VII", two_links, "printed", scaled(1.01), 0),
     ("gaz2019_supplement", "Fig. 9", two_links, "relaxed", lambda make: lambda n: [
         replace(one, parameters=1.01 * one.parameters) for one in make(n)], 0),
-    ("gaz2019_supplement", "Fig. 10", two_links, "force_ratios",
+    ("gaz2019_supplement", "Fig. 10", two_links.arm, "force_ratios",
      lambda make: lambda *words: tuple(1e6 * ratio for ratio in make(*words)), 3),
     ("sousa2014", "Table 4.1", two_links, "standard_dh", scaled(1.001), 0),
     ("sousa2014", "Table 4.2", sousa2014_wam, "printed_form", scaled(1.001), 1),
