@@ -63,11 +63,6 @@ class Check:
         return bool(self.holds) is not self.expected
 
 
-def differs(claim: str, holds: bool) -> Check:
-    """A statement that is recorded not to hold here."""
-    return Check(claim, holds, expected=False)
-
-
 @dataclass(frozen=True, eq=False)
 class Outcome:
     """What an item gave.

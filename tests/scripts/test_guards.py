@@ -109,13 +109,6 @@ def test_ratios_of_forces_are_one_for_the_true_parameters(monkeypatch):
     np.testing.assert_allclose(two_links.ratios(2), [[1, 1], [2, 2]], rtol=1e-9)
 
 
-def test_an_arm_breaks_loose_where_its_force_ends():
-    force = np.ones((3, 5))
-    force[1:, 3:] = np.nan
-    found = sousa2014_theory.Contact(np.arange(5.0), force)
-    assert found.broken == 2 and found.final.tolist() == [1.0]
-
-
 def test_infeasible_is_proven_for_the_infeasible_alone():
     free = {name: sousa2014_wam.verdict(name, None) for name in ("beta_WLS", "beta*e")}
     assert sousa2014_wam.proven_infeasible(free["beta_WLS"]) and not sousa2014_wam.within_digits(free["beta_WLS"])
