@@ -31,15 +31,8 @@ item = items_of("gaz2019")
 
 #: d_1, d_3, d_5, a_4, a_5, a_7 [m] as printed under the figure; alpha as in the robot's modified DH table.
 D1, D3, D5, A4, A5, A7 = 0.333, 0.316, 0.384, 0.0825, -0.0825, 0.088
-TABLE = (
-    (0.0, 0.0, D1),
-    (0.0, -np.pi / 2, 0.0),
-    (0.0, np.pi / 2, D3),
-    (A4, np.pi / 2, 0.0),
-    (A5, -np.pi / 2, D5),
-    (0.0, np.pi / 2, 0.0),
-    (A7, np.pi / 2, 0.0),
-)
+_QUARTERS = (0, -1, 1, 1, -1, 1, 1)
+TABLE = tuple(zip((0, 0, 0, A4, A5, 0, A7), np.pi / 2 * np.array(_QUARTERS), (D1, 0, D3, 0, D5, 0, 0), strict=True))
 
 
 @item("Fig. 1")
