@@ -62,13 +62,10 @@ def from_coefficients(model: Model, printed: Printed) -> Found:
     variables = retrieval.link_variables(model.robot, extra_bounds(model))
     order = [model.parameter_names.index(name) for name in variables.names]
     forms = printed.forms[:, order]
-    problem = retrieval.Problem(
-        model.robot.name,
-        variables,
-        retrieval.base_parameter_error(variables, forms, printed.values),
-        constraints=retrieval.sensible_bounds(variables),
-        coefficients=retrieval.Coefficients(forms, printed.values, printed.sd),
-    )
+    error = retrieval.base_parameter_error(variables, forms, printed.values)
+    given = retrieval.Coefficients(forms, printed.values, printed.sd)
+    bounds = retrieval.sensible_bounds(variables)
+    problem = retrieval.Problem(model.robot.name, variables, error, constraints=bounds, coefficients=given)
     x, verdict, ratio = chosen(problem)
     robot = with_values(model.robot, variables.names, x)
     return Found(robot, verdict, intervals=intervals_of(printed, forms @ x, ratio))

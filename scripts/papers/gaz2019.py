@@ -348,14 +348,8 @@ def sec_v(setting: Setting) -> Parts:
 def fig_5(setting: Setting) -> Parts:
     """Every set with friction refitted on the recording."""
     data, sets = panda.recording(), panda.validations()
-    rows = [
-        [
-            name,
-            *(100 * panda.norm(v.residual[:, k]) / panda.norm(data.tau[:, k]) for k in panda.SEVEN),
-            v.relative_error,
-        ]
-        for name, v in sets.items()
-    ]
+    sizes = np.linalg.norm(data.tau, axis=0) / 100
+    rows = [[n, *(np.linalg.norm(v.residual, axis=0) / sizes).tolist(), v.relative_error] for n, v in sets.items()]
 
     def near(name: str) -> float:
         return sets[name].relative_error - sets["pi_RE"].relative_error

@@ -60,12 +60,8 @@ def table_ii(setting: Setting) -> Parts:
     planned, error = printed_motion().motion(raw.t[kept] - shift).q, _error(raw, kept, shift)
     rows = [["rms of recorded minus printed [mrad]", *(1e3 * error).tolist()]]
     yield compared("Exciting motion", ("", *panda.JOINTS), rows)
-    yield pictured(
-        "table_ii_motion",
-        joints_figure(
-            raw.t[kept][::20], {"recorded": raw.q[kept][::20], "Table II": planned[::20]}, "Exciting motion", "rad"
-        ),
-    )
+    shown = {"recorded": raw.q[kept][::20], "Table II": planned[::20]}
+    yield pictured("table_ii_motion", joints_figure(raw.t[kept][::20], shown, "Exciting motion", "rad"))
     yield numbers(shift)
     yield stated(1000.0 * TRACKING)
     yield holds(error.max() <= TRACKING)
@@ -389,19 +385,16 @@ def fig_7(setting: Setting) -> Parts:
     ]
     position = [1e3 * float(np.linalg.norm(a[:3, 3] - b[:3, 3])) for a, b in pairs]
     turn = [float(np.degrees(np.arccos(np.clip((np.trace(a[:3, :3].T @ b[:3, :3]) - 1) / 2, -1, 1)))) for a, b in pairs]
+    errors = {
+        f"{name}, replay of the recorded motion": (1e3 * one.distance, one.angle) for name, one in replays().items()
+    }
+    errors["casid's simulator, computed torque"] = np.array(position), np.array(turn)
     rows: list[list[object]] = [
         ["printed: all engines (V-REP)", "below 15", "below 3", "", ""],
         ["printed: ODE", "below 5", "below 1.2", "", ""],
         ["printed: Bullet 2.78, the worst", "", "", "91.3", "3.14"],
-        *(
-            [
-                f"{name}, replay of the recorded motion",
-                *(float(f(x)) for f in (np.mean, np.max) for x in (1e3 * one.distance, one.angle)),
-            ]
-            for name, one in replays().items()
-        ),
-        ["casid's simulator, computed torque", *(float(f(x)) for f in (np.mean, np.max) for x in (position, turn))],
     ]
+    rows += [[name, *(float(f(x)) for f in (np.mean, np.max) for x in pair)] for name, pair in errors.items()]
     columns = ("", "mean position [mm]", "mean orientation [deg]", "largest [mm]", "largest [deg]")
     figure = joints_figure(
         done.t[::every], {"position [mm]": np.array(position)[:, None], "orientation [deg]": np.array(turn)[:, None]},
@@ -414,12 +407,8 @@ def fig_7(setting: Setting) -> Parts:
 
 def eigenvalues(parameters: np.ndarray) -> np.ndarray:
     """Smallest eigenvalue of the inertia about the centre of mass, and of the pseudo-inertia, of every link: (7, 2)."""
-    return np.array(
-        [
-            [np.linalg.eigvalsh(from_standard(ten)[2])[0], np.linalg.eigvalsh(pseudo_inertia(ten))[0]]
-            for ten in parameters.reshape(7, 10)
-        ]
-    )
+    both = [(from_standard(ten)[2], pseudo_inertia(ten)) for ten in parameters.reshape(7, 10)]
+    return np.array([[np.linalg.eigvalsh(matrix)[0] for matrix in pair] for pair in both])
 
 
 def misfit(parameters: np.ndarray) -> float:

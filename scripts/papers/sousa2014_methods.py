@@ -192,12 +192,8 @@ def _table(setting: Setting, what: str) -> Part:
             None if a is None else (a.error_above_ols if what == "error" else 1e3 * a.solve_time) for a in answers
         ]
         marks = ["" if a is None or a.success else "*" for a in answers]
-        rows.append(
-            [
-                name,
-                *("" if v is None else f"{v if v > NOISE else 0:.3g}{m}" for v, m in zip(values, marks, strict=True)),
-            ]
-        )
+        pairs = zip(values, marks, strict=True)
+        rows.append([name, *("" if v is None else f"{v if v > NOISE else 0:.3g}{m}" for v, m in pairs)])
     title = "Error above OLS [%]" if what == "error" else "Time of the solver [ms]"
     columns = ("method", *(f"{size.links} link{'s' if size.links > 1 else ''}" for size in done))
     return compared(f"{title}; * infeasible or not solved", columns, rows)

@@ -367,19 +367,12 @@ def study(setting: Setting) -> Study:
         gaps.append(found.feasible.gap)
         machine = found.base.values(thesis.parameters(thesis.MACHINE))
         weights = {"A": found.weighted.weights}
-        distances.append(
-            [
-                [_distance(found.sets[name], beta, machine, weights.get(name)) for beta in sets.values()]
-                for name in wam.TRAJECTORIES
-            ]
-        )
-        joints.append(
-            [
-                [found.sets[name].relative_errors(sets[key])[1] for key in ("beta_WLS", "beta*e")]
-                for name in wam.TRAJECTORIES
-            ]
-        )
-    return Study(np.array(errors), np.array(joints), np.array(gaps), np.array(distances))
+        for name, data in found.sets.items():
+            distances.append([_distance(data, beta, machine, weights.get(name)) for beta in sets.values()])
+            joints.append([data.relative_errors(sets[key])[1] for key in ("beta_WLS", "beta*e")])
+    per_seed = len(gaps), len(wam.TRAJECTORIES)
+    per_joint, to_machine = (np.reshape(x, (*per_seed, *np.shape(x)[1:])) for x in (joints, distances))
+    return Study(np.array(errors), per_joint, np.array(gaps), to_machine)
 
 
 def _distance(data: CompressedData, beta: np.ndarray, machine: np.ndarray, weights: np.ndarray | None) -> float:

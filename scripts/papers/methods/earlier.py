@@ -86,13 +86,9 @@ class Step:
         weight, multipliers = ca.MX.sym("lam_f"), ca.MX.sym("lam_g", self.count)
         blocks = ca.horzsplit(self._hessian(self.columns, ca.reshape(multipliers, 4, -1)), 10)
         hessian = ca.triu(weight * ca.DM(self.gram) + ca.diagcat(*blocks))
-        return {"x": self.x, "f": f, "g": ca.vec(self._g(self.columns))}, ca.Function(
-            "hess_lag",
-            [self.x, ca.MX.sym("p", 0, 1), weight, multipliers],
-            [hessian],
-            ["x", "p", "lam_f", "lam_g"],
-            ["triu_hess_gamma_x_x"],
-        )
+        inputs, names = [self.x, ca.MX.sym("p", 0, 1), weight, multipliers], ["x", "p", "lam_f", "lam_g"]
+        second = ca.Function("hess_lag", inputs, [hessian], names, ["triu_hess_gamma_x_x"])
+        return {"x": self.x, "f": f, "g": ca.vec(self._g(self.columns))}, second
 
 
 def prior(data: Regression) -> np.ndarray:
