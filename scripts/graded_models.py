@@ -89,19 +89,10 @@ def graded(path: Path, name: str) -> tuple[Grade, list[tuple[float, ...]]]:
     keys = [tuple(float(f"{value:.5e}") for value in ten) for ten in tens]
     moments = [np.linalg.eigvalsh(casid.inertia.from_standard(ten)[2]) for ten in tens]
     isotropic = sum(bool(np.ptp(m) <= 1e-6 * abs(m).max()) for m in moments)
-    return (
-        Grade(
-            name,
-            robot.n,
-            len(found.links),
-            len(found.unphysical),
-            isotropic,
-            len(keys) - len(set(keys)),
-            found.repair.verdict if found.repair else "",
-            found.repair.relative_base_change if found.repair and found.unphysical else 0.0,
-        ),
-        keys,
-    )
+    verdict = found.repair.verdict if found.repair else ""
+    change = found.repair.relative_base_change if found.repair and found.unphysical else 0.0
+    counted = robot.n, len(found.links), len(found.unphysical), isotropic, len(keys) - len(set(keys))
+    return Grade(name, *counted, verdict, change), keys
 
 
 def within_limit(path: Path, name: str) -> tuple[Grade, list[tuple[float, ...]]]:

@@ -43,16 +43,8 @@ def panda_raw() -> Dataset:
 
 
 def panda(**changes: Any) -> Dataset:
-    settings: dict[str, Any] = {
-        "rate": 1000.0,
-        "cutoff": 5.0,
-        "trim": 0.5,
-        "every": 10,
-        "filter_columns": False,
-        **PROTOCOL,
-        **changes,
-    }
-    return Processing(**settings).apply(panda_raw())
+    settings: dict[str, Any] = {"rate": 1000.0, "cutoff": 5.0, "trim": 0.5, "every": 10, "filter_columns": False}
+    return Processing(**{**settings, **PROTOCOL, **changes}).apply(panda_raw())
 
 
 def panda_model() -> Model:

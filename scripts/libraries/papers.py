@@ -11,6 +11,7 @@ from benchmarks import published, recordings
 from benchmarks.encoders.measured import one_joint
 
 import casid
+from casid import retrieval
 from casid.arrays import Array
 from casid.description import Robot, description_of
 from casid.dynamics import Model
@@ -18,13 +19,6 @@ from casid.errors import CasidError
 from casid.identification._regression import extra_bounds
 from casid.identification.repair import repair
 from casid.inertia import Parameters, consistency
-from casid.retrieval import (
-    Coefficients,
-    Problem,
-    base_parameter_error,
-    link_variables,
-    sensible_bounds,
-)
 from casid.retrieval.plausible import believable, coefficient_tolerance
 from libraries.entry import Found
 
@@ -49,7 +43,7 @@ class Printed:
     sd: Array | None = None
 
 
-def chosen(problem: Problem) -> tuple[Array, str, float]:
+def chosen(problem: retrieval.Problem) -> tuple[Array, str, float]:
     """The plausible parameters among those that explain the coefficients, what is proven of them, Birge ratio."""
     solution = casid.solve(problem)
     proof = f"nearest consistent set certified to a gap of {solution.gap:.0e}, distance {solution.objective**0.5:.3g}"
@@ -65,16 +59,13 @@ def chosen(problem: Problem) -> tuple[Array, str, float]:
 
 def from_coefficients(model: Model, printed: Printed) -> Found:
     """Bodies and joint terms from printed base parameters of a model."""
-    variables = link_variables(model.robot, extra_bounds(model))
+    variables = retrieval.link_variables(model.robot, extra_bounds(model))
     order = [model.parameter_names.index(name) for name in variables.names]
     forms = printed.forms[:, order]
-    problem = Problem(
-        model.robot.name,
-        variables,
-        base_parameter_error(variables, forms, printed.values),
-        constraints=sensible_bounds(variables),
-        coefficients=Coefficients(forms, printed.values, printed.sd),
-    )
+    error = retrieval.base_parameter_error(variables, forms, printed.values)
+    given = retrieval.Coefficients(forms, printed.values, printed.sd)
+    bounds = retrieval.sensible_bounds(variables)
+    problem = retrieval.Problem(model.robot.name, variables, error, constraints=bounds, coefficients=given)
     x, verdict, ratio = chosen(problem)
     robot = with_values(model.robot, variables.names, x)
     return Found(robot, verdict, intervals=intervals_of(printed, forms @ x, ratio))

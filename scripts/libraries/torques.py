@@ -22,18 +22,13 @@ def made(read: Callable[[], tuple[Robot, list[Dataset]]], folder: str, first: in
     data = data[:first]
     result = identify(robot, data, checks=Checks(intervals=True))
     assert result.verdict is not None and result.held_out is not None and result.intervals is not None
-    return Found(
-        robot.with_parameters(result.parameters),
-        result.verdict.line,
-        round(result.feasible.relative_error, 3),
-        round(result.held_out.tested["consistent"].total, 3),
-        intervals=intervals_of(result),
-        masses={
-            entry.name.removesuffix(" mass"): (max(float(entry.low), 0.0), float(entry.high))
-            for entry in result.intervals.entries
-        },
-        files=tuple(f"{folder}/{recording.name}.npz" for recording in data),
-    )
+    error, held_out = result.feasible.relative_error, result.held_out.tested["consistent"].total
+    errors = round(error, 3), round(held_out, 3)
+    ends = {entry.name: (max(float(entry.low), 0.0), float(entry.high)) for entry in result.intervals.entries}
+    masses = {name.removesuffix(" mass"): pair for name, pair in ends.items()}
+    files = tuple(f"{folder}/{recording.name}.npz" for recording in data)
+    bodies = robot.with_parameters(result.parameters)
+    return Found(bodies, result.verdict.line, *errors, intervals=intervals_of(result), masses=masses, files=files)
 
 
 def intervals_of(result: Identification) -> dict[str, tuple[float, float, float]]:
@@ -46,8 +41,7 @@ def intervals_of(result: Identification) -> dict[str, tuple[float, float, float]
 TORQUES: dict[str, Callable[[], Found]] = {
     "ur10_salerno": partial(made, partial(one_recording, "UR10"), "ur10_unisa"),
     "kr300": partial(made, _kr300, "kr300"),
-    "kinova_gen3_sensors": partial(
-        made, partial(_kinova, "tau_sensor"), "kinova_gen3", 1
-    ),  # one channel of others is dead
+    # one channel of the others is dead
+    "kinova_gen3_sensors": partial(made, partial(_kinova, "tau_sensor"), "kinova_gen3", 1),
     "kinova_gen3_currents": partial(made, partial(_kinova, "tau_current"), "kinova_gen3"),
 }

@@ -22,7 +22,7 @@ from casid.report import BLUE, GREEN, INK, ORANGE, RED
 from casid.retrieval.methods import Penalty
 from papers import panda
 from papers.gaz2019_two_links import frame_error
-from papers.item import Outcome, Setting, items_of, one_table
+from papers.item import Parts, Setting, compared, holds, items_of, numbers, paragraphs, pictured, stated
 from papers.methods.penalties import FEASIBLE, PenalisedRetrieval, Runs, annealing, genetic
 from papers.methods.penalties import panda as panda_of_penalties
 from papers.pictures import bars_figure, joints_figure, legend, panels
@@ -31,19 +31,12 @@ item = items_of("gaz2019")
 
 #: d_1, d_3, d_5, a_4, a_5, a_7 [m] as printed under the figure; alpha as in the robot's modified DH table.
 D1, D3, D5, A4, A5, A7 = 0.333, 0.316, 0.384, 0.0825, -0.0825, 0.088
-TABLE = (
-    (0.0, 0.0, D1),
-    (0.0, -np.pi / 2, 0.0),
-    (0.0, np.pi / 2, D3),
-    (A4, np.pi / 2, 0.0),
-    (A5, -np.pi / 2, D5),
-    (0.0, np.pi / 2, 0.0),
-    (A7, np.pi / 2, 0.0),
-)
+_QUARTERS = (0, -1, 1, 1, -1, 1, 1)
+TABLE = tuple(zip((0, 0, 0, A4, A5, 0, A7), np.pi / 2 * np.array(_QUARTERS), (D1, 0, D3, 0, D5, 0, 0), strict=True))
 
 
 @item("Fig. 1")
-def fig_1(setting: Setting) -> Outcome:
+def fig_1(setting: Setting) -> Parts:
     """Forward kinematics of the shipped robot against a product of the printed table's matrices."""
     rng = np.random.default_rng(1)
     count = 5 if setting.quick else 100
@@ -52,11 +45,9 @@ def fig_1(setting: Setting) -> Outcome:
         lambda q: [modified_dh(*link, theta) for link, theta in zip(TABLE, q, strict=True)],
     )  # fmt: skip
     rows = [[k + 1, a, alpha, d] for k, (a, alpha, d) in enumerate(TABLE)]
-    return Outcome(
-        one_table("Modified Denavit-Hartenberg parameters", ("joint", "a [m]", "alpha [rad]", "d [m]"), rows),
-        numbers=(count, worst),
-        holds=(worst <= 1e-12,),
-    )
+    yield compared("Modified Denavit-Hartenberg parameters", ("joint", "a [m]", "alpha [rad]", "d [m]"), rows)
+    yield numbers(count, worst)
+    yield holds(worst <= 1e-12)
 
 
 def modified_dh(a: float, alpha: float, d: float, theta: float) -> np.ndarray:
@@ -91,7 +82,7 @@ def verdicts(count: int) -> np.ndarray:
 
 
 @item("Sec. III-B")
-def sec_iii_b(setting: Setting) -> Outcome:
+def sec_iii_b(setting: Setting) -> Parts:
     """Counts, and which forms agree."""
     found = verdicts(200 if setting.quick else BODIES)
     positive, triangle, trace, pseudo = found.T
@@ -100,14 +91,9 @@ def sec_iii_b(setting: Setting) -> Outcome:
     )  # fmt: skip
     rows = [[name, int(own.sum()), int((own == triangle).sum())] for name, own in zip(names, found.T, strict=True)]
     columns = ("form", "bodies that obey it", "same verdict as eq. 15")
-    return Outcome(
-        one_table(f"{len(found)} random tensors about the centre of mass", columns, rows),
-        holds=(
-            bool((triangle == trace).all()),
-            bool(positive[triangle].all() and positive.sum() > triangle.sum()),
-            bool((pseudo == triangle).all()),
-        ),
-    )
+    yield compared(f"{len(found)} random tensors about the centre of mass", columns, rows)
+    yield holds((triangle == trace).all(), positive[triangle].all() and positive.sum() > triangle.sum())
+    yield holds((pseudo == triangle).all())
 
 
 #: 5458 samples were collected; the sinusoids' amplitude in position is half the way they go.
@@ -127,7 +113,7 @@ def sinusoids() -> Sine:
 
 
 @item("Table I")
-def table_i(setting: Setting) -> Outcome:
+def table_i(setting: Setting) -> Parts:
     """The motion, its limits and how many of its samples differ."""
     motion = sinusoids()
     t = np.arange(0.0, motion.duration, 0.01 if setting.quick else 0.001)
@@ -143,19 +129,16 @@ def table_i(setting: Setting) -> Outcome:
     speed, period = published.column(printed, "A_rad_per_s"), published.column(printed, "T_s")
     deviation = float(np.abs(state.dq - speed * np.sin(2 * np.pi * t[:, None] / period)).max())
     over = [str(row[0]) for row in rows if float(str(row[3])) > float(str(row[4]))]
-    words = f"The printed speeds of joints {', '.join(over)} exceed the limits that the vendor documents."
-    return Outcome(
-        one_table("Validation sinusoids", columns, rows),
-        pictures={
-            "table_i_sinusoids": joints_figure(t, {"q": state.q}, "Sinusoids of Table I, centred in the ranges", "rad")
-        },
-        words=(words,) if over else (),
-        holds=(deviation <= 1e-9, all(row[-1] == "yes" for row in rows), not over),
-    )
+    yield compared("Validation sinusoids", columns, rows)
+    title = "Sinusoids of Table I, centred in the ranges"
+    yield pictured("table_i_sinusoids", joints_figure(t, {"q": state.q}, title, "rad"))
+    if over:
+        yield paragraphs(f"The printed speeds of joints {', '.join(over)} exceed the limits that the vendor documents.")
+    yield holds(deviation <= 1e-9, all(row[-1] == "yes" for row in rows), not over)
 
 
 @item("Fig. 3")
-def fig_3(setting: Setting) -> Outcome:
+def fig_3(setting: Setting) -> Parts:
     """pi_RE on the recorded exciting motion."""
     data, found = panda.recording(), panda.validations()["pi_RE"]
     tau, rigid, whole = data.tau, found.rigid, found.rigid + found.friction
@@ -169,19 +152,11 @@ def fig_3(setting: Setting) -> Outcome:
     largest = {int(k) + 1 for k in np.argsort(errors["without friction"][:7])[-3:]}
     better = bool((errors["with friction"] < errors["without friction"]).all())
     columns = ("relative error [%]", *panda.JOINTS, "all")
-    return Outcome(
-        one_table("Lagrangian model with pi_RE", columns, rows),
-        pictures={
-            "fig_3": joints_figure(
-                data.t,
-                {"measured": tau, "model": rigid, "model and friction": whole},
-                "Joint torques, pi_RE",
-                "N m",
-                {"error of the model": tau - rigid, "with friction": tau - whole},
-            )
-        },
-        holds=(largest == {5, 6, 7}, better),
-    )
+    yield compared("Lagrangian model with pi_RE", columns, rows)
+    shown = {"measured": tau, "model": rigid, "model and friction": whole}
+    missed = {"error of the model": tau - rigid, "with friction": tau - whole}
+    yield pictured("fig_3", joints_figure(data.t, shown, "Joint torques, pi_RE", "N m", missed))
+    yield holds(largest == {5, 6, 7}, better)
 
 
 def sigmoid(phi: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -197,7 +172,7 @@ def printed_shapes() -> np.ndarray:
 
 
 @item("Fig. 4")
-def fig_4(setting: Setting) -> Outcome:
+def fig_4(setting: Setting) -> Parts:
     """Residual torques of pi_RE over velocity with the fitted curve."""
     data, found, printed = panda.recording(), panda.validations()["pi_RE"], printed_shapes()
     assert data.dq is not None
@@ -219,9 +194,8 @@ def fig_4(setting: Setting) -> Outcome:
         rows.append([k + 1, float(np.ptp(level[0])), float(np.ptp(level[1]))])
     legend(figure)
     columns = ("joint", "here", "printed")
-    return Outcome(
-        one_table("Jump of the friction from -1 to 1 rad/s [N m]", columns, rows), pictures={"fig_4": figure}
-    )
+    yield compared("Jump of the friction from -1 to 1 rad/s [N m]", columns, rows)
+    yield pictured("fig_4", figure)
 
 
 #: Runs, successive solves (as printed), and runs with IPOPT, which takes longer and always ends at the same point.
@@ -298,7 +272,7 @@ def picture(title: str, found: Mapping[str, Runs], optimum: float, printed: floa
 
 
 @item("Algorithm 1")
-def algorithm_1(setting: Setting) -> Outcome:
+def algorithm_1(setting: Setting) -> Parts:
     """The comparison."""
     found, solution = study(2, 3, 300, 1, 1) if setting.quick else study()
     more = searches(1, 2, 600, 1) if setting.quick else searches(PATIENT_RUNS, KAPPA, MORE)
@@ -316,17 +290,11 @@ def algorithm_1(setting: Setting) -> Outcome:
     table[0] += [None, None]
     table += [[f"{row[0]}, more evaluations", *row[1:]] for row in rows(more, optimum)]
     none_below = all(one.phi[one.feasible_runs].min(initial=np.inf) >= optimum * (1 - 1e-6) for one in (*found, *more))
-    return Outcome(
-        one_table("|pi(p) - pi_RE|^2 over the 41 reliable coefficients", columns, table),
-        pictures={"algorithm_1": picture(ENDS, {one.method: one for one in found}, optimum, printed)},
-        numbers=(EVALUATIONS, MORE),
-        holds=(
-            printed > 1.01 * optimum,
-            none_below,
-            best(found[0]) <= printed,
-            found[2].successes(optimum) == len(found[2].phi),
-        ),
-    )
+    yield compared("|pi(p) - pi_RE|^2 over the 41 reliable coefficients", columns, table)
+    yield pictured("algorithm_1", picture(ENDS, {one.method: one for one in found}, optimum, printed))
+    yield numbers(EVALUATIONS, MORE)
+    yield holds(printed > 1.01 * optimum, none_below, best(found[0]) <= printed)
+    yield holds(found[2].successes(optimum) == len(found[2].phi))
 
 
 class ConstantPenalties(PenalisedRetrieval):
@@ -349,7 +317,7 @@ def constant(problem: PenalisedRetrieval) -> ConstantPenalties:
 
 
 @item("Sec. V")
-def sec_v(setting: Setting) -> Outcome:
+def sec_v(setting: Setting) -> Parts:
     """Both penalties from the same starts."""
     problem, solution = panda_of_penalties()
     starts, kappa, evaluations = (3, 2, 200) if setting.quick else (Q, KAPPA, EVALUATIONS)
@@ -370,36 +338,26 @@ def sec_v(setting: Setting) -> Outcome:
         "feasible within 10 times the optimum", "s a run",
     )  # fmt: skip
     old, new = found["constant"], found["violation-dependent"]
-    return Outcome(
-        one_table("Algorithm 1 by annealing, |pi(p) - pi_RE|^2 over the 41 reliable coefficients", columns, rows),
-        pictures={"penalties": picture(PENALTIES, found, optimum)},
-        numbers=(EVALUATIONS, KAPPA),
-        holds=(len(new.feasible) > len(old.feasible),),
-    )
+    yield compared("Algorithm 1 by annealing, |pi(p) - pi_RE|^2 over the 41 reliable coefficients", columns, rows)
+    yield pictured("penalties", picture(PENALTIES, found, optimum))
+    yield numbers(EVALUATIONS, KAPPA)
+    yield holds(len(new.feasible) > len(old.feasible))
 
 
 @item("Fig. 5")
-def fig_5(setting: Setting) -> Outcome:
+def fig_5(setting: Setting) -> Parts:
     """Every set with friction refitted on the recording."""
     data, sets = panda.recording(), panda.validations()
-    rows = [
-        [
-            name,
-            *(100 * panda.norm(v.residual[:, k]) / panda.norm(data.tau[:, k]) for k in panda.SEVEN),
-            v.relative_error,
-        ]
-        for name, v in sets.items()
-    ]
+    sizes = np.linalg.norm(data.tau, axis=0) / 100
+    rows = [[n, *(np.linalg.norm(v.residual, axis=0) / sizes).tolist(), v.relative_error] for n, v in sets.items()]
 
     def near(name: str) -> float:
         return sets[name].relative_error - sets["pi_RE"].relative_error
 
     shown = {"measured": data.tau} | {n: sets[n].rigid + sets[n].friction for n in ("p_hat", "casid")}
-    return Outcome(
-        one_table("Relative error, sigmoid friction refitted [%]", ("set", *panda.JOINTS, "all"), rows),
-        pictures={"fig_5": joints_figure(data.t, shown, "Newton-Euler torques with feasible parameters", "N m")},
-        holds=(near("p_hat") <= 0.5, near("casid") < near("p_hat")),
-    )
+    yield compared("Relative error, sigmoid friction refitted [%]", ("set", *panda.JOINTS, "all"), rows)
+    yield pictured("fig_5", joints_figure(data.t, shown, "Newton-Euler torques with feasible parameters", "N m"))
+    yield holds(near("p_hat") <= 0.5, near("casid") < near("p_hat"))
 
 
 def lagrangian(model: Model) -> ca.Function:
@@ -425,7 +383,7 @@ def timed(function: ca.Function, states: list[tuple[np.ndarray, ...]]) -> float:
 
 
 @item("Sec. VI")
-def sec_vi(setting: Setting) -> Outcome:
+def sec_vi(setting: Setting) -> Parts:
     """Operations, building time and time of a call."""
     model, pi = panda.model(), panda.printed_parameters("p_hat")
     began = time.perf_counter()
@@ -443,9 +401,7 @@ def sec_vi(setting: Setting) -> Outcome:
     ]
     times = rows[0][1] / rows[1][1]
     shares = {str(row[0]): np.array([row[1] / rows[1][1], row[3] / rows[1][3]]) for row in rows}
-    return Outcome(
-        one_table("Inverse dynamics of the Panda", ("", "operations", "built in [ms]", "a call [us]"), rows),
-        pictures={"sec_vi": bars_figure(("operations", "time of a call"), shares, "Over Newton-Euler", "ratio")},
-        stated=(times,),
-        holds=(gap <= 1e-10, times > 1),
-    )
+    yield compared("Inverse dynamics of the Panda", ("", "operations", "built in [ms]", "a call [us]"), rows)
+    yield pictured("sec_vi", bars_figure(("operations", "time of a call"), shares, "Over Newton-Euler", "ratio"))
+    yield stated(times)
+    yield holds(gap <= 1e-10, times > 1)

@@ -24,7 +24,7 @@ from casid.measurement import Dataset
 from casid.simulation import Plant, simulate
 from papers import panda
 from papers.gaz2019 import printed_shapes, sinusoids
-from papers.item import Comparison, Outcome, Setting, below, items_of, one_table
+from papers.item import Parts, Setting, below, compared, holds, items_of, numbers, pictured, stated
 from papers.methods.feasible_set import bounded_regression
 from papers.pictures import bars_figure, joints_figure
 
@@ -32,7 +32,7 @@ item = items_of("gaz2019_supplement")
 
 
 @item("Table I")
-def table_i(setting: Setting) -> Outcome:
+def table_i(setting: Setting) -> Parts:
     """Phi of every joint, fitted to the residual torques of pi_RE."""
     here, printed = panda.validations()["pi_RE"].shapes, printed_shapes()
     rows = [
@@ -40,7 +40,7 @@ def table_i(setting: Setting) -> Outcome:
         for i, unit in enumerate(("N m", "s/rad", "rad/s"))
         for where, values in (("printed", printed), ("here", here))
     ]
-    return Outcome(one_table("Friction parameters", ("", "unit", "", *panda.JOINTS), rows))
+    yield compared("Friction parameters", ("", "unit", "", *panda.JOINTS), rows)
 
 
 #: The command begins with a ramp: how far the printed motion may be shifted to meet the recorded one [s].
@@ -50,7 +50,7 @@ TRACKING = 5e-3
 
 
 @item("Table II")
-def table_ii(setting: Setting) -> Outcome:
+def table_ii(setting: Setting) -> Parts:
     """The printed motion beside the recorded one."""
     raw = recordings.panda_raw()
     kept = (raw.t > 1.0) & (raw.t < 20.0)
@@ -59,17 +59,12 @@ def table_ii(setting: Setting) -> Outcome:
     shift = float(minimize_scalar(lambda s: (_error(raw, kept, s) ** 2).sum(), (near - 0.1, near, near + 0.1)).x)
     planned, error = printed_motion().motion(raw.t[kept] - shift).q, _error(raw, kept, shift)
     rows = [["rms of recorded minus printed [mrad]", *(1e3 * error).tolist()]]
-    return Outcome(
-        one_table("Exciting motion", ("", *panda.JOINTS), rows),
-        pictures={
-            "table_ii_motion": joints_figure(
-                raw.t[kept][::20], {"recorded": raw.q[kept][::20], "Table II": planned[::20]}, "Exciting motion", "rad"
-            )
-        },
-        numbers=(shift,),
-        stated=(1000.0 * TRACKING,),
-        holds=(error.max() <= TRACKING,),
-    )
+    yield compared("Exciting motion", ("", *panda.JOINTS), rows)
+    shown = {"recorded": raw.q[kept][::20], "Table II": planned[::20]}
+    yield pictured("table_ii_motion", joints_figure(raw.t[kept][::20], shown, "Exciting motion", "rad"))
+    yield numbers(shift)
+    yield stated(1000.0 * TRACKING)
+    yield holds(error.max() <= TRACKING)
 
 
 def _error(raw: Dataset, kept: NDArray[np.bool_], shift: float) -> NDArray[np.float64]:
@@ -148,7 +143,7 @@ def condition_numbers() -> dict[str, float]:
 
 
 @item("Table III")
-def table_iii(setting: Setting) -> Outcome:
+def table_iii(setting: Setting) -> Parts:
     """The whole table, and what the document says about it."""
     estimate, found = panda.coefficients(), panda.classical(every=10) if setting.quick else panda.classical()
     printed, computed = reliable()
@@ -172,27 +167,17 @@ def table_iii(setting: Setting) -> Outcome:
         ["one step: largest change of a coefficient by the weights", None, apart],
         ["one step: relative error of the printed pi_OSI [%]", None, printed_error("pi_OSI")],
     ]
-    return Outcome(
-        (
-            Comparison.of("About the table", ("", "printed", "here"), rows),
-            Comparison.of(
-                "Condition number of the classical regressor by what the document leaves open",
-                ("filter and samples", "here", "over the printed 121.88"),
-                [[name, value, f"{value / 121.88 - 1:+.1%}"] for name, value in readings.items()],
-            ),
-            Comparison.of("Coefficients", COLUMNS, table()),
-        ),
-        numbers=(found.condition(), nearest, readings[nearest]),
-        stated=(worst, follow, given),
-        holds=(
-            worst <= 1,
-            computed == 41,
-            abs(estimate.relative_error - 0.0315) <= 0.001,
-            follow == given,
-            abs(found.condition() / 121.88 - 1) <= 0.01,
-            abs(printed_error("pi_CLS") - 1.41) <= 0.02,
-        ),
+    yield compared("About the table", ("", "printed", "here"), rows)
+    yield compared(
+        "Condition number of the classical regressor by what the document leaves open",
+        ("filter and samples", "here", "over the printed 121.88"),
+        [[name, value, f"{value / 121.88 - 1:+.1%}"] for name, value in readings.items()],
     )
+    yield compared("Coefficients", COLUMNS, table())
+    yield numbers(found.condition(), nearest, readings[nearest])
+    yield stated(worst, follow, given)
+    yield holds(worst <= 1, computed == 41, abs(estimate.relative_error - 0.0315) <= 0.001, follow == given)
+    yield holds(abs(found.condition() / 121.88 - 1) <= 0.01, abs(printed_error("pi_CLS") - 1.41) <= 0.02)
 
 
 def printed_error(column: str) -> float:
@@ -235,7 +220,7 @@ def anew() -> Anew:
 
 
 @item("Sec. III")
-def sec_iii(setting: Setting) -> Outcome:
+def sec_iii(setting: Setting) -> Parts:
     """Printed delta beside the one found here."""
     found, base = anew(), panda.model().base
     sets = {"delta, printed": panda.printed_parameters("delta"), "delta, here": found.links}
@@ -252,22 +237,13 @@ def sec_iii(setting: Setting) -> Outcome:
     for k in range(1, 7):
         rows.append([f"smallest moment of link {k + 1} [kg m^2]", *(f"{one[k, 0]:.1e}" for one in moments)])
     difference = found.objective / found.certified.solution.objective - 1
-    return Outcome(
-        one_table("delta, printed and anew", ("", *sets), rows),
-        numbers=(
-            MARGIN,
-            below(abs(difference), 1e-6),
-            below(found.certified.gap, 1e-6),
-            found.certified.relative_error,
-        ),
-        holds=(
-            moments[1][:, 1].min() >= 0.5 * MARGIN,
-            abs(difference) <= 1e-6,
-            all(one["pi_OSI"] < min(one["pi_CLS"], one["pi_RE"]) for one in apart),
-            all((np.abs(one[2:, 0] - 2 * MARGIN) <= 5e-8).all() for one in moments),
-            validated["delta, here"].relative_error <= validated["delta, printed"].relative_error + 0.02,
-        ),
-    )
+    yield compared("delta, printed and anew", ("", *sets), rows)
+    yield numbers(MARGIN, below(abs(difference), 1e-6), below(found.certified.gap, 1e-6))
+    yield numbers(found.certified.relative_error)
+    yield holds(moments[1][:, 1].min() >= 0.5 * MARGIN, abs(difference) <= 1e-6)
+    yield holds(all(one["pi_OSI"] < min(one["pi_CLS"], one["pi_RE"]) for one in apart))
+    yield holds(all((np.abs(one[2:, 0] - 2 * MARGIN) <= 5e-8).all() for one in moments))
+    yield holds(validated["delta, here"].relative_error <= validated["delta, printed"].relative_error + 0.02)
 
 
 PARTS = 10
@@ -280,30 +256,30 @@ def _better(first: np.ndarray, second: np.ndarray) -> list[str]:
 
 
 @item("Fig. 1")
-def fig_1(setting: Setting) -> Outcome:
+def fig_1(setting: Setting) -> Parts:
     """Torques of both printed sets."""
     data, sets = panda.recording(), panda.validations()
     shown = {"measured": data.tau} | {name: sets[name].rigid + sets[name].friction for name in COMPARED}
     errors = {f"error of {name}": data.tau - shown[name] for name in COMPARED}
-    return Outcome(pictures={"fig_1": joints_figure(data.t, shown, "Torques of p_hat and delta", "N m", errors)})
+    yield pictured("fig_1", joints_figure(data.t, shown, "Torques of p_hat and delta", "N m", errors))
 
 
 @item("Fig. 2")
-def fig_2(setting: Setting) -> Outcome:
+def fig_2(setting: Setting) -> Parts:
     """Positions of the parts."""
     data = panda.recording()
-    return Outcome(pictures={"fig_2": joints_figure(data.t, {"q": data.q}, "Joint positions of the parts", "rad")})
+    yield pictured("fig_2", joints_figure(data.t, {"q": data.q}, "Joint positions of the parts", "rad"))
 
 
 @item("Fig. 3")
-def fig_3(setting: Setting) -> Outcome:
+def fig_3(setting: Setting) -> Parts:
     """Torques of the parts."""
     data = panda.recording()
-    return Outcome(pictures={"fig_3": joints_figure(data.t, {"torque": data.tau}, "Joint torques of the parts", "N m")})
+    yield pictured("fig_3", joints_figure(data.t, {"torque": data.tau}, "Joint torques of the parts", "N m"))
 
 
 @item("Table IV")
-def table_iv(setting: Setting) -> Outcome:
+def table_iv(setting: Setting) -> Parts:
     """Mean square errors, and their spread over the parts."""
     printed = {row["parameter_set"]: row for row in published.table("panda_table_IV_mse")}
     rows: list[list[object]] = []
@@ -319,7 +295,8 @@ def table_iv(setting: Setting) -> Outcome:
         parts = np.array([np.mean(part**2, axis=0) for part in np.array_split(found.residual, PARTS)])
         rows.append([f"{name}, largest part", *parts.max(axis=0).tolist()])
     rows += [["lower error, printed", *better], ["lower error, here", *own]]
-    return Outcome(one_table("Mean square error [(N m)^2]", ("set", *panda.JOINTS), rows), numbers=(ratio, same))
+    yield compared("Mean square error [(N m)^2]", ("set", *panda.JOINTS), rows)
+    yield numbers(ratio, same)
 
 
 #: Of the feedback [rad/s], critically damped: V-REP's own position control is not documented.
@@ -351,7 +328,7 @@ def replays() -> dict[str, Replay]:
 
 
 @item("Table V")
-def table_v(setting: Setting) -> Outcome:
+def table_v(setting: Setting) -> Parts:
     """Mean torque errors."""
     _, measured, simulated = engine_torques(_every(setting))
     rows: list[list[object]] = [
@@ -364,41 +341,35 @@ def table_v(setting: Setting) -> Outcome:
     largest = max(float(np.abs(one.of_engine.mean(axis=0)).max()) for one in replays().values())
     distance = max(float(one.distance.mean()) for one in replays().values())
     vanishing = min(float(np.abs(one.mean_error).max()) for one in replays().values())
-    return Outcome(
-        (
-            Comparison.of("Mean torque errors, measured minus simulated [N m]", ("", *panda.JOINTS), rows),
-            Comparison.of(
-                "Of the engine alone: less the inverse dynamics of the same bodies", ("", *panda.JOINTS), own
-            ),
-        ),
-        stated=(largest, 1000.0 * distance),
-        holds=(largest <= 0.005, distance <= 3e-5, vanishing > 0.01),
-    )
+    yield compared("Mean torque errors, measured minus simulated [N m]", ("", *panda.JOINTS), rows)
+    yield compared("Of the engine alone: less the inverse dynamics of the same bodies", ("", *panda.JOINTS), own)
+    yield stated(largest, 1000.0 * distance)
+    yield holds(largest <= 0.005, distance <= 3e-5, vanishing > 0.01)
 
 
 @item("Fig. 5")
-def fig_5(setting: Setting) -> Outcome:
+def fig_5(setting: Setting) -> Parts:
     """Torques over time."""
     done = replays()
     first = next(iter(done.values()))
     shown = slice(None, None, _every(setting))
     series = {"measured": first.measured[shown]} | {name: one.replayed[shown] for name, one in done.items()}
     figure = joints_figure(first.t[shown], series, "Measured and replayed torques, held-out half", "N m")
-    return Outcome(pictures={"fig_5": figure})
+    yield pictured("fig_5", figure)
 
 
 @item("Fig. 6")
-def fig_6(setting: Setting) -> Outcome:
+def fig_6(setting: Setting) -> Parts:
     """Mean and standard deviation of the errors."""
     bars = {
         f"{name}, {what}": np.asarray(getattr(one.error, key)(axis=0))
         for name, one in replays().items() for what, key in (("mean", "mean"), ("standard deviation", "std"))
     }  # fmt: skip
-    return Outcome(pictures={"fig_6": bars_figure(panda.JOINTS, bars, "Torque errors of the replay", "N m")})
+    yield pictured("fig_6", bars_figure(panda.JOINTS, bars, "Torque errors of the replay", "N m"))
 
 
 @item("Fig. 7")
-def fig_7(setting: Setting) -> Outcome:
+def fig_7(setting: Setting) -> Parts:
     """Pose of the flange while a simulated drive follows the sinusoids of Table I."""
     pi = panda.retrieved().standard_parameters
     plant, motion = Plant(panda.model(), pi), sinusoids()
@@ -414,35 +385,30 @@ def fig_7(setting: Setting) -> Outcome:
     ]
     position = [1e3 * float(np.linalg.norm(a[:3, 3] - b[:3, 3])) for a, b in pairs]
     turn = [float(np.degrees(np.arccos(np.clip((np.trace(a[:3, :3].T @ b[:3, :3]) - 1) / 2, -1, 1)))) for a, b in pairs]
+    errors = {
+        f"{name}, replay of the recorded motion": (1e3 * one.distance, one.angle) for name, one in replays().items()
+    }
+    errors["casid's simulator, computed torque"] = np.array(position), np.array(turn)
     rows: list[list[object]] = [
         ["printed: all engines (V-REP)", "below 15", "below 3", "", ""],
         ["printed: ODE", "below 5", "below 1.2", "", ""],
         ["printed: Bullet 2.78, the worst", "", "", "91.3", "3.14"],
-        *(
-            [
-                f"{name}, replay of the recorded motion",
-                *(float(f(x)) for f in (np.mean, np.max) for x in (1e3 * one.distance, one.angle)),
-            ]
-            for name, one in replays().items()
-        ),
-        ["casid's simulator, computed torque", *(float(f(x)) for f in (np.mean, np.max) for x in (position, turn))],
     ]
+    rows += [[name, *(float(f(x)) for f in (np.mean, np.max) for x in pair)] for name, pair in errors.items()]
     columns = ("", "mean position [mm]", "mean orientation [deg]", "largest [mm]", "largest [deg]")
     figure = joints_figure(
         done.t[::every], {"position [mm]": np.array(position)[:, None], "orientation [deg]": np.array(turn)[:, None]},
         "Pose error of the last link's frame on the sinusoids", "mm, deg", columns=1, label="error",
     )  # fmt: skip
-    return Outcome(one_table("Pose error", columns, rows), pictures={"fig_7": figure}, numbers=(BANDWIDTH, done.t[-1]))
+    yield compared("Pose error", columns, rows)
+    yield pictured("fig_7", figure)
+    yield numbers(BANDWIDTH, done.t[-1])
 
 
 def eigenvalues(parameters: np.ndarray) -> np.ndarray:
     """Smallest eigenvalue of the inertia about the centre of mass, and of the pseudo-inertia, of every link: (7, 2)."""
-    return np.array(
-        [
-            [np.linalg.eigvalsh(from_standard(ten)[2])[0], np.linalg.eigvalsh(pseudo_inertia(ten))[0]]
-            for ten in parameters.reshape(7, 10)
-        ]
-    )
+    both = [(from_standard(ten)[2], pseudo_inertia(ten)) for ten in parameters.reshape(7, 10)]
+    return np.array([[np.linalg.eigvalsh(matrix)[0] for matrix in pair] for pair in both])
 
 
 def misfit(parameters: np.ndarray) -> float:
@@ -468,7 +434,7 @@ def delta_verdict() -> Feasibility:
 
 
 @item("Table VIII")
-def table_viii_item(setting: Setting) -> Outcome:
+def table_viii_item(setting: Setting) -> Parts:
     """Printed sets beside the certified one."""
     sets = {
         "p_hat": panda.printed_parameters("p_hat"),
@@ -489,34 +455,19 @@ def table_viii_item(setting: Setting) -> Outcome:
         table.append([row["parameter"], row["lower"], row["upper"], row["p_hat"], row["delta"], own])
     verdict, squared = delta_verdict(), squared_distances(sets["delta"])
     times = squared["pi_RE"] / squared_distances(sets["p_hat"])["pi_RE"]
-    return Outcome(
-        (
-            Comparison.of("Consistency and fit", ("", *sets), rows),
-            Comparison.of("Table VIII", ("parameter", "LB", "UB", "p_hat", "delta", "casid"), table),
-        ),
-        numbers=(
-            least["delta"][1, 0],
-            verdict.verdict,
-            verdict.proven_distance,
-            squared["pi_RE"],
-            times,
-            squared["pi_CLS"],
-            squared["pi_OSI"],
-        ),
-        holds=(
-            bool((least["p_hat"] > 0).all()),
-            bool((least["delta"] > 0).all()),
-            verdict.verdict != "infeasible",
-            bool((least["casid"] > 0).all()) and misfit(sets["casid"]) < misfit(sets["p_hat"]),
-            all(
-                float(str(low)) - 1e-6 <= float(str(own)) <= float(str(high)) + 1e-6 for _, low, high, *_, own in table
-            ),
-        ),
+    yield compared("Consistency and fit", ("", *sets), rows)
+    yield compared("Table VIII", ("parameter", "LB", "UB", "p_hat", "delta", "casid"), table)
+    yield numbers(least["delta"][1, 0], verdict.verdict, verdict.proven_distance, squared["pi_RE"], times)
+    yield numbers(squared["pi_CLS"], squared["pi_OSI"])
+    yield holds((least["p_hat"] > 0).all(), (least["delta"] > 0).all(), verdict.verdict != "infeasible")
+    yield holds(bool((least["casid"] > 0).all()) and misfit(sets["casid"]) < misfit(sets["p_hat"]))
+    yield holds(
+        all(float(str(low)) - 1e-6 <= float(str(own)) <= float(str(high)) + 1e-6 for _, low, high, *_, own in table)
     )
 
 
 @item("Table IX")
-def table_ix(setting: Setting) -> Outcome:
+def table_ix(setting: Setting) -> Parts:
     """All inertias."""
     found = panda.retrieved().link_parameters
     rows: list[list[object]] = []
@@ -528,4 +479,5 @@ def table_ix(setting: Setting) -> Outcome:
         within &= low - 1e-6 <= own <= high + 1e-6
         printed &= all(low <= float(row[key]) <= high for key in ("p_hat", "delta"))
     columns = ("parameter", "LB", "UB", "p_hat", "delta", "casid")
-    return Outcome(one_table("Inertias about the centres of mass [kg m^2]", columns, rows), holds=(printed, within))
+    yield compared("Inertias about the centres of mass [kg m^2]", columns, rows)
+    yield holds(printed, within)

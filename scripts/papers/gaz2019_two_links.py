@@ -12,7 +12,8 @@ from examples.spatial_2r import torque_figure, wrench_figure
 
 import casid
 from casid.dynamics import Model
-from papers.item import Comparison, Outcome, Setting, below, items_of, one_table
+from papers import two_links as arm
+from papers.item import Parts, Setting, below, compared, holds, items_of, numbers, pictured
 
 
 @cache
@@ -22,65 +23,46 @@ def solved() -> casid.Solution:
 
 
 @cache
-def relaxed(starts: int) -> tuple[Relaxed, ...]:
+def relaxed(starts: int) -> tuple[arm.Relaxed, ...]:
     """Retrievals without constraints from as many random starts."""
-    return tuple(relaxed_retrieval(solved().problem, seed) for seed in range(starts))
+    return tuple(arm.relaxed_retrieval(solved().problem, seed) for seed in range(starts))
 
 
 @cache
-def motion() -> Motion:
+def motion() -> arm.Motion:
     """Of the validation."""
-    return validation_motion()
+    return arm.validation_motion()
 
-
-from papers.two_links import (
-    CONE,
-    CYLINDER,
-    SECOND,
-    TIP,
-    Motion,
-    Relaxed,
-    force_ratios,
-    nearest,
-    outside,
-    outside_shapes,
-    random_start,
-    reach,
-    relaxed_retrieval,
-    smallest_eigenvalue,
-    torques,
-    validation_motion,
-    wrenches,
-)
 
 item = items_of("gaz2019_supplement")
 
 #: Ends of the links along their long axes [m]: link 1 along y, link 2 along x.
 FIRST_ENDS, SECOND_ENDS = (-1.42, 0.08), (-0.8, 0.0)
 #: As the document states them.
-PRINTED = (4 / np.pi, 4 / np.pi * (1 + 2 * CONE / 0.8))
+PRINTED = (4 / np.pi, 4 / np.pi * (1 + 2 * arm.CONE / 0.8))
 
 
 def shapes() -> tuple[float, float]:
     """Volumes of the cylinder, and of the cylinder with its conical end [m^3]."""
-    first = np.pi * CYLINDER**2 * (FIRST_ENDS[1] - FIRST_ENDS[0])
-    second = np.pi * SECOND**2 * (0.8 - CONE) + np.pi * CONE / 3 * (SECOND**2 + SECOND * TIP + TIP**2)
+    first = np.pi * arm.CYLINDER**2 * (FIRST_ENDS[1] - FIRST_ENDS[0])
+    end = arm.CONE / 3 * (arm.SECOND**2 + arm.SECOND * arm.TIP + arm.TIP**2)
+    second = np.pi * (arm.SECOND**2 * (0.8 - arm.CONE) + end)
     return float(first), float(second)
 
 
 def boxes() -> tuple[float, float]:
     """Volumes of the boxes around them [m^3]."""
     return (
-        (2 * CYLINDER) ** 2 * (FIRST_ENDS[1] - FIRST_ENDS[0]),
-        (2 * SECOND) ** 2 * (SECOND_ENDS[1] - SECOND_ENDS[0]),
+        (2 * arm.CYLINDER) ** 2 * (FIRST_ENDS[1] - FIRST_ENDS[0]),
+        (2 * arm.SECOND) ** 2 * (SECOND_ENDS[1] - SECOND_ENDS[0]),
     )
 
 
 def drawn(samples: int, seed: int = 0) -> tuple[float, float]:
     """The same ratios by points drawn in the boxes and counted where the retrieval's own shapes hold them."""
     rng = np.random.default_rng([seed, 15])
-    low = np.array([[-CYLINDER, FIRST_ENDS[0], -CYLINDER], [SECOND_ENDS[0], -SECOND, -SECOND]])
-    high = np.array([[CYLINDER, FIRST_ENDS[1], CYLINDER], [SECOND_ENDS[1], SECOND, SECOND]])
+    low = np.array([[-arm.CYLINDER, FIRST_ENDS[0], -arm.CYLINDER], [SECOND_ENDS[0], -arm.SECOND, -arm.SECOND]])
+    high = np.array([[arm.CYLINDER, FIRST_ENDS[1], arm.CYLINDER], [SECOND_ENDS[1], arm.SECOND, arm.SECOND]])
     inside = np.array([[-0.0, -0.75, 0.0], [-0.4, 0.0, 0.0]])
     found = []
     for link in range(2):
@@ -88,27 +70,21 @@ def drawn(samples: int, seed: int = 0) -> tuple[float, float]:
         for point in rng.uniform(low[link], high[link], (samples, 3)):
             centres = inside.copy()
             centres[link] = point
-            count += outside(*centres) <= 0
+            count += arm.outside(*centres) <= 0
         found.append(samples / count)
     return found[0], found[1]
 
 
 @item("Sec. V")
-def sec_v(setting: Setting) -> Outcome:
+def sec_v(setting: Setting) -> Parts:
     """Closed forms, points drawn, and the document's own formulas."""
     ratios = [box / shape for box, shape in zip(boxes(), shapes(), strict=True)]
     counted = drawn(2_000 if setting.quick else 50_000)
     rows = [[f"link {k + 1}", PRINTED[k], ratios[k], round(counted[k], 2), boxes()[k], shapes()[k]] for k in range(2)]
     columns = ("", "printed", "exact", "by points drawn", "box [m^3]", "shape [m^3]")
-    return Outcome(
-        one_table("Volume of the box over that of the link", columns, rows),
-        numbers=(PRINTED[1], ratios[1]),
-        holds=(
-            round(ratios[0], 2) == 1.27,
-            abs(ratios[1] / 2 - 1) <= 0.1,
-            bool(np.allclose(ratios, counted, rtol=0.05)),
-        ),
-    )
+    yield compared("Volume of the box over that of the link", columns, rows)
+    yield numbers(PRINTED[1], ratios[1])
+    yield holds(round(ratios[0], 2) == 1.27, abs(ratios[1] / 2 - 1) <= 0.1, np.allclose(ratios, counted, rtol=0.05))
 
 
 #: l_1 and l_2 [m].
@@ -142,7 +118,7 @@ def value(text: str) -> float:
 
 
 @item("Table VI")
-def table_vi(setting: Setting) -> Outcome:
+def table_vi(setting: Setting) -> Parts:
     """Forward kinematics of the robot file against the table's matrices."""
     rows = published.table("spatial_2R_table_VI_dh")
     links = [[value(row[key]) for key in ("a", "alpha_rad", "d")] for row in rows]
@@ -150,11 +126,9 @@ def table_vi(setting: Setting) -> Outcome:
     worst = frame_error(Model(casid.load_robot("spatial_2r")), poses, lambda q: table_frames(links, q))
     columns = ("i", "a", "alpha", "d", "theta")
     table = [[row["i"], row["a"], row["alpha_rad"], row["d"], row["theta"]] for row in rows]
-    return Outcome(
-        one_table("Standard Denavit-Hartenberg parameters", columns, table),
-        numbers=(below(worst, 1e-12),),
-        holds=(worst <= 1e-12,),
-    )
+    yield compared("Standard Denavit-Hartenberg parameters", columns, table)
+    yield numbers(below(worst, 1e-12))
+    yield holds(worst <= 1e-12)
 
 
 def printed() -> np.ndarray:
@@ -164,7 +138,7 @@ def printed() -> np.ndarray:
 
 
 @item("Table VII")
-def table_vii(setting: Setting) -> Outcome:
+def table_vii(setting: Setting) -> Parts:
     """Both sets and how well they explain the coefficients."""
     problem = solved().problem
     ours, keys = published.by_name(solved().standard_parameters), ("units", "lower", "upper", "p_real", "p_hat")
@@ -174,7 +148,7 @@ def table_vii(setting: Setting) -> Outcome:
     ]
     fit = [
         ["|pi(p) - pi|^2", problem.objective(printed()), problem.objective(solved().standard_parameters)],
-        ["outside the shapes [m]", outside_shapes(printed()), outside_shapes(solved().standard_parameters)],
+        ["outside the shapes [m]", arm.outside_shapes(printed()), arm.outside_shapes(solved().standard_parameters)],
     ]
     model, sets = Model(problem.variables.robot), (true_parameters(), printed(), solved().standard_parameters)
     sums, worst = [], 0.0
@@ -184,33 +158,24 @@ def table_vii(setting: Setting) -> Outcome:
         worst = max(worst, abs(values[1] - values[0]))
         sums.append([row["expression_as_printed"], *values])
     columns = ("parameter", "unit", "LB", "UB", "p_real", "p_hat (printed)", "p_hat (here)")
-    return Outcome(
-        (
-            Comparison.of("Parameters", columns, rows),
-            Comparison.of("The eight dynamic coefficients", ("as printed", "p_real", "p_hat (printed)", "here"), sums),
-            Comparison.of("Fit and shapes", ("", "printed p_hat", "here"), fit),
-        ),
-        holds=(
-            worst <= 1e-3,
-            outside_shapes(printed()) <= 1e-9,
-            outside_shapes(sets[2]) <= 1e-9 and problem.objective(sets[2]) <= 1e-18,
-        ),
-    )
+    yield compared("Parameters", columns, rows)
+    yield compared("The eight dynamic coefficients", ("as printed", "p_real", "p_hat (printed)", "here"), sums)
+    yield compared("Fit and shapes", ("", "printed p_hat", "here"), fit)
+    yield holds(worst <= 1e-3, arm.outside_shapes(printed()) <= 1e-9)
+    yield holds(arm.outside_shapes(sets[2]) <= 1e-9 and problem.objective(sets[2]) <= 1e-18)
 
 
 @item("Fig. 9")
-def fig_9(setting: Setting) -> Outcome:
+def fig_9(setting: Setting) -> Parts:
     """Torques on sinusoids that are not those of the identification."""
     robot = solved().problem.variables.robot
     sets = {"true": true_parameters(), "feasible": solved().standard_parameters, "infeasible": relaxed(1)[0].parameters}
-    series = {name: torques(robot, x, motion()) for name, x in sets.items()}
+    series = {name: arm.torques(robot, x, motion()) for name, x in sets.items()}
     largest = np.abs(series["true"]).max()
     rows = [[name, float(np.abs(series[name] - series["true"]).max() / largest)] for name in ("feasible", "infeasible")]
-    return Outcome(
-        one_table("Largest torque error over the largest torque", ("set", "error"), rows),
-        pictures={"fig_9": torque_figure(motion(), series)},
-        holds=(all(float(row[1]) <= 1e-6 for row in rows),),
-    )
+    yield compared("Largest torque error over the largest torque", ("set", "error"), rows)
+    yield pictured("fig_9", torque_figure(motion(), series))
+    yield holds(all(float(row[1]) <= 1e-6 for row in rows))
 
 
 STARTS = 100
@@ -221,7 +186,7 @@ PRINTED_FIG_10 = 1e6
 def ratios(starts: int) -> np.ndarray:
     """Largest force of each joint over the true one for every relaxed retrieval, shape (starts, 2)."""
     robot = solved().problem.variables.robot
-    return np.array([force_ratios(robot, one.parameters, true_parameters(), motion()) for one in relaxed(starts)])
+    return np.array([arm.force_ratios(robot, one.parameters, true_parameters(), motion()) for one in relaxed(starts)])
 
 
 def metrics(x: np.ndarray) -> list[float]:
@@ -231,8 +196,8 @@ def metrics(x: np.ndarray) -> list[float]:
     over all instants.
     """
     robot = solved().problem.variables.robot
-    ours, true = (wrenches(robot, p, motion())[:, :, :3] for p in (x, true_parameters()))
-    largest = np.abs(np.array(force_ratios(robot, x, true_parameters(), motion())) - 1)
+    ours, true = (arm.wrenches(robot, p, motion())[:, :, :3] for p in (x, true_parameters()))
+    largest = np.abs(np.array(arm.force_ratios(robot, x, true_parameters(), motion())) - 1)
     return [*largest.tolist(), *(np.linalg.norm(ours - true, axis=(1, 2)) / np.linalg.norm(true, axis=(1, 2))).tolist()]
 
 
@@ -241,24 +206,26 @@ def samples(starts: int) -> dict[str, np.ndarray]:
     problem, rng = solved().problem, np.random.default_rng(10)
     drawn = {
         "retrieved from random starts in (m, c, I)": [one.parameters for one in relaxed(starts)],
-        "nearest to the same random starts": [nearest(problem, random_start(problem, k)) for k in range(starts)],
+        "nearest to the same random starts": [
+            arm.nearest(problem, arm.random_start(problem, k)) for k in range(starts)
+        ],
         "nearest to p_hat varied by 10 %": [
-            nearest(problem, printed() * (1 + 0.1 * rng.standard_normal(20))) for _ in range(starts)
+            arm.nearest(problem, printed() * (1 + 0.1 * rng.standard_normal(20))) for _ in range(starts)
         ],
     }
     return {
-        name: np.array([metrics(x) for x in sets if smallest_eigenvalue(x) < 0]).reshape(-1, 4)
+        name: np.array([metrics(x) for x in sets if arm.smallest_eigenvalue(x) < 0]).reshape(-1, 4)
         for name, sets in drawn.items()
     }
 
 
 @item("Fig. 10")
-def fig_10(setting: Setting) -> Outcome:
+def fig_10(setting: Setting) -> Parts:
     """The distribution over random starts, whatever it is."""
     starts = 5 if setting.quick else STARTS
     problem, truth = solved().problem, true_parameters()
     found = ratios(starts)
-    feasible = force_ratios(problem.variables.robot, solved().standard_parameters, truth, motion())
+    feasible = arm.force_ratios(problem.variables.robot, solved().standard_parameters, truth, motion())
     rows: list[list[object]] = [["feasible", *feasible]]
     rows += [
         [f"infeasible, {name} of {starts} starts", *np.percentile(found, percent, axis=0).tolist()]
@@ -267,7 +234,7 @@ def fig_10(setting: Setting) -> Outcome:
     rows.append(["infeasible, printed", "almost 1e6", "almost 1e6"])
     worst = relaxed(starts)[int(found.max(axis=1).argmax())]
     sets = {"true": truth, "feasible": solved().standard_parameters, "infeasible": worst.parameters}
-    series = {name: wrenches(problem.variables.robot, x, motion()) for name, x in sets.items()}
+    series = {name: arm.wrenches(problem.variables.robot, x, motion()) for name, x in sets.items()}
     infeasible = sum(one.eigenvalue < 0 for one in relaxed(starts))
     found_sets = samples(starts)
     of_print, of_found = metrics(printed()), metrics(solved().standard_parameters)
@@ -275,36 +242,16 @@ def fig_10(setting: Setting) -> Outcome:
     field += [[f"infeasible ({len(m)}), {name}, median", *np.median(m, axis=0)] for name, m in found_sets.items()]
     first = next(iter(found_sets.values()))
     middle, nearer = np.median(first, axis=0), (first < of_print).sum(axis=0)
-    mass = reach(problem, truth, motion(), PRINTED_FIG_10)
-    return Outcome(
-        (
-            Comparison.of("Largest force over the true one", ("parameters", "joint 1", "joint 2"), rows),
-            Comparison.of(
-                "Relative error in both metrics",
-                ("set", "largest force, joint 1", "joint 2", "whole motion, joint 1", "joint 2"),
-                field,
-            ),
-        ),
-        pictures={"fig_10": wrench_figure(motion(), series)},
-        numbers=(
-            starts,
-            infeasible,
-            max(one.misfit for one in relaxed(starts)),
-            mass,
-            middle[2],
-            middle[3],
-            of_print[2],
-            of_print[3],
-            of_found[2],
-            of_found[3],
-            nearer[2],
-            nearer[3],
-            len(first),
-        ),
-        holds=(
-            max(one.misfit for one in relaxed(starts)) <= 1e-6 and infeasible > 0,
-            bool((np.abs(found - 1) > np.abs(np.array(feasible) - 1)).all(axis=1).any()),
-            not nearer[2:].any(),
-            float(found.max()) >= 1e5,
-        ),
+    mass = arm.reach(problem, truth, motion(), PRINTED_FIG_10)
+    yield compared("Largest force over the true one", ("parameters", "joint 1", "joint 2"), rows)
+    yield compared(
+        "Relative error in both metrics",
+        ("set", "largest force, joint 1", "joint 2", "whole motion, joint 1", "joint 2"),
+        field,
     )
+    yield pictured("fig_10", wrench_figure(motion(), series))
+    yield numbers(starts, infeasible, max(one.misfit for one in relaxed(starts)), mass, middle[2], middle[3])
+    yield numbers(of_print[2], of_print[3], of_found[2], of_found[3], nearer[2], nearer[3], len(first))
+    yield holds(max(one.misfit for one in relaxed(starts)) <= 1e-6 and infeasible > 0)
+    yield holds((np.abs(found - 1) > np.abs(np.array(feasible) - 1)).all(axis=1).any(), not nearer[2:].any())
+    yield holds(float(found.max()) >= 1e5)

@@ -1,15 +1,18 @@
 """Documents and their items: what an item is stands in ``DOCUMENT.toml``, what it gives is one function.
 
-A function is registered by its item's name and returns numbers: tables, the numbers that the file's ``words`` have in
-their braces, and whether each of its ``claims`` holds. A claim that begins with ``~`` is recorded not to hold here.
+A function is registered by its item's name and yields parts: tables (`compared`), pictures (`pictured`), the numbers
+that the file's ``words`` have in their braces (`numbers`), those of its ``claims`` (`stated`), and whether each claim
+`holds`. A claim that begins with ``~`` is recorded not to hold here.
 """
 
 from __future__ import annotations
 
 import string
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import Any
 
 from matplotlib.figure import Figure
 
@@ -46,11 +49,6 @@ class Comparison:
         return cls(title, tuple(columns), tuple(tuple(cell(value) for value in row) for row in rows))
 
 
-def one_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> tuple[Comparison]:
-    """One such table, for items that have no other."""
-    return (Comparison.of(title, columns, rows),)
-
-
 @dataclass(frozen=True)
 class Check:
     """A statement that the computation can contradict, whether it holds here, and the recorded verdict."""
@@ -63,11 +61,6 @@ class Check:
     def changed(self) -> bool:
         """Whether the verdict is another than the recorded one, in either direction."""
         return bool(self.holds) is not self.expected
-
-
-def differs(claim: str, holds: bool) -> Check:
-    """A statement that is recorded not to hold here."""
-    return Check(claim, holds, expected=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,13 +85,68 @@ class Outcome:
     comparisons: tuple[Comparison, ...] = ()
     numbers: tuple[object, ...] = ()
     stated: tuple[object, ...] = ()
-    holds: tuple[bool, ...] = ()
+    holds: tuple[object, ...] = ()
     pictures: Mapping[str, Figure] = field(default_factory=dict)
     words: tuple[str, ...] = ()
     checks: tuple[Check, ...] = ()
 
+    @classmethod
+    def of(cls, parts: Parts) -> Outcome:
+        """From what a function yields, in its order."""
+        found: dict[str, list[Any]] = defaultdict(list)
+        for part in parts:
+            found[part.field] += part.values
+        pictures = dict(found.pop("pictures", ()))
+        return cls(**{field: tuple(values) for field, values in found.items()}, pictures=pictures)
 
-Function = Callable[[Setting], Outcome]
+
+@dataclass(frozen=True)
+class Part:
+    """What a function yields: values of one field of its `Outcome`."""
+
+    field: str
+    values: tuple[Any, ...]
+
+
+Parts = Iterable[Part]
+
+
+def compared(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Part:
+    """A table: numbers are written with four digits."""
+    return Part("comparisons", (Comparison.of(title, columns, rows),))
+
+
+def pictured(name: str, figure: Figure) -> Part:
+    """A picture, by its file name without suffix."""
+    return Part("pictures", ((name, figure),))
+
+
+def numbers(*values: object) -> Part:
+    """What stands in the next braces of the item's words."""
+    return Part("numbers", values)
+
+
+def stated(*values: object) -> Part:
+    """What stands in the next braces of its claims."""
+    return Part("stated", values)
+
+
+def holds(*verdicts: object) -> Part:
+    """Whether each of the next claims holds."""
+    return Part("holds", verdicts)
+
+
+def paragraphs(*words: str) -> Part:
+    """Words that depend on the computation."""
+    return Part("words", words)
+
+
+def checked(*checks: Check) -> Part:
+    """Statements that depend on the computation."""
+    return Part("checks", checks)
+
+
+Function = Callable[[Setting], Parts]
 #: By document and item.
 FUNCTIONS: dict[tuple[str, str], Function] = {}
 
@@ -148,7 +196,7 @@ class Item:
     def run(self, setting: Setting) -> Outcome:
         """Compute it; words and statements are filled in."""
         assert self.function is not None, self.name
-        found = self.function(setting)
+        found = Outcome.of(self.function(setting))
         texts = filled(self.claims, found.stated)
         checks = [
             Check(text.removeprefix("~ "), bool(holds), not text.startswith("~ "))

@@ -22,11 +22,6 @@ JOINTS = tuple(f"joint {k}" for k in range(1, 8))
 SEVEN = range(7)
 
 
-def norm(values: Array) -> float:
-    """Euclidean norm of all entries."""
-    return float(np.linalg.norm(values))
-
-
 @cache
 def model() -> Model:
     """Links alone."""

@@ -22,7 +22,7 @@ from casid.description import Joint, Link, Robot, rotation_x, rotation_z, transf
 from casid.dynamics import Model
 from casid.report import BLUE, GREEN, INK, ORANGE, RED
 from papers import wam_cases as thesis
-from papers.item import Comparison, Outcome, Setting, below, items_of, one_table
+from papers.item import Parts, Setting, below, compared, holds, items_of, numbers, pictured
 from papers.methods.feasible_set import FeasibleSet, closest_feasible, conic, feasibility_test, stack
 from papers.methods.wam import random_poses
 from papers.pictures import panels
@@ -74,7 +74,7 @@ def deviations(poses: int = 20) -> tuple[float, float]:
 
 
 @item("Sec. 7.1.2")
-def sec_7_1_2(setting: Setting) -> Outcome:
+def sec_7_1_2(setting: Setting) -> Parts:
     """Frame, Jacobian, base parameters and operations."""
     model = Model(robot(), ("viscous", "coulomb"))
     far, turned = deviations()
@@ -85,18 +85,11 @@ def sec_7_1_2(setting: Setting) -> Outcome:
         ["additions", ADDITIONS, operations.additions],
         ["multiplications", MULTIPLICATIONS, operations.multiplications],
     ]
-    return Outcome(
-        (
-            Comparison.of("Base parameters", ("", "printed", "found here, too"), groupings),
-            Comparison.of("Operations of the generated C function", ("", "printed listing", "here"), counts),
-        ),
-        numbers=(model.base.rank, ", ".join(expressions), far, turned),
-        holds=(
-            set(expressions) == set(PRINTED),
-            max(far, turned) <= 1e-12,
-            operations.additions + operations.multiplications <= ADDITIONS + MULTIPLICATIONS,
-        ),
-    )
+    yield compared("Base parameters", ("", "printed", "found here, too"), groupings)
+    yield compared("Operations of the generated C function", ("", "printed listing", "here"), counts)
+    yield numbers(model.base.rank, ", ".join(expressions), far, turned)
+    yield holds(set(expressions) == set(PRINTED), max(far, turned) <= 1e-12)
+    yield holds(operations.additions + operations.multiplications <= ADDITIONS + MULTIPLICATIONS)
 
 
 #: Different states that the generated C is timed on.
@@ -193,7 +186,7 @@ def _per_call(function: Callable[[], object], repeats: int) -> float:
 
 
 @item("Table 7.1")
-def table_7_1(setting: Setting) -> Outcome:
+def table_7_1(setting: Setting) -> Parts:
     """All three robots."""
     printed = published.table("table_7_1_codegen")
     found = {key: measured(name, 1000 if setting.quick else 20_000) for key, name in ROBOTS.items()}
@@ -216,14 +209,9 @@ def table_7_1(setting: Setting) -> Outcome:
         for key in ROBOTS
     )
     columns = ("", *(text for key in ROBOTS for text in (key, f"{key}, here")))
-    return Outcome(
-        one_table("Inverse dynamics with viscous and Coulomb friction", columns, rows),
-        holds=(
-            fewer,
-            all(one.difference <= 1e-12 for one in found.values()),
-            all(one.compiled < 1 for one in found.values()),
-        ),
-    )
+    yield compared("Inverse dynamics with viscous and Coulomb friction", columns, rows)
+    yield holds(fewer, all(one.difference <= 1e-12 for one in found.values()))
+    yield holds(all(one.compiled < 1 for one in found.values()))
 
 
 #: Random states; random rows of each term's regressor; distances below this are those of four printed decimals.
@@ -373,7 +361,7 @@ def power_balance(name: str) -> float:
 
 
 @item("Sec. 8.1 (terms)")
-def sec_8_1_terms(setting: Setting) -> Outcome:
+def sec_8_1_terms(setting: Setting) -> Parts:
     """Every term, along the line of Fig. 6.1 and by itself."""
     count = 300 if setting.quick else STATES_INFEASIBLE_TERMS
     found = {name: TermValues.of(thesis.parameters(name), count) for name in thesis.SETS}
@@ -391,27 +379,18 @@ def sec_8_1_terms(setting: Setting) -> Outcome:
     curves = along(weights, min(count, CURVE))
     infeasible = {term for term, (a, _) in parts.items() if a[1] > ROUNDING and a[2] > 1e4}
     balance = power_balance("beta_WLS")
-    return Outcome(
-        (
-            Comparison.of("Terms that are not those of a machine", ("", *found), [*rows, *_differing(apart)]),
-            Comparison.of(
-                "What each term shows of the parameters: could it be that of bodies?",
-                ("term", "parameters", "distance of beta_WLS", "verdict", "distance of beta*"),
-                proofs,
-            ),
-        ),
-        pictures={"infeasible_terms": picture(weights, curves)},
-        numbers=(len(TERMS), ROUNDING, count),
-        holds=(
-            {"Coriolis", "friction", "mass matrix"} <= infeasible,
-            "gravity" not in infeasible,
-            min(shares["beta_WLS"][0], shares["beta_WLS"][2]) > 0,
-            shares["beta_WLS"][4] > 0,
-            all(max(shares[name]) == 0 for name in thesis.FEASIBLE),
-            balance <= 1e-5,
-            max(apart["beta_WLS"][:3]) <= 10 and apart["beta_WLS"][4] > 1000,
-        ),
+    yield compared("Terms that are not those of a machine", ("", *found), [*rows, *_differing(apart)])
+    yield compared(
+        "What each term shows of the parameters: could it be that of bodies?",
+        ("term", "parameters", "distance of beta_WLS", "verdict", "distance of beta*"),
+        proofs,
     )
+    yield pictured("infeasible_terms", picture(weights, curves))
+    yield numbers(len(TERMS), ROUNDING, count)
+    yield holds({"Coriolis", "friction", "mass matrix"} <= infeasible, "gravity" not in infeasible)
+    yield holds(min(shares["beta_WLS"][0], shares["beta_WLS"][2]) > 0, shares["beta_WLS"][4] > 0)
+    yield holds(all(max(shares[name]) == 0 for name in thesis.FEASIBLE), balance <= 1e-5)
+    yield holds(max(apart["beta_WLS"][:3]) <= 10 and apart["beta_WLS"][4] > 1000)
 
 
 def _differing(apart: dict[str, list[float]]) -> list[list[object]]:
@@ -485,7 +464,7 @@ def _percent(share: float) -> str:
 
 
 @item("Sec. 8.1 (parameters)")
-def sec_8_1_parameters(setting: Setting) -> Outcome:
+def sec_8_1_parameters(setting: Setting) -> Parts:
     """Shares, what is left without each parameter, and repairs by one parameter alone."""
     beta, deviations, _, names = printed()
     d = plane()
@@ -505,25 +484,10 @@ def sec_8_1_parameters(setting: Setting) -> Outcome:
         "change in standard deviations", "distance lost if it were free [% of the square]",
     )  # fmt: skip
     large = int((share > SMALL).sum())
-    return Outcome(
-        one_table("Parameters with the largest shares", columns, rows),
-        pictures={"contributions": picture_contributions(share, deviations, names)},
-        numbers=(
-            large,
-            len(beta),
-            SMALL,
-            ", ".join(repairs) or "none",
-            int(moved.sum()),
-            UNMOVED,
-            relation.statistic,
-            relation.pvalue,
-            deviations[order[0]],
-            deviations[order[1]],
-        ),
-        holds=(
-            {names[k] for k in order[:2]} == {"Fcj2", "Iam4"} and float(share[order[:2]].sum()) >= 90,
-            float(relation.statistic) > 0 and float(relation.pvalue) < 0.05,
-            bool((deviations[order[:2]] > 30).all()),
-            not repairs,
-        ),
-    )
+    yield compared("Parameters with the largest shares", columns, rows)
+    yield pictured("contributions", picture_contributions(share, deviations, names))
+    yield numbers(large, len(beta), SMALL, ", ".join(repairs) or "none", int(moved.sum()), UNMOVED, relation.statistic)
+    yield numbers(relation.pvalue, deviations[order[0]], deviations[order[1]])
+    yield holds({names[k] for k in order[:2]} == {"Fcj2", "Iam4"} and float(share[order[:2]].sum()) >= 90)
+    yield holds(float(relation.statistic) > 0 and float(relation.pvalue) < 0.05, (deviations[order[:2]] > 30).all())
+    yield holds(not repairs)

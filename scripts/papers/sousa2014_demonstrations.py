@@ -10,7 +10,18 @@ from examples.free_fall import joints_figure, totals_figure
 
 from casid.report import energy_figure, motion_figure, set_title
 from papers import wam_cases as thesis
-from papers.item import Check, Outcome, Setting, differs, items_of, one_table
+from papers.item import (
+    Check,
+    Parts,
+    Setting,
+    checked,
+    compared,
+    holds,
+    items_of,
+    numbers,
+    paragraphs,
+    pictured,
+)
 
 item = items_of("sousa2014")
 
@@ -23,7 +34,7 @@ def _seconds(setting: Setting) -> float:
 
 
 @item("Fig. 5.1")
-def fig_5_1(setting: Setting) -> Outcome:
+def fig_5_1(setting: Setting) -> Parts:
     """Positions with beta_WLS."""
     done = thesis.divergence("beta_WLS")
     rows: list[list[object]] = [
@@ -31,47 +42,36 @@ def fig_5_1(setting: Setting) -> Outcome:
         ["because", "lack of numerical accuracy and stability", str(done.end)],
     ]
     stopped = done.end.time
-    return Outcome(
-        one_table("Free fall with beta_WLS", ("", "printed", "here"), rows),
-        pictures={"fig_5_1": joints_figure(done, "Free fall with beta_WLS, mass matrix not checked")},
-        holds=(not done.end.finished, abs(stopped - 0.041) <= 0.5e-3),
-    )
+    yield compared("Free fall with beta_WLS", ("", "printed", "here"), rows)
+    yield pictured("fig_5_1", joints_figure(done, "Free fall with beta_WLS, mass matrix not checked"))
+    yield holds(not done.end.finished, abs(stopped - 0.041) <= 0.5e-3)
 
 
 @item("Fig. 5.2")
-def fig_5_2(setting: Setting) -> Outcome:
+def fig_5_2(setting: Setting) -> Parts:
     """Its energy."""
     done = thesis.divergence("beta_WLS")
     total, kinetic = done.energy.total, done.energy.kinetic
     late = done.t > done.t[-1] - 0.01
     rises = {tol: float(np.diff(thesis.divergence("beta_WLS", tol).energy.total).max()) for tol in TOLERANCES}
     falling = [f"{tol:g}" for tol, rise in rises.items() if rise < 0]
-    return Outcome(
-        pictures={"fig_5_2": energy_figure(done)},
-        numbers=(
-            total[-1],
-            kinetic[-1],
-            np.abs(done.dq[-1]).max(),
-            ", ".join(falling) or "-",
-            ", ".join(f"{tol:g}" for tol in TOLERANCES),
-        ),
-        holds=(max(rises.values()) > 0, float(np.ptp(total[late])) >= 0.5 * float(np.ptp(total))),
-    )
+    yield pictured("fig_5_2", energy_figure(done))
+    yield numbers(total[-1], kinetic[-1], np.abs(done.dq[-1]).max(), ", ".join(falling) or "-")
+    yield numbers(", ".join(f"{tol:g}" for tol in TOLERANCES))
+    yield holds(max(rises.values()) > 0, float(np.ptp(total[late])) >= 0.5 * float(np.ptp(total)))
 
 
 @item("Fig. 5.3")
-def fig_5_3(setting: Setting) -> Outcome:
+def fig_5_3(setting: Setting) -> Parts:
     """Positions with beta*e."""
-    return Outcome(
-        pictures={
-            "fig_5_3": joints_figure(thesis.free_fall("beta*e", _seconds(setting)), "Free fall with beta*e", 6.0)
-        },
-        holds=(thesis.free_fall("beta*e", _seconds(setting)).end.finished,),
+    yield pictured(
+        "fig_5_3", joints_figure(thesis.free_fall("beta*e", _seconds(setting)), "Free fall with beta*e", 6.0)
     )
+    yield holds(thesis.free_fall("beta*e", _seconds(setting)).end.finished)
 
 
 @item("Fig. 5.4")
-def fig_5_4(setting: Setting) -> Outcome:
+def fig_5_4(setting: Setting) -> Parts:
     """Energies of all three feasible sets."""
     falls = {name: thesis.free_fall(name, _seconds(setting)) for name in thesis.FEASIBLE}
     rows = [
@@ -80,11 +80,9 @@ def fig_5_4(setting: Setting) -> Outcome:
     ]
     rises = {name: float(np.diff(done.energy.total).max()) for name, done in falls.items()}
     columns = ("set", "moves until [s]", "imbalance of the energy book")
-    return Outcome(
-        one_table("Free fall with feasible parameters", columns, rows),
-        pictures={"fig_5_4": totals_figure(falls)},
-        holds=(all(done.end.finished for done in falls.values()), max(rises.values()) <= 1e-9),
-    )
+    yield compared("Free fall with feasible parameters", columns, rows)
+    yield pictured("fig_5_4", totals_figure(falls))
+    yield holds(all(done.end.finished for done in falls.values()), max(rises.values()) <= 1e-9)
 
 
 MISFIT = "beta_WLS"
@@ -93,7 +91,7 @@ WEAKER = (0.1, 0.01)
 LAW, TIGHT = "computed torque", "computed torque, tight"
 
 
-def gains_and_tracking(law: str, setting: Setting) -> Outcome:
+def gains_and_tracking(law: str, setting: Setting) -> Parts:
     """A table of gains and what tracking they give."""
     table = published.table(thesis.LAWS[law].gains)
     rows: list[list[object]] = [[f"{key} (printed)", *(row[key] for row in table)] for key in ("Kp", "Kd")]
@@ -101,32 +99,31 @@ def gains_and_tracking(law: str, setting: Setting) -> Outcome:
     for name, one in done.items():
         errors: list[object] = list(thesis.rms_degrees(one).tolist()) if one.end.finished else ["-"] * 7
         rows.append([f"{name}: rms error [deg]", *errors])
-    checks = [Check("the feasible sets follow to the end", all(done[n].end.finished for n in done if n != MISFIT))]
+    followed = all(done[n].end.finished for n in done if n != MISFIT)
+    yield checked(Check("the feasible sets follow to the end", followed))
     if MISFIT in done:
         end = done[MISFIT].end
         still = not end.finished and thesis.MOTION_ON < end.time < thesis.MOTION_ON + 1
-        checks.append(Check(f"{MISFIT} holds still and diverges within a second of the start of the motion", still))
+        yield checked(Check(f"{MISFIT} holds still and diverges within a second of the start of the motion", still))
         rms = {n: thesis.rms_degrees(done[n]) for n in thesis.FEASIBLE}
         largest = max(float(np.abs(rms[n] - rms["beta*"]).max()) for n in rms)
         words = f"beta' and beta*e differ little from beta* (at most 1 deg rms; here {largest:.1f})"
-        checks.append(differs(words, largest <= 1))
-    return Outcome(
-        one_table("Gains, and tracking of trajectory B", ("", *(f"joint {k}" for k in range(1, 8))), rows),
-        words=tuple(f"{name}: {one.end}." for name, one in done.items() if not one.end.finished),
-        checks=tuple(checks),
-    )
+        yield checked(Check(words, largest <= 1, expected=False))
+    yield compared("Gains, and tracking of trajectory B", ("", *(f"joint {k}" for k in range(1, 8))), rows)
+    yield paragraphs(*(f"{name}: {one.end}." for name, one in done.items() if not one.end.finished))
 
 
-def tracking(number: str, name: str, law: str, setting: Setting) -> Outcome:
+def tracking(number: str, name: str, law: str, setting: Setting) -> Parts:
     """Positions over time; whether the infeasible model diverges with weaker control, too."""
-    done, checks = thesis.track(name, law), []
+    done = thesis.track(name, law)
     shown = motion_figure(done)
     set_title(shown, f"Trajectory B, {law}, model: {name}")
     for factor in (WEAKER[:1] if setting.quick else WEAKER) if name == MISFIT else ():
         end = thesis.track(MISFIT, law, factor).end
         words = f"it diverges with gains decreased to near zero, too: Kp at {factor:g} of Table 5.1 ({end})"
-        checks.append(Check(words, not end.finished, expected=factor == WEAKER[0]))
-    return Outcome(numbers=(done.end,), pictures={f"fig_5_{number}": shown}, checks=tuple(checks))
+        yield checked(Check(words, not end.finished, expected=factor == WEAKER[0]))
+    yield pictured(f"fig_5_{number}", shown)
+    yield numbers(done.end)
 
 
 item("Table 5.1")(partial(gains_and_tracking, LAW))

@@ -14,7 +14,7 @@ import casid
 from casid.dynamics import Model
 from casid.identification.repair import nearest_feasible
 from casid.report import BLUE, INK, ORANGE, RED
-from papers.item import Comparison, Outcome, Setting, items_of, one_table
+from papers.item import Part, Parts, Setting, compared, holds, items_of, numbers, paragraphs, pictured, stated
 from papers.methods.comparison import Size, run_sizes
 from papers.methods.feasible_set import FeasibleSet, conic
 from papers.methods.figures import error_figure, pd_ratio_figure, reduction_figure, time_figure
@@ -32,20 +32,14 @@ POSES = 10_000
 
 
 @item("Fig. 6.1")
-def fig_6_1(setting: Setting) -> Outcome:
+def fig_6_1(setting: Setting) -> Parts:
     """The curve of the thesis's own printed parameters."""
     weights = np.linspace(0.0, 1.2, 13 if setting.quick else 25)
     curve = pd_curve(*published_ends(), weights, 300 if setting.quick else POSES)
     rows = [[f"{w:.2f}", float(percent)] for w, percent in zip(weights, curve, strict=True)]
-    return Outcome(
-        one_table("Positive definite mass matrices [%]", ("lambda", "here"), rows),
-        pictures={"fig_6_1": pd_ratio_figure(weights, {"the thesis's printed parameters": curve})},
-        holds=(
-            curve[0] < 100,
-            bool((curve[weights >= 1 - 1e-9] == 100).all()),
-            bool((curve[weights < 1 - 1e-9] >= 90).any()),
-        ),
-    )
+    yield compared("Positive definite mass matrices [%]", ("lambda", "here"), rows)
+    yield pictured("fig_6_1", pd_ratio_figure(weights, {"the thesis's printed parameters": curve}))
+    yield holds(curve[0] < 100, (curve[weights >= 1 - 1e-9] == 100).all(), (curve[weights < 1 - 1e-9] >= 90).any())
 
 
 #: Distance of beta_t2 from the feasible set.
@@ -53,7 +47,7 @@ PRINTED = 1.65e-3
 
 
 @item("Table 6.1")
-def table_6_1(setting: Setting) -> Outcome:
+def table_6_1(setting: Setting) -> Parts:
     """Verdicts of both sets, and the nearest feasible one of the second."""
     verdicts = {(v.name, v.kind): v for v in three_link_verdicts()}
     second = verdicts["beta_t2", "semi"]
@@ -70,22 +64,16 @@ def table_6_1(setting: Setting) -> Outcome:
             [row["expression"], row["beta_t1"], row["beta_t2"], row["beta_prime_t2"], f"{nearest.corrected[place]:.6f}"]
         )
     columns = ("beta", "beta_t1", "beta_t2", "beta'_t2", "beta'_t2, here")
-    return Outcome(
-        one_table("Base parameters of the three-link robot", columns, rows),
-        words=(
-            f"Distance of beta_t2 from the feasible set: printed {PRINTED:.2e}, here {nearest.distance:.4e} "
-            f"(proven: at least {nearest.proven_distance:.4e}). A conic interior-point solver, used for the "
-            f"verdicts below, stops at {second.distance:.4e}: not the nearest.",
-            *(v.text + "." for v in verdicts.values()),
-            "Their own recursion from link to link is the item Sec. 6.2.",
-        ),
-        holds=(
-            verdicts["beta_t1", "semi"].verdict.feasible,
-            not second.verdict.feasible,
-            abs(nearest.distance - PRINTED) <= 0.5e-5,
-            largest <= 5e-6,
-        ),
+    yield compared("Base parameters of the three-link robot", columns, rows)
+    yield paragraphs(
+        f"Distance of beta_t2 from the feasible set: printed {PRINTED:.2e}, here {nearest.distance:.4e} (proven: at "
+        f"least {nearest.proven_distance:.4e}). A conic interior-point solver, used for the verdicts below, stops at "
+        f"{second.distance:.4e}: not the nearest."
     )
+    yield paragraphs(*(v.text + "." for v in verdicts.values()))
+    yield paragraphs("Their own recursion from link to link is the item Sec. 6.2.")
+    yield holds(verdicts["beta_t1", "semi"].verdict.feasible, not second.verdict.feasible)
+    yield holds(abs(nearest.distance - PRINTED) <= 0.5e-5, largest <= 5e-6)
 
 
 SEEDS, OUTER = 10, 300
@@ -135,7 +123,7 @@ def picture(sets: dict[str, Recursion], points: int) -> Figure:
 
 
 @item("Sec. 6.2")
-def sec_6_2(setting: Setting) -> Outcome:
+def sec_6_2(setting: Setting) -> Parts:
     """Search by trial as published, regions closed in on, and the LMI."""
     sets = {"beta_t1": recursion(BETA_T1), "beta_t2": recursion(BETA_T2)}
     rows, left, found = list[list[object]](), dict[str, tuple[float, float]](), dict[str, int]()
@@ -151,12 +139,10 @@ def sec_6_2(setting: Setting) -> Outcome:
         "at m3", "lz3", "lz2",
     )  # fmt: skip
     agree = max(abs(a - b) for a, b in left.values())
-    return Outcome(
-        one_table("Recursion from link 3 to link 1", columns, rows),
-        pictures={"recursion": picture(sets, 30 if setting.quick else 60)},
-        numbers=(least_mass(sets["beta_t1"]), OUTER),
-        holds=(found["beta_t1"] > 0, found["beta_t2"] == 0, agree <= 1e-6),
-    )
+    yield compared("Recursion from link 3 to link 1", columns, rows)
+    yield pictured("recursion", picture(sets, 30 if setting.quick else 60))
+    yield numbers(least_mass(sets["beta_t1"]), OUTER)
+    yield holds(found["beta_t1"] > 0, found["beta_t2"] == 0, agree <= 1e-6)
 
 
 #: Errors above OLS [%] that are rounding alone.
@@ -196,7 +182,7 @@ def two_sets_figure(quick: bool) -> Figure:
     return figure
 
 
-def _table(setting: Setting, what: str) -> Comparison:
+def _table(setting: Setting, what: str) -> Part:
     done = [size for size in sizes(setting.quick) if size.links in SHOWN]
     names = list(dict.fromkeys(name for size in done for name in size.answers))
     rows = []
@@ -206,19 +192,15 @@ def _table(setting: Setting, what: str) -> Comparison:
             None if a is None else (a.error_above_ols if what == "error" else 1e3 * a.solve_time) for a in answers
         ]
         marks = ["" if a is None or a.success else "*" for a in answers]
-        rows.append(
-            [
-                name,
-                *("" if v is None else f"{v if v > NOISE else 0:.3g}{m}" for v, m in zip(values, marks, strict=True)),
-            ]
-        )
+        pairs = zip(values, marks, strict=True)
+        rows.append([name, *("" if v is None else f"{v if v > NOISE else 0:.3g}{m}" for v, m in pairs)])
     title = "Error above OLS [%]" if what == "error" else "Time of the solver [ms]"
     columns = ("method", *(f"{size.links} link{'s' if size.links > 1 else ''}" for size in done))
-    return Comparison.of(f"{title}; * infeasible or not solved", columns, rows)
+    return compared(f"{title}; * infeasible or not solved", columns, rows)
 
 
 @item("Fig. 6.2")
-def fig_6_2(setting: Setting) -> Outcome:
+def fig_6_2(setting: Setting) -> Parts:
     """Errors over the number of links."""
     done = sizes(setting.quick)
 
@@ -240,43 +222,32 @@ def fig_6_2(setting: Setting) -> Outcome:
         for mask in (large,)
     ]
     columns = ("feasible set", "OLS feasible for links", "least ratio", "median", "largest")
-    return Outcome(
-        (
-            _table(setting, "error"),
-            Comparison.of(f"Point masses over LMI-SDP from {links[int(large.argmax())]} links on", columns, rows),
-        ),
-        pictures={"fig_6_2": error_figure(list(done)), "fig_6_2_sets": two_sets_figure(setting.quick)},
-        numbers=(np.median(ratios[large]), ratios[large].min(), ratios[large].max(), np.median(with_triangle[large])),
-        holds=(
-            all(beaten),
-            not set(feasible) & set(np.array(links)[some].tolist()),
-            1 in feasible,
-            1 not in never,
-            1.5 <= float(np.median(ratios[large])) <= 3,
-            all(size.answers["Point masses (3^3)"].feasible for size in done),
-            0 < solved < len(mata),
-        ),
-    )
+    yield _table(setting, "error")
+    yield compared(f"Point masses over LMI-SDP from {links[int(large.argmax())]} links on", columns, rows)
+    yield pictured("fig_6_2", error_figure(list(done)))
+    yield pictured("fig_6_2_sets", two_sets_figure(setting.quick))
+    yield numbers(np.median(ratios[large]), ratios[large].min(), ratios[large].max(), np.median(with_triangle[large]))
+    yield holds(all(beaten), not set(feasible) & set(np.array(links)[some].tolist()), 1 in feasible, 1 not in never)
+    yield holds(1.5 <= float(np.median(ratios[large])) <= 3)
+    yield holds(all(size.answers["Point masses (3^3)"].feasible for size in done), 0 < solved < len(mata))
 
 
 @item("Fig. 6.3")
-def fig_6_3(setting: Setting) -> Outcome:
+def fig_6_3(setting: Setting) -> Parts:
     """Times over the number of links."""
     done = sizes(setting.quick)
     times = {name: np.array([size.answers[name].solve_time for size in done]) for name in done[0].answers}
     others = np.max([times[name] for name in ("LMI-SDP", "Point masses (3^3)")], axis=0)
     solved = np.array([size.answers["Mata (SQP)"].success for size in done])
     ratio = float(np.median(times["Point masses (3^3)"] / times["OLS"]))
-    return Outcome(
-        (_table(setting, "time"),),
-        pictures={"fig_6_3": time_figure(list(done))},
-        numbers=(ratio, float((times["Mata (SQP)"] / others).min())),
-        holds=(float(times["LMI-SDP"].max()) <= 1.0, bool((times["Mata (SQP)"] > others)[solved].all()), ratio <= 10),
-    )
+    yield _table(setting, "time")
+    yield pictured("fig_6_3", time_figure(list(done)))
+    yield numbers(ratio, float((times["Mata (SQP)"] / others).min()))
+    yield holds(float(times["LMI-SDP"].max()) <= 1.0, (times["Mata (SQP)"] > others)[solved].all(), ratio <= 10)
 
 
 @item("Table 6.2")
-def table_6_2(setting: Setting) -> Outcome:
+def table_6_2(setting: Setting) -> Parts:
     """Relative errors of the inertial model over seeds."""
     done = [inertial_errors(seed, 1 if setting.quick else PERIODS) for seed in seeds(setting)]
     names, found = list(done[0]), np.array([list(one.values()) for one in done])
@@ -287,13 +258,9 @@ def table_6_2(setting: Setting) -> Outcome:
         for i, (name, text) in enumerate(zip(names, shown, strict=True))
     ]
     columns = ("solution", "printed", f"median of {len(found)} seeds", "least", "largest")
-    return Outcome(
-        one_table("Relative error of the weighted data, inertial parameters alone [%]", columns, rows),
-        holds=(
-            bool(((found[:, 0] <= found[:, 1]) & (found[:, 1] < found[:, 2])).all()),
-            bool((found[:, 2] - found[:, 0] > 10 * (found[:, 1] - found[:, 0])).all()),
-        ),
-    )
+    yield compared("Relative error of the weighted data, inertial parameters alone [%]", columns, rows)
+    yield holds(((found[:, 0] <= found[:, 1]) & (found[:, 1] < found[:, 2])).all())
+    yield holds((found[:, 2] - found[:, 0] > 10 * (found[:, 1] - found[:, 0])).all())
 
 
 #: Removed parameters; errors of the full, the reduced and the best feasible model [%].
@@ -331,7 +298,7 @@ def until_zero(found: list[ReductionPath]) -> str:
 
 
 @item("Fig. 6.4")
-def fig_6_4(setting: Setting) -> Outcome:
+def fig_6_4(setting: Setting) -> Parts:
     """All seeds."""
     found = paths(setting)
     rows: list[list[object]] = [["printed", REMOVED, FULL, REDUCED, BEST]]
@@ -344,33 +311,22 @@ def fig_6_4(setting: Setting) -> Outcome:
     fits = [essential_fit(of(setting, seed)) for seed in seeds(setting)]
     pulled = [[f"seed {k}", e.kept, e.error, e.eigenvalue, "yes" if e.feasible else "no"] for k, e in enumerate(fits)]
     columns = ("", "removed of 76", "full model, infeasible [%]", "first feasible reduced model [%]", "beta* [%]")
-    return Outcome(
-        (
-            Comparison.of("Model reduction on the weighted data of trajectory A", columns, rows),
-            Comparison.of(
-                "Removed parameters by the assumed share of the ripple in the disturbance's variance",
-                ("share", "least", "median", "largest", "thesis's order of errors"),
-                shares,
-            ),
-            Comparison.of(
-                "Essential parameters pulled towards CAD values (Gautier et al. 2013, no numbers printed)",
-                ("", "kept", "error [%]", "smallest eigenvalue", "feasible"),
-                pulled,
-            ),
-        ),
-        pictures={"fig_6_4": reduction_figure(found[0])},
-        numbers=(
-            np.median(removed),
-            removed.min(),
-            removed.max(),
-            REMOVED,
-            near,
-            len(found),
-            until_zero(paths_at_zero(setting)),
-        ),
-        stated=(RIPPLES[0], RIPPLES[-1]),
-        holds=(ordered, near == len(found), all(_in_order(p) for some in over.values() for p in some)),
+    yield compared("Model reduction on the weighted data of trajectory A", columns, rows)
+    yield compared(
+        "Removed parameters by the assumed share of the ripple in the disturbance's variance",
+        ("share", "least", "median", "largest", "thesis's order of errors"),
+        shares,
     )
+    yield compared(
+        "Essential parameters pulled towards CAD values (Gautier et al. 2013, no numbers printed)",
+        ("", "kept", "error [%]", "smallest eigenvalue", "feasible"),
+        pulled,
+    )
+    yield pictured("fig_6_4", reduction_figure(found[0]))
+    yield numbers(np.median(removed), removed.min(), removed.max(), REMOVED, near, len(found))
+    yield numbers(until_zero(paths_at_zero(setting)))
+    yield stated(RIPPLES[0], RIPPLES[-1])
+    yield holds(ordered, near == len(found), all(_in_order(p) for some in over.values() for p in some))
 
 
 def _in_order(path: ReductionPath) -> bool:

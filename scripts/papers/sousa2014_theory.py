@@ -22,7 +22,7 @@ from casid.motion import Hold
 from casid.report import BLUE, INK, ORANGE
 from casid.simulation import Plant, SmoothCoulomb, Stops, Wall, simulate_many
 from papers import wam_cases as thesis
-from papers.item import Outcome, Setting, below, items_of, one_table
+from papers.item import Parts, Setting, below, compared, holds, items_of, numbers, pictured, stated
 from papers.methods.comparison import run_size
 from papers.methods.earlier import mata_eigenvalues, prior
 from papers.methods.feasible_set import FeasibleSet, conic, epigraph, feasibility_test, least_squares, lmi, minors
@@ -137,7 +137,7 @@ def figure(kind: str, done: dict[str, Contact]) -> Figure:
     return made
 
 
-def wall_contact(kind: str, setting: Setting) -> Outcome:
+def wall_contact(kind: str, setting: Setting) -> Parts:
     """One law with the sets of Table 4.9."""
     count = 8 if setting.quick else POSTURES
     done = {n: contact(kind, n, count) for n in ((MISFIT, "beta*") if setting.quick else thesis.SETS)}
@@ -150,13 +150,12 @@ def wall_contact(kind: str, setting: Setting) -> Outcome:
     table = f"Contact in {count} postures; force at rest with an exact model {expected(kind):.4g} N"
     feasible = [one for n, one in done.items() if n != MISFIT]
     spread = max(float(np.abs(one.final - expected(kind)).max()) for one in feasible)
-    exact = (spread <= 0.01 * FORCE,) if kind == "force" else ()
-    return Outcome(
-        one_table(table, columns, rows),
-        pictures={f"sec_2_4_{3 if kind == 'impedance' else 4}": figure(kind, done)},
-        stated=(spread,) if exact else (),
-        holds=(not any(one.broken for one in feasible), done[MISFIT].broken > 0, *exact),
-    )
+    yield compared(table, columns, rows)
+    yield pictured(f"sec_2_4_{3 if kind == 'impedance' else 4}", figure(kind, done))
+    yield holds(not any(one.broken for one in feasible), done[MISFIT].broken > 0)
+    if kind == "force":
+        yield stated(spread)
+        yield holds(spread <= 0.01 * FORCE)
 
 
 item("Sec. 2.4.3")(partial(wall_contact, "impedance"))
@@ -173,7 +172,7 @@ LINKS = 7
 
 
 @item("Sec. 2.6")
-def sec_2_6(setting: Setting) -> Outcome:
+def sec_2_6(setting: Setting) -> Parts:
     """Every method's answer, checked here."""
     links = 2 if setting.quick else LINKS
     data = random_regression(links, seed=0, kind="semi")
@@ -193,7 +192,7 @@ def sec_2_6(setting: Setting) -> Outcome:
         "says solved",
         "solver [ms]",
     )
-    return Outcome(one_table(f"Constrained regression of {links} links, m > 0 and I > 0", columns, rows))
+    yield compared(f"Constrained regression of {links} links, m > 0 and I > 0", columns, rows)
 
 
 #: Links; weights of the prior term relative to the data term (lambda_beta over lambda_omega, both scaled by the mean
@@ -261,7 +260,7 @@ def distance(x: Array, towards: Array) -> float:
 
 
 @item("Sec. 2.6.6")
-def sec_2_6_6(setting: Setting) -> Outcome:
+def sec_2_6_6(setting: Setting) -> Parts:
     """Both solvers for every weight."""
     links = 2 if setting.quick else LINKS_PRIOR_TERM
     data, towards, found = study(links, 2.0 if setting.quick else 20.0)
@@ -277,15 +276,10 @@ def sec_2_6_6(setting: Setting) -> Outcome:
     )  # fmt: skip
     errors = np.array([data.error_above_ols(one.semidefinite.x) for one in found])
     iterations = [one.sequential.iterations for one in found]
-    return Outcome(
-        one_table(f"Constrained regression of {links} links with a prior term, m > 0 and I > 0", columns, rows),
-        pictures={"prior_term": picture(data, towards, found)},
-        holds=(
-            bool((np.diff(errors) >= -1e-5 * errors.max()).all()),
-            iterations[-1] < iterations[0],
-            all(abs(one.above) <= 1e-6 for one in found),
-        ),
-    )
+    yield compared(f"Constrained regression of {links} links with a prior term, m > 0 and I > 0", columns, rows)
+    yield pictured("prior_term", picture(data, towards, found))
+    yield holds((np.diff(errors) >= -1e-5 * errors.max()).all(), iterations[-1] < iterations[0])
+    yield holds(all(abs(one.above) <= 1e-6 for one in found))
 
 
 def planar_arm(length: float = 0.5) -> Robot:
@@ -344,7 +338,7 @@ def picture_planar_arm(inertia: np.ndarray, moment: np.ndarray, verdicts: np.nda
 
 
 @item("Sec. 3.1")
-def sec_3_1(setting: Setting) -> Outcome:
+def sec_3_1(setting: Setting) -> Parts:
     """Polynomials against eigenvalues on random links; the closed form against the certified test on the arm."""
     rng, count = np.random.default_rng(5), 20 if setting.quick else 500
     function = ca.Function("minors", [x := ca.SX.sym("x", 10)], [minors(x)])
@@ -370,11 +364,9 @@ def sec_3_1(setting: Setting) -> Outcome:
         ["closed form and certified test agree, random base parameters", f"{same} of {decided} decided"],
         ["closed form and matrix inequality agree, points of the picture", f"{equal} of {points**2}"],
     ]
-    return Outcome(
-        one_table("The feasible set as a semialgebraic set", ("", "here"), rows),
-        pictures={"sec_3_1": picture_planar_arm(inertia, moment, verdicts)},
-        holds=(agree == count, 0 < same == decided, equal == points**2),
-    )
+    yield compared("The feasible set as a semialgebraic set", ("", "here"), rows)
+    yield pictured("sec_3_1", picture_planar_arm(inertia, moment, verdicts))
+    yield holds(agree == count, 0 < same == decided, equal == points**2)
 
 
 SAMPLES = 20
@@ -404,7 +396,7 @@ def constrained(base: BaseParameters, R: Array, rho: Array, dependent: bool) -> 
 
 
 @item("Sec. 3.5")
-def sec_3_5(setting: Setting) -> Outcome:
+def sec_3_5(setting: Setting) -> Parts:
     """The same optimum by every form; and a set that is infeasible, yet feasible in what it shows."""
     base, rng = Model(casid.load_robot("three_link")).base, np.random.default_rng(35)
     target = np.array([BETA_T2[name] for name in base.names])
@@ -432,15 +424,13 @@ def sec_3_5(setting: Setting) -> Outcome:
     ]  # fmt: skip
     apart = max(float(np.abs(one[0] - analytic).max()) for one in (whole, reduced))
     columns = ("form", "order of the matrix U", "least u", "largest difference of beta from the form before")
-    return Outcome(
-        one_table("Regression of the three-link robot, 60 equations around beta_t2", columns, rows),
-        numbers=(own,),
-        holds=(apart <= 1e-5, float(np.abs(standard[0] - based[0]).max()) <= 1e-5, own < 0 and virtually.feasible),
-    )
+    yield compared("Regression of the three-link robot, 60 equations around beta_t2", columns, rows)
+    yield numbers(own)
+    yield holds(apart <= 1e-5, float(np.abs(standard[0] - based[0]).max()) <= 1e-5, own < 0 and virtually.feasible)
 
 
 @item("Sec. 7.2")
-def sec_7_2(setting: Setting) -> Outcome:
+def sec_7_2(setting: Setting) -> Parts:
     """The Panda's retrieval as an SDPA file, read back and solved by another solver."""
     solution = casid.solve(casid.load_problem("panda_retrieval"))
     with scratch() as folder:
@@ -451,7 +441,5 @@ def sec_7_2(setting: Setting) -> Outcome:
     apart = abs(found / solution.objective - 1)
     rows = [[len(program.cost), len(program.blocks), size, found, solution.objective]]
     columns = ("unknowns", "blocks", "bytes", "optimum of the file, Clarabel", "optimum, casid")
-    return Outcome(
-        one_table("From symbols to coefficient matrices to an SDPA file and back", columns, rows),
-        holds=(apart <= 1e-6,),
-    )
+    yield compared("From symbols to coefficient matrices to an SDPA file and back", columns, rows)
+    yield holds(apart <= 1e-6)

@@ -16,22 +16,9 @@ from casid.regression import CompressedData, predicted_torques
 from casid.retrieval import Constraints, LinkVariables, com_box, total_mass
 from papers import wam_cases as thesis
 from papers.gaz2019_two_links import frame_error, table_frames, value
-from papers.item import Comparison, Outcome, Setting, below, items_of, one_table
+from papers.item import Parts, Setting, below, compared, holds, items_of, numbers, pictured, stated
+from papers.methods import wam
 from papers.methods.feasible_set import FeasibleSet, closest_feasible
-from papers.methods.wam import (
-    FUNDAMENTAL,
-    HARMONICS,
-    PERIODS,
-    RIPPLE,
-    RIPPLES,
-    TRAJECTORIES,
-    WamData,
-    disturbed,
-    processed,
-    recorded,
-    trajectory,
-    wam_data,
-)
 from papers.pictures import joints_figure
 
 item = items_of("sousa2014")
@@ -39,17 +26,15 @@ SETS = thesis.SETS
 
 
 @item("Table 4.1")
-def table_4_1(setting: Setting) -> Outcome:
+def table_4_1(setting: Setting) -> Parts:
     """Forward kinematics of the robot file against the table's matrices."""
     rows, poses = published.table("wam_table_4_1_dh"), np.random.default_rng(3).uniform(-3, 3, (20, 7))
     links = [[value(row[key]) for key in ("a_m", "alpha_rad", "d_m")] for row in rows]
     worst = frame_error(thesis.model(), poses, lambda q: table_frames(links, q))
     table = [[row["joint"], row["alpha_rad"], row["a_m"], row["d_m"], row["theta"]] for row in rows]
-    return Outcome(
-        one_table("Standard notation", ("joint", "alpha", "a [m]", "d [m]", "theta"), table),
-        numbers=(below(worst, 1e-12),),
-        holds=(worst <= 1e-12,),
-    )
+    yield compared("Standard notation", ("joint", "alpha", "a [m]", "d [m]", "theta"), table)
+    yield numbers(below(worst, 1e-12))
+    yield holds(worst <= 1e-12)
 
 
 def printed_form(expression: str, names: tuple[str, ...]) -> np.ndarray:
@@ -59,7 +44,7 @@ def printed_form(expression: str, names: tuple[str, ...]) -> np.ndarray:
 
 
 @item("Table 4.2")
-def table_4_2(setting: Setting) -> Outcome:
+def table_4_2(setting: Setting) -> Parts:
     """Every combination as computed beside the printed one."""
     model = thesis.model()
     rows = published.table("wam_table_4_2_base_parameters")
@@ -68,11 +53,9 @@ def table_4_2(setting: Setting) -> Outcome:
         difference = float(np.abs(printed_form(row["expression"], model.parameter_names) - form).max())
         worst = max(worst, difference)
         table.append([row["beta"], row["expression"], expression, f"{difference:.0e}"])
-    return Outcome(
-        one_table("Base parameters", ("", "printed", "computed", "largest difference"), table),
-        numbers=(model.base.rank, worst),
-        holds=(model.base.rank == 76, worst <= 1e-8),
-    )
+    yield compared("Base parameters", ("", "printed", "computed", "largest difference"), table)
+    yield numbers(model.base.rank, worst)
+    yield holds(model.base.rank == 76, worst <= 1e-8)
 
 
 #: Seeds of the disturbance.
@@ -80,14 +63,14 @@ SEEDS = 10
 
 
 @cache
-def data(seed: int, periods: int = PERIODS, share: float = RIPPLE) -> WamData:
+def data(seed: int, periods: int = wam.PERIODS, share: float = wam.RIPPLE) -> wam.WamData:
     """One seed."""
-    return wam_data(seed, TRAJECTORIES, periods, share)
+    return wam.wam_data(seed, wam.TRAJECTORIES, periods, share)
 
 
-def of(setting: Setting, seed: int = 0, share: float = RIPPLE) -> WamData:
+def of(setting: Setting, seed: int = 0, share: float = wam.RIPPLE) -> wam.WamData:
     """One seed, one period if quick; ``share`` of the ripple in the disturbance's variance."""
-    return data(seed, 1 if setting.quick else PERIODS, share)
+    return data(seed, 1 if setting.quick else wam.PERIODS, share)
 
 
 def seeds(setting: Setting) -> range:
@@ -103,7 +86,7 @@ TABLES = {"A": "wam_table_4_4_trajectory_A", "B": "wam_table_4_5_trajectory_B"}
 def condition(name: str, step: float = 0.01) -> float:
     """Condition number of the base regressor along the reference."""
     model = thesis.model()
-    motion = trajectory(name).motion(np.arange(0.0, thesis.PERIOD, step))
+    motion = wam.trajectory(name).motion(np.arange(0.0, thesis.PERIOD, step))
     W = model.base_regressor(*motion)
     return float(np.linalg.cond(W.reshape(-1, model.base.rank)))
 
@@ -114,34 +97,33 @@ def series(name: str, t: np.ndarray) -> np.ndarray:
     q = np.zeros((len(t), 7))
     for k, row in enumerate(rows):
         *coefficients, q[:, k] = [float(row[key]) for key in row if key != "joint"]
-        for i, (a, b) in enumerate(zip(coefficients[:HARMONICS], coefficients[HARMONICS:], strict=True), start=1):
-            w = FUNDAMENTAL * i
+        for i in range(wam.HARMONICS):
+            a, b, w = coefficients[i], coefficients[wam.HARMONICS + i], wam.FUNDAMENTAL * (i + 1)
             q[:, k] += a / w * np.sin(w * t) - b / w * np.cos(w * t)
     return q
 
 
-def table(name: str, setting: Setting) -> Outcome:
+def table(name: str, setting: Setting) -> Parts:
     """Coefficients of a trajectory: its condition number, and whether it keeps the joint limits."""
     rows, limits = published.table(TABLES[name]), thesis.model().robot.limits
-    motion = trajectory(name).motion(np.arange(0.0, thesis.PERIOD, 0.005))
+    motion = wam.trajectory(name).motion(np.arange(0.0, thesis.PERIOD, 0.005))
     inside = np.all((motion.q >= limits.lower) & (motion.q <= limits.upper), axis=0)
     outside = [str(k + 1) for k in range(7) if not inside[k]]
     found, measured = condition(name), float(np.linalg.cond(of(setting).sets[name].stacked()[0]))
-    return Outcome(
-        one_table("Fourier coefficients", tuple(rows[0]), [list(row.values()) for row in rows]),
-        numbers=(found, measured, PRINTED[name], ", ".join(outside) or "none"),
-        stated=(PRINTED[name],),
-        holds=(abs(found / PRINTED[name] - 1) <= 0.05, not outside),
-    )
+    yield compared("Fourier coefficients", tuple(rows[0]), [list(row.values()) for row in rows])
+    yield numbers(found, measured, PRINTED[name], ", ".join(outside) or "none")
+    yield stated(PRINTED[name])
+    yield holds(abs(found / PRINTED[name] - 1) <= 0.05, not outside)
 
 
-def figure(name: str, setting: Setting) -> Outcome:
+def figure(name: str, setting: Setting) -> Parts:
     """Reference positions."""
     t = np.arange(0.0, thesis.PERIOD, 0.02)
-    q = trajectory(name).motion(t).q
+    q = wam.trajectory(name).motion(t).q
     picture = joints_figure(t, {"reference": q}, f"Reference of trajectory {name}", "rad")
     deviation = float(np.abs(q - series(name, t)).max())
-    return Outcome(pictures={f"fig_4_{4 if name == 'A' else 5}": picture}, holds=(deviation <= 1e-9,))
+    yield pictured(f"fig_4_{4 if name == 'A' else 5}", picture)
+    yield holds(deviation <= 1e-9)
 
 
 for _name, _number in (("A", "4.4"), ("B", "4.5")):
@@ -150,22 +132,22 @@ for _name, _number in (("A", "4.4"), ("B", "4.5")):
 
 
 @item("Table 4.3")
-def table_4_3(setting: Setting) -> Outcome:
+def table_4_3(setting: Setting) -> Parts:
     """How well the simulated arm follows with the printed gains."""
-    periods = 1 if setting.quick else PERIODS
-    names = TRAJECTORIES[:1] if setting.quick else TRAJECTORIES[:2]
+    periods = 1 if setting.quick else wam.PERIODS
+    names = wam.TRAJECTORIES[:1] if setting.quick else wam.TRAJECTORIES[:2]
     rows: list[list[object]] = [
         [f"{key} (printed)", *(row[key] for row in published.table("wam_table_4_3_pd_gains"))] for key in ("Kp", "Kd")
     ]
     for name in names:
-        done = recorded(name, periods)
-        error = done.q - trajectory(name, periods).motion(done.t).q
+        done = wam.recorded(name, periods)
+        error = done.q - wam.trajectory(name, periods).motion(done.t).q
         rows.append([f"rms error on {name}, simulated [deg]", *np.degrees(np.sqrt((error**2).mean(axis=0))).tolist()])
-    return Outcome(one_table("PD control", ("", *(f"joint {k}" for k in range(1, 8))), rows))
+    yield compared("PD control", ("", *(f"joint {k}" for k in range(1, 8))), rows)
 
 
 @item("Table 4.6")
-def table_4_6(setting: Setting) -> Outcome:
+def table_4_6(setting: Setting) -> Parts:
     """OLS and WLS of one seed beside the printed ones."""
     found = of(setting)
     printed, true = published.table("wam_table_4_6_classical_estimates"), thesis.parameters(thesis.MACHINE)
@@ -190,16 +172,10 @@ def table_4_6(setting: Setting) -> Outcome:
         "beta", "CAD", "CAD, here", "OLS", "sd [%]", "WLS", "sd [%]", "machine", "OLS, here", "sd [%]", "WLS, here",
         "sd [%]",
     )  # fmt: skip
-    return Outcome(
-        one_table("Classical estimates", columns, rows),
-        numbers=(larger,),
-        holds=(
-            _infeasible(printed, "beta_OLS"),
-            _infeasible(printed, "beta_WLS"),
-            all(_verdict(fit.beta) == "infeasible" for fit in (found.ordinary, found.weighted)),
-            worst <= 1e-4,
-        ),
-    )
+    yield compared("Classical estimates", columns, rows)
+    yield numbers(larger)
+    yield holds(_infeasible(printed, "beta_OLS"), _infeasible(printed, "beta_WLS"))
+    yield holds(all(_verdict(fit.beta) == "infeasible" for fit in (found.ordinary, found.weighted)), worst <= 1e-4)
 
 
 def _verdict(beta: np.ndarray) -> str:
@@ -222,7 +198,7 @@ def _cad() -> list[float | None]:
 
 
 @item("Table 4.7")
-def table_4_7(setting: Setting) -> Outcome:
+def table_4_7(setting: Setting) -> Parts:
     """Relative errors of each joint."""
     found = of(setting)
     printed = published.table("wam_table_4_7_errors_OLS_WLS")
@@ -235,7 +211,8 @@ def table_4_7(setting: Setting) -> Outcome:
     ]  # fmt: skip
     columns = ("joint", "OLS", "WLS", "OLS, here", "WLS, here")
     wrist = found.weighted.relative_errors[4:].sum() < found.ordinary.relative_errors[4:].sum()
-    return Outcome(one_table("Relative error [%], one seed", columns, rows), holds=(bool(wrist),))
+    yield compared("Relative error [%], one seed", columns, rows)
+    yield holds(wrist)
 
 
 def correction_of_print() -> tuple[np.ndarray, float, float]:
@@ -247,7 +224,7 @@ def correction_of_print() -> tuple[np.ndarray, float, float]:
 
 
 @item("Table 4.9")
-def table_4_9(setting: Setting) -> Outcome:
+def table_4_9(setting: Setting) -> Parts:
     """The four solutions of one seed beside the printed ones."""
     found, printed = of(setting), published.table("wam_table_4_9_feasible_estimates")
     sets = found.solutions()
@@ -262,20 +239,11 @@ def table_4_9(setting: Setting) -> Outcome:
         [row["first_term"], row["beta_WLS"], row["beta_prime_WLS"], f"{value:.5f}"]
         for row, value in zip(printed, nearest, strict=True)
     ]
-    return Outcome(
-        (
-            Comparison.of("Classical and feasible estimates", columns, rows),
-            Comparison.of(
-                "beta' from the printed beta_WLS", ("beta", "beta_WLS", "beta'", "beta' of it, here"), printed_rows
-            ),
-        ),
-        numbers=(distance**2, off, found.corrected.verdict, u, found.feasible.gap),
-        holds=(
-            round(distance**2, 4) == 0.0077,
-            len(nearest) == 76 and round(off, 6) <= 7e-5,
-            found.corrected.verdict == "infeasible",
-        ),
-    )
+    yield compared("Classical and feasible estimates", columns, rows)
+    yield compared("beta' from the printed beta_WLS", ("beta", "beta_WLS", "beta'", "beta' of it, here"), printed_rows)
+    yield numbers(distance**2, off, found.corrected.verdict, u, found.feasible.gap)
+    yield holds(round(distance**2, 4) == 0.0077, len(nearest) == 76 and round(off, 6) <= 7e-5)
+    yield holds(found.corrected.verdict == "infeasible")
 
 
 #: Printed values have four decimals: each base parameter lies within this of what is printed.
@@ -334,7 +302,7 @@ def word(found: Feasibility) -> str:
 
 
 @item("Table 4.8")
-def table_4_8(setting: Setting) -> Outcome:
+def table_4_8(setting: Setting) -> Parts:
     """All four sets, without and with the constraints, for every reading of the table."""
     low, high = boxes("as printed")
     robot = thesis.model().robot
@@ -346,29 +314,22 @@ def table_4_8(setting: Setting) -> Outcome:
     readings = READINGS[::2] if setting.quick else READINGS
     found = {name: [verdict(name, reading) for reading in (None, *readings)] for name in names}
     rows = [[name, *(word(one) for one in verdicts)] for name, verdicts in found.items()]
-    return Outcome(
-        (
-            Comparison.of(
-                "Limits of the centres of mass [m]",
-                ("link", "x >=", "y >=", "z >=", "x <=", "y <=", "z <=", "vendor's CAD value"),
-                table,
-            ),
-            Comparison.of(
-                "Feasible with the extra constraints?",
-                ("set", "physics alone", *(f"y of link 3 {reading}" for reading in readings)),
-                rows,
-            ),
-        ),
-        holds=(
-            within_digits(found["beta*"][0]),
-            all(proven_infeasible(one) for one in found["beta*"][1:]),
-            all(within_digits(one) for one in found["beta*e"][1:]),
-        ),
+    yield compared(
+        "Limits of the centres of mass [m]",
+        ("link", "x >=", "y >=", "z >=", "x <=", "y <=", "z <=", "vendor's CAD value"),
+        table,
     )
+    yield compared(
+        "Feasible with the extra constraints?",
+        ("set", "physics alone", *(f"y of link 3 {reading}" for reading in readings)),
+        rows,
+    )
+    yield holds(within_digits(found["beta*"][0]), all(proven_infeasible(one) for one in found["beta*"][1:]))
+    yield holds(all(within_digits(one) for one in found["beta*e"][1:]))
 
 
 #: Rows of Table 4.10: the weighted data of A, then the plain data of every trajectory.
-ROWS = ("weighted A", *TRAJECTORIES)
+ROWS = ("weighted A", *wam.TRAJECTORIES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -393,42 +354,6 @@ class Study:
     gaps: np.ndarray
     to_machine: np.ndarray
 
-    @property
-    def over_wls(self) -> np.ndarray:
-        """Error of beta* less that of beta_WLS on validation trajectories [percentage points], in order."""
-        return np.sort((self.errors[:, 2:, 2] - self.errors[:, 2:, 0]).ravel())
-
-    @property
-    def nearer(self) -> np.ndarray:
-        """Seeds in which beta* is nearer to the machine than beta_WLS, of each trajectory, shape (4,)."""
-        return np.asarray((self.to_machine[:, :, 2] < self.to_machine[:, :, 0]).sum(axis=0))
-
-    @property
-    def largest_gap(self) -> float:
-        """Of the proofs that beta* is the best fit."""
-        return float(self.gaps.max())
-
-    @property
-    def optimum_best(self) -> int:
-        """Pairs of seed and validation trajectory where beta* or beta*e is the best of all four."""
-        return int((self.errors[:, 2:].argmin(axis=2) >= 2).sum())
-
-    @property
-    def training_order(self) -> int:
-        """Seeds in which beta_WLS < beta* < beta' on the data they were fitted to."""
-        wls, corrected, best, _ = self.errors[:, 0].T
-        return int(((wls <= best) & (best <= corrected)).sum())
-
-    @property
-    def validation_wins(self) -> int:
-        """Pairs of seed and validation trajectory where beta* predicts better than beta_WLS."""
-        return int((self.errors[:, 2:, 2] < self.errors[:, 2:, 0]).sum())
-
-    @property
-    def best_on_validation(self) -> int:
-        """Such pairs where beta* is the best of beta_WLS, beta' and beta*."""
-        return int((self.errors[:, 2:, :3].argmin(axis=2) == 2).sum())
-
 
 def study(setting: Setting) -> Study:
     """All seeds."""
@@ -437,24 +362,17 @@ def study(setting: Setting) -> Study:
         found = of(setting, seed)
         sets = found.solutions()
         table = [[found.relative_error(beta, weighted=True) for beta in sets.values()]]
-        table += [[found.relative_error(beta, name) for beta in sets.values()] for name in TRAJECTORIES]
+        table += [[found.relative_error(beta, name) for beta in sets.values()] for name in wam.TRAJECTORIES]
         errors.append(table)
         gaps.append(found.feasible.gap)
         machine = found.base.values(thesis.parameters(thesis.MACHINE))
         weights = {"A": found.weighted.weights}
-        distances.append(
-            [
-                [_distance(found.sets[name], beta, machine, weights.get(name)) for beta in sets.values()]
-                for name in TRAJECTORIES
-            ]
-        )
-        joints.append(
-            [
-                [found.sets[name].relative_errors(sets[key])[1] for key in ("beta_WLS", "beta*e")]
-                for name in TRAJECTORIES
-            ]
-        )
-    return Study(np.array(errors), np.array(joints), np.array(gaps), np.array(distances))
+        for name, data in found.sets.items():
+            distances.append([_distance(data, beta, machine, weights.get(name)) for beta in sets.values()])
+            joints.append([data.relative_errors(sets[key])[1] for key in ("beta_WLS", "beta*e")])
+    per_seed = len(gaps), len(wam.TRAJECTORIES)
+    per_joint, to_machine = (np.reshape(x, (*per_seed, *np.shape(x)[1:])) for x in (joints, distances))
+    return Study(np.array(errors), per_joint, np.array(gaps), to_machine)
 
 
 def _distance(data: CompressedData, beta: np.ndarray, machine: np.ndarray, weights: np.ndarray | None) -> float:
@@ -469,12 +387,12 @@ def by_ripple(setting: Setting) -> tuple[list[list[object]], bool]:
     The second says whether beta* has the lower medians for every share.
     """
     rows, always = list[list[object]](), True
-    for share in RIPPLES:
+    for share in wam.RIPPLES:
         pairs = []
         for seed in seeds(setting):
             found = of(setting, seed, share)
             sets = (found.estimate, found.feasible.beta)
-            pairs.append([[found.relative_error(beta, name) for beta in sets] for name in TRAJECTORIES[1:]])
+            pairs.append([[found.relative_error(beta, name) for beta in sets] for name in wam.TRAJECTORIES[1:]])
         errors = np.array(pairs)
         middle = np.median(errors, axis=0)
         better = int((errors[:, :, 1] < errors[:, :, 0]).sum())
@@ -485,7 +403,7 @@ def by_ripple(setting: Setting) -> tuple[list[list[object]], bool]:
 
 
 @item("Table 4.10")
-def table_4_10(setting: Setting) -> Outcome:
+def table_4_10(setting: Setting) -> Parts:
     """Medians over seeds."""
     found, printed = study(setting), published.table("wam_table_4_10_relative_errors")
     middle = np.median(found.errors, axis=0)
@@ -495,76 +413,50 @@ def table_4_10(setting: Setting) -> Outcome:
     ]
     count, pairs = len(found.errors), found.errors[:, 2:, 0].size
     shares, always = by_ripple(setting)
-    low, quarter, middle_one, upper, high = np.percentile(found.over_wls, [0, 25, 50, 75, 100])
+    validated, (wls, corrected, best, _) = found.errors[:, 2:], found.errors[:, 0].T
+    ordered = int(((wls <= best) & (best <= corrected)).sum())
+    wins, best_of_three = (validated[..., 2] < validated[..., 0]).sum(), (validated[..., :3].argmin(axis=2) == 2).sum()
+    over_wls = np.percentile(validated[..., 2] - validated[..., 0], [0, 25, 50, 75, 100])
+    nearer = (found.to_machine[:, :, 2] < found.to_machine[:, :, 0]).sum(axis=0)
     columns = ("data", *SETS, *(f"{name}, here" for name in SETS))
-    return Outcome(
-        (
-            Comparison.of(f"Relative error [%], here the median of {count} seeds", columns, rows),
-            Comparison.of(
-                "The same by the assumed share of the ripple, beta_WLS -> beta* (medians) [%]",
-                ("share", *TRAJECTORIES[1:], "beta* better"),
-                shares,
-            ),
-        ),
-        numbers=(
-            found.training_order,
-            count,
-            found.largest_gap,
-            count,
-            found.validation_wins,
-            pairs,
-            found.best_on_validation,
-            found.optimum_best,
-            low,
-            quarter,
-            middle_one,
-            upper,
-            high,
-            found.nearer[0],
-            count,
-            ", ".join(str(k) for k in found.nearer[1:]),
-            count,
-        ),
-        holds=(
-            found.training_order == count,
-            bool((found.errors[:, 0, 2] <= found.errors[:, 0, 3] + 1e-9).all()),
-            found.validation_wins == pairs,
-            always,
-            bool(found.errors.max() < 8),
-        ),
+    yield compared(f"Relative error [%], here the median of {count} seeds", columns, rows)
+    yield compared(
+        "The same by the assumed share of the ripple, beta_WLS -> beta* (medians) [%]",
+        ("share", *wam.TRAJECTORIES[1:], "beta* better"),
+        shares,
     )
+    yield numbers(ordered, count, found.gaps.max(), count, wins, pairs, best_of_three)
+    yield numbers((validated.argmin(axis=2) >= 2).sum(), *over_wls, nearer[0], count)
+    yield numbers(", ".join(str(k) for k in nearer[1:]), count)
+    yield holds(ordered == count, (found.errors[:, 0, 2] <= found.errors[:, 0, 3] + 1e-9).all())
+    yield holds(wins == pairs, always, found.errors.max() < 8)
 
 
 @item("Table 4.11")
-def table_4_11(setting: Setting) -> Outcome:
+def table_4_11(setting: Setting) -> Parts:
     """Errors of each joint, median over seeds."""
     found, printed = study(setting), published.table("wam_table_4_11_errors_per_joint")
     middle = np.median(found.per_joint, axis=0)
     rows = []
     for k, row in enumerate(printed):
         cells: list[object] = [row["joint"]]
-        for i, name in enumerate(TRAJECTORIES):
+        for i, name in enumerate(wam.TRAJECTORIES):
             cells.append(f"{row[f'{name}_beta_WLS']} -> {row[f'{name}_beta_star_e_WLS']}")
             cells.append(f"{middle[i, 0, k]:.1f} -> {middle[i, 1, k]:.1f}")
         rows.append(cells)
-    columns = ("joint", *(text for name in TRAJECTORIES for text in (name, f"{name}, here")))
+    columns = ("joint", *(text for name in wam.TRAJECTORIES for text in (name, f"{name}, here")))
     less = int((middle[1:, 1] < middle[1:, 0]).sum())
-    return Outcome(
-        one_table(f"Relative error [%], beta_WLS -> beta*e, here medians of {len(found.errors)}", columns, rows),
-        numbers=(less, float((middle[1:, 1] - middle[1:, 0]).max())),
-        holds=(
-            bool((middle[0, 1] >= middle[0, 0])[4:].all()),
-            less == 21,
-            bool((found.per_joint[:, 1:, 1] < found.per_joint[:, 1:, 0])[..., 4:6].all()),
-            bool((middle[1:, 1] < middle[1:, 0])[:, 4:6].all()),
-        ),
-    )
+    yield compared(f"Relative error [%], beta_WLS -> beta*e, here medians of {len(found.errors)}", columns, rows)
+    yield numbers(less, float((middle[1:, 1] - middle[1:, 0]).max()))
+    yield holds((middle[0, 1] >= middle[0, 0])[4:].all(), less == 21)
+    yield holds((found.per_joint[:, 1:, 1] < found.per_joint[:, 1:, 0])[..., 4:6].all())
+    yield holds((middle[1:, 1] < middle[1:, 0])[:, 4:6].all())
 
 
 def figure_predictions(name: str, compared: bool, setting: Setting) -> Figure:
     """Torques of a trajectory over one period, or the errors of both solutions; of the first seed."""
-    found, periods = of(setting, 0), 1 if setting.quick else PERIODS
-    data = disturbed(processed(name, periods), 0, TRAJECTORIES.index(name))
+    found, periods = of(setting, 0), 1 if setting.quick else wam.PERIODS
+    data = wam.disturbed(wam.processed(name, periods), 0, wam.TRAJECTORIES.index(name))
     shown = slice(0, len(data) // periods, 2)
     torque = {key: predicted_torques(found.sets[name], beta, data)[shown] for key, beta in found.solutions().items()}
     tau = data.tau[shown]
@@ -575,12 +467,10 @@ def figure_predictions(name: str, compared: bool, setting: Setting) -> Figure:
     return joints_figure(data.t[shown], series, f"{what}, trajectory {name} (simulated)", "N m", errors)
 
 
-def pictured(number: str, name: str, compared: bool, setting: Setting) -> Outcome:
+def predictions(number: str, name: str, compared: bool, setting: Setting) -> Parts:
     """One of the four figures."""
-    return Outcome(pictures={f"fig_4_{number}": figure_predictions(name, compared, setting)})
+    yield pictured(f"fig_4_{number}", figure_predictions(name, compared, setting))
 
 
-item("Fig. 4.6")(partial(pictured, "6", "A", False))
-item("Fig. 4.7")(partial(pictured, "7", "A", True))
-item("Fig. 4.8")(partial(pictured, "8", "B", False))
-item("Fig. 4.9")(partial(pictured, "9", "B", True))
+for _number, _name, _compared in (("6", "A", False), ("7", "A", True), ("8", "B", False), ("9", "B", True)):
+    item(f"Fig. 4.{_number}")(partial(predictions, _number, _name, _compared))

@@ -5,41 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from benchmarks.learning.epochs import (
-    ADAM,
-    BATCH,
-    DURATION,
-    GRID,
-    READINGS,
-    RUNGS,
-    TARGETS,
-    curves,
-    curves_sequential,
-    dataset,
-    epochs_of,
-    iiwa,
-    ordered,
-    sines,
-)
-from benchmarks.learning.models import (
-    CHOSEN,
-    NETWORKS_TRACKING,
-    PAPER,
-    PHYSICAL,
-    RECORDINGS,
-    TARGET,
-    TRAINED_OUT,
-    as_the_truth,
-    recorded_scores,
-    tracking_scores,
-    worse_at_the_end,
-)
+from benchmarks.learning import epochs as rungs
+from benchmarks.learning import models
 from matplotlib.figure import Figure
 
 from casid.learning import Chart, TorqueLoss
 from casid.learning._parametrisations import PARAMETRISATIONS
 from casid.report import INK
-from papers.item import Comparison, Outcome, Setting, items_of, one_table
+from papers.item import Part, Parts, Setting, compared, holds, items_of, numbers, pictured, stated
 from papers.pictures import panels
 
 item = items_of("sutanto2020")
@@ -54,28 +27,28 @@ SHOWN, SEEDS = (0.1, 0.032, 0.01), range(3)
 def epochs(name: str, duration: float, most: int) -> list[float]:
     """Passes until every joint's NMSE is at most each target; infinite where it is not, one seed, Adam 3e-2."""
     kind = PARAMETRISATIONS[name]
-    loss = TorqueLoss(iiwa(), dataset(sines(duration=duration)), None, kind.symmetric)
-    found = epochs_of(loss, Chart(iiwa(), kind), ADAM, most, np.array(TARGETS), {0: None})
+    loss = TorqueLoss(rungs.iiwa(), rungs.dataset(rungs.sines(duration=duration)), None, kind.symmetric)
+    found = rungs.epochs_of(loss, Chart(rungs.iiwa(), kind), rungs.ADAM, most, np.array(rungs.TARGETS), {0: None})
     return [float(e) for e in found[0]]
 
 
-def published(quick: bool) -> tuple[Comparison, tuple[bool, ...]]:
+def published(quick: bool) -> tuple[Part, np.ndarray]:
     """Epochs of the authors' published experiment, median of the seeds; where they are in the paper's order."""
-    reading = replace(READINGS[0], epochs=30) if quick else READINGS[0]
-    (found,) = curves((reading,), SEEDS)
-    places = [int(np.argmin(np.abs(np.log(GRID / target)))) for target in SHOWN]
+    reading = replace(rungs.READINGS[0], epochs=30) if quick else rungs.READINGS[0]
+    (found,) = rungs.curves((reading,), SEEDS)
+    places = [int(np.argmin(np.abs(np.log(rungs.GRID / target)))) for target in SHOWN]
     shown = np.where(np.isinf(found), np.nan, found)[:, places]
     rows = [
         [name, PRINTED[name], *(f"more than {reading.epochs}" if np.isnan(e) else f"{e:g}" for e in row)]
-        for name, row in zip(RUNGS, shown, strict=True)
+        for name, row in zip(rungs.RUNGS, shown, strict=True)
     ]
     columns = ("parametrisation", "printed, target not known", *(f"NMSE {target:g}" for target in SHOWN))
     title = "Authors' published experiment: one sine, centre of mass known, 10 000 samples"
-    return Comparison.of(title, columns, rows), tuple(map(bool, ordered(found)[places]))
+    return compared(title, columns, rows), rungs.ordered(found)[places]
 
 
 @item("Table 1")
-def table_1(setting: Setting) -> Outcome:
+def table_1(setting: Setting) -> Parts:
     """All rungs of the paper."""
     duration, most = (10.0, 3) if setting.quick else (600.0, EPOCHS)
     own = {name: epochs(name, duration, most) for name in PRINTED}
@@ -83,16 +56,12 @@ def table_1(setting: Setting) -> Outcome:
         [name, printed, *(f"{e:g}" if e < float("inf") else f"more than {most}" for e in own[name])]
         for name, printed in PRINTED.items()
     ]
-    experiment, holds = published(setting.quick)
-    columns = ("parametrisation", "printed, target not known", *(f"NMSE {target:g}" for target in TARGETS))
-    return Outcome(
-        (
-            experiment,
-            Comparison.of("Passes over 600 s of sines of our own, centre of mass learnt, one seed", columns, rows),
-        ),
-        stated=SHOWN,
-        holds=(*holds, bool(ordered(np.array(list(own.values()))).all())),
-    )
+    experiment, as_printed = published(setting.quick)
+    columns = ("parametrisation", "printed, target not known", *(f"NMSE {target:g}" for target in rungs.TARGETS))
+    yield experiment
+    yield compared("Passes over 600 s of sines of our own, centre of mass learnt, one seed", columns, rows)
+    yield stated(*SHOWN)
+    yield holds(*as_printed, rungs.ordered(np.array(list(own.values()))).all())
 
 
 #: Seeds, twice those of the document; of the quick form, with the share of the networks' budgets that it spends.
@@ -106,25 +75,19 @@ def _cells(scores: np.ndarray) -> list[str]:
 
 
 @item("Table 1 (tracking)")
-def table_1_tracking(setting: Setting) -> Outcome:
+def table_1_tracking(setting: Setting) -> Parts:
     """Every model from every seed, on the sines and on paths of the end effector."""
-    scores, took = tracking_scores(*(QUICK if setting.quick else (SEEDS_TRACKING,)))
+    scores, took = models.tracking_scores(*(QUICK if setting.quick else (SEEDS_TRACKING,)))
     rows = []
     for name, found in scores.items():
         kind = name.partition(" at ")[0]
-        printed = PAPER[kind].split() if PAPER[kind][0].isdigit() else ["-"] * 4
+        printed = models.PAPER[kind].split() if models.PAPER[kind][0].isdigit() else ["-"] * 4
         rows.append([name, *(f"{own}, {paper}" for own, paper in zip(_cells(found), printed, strict=True))])
-    networks = [name for name in NETWORKS_TRACKING if name in PAPER and PAPER[name][0].isdigit()]
-    return Outcome(
-        (
-            Comparison.of("NMSE of the tracked motion: median (largest) of the seeds, printed mean", COLUMNS, rows),
-            Comparison.of(
-                "What the training took", ("model", "training"), [[name, text] for name, text in took.items()]
-            ),
-        ),
-        numbers=(len(scores["truth"]), TARGET, TRAINED_OUT),
-        holds=(as_the_truth(scores, PHYSICAL), worse_at_the_end(scores, networks)),
-    )
+    networks = [name for name in models.NETWORKS_TRACKING if name in models.PAPER and models.PAPER[name][0].isdigit()]
+    yield compared("NMSE of the tracked motion: median (largest) of the seeds, printed mean", COLUMNS, rows)
+    yield compared("What the training took", ("model", "training"), [[name, text] for name, text in took.items()])
+    yield numbers(len(scores["truth"]), models.TARGET, models.TRAINED_OUT)
+    yield holds(models.as_the_truth(scores, models.PHYSICAL), models.worse_at_the_end(scores, networks))
 
 
 #: Parametrisations that the paper calls the fastest.
@@ -140,7 +103,7 @@ def figure(found: dict[str, list[float]]) -> Figure:
             np.arange(1, len(errors) + 1), errors, label=name, linewidth=2.4 if own else 1.2,
             color=INK if own else None, linestyle="-" if own else style,
         )  # fmt: skip
-    axes.set(xlabel=f"batches of {BATCH} samples", ylabel="NMSE on the whole set")
+    axes.set(xlabel=f"batches of {rungs.BATCH} samples", ylabel="NMSE on the whole set")
     axes.legend(frameon=False, fontsize=8, ncols=2)
     return made
 
@@ -155,46 +118,40 @@ def _ordered(found: dict[str, list[float]]) -> tuple[str, bool]:
 
 
 @item("Fig. 1")
-def fig_1(setting: Setting) -> Outcome:
+def fig_1(setting: Setting) -> Parts:
     """Every model without noise."""
-    found = curves_sequential(0.0, 5.0 if setting.quick else DURATION)
+    found = rungs.curves_sequential(0.0, 5.0 if setting.quick else rungs.DURATION)
     last = len(next(iter(found.values()))) - 1
     marks = (0, last // 4, last)
     rows = [[name, *(errors[k] for k in marks)] for name, errors in found.items()]
     columns = ("model", *(f"after batch {k + 1}" for k in marks))
     words, first = _ordered(found)
-    return Outcome(
-        one_table("NMSE on the whole set, mean of the joints", columns, rows),
-        pictures={"fig_1": figure(found)},
-        numbers=(words,),
-        holds=(first,),
-    )
+    yield compared("NMSE on the whole set, mean of the joints", columns, rows)
+    yield pictured("fig_1", figure(found))
+    yield numbers(words)
+    yield holds(first)
 
 
 @item("Table 2")
-def table_2(setting: Setting) -> Outcome:
+def table_2(setting: Setting) -> Parts:
     """Mean NMSE of every model, trained on one part or motion and tested on another."""
-    found = recorded_scores(RECORDINGS[1:2] if setting.quick else RECORDINGS)
+    found = models.recorded_scores(models.RECORDINGS[1:2] if setting.quick else models.RECORDINGS)
     names = list(next(iter(found.values())))
-    rows = [
-        [name.replace(CHOSEN, ", friction as casid chose it"), *(row[name] for row in found.values())] for name in names
-    ]
+    shown = [name.replace(models.CHOSEN, ", friction as casid chose it") for name in names]
+    rows = [[text, *(row[name] for row in found.values())] for text, name in zip(shown, names, strict=True)]
     ladder = [name for name in names if name in PARAMETRISATIONS]
     networks = [name for name in names if name not in PARAMETRISATIONS and "casid" not in name and "limit" not in name]
-    networks = [name for name in networks if not name.endswith(CHOSEN)]
+    networks = [name for name in networks if not name.endswith(models.CHOSEN)]
     better = all(
         min(row[name] for name in ladder) < min(row[name] for name in networks)
         for title, row in found.items()
         if not title.startswith("Panda (")
     )
-    return Outcome(
-        one_table("NMSE of the torques on the part that was not learnt, mean of the joints", ("model", *found), rows),
-        holds=(better, _friction(found, ladder)),
-    )
+    yield compared("NMSE of the torques on the part that was not learnt, mean of the joints", ("model", *found), rows)
+    yield holds(better, _friction(found, ladder))
 
 
 def _friction(found: dict[str, dict[str, float]], ladder: list[str]) -> bool:
     """Whether the best of the ladder improves with the friction that casid chose, on every recording."""
-    return all(
-        min(row[f"{name}{CHOSEN}"] for name in ladder) < min(row[name] for name in ladder) for row in found.values()
-    )
+    chosen = [f"{name}{models.CHOSEN}" for name in ladder]
+    return all(min(row[name] for name in chosen) < min(row[name] for name in ladder) for row in found.values())

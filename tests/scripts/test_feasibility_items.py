@@ -18,7 +18,7 @@ from papers.methods.penalties import PenalisedRetrieval
 from papers.methods.regression import random_regression
 from papers.methods.yoshida import BETA_T1, BETA_T2, Recursion, least_lyy, most_left, walk
 from papers.page import overview, tally
-from papers.sousa2014_theory import by_lmi, closed_form, ols_by_sdp, planar_arm, with_prior
+from papers.sousa2014_theory import by_lmi, closed_form, planar_arm, with_prior
 
 
 @pytest.fixture(scope="module")
@@ -33,14 +33,6 @@ def test_the_recursion_ends_for_the_feasible_set_alone(recursions):
     assert most_left(feasible)[0] == pytest.approx(0.197143, abs=1e-6)
     assert most_left(infeasible)[0] == pytest.approx(-0.002857, abs=1e-6)
     assert walk(feasible, seed=0).found and not walk(infeasible, seed=0, outer=50).found
-
-
-def test_a_link_of_the_recursion_has_the_base_parameters(recursions):
-    one, rng = recursions[0], np.random.default_rng(0)
-    last = one.choose(2, np.zeros((30, 1)), np.array([2.0]), np.array([0.1]))
-    second = one.choose(1, last, np.array([50.0]), rng.normal(size=1))
-    links = np.concatenate([one.link(k, second)[:, 0] for k in range(3)])
-    assert_allclose(one.base.K @ links, one.beta, atol=1e-12)
 
 
 def test_the_least_lyy_makes_the_inertia_singular():
@@ -69,15 +61,6 @@ def test_the_prior_term_pulls_from_the_fit_to_the_prior():
     towards[[0, 3, 5, 9]] = 0.1, 0.1, 0.1, 2.0
     assert_allclose(lmi(with_prior(data, towards, 0.0), 1e-11).x, lmi(data, 1e-11).x, atol=1e-5)
     assert_allclose(lmi(with_prior(data, towards, 1e8), 1e-11).x, towards, atol=1e-4)
-
-
-def test_least_squares_as_a_semidefinite_program():
-    rng = np.random.default_rng(4)
-    W, w = rng.normal(size=(12, 3)), rng.normal(size=12)
-    found, u = ols_by_sdp(W, w)
-    best = np.linalg.lstsq(W, w, rcond=None)[0]
-    assert_allclose(found, best, atol=1e-6)
-    assert u == pytest.approx(float(np.sum((w - W @ best) ** 2)), abs=1e-6)
 
 
 @pytest.mark.parametrize(("first", "feasible"), [(0.3, True), (0.05, False)])
@@ -115,10 +98,3 @@ def test_terms_by_themselves(wam):
         rank, distance, radius = wam.alone(term, "beta_WLS")
         assert rank > 12 and distance > 1e-2 and radius > 1e4
         assert wam.alone(term, "beta*")[1] < wam.ROUNDING
-
-
-def test_shares_of_spoilt_states(wam):
-    from papers import wam_cases as thesis
-
-    bad, good = (wam.TermValues.of(thesis.parameters(name), 200).shares() for name in ("beta_WLS", "beta*"))
-    assert bad[0] > 50 and bad[2] > 50 and max(good) == 0

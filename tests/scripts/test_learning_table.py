@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks.learning import MEASURES
-from benchmarks.measure import Measure, NotMeasured, skipped
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Rows that take seconds as they are.
@@ -23,14 +22,6 @@ def test_every_row_is_short_or_has_a_quick_form_that_says_what_it_leaves_out(row
     else:
         assert row.quick is not None
         assert row.left_out
-
-
-def test_quick_values_carry_what_was_left_out():
-    row = Measure("name", "bar", "-", lambda: ("whole", True), lambda: ("part", False), "the rest")
-    assert row.measure() == ("whole", True)
-    assert row.measure(quick=True) == ("part (quick: without the rest)", False)
-    with pytest.raises(NotMeasured, match="--quick"):
-        Measure("name", "bar", "-", lambda: ("whole", True), skipped, "all").measure(quick=True)
 
 
 def test_rows_asked_for_by_name_that_have_no_quick_form_are_a_wrong_command():
@@ -82,21 +73,3 @@ def test_the_published_experiment_knows_the_centre_of_mass():
     start = chart.parameters(_start(chart, 0, READINGS[0].known)).reshape(7, 10)
     true = iiwa().robot.standard_parameters().reshape(7, 10)
     assert start[:, 6:9] / start[:, 9:] == pytest.approx(true[:, 6:9] / true[:, 9:])
-
-
-def test_networks_of_one_structure_share_their_programs():
-    """Other data, other scales, other seeds: nothing is compiled anew, and predictions do not depend on the block."""
-    pytest.importorskip("jax", reason="needs the extra learning")
-    pytest.importorskip("optax", reason="needs the extra learning")
-    from baselines import delan, network
-    from benchmarks.learning.epochs import sines
-
-    motion = sines(duration=4.0)
-    one, two = delan.DeLaN(hidden=(8,), epochs=2), delan.DeLaN(hidden=(8,), epochs=2)
-    one.fit(motion, 0)
-    two.fit(motion.rows(slice(0, 500)), 1)
-    assert network.programs(one) is network.programs(two)
-    assert network.programs(one)[1]._cache_size() == 1  # one shape of batches
-    whole = one.predict(motion)
-    assert whole.shape == motion.tau.shape
-    assert whole[:7] == pytest.approx(one.predict(motion.rows(slice(0, 7))), rel=1e-4, abs=1e-4)

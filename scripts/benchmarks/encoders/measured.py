@@ -187,12 +187,8 @@ def fitted(bench: Bench, seed: int, rollouts: int) -> dict[str, Any]:
         count += len(asked)
     best = np.asarray(search.result.xbest)
     held = runs.of(bench.test)
-    return {
-        "train": float(np.sqrt(errors(best, runs))),
-        "test": float(np.sqrt(errors(best, held))),
-        "rollouts": count,
-        "theta": theta_of(best).tolist(),
-    }
+    train, test = (float(np.sqrt(errors(best, one))) for one in (runs, held))
+    return {"train": train, "test": test, "rollouts": count, "theta": theta_of(best).tolist()}
 
 
 #: IDIM-LS of Janot et al. (2019), see the data's README: M, fv, fc, offset.
@@ -300,11 +296,8 @@ def random_starts(count: int) -> tuple[str, bool]:
         bias = np.array([x.attribute in ("bias", "delay") for x in p])
         errors, searched = [best.error], list[bool]()
         for _ in range(count):
-            wild = np.where(
-                bias,
-                rng.uniform(-0.1, 0.1, len(p)),
-                np.maximum(best.theta[: len(p)], 1e-4) * 10 ** rng.uniform(-2, 2, len(p)),
-            )
+            small = rng.uniform(-0.1, 0.1, len(p))
+            wild = np.where(bias, small, np.maximum(best.theta[: len(p)], 1e-4) * 10 ** rng.uniform(-2, 2, len(p)))
             started = identify_from_commands(bench.robot, bench.train, bench.servo, start=wild)
             errors.append(started.error)
             searched.append(started.rollouts > best.rollouts)

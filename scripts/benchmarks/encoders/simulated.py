@@ -12,18 +12,9 @@ import numpy as np
 import casid
 from benchmarks.encoders.measured import go2, one_joint, so101
 from benchmarks.measure import Rows
+from casid import drives
 from casid.arrays import Array
 from casid.description import Robot
-from casid.drives import (
-    CommandIdentification,
-    CommandRecording,
-    FreeRuns,
-    Servo,
-    SimulationOptions,
-    design_commands,
-    held_commands,
-    identify_from_commands,
-)
 from casid.drives._design import command_information, relative_deviations, units_of
 from casid.errors import DatasetError
 from casid.excitation import MotionLimits
@@ -35,7 +26,7 @@ row = Rows()
 #: Motions as encoders show them: their noise and steps [rad].
 shown = partial(commanded_motion, noise=2e-4, quantum=1.5e-3)
 #: Options of the small problems here.
-OPTIONS = SimulationOptions(folds=0)
+OPTIONS = drives.SimulationOptions(folds=0)
 
 
 @dataclass(frozen=True)
@@ -60,7 +51,7 @@ def truths() -> tuple[Truth, ...]:
     )
 
 
-def drawn(truth: Truth, seed: int, seconds: float = 24.0) -> tuple[Servo, list[CommandRecording]]:
+def drawn(truth: Truth, seed: int, seconds: float = 24.0) -> tuple[drives.Servo, list[drives.CommandRecording]]:
     """Servos drawn at random, and three motions of them."""
     rng, n = np.random.default_rng(seed), truth.robot.n
     kp = rng.uniform(*truth.kp, n)
@@ -70,18 +61,18 @@ def drawn(truth: Truth, seed: int, seconds: float = 24.0) -> tuple[Servo, list[C
         "coulomb": (kp * rng.uniform(0.003, 0.015, n)).tolist(), "bias": rng.uniform(-0.01, 0.01, n).tolist(),
         "delay": float(rng.uniform(0.0, 2.0) / truth.rate),
     }  # fmt: skip
-    servo = Servo(**values)
+    servo = drives.Servo(**values)
     t = np.arange(int(seconds * truth.rate / 3)) / truth.rate
     commands = [broadband_commands(t, truth.middle, 0.4, seed=10 * seed + k) for k in range(3)]
     motions = [shown(truth.robot, servo, t, u, seed=10 * seed + k, name=f"motion {k}") for k, u in enumerate(commands)]
     return servo, motions
 
 
-def solved(truth: Truth, seed: int) -> tuple[Servo, CommandIdentification]:
+def solved(truth: Truth, seed: int) -> tuple[drives.Servo, drives.CommandIdentification]:
     """A draw and its identification."""
     servo, motions = drawn(truth, seed)
-    given = Servo(kp=servo.kp) if truth.known else Servo()
-    return servo, identify_from_commands(truth.robot, motions, given, OPTIONS)
+    given = drives.Servo(kp=servo.kp) if truth.known else drives.Servo()
+    return servo, drives.identify_from_commands(truth.robot, motions, given, OPTIONS)
 
 
 @row("simulated: intervals hold the truth, open ones named", "95 % +- 3; all named", "-", 10, quick=(2,),
@@ -115,7 +106,7 @@ def gains() -> tuple[str, bool]:
     pair = []
     for gain in (0.7, 1.4):
         data = [shown(truth.robot, servo, t, m.q_des, gain=gain, seed=k, name=str(k)) for k, m in enumerate(motions)]
-        pair.append(identify_from_commands(truth.robot, data, Servo(), OPTIONS))
+        pair.append(drives.identify_from_commands(truth.robot, data, drives.Servo(), OPTIONS))
     agree = [
         abs(a.value - b.value) <= 1.96 * np.hypot(a.sd, b.sd) + 1e-12
         for a, b in zip(pair[0].estimates, pair[1].estimates, strict=True)
@@ -124,7 +115,7 @@ def gains() -> tuple[str, bool]:
     weightless = replace(truth.robot, gravity=np.zeros(3))
     light = weightless.with_parameters(weightless.standard_parameters() * 1e-4)
     data = [shown(light, servo, t, m.q_des, name=m.name) for m in motions]
-    found = identify_from_commands(light, data, Servo(), OPTIONS)
+    found = drives.identify_from_commands(light, data, drives.Servo(), OPTIONS)
     refused = not any(e.determined for e in found.estimates if e.attribute == "kp")
     held = []
     for k, joint in enumerate(light.coordinates):
@@ -137,7 +128,7 @@ def gains() -> tuple[str, bool]:
 
 
 #: A pendulum of 0.3 kg at 0.1 m, its servo, and the recordings' rate [Hz].
-SERVO = Servo(kp=8.0, armature=0.008, viscous=0.15, coulomb=0.05, bias=0.004, delay=0.008)
+SERVO = drives.Servo(kp=8.0, armature=0.008, viscous=0.15, coulomb=0.05, bias=0.004, delay=0.008)
 RATE = 100.0
 ROBOT = one_joint("pendulum", "revolute", 0.3, "0 0 -0.1", "0 1 0")
 SEEDS = (0, 1, 2, 3)
@@ -156,7 +147,7 @@ EFFECTS: Mapping[str, tuple[Mapping[str, float], str, float]] = {
 _TAKEN = ("load_friction", "warm_up", "stiffness", "backlash", "bristle_stiffness")
 
 
-def recordings(servo: Servo, seed: int, count: int = 6, seconds: float = 12.0) -> list[CommandRecording]:
+def recordings(servo: drives.Servo, seed: int, count: int = 6, seconds: float = 12.0) -> list[drives.CommandRecording]:
     """Motions about the hanging posture, in which gravity changes its sign; one session, one clock."""
     t = np.arange(int(seconds * RATE)) / RATE
     return [
@@ -168,7 +159,7 @@ def recordings(servo: Servo, seed: int, count: int = 6, seconds: float = 12.0) -
     ]  # fmt: skip
 
 
-def brushed(servo: Servo, seed: int, count: int = 6, seconds: float = 12.0) -> list[CommandRecording]:
+def brushed(servo: drives.Servo, seed: int, count: int = 6, seconds: float = 12.0) -> list[drives.CommandRecording]:
     """The same motions with LuGre's equations by a Runge-Kutta integrator of its own, none of the estimator's code."""
     names = ("kp", "armature", "viscous", "coulomb", "bias", "delay", "bristle_stiffness", "bristle_damping")
     known = {name: float(getattr(servo, name)) for name in names}
@@ -176,7 +167,7 @@ def brushed(servo: Servo, seed: int, count: int = 6, seconds: float = 12.0) -> l
     h, t = 1 / (RATE * inner), np.arange(samples) / RATE
     commands = [broadband_commands(t, [0.0], 0.8, seed=100 * seed + k, highest=2.5)[:, 0] for k in range(count)]
     edges = np.arange(2 * inner * (samples - 1) + 1) * h / 2 - known["delay"]
-    held = np.column_stack([held_commands(t, u, edges + 1e-9)[0] for u in commands])
+    held = np.column_stack([drives.held_commands(t, u, edges + 1e-9)[0] for u in commands])
     inertia, weight = 0.3 * 0.1**2 + known["armature"], 0.3 * 0.1 * 9.80665
     s0, s1, fc = known["bristle_stiffness"], known["bristle_damping"], known["coulomb"]
 
@@ -201,7 +192,7 @@ def brushed(servo: Servo, seed: int, count: int = 6, seconds: float = 12.0) -> l
     for k, (u, y) in enumerate(zip(commands, np.array(positions).T, strict=True)):
         y = y + 2e-4 * np.random.default_rng(100 * seed + k).standard_normal(len(y))
         q = np.round(y[:, None] / 1.5e-3) * 1.5e-3
-        made.append(CommandRecording(t + k * seconds, q, u[:, None], name=f"motion {k}"))
+        made.append(drives.CommandRecording(t + k * seconds, q, u[:, None], name=f"motion {k}"))
     return made
 
 
@@ -215,7 +206,7 @@ def injected(seeds: Sequence[int] = SEEDS) -> tuple[str, bool]:
         errors, alias = [], set[str]()
         for seed in seeds:
             record = brushed if name == "LuGre" else recordings
-            found = identify_from_commands(ROBOT, record(replace(SERVO, **given), seed))
+            found = drives.identify_from_commands(ROBOT, record(replace(SERVO, **given), seed))
             if any(f.wrong for f in found.findings):
                 alias.add(next(f.kind for f in found.findings if f.wrong))
             taken = {a for a in _TAKEN if any(e.attribute == a for e in found.estimates)}
@@ -237,7 +228,7 @@ def played_intervals(count: int) -> tuple[str, bool]:
     for degrees in (1, 3):
         servo, hits, far = replace(SERVO, backlash=degrees * _DEGREE), list[bool](), 0.0
         for seed in range(count):
-            for e in identify_from_commands(ROBOT, recordings(servo, seed)).estimates:
+            for e in drives.identify_from_commands(ROBOT, recordings(servo, seed)).estimates:
                 true = float(getattr(servo, e.attribute))
                 far = max(far, abs(e.value / true - 1.0)) if true else far
                 if e.determined:
@@ -247,7 +238,7 @@ def played_intervals(count: int) -> tuple[str, bool]:
     return "; ".join(texts), all(92 <= share <= 98 for share in shares)
 
 
-def _speeds(data: CommandRecording, signal: str) -> Array:
+def _speeds(data: drives.CommandRecording, signal: str) -> Array:
     """Absolute rates of commands or encoders [rad/s]."""
     return np.asarray(np.abs(np.diff(getattr(data, signal), axis=0)) / np.diff(data.t)[:, None])
 
@@ -261,8 +252,8 @@ def designed(iterations: int) -> tuple[str, bool]:
     joints keep that range and the encoders' largest speeds.
     """
     bench = so101()
-    runs = FreeRuns(bench.robot, bench.servo, bench.train, threads=1)
-    theta = identify_from_commands(bench.robot, bench.train, bench.servo, OPTIONS).theta
+    runs = drives.FreeRuns(bench.robot, bench.servo, bench.train, threads=1)
+    theta = drives.identify_from_commands(bench.robot, bench.train, bench.servo, OPTIONS).theta
     units, recorded = units_of(runs, theta), {}
     for data in (*bench.train, *bench.test):
         count = int(20.0 / data.period)
@@ -278,7 +269,7 @@ def designed(iterations: int) -> tuple[str, bool]:
         for top in (np.concatenate([_speeds(data, signal) for data in everything]).max(axis=0)
                     for signal in ("q", "q_des"))
     )  # fmt: skip
-    made = design_commands(runs, theta, limits, commands, duration=20.0, iterations=iterations)
+    made = drives.design_commands(runs, theta, limits, commands, duration=20.0, iterations=iterations)
     t = np.arange(0.0, 20.0, runs.period)
     q = command_information(runs, theta, t, made.trajectory.derivative(t, 0))[1]
     speed = float((np.abs(np.gradient(q, t, axis=0)).max(axis=0) / limits.upper[1]).max())
@@ -296,51 +287,51 @@ class Case:
     """A robot as it is described, its servos as they are, one motion, and a joint to spoil."""
 
     truth: Truth
-    servo: Servo
-    data: CommandRecording
+    servo: drives.Servo
+    data: drives.CommandRecording
     joint: int
 
-    def again(self, robot: Robot | None = None, **changes: Any) -> CommandRecording:
+    def again(self, robot: Robot | None = None, **changes: Any) -> drives.CommandRecording:
         """The motion with another robot or other servos."""
         servo = replace(self.servo, **changes)
         return shown(robot or self.truth.robot, servo, self.data.t, self.data.q_des, name="motion")
 
 
-def _limited(case: Case) -> CommandRecording:
+def _limited(case: Case) -> drives.CommandRecording:
     """Torque limits at half of the largest torque of each joint."""
     kp = np.array(case.servo.of("kp", case.truth.robot.n), dtype=float)
     top = 0.5 * kp * np.abs(case.data.q_des - case.data.q).max(axis=0)
     return case.again(limit=top.tolist())
 
 
-def _stalled(case: Case) -> CommandRecording:
+def _stalled(case: Case) -> drives.CommandRecording:
     q = np.array(case.data.q)
     first = len(q) // 3
     q[first : 2 * first, case.joint] = q[first, case.joint]
     return replace(case.data, q=q)
 
 
-def _stepped(case: Case, size: float, share: float) -> CommandRecording:
+def _stepped(case: Case, size: float, share: float) -> drives.CommandRecording:
     q = np.array(case.data.q)
     q[int(share * len(q)) :, case.joint] += size
     return replace(case.data, q=q)
 
 
-def _missing(case: Case) -> CommandRecording:
+def _missing(case: Case) -> drives.CommandRecording:
     u = np.array(case.data.q_des)
     first = len(u) // 3
     u[first : 2 * first] = u[first]
     return replace(case.data, q_des=u)
 
 
-def _lost(case: Case) -> CommandRecording:
+def _lost(case: Case) -> drives.CommandRecording:
     rng = np.random.default_rng(1)
     kept = rng.random(len(case.data)) > 0.03
     kept[[0, -1]] = True
-    return CommandRecording(case.data.t[kept], case.data.q[kept], case.data.q_des[kept], name="motion")
+    return drives.CommandRecording(case.data.t[kept], case.data.q[kept], case.data.q_des[kept], name="motion")
 
 
-def _loaded(case: Case) -> CommandRecording:
+def _loaded(case: Case) -> drives.CommandRecording:
     """A last body (of the branch's end) three times as heavy as described."""
     robot = case.truth.robot
     bodies = robot.standard_parameters().reshape(-1, 10).copy()
@@ -349,31 +340,31 @@ def _loaded(case: Case) -> CommandRecording:
     return case.again(robot.with_parameters(made))
 
 
-def _swapped(case: Case) -> CommandRecording:
+def _swapped(case: Case) -> drives.CommandRecording:
     u, pair = np.array(case.data.q_des), [case.joint, (case.joint + 1) % case.data.n]
     u[:, pair] = u[:, pair[::-1]]
     return replace(case.data, q_des=u)
 
 
-def _reversed(case: Case) -> CommandRecording:
+def _reversed(case: Case) -> drives.CommandRecording:
     u = np.array(case.data.q_des)
     u[:, case.joint] *= -1.0
     return replace(case.data, q_des=u)
 
 
-def _standing(case: Case) -> CommandRecording:
+def _standing(case: Case) -> drives.CommandRecording:
     q = np.array(case.data.q)
     q[:, case.joint] = q[0, case.joint]
     return replace(case.data, q=q)
 
 
-def _late(case: Case) -> CommandRecording:
+def _late(case: Case) -> drives.CommandRecording:
     u = np.array(case.data.q_des)
     return replace(case.data, q_des=np.vstack([u[4:], np.repeat(u[-1:], 4, axis=0)]))
 
 
 #: Kind of fault -> how it is injected, and the kinds of finding that name it.
-FAULTS: Mapping[str, tuple[Callable[[Case], CommandRecording], tuple[str, ...]]] = {
+FAULTS: Mapping[str, tuple[Callable[[Case], drives.CommandRecording], tuple[str, ...]]] = {
     "gain given wrongly": (lambda case: case.data, ("gain",)),
     "saturation": (_limited, ("saturation",)),
     "stall": (_stalled, ("stall",)),
@@ -396,14 +387,14 @@ def _case(truth: Truth, seed: int, seconds: float = 10.0) -> Case:
     return Case(truth, servo, shown(truth.robot, servo, t, u, seed=seed, name="motion"), 1)
 
 
-def _headline(case: Case, data: CommandRecording, gain: float | None) -> tuple[str, tuple[str, ...]]:
+def _headline(case: Case, data: drives.CommandRecording, gain: float | None) -> tuple[str, tuple[str, ...]]:
     """Headline and the kinds it names; an error's text counts as a headline."""
     if gain is not None:
-        given = Servo(kp=(gain * np.array(case.servo.of("kp", case.truth.robot.n), dtype=float)).tolist())
+        given = drives.Servo(kp=(gain * np.array(case.servo.of("kp", case.truth.robot.n), dtype=float)).tolist())
     else:
-        given = Servo(kp=case.servo.kp) if case.truth.known else Servo()
+        given = drives.Servo(kp=case.servo.kp) if case.truth.known else drives.Servo()
     try:
-        found = identify_from_commands(case.truth.robot, [data], given, OPTIONS)
+        found = drives.identify_from_commands(case.truth.robot, [data], given, OPTIONS)
     except DatasetError as error:
         return error.message, ()
     return found.headline, tuple(f.kind for f in found.findings if f.kind in found.headline)

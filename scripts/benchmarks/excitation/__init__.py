@@ -84,9 +84,7 @@ def reached_limits(trajectories: list[Trajectory]) -> MotionLimits:
         for check in certify_limits(trajectory, wide):
             d, k = order[check.quantity], names.index(check.joint)
             lower[d, k], upper[d, k] = min(lower[d, k], check.low), max(upper[d, k], check.high)
-    largest = np.maximum(
-        -lower[1:3], upper[1:3]
-    )  # velocity and acceleration limits are symmetric; the source has no jerk
+    largest = np.maximum(-lower[1:3], upper[1:3])  # of velocity and acceleration, symmetric; the source has no jerk
     free = np.full((1, len(names)), np.inf)
     return MotionLimits(names, np.vstack([lower[:1], -largest, -free]), np.vstack([upper[:1], largest, free]))
 
@@ -128,9 +126,8 @@ def wam() -> tuple[str, bool]:
     observation = wam_observation()
     limits = reached_limits([A, B])
     arm = casid.load_robot("wam7").limits
-    documented = MotionLimits(
-        limits.joints, np.vstack([arm.lower, limits.lower[1:]]), np.vstack([arm.upper, limits.upper[1:]])
-    )
+    lower, upper = np.vstack([arm.lower, limits.lower[1:]]), np.vstack([arm.upper, limits.upper[1:]])
+    documented = MotionLimits(limits.joints, lower, upper)
     designs = {}
     for key, kept in (("documented", documented), ("reached", limits)):
         designs[key] = Designer(observation, Fourier(WAM_FREQUENCY, 6), kept, samples=SAMPLES).run(seed=0)
@@ -154,12 +151,8 @@ def collision() -> tuple[str, bool]:
     designer = Designer(panda_observation(), Fourier(PANDA_FREQUENCY, 5), limits, constraints=(apart, torque))
     design = designer.run(seed=0)
     fine = design.trajectory.motion(np.linspace(*design.trajectory.basis.span, 10 * SAMPLES))
-    worst = max(
-        apart.violation(fine),
-        torque.violation(fine),
-        max(check.excess for check in certify_limits(design.trajectory, limits)),
-        0.0,
-    )
+    beyond = max(check.excess for check in certify_limits(design.trajectory, limits))
+    worst = max(apart.violation(fine), torque.violation(fine), beyond, 0.0)
     clearance = min(check.clearance for check in certify_clearance(design.trajectory, apart))
     seconds = design.starts[0].seconds
     text = (

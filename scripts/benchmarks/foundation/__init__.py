@@ -14,20 +14,9 @@ from papers.panda import coefficients, deviations
 import casid
 from benchmarks import published
 from benchmarks.measure import Rows, process
+from casid import testing
 from casid.dynamics import Model
 from casid.inertia import from_standard, pseudo_inertia
-from casid.testing import (
-    URDFS,
-    compare,
-    compare_urdf,
-    installed_urdf,
-    inverse_dynamics,
-    mimicking_joints,
-    random_body,
-    random_robot,
-    relative_error,
-    standard_parameters,
-)
 
 MEASURES = row = Rows()
 
@@ -138,15 +127,15 @@ def oracle_rank(robot: casid.Robot) -> int:
     rng = np.random.default_rng(7)
     states = [tuple(rng.uniform(-3, 3, (3, robot.n))) for _ in range(20)]
     columns = []
-    still = [random_body(rng)._replace(mass=0.0, inertia=np.zeros((3, 3))) for _ in range(robot.n)]
+    still = [testing.random_body(rng)._replace(mass=0.0, inertia=np.zeros((3, 3))) for _ in range(robot.n)]
     for k in range(robot.n):
         for _ in range(10):  # ten random bodies span a link's ten parameters
             bodies = [*still]
-            bodies[k] = random_body(rng)
+            bodies[k] = testing.random_body(rng)
             columns.append(
-                np.concatenate([inverse_dynamics(robot, bodies, q, dq, ddq, robot.gravity) for q, dq, ddq in states])
+                [testing.inverse_dynamics(robot, bodies, q, dq, ddq, robot.gravity) for q, dq, ddq in states]
             )
-    matrix = np.stack(columns, axis=1)
+    matrix = np.reshape(columns, (len(columns), -1)).T
     lengths = np.linalg.norm(matrix, axis=0)
     matrix = matrix[:, lengths > 1e-9] / lengths[lengths > 1e-9]
     s = np.linalg.svd(matrix, compute_uv=False)
@@ -167,19 +156,19 @@ def reverse_engineering() -> tuple[str, bool]:
 @row("every dynamics function against Pinocchio", "<= 1e-10 relative")
 def against_pinocchio() -> tuple[str, bool]:
     errors: dict[str, float] = {}
-    for package, file in URDFS:
-        path = installed_urdf(package, file)
+    for package, file in testing.URDFS:
+        path = testing.installed_urdf(package, file)
         name = file.rsplit("/", maxsplit=1)[-1].removesuffix(".urdf")
-        errors[f"{name} (reader)"] = compare_urdf(path)
-        robot = casid.load_robot(path, lock=mimicking_joints(path))
-        errors[name] = max(compare(robot, robot.standard_parameters(), states=1).values())
+        errors[f"{name} (reader)"] = testing.compare_urdf(path)
+        robot = casid.load_robot(path, lock=testing.mimicking_joints(path))
+        errors[name] = max(testing.compare(robot, robot.standard_parameters(), states=1).values())
     for seed in range(6):
-        robot = random_robot(seed, n=4 + 2 * seed, chain=bool(seed % 2), shifted_links=seed > 2)
+        robot = testing.random_robot(seed, n=4 + 2 * seed, chain=bool(seed % 2), shifted_links=seed > 2)
         rng = np.random.default_rng(seed)
-        bodies = [random_body(rng) for _ in range(robot.n)]
-        errors[f"random {seed}"] = max(compare(robot, standard_parameters(bodies)).values())
+        bodies = [testing.random_body(rng) for _ in range(robot.n)]
+        errors[f"random {seed}"] = max(testing.compare(robot, testing.standard_parameters(bodies)).values())
     worst = max(errors, key=errors.__getitem__)
-    return f"{errors[worst]:.1e} ({worst}; {len(URDFS)} URDF, 6 random)", errors[worst] <= 1e-10
+    return f"{errors[worst]:.1e} ({worst}; {len(testing.URDFS)} URDF, 6 random)", errors[worst] <= 1e-10
 
 
 @row("Panda and WAM against numpy Newton-Euler; identities", "<= 1e-9 relative")
@@ -194,8 +183,8 @@ def identities_of(robot: casid.Robot) -> dict[str, float]:
     """Relative errors of the identities that any rigid-body model keeps, at a random state with random bodies."""
     model, n = Model(robot), robot.n
     rng = np.random.default_rng(11)
-    bodies = [random_body(rng) for _ in range(n)]
-    pi = standard_parameters(bodies)
+    bodies = [testing.random_body(rng) for _ in range(n)]
+    pi = testing.standard_parameters(bodies)
     q, dq, ddq = rng.uniform(-2, 2, (3, n))
 
     def torque(moved: int, direction: np.ndarray) -> Callable[[float], np.ndarray]:
@@ -216,18 +205,18 @@ def identities_of(robot: casid.Robot) -> dict[str, float]:
     skew = dM - 2 * C
     exact = model.derivatives("inverse_dynamics")(q=q, dq=dq, ddq=ddq, pi=pi)
     slopes = [
-        relative_error(
+        testing.relative_error(
             np.stack([_slope(torque(moved, unit)) for unit in np.eye(n)], axis=1), exact[name], abs(tau).max()
         )
         for moved, name in enumerate(("dtau_dq", "dtau_ddq", "dtau_dddq"))
     ]
-    oracle = inverse_dynamics(robot, bodies, q, dq, ddq, robot.gravity)
+    oracle = testing.inverse_dynamics(robot, bodies, q, dq, ddq, robot.gravity)
     return {
-        "numpy Newton-Euler": relative_error(tau, oracle),
-        "Y pi = tau": relative_error(model.regressor(q, dq, ddq) @ pi, tau),
-        "dM/dt - 2C skew": relative_error(skew + skew.T, np.zeros((n, n)), abs(C).max()),
-        "C dq = c": relative_error(C @ dq, model.coriolis(q, dq, pi)),
-        "energy rate = power": relative_error(_slope(energy), np.asarray(tau @ dq)),
+        "numpy Newton-Euler": testing.relative_error(tau, oracle),
+        "Y pi = tau": testing.relative_error(model.regressor(q, dq, ddq) @ pi, tau),
+        "dM/dt - 2C skew": testing.relative_error(skew + skew.T, np.zeros((n, n)), abs(C).max()),
+        "C dq = c": testing.relative_error(C @ dq, model.coriolis(q, dq, pi)),
+        "energy rate = power": testing.relative_error(_slope(energy), np.asarray(tau @ dq)),
         "finite differences": max(slopes),
     }
 

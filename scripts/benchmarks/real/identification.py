@@ -79,12 +79,8 @@ def kinova() -> Result:
     texts, met = [], True
     for here, there in ((0, 1), (1, 0)):
         data = [d.only(range(1, 7)) if k == 1 else d for k, d in enumerate(raw)]  # joint 1 is dead in the second
-        result = identify(
-            model.robot,
-            data[here],
-            model=ModelOptions(terms=(*recordings.FRICTION, "rotor")),
-            checks=Checks(folds=0, verdict=False),
-        )
+        options = ModelOptions(terms=(*recordings.FRICTION, "rotor"))
+        result = identify(model.robot, data[here], model=options, checks=Checks(folds=0, verdict=False))
         test = prepare(data[there], None)
         consistent = result.predict(test).relative_error
         free = compress(result.model, test).relative_errors(result.unconstrained.beta)[0]

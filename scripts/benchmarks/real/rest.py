@@ -28,12 +28,8 @@ def rested(data: Dataset, share: float, where: str) -> Dataset:
     order = np.repeat(np.arange(N), repeats)
     noise = rng.normal(size=(len(order), data.n)) * (repeats[order] > 1)[:, None]
     tau = data.tau[order] + noise * np.diff(data.tau, n=3, axis=0).std(axis=0) / np.sqrt(20)
-    return Dataset(
-        np.asarray(np.arange(len(order)) * data.period, dtype=np.float64),
-        data.q[order] + 1e-6 * noise,
-        tau,
-        name=data.name,
-    )
+    t = np.asarray(np.arange(len(order)) * data.period, dtype=np.float64)
+    return Dataset(t, data.q[order] + 1e-6 * noise, tau, name=data.name)
 
 
 def _found(name: str, data: Dataset) -> tuple[Identification, float]:
@@ -49,9 +45,8 @@ def rest(names: tuple[str, ...] = NAMES, shares: tuple[float, ...] = SHARES) -> 
     texts, met = [], True
     for name in names:
         data = robots.recording_of(name)[1]
-        data = Dataset(
-            np.asarray(np.arange(len(data)) * data.period, dtype=np.float64), data.q, data.tau, name=data.name
-        )
+        t = np.asarray(np.arange(len(data)) * data.period, dtype=np.float64)
+        data = Dataset(t, data.q, data.tau, name=data.name)
         own, error = _found(name, data)
         ratios, away = [], []
         for share, where in product(shares, PLACES):

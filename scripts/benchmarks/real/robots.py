@@ -393,12 +393,8 @@ def _kinova_cad() -> tuple[Robot, list[Dataset], int]:
     bodies = {}
     for k, row in enumerate(recordings.table("kinova_gen3/nominal_inertials.csv")[1 : len(robot.links) + 1]):
         com = np.array([float(row[f"com_{axis}_m"]) for axis in "xyz"])
-        six = [
-            [row["Ixx"], row["Ixy"], row["Ixz"]],
-            [row["Ixy"], row["Iyy"], row["Iyz"]],
-            [row["Ixz"], row["Iyz"], row["Izz"]],
-        ]
-        bodies[k] = Inertial(float(row["mass_kg"]), com, np.array(six, dtype=float))
+        tensor = [[float(row[f"I{min(a, b)}{max(a, b)}"]) for b in "xyz"] for a in "xyz"]
+        bodies[k] = Inertial(float(row["mass_kg"]), com, np.array(tensor))
     return _with_bodies(robot, bodies), data, 0
 
 

@@ -36,12 +36,8 @@ _ENDS = ("interval end passed",)
 @functools.cache
 def attacked(problems: int) -> dict[str, Any]:
     """The attack of `tests.attack`, on every core, in pieces."""
-    parts = {
-        f"{min(PIECE, problems - first)} seeds from {first}": functools.partial(
-            _attack, first, min(PIECE, problems - first)
-        )
-        for first in range(0, problems, PIECE)
-    }
+    pieces = [(first, min(PIECE, problems - first)) for first in range(0, problems, PIECE)]
+    parts = {f"{count} seeds from {first}": functools.partial(_attack, first, count) for first, count in pieces}
     total: dict[str, Any] = {"findings": [], "wall": 0.0, "problems": 0, "late": 0}
     for piece in measured("attack", digest(*EXERCISED), parts, SECONDS, jobs=1).values():
         for name, value in piece.items():

@@ -21,25 +21,9 @@ from typer.main import get_command
 
 import casid
 from benchmarks.measure import NotMeasured, scratch
-from benchmarks.soundness.fuzz_files import (
-    Seed,
-    bags,
-    csv,
-    csv_text,
-    files,
-    gzip_bomb,
-    large_text,
-    mat,
-    matlab_bomb,
-    npy,
-    npz,
-    packed,
-    parquet,
-    recording,
-    saved,
-    torch_file,
-    zip_bomb,
-)
+from benchmarks.soundness import fuzz_files as made
+from benchmarks.soundness.fuzz_files import Seed, bags, csv, csv_text, files, npz, packed, recording, saved
+from casid import retrieval
 from casid.cli import app
 from casid.codegen import find_compiler
 from casid.description import Robot, convert, load_robot
@@ -55,14 +39,6 @@ from casid.inertia import read_parameters, to_standard
 from casid.measurement import Dataset, Processing, check_against, read_dataset
 from casid.motion import Fourier, Poses, QuinticSpline, Ramped, Trajectory, read_trajectory, trajectory_text
 from casid.report import report_of
-from casid.retrieval import (
-    Problem,
-    base_parameter_error,
-    link_variables,
-    load_constraints,
-    robot_bounds,
-    solve,
-)  # fmt: skip
 from casid.testing import recorded
 
 Numbers = Iterable[Any]
@@ -280,12 +256,12 @@ def read_command_recording(path: Path) -> Numbers:
 # ---------------------------------------------------------------------- results
 
 
-def problem() -> Problem:
+def problem() -> retrieval.Problem:
     """The smallest problem: the bodies of a robot from its base parameters."""
     robot = load_robot("spatial_2r")
-    links, base = link_variables(robot), Model(robot).base
-    error = base_parameter_error(links, base.K, base.values(bodies(robot.n)))
-    return Problem("small", links, error, robot_bounds(links))
+    links, base = retrieval.link_variables(robot), Model(robot).base
+    error = retrieval.base_parameter_error(links, base.K, base.values(bodies(robot.n)))
+    return retrieval.Problem("small", links, error, retrieval.robot_bounds(links))
 
 
 def bodies(n: int) -> Any:
@@ -317,7 +293,7 @@ def parameter_json() -> Iterator[bytes]:
 
 def parameter_npy() -> Iterator[bytes]:
     vector = np.array(list(named_parameters().values()))
-    yield from (npy({"x": vector.astype(kind)}) for kind in ("<f8", ">f8"))
+    yield from (made.npy({"x": vector.astype(kind)}) for kind in ("<f8", ">f8"))
 
 
 def read_parameter_file(path: Path) -> Numbers:
@@ -363,7 +339,7 @@ def constraints(variables):
 
 
 def read_constraints(path: Path) -> Numbers:
-    load_constraints(path)(link_variables(three_link()))
+    retrieval.load_constraints(path)(retrieval.link_variables(three_link()))
     return []
 
 
@@ -478,27 +454,30 @@ def import_command(path: Path) -> Numbers:
         description.unlink(missing_ok=True)
 
 
-TEXT = (large_text,)
+TEXT = (made.large_text,)
+#: Compressed or not, and the version of the format.
+MATLAB = ((True, "5"), (False, "5"), (False, "4"))
 LOADED = {"empty_csv": lambda: arm_log(0.0)}
 KINDS = (
     Kind("robot TOML", TOML, read_robot, TEXT),
     Kind("URDF", URDFS, read_urdf, TEXT),
     Kind("trajectory", files("motion.toml", motions), read_motion, TEXT),
     Kind("npz", files("run.npz", lambda: [npz(recording()), packed(np.savez_compressed, **recording())]),
-         read_recording, (zip_bomb,), pack=npz),
+         read_recording, (made.zip_bomb,), pack=npz),
     Kind("csv", files("run.csv", csv), read_recording, TEXT),
-    Kind("csv.gz", files("run.csv.gz", lambda: [gzip.compress(text) for text in csv()]), read_recording, (gzip_bomb,)),
-    Kind("mat", files("run.mat", lambda: [mat(recording(), *how) for how in ((True, "5"), (False, "5"), (False, "4"))]),
-         read_recording, (matlab_bomb,), pack=mat),
+    Kind("csv.gz", files("run.csv.gz", lambda: [gzip.compress(text) for text in csv()]), read_recording,
+         (made.gzip_bomb,)),
+    Kind("mat", files("run.mat", lambda: [made.mat(recording(), *how) for how in MATLAB]), read_recording,
+         (made.matlab_bomb,), pack=made.mat),
     Kind("bag", bags, read_recording, needs="rosbags"),
     Kind("recording TOML", files("run.toml", lambda: map(sample, RECORDINGS), run_npz=lambda: npz(recording())),
          read_recording, TEXT),
-    Kind("solution JSON", files("solution.json", lambda: [json_bytes(report_of(solve(problem())).record())]),
+    Kind("solution JSON", files("solution.json", lambda: [json_bytes(report_of(retrieval.solve(problem())).record())]),
          read_solution, TEXT),
     Kind("identification JSON", files("identification.json", identification), read_identification, TEXT),
     Kind("parameter CSV", files("parameters.csv", parameter_csv), read_parameter_file, TEXT),
     Kind("parameter JSON", files("parameters.json", parameter_json), read_parameter_file, TEXT),
-    Kind("parameter npy", files("parameters.npy", parameter_npy), read_parameter_file, pack=npy),
+    Kind("parameter npy", files("parameters.npy", parameter_npy), read_parameter_file, pack=made.npy),
     Kind("study file", files("study.jsonl", lambda: saved(study, "study.jsonl").values()), study, TEXT, changes=True),
     Kind("constraint file", files("mine.py", lambda: [CONSTRAINTS]), read_constraints, TEXT),
     Kind("export JSON", exported, read_export, TEXT),
@@ -506,8 +485,8 @@ KINDS = (
     Kind("SDF", SDF, read_robot_and_check, TEXT),
     Kind("sidecar", sidecars, read_robot, TEXT),
     Kind("convert", any_robot, read_converted, TEXT),
-    Kind("parquet", files("run.parquet", parquet), read_command_recording, needs="pyarrow"),
-    Kind("PyTorch file", files("run.pt", lambda: [packed(torch_file, recording(120))]), read_recording),
+    Kind("parquet", files("run.parquet", made.parquet), read_command_recording, needs="pyarrow"),
+    Kind("PyTorch file", files("run.pt", lambda: [packed(made.torch_file, recording(120))]), read_recording),
     Kind("command recording", command_recordings, read_command_recording, TEXT),
     Kind("command check", any_robot, check_command, TEXT),
     Kind("command view", any_robot, view_command, TEXT),

@@ -405,14 +405,10 @@ def _observer() -> tuple[ca.Function, ca.Function]:
     folder = data_folder() / "ur10e" / "identification_data"
     data = [read_dataset(folder / f"{name}.npz", columns={"tau": "i"}, gains=UR_GAINS) for name in _TRAINING]
     robot = casid.load_robot("ur10e")
-    found = identify(
-        robot,
-        data,
-        processing=Processing(cutoff=7.5, rate=None),
-        model=ModelOptions(terms=("viscous", "coulomb", "offset", "rotor"), velocity_deadband=0.01),
-        choice=Choice(believable=False),
-        checks=Checks(folds=0),
-    )
+    options = ModelOptions(terms=("viscous", "coulomb", "offset", "rotor"), velocity_deadband=0.01)
+    settings = Processing(cutoff=7.5, rate=None)
+    choice, checks = Choice(believable=False), Checks(folds=0)
+    found = identify(robot, data, processing=settings, model=options, choice=choice, checks=checks)
     return momentum_observer(found.model, found.parameters, _GAIN)
 
 

@@ -180,18 +180,8 @@ def _readme() -> tuple[str, bool]:
 
 @row("every command's tables at 80, 100, 120 columns", "0 cut", "through a pseudo-terminal")
 def _tables() -> tuple[str, bool]:
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "-m",
-        "slow or not slow",
-        "tests/cli/test_tables.py",
-    ]
-    done = process(*command, folder=ROOT, may_fail=True)
+    options = ("-q", "-p", "no:cacheprovider", "-m", "slow or not slow")
+    done = process(sys.executable, "-m", "pytest", *options, "tests/cli/test_tables.py", folder=ROOT, may_fail=True)
     return done.stdout.strip().splitlines()[-1], done.returncode == 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, Protocol
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -36,24 +36,6 @@ def _link(kind: Kind) -> tuple[ca.Function, ca.Function]:
     second = ca.vertcat(mass, minors) - ca.DM([STRICTNESS**2, STRICTNESS, STRICTNESS**2, STRICTNESS**3])
     inputs = [x, margin, scale]
     return ca.Function("first", inputs, [first]), ca.Function("second", inputs, [second])
-
-
-class Program(Protocol):
-    """What a sequential quadratic program needs: values and first derivatives."""
-
-    size: int
-
-    def objective(self, x: np.ndarray) -> float:
-        """To be minimised."""
-
-    def gradient(self, x: np.ndarray) -> np.ndarray:
-        """Shape (size,)."""
-
-    def constraints(self, x: np.ndarray) -> np.ndarray:
-        """Each >= 0."""
-
-    def jacobian(self, x: np.ndarray) -> np.ndarray:
-        """Of the constraints."""
 
 
 class Step:
@@ -104,13 +86,9 @@ class Step:
         weight, multipliers = ca.MX.sym("lam_f"), ca.MX.sym("lam_g", self.count)
         blocks = ca.horzsplit(self._hessian(self.columns, ca.reshape(multipliers, 4, -1)), 10)
         hessian = ca.triu(weight * ca.DM(self.gram) + ca.diagcat(*blocks))
-        return {"x": self.x, "f": f, "g": ca.vec(self._g(self.columns))}, ca.Function(
-            "hess_lag",
-            [self.x, ca.MX.sym("p", 0, 1), weight, multipliers],
-            [hessian],
-            ["x", "p", "lam_f", "lam_g"],
-            ["triu_hess_gamma_x_x"],
-        )
+        inputs, names = [self.x, ca.MX.sym("p", 0, 1), weight, multipliers], ["x", "p", "lam_f", "lam_g"]
+        second = ca.Function("hess_lag", inputs, [hessian], names, ["triu_hess_gamma_x_x"])
+        return {"x": self.x, "f": f, "g": ca.vec(self._g(self.columns))}, second
 
 
 def prior(data: Regression) -> np.ndarray:
@@ -143,7 +121,7 @@ def mata_sqp(data: Regression, iterations: int = 100, seconds: float = 60.0) -> 
 
 
 def sequential(
-    method: str, data: Regression, steps: Sequence[Program], watch: Stopwatch, iterations: int, seconds: float
+    method: str, data: Regression, steps: Sequence[Step], watch: Stopwatch, iterations: int, seconds: float
 ) -> Answer:
     """SLSQP on one program after another, each from where the one before ended; the first from `prior`."""
     x = prior(data)
@@ -192,7 +170,7 @@ class _OutOfTime(Exception):
 class _Guard:
     """The objective, remembering its last argument and ending when the time is over."""
 
-    def __init__(self, step: Program, deadline: float) -> None:
+    def __init__(self, step: Step, deadline: float) -> None:
         self.step, self.deadline, self.last = step, deadline, np.zeros(step.size)
 
     def objective(self, x: np.ndarray) -> float:

@@ -69,13 +69,9 @@ def error_figure(sizes: Sequence[Size]) -> Figure:
     top.set_yscale("log")
     highest = max((size.answers["Point masses (3^3)"].error_above_ols for size in zoomed), default=1.0)
     bottom.set_ylim(-0.03 * highest, 1.5 * highest)
-    top.set_title(
-        "overview (logarithmic, from 1e-6 on); open markers: infeasible or not solved",
-        loc="left",
-        fontsize=10,
-        color=MUTED,
-    )
-    bottom.set_title("the first 17 sizes (linear)", loc="left", fontsize=10, color=MUTED)
+    overview = "overview (logarithmic, from 1e-6 on); open markers: infeasible or not solved"
+    for axes, title in ((top, overview), (bottom, "the first 17 sizes (linear)")):
+        axes.set_title(title, loc="left", fontsize=10, color=MUTED)
     top.legend(frameon=False, fontsize=9, ncols=4, loc="lower right")
     _says(
         figure,
@@ -156,13 +152,6 @@ def _curve(
 def _says(figure: Figure, text: str) -> None:
     """What the thesis says of its figure, below the picture."""
     figure.set_layout_engine("constrained", rect=(0, 0.085, 1, 0.915))
-    figure.text(
-        0.012,
-        0.012,
-        fill(f"What the thesis says of its own: {text}.", 125),
-        fontsize=9,
-        color=MUTED,
-        style="italic",
-        va="bottom",
-        bbox={"facecolor": "white", "edgecolor": FAINT, "pad": 4},
-    )
+    words = fill(f"What the thesis says of its own: {text}.", 125)
+    box = {"facecolor": "white", "edgecolor": FAINT, "pad": 4}
+    figure.text(0.012, 0.012, words, fontsize=9, color=MUTED, style="italic", va="bottom", bbox=box)

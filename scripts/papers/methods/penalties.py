@@ -168,9 +168,9 @@ class Runs:
         """Values of the runs that ended feasible."""
         return np.asarray(self.phi[self.feasible_runs])
 
-    def successes(self, optimum: float, tolerance: float = 0.01) -> int:
-        """Runs that ended feasible and within a tolerance of the optimum."""
-        return int((self.feasible <= optimum * (1 + tolerance)).sum())
+    def successes(self, optimum: float) -> int:
+        """Runs that ended feasible and within 1 % of the optimum."""
+        return int((self.feasible <= 1.01 * optimum).sum())
 
 
 def panda(margin: float = 1e-9) -> tuple[PenalisedRetrieval, casid.Solution]:
