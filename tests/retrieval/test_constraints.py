@@ -373,7 +373,7 @@ def test_the_violation_is_that_of_the_worst_entry() -> None:
 def rows_of(expression: ca.SX, lower: float, upper: float) -> list[tuple[bool, float, float, str]]:
     problem = nearest(BODY)
     made = Constraint("row", ca.substitute(expression, X, problem.variables.x), lower, upper)
-    return [(row.linear, row.lower, row.upper, row.side) for row in made.rows(problem.setting)]
+    return [(row.linear, row.lower, row.upper, row.side) for row in made.solver_rows(problem.setting)]
 
 
 X = ca.SX.sym("x", 10)

@@ -7,7 +7,7 @@ kinds there are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, cast
 
@@ -34,7 +34,6 @@ from casid.retrieval.constraints._relations import label_of, relation
 
 Side = Literal["lower", "upper", "both"]
 C = TypeVar("C", bound="Constraint")
-T = TypeVar("T")
 #: Largest number of alternatives of a minimum or maximum, or of branches, that are examined; they double with each.
 MOST_ALTERNATIVES = 16
 #: What may be missed of a bound, in its own units, wherever it is judged: of a point, and of a constant.
@@ -117,14 +116,14 @@ class ScalarRow:
 class Kept:
     """What is made of an object once, not again for each problem that has it."""
 
-    def kept(self, what: str, make: Callable[..., T], *given: Any) -> T:
-        """``make(*given)``, made once for the same arguments."""
+    def kept(self, what: str, *given: Any) -> list[Any]:
+        """A list of what was made of the same arguments, to be filled: empty where it is not made yet."""
         store = vars(self).setdefault("_kept", {})
-        old, found = store.get(what, (None, None))
-        if old is None or not all(a is b or (type(a) is tuple and a == b) for a, b in zip(old, given, strict=True)):
-            found = make(*given)
-            store[what] = given, found
-        return cast(T, found)
+        old, found = store.get(what, ((), None))
+        same = all(a is b or (type(a) is tuple and a == b) for a, b in zip(old, given, strict=False))
+        if found is None or not same:
+            store[what] = given, found = given, []
+        return cast(list[Any], found)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_kept"}
@@ -179,10 +178,17 @@ class Constraint(Kept):
     shared: ClassVar[bool] = False
     #: Left out where a shape is softened: the shape's distance counts it.
     part_of_shape: ClassVar[bool] = False
+    #: Soft rows are priced as the solver has them: times the mass that the expression is linear over.
+    over_mass: ClassVar[bool] = False
     #: Kept in the program of the convex relaxation although not convex: seldom active, relaxed in the certificate.
     kept_in_relaxation: ClassVar[bool] = False
 
+    def _quantity(self) -> Any:
+        """The expression: what was given, or what follows from the fields of a subclass."""
+        return self.expression
+
     def __post_init__(self) -> None:
+        vars(self).update(expression=self._quantity())
         unlabelled = isinstance(self.label, ca.SX | ca.MX) and self.expression is None
         if unlabelled:
             given = in_unknowns(self.label, "a constraint")
@@ -271,18 +277,25 @@ class Constraint(Kept):
     # ------------------------------------------------------------------ what a solver and a certificate use
 
     def solver_rows(self, setting: Setting) -> tuple[ScalarRow, ...]:
-        """`rows`, made once for a setting."""
-        return self.kept("rows", lambda *_: tuple(self.rows(setting)), *setting.facts)
-
-    def rows(self, setting: Setting) -> Iterable[ScalarRow]:
         """Rows for the solver, equivalent to the bounds wherever the problem's other constraints hold.
 
-        By the structure of each entry. Affine: linear. Hard, and linear over a mass that is not negative, ``e = f/m``:
-        ``f - m bound``, linear. Otherwise the expression as it is. A bound on a minimum or maximum that requires all of
-        its parts is one on each of them, where these are affine or linear over the mass: ``fmax(a, b) <= bound`` is
-        ``a <= bound`` and ``b <= bound``. Hard: further rows where the expression would be undefined unseen
-        (`casid.expressions._intervals`).
+        `own_rows` where there are such, else by the structure of each entry. Affine: linear. Linear over a mass that is
+        not negative, ``e = f/m``, and hard or `over_mass`: ``f - m bound``, linear. Otherwise the expression as it is.
+        A bound on a minimum or maximum that requires all of its parts is one on each of them, where these are affine or
+        linear over the mass: ``fmax(a, b) <= bound`` is ``a <= bound`` and ``b <= bound``. Hard: further rows where the
+        expression would be undefined unseen (`casid.expressions._intervals`).
         """
+        found = self.kept("rows", *setting.facts)
+        if not found:
+            own = self.own_rows(setting)
+            found.append(tuple(self._rows_by_structure(setting) if own is None else own))
+        return cast(tuple[ScalarRow, ...], found[0])
+
+    def own_rows(self, setting: Setting) -> list[ScalarRow] | None:
+        """Rows that a solver handles better than what the structure gives; None where there are none."""
+        return None
+
+    def _rows_by_structure(self, setting: Setting) -> Iterator[ScalarRow]:
         forms = affine_rows(self.expression, setting.x)
         hides = self.hard and may_hide(as_function(self.expression, setting.x))
         for entry in range(self.size):
@@ -294,7 +307,8 @@ class Constraint(Kept):
                 yield ScalarRow(expression, low, high, True, entry)
                 continue
             # a soft row stays as it is: its weight prices the expression, not the expression times a mass
-            over_mass = _linear_over_mass(self.quadric(entry, setting), low, high, entry, setting) if self.hard else []
+            form = self.quadric(entry, setting) if self.hard or self.over_mass else None
+            over_mass = _linear_over_mass(form, low, high, entry, setting)
             if over_mass:
                 yield from over_mass
             elif self.hard:
