@@ -458,22 +458,16 @@ def domain_rows(expression: ca.SX, entry: int, x: ca.SX) -> Iterator[ScalarRow]:
             yield ScalarRow(row, 0.0, np.inf, form is not None, entry, "lower", domain=True)
 
 
-def rows_over_mass(
-    numerator: ca.SX, mass: ca.SX, low: float, high: float, entry: int, link: int
-) -> Iterator[ScalarRow]:
-    """``low <= numerator / mass <= high`` of a mass that is not negative, as linear rows."""
-    if np.isfinite(low):
-        yield ScalarRow(numerator - low * mass, 0.0, np.inf, True, entry, "lower", link)
-    if np.isfinite(high):
-        yield ScalarRow(high * mass - numerator, 0.0, np.inf, True, entry, "upper", link)
-
-
 def _linear_over_mass(form: Quadric | None, low: float, high: float, entry: int, setting: Setting) -> list[ScalarRow]:
-    """Linear rows for a form that is linear over a mass that is not negative; none for another."""
+    """Linear rows of a form that is linear over a mass that is not negative, times that mass; none for another."""
     if form is None or form.power != 2 or not form.linear or not setting.positive_mass[form.link]:
         return []
-    mass = setting.x[mass_index(form.link)]
-    return list(rows_over_mass(form.numerator(setting.x), mass, low, high, entry, form.link))
+    mass, numerator, found = setting.x[mass_index(form.link)], form.numerator(setting.x), []
+    if np.isfinite(low):
+        found.append(ScalarRow(numerator - low * mass, 0.0, np.inf, True, entry, "lower", form.link))
+    if np.isfinite(high):
+        found.append(ScalarRow(high * mass - numerator, 0.0, np.inf, True, entry, "upper", form.link))
+    return found
 
 
 def _parts(expression: ca.SX, low: float, high: float, entry: int, setting: Setting) -> list[ScalarRow]:
@@ -481,10 +475,7 @@ def _parts(expression: ca.SX, low: float, high: float, entry: int, setting: Sett
     split: list[ScalarRow] = []
     whole: Side | None = "both"
     for upper, bound in ((False, low), (True, high)):
-        rows = None
-        if np.isfinite(bound):
-            rows = _all_linear(expression, bound, upper, entry, setting)
-            rows = _sum_of_kinks(expression, bound, upper, entry, setting) if rows is None else rows
+        rows = _required(expression, bound, upper, entry, setting) if np.isfinite(bound) else None
         if rows is not None:
             split += rows
             low, high = (low, np.inf) if upper else (-np.inf, high)
@@ -492,47 +483,41 @@ def _parts(expression: ca.SX, low: float, high: float, entry: int, setting: Sett
     return split if whole is None else [*split, ScalarRow(expression, low, high, False, entry, whole)]
 
 
-def _all_linear(expression: ca.SX, bound: float, upper: bool, entry: int, setting: Setting) -> list[ScalarRow] | None:
-    """Linear rows of all parts of a minimum or maximum that a bound requires; None where a part is not linear."""
-    low, high = (-np.inf, bound) if upper else (bound, np.inf)
-    options = alternatives(expression, setting.x, MOST_ALTERNATIVES, upper)
-    if len(options) == 1 and options[0].numel() == 1:
-        return None
+def _required(
+    expression: ca.SX, bound: float, upper: bool, entry: int, setting: Setting, soft: bool = False
+) -> list[ScalarRow] | None:
+    """Linear rows of all that an upper bound on a maximum or a sum of maxima requires (a lower one: of minima).
+
+    None where a part is not linear. The largest violation of the rows is that of the bound only where none is
+    multiplied by a mass and no alternative is left out: a soft bound has no other rows.
+    """
+    sign, low, high = (1.0, -np.inf, bound) if upper else (-1.0, bound, np.inf)
+    pieces = affine_pieces(sign * expression, setting.x)
+    options: tuple[ca.SX, ...] = () if pieces is None else (sign * ca.vertcat(*pieces),)
+    if pieces is None and not soft:
+        options = alternatives(expression, setting.x, MOST_ALTERNATIVES, upper)
     possible = [part for option in options if (part := _unsettled(option, setting.x, low, high)) is not None]
     if any(not part.numel() for part in possible):
         return []  # a constant meets the bound, whatever x is
     if len(possible) != 1:
         return None
     found: list[ScalarRow] = []
-    for k, form in enumerate(affine_rows(possible[0], setting.x)):
-        part = possible[0][k]
-        if form is not None:
-            found.append(ScalarRow(part, low, high, True, entry, "upper" if upper else "lower"))
-        else:
+    for part, form in zip(ca.vertsplit(possible[0]), affine_rows(possible[0], setting.x), strict=True):
+        rows = [ScalarRow(part, low, high, True, entry, "upper" if upper else "lower")]
+        if form is None:
             quadric = find_quadric(part, setting.x, len(setting.positive_mass))
             rows = _linear_over_mass(quadric, low, high, entry, setting)
-            if not rows:
-                return None
-            found += rows
+        if not rows:
+            return None
+        found += rows
     return found
-
-
-def _sum_of_kinks(expression: ca.SX, bound: float, upper: bool, entry: int, setting: Setting) -> list[ScalarRow] | None:
-    """Linear rows of a sum of maxima (upper bound) or minima (lower bound) of linear terms; None for another one."""
-    pieces = affine_pieces(expression if upper else -expression, setting.x)
-    if pieces is None:
-        return None
-    low, high = (-np.inf, bound) if upper else (bound, np.inf)
-    rows = _unsettled((1.0 if upper else -1.0) * ca.vertcat(*pieces), setting.x, low, high)
-    side: Side = "upper" if upper else "lower"
-    return None if rows is None else [ScalarRow(row, low, high, True, entry, side) for row in ca.vertsplit(rows)]
 
 
 def _largest(expression: ca.SX, low: float, high: float, entry: int, setting: Setting) -> list[ScalarRow]:
     """Rows of a soft bound on one side: linear ones, the largest of which is missed by what it is; else itself."""
-    upper = np.isinf(low)
+    upper = bool(np.isinf(low))
     one_sided = upper or np.isinf(high)
-    rows = _sum_of_kinks(expression, high if upper else low, bool(upper), entry, setting) if one_sided else None
+    rows = _required(expression, high if upper else low, upper, entry, setting, soft=True) if one_sided else None
     if not rows:
         return [ScalarRow(expression, low, high, False, entry)]
     return [replace(row, shared=True) for row in rows]
