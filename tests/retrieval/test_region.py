@@ -59,12 +59,12 @@ def test_every_body_within_bounds_lies_in_the_region_of_its_bounds() -> None:
         mass, centre, inertia = from_standard(x)
         facts, link = Facts(variables), variables[0]
         if rng.random() < 0.8:
-            facts.mass_within(link, 0.5 * mass, mass * rng.uniform(1, 1.3))
+            facts.within("mass", link, 0.5 * mass, mass * rng.uniform(1, 1.3))
         if rng.random() < 0.8:
-            facts.com_within(link, centre - rng.uniform(0, 0.1, 3), centre + rng.uniform(0, 0.1, 3))
+            facts.within("com", link, centre - rng.uniform(0, 0.1, 3), centre + rng.uniform(0, 0.1, 3))
         if rng.random() < 0.7:
             six = inertia[[0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2]]
-            facts.inertia_within(link, six - rng.uniform(0, 0.1, 6), six + rng.uniform(0, 0.1, 6))
+            facts.within("inertia_com", link, six - rng.uniform(0, 0.1, 6), six + rng.uniform(0, 0.1, 6))
         spread = (x[0] + x[3] + x[5]) / 2
         if rng.random() < 0.7:
             facts.reach_below(link, spread / mass * rng.uniform(1, 1.3))
@@ -96,7 +96,7 @@ def test_cuts_hold_at_every_point_that_meets_the_bound(kind: str) -> None:
         inertia, moment = scale * rng.normal(size=6), scale * rng.normal(size=3)
         form = Quadric(0, 2, inertia, moment, -0.01 if cone else 0.1 * rng.normal(), square)
         assert (form.lorentz(BOX) is not None) == cone
-        assert form.is_concave() == (np.linalg.eigvalsh(square).max() <= 1e-12)
+        assert form.is_convex_set(np.full((3, 2), np.inf)) == (np.linalg.eigvalsh(square).max() <= 1e-12)
         bodies = []
         for _ in range(60):
             x = cloud(rng)
@@ -148,7 +148,7 @@ class Spread(LinkConstraint):
         yield ScalarRow(3 * (self.upper[0] - self.links[0].mass), 0.0, np.inf, True, 0, "upper")
 
     def add_facts(self, facts: Facts) -> None:
-        facts.mass_within(self.links[0], -np.inf, float(self.upper[0]))
+        facts.within("mass", self.links[0], -np.inf, float(self.upper[0]))
 
 
 @pytest.mark.claim("a new kind of constraint is one new class")

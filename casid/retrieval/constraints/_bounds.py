@@ -62,7 +62,7 @@ class MassBounds(TotalMass):
     hard_in_algorithm_1: ClassVar[bool] = True
 
     def add_facts(self, facts: Facts) -> None:
-        facts.mass_within(self.links[0], float(self.lower[0]), float(self.upper[0]))
+        facts.within("mass", self.links[0], float(self.lower[0]), float(self.upper[0]))
 
 
 def mass_bounds(link: LinkView, lower: float | None = None, upper: float | None = None) -> MassBounds:
@@ -94,7 +94,7 @@ class ComBox(LinkConstraint):
         return self.links[0].com
 
     def add_facts(self, facts: Facts) -> None:
-        facts.com_within(self.links[0], self.lower, self.upper)
+        facts.within("com", self.links[0], self.lower, self.upper)
 
 
 def com_box(
@@ -196,7 +196,7 @@ class InertiaBounds(LinkConstraint):
         return Quadric(self.links[0].index, 1, inertia, np.zeros(3), 0.0, square)
 
     def add_facts(self, facts: Facts) -> None:
-        facts.inertia_within(self.links[0], self.lower, self.upper)
+        facts.within("inertia_com", self.links[0], self.lower, self.upper)
 
     def with_secants(self, com: NDArray[np.float64]) -> tuple[Constraint, tuple[ca.SX, ...]]:
         """Upper bounds of the diagonal as secants ``ly^2/m <= (a + b) ly - a b m``; products of inertia left out."""

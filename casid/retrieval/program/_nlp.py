@@ -239,10 +239,6 @@ class LiftedProgram:
         """Standard parameters at w, rebuilt from the factors so that the cones hold up to rounding."""
         return np.asarray(self._basis @ self._composed(w) + self._origin)
 
-    def gradient_size(self) -> float:
-        """Largest entry of the objective's gradient in y at the nominal point."""
-        return float(np.abs(self._basis.T @ self.objective.gradient(self.nominal)).max())
-
     def row_multipliers(self, point: Point, scale: float) -> tuple[Array, Array]:
         """Multipliers of the linear and nonlinear rows, in units of the plain objective; > 0 at an upper bound."""
         split, count, soft = len(self.linear.rows), len(self.scales), list(self._soft)
