@@ -385,12 +385,12 @@ class PreparedProblem:
         certificate = Certificate(-np.inf, 0.0, {}) if broken else self._certify(x, linear, curved)
         found = judged(certificate)
         if found.feasible and found.converged and not found.certified and self.nonlinear.size and self._tighten:
-            if self._relaxed is None:  # found once, it holds for every start; convex constraints have nothing to gain
-                relaxed = (
-                    relaxed_bound(self.relaxation, x, self.nominal, self.options) if self.relaxation.nonconvex else None
-                )
-                bound = relaxed.bound if relaxed is not None and np.isfinite(relaxed.bound) else -np.inf
-                self._relaxed = Certificate(bound, 0.0, {} if relaxed is None else relaxed.search_region)
+            if self._relaxed is None:  # found once, it holds for every start
+                self._relaxed = Certificate(-np.inf, 0.0, {})
+                if self.relaxation.nonconvex:
+                    relaxed = relaxed_bound(self.relaxation, x, self.nominal, self.options)
+                    bound = relaxed.bound if np.isfinite(relaxed.bound) else -np.inf
+                    self._relaxed = Certificate(bound, 0.0, relaxed.search_region)
             if self._relaxed.lower_bound > found.lower_bound:
                 certificate = self._relaxed
                 found = judged(certificate)
