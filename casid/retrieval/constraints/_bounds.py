@@ -88,10 +88,12 @@ class ComBox(LinkConstraint):
     unit: ClassVar[str] = "m"
     step: ClassVar[float] = 0.01
     hard_in_algorithm_1: ClassVar[bool] = True
-    over_mass: ClassVar[bool] = True
 
     def _quantity(self) -> ca.SX:
         return self.links[0].com
+
+    def quotient(self) -> tuple[ca.SX, LinkView]:
+        return self.links[0].first_moment, self.links[0]
 
     def add_facts(self, facts: Facts) -> None:
         facts.within("com", self.links[0], self.lower, self.upper)
@@ -116,10 +118,12 @@ class GyrationBound(LinkConstraint):
     quantity: ClassVar[str] = "extent"
     unit: ClassVar[str] = "m^2"
     step: ClassVar[float] = 0.01
-    over_mass: ClassVar[bool] = True
 
     def _quantity(self) -> ca.SX:
         return ca.trace(self.links[0].inertia) / 2 / self.links[0].mass
+
+    def quotient(self) -> tuple[ca.SX, LinkView]:
+        return ca.SX(ca.trace(self.links[0].inertia) / 2), self.links[0]
 
     def add_facts(self, facts: Facts) -> None:
         facts.reach_below(self.links[0], float(self.upper[0]))

@@ -178,8 +178,6 @@ class Constraint(Kept):
     shared: ClassVar[bool] = False
     #: Left out where a shape is softened: the shape's distance counts it.
     part_of_shape: ClassVar[bool] = False
-    #: Soft rows are priced as the solver has them: times the mass that the expression is linear over.
-    over_mass: ClassVar[bool] = False
     #: Kept in the program of the convex relaxation although not convex: seldom active, relaxed in the certificate.
     kept_in_relaxation: ClassVar[bool] = False
 
@@ -280,7 +278,7 @@ class Constraint(Kept):
         """Rows for the solver, equivalent to the bounds wherever the problem's other constraints hold.
 
         `own_rows` where there are such, else by the structure of each entry. Affine: linear. Linear over a mass that is
-        not negative, ``e = f/m``, and hard or `over_mass`: ``f - m bound``, linear. Otherwise the expression as it is.
+        not negative, ``e = f/m``, and hard or a `quotient`: ``f - m bound``, linear. Otherwise the expression as it is.
         A bound on a minimum or maximum that requires all of its parts is one on each of them, where these are affine or
         linear over the mass: ``fmax(a, b) <= bound`` is ``a <= bound`` and ``b <= bound``. Hard: further rows where the
         expression would be undefined unseen (`casid.expressions._intervals`).
@@ -296,6 +294,13 @@ class Constraint(Kept):
         return None
 
     def _rows_by_structure(self, setting: Setting) -> Iterator[ScalarRow]:
+        quotient = self.quotient()
+        if quotient is not None and setting.positive_mass[quotient[1].index]:
+            numerators, link = quotient
+            for entry in range(self.size):
+                low, high = float(self.lower[entry]), float(self.upper[entry])
+                yield from _over_mass(numerators[entry], link.mass, low, high, entry, link.index)
+            return
         forms = affine_rows(self.expression, setting.x)
         hides = self.hard and may_hide(as_function(self.expression, setting.x))
         for entry in range(self.size):
@@ -307,7 +312,7 @@ class Constraint(Kept):
                 yield ScalarRow(expression, low, high, True, entry)
                 continue
             # a soft row stays as it is: its weight prices the expression, not the expression times a mass
-            form = self.quadric(entry, setting) if self.hard or self.over_mass else None
+            form = self.quadric(entry, setting) if self.hard else None
             over_mass = _linear_over_mass(form, low, high, entry, setting)
             if over_mass:
                 yield from over_mass
@@ -317,6 +322,10 @@ class Constraint(Kept):
                 yield from _largest(expression, low, high, entry, setting)
             if hides:
                 yield from domain_rows(expression, entry, setting.x)
+
+    def quotient(self) -> tuple[ca.SX, LinkView] | None:
+        """Numerators, and the link over whose mass they are the expression, priced as such where soft; else None."""
+        return None
 
     def quadric(self, entry: int, setting: Setting) -> Quadric | None:
         """The quadratic form of one link's parameters that an entry is, times a power of the link's mass, if it is."""
@@ -458,16 +467,20 @@ def domain_rows(expression: ca.SX, entry: int, x: ca.SX) -> Iterator[ScalarRow]:
             yield ScalarRow(row, 0.0, np.inf, form is not None, entry, "lower", domain=True)
 
 
+def _over_mass(numerator: ca.SX, mass: ca.SX, low: float, high: float, entry: int, link: int) -> Iterator[ScalarRow]:
+    """``low <= numerator / mass <= high`` of a mass that is not negative, as linear rows."""
+    if np.isfinite(low):
+        yield ScalarRow(numerator - low * mass, 0.0, np.inf, True, entry, "lower", link)
+    if np.isfinite(high):
+        yield ScalarRow(high * mass - numerator, 0.0, np.inf, True, entry, "upper", link)
+
+
 def _linear_over_mass(form: Quadric | None, low: float, high: float, entry: int, setting: Setting) -> list[ScalarRow]:
     """Linear rows of a form that is linear over a mass that is not negative, times that mass; none for another."""
     if form is None or form.power != 2 or not form.linear or not setting.positive_mass[form.link]:
         return []
-    mass, numerator, found = setting.x[mass_index(form.link)], form.numerator(setting.x), []
-    if np.isfinite(low):
-        found.append(ScalarRow(numerator - low * mass, 0.0, np.inf, True, entry, "lower", form.link))
-    if np.isfinite(high):
-        found.append(ScalarRow(high * mass - numerator, 0.0, np.inf, True, entry, "upper", form.link))
-    return found
+    mass = setting.x[mass_index(form.link)]
+    return list(_over_mass(form.numerator(setting.x), mass, low, high, entry, form.link))
 
 
 def _parts(expression: ca.SX, low: float, high: float, entry: int, setting: Setting) -> list[ScalarRow]:
