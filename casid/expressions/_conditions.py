@@ -22,6 +22,7 @@ from casid.arrays import Array
 from casid.expressions._intervals import enclose
 from casid.expressions._walk import (
     COMPARISONS,
+    Rules,
     as_function,
     call_identity,
     operations,
@@ -165,8 +166,11 @@ def replace_conditions(expression: ca.SX, x: ca.SX, decide: Decide) -> ca.SX:
         text = f"{callee.name()}({','.join(o.text for o in operands)})"
         return [_Node(value, _digest(key, str(k)), _cut(f"{text}{{{k}}}", key)) for k, value in enumerate(values)]
 
-    outputs = walk(as_function(expression, x), constant, entry, apply, call)
-    result: ca.SX = ca.vertcat(*[o.value for o in outputs]) if outputs else ca.SX(0, 1)
+    rules: Rules = {"constant": constant, "entry": entry, "operation": apply, "call": call}
+    steps = walk(as_function(expression, x))
+    for step in steps:
+        step.value = rules[step.kind](*step.given)
+    result: ca.SX = ca.vertcat(*[o.value for o in steps.values]) if steps.values else ca.SX(0, 1)
     return result
 
 
@@ -244,5 +248,8 @@ def alternatives(expression: ca.SX, x: ca.SX, most: int = 1_000, upper: bool = F
     def call(callee: ca.Function, operands: list[_Rows]) -> list[_Rows]:
         return [_Rows(value, ((value,),)) for value in rebuild_call(callee, [o.whole for o in operands])]
 
-    (result,) = walk(as_function(expression, x), constant, lambda k: _Rows(x[k], ((x[k],),)), apply, call)
-    return tuple(ca.vertcat(*rows) for rows in result.options)
+    rules: Rules = {"constant": constant, "entry": lambda k: _Rows(x[k], ((x[k],),)), "operation": apply, "call": call}
+    steps = walk(as_function(expression, x))
+    for step in steps:
+        step.value = rules[step.kind](*step.given)
+    return tuple(ca.vertcat(*rows) for rows in steps.values[0].options)

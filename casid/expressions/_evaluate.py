@@ -8,6 +8,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import casadi as ca
@@ -15,18 +16,7 @@ import numpy as np
 
 from casid.arrays import ALIKE, Array
 from casid.expressions._intervals import HIDING, enclose
-from casid.expressions._walk import (
-    BINARY,
-    CALL,
-    STRUCTURE,
-    as_function,
-    evaluate_call,
-    fold,
-    rebuild,
-    rebuild_call,
-    refused,
-    walk,
-)
+from casid.expressions._walk import BINARY, as_function, evaluate_call, fold, refused, unknown, walk
 
 
 @contextmanager
@@ -86,33 +76,25 @@ class NumpyFunction:
     """
 
     def __init__(self, expression: ca.SX, x: ca.SX) -> None:
-        self.function = function = as_function(expression, x)
-        if any(function.instruction_id(k) == CALL for k in range(function.n_instructions())):  # inlined if not opaque
-            function = as_function(ca.vertcat(*walk(function, ca.SX, lambda k: x[k], rebuild, rebuild_call)), x)
-        codes = [function.instruction_id(k) for k in range(function.n_instructions())]
-        nodes = function.instructions_sx() if CALL in codes else ca.SX()
-        rules = {code: _rule(code) for code in {*codes} - STRUCTURE - {CALL}}
-        #: Every value has a place of its own: those of constants are there, those of inputs are filled in.
-        self._values, self._inputs = list[Any](), list[tuple[int, int]]()
+        self.function = as_function(expression, x)
+        #: Every value has a place of its own: those of x come first, those of constants are there.
+        self._values: list[Any] = []
         self._steps, self._calls = list[tuple[Callable[..., Any], list[int], Any]](), False
-        place, outputs = dict[int, int](), dict[int, int]()  # of CasADi's registers, which are used again
-        for k, code in enumerate(codes):
-            operands, results = function.instruction_input(k), function.instruction_output(k)
-            if code == ca.OP_OUTPUT:
-                outputs[results[1]] = place[operands[0]]
-                continue
-            first, own = len(self._values), [place[i] for i in operands] if code not in STRUCTURE else []
-            constant = np.float64(function.instruction_constant(k)) if code == ca.OP_CONST else None
-            self._values += [constant] * len(results)
-            place.update(zip(results, range(first, len(self._values)), strict=True))
-            if code == ca.OP_INPUT:
-                self._inputs.append((first, operands[1]))
-            elif code == CALL:
+        steps = walk(self.function)
+        for step in steps:
+            place = len(self._values)
+            step.value = place
+            if step.kind == "call":
+                callee, operands = step.given
+                step.value = [place + k for k in range(len(unknown(callee, operands)))]
                 self._calls = True
-                self._steps.append((_called(nodes[k].which_function()), own, slice(first, len(self._values))))
-            elif code != ca.OP_CONST:
-                self._steps.append((rules[code], own, first))
-        self._outputs = [outputs[k] for k in range(function.numel_out(0))]
+                self._steps.append((_called(callee), operands, slice(place, place + len(step.value))))
+                self._values += [None] * len(step.value)
+                continue
+            self._values.append(np.float64(step.given[0]) if step.kind == "constant" else None)
+            if step.kind == "operation":
+                self._steps.append((_rule(step.given[0]), step.given[1], place))
+        self._outputs = steps.values
 
     def __call__(self, point: Array) -> Array:
         """Values at a point of shape (N,); NaN where an operation has no value there."""
@@ -129,9 +111,7 @@ class NumpyFunction:
 
     def by_numpy(self, point: Array) -> Array:
         """Values at a point of shape (N,) in numpy's arithmetic, CasADi's only for functions that are opaque."""
-        values = self._values.copy()
-        for place, k in self._inputs:
-            values[place] = point[k]
+        values = [*point, *self._values[len(point) :]]
         with np.errstate(all="ignore"):
             for rule, operands, place in self._steps:
                 values[place] = rule(*[values[i] for i in operands])
@@ -153,6 +133,7 @@ def evaluate(expression: ca.SX, x: ca.SX, point: Array) -> Array:
     return NumpyFunction(expression, x)(np.asarray(point, dtype=float))
 
 
+@cache
 def _rule(code: int) -> Callable[..., Any]:
     """The operation of numpy that keeps NaN of any operand that counts, and has none where it has no real value."""
     if code == ca.OP_IF_ELSE_ZERO:

@@ -31,7 +31,17 @@ from numpy.typing import ArrayLike
 from casid.arrays import Array
 from casid.expressions._interval_rules import BINARY, UNARY
 from casid.expressions._ranges import Range, everything, linear_table
-from casid.expressions._walk import CALL, COMPARISONS, as_function, rebuild, rebuild_call, refused, unknown, walk
+from casid.expressions._walk import (
+    CALL,
+    COMPARISONS,
+    Rules,
+    as_function,
+    rebuild,
+    rebuild_call,
+    refused,
+    unknown,
+    walk,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +109,11 @@ def enclose(
             return Interval(bounds[..., 0], bounds[..., 1], defined, quotients=frozenset[Any]({pair}))
         return _interval(_apply(code, operands), operands)
 
-    return walk(function, constant, entry, apply, _call)
+    rules: Rules = {"constant": constant, "entry": entry, "operation": apply, "call": _call}
+    steps = walk(function)
+    for step in steps:
+        step.value = rules[step.kind](*step.given)
+    return steps.values
 
 
 def _interval(found: Range, operands: Sequence[Interval]) -> Interval:
@@ -173,8 +187,12 @@ def required_domains(expression: ca.SX, x: ca.SX) -> tuple[ca.SX, ...]:
     function = as_function(expression, x)
     if not may_hide(function):
         return ()
-    outputs = walk(function, lambda v: _Node(ca.SX(v)), lambda k: _Node(x[k]), _apply_domain, _call_domain)
-    rows = list(_united([o.hidden for o in outputs]).values())
+    rules: Rules = {"operation": _apply_domain, "call": _call_domain}
+    rules |= {"constant": lambda v: _Node(ca.SX(v)), "entry": lambda k: _Node(x[k])}
+    steps = walk(function)
+    for step in steps:
+        step.value = rules[step.kind](*step.given)
+    rows = list(_united([o.hidden for o in steps.values]).values())
     if not rows:
         return ()
     free = np.full(x.numel(), np.inf)

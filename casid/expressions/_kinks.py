@@ -14,7 +14,7 @@ from itertools import product
 import casadi as ca
 
 from casid.expressions._polynomial import affine_rows
-from casid.expressions._walk import as_function, operations, rebuild, rebuild_call, walk
+from casid.expressions._walk import Rules, as_function, operations, rebuild, rebuild_call, walk
 
 _KINKS = frozenset({ca.OP_FABS, ca.OP_FMAX, ca.OP_FMIN})
 #: Most pieces of one maximum: sums of maxima within a maximum multiply.
@@ -102,7 +102,12 @@ def convex_kinks(expression: ca.SX, x: ca.SX) -> tuple[ca.SX, tuple[Maximum, ...
     function = as_function(expression, x)
     if not operations(function) & _KINKS:
         return expression, ()
-    (found,) = walk(function, lambda value: _Sum(ca.SX(value)), lambda k: _Sum(x[k]), _apply, _call)
+    rules: Rules = {"operation": _apply, "call": _call}
+    rules |= {"constant": lambda value: _Sum(ca.SX(value)), "entry": lambda k: _Sum(x[k])}
+    steps = walk(function)
+    for step in steps:
+        step.value = rules[step.kind](*step.given)
+    (found,) = steps.values
     taken = [k for k in found.kinks if k.weight > 0 and None not in affine_rows(ca.vertcat(*k.pieces), x)]
     rest = tuple(kink for kink in found.kinks if kink not in taken)
     return (_Sum(found.smooth, rest).whole, tuple(taken)) if taken else (expression, ())

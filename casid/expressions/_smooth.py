@@ -13,7 +13,7 @@ import numpy as np
 
 from casid.arrays import Array
 from casid.expressions._ranges import LinearTable, linear_table
-from casid.expressions._walk import as_function, evaluate_call, fold, rebuild, rebuild_call, walk
+from casid.expressions._walk import Rules, as_function, evaluate_call, fold, rebuild, rebuild_call, walk
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,8 +111,9 @@ def smoothed(expression: ca.SX, x: ca.SX, width: float, near: Array | None = Non
     """
     point = np.zeros(x.numel()) if near is None else near
     kinks = _Kinks(width, near is not None, [])
-    function = as_function(expression, x)
-    found = walk(
-        function, lambda v: _Node(ca.SX(v), v), lambda k: _Node(x[k], float(point[k])), kinks.apply, kinks.call
-    )
-    return (ca.vertcat(*[node.value for node in found]) if kinks.count else expression), kinks.ties
+    rules: Rules = {"operation": kinks.apply, "call": kinks.call}
+    rules |= {"constant": lambda v: _Node(ca.SX(v), v), "entry": lambda k: _Node(x[k], float(point[k]))}
+    steps = walk(as_function(expression, x))
+    for step in steps:
+        step.value = rules[step.kind](*step.given)
+    return (ca.vertcat(*[node.value for node in steps.values]) if kinks.count else expression), kinks.ties

@@ -9,9 +9,10 @@ evaluates it, and each arithmetic states what it knows of it.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, cast
 
 import casadi as ca
 import numpy as np
@@ -60,12 +61,8 @@ def refused(code: int, reader: str, operands: int | None = None) -> OperationErr
     )
 
 
-T = TypeVar("T")
-
 #: Comparisons: what decides an if-else.
 COMPARISONS = frozenset({ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE})
-#: Value of a call's outputs, entry by entry, one output after another, of its operands in the same order.
-Call = Callable[[ca.Function, list[T]], Sequence[T]]
 
 
 def as_function(expression: ca.SX, x: ca.SX) -> ca.Function:
@@ -76,23 +73,23 @@ def as_function(expression: ca.SX, x: ca.SX) -> ca.Function:
 def operations(function: ca.Function) -> frozenset[int]:
     """Codes of the operations that a function uses, within the functions that it calls too."""
     found: set[int] = set()
-
-    def apply(code: int, operands: list[None]) -> None:
-        found.add(code)
-
-    def call(callee: ca.Function, operands: list[None]) -> list[None]:
-        found.add(CALL)
-        return unknown(callee, operands)
-
-    walk(function, lambda value: None, lambda k: None, apply, call)
+    for step in walk(function):
+        if step.kind == "call":
+            found.add(CALL)
+            step.value = unknown(*step.given)
+        elif step.kind == "operation":
+            found.add(step.given[0])
     return frozenset(found)
 
 
 def constants(expression: ca.SX) -> list[float]:
     """Constants of an expression, within the functions that it calls too."""
     found: list[float] = []
-    function = as_function(expression, ca.vertcat(*ca.symvar(expression)))
-    walk(function, found.append, lambda k: None, lambda code, operands: None, unknown)
+    for step in walk(as_function(expression, ca.vertcat(*ca.symvar(expression)))):
+        if step.kind == "constant":
+            found.append(step.given[0])
+        elif step.kind == "call":
+            step.value = unknown(*step.given)
     return found
 
 
@@ -101,30 +98,40 @@ def unknown(callee: ca.Function, operands: Sequence[Any]) -> list[None]:
     return [None] * sum(callee.nnz_out(k) for k in range(callee.n_out()))
 
 
-def walk(
-    function: ca.Function,
-    constant: Callable[[float], T],
-    entry: Callable[[int], T],
-    apply: Callable[[int, list[T]], T],
-    call: Call[T] | None = None,
-) -> list[T]:
-    """Evaluate an SX function of one dense vector in another arithmetic.
+#: What an arithmetic makes of the steps of each kind, from what they are given.
+Rules = dict[str, Callable[..., Any]]
+
+
+@dataclass(eq=False, slots=True)
+class Step:
+    """One step of a graph, whose value its reader fills in.
+
+    Attributes
+    ----------
+    kind : {"constant", "entry", "operation", "call"}
+    given : tuple
+        The number; the place in the input vector; an operation (`casadi.OP_ADD`, ...) and the values of its operands,
+        one or two; an opaque function and the values of its operands.
+    value : object
+        Of a call one value an output entry, one output after another.
+    """
+
+    kind: str
+    given: tuple[Any, ...]
+    value: Any = None
+
+
+class walk:
+    """The steps of an SX function of one dense vector, in order, for any arithmetic; then the values of its outputs.
+
+    ``steps = walk(function)``, ``for step in steps: step.value = rules[step.kind](*step.given)``, ``steps.values``.
 
     Parameters
     ----------
     function
         One input, one dense output vector (`as_function`).
-    constant, entry
-        Value of a constant, and of an entry of the input vector.
-    apply
-        Value of an operation (`casadi.OP_ADD`, ...) on its operands, one or two.
-    call
-        Values of an opaque function's outputs; without, such a call is refused by its name.
-
-    Returns
-    -------
-    list
-        One value an output entry.
+    calls
+        Whether the reader has a rule for opaque functions; without, such a call is refused by its name.
 
     Raises
     ------
@@ -132,15 +139,17 @@ def walk(
         Naming an operation of no scalar graph, or a called function where the reader takes none.
     """
 
-    def called(callee: ca.Function, operands: list[Any]) -> Sequence[Any]:
-        inner = scalar_graph(callee)
-        if inner is not None:
-            return [value for output in run(inner, _by_input(inner, operands)) for value in output]
-        if call is None:
-            raise refused(CALL, f"expression that calls the function '{callee.name()}'")
-        return call(callee, operands)
+    def __init__(self, function: ca.Function, calls: bool = True) -> None:
+        self._function, self._calls = function, calls
+        #: One value an output entry, once all steps are done.
+        self.values: list[Any] = []
 
-    def run(function: ca.Function, inputs: list[Sequence[Any]]) -> list[list[Any]]:
+    def __iter__(self) -> Iterator[Step]:
+        entries = [Step("entry", (k,)) for k in range(self._function.nnz_in(0))]
+        yield from entries
+        self.values = (yield from self._run(self._function, [[step.value for step in entries]]))[0]
+
+    def _run(self, function: ca.Function, inputs: list[Sequence[Any]]) -> Generator[Step, None, list[list[Any]]]:
         for k in range(function.n_instructions()):
             if function.instruction_id(k) in MATRIX:
                 raise refused(function.instruction_id(k), "expression")
@@ -150,23 +159,32 @@ def walk(
         for k in range(function.n_instructions()):
             code = function.instruction_id(k)
             operands, results = function.instruction_input(k), function.instruction_output(k)
-            if code == ca.OP_CONST:
-                work[results[0]] = constant(float(function.instruction_constant(k)))
-            elif code == ca.OP_INPUT:
+            if code == ca.OP_INPUT:
                 work[results[0]] = inputs[operands[0]][operands[1]]
             elif code == ca.OP_OUTPUT:
                 outputs[results[0]][results[1]] = work[operands[0]]
             elif code == CALL:
                 nodes = function.instructions_sx() if nodes is None else nodes
-                values = called(nodes[k].which_function(), [work[i] for i in operands])
-                for place, value in zip(results, values, strict=True):
-                    if place >= 0:
-                        work[place] = value
+                values = yield from self._called(nodes[k].which_function(), [work[i] for i in operands])
+                work.update((place, value) for place, value in zip(results, values, strict=True) if place >= 0)
             else:
-                work[results[0]] = apply(code, [work[i] for i in (operands if code in BINARY else operands[:1])])
+                step = Step("operation", (code, [work[i] for i in (operands if code in BINARY else operands[:1])]))
+                if code == ca.OP_CONST:
+                    step = Step("constant", (float(function.instruction_constant(k)),))
+                yield step
+                work[results[0]] = step.value
         return outputs
 
-    return run(function, [[entry(k) for k in range(function.nnz_in(0))]])[0]
+    def _called(self, callee: ca.Function, operands: list[Any]) -> Generator[Step, None, Sequence[Any]]:
+        inner = scalar_graph(callee)
+        if inner is not None:
+            outputs = yield from self._run(inner, _by_input(inner, operands))
+            return [value for output in outputs for value in output]
+        if not self._calls:
+            raise refused(CALL, f"expression that calls the function '{callee.name()}'")
+        step = Step("call", (callee, operands))
+        yield step
+        return cast(Sequence[Any], step.value)
 
 
 def scalar_graph(callee: ca.Function) -> ca.Function | None:

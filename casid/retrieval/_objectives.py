@@ -515,7 +515,9 @@ def _expanded(metric: Metric, ten0: Array, at: Array) -> tuple[Array, Array]:
     """Root R, shape (10, 10), and target r of ``|R x - r|^2``: the distance from a body ten0, expanded at another."""
     if metric == "euclidean":
         return np.diag(1.0 / _sizes(ten0)), ten0 / _sizes(ten0)
-    root, J, J0 = _metric_root(at if metric == "entropic" else ten0), pseudo_inertia(at), pseudo_inertia(ten0)
+    J, J0 = pseudo_inertia(at), pseudo_inertia(ten0)
+    # |root dx|^2 = tr(J^-1 dJ J^-1 dJ), of the divergence's Hessian
+    root = np.asarray(np.linalg.qr(divergence_root(J if metric == "entropic" else J0), mode="r"))
     if metric == "pullback":
         return root, root @ ten0
     # gradient 2 (J0^-1 - J^-1), Hessian 2 J^-1 . J^-1: the model's minimiser is J + J (J^-1 - J0^-1) J
@@ -527,11 +529,6 @@ def _sizes(ten: Array) -> Array:
     mass = ten[9]
     inertia = max(float(np.trace(pseudo_inertia(ten)[:3, :3])), 1e-12)
     return np.array([inertia] * 6 + [np.sqrt(mass * inertia)] * 3 + [mass])
-
-
-def _metric_root(ten: Array) -> Array:
-    """Triangular matrix (10, 10) with ``||root dx||^2 = tr(J^-1 dJ J^-1 dJ)``: of the divergence's Hessian."""
-    return np.asarray(np.linalg.qr(divergence_root(pseudo_inertia(ten)), mode="r"))
 
 
 def chi_square(freedom: float, tail: float) -> float:

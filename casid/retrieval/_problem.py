@@ -7,7 +7,7 @@ import pickle
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import casadi as ca
 import numpy as np
@@ -110,7 +110,7 @@ class Problem(Displayed):
         stated = in_unknowns(stated, f"problem '{self.name}': the objective")
         written = {c.label: c.expression for c in constraints} | {"": stated}
         p = self.variables.p
-        fixed = {c.label for c in constraints if not (p.numel() and c.kept("varied", ca.depends_on, c.expression, p))}
+        fixed = {c.label for c in constraints if not (p.numel() and ca.depends_on(c.expression, p))}
         varied = {key: e for key, e in written.items() if isinstance(e, ca.SX) and key not in fixed}
         settled = {key: self.variables.settled(e) for key, e in varied.items()}
         changed = {key: written[key] for key, e in settled.items() if e is not written[key]}
@@ -174,15 +174,15 @@ class Problem(Displayed):
             )
         x = self.variables.x
         for constraint in self.constraints:
-
-            def check(x: ca.SX, constraint: Constraint = constraint) -> None:
-                self.variables.check_symbols(constraint.expression, f"constraint '{constraint.label}'")
-                fixed = [i for i in range(constraint.size) if not ca.depends_on(constraint.expression[i], x)]
-                if fixed:
-                    entry = "" if constraint.size == 1 else f" (entry {fixed[0]})"
-                    raise ProblemError(f"constraint '{constraint.label}'{entry} does not depend on any variable")
-
-            constraint.kept("checked", check, x)
+            checked = constraint.kept("checked", x)
+            if checked:
+                continue
+            self.variables.check_symbols(constraint.expression, f"constraint '{constraint.label}'")
+            fixed = [i for i in range(constraint.size) if not ca.depends_on(constraint.expression[i], x)]
+            if fixed:
+                entry = "" if constraint.size == 1 else f" (entry {fixed[0]})"
+                raise ProblemError(f"constraint '{constraint.label}'{entry} does not depend on any variable")
+            checked.append(True)
 
     def __repr__(self) -> str:
         stated = [c for c in self.constraints if c.label not in self.objective_labels]
@@ -301,25 +301,22 @@ class Problem(Displayed):
     @cached_property
     def facts(self) -> Facts:
         """What the hard constraints imply for the links."""
-
-        def made(bounding: tuple[Constraint, ...], _: Any) -> Facts:
-            facts = Facts(self.variables)
-            for constraint in bounding:
-                constraint.add_facts(facts)
-            return facts
-
         bounding = self._bounding
-        return bounding[0].kept("facts", made, bounding, self.variables.links) if bounding else made((), None)
+        found = bounding[0].kept("facts", bounding, self.variables.links) if bounding else []
+        if not found:
+            found.append(Facts(self.variables))
+            for constraint in bounding:
+                constraint.add_facts(found[0])
+        return cast(Facts, found[0])
 
     @cached_property
     def regions(self) -> tuple[LinkRegion, ...]:
         """Limits of every link's parameters."""
         bounding, cones = self._bounding, tuple(entry.cone for entry in self.cones)
-        if not bounding:
-            return link_regions(self.facts, cones)
-        return bounding[0].kept(
-            "regions", lambda *_: link_regions(self.facts, cones), bounding, self.variables.links, cones
-        )
+        found = bounding[0].kept("regions", bounding, self.variables.links, cones) if bounding else []
+        if not found:
+            found += link_regions(self.facts, cones)
+        return tuple(found)
 
     @cached_property
     def setting(self) -> Setting:
@@ -335,7 +332,11 @@ class Problem(Displayed):
         """Conditions of the constraints' if-else, each with the label of the first constraint that holds it."""
         found: dict[str, tuple[str, Condition]] = {}
         for constraint in self.constraints:
-            for condition in constraint.kept("conditions", _conditions, constraint.expression, self.variables.x):
+            own = constraint.kept("conditions", self.variables.x)
+            if not own:
+                has = has_conditions(constraint.expression, self.variables.x)
+                own.append(conditions(constraint.expression, self.variables.x) if has else ())
+            for condition in own[0]:
                 found.setdefault(condition.key, (constraint.label, condition))
         return tuple(found.values())
 
@@ -352,7 +353,10 @@ class Problem(Displayed):
         """Value of every constraint's expression at x, by label, NaN where it is undefined."""
         x, found = np.asarray(x, dtype=float), dict[str, NDArray[np.float64]]()
         for _, some in self.parts:
-            every = some[0].kept("values", _numeric, some, self.variables.x)(x)
+            function = some[0].kept("values", some, self.variables.x)
+            if not function:
+                function.append(NumpyFunction(ca.vertcat(*[c.expression for c in some]), self.variables.x))
+            every = function[0](x)
             ends = np.cumsum([c.size for c in some]).tolist()
             found |= {c.label: every[end - c.size : end] for c, end in zip(some, ends, strict=True)}
         return {c.label: found[c.label] for c in self.constraints}
@@ -454,14 +458,6 @@ class Problem(Displayed):
         *names, function, content = state
         symbols = [ca.vertcat(ca.SX(0, 1), *[ca.SX.sym(name) for name in some]) for some in names]
         vars(self).update(_Reader(io.BytesIO(content), ca.Function.deserialize(function).call(symbols)).load())
-
-
-def _conditions(expression: ca.SX, x: ca.SX) -> tuple[Condition, ...]:
-    return conditions(expression, x) if has_conditions(expression, x) else ()
-
-
-def _numeric(constraints: tuple[Constraint, ...], x: ca.SX) -> NumpyFunction:
-    return NumpyFunction(ca.vertcat(*[c.expression for c in constraints]), x)
 
 
 class _Writer(pickle.Pickler):

@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Literal
 
 import casadi as ca
 import numpy as np
@@ -100,14 +101,10 @@ class Quadric:
         low, high = ends.min(axis=1).sum() + axis[3], ends.max(axis=1).sum() + axis[3]
         return Q if low >= 0 or high <= 0 else None
 
-    def is_concave(self) -> bool:
-        """Whether P <= 0: then the form is concave and its tangents hold everywhere."""
-        values = np.linalg.eigvalsh(self.square)
-        return bool(values[-1] <= ROUNDING * np.abs(values).max())
-
     def is_convex_set(self, com: Array) -> bool:
-        """Whether the points that meet the bound form a convex set, as far as these rules can tell."""
-        return self.is_concave() or self.lorentz(com) is not None
+        """Whether the points that meet the bound form a convex set: P <= 0, a concave form, or a cone's nappe."""
+        values = np.linalg.eigvalsh(self.square)
+        return bool(values[-1] <= ROUNDING * np.abs(values).max()) or self.lorentz(com) is not None
 
     def cuts(self, com: Array, point: Array) -> Iterator[Array]:
         """Rows f, shape (10,), with ``f'x_link >= offset`` at every feasible point.
@@ -245,17 +242,13 @@ class Facts:
         square = min(float(edges @ edges) / 12 if (edges > 0).all() else np.inf, reach if reach > 0 else np.inf)
         return heaviest * square if heaviest > 0 and np.isfinite(square) else float("inf")
 
-    def mass_within(self, link: LinkView, lower: ArrayLike, upper: ArrayLike) -> None:
-        """``lower <= m <= upper``."""
-        self._narrow(self.mass, link, slice(9, 10), lower, upper)
-
-    def com_within(self, link: LinkView, lower: ArrayLike, upper: ArrayLike) -> None:
-        """``lower <= c <= upper``, shapes (3,)."""
-        self._narrow(self.com, link, slice(6, 10), lower, upper)
-
-    def inertia_within(self, link: LinkView, lower: ArrayLike, upper: ArrayLike) -> None:
-        """``lower <= I <= upper``, shapes (6,)."""
-        self._narrow(self.inertia_com, link, slice(0, 10), lower, upper)
+    def within(
+        self, what: Literal["mass", "com", "inertia_com"], link: LinkView, lower: ArrayLike, upper: ArrayLike
+    ) -> None:
+        """``lower <= quantity <= upper`` of the attribute of that name, shapes (), (3,) and (6,)."""
+        if self._knows(link, {"mass": slice(9, 10), "com": slice(6, 10), "inertia_com": slice(0, 10)}[what]):
+            own = getattr(self, what)[link.index]
+            own[..., 0], own[..., 1] = np.maximum(own[..., 0], lower), np.minimum(own[..., 1], upper)
 
     def reach_below(self, link: LinkView, most: float) -> None:
         """``tr(Sigma) / m <= most``."""
@@ -266,11 +259,6 @@ class Facts:
         """``lower <= sum of the masses <= upper``."""
         if all(self._knows(link, slice(9, 10)) for link in links):
             self.totals.append((tuple(link.index for link in links), lower, upper))
-
-    def _narrow(self, ranges: Array, link: LinkView, entries: slice, lower: ArrayLike, upper: ArrayLike) -> None:
-        if self._knows(link, entries):
-            own = ranges[link.index]
-            own[..., 0], own[..., 1] = np.maximum(own[..., 0], lower), np.minimum(own[..., 1], upper)
 
     def _knows(self, link: LinkView, entries: slice) -> bool:
         own = self._variables.links

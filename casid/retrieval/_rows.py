@@ -7,7 +7,7 @@ centre of mass, ``m (Lxx - upper) <= ly^2 + lz^2`` (no division) for an inertia 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -118,8 +118,10 @@ class NonlinearRows(Kept):
 
     def values(self, symbols: ca.SX, x: Array) -> Array:
         """Values at x, shape (k,)."""
-        function = self.kept("function", as_function, self.expression, symbols)
-        return np.array(function(x)).reshape(-1)
+        function = self.kept("function", symbols)
+        if not function:
+            function.append(as_function(self.expression, symbols))
+        return np.array(function[0](x)).reshape(-1)
 
     def hard(self) -> NonlinearRows:
         """Without the soft rows."""
@@ -151,7 +153,10 @@ def split_rows(problem: Problem) -> tuple[LinearRows, NonlinearRows]:
     x, standard = problem.variables.x, problem.variables.standard_size
     linear, curved = [LinearRows.none(x.numel())], list[NonlinearRows]()
     for at, some in problem.parts:
-        straight, bent = some[0].kept("split", _split(problem.setting), at, some, *problem.setting.facts)
+        found = some[0].kept("split", at, some, *problem.setting.facts)
+        if not found:
+            found += _split(problem.setting, at, some)
+        straight, bent = found
         linear.append(straight)
         curved += [bent] if bent.size else []
     extras = [(k, *entry) for k, entry in enumerate(problem.variables.extras.items()) if np.isfinite(entry[1]).any()]
@@ -168,35 +173,21 @@ def _group(index: int, constraint: Constraint, row: ScalarRow) -> int | None:
     return index if constraint.shared else (row.entry + 1) * 2**32 + index
 
 
-def _split(setting: Setting) -> Callable[..., tuple[LinearRows, NonlinearRows]]:
-    """What makes the linear rows of constraints at some places, and the others."""
-
-    def make(at: tuple[int, ...], some: tuple[Constraint, ...], *_: Any) -> tuple[LinearRows, NonlinearRows]:
-        rows = [
-            (
-                row,
-                Row.of(
-                    index,
-                    constraint,
-                    row.entry,
-                    row.side,
-                    f"domain of {constraint.entry_name(row.entry)}" if row.domain else "",
-                    mass_of=row.mass_of,
-                    group=_group(index, constraint, row),
-                ),
-            )
-            for index, constraint in zip(at, some, strict=True)
-            for row in constraint.solver_rows(setting)
-        ]
-        bent = [pair for pair in rows if not pair[0].linear]
-        return _numbers([pair for pair in rows if pair[0].linear], setting.x), NonlinearRows(
-            ca.vertcat(ca.SX(0, 1), *[row.expression for row, _ in bent]),
-            np.array([row.lower for row, _ in bent]),
-            np.array([row.upper for row, _ in bent]),
-            tuple(source for _, source in bent),
-        )
-
-    return make
+def _split(setting: Setting, at: tuple[int, ...], some: tuple[Constraint, ...]) -> tuple[LinearRows, NonlinearRows]:
+    """The linear rows of constraints at some places, and the others."""
+    rows = []
+    for index, constraint in zip(at, some, strict=True):
+        for row in constraint.solver_rows(setting):
+            text = f"domain of {constraint.entry_name(row.entry)}" if row.domain else ""
+            more: dict[str, Any] = {"mass_of": row.mass_of, "group": _group(index, constraint, row)}
+            rows.append((row, Row.of(index, constraint, row.entry, row.side, text, **more)))
+    bent = [pair for pair in rows if not pair[0].linear]
+    return _numbers([pair for pair in rows if pair[0].linear], setting.x), NonlinearRows(
+        ca.vertcat(ca.SX(0, 1), *[row.expression for row, _ in bent]),
+        np.array([row.lower for row, _ in bent]),
+        np.array([row.upper for row, _ in bent]),
+        tuple(source for _, source in bent),
+    )
 
 
 @lru_cache(16)

@@ -329,13 +329,13 @@ class Solution(ParameterResult, Displayed):
         own = next((c for c in problem.constraints if c.label == label), None)
         if own is None:
             raise ProblemError(f"problem '{problem.name}' has no constraint '{label}'")
-        rows = sorted(own.rows(problem.setting), key=lambda row: not row.linear)
+        rows = sorted(own.solver_rows(problem.setting), key=lambda row: not row.linear)
         lam, found = self.multipliers[label], {}
         for side, outward in (("lower", -1e-3), ("upper", 1e-3)):
             given = getattr(own, side)
             step = outward * np.where(np.isfinite(given), np.maximum(np.abs(given), 1.0), 1.0)
             moved = replace(own, **{side: given + step})
-            others = sorted(moved.rows(problem.setting), key=lambda row: not row.linear)
+            others = sorted(moved.solver_rows(problem.setting), key=lambda row: not row.linear)
             slopes = np.zeros(own.size)
             for k, (row, other) in enumerate(zip(rows, others, strict=True)):
                 change = evaluate(ca.densify(other.expression - row.expression), x, self.x)[0]

@@ -237,7 +237,8 @@ class PreparedProblem:
         the first was called once more.
         """
         proximal = 1e-9 if self.options.proximal else 0.0
-        gradient = self.program.gradient_size()
+        basis, objective = self.program.coordinates[0], self.problem.objective
+        gradient = float(np.abs(basis.T @ objective.gradient(self.nominal)).max())  # in y
         coarse = self.options.initial_gradient / gradient if gradient > 0 else 1.0
         best, scale = self.program.solve(self._first, self.program.start(x0), coarse, proximal), coarse
         statuses, iterations, polished = best.status, best.iterations, False
@@ -385,7 +386,11 @@ class PreparedProblem:
         found = judged(certificate)
         if found.feasible and found.converged and not found.certified and self.nonlinear.size and self._tighten:
             if self._relaxed is None:  # found once, it holds for every start
-                self._relaxed = self._tightened(x)
+                self._relaxed = Certificate(-np.inf, 0.0, {})
+                if self.relaxation.nonconvex:
+                    relaxed = relaxed_bound(self.relaxation, x, self.nominal, self.options)
+                    bound = relaxed.bound if np.isfinite(relaxed.bound) else -np.inf
+                    self._relaxed = Certificate(bound, 0.0, relaxed.search_region)
             if self._relaxed.lower_bound > found.lower_bound:
                 certificate = self._relaxed
                 found = judged(certificate)
@@ -421,13 +426,6 @@ class PreparedProblem:
             outcome, scale = other.minimise(other.starting_point(None, None))
             self._unregularised[factor] = other._assess(outcome, scale, None)[1]
         return max(own, self._unregularised[factor].at(x), key=lambda certificate: certificate.lower_bound)
-
-    def _tightened(self, near: Array) -> Certificate:
-        """The bound by relaxations near a point; the trivial bound where the constraints are convex."""
-        if not self.relaxation.nonconvex:
-            return Certificate(-np.inf, 0.0, {})
-        found = relaxed_bound(self.relaxation, near, self.nominal, self.options)
-        return Certificate(found.bound if np.isfinite(found.bound) else -np.inf, 0.0, found.search_region)
 
     @cached_property
     def conflict(self) -> Conflict | None:

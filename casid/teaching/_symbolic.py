@@ -19,7 +19,7 @@ from casid.arrays import ROUNDING
 from casid.description import Joint, Robot
 from casid.dynamics import Model, mass_matrix, newton_euler, regroup, stacked_regressor
 from casid.errors import RobotError
-from casid.expressions import as_function, refused, walk
+from casid.expressions import Rules, as_function, refused, walk
 
 if TYPE_CHECKING:
     import sympy as sp
@@ -160,8 +160,11 @@ def symbolic(robot: Robot, *, barycentric: bool = False) -> SymbolicDynamics:
     symbols = [*motion[0], *motion[1], *motion[2], *standard, sp.Symbol("g", positive=True), *names.values()]
 
     def carried(expression: ca.SX) -> Any:
-        values = walk(as_function(expression, inputs), _number, symbols.__getitem__, _apply)
-        return sp.Matrix(expression.shape[1], expression.shape[0], values).T
+        rules: Rules = {"constant": _number, "entry": symbols.__getitem__, "operation": _apply}
+        steps = walk(as_function(expression, inputs), calls=False)
+        for step in steps:
+            step.value = rules[step.kind](*step.given)
+        return sp.Matrix(expression.shape[1], expression.shape[0], steps.values).T
 
     own_values = dict(zip(standard, own, strict=True))
     plain, weighed, regressor = carried(M), carried(torque), carried(Y)

@@ -53,14 +53,6 @@ def bounded_arm(n: int = 2, bounded: bool = True) -> Robot:
     return Robot("arm", joints, total_mass=(1.0, 8.0) if bounded else (0.0, np.inf))
 
 
-@pytest.mark.parametrize("kind", ["full", "semi", "none"])
-def test_a_consistent_target_is_recovered(kind: str) -> None:
-    target = np.concatenate([BODY, to_standard(1.0, [0, 0.1, 0], np.diag([0.02, 0.02, 0.03]))])
-    found = solve(nearest(target, bounded=False, consistency=kind))
-    assert found.certified and found.objective < 1e-12
-    np.testing.assert_allclose(found.standard_parameters, target, atol=1e-6)
-
-
 def test_full_and_semi_differ_by_the_triangle_inequality() -> None:
     """A body that breaks it is kept by ``semi`` and moved by ``full``; the distance is that of the projection."""
     target = to_standard(2.0, [0.0, 0.0, 0.0], np.diag([0.01, 0.01, 0.05]))
@@ -72,13 +64,6 @@ def test_full_and_semi_differ_by_the_triangle_inequality() -> None:
     assert moved.objective == pytest.approx(0.03**2 / 3, rel=1e-6)
     mixed = nearest(np.tile(target, 2), lambda v: PhysicalConsistency(0, "link1", "semi"), bounded=False, margin=1e-9)
     assert solve(mixed).objective == pytest.approx(0.03**2 / 3, rel=1e-4)
-
-
-def test_semi_consistency_projects_onto_the_cone() -> None:
-    target = to_standard(2.0, [0.1, 0.0, 0.0], np.diag([-0.02, 0.05, 0.05]))
-    found = solve(nearest(target, bounded=False, consistency="semi", margin=1e-6))
-    assert found.certified and found.objective > 1e-5
-    assert np.linalg.eigvalsh(Semi().matrix(found.standard_parameters))[0] >= 1e-6 - 1e-12
 
 
 @pytest.mark.parametrize("constraint, value", [
@@ -313,22 +298,6 @@ def test_consistency_survives_every_edit() -> None:
     assert [c.weight for c in soften(problem.constraints[:2], 2.0)] == [2.0, 2.0]
 
 
-@pytest.mark.claim("no problem starts at the simulated robot's true parameters")
-def test_the_two_link_robot_does_not_hold_the_truth() -> None:
-    problem = casid.load_problem("spatial_2r", shapes="exact")
-    robot = problem.variables.robot
-    assert all(link.inertial is None for link in robot.links)
-
-
-def test_a_total_mass_is_bounded_where_the_description_bounds_it() -> None:
-    free = LinkBounds(np.array([-np.inf, np.inf]))
-    bare = Robot("bare", (Joint("a", "revolute", -1, Link("one", bounds=free)),))
-    assert robot_bounds(link_variables(bare)) == ()
-    for total in ((0.0, 9.0), (2.0, np.inf)):
-        (made,) = robot_bounds(link_variables(replace(bare, total_mass=total)))
-        assert (made.label, made.lower[0], made.upper[0]) == ("total mass", *total)
-
-
 def test_sensible_bounds_are_four_times_the_nominal_mass_and_twice_the_longest_placement() -> None:
     far = np.eye(4)
     far[:3, 3] = [0.0, 0.0, 1.5]
@@ -363,17 +332,10 @@ def test_a_bound_in_words(lower: float, upper: float, side: str, text: str) -> N
     assert Constraint("x", ca.SX.sym("x"), lower, upper).bound_text(0, side) == text  # type: ignore[arg-type]
 
 
-def test_the_violation_is_that_of_the_worst_entry() -> None:
-    rows = Constraint("rows", ca.SX.sym("x", 3), [0.0, -np.inf, 1.0], [2.0, 5.0, np.inf])
-    assert rows.violation([2.5, -1e9, 1.0]) == pytest.approx(0.5)
-    assert rows.violation([1.0, 5.25, 0.9]) == pytest.approx(0.25)
-    assert rows.violation([1.0, 0.0, 2.0]) == 0.0 and rows.violation([1.0, np.nan, 2.0]) == np.inf
-
-
 def rows_of(expression: ca.SX, lower: float, upper: float) -> list[tuple[bool, float, float, str]]:
     problem = nearest(BODY)
     made = Constraint("row", ca.substitute(expression, X, problem.variables.x), lower, upper)
-    return [(row.linear, row.lower, row.upper, row.side) for row in made.rows(problem.setting)]
+    return [(row.linear, row.lower, row.upper, row.side) for row in made.solver_rows(problem.setting)]
 
 
 X = ca.SX.sym("x", 10)
@@ -399,15 +361,6 @@ LINEAR, OTHER, CURVED = X[6] + X[9], X[7] - X[9], ca.tanh(X[8])
 )
 def test_minima_and_maxima_are_taken_apart_where_their_parts_are_linear(expression, lower, upper, rows) -> None:
     assert rows_of(expression, lower, upper) == rows
-
-
-def test_the_first_constraint_has_a_unit_too() -> None:
-    with pytest.raises(InfeasibleError) as caught:
-        solve(nearest(BODY, lambda v: (mass_bounds(v[0], 3.0, 4.0), Constraint("light", v[0].mass, upper=2.0)),
-                      bounded=False))  # fmt: skip
-    conflict = caught.value.solution.conflict
-    assert conflict.proven and set(conflict.conflicting) == {"link1 mass >= 3 kg", "light <= 2"}
-    assert any(text.endswith("kg") or "light" in text for text in conflict.advice)
 
 
 def test_a_conflict_of_curved_constraints_is_proven_by_their_cuts() -> None:
@@ -469,15 +422,6 @@ def test_a_soft_expression_is_priced_in_its_own_unit():
     assert solution.lower_bound <= solution.total
 
 
-@pytest.mark.claim("a link without consistency and without bounds, with a nonlinear constraint, is no traceback")
-def test_a_free_link_with_a_curved_constraint_is_solved():
-    body = -to_standard(2.0, [0.1, 0.0, 0.0], 0.05 * np.eye(3))
-    problem = nearest(body, lambda v: v[0].first_moment[0] ** 2 + v[0].mass >= -1.0, bounded=False, consistency="none")
-    solution = solve(problem, throw=False)
-    assert solution.status in ("optimal", "feasible")
-    assert solution.x[6] ** 2 + solution.x[9] >= -1.0 - 1e-8
-
-
 @pytest.mark.claim("the proven end of a ratio is not made of a mass that is only assumed to be positive")
 def test_the_proven_range_of_a_centre_of_mass_holds_where_the_mass_may_vanish(links):
     scale = np.array([1e-2] * 6 + [1e-1] * 3 + [1.0])
@@ -501,15 +445,6 @@ def test_a_link_that_nothing_bounds_may_weigh_a_thousand_tonnes():
     solution = solve(problem)
     assert solution.status in ("optimal", "feasible") and solution.objective <= 2e-4
     np.testing.assert_allclose(solution.x[:10], heavy, rtol=1e-6, atol=1e-3)
-
-
-@pytest.mark.claim("fmin(e, 1) >= 0 is e >= 0")
-def test_a_maximum_below_a_bound_is_all_of_its_parts_below_it(links, body_in_a_box):
-    x, y, _ = ca.vertsplit(links[0].com)
-    found = solve(body_in_a_box(Constraint("both", ca.fmax(ca.fmin(x, 9.0), y), -0.2, -0.1)))
-    parts = solve(body_in_a_box(Constraint("x", x, -0.3, -0.1), Constraint("y", y, -0.3, -0.1)))
-    assert found.status == parts.status == "optimal"
-    assert found.objective == pytest.approx(parts.objective, rel=1e-5)
 
 
 def test_constraints_keep_their_kinds_and_values():
@@ -557,3 +492,10 @@ def test_constant_nan_in_an_expression() -> None:
     ):  # fmt: skip
         with pytest.raises(ProblemError, match="'c': the expression contains the constant NaN"):
             Constraint("c", expression, upper=1.0)
+
+
+@pytest.mark.claim("no problem starts at the simulated robot's true parameters")
+def test_the_two_link_robot_does_not_hold_the_truth() -> None:
+    problem = casid.load_problem("spatial_2r", shapes="exact")
+    robot = problem.variables.robot
+    assert all(link.inertial is None for link in robot.links)

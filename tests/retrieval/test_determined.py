@@ -8,11 +8,7 @@ from casid.retrieval import Problem, SolveOptions, least_squares, link_variables
 from casid.retrieval._solution import Tolerances
 from casid.retrieval.program._determined import (
     applies,
-    balanced_bodies,
-    from_svec,
-    lower_factors,
     solve_determined,
-    split,
 )
 from casid.testing import random_body, random_robot, standard_parameters
 
@@ -30,33 +26,6 @@ def regression(links=3, noise=0.1, seed=0, scales=1.0, rows=None, **options):
 
 def direct(problem):
     return solve_determined(problem, Tolerances())
-
-
-def random_spd(rng, count, order=4):
-    halves = rng.normal(size=(count, order, order))
-    return halves @ halves.transpose(0, 2, 1)
-
-
-def test_factors_rebuild():
-    a = random_spd(np.random.default_rng(0), 5)
-    a[0] = np.outer(a[0, 0], a[0, 0])  # rank one
-    factors = np.zeros((5, 4, 4))
-    rows, columns = np.tril_indices(4)
-    factors[:, rows, columns] = lower_factors(a).reshape(5, 10)
-    np.testing.assert_allclose(factors @ factors.transpose(0, 2, 1), a, atol=1e-12)
-    assert (np.einsum("kii->ki", factors) >= 0).all()
-
-
-def test_splitting_meets_the_optimality_conditions():
-    rng = np.random.default_rng(1)
-    A, b = rng.normal(size=(80, 30)), rng.normal(size=80)
-    gram = A.T @ A
-    v, multipliers = split(gram, A.T @ b, rho=80.0, iterations=2000, tolerance=1e-13)
-    V, Z = from_svec(v), -from_svec(multipliers)
-    assert np.linalg.eigvalsh(V).min() >= -1e-12 and np.linalg.eigvalsh(Z).min() >= -1e-9
-    assert Z.max() > 1e-3  # constraints are active
-    assert abs(np.einsum("kij,kij->", V, Z)) < 1e-9
-    np.testing.assert_allclose(gram @ v - A.T @ b, -multipliers, atol=1e-8)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -118,11 +87,3 @@ def test_other_constraints_are_left_to_the_general_way():
     extra = link_variables(variables.robot, {"fv1": (0.0, np.inf)})
     wide = np.column_stack([W, np.ones(len(W))])
     assert not applies(Problem("friction", extra, least_squares(extra, wide, tau)))
-
-
-def test_balanced_bodies_are_consistent_for_any_data():
-    rng = np.random.default_rng(0)
-    for scale in (1e-8, 1.0, 1e8):
-        R = scale * np.triu(rng.normal(size=(20, 20))) * 10 ** rng.uniform(-4, 4, 20)
-        for body in balanced_bodies(R, [1e-6, 0.0]).reshape(2, 10):
-            assert np.linalg.eigvalsh(pseudo_inertia(body))[0] > 1e-6

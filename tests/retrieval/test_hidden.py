@@ -72,29 +72,6 @@ def test_a_table_is_neither_ignored_nor_zero_in_a_proof():
     assert solve(shut, throw=False).status == "infeasible"
 
 
-@pytest.mark.claim("maps and functions of several operands are read, not refused with a raw exception")
-def test_maps_and_functions_of_several_operands_are_read():
-    symbols = ca.SX.sym("s", 3)
-    three = ca.Function("three", [symbols[0], symbols[1:]], [ca.dot(symbols, symbols), symbols[0] + symbols[2]],
-                        {"never_inline": True})  # fmt: skip
-    mapped = ca.Function("one", [symbols[0]], [symbols[0] ** 2], {"never_inline": True}).map(3)
-
-    def make(variables):
-        com = variables.links[0].com
-        total, pair = three(com[0], com[1:])
-        return (
-            Constraint("several", ca.if_else(total > 0.01, pair, 0), upper=0.2),
-            Constraint("mapped", ca.sum2(mapped(com.T)), upper=0.05),
-        )
-
-    problem, x = small_problem(make, (0.3, 0.1, 0.2))
-    assert problem.values(x)["several"] == pytest.approx(0.5)
-    assert problem.values(x)["mapped"] == pytest.approx(0.14)
-    found = solve(problem, method="branches")
-    assert found.max_violation <= 1e-8
-    assert found.lower_bound <= found.total * (1 + 1e-9)
-
-
 @pytest.mark.claim(
     "a label equal to a condition's text, or an extra that reads like a quotient, gives no false optimum"
 )

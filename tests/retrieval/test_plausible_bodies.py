@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -143,15 +142,6 @@ def test_values_that_no_link_can_have_are_named(value: Inertial | None, why: str
     assert found.parameters[:10].any() == (not why)
 
 
-def test_boxes_beside_described_links_weigh_as_these_do() -> None:
-    """The median factor of the described links over their own boxes."""
-    made = plausible_bodies(described(None))
-    assert made.origins == ("skeleton", "description", "description") and made.weighed and not made.scaled.any()
-    boxes = plausible_bodies(robot()).parameters[9::10]
-    factor = math.sqrt(2.0 / boxes[1] * 0.5 / boxes[2])
-    np.testing.assert_allclose(made.parameters[9::10], [factor * boxes[0], 2.0, 0.5])
-
-
 def test_torques_imply_the_mass_of_all_links() -> None:
     made = plausible_bodies(robot(), torques=[3.0, -40.0, 5.0])
     assert made.parameters[9::10].sum() == pytest.approx(3.2 * 40.0 / (G * 1.0), rel=1e-3) and made.weighed
@@ -171,20 +161,6 @@ def test_a_body_is_shortened_to_one_and_a_half_half_diagonals() -> None:
     np.testing.assert_allclose(
         from_standard(shortened.parameters[:10])[2], ellipsoid(np.array([0.1, 0.1, 3.0 * DIAGONAL]), 5.0), atol=1e-9
     )
-
-
-def test_numbers_without_a_size_hardly_differ_between_arms() -> None:
-    """From desktop arms to a foundry robot a hundred times as heavy."""
-    assert max(arm.mass for arm in DESCRIBED_ARMS) > 100 * min(arm.mass for arm in DESCRIBED_ARMS)
-    areal = [arm.mass / arm.reach**2 for arm in DESCRIBED_ARMS]
-    held = [G * arm.mass * arm.reach / arm.torque for arm in DESCRIBED_ARMS if math.isfinite(arm.torque)]
-    assert max(areal) < 10 * min(areal)
-    assert max(held) < 2.6 * min(held) and len(held) == 7
-
-
-def test_weighing_leaves_described_links() -> None:
-    made = replace(plausible_bodies(described(None)), weighed=False).weighing(7.0)
-    np.testing.assert_allclose(made.parameters[9::10], [7.0, 2.0, 0.5])
 
 
 @pytest.mark.parametrize("arm", DESCRIBED_ARMS, ids=lambda arm: arm.name)

@@ -14,17 +14,15 @@ from casid.retrieval import (
     Constraint,
     InfeasibleError,
     ParameterResult,
-    Problem,
     com_box,
-    link_variables,
     mass_bounds,
     parameter_intervals,
     solve,
 )
-from casid.retrieval._solution import assess, checked_bound
-from casid.retrieval.constraints import PhysicalConsistency, gyration_bound
+from casid.retrieval._solution import assess
+from casid.retrieval.constraints import gyration_bound
 from casid.retrieval.program._starts import random_parameters
-from casid.testing import BODY, arm, nearest
+from casid.testing import BODY, nearest
 
 
 @pytest.mark.claim("standard parameters are 10 n numbers, extras are apart")
@@ -147,21 +145,6 @@ def test_a_failure_says_from_how_many_starts(starts: int, restarts: int, words: 
     assert not failed.usable
     with pytest.raises(SolveError, match=words):
         failed.or_raise()
-
-
-@pytest.mark.parametrize("value", [1e6, 1.0, 1e-6])
-def test_a_bound_above_the_value_is_explained_by_rounding_of_the_value(value: float) -> None:
-    assert checked_bound(value * (1 + 0.9e-6), value, 1e-30, "it") == value
-    assert checked_bound(0.9 * value, value, 1e-30, "it") == 0.9 * value
-    with pytest.warns(BoundWarning, match="it: its lower bound"):
-        assert checked_bound(value * (1 + 1.1e-6), value, 1e-30, "it") == -np.inf
-
-
-def test_a_problem_refuses_consistency_of_a_link_that_it_has_not() -> None:
-    v = link_variables(arm())
-    objective = nearest(BODY).objective
-    with pytest.raises(ProblemError, match="consistency of link 3, but it has fewer"):
-        Problem("small", v, objective, (PhysicalConsistency(2, "link3", "full"),))
 
 
 @pytest.mark.claim("a body of grams is not feasible because its violation is below an absolute tolerance")

@@ -314,12 +314,6 @@ def test_points_of_a_study_are_those_of_single_solves_whatever_was_solved_before
         casid.study(problem.with_parameters(hand=1.0).without("total mass"), file, over=over)
 
 
-def test_processes_solve_stretches_of_a_study_alike(varied, tmp_path):
-    pytest.importorskip("joblib", reason="needs the extra study")
-    problem, over = varied
-    assert same(casid.study(problem, over=over), casid.study(problem, tmp_path / "p.jsonl", over=over, jobs=2))
-
-
 def test_a_point_that_its_neighbour_does_not_lead_to_is_solved_as_any(varied):
     problem, _ = varied
     first, far = problem.at(hand=0.7), problem.at(hand=1.5)

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import Any, Literal
+from typing import Literal
 
 import casadi as ca
 import numpy as np
@@ -205,11 +205,16 @@ class Relaxation:
     @cached_property
     def _parts(self) -> list[tuple[list[tuple[int, tuple[int, ...]]], list[Side]]]:
         """Both, of constraints that problems at other parameters share, and of the rest."""
-        facts = self.problem.setting.facts
-        return [some[0].kept("sides", self._part, at, some, *facts) for at, some in self.problem.parts]
+        parts = []
+        for at, some in self.problem.parts:
+            found = some[0].kept("sides", at, some, *self.problem.setting.facts)
+            if not found:
+                found.append(self._part(at, some))
+            parts += found
+        return parts
 
     def _part(
-        self, at: tuple[int, ...], some: tuple[Constraint, ...], *_: Any
+        self, at: tuple[int, ...], some: tuple[Constraint, ...]
     ) -> tuple[list[tuple[int, tuple[int, ...]]], list[Side]]:
         curved, sides = [], []
         for index, constraint in zip(at, some, strict=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
@@ -15,7 +14,7 @@ from casid.errors import ProblemError
 from casid.inertia import MOMENTS, TENSOR_INDEX
 from casid.retrieval._region import Facts, Quadric
 from casid.retrieval._variables import LinkVariables, LinkView
-from casid.retrieval.constraints._constraint import Constraint, ScalarRow, Setting, Side, rows_over_mass
+from casid.retrieval.constraints._constraint import Constraint, ScalarRow, Setting, Side
 
 #: What `sensible_bounds` assumes where a description has no bounds: kg a link, times the nominal mass, radius [m].
 LARGEST_MASS, NOMINAL_TIMES, SMALLEST_RADIUS = 100.0, 4.0, 1.0
@@ -23,7 +22,7 @@ _AXES = "xyz"
 
 
 @dataclass(frozen=True, eq=False)
-class LinkConstraint(Constraint, ABC):
+class LinkConstraint(Constraint):
     """Bounds on a physical quantity of links: the expression follows from the links and cannot be replaced.
 
     Attributes
@@ -34,14 +33,6 @@ class LinkConstraint(Constraint, ABC):
 
     expression: ca.SX = field(init=False)
     links: tuple[LinkView, ...] = ()
-
-    def __post_init__(self) -> None:
-        vars(self).update(expression=self._quantity())
-        super().__post_init__()
-
-    @abstractmethod
-    def _quantity(self) -> ca.SX:
-        """The expression, of `links`."""
 
     def moved(self, x: ca.SX, to: ca.SX, links: Sequence[LinkView]) -> Constraint:
         """See `Constraint.moved`: the same quantity of other links."""
@@ -71,7 +62,7 @@ class MassBounds(TotalMass):
     hard_in_algorithm_1: ClassVar[bool] = True
 
     def add_facts(self, facts: Facts) -> None:
-        facts.mass_within(self.links[0], float(self.lower[0]), float(self.upper[0]))
+        facts.within("mass", self.links[0], float(self.lower[0]), float(self.upper[0]))
 
 
 def mass_bounds(link: LinkView, lower: float | None = None, upper: float | None = None) -> MassBounds:
@@ -101,17 +92,11 @@ class ComBox(LinkConstraint):
     def _quantity(self) -> ca.SX:
         return self.links[0].com
 
-    def rows(self, setting: Setting) -> Iterable[ScalarRow]:
-        link = self.links[0]
-        if not setting.positive_mass[link.index]:
-            yield from super().rows(setting)
-            return
-        for axis in range(3):
-            low, high = float(self.lower[axis]), float(self.upper[axis])
-            yield from rows_over_mass(link.first_moment[axis], link.mass, low, high, axis, link.index)
+    def quotient(self) -> tuple[ca.SX, LinkView]:
+        return self.links[0].first_moment, self.links[0]
 
     def add_facts(self, facts: Facts) -> None:
-        facts.com_within(self.links[0], self.lower, self.upper)
+        facts.within("com", self.links[0], self.lower, self.upper)
 
 
 def com_box(
@@ -137,12 +122,8 @@ class GyrationBound(LinkConstraint):
     def _quantity(self) -> ca.SX:
         return ca.trace(self.links[0].inertia) / 2 / self.links[0].mass
 
-    def rows(self, setting: Setting) -> Iterable[ScalarRow]:
-        link = self.links[0]
-        if not setting.positive_mass[link.index] or np.isfinite(self.lower[0]):
-            yield from super().rows(setting)
-            return
-        yield from rows_over_mass(ca.trace(link.inertia) / 2, link.mass, -np.inf, float(self.upper[0]), 0, link.index)
+    def quotient(self) -> tuple[ca.SX, LinkView]:
+        return ca.SX(ca.trace(self.links[0].inertia) / 2), self.links[0]
 
     def add_facts(self, facts: Facts) -> None:
         facts.reach_below(self.links[0], float(self.upper[0]))
@@ -179,7 +160,7 @@ class InertiaBounds(LinkConstraint):
         tensor = self.links[0].inertia_com
         return ca.vertcat(*[tensor[i, j] for i, j in TENSOR_INDEX])
 
-    def rows(self, setting: Setting) -> Iterable[ScalarRow]:
+    def own_rows(self, setting: Setting) -> list[ScalarRow] | None:
         """Rows for the solver, those that the triangle inequality implies left out.
 
         With J > 0 the diagonal of I is positive and ``|Ixy| <= Izz / 2``, so that non-positive lower bounds of the
@@ -187,9 +168,8 @@ class InertiaBounds(LinkConstraint):
         """
         link = self.links[0]
         if not setting.positive_mass[link.index]:
-            yield from super().rows(setting)
-            return
-        implied = setting.triangle[link.index] and self.hard
+            return None
+        implied, found = setting.triangle[link.index] and self.weight is None, []
         for entry, (i, j) in enumerate(TENSOR_INDEX):
             sides: tuple[tuple[float, Side], ...] = (
                 (float(self.lower[entry]), "lower"),
@@ -199,7 +179,8 @@ class InertiaBounds(LinkConstraint):
                 if np.isfinite(bound) and not (implied and self._implied(entry, bound, side)):
                     row = link.mass * (link.inertia[i, j] - bound) - _steiner(link, i, j)
                     low, high = (0.0, np.inf) if side == "lower" else (-np.inf, 0.0)
-                    yield ScalarRow(row, low, high, False, entry, side, link.index)
+                    found.append(ScalarRow(row, low, high, False, entry, side, link.index))
+        return found
 
     def _implied(self, entry: int, bound: float, side: Side) -> bool:
         i, j = TENSOR_INDEX[entry]
@@ -219,7 +200,7 @@ class InertiaBounds(LinkConstraint):
         return Quadric(self.links[0].index, 1, inertia, np.zeros(3), 0.0, square)
 
     def add_facts(self, facts: Facts) -> None:
-        facts.inertia_within(self.links[0], self.lower, self.upper)
+        facts.within("inertia_com", self.links[0], self.lower, self.upper)
 
     def with_secants(self, com: NDArray[np.float64]) -> tuple[Constraint, tuple[ca.SX, ...]]:
         """Upper bounds of the diagonal as secants ``ly^2/m <= (a + b) ly - a b m``; products of inertia left out."""

@@ -7,7 +7,7 @@ kinds there are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, cast
 
@@ -34,7 +34,6 @@ from casid.retrieval.constraints._relations import label_of, relation
 
 Side = Literal["lower", "upper", "both"]
 C = TypeVar("C", bound="Constraint")
-T = TypeVar("T")
 #: Largest number of alternatives of a minimum or maximum, or of branches, that are examined; they double with each.
 MOST_ALTERNATIVES = 16
 #: What may be missed of a bound, in its own units, wherever it is judged: of a point, and of a constant.
@@ -117,14 +116,14 @@ class ScalarRow:
 class Kept:
     """What is made of an object once, not again for each problem that has it."""
 
-    def kept(self, what: str, make: Callable[..., T], *given: Any) -> T:
-        """``make(*given)``, made once for the same arguments."""
+    def kept(self, what: str, *given: Any) -> list[Any]:
+        """A list of what was made of the same arguments, to be filled: empty where it is not made yet."""
         store = vars(self).setdefault("_kept", {})
-        old, found = store.get(what, (None, None))
-        if old is None or not all(a is b or (type(a) is tuple and a == b) for a, b in zip(old, given, strict=True)):
-            found = make(*given)
-            store[what] = given, found
-        return cast(T, found)
+        old, found = store.get(what, ((), None))
+        same = all(a is b or (type(a) is tuple and a == b) for a, b in zip(old, given, strict=False))
+        if found is None or not same:
+            store[what] = given, found = given, []
+        return cast(list[Any], found)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_kept"}
@@ -182,7 +181,12 @@ class Constraint(Kept):
     #: Kept in the program of the convex relaxation although not convex: seldom active, relaxed in the certificate.
     kept_in_relaxation: ClassVar[bool] = False
 
+    def _quantity(self) -> Any:
+        """The expression: what was given, or what follows from the fields of a subclass."""
+        return self.expression
+
     def __post_init__(self) -> None:
+        vars(self).update(expression=self._quantity())
         unlabelled = isinstance(self.label, ca.SX | ca.MX) and self.expression is None
         if unlabelled:
             given = in_unknowns(self.label, "a constraint")
@@ -271,18 +275,32 @@ class Constraint(Kept):
     # ------------------------------------------------------------------ what a solver and a certificate use
 
     def solver_rows(self, setting: Setting) -> tuple[ScalarRow, ...]:
-        """`rows`, made once for a setting."""
-        return self.kept("rows", lambda *_: tuple(self.rows(setting)), *setting.facts)
-
-    def rows(self, setting: Setting) -> Iterable[ScalarRow]:
         """Rows for the solver, equivalent to the bounds wherever the problem's other constraints hold.
 
-        By the structure of each entry. Affine: linear. Hard, and linear over a mass that is not negative, ``e = f/m``:
-        ``f - m bound``, linear. Otherwise the expression as it is. A bound on a minimum or maximum that requires all of
-        its parts is one on each of them, where these are affine or linear over the mass: ``fmax(a, b) <= bound`` is
-        ``a <= bound`` and ``b <= bound``. Hard: further rows where the expression would be undefined unseen
-        (`casid.expressions._intervals`).
+        `own_rows` where there are such, else by the structure of each entry. Affine: linear. Linear over a mass that is
+        not negative, ``e = f/m``, and hard or a `quotient`: ``f - m bound``, linear. Otherwise the expression as it is.
+        A bound on a minimum or maximum that requires all of its parts is one on each of them, where these are affine or
+        linear over the mass: ``fmax(a, b) <= bound`` is ``a <= bound`` and ``b <= bound``. Hard: further rows where the
+        expression would be undefined unseen (`casid.expressions._intervals`).
         """
+        found = self.kept("rows", *setting.facts)
+        if not found:
+            own = self.own_rows(setting)
+            found.append(tuple(self._rows_by_structure(setting) if own is None else own))
+        return cast(tuple[ScalarRow, ...], found[0])
+
+    def own_rows(self, setting: Setting) -> list[ScalarRow] | None:
+        """Rows that a solver handles better than what the structure gives; None where there are none."""
+        return None
+
+    def _rows_by_structure(self, setting: Setting) -> Iterator[ScalarRow]:
+        quotient = self.quotient()
+        if quotient is not None and setting.positive_mass[quotient[1].index]:
+            numerators, link = quotient
+            for entry in range(self.size):
+                low, high = float(self.lower[entry]), float(self.upper[entry])
+                yield from _over_mass(numerators[entry], link.mass, low, high, entry, link.index)
+            return
         forms = affine_rows(self.expression, setting.x)
         hides = self.hard and may_hide(as_function(self.expression, setting.x))
         for entry in range(self.size):
@@ -294,7 +312,8 @@ class Constraint(Kept):
                 yield ScalarRow(expression, low, high, True, entry)
                 continue
             # a soft row stays as it is: its weight prices the expression, not the expression times a mass
-            over_mass = _linear_over_mass(self.quadric(entry, setting), low, high, entry, setting) if self.hard else []
+            form = self.quadric(entry, setting) if self.hard else None
+            over_mass = _linear_over_mass(form, low, high, entry, setting)
             if over_mass:
                 yield from over_mass
             elif self.hard:
@@ -303,6 +322,10 @@ class Constraint(Kept):
                 yield from _largest(expression, low, high, entry, setting)
             if hides:
                 yield from domain_rows(expression, entry, setting.x)
+
+    def quotient(self) -> tuple[ca.SX, LinkView] | None:
+        """Numerators, and the link over whose mass they are the expression, priced as such where soft; else None."""
+        return None
 
     def quadric(self, entry: int, setting: Setting) -> Quadric | None:
         """The quadratic form of one link's parameters that an entry is, times a power of the link's mass, if it is."""
@@ -444,9 +467,7 @@ def domain_rows(expression: ca.SX, entry: int, x: ca.SX) -> Iterator[ScalarRow]:
             yield ScalarRow(row, 0.0, np.inf, form is not None, entry, "lower", domain=True)
 
 
-def rows_over_mass(
-    numerator: ca.SX, mass: ca.SX, low: float, high: float, entry: int, link: int
-) -> Iterator[ScalarRow]:
+def _over_mass(numerator: ca.SX, mass: ca.SX, low: float, high: float, entry: int, link: int) -> Iterator[ScalarRow]:
     """``low <= numerator / mass <= high`` of a mass that is not negative, as linear rows."""
     if np.isfinite(low):
         yield ScalarRow(numerator - low * mass, 0.0, np.inf, True, entry, "lower", link)
@@ -455,11 +476,11 @@ def rows_over_mass(
 
 
 def _linear_over_mass(form: Quadric | None, low: float, high: float, entry: int, setting: Setting) -> list[ScalarRow]:
-    """Linear rows for a form that is linear over a mass that is not negative; none for another."""
+    """Linear rows of a form that is linear over a mass that is not negative, times that mass; none for another."""
     if form is None or form.power != 2 or not form.linear or not setting.positive_mass[form.link]:
         return []
     mass = setting.x[mass_index(form.link)]
-    return list(rows_over_mass(form.numerator(setting.x), mass, low, high, entry, form.link))
+    return list(_over_mass(form.numerator(setting.x), mass, low, high, entry, form.link))
 
 
 def _parts(expression: ca.SX, low: float, high: float, entry: int, setting: Setting) -> list[ScalarRow]:
@@ -467,10 +488,7 @@ def _parts(expression: ca.SX, low: float, high: float, entry: int, setting: Sett
     split: list[ScalarRow] = []
     whole: Side | None = "both"
     for upper, bound in ((False, low), (True, high)):
-        rows = None
-        if np.isfinite(bound):
-            rows = _all_linear(expression, bound, upper, entry, setting)
-            rows = _sum_of_kinks(expression, bound, upper, entry, setting) if rows is None else rows
+        rows = _required(expression, bound, upper, entry, setting) if np.isfinite(bound) else None
         if rows is not None:
             split += rows
             low, high = (low, np.inf) if upper else (-np.inf, high)
@@ -478,47 +496,41 @@ def _parts(expression: ca.SX, low: float, high: float, entry: int, setting: Sett
     return split if whole is None else [*split, ScalarRow(expression, low, high, False, entry, whole)]
 
 
-def _all_linear(expression: ca.SX, bound: float, upper: bool, entry: int, setting: Setting) -> list[ScalarRow] | None:
-    """Linear rows of all parts of a minimum or maximum that a bound requires; None where a part is not linear."""
-    low, high = (-np.inf, bound) if upper else (bound, np.inf)
-    options = alternatives(expression, setting.x, MOST_ALTERNATIVES, upper)
-    if len(options) == 1 and options[0].numel() == 1:
-        return None
+def _required(
+    expression: ca.SX, bound: float, upper: bool, entry: int, setting: Setting, soft: bool = False
+) -> list[ScalarRow] | None:
+    """Linear rows of all that an upper bound on a maximum or a sum of maxima requires (a lower one: of minima).
+
+    None where a part is not linear. The largest violation of the rows is that of the bound only where none is
+    multiplied by a mass and no alternative is left out: a soft bound has no other rows.
+    """
+    sign, low, high = (1.0, -np.inf, bound) if upper else (-1.0, bound, np.inf)
+    pieces = affine_pieces(sign * expression, setting.x)
+    options: tuple[ca.SX, ...] = () if pieces is None else (sign * ca.vertcat(*pieces),)
+    if pieces is None and not soft:
+        options = alternatives(expression, setting.x, MOST_ALTERNATIVES, upper)
     possible = [part for option in options if (part := _unsettled(option, setting.x, low, high)) is not None]
     if any(not part.numel() for part in possible):
         return []  # a constant meets the bound, whatever x is
     if len(possible) != 1:
         return None
     found: list[ScalarRow] = []
-    for k, form in enumerate(affine_rows(possible[0], setting.x)):
-        part = possible[0][k]
-        if form is not None:
-            found.append(ScalarRow(part, low, high, True, entry, "upper" if upper else "lower"))
-        else:
+    for part, form in zip(ca.vertsplit(possible[0]), affine_rows(possible[0], setting.x), strict=True):
+        rows = [ScalarRow(part, low, high, True, entry, "upper" if upper else "lower")]
+        if form is None:
             quadric = find_quadric(part, setting.x, len(setting.positive_mass))
             rows = _linear_over_mass(quadric, low, high, entry, setting)
-            if not rows:
-                return None
-            found += rows
+        if not rows:
+            return None
+        found += rows
     return found
-
-
-def _sum_of_kinks(expression: ca.SX, bound: float, upper: bool, entry: int, setting: Setting) -> list[ScalarRow] | None:
-    """Linear rows of a sum of maxima (upper bound) or minima (lower bound) of linear terms; None for another one."""
-    pieces = affine_pieces(expression if upper else -expression, setting.x)
-    if pieces is None:
-        return None
-    low, high = (-np.inf, bound) if upper else (bound, np.inf)
-    rows = _unsettled((1.0 if upper else -1.0) * ca.vertcat(*pieces), setting.x, low, high)
-    side: Side = "upper" if upper else "lower"
-    return None if rows is None else [ScalarRow(row, low, high, True, entry, side) for row in ca.vertsplit(rows)]
 
 
 def _largest(expression: ca.SX, low: float, high: float, entry: int, setting: Setting) -> list[ScalarRow]:
     """Rows of a soft bound on one side: linear ones, the largest of which is missed by what it is; else itself."""
-    upper = np.isinf(low)
+    upper = bool(np.isinf(low))
     one_sided = upper or np.isinf(high)
-    rows = _sum_of_kinks(expression, high if upper else low, bool(upper), entry, setting) if one_sided else None
+    rows = _required(expression, high if upper else low, upper, entry, setting, soft=True) if one_sided else None
     if not rows:
         return [ScalarRow(expression, low, high, False, entry)]
     return [replace(row, shared=True) for row in rows]

@@ -9,7 +9,7 @@ link's mass, ``m d(l/m)``, which is convex in the unknowns while the distance al
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import product
@@ -29,6 +29,7 @@ from casid.retrieval.constraints._constraint import (
     Constraints,
     ScalarRow,
     Setting,
+    Side,
     flattened,
 )
 
@@ -87,13 +88,18 @@ class Shape(Known):
         expression, outside = ca.substitute([self.expression, self.outside], [x], [to])
         return replace(self, expression=expression, outside=outside, link=links[self.link.index])
 
-    def rows(self, setting: Setting) -> Iterable[ScalarRow]:
-        if self.hard:
-            yield from super().rows(setting)
-            return
-        for entry, form in enumerate(affine_rows(self.outside, setting.x)):
-            row, at = self.outside[entry], self.link.index
-            yield ScalarRow(row, -np.inf, 0.0, form is not None, entry, "upper", at)
+    def own_rows(self, setting: Setting) -> list[ScalarRow] | None:
+        """Times the mass: the distance outside where soft; where hard the expression, which is then concave."""
+        at, hard = self.link.index, self.weight is None
+        if hard and (None not in affine_rows(self.expression, setting.x) or not setting.positive_mass[at]):
+            return None
+        rows = self.link.mass * (self.expression - self.lower) if hard else self.outside
+        side: Side = "lower" if hard else "upper"
+        ends = (0.0, np.inf) if hard else (-np.inf, 0.0)
+        return [
+            ScalarRow(row, *ends, form is not None, entry, side, at)
+            for entry, (row, form) in enumerate(zip(ca.vertsplit(rows), affine_rows(rows, setting.x), strict=True))
+        ]
 
     def tangent(self, entry: int, x: ca.SX, point: Array) -> Array:
         """See `Constraint.tangent`."""

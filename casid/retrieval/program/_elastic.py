@@ -56,7 +56,12 @@ def find_conflict(problem: Problem, rows: FeasibleSet, relaxation: Relaxation, f
     """
     hard = rows.hard()
     proven = _proven_conflict(problem, hard, relaxation, factor)
-    return proven if proven is not None or not hard.nonlinear.size else _local_conflict(problem, hard)
+    if proven is not None or not hard.nonlinear.size:
+        return proven
+    rng, elastic = np.random.default_rng(0), _elastic(hard)
+    starts = [hard.nominal, *(random_parameters(problem, rng) for _ in range(_STARTS))]
+    found = _least_relaxation(problem, elastic, starts)
+    return None if found is None else _read(problem, elastic, found[1], found[0], proven=False)
 
 
 def _proven_conflict(problem: Problem, rows: FeasibleSet, relaxation: Relaxation, factor: float) -> Conflict | None:
@@ -141,15 +146,6 @@ def _contradicts(forms: Array, bounds: Array, shares: list[Fraction], low: Array
             value -= slope * Fraction(end)
             terms += size * Fraction(farthest)
     return value > Fraction(ROUNDING) * terms
-
-
-def _local_conflict(problem: Problem, rows: FeasibleSet) -> Conflict | None:
-    """The smallest relaxation found from a few starts, where the constraints are not convex."""
-    rng = np.random.default_rng(0)
-    starts = [rows.nominal, *(random_parameters(problem, rng) for _ in range(_STARTS))]
-    elastic = _elastic(rows)
-    found = _least_relaxation(problem, elastic, starts)
-    return None if found is None else _read(problem, elastic, found[1], found[0], proven=False)
 
 
 def _least_relaxation(problem: Problem, elastic: FeasibleSet, starts: list[Array]) -> tuple[Array, Array] | None:

@@ -184,19 +184,20 @@ class LiftedProgram:
         soft, self._slack, self.weights = slacks(within.rows)
         self._soft = tuple(soft)
         self._dimensions = (size, factors, len(self.weights))
-        self._operations, self._constants = nonlinear.kept("operations", operations, nonlinear.expression, x)
+        found = nonlinear.kept("operations", x)
+        if not found:
+            found += operations(nonlinear.expression, x)
+        self._operations, self._constants = found
         self.scales = self._row_scales()
 
     def _row_scales(self) -> Array:
         """What rows are divided by: their gradient's largest entry in y at the nominal point."""
         linear = np.maximum(np.abs(self._steep).max(axis=1, initial=0.0), 1e-12)
-
-        def slopes(*_: Any) -> Array:
+        found = self._within.nonlinear.kept("slopes", self.cones, tuple(self.nominal.tolist()))
+        if not found:
             jacobian = derivatives(self._operations)[1](self.nominal, self._constants)
-            return np.asarray(np.abs(np.array(ca.densify(jacobian)) @ self._basis).max(axis=1))
-
-        steep = self._within.nonlinear.kept("slopes", slopes, self.cones, tuple(self.nominal.tolist()))
-        steep = np.where(np.isfinite(steep), steep, 1.0)
+            found.append(np.abs(np.array(ca.densify(jacobian)) @ self._basis).max(axis=1))
+        steep = np.where(np.isfinite(found[0]), found[0], 1.0)
         return np.concatenate([linear, np.where(steep > 0, np.clip(steep, 1e-6, 1e6), 1.0)])
 
     # ------------------------------------------------------------------ points
@@ -237,10 +238,6 @@ class LiftedProgram:
     def parameters(self, w: Array) -> Array:
         """Standard parameters at w, rebuilt from the factors so that the cones hold up to rounding."""
         return np.asarray(self._basis @ self._composed(w) + self._origin)
-
-    def gradient_size(self) -> float:
-        """Largest entry of the objective's gradient in y at the nominal point."""
-        return float(np.abs(self._basis.T @ self.objective.gradient(self.nominal)).max())
 
     def row_multipliers(self, point: Point, scale: float) -> tuple[Array, Array]:
         """Multipliers of the linear and nonlinear rows, in units of the plain objective; > 0 at an upper bound."""
