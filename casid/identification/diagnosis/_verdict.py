@@ -33,8 +33,6 @@ from casid.measurement import Dataset, Defect
 from casid.regression import Fit, torques
 from casid.retrieval.plausible import DESCRIBED_ARMS, heaviest, robot_bodies
 
-#: Ratio of the residual norms, consistent over unconstrained, from which torques contradict a known total mass.
-CONTRADICTION = 1.5
 #: Share of a joint's torque that a fit leaves unexplained from which it is named, and over that of the other joints.
 UNEXPLAINED, OUTSTANDING = 25.0, 3.0
 #: Range of torque over nominal torque of real arms; and how far beyond the published arms' masses over the square of
@@ -131,9 +129,9 @@ def _unexplained(fit: Fit) -> list[Finding]:
 def _strength(
     robot: Robot, datasets: tuple[Dataset, ...], feasible: FeasibleFit, fits: ConsistentFits
 ) -> list[Finding]:
-    """Torques in another unit: against nominal bodies, against the size of the arm, against a known total mass."""
+    """Torques in another unit: against nominal bodies, or against the size of the arm."""
     if not np.linalg.norm(robot.gravity) > 0:
-        return _total_mass(robot, feasible)
+        return []
     described = robot_bodies(robot)
     if described is not None:
         return _nominal(robot, described.parameters, max(datasets, key=len), feasible)
@@ -142,7 +140,7 @@ def _strength(
     low, high = min(areal) * reach(robot, mounted=False) ** 2, max(areal) * reach(robot) ** 2
     if all(joint.type == "revolute" for joint in robot.joints) and not low / TENFOLD <= mass <= high * TENFOLD:
         return [Finding("torques for the size", values={"mass": mass, "low": low, "high": high})]
-    return _total_mass(robot, feasible)
+    return []
 
 
 def _nominal(robot: Robot, nominal: Array, data: Dataset, feasible: FeasibleFit) -> list[Finding]:
@@ -171,18 +169,6 @@ def _nominal(robot: Robot, nominal: Array, data: Dataset, feasible: FeasibleFit)
         values = {"ratio": ratio, "gain": 1 / ratio}
         return [Finding("torques of nominal bodies", values=values, trial=trial if closer else None)]
     return []
-
-
-def _total_mass(robot: Robot, feasible: FeasibleFit) -> list[Finding]:
-    """A known total mass whose bound is reached although the torques contradict it."""
-    low, high = robot.total_mass
-    if not low > 0 or feasible.residual_ratio <= CONTRADICTION:
-        return []
-    masses = feasible.standard_parameters[9::10]
-    away = min(abs(float(masses.sum()) - low), abs(float(masses.sum()) - high))
-    if away > REACHED * float(np.abs(masses).max()):
-        return []
-    return [Finding("total mass", values={"low": low, "high": high})]
 
 
 def signal_findings(raw: Dataset, processed: Dataset, robot: Robot, fit: Fit) -> list[Finding]:
@@ -311,7 +297,7 @@ def link_findings(
         if total > limit:
             values = {"mass": total, "reach": robot.reach, "torque": strongest, "most": limit}
             found.append(Finding("more than any arm", values=values))
-    found += _contradiction(feasible, held_out)
+    found += _contradiction(robot, feasible, held_out)
     chosen = feasible.believable
     if choosing and feasible.believable is None:
         found.append(Finding("not the most plausible"))
@@ -361,8 +347,8 @@ def _given_bounds(robot: Robot, feasible: FeasibleFit) -> list[Finding]:
     return [Finding("given bounds", values={"what": "; ".join(reached)})] if reached else []
 
 
-def _contradiction(feasible: FeasibleFit, held_out: HeldOut | None) -> list[Finding]:
-    """Consistent bodies that surely predict worse, by more than what plausibility may cost."""
+def _contradiction(robot: Robot, feasible: FeasibleFit, held_out: HeldOut | None) -> list[Finding]:
+    """Consistent bodies that surely predict worse, by more than what plausibility may cost; of a known mass or any."""
     if not feasible.fit.objective > 0:
         return []
     ratio = float(np.sqrt(feasible.solution.total / feasible.fit.objective))
@@ -373,6 +359,10 @@ def _contradiction(feasible: FeasibleFit, held_out: HeldOut | None) -> list[Find
     squares = held_out.squares
     if not compared(squares["consistent"] / NOTICEABLE**2, squares["unconstrained"]).better:
         return []
+    low, high = robot.total_mass
+    masses = feasible.standard_parameters[9::10]
+    if low > 0 and np.abs(masses.sum() - robot.total_mass).min() <= REACHED * masses.max():
+        return [Finding("total mass", values={"low": low, "high": high})]
     held, free = (held_out.tested[kind].total for kind in ("consistent", "unconstrained"))
     return [Finding("torques against bodies", values={"ratio": ratio, "held": held, "free": free})]
 
