@@ -44,10 +44,10 @@ from casid.errors import DatasetError, ProblemError, SolveError
 from casid.evidence import NOTICEABLE, PARTS, Comparison, compared
 from casid.identification._bounds import HEAVIER, Explained, expected_rotors, explained, known_rotors
 from casid.identification._consistent_fits import ConsistentFits, Priced
-from casid.identification._feasible_fit import FeasibleFit, determined
+from casid.identification._intervals import determined
 from casid.identification._options import LINEAR_FRICTION, ModelOptions
 from casid.identification._prediction import HeldOut, Part, held_out
-from casid.identification._regression import extra_bounds
+from casid.identification._regression import FeasibleFit, extra_bounds
 from casid.measurement import Dataset
 from casid.regression import CompressedData, Fit, compress, wls
 from casid.regression.friction import CANDIDATES, STATIC, STRETCHES, Candidate, FrictionSearch, fit_jointly

@@ -149,7 +149,7 @@ def test_findings_carry_data(robot, data):
     assert finding.text == f"{data.name}: the torque of joint 'elbow_joint' never changes: a dead channel"
     assert "elbow_joint" not in finding.remedy
     values = {"direction": "+x", "reading": 3.2, "recorded": 60.0}
-    assert Finding("gravity direction", values=values).text.startswith("with gravity along +x the model leaves 3 %")
+    assert Finding("gravity direction", values=values).text.startswith("with gravity along +x the model leaves 3.2 %")
 
 
 @pytest.mark.slow

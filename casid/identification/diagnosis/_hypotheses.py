@@ -32,8 +32,8 @@ from casid.errors import DatasetError, SolveError
 from casid.evidence import PARTS
 from casid.identification._bounds import HEAVIER
 from casid.identification._consistent_fits import ConsistentFits
-from casid.identification._feasible_fit import FeasibleFit
 from casid.identification._prediction import parts_of
+from casid.identification._regression import FeasibleFit
 from casid.identification.diagnosis._findings import MOST_OF_RESIDUAL, Finding, Trial
 from casid.identification.diagnosis._readings import (
     Readings,

@@ -17,15 +17,9 @@ from casid.errors import ProblemError, SolveError
 from casid.evidence import NOTICEABLE, compared
 from casid.identification._bounds import explained, largest_torques, reach
 from casid.identification._consistent_fits import ConsistentFits
-from casid.identification._feasible_fit import (
-    REACHED,
-    FeasibleFit,
-    assumed_reached,
-    certified_intervals,
-    mass_intervals,
-    without_intervals,
-)
+from casid.identification._intervals import assumed_reached, certified_intervals, mass_intervals, without_intervals
 from casid.identification._prediction import HeldOut
+from casid.identification._regression import REACHED, FeasibleFit
 from casid.identification.diagnosis._findings import Finding, Trial, Verdict
 from casid.identification.diagnosis._hypotheses import Hypotheses
 from casid.identification.diagnosis._readings import FEWER, Readings, opposite_axis
