@@ -33,7 +33,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.arrays import Array
+from casid.arrays import ROUNDING, Array
 from casid.description import STANDARD_G, Robot, link_hulls
 from casid.dynamics import Model
 from casid.errors import ProblemError
@@ -253,7 +253,7 @@ def explained(bodies: PlausibleBodies, data: CompressedData, without: Collection
     R, rho, _ = data.plain.stacked()
     matrix = R @ columns
     lengths = np.linalg.norm(matrix, axis=0)
-    used = lengths > 1e-12 * lengths.max(initial=1e-300)
+    used = lengths > ROUNDING * lengths.max(initial=0.0)
     used[1:] &= [model.parameter_names[column] not in without for column in terms]
     low = np.where([True, *(model.term_columns[column][0].nonnegative for column in terms)], 0.0, -np.inf)[used]
     x = np.zeros(len(lengths))

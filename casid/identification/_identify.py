@@ -575,7 +575,8 @@ def _notes(fit: Fit, feasible: FeasibleFit) -> list[str]:
     reasons = unexcited_reasons(fit)
     notes = [f"not identifiable from these data ({len(reasons)}): {'; '.join(reasons)}"] if reasons else []
     if fit.condition_number > CONDITION:
-        vague = [name for name, sd in zip(fit.data.base.names, fit.relative_sd, strict=True) if 100.0 < sd < np.inf]
+        spread = zip(fit.data.base.names, fit.beta, fit.sd, strict=True)
+        vague = [name for name, value, sd in spread if abs(value) < sd < np.inf]
         notes.append(
             f"the motion excites poorly: condition number {fit.condition_number:.2g}; {len(vague)} base parameters "
             f"have a standard deviation above their value{': ' + ', '.join(vague) if vague else ''}"

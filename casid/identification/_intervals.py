@@ -64,8 +64,7 @@ class ChosenValue:
     @property
     def by_data(self) -> bool:
         """Whether half the interval is narrower than the value, and the value lies in it."""
-        narrow = np.isfinite(self.high - self.low) and (self.high - self.low) / 2 < max(abs(self.value), 1e-12)
-        return bool(narrow and self.low <= self.value <= self.high)
+        return (self.high - self.low) / 2 < abs(self.value) and self.low <= self.value <= self.high
 
     @property
     def open(self) -> bool:

@@ -22,7 +22,7 @@ from typing import Literal
 import casadi as ca
 import numpy as np
 
-from casid.arrays import Array
+from casid.arrays import ALIKE, Array
 from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import ProblemError
@@ -132,8 +132,9 @@ class FeasibleFit(ParameterResult):
         return self.data.rms(self.beta)
 
 
-#: Share of a bound's size (of the row's largest term) within which it counts as reached.
-REACHED = 1e-5
+#: Share of a bound's size (of the row's largest term) within which it counts as reached; smallest eigenvalue over its
+#: margin up to which a body does: an interior point ends above it.
+REACHED, THIN = 1e-5, 2.0
 
 
 @dataclass(frozen=True)
@@ -178,7 +179,7 @@ def active_bounds(problem: Problem, linear: LinearRows, x: Array) -> tuple[Activ
         if cone.cone != Full():
             continue
         smallest = float(np.linalg.eigvalsh(pseudo_inertia(x[link_slice(cone.link)]))[0])
-        if smallest <= 2.0 * cone.margin:
+        if smallest <= THIN * cone.margin:
             text = f"{cone.name} is as thin as physical consistency allows"
             found.append(ActiveBound("consistency", cone.label, smallest, text))
     return tuple(found)
@@ -480,7 +481,7 @@ class RegressionProblem:
             problem = replace(self.problem, objective=self._objective(x[:count]))
             found = PreparedProblem(problem, self._nominal, self._options).solve(start=x, throw=throw)
             step = 1.0
-            while (new := self._true_objective(x + step * (found.x - x))) > value and step > 1e-10:
+            while (new := self._true_objective(x + step * (found.x - x))) > value and step > ALIKE:
                 step /= 2.0
             decrease = value - new
             if decrease > 0:

@@ -391,8 +391,8 @@ class Finding(evidence.Finding):
 TOUCHED = 1.0
 #: Error of a joint that the headline names beside a smaller one of all joints together [%].
 NAMED = 10.0
-#: Share of the residual from which a delay makes the result wrong, and one taken out leads its headline.
-MOST_OF_RESIDUAL = 0.3
+#: Share of the residual from which a delay makes the result wrong, and one taken out leads its headline [%].
+MOST_OF_RESIDUAL = 30.0
 
 
 @dataclass(frozen=True)
@@ -488,6 +488,6 @@ def _place(finding: Finding) -> tuple[int, float]:
     if finding.wrong or finding.advice:
         return int(not finding.wrong), 0.0
     if finding.cause == "delay taken out":
-        return (1 if float(finding.values["gain"]) >= 100.0 * MOST_OF_RESIDUAL else 4), 0.0
+        return (1 if float(finding.values["gain"]) >= MOST_OF_RESIDUAL else 4), 0.0
     share = float(finding.values.get("gain" if finding.kind == "delay" else "share", 100.0))
     return (2 if share >= TOUCHED else 3), -share if "share" in finding.values else 0.0

@@ -418,8 +418,8 @@ class Hypotheses:
             lag = estimate_delay(self._model, filtered(raw, dataset), self._fit.weights)
         except DatasetError:  # without filtered torques
             return []
-        sure = abs(lag.seconds) > float(norm.ppf((1.0 + evidence.CONFIDENCE) / 2.0)) * lag.sd
-        if not (np.isfinite(lag.seconds) and sure and abs(lag.samples) >= SAMPLES and lag.gain >= GAIN):
+        least = float(norm.ppf((1.0 + evidence.CONFIDENCE) / 2.0)) * lag.sd
+        if not (least < abs(lag.seconds) < np.inf and abs(lag.samples) >= SAMPLES and lag.gain >= GAIN):
             return []
         values: dict[str, float | str] = {
             "what": "at least " if lag.at_limit else "", "lag": 1e3 * lag.seconds, "samples": lag.samples,
@@ -427,7 +427,7 @@ class Hypotheses:
         }  # fmt: skip
         trial = self.later(lag.seconds)
         proven = "late torques" if trial is not None else "unproven delay"
-        cause = "torques of another time" if lag.gain >= MOST_OF_RESIDUAL else proven
+        cause = "torques of another time" if 100 * lag.gain >= MOST_OF_RESIDUAL else proven
         return [Finding(cause, raw.name, values=values, trial=trial)]
 
 

@@ -22,7 +22,7 @@ from casid.identification._prediction import HeldOut
 from casid.identification._regression import REACHED, FeasibleFit
 from casid.identification.diagnosis._findings import Finding, Trial, Verdict
 from casid.identification.diagnosis._hypotheses import Hypotheses
-from casid.identification.diagnosis._readings import FEWER, Readings, opposite_axis
+from casid.identification.diagnosis._readings import FEWER, NOTHING, Readings, moving, opposite_axis
 from casid.measurement import Dataset, Defect
 from casid.regression import Fit, torques
 from casid.retrieval.plausible import DESCRIBED_ARMS, heaviest, robot_bodies
@@ -39,12 +39,12 @@ OWN, DISTINCT = 0.3, 1e-8
 MISREAD = ("gravity", "sign", "joint order", "zero position")
 #: A motion in which no joint is faster [rad/s] belongs to another clock.
 SLOWEST = 0.02
-#: Factor by which a joint may exceed its limit of speed.
-SLIGHTLY = 1.1
+#: Speed over its limit that filters and controllers make; and that of another clock or unit, of which 2 is the least.
+SLIGHTLY, BEYOND = 1.1, 2.0
 #: Share of samples in one direction from which a joint counts as moving one way.
 ONE_WAY = 0.995
-#: Relative error of a joint from which its torque counts as noise [%]; below this share of the largest it is nothing.
-NOISE, NOTHING = 80.0, 1e-3
+#: Relative error of a joint from which its torque counts as noise [%].
+NOISE = 80.0
 
 #: Kind of a defect -> cause of the finding that words it.
 _CAUSES: Mapping[str, str] = {
@@ -217,7 +217,7 @@ def _speeds(raw: Dataset, processed: Dataset, robot: Robot) -> list[Finding]:
         values = {"speed": float(fastest.max()), "period": float(raw.period)}
         found.append(Finding("slow motion", raw.name, values=values))
     limits = robot.limits.velocity
-    beyond = np.isfinite(limits) & (limits > 0) & (fastest > 2.0 * limits)
+    beyond = np.isfinite(limits) & (limits > 0) & (fastest > BEYOND * limits)
     if beyond.any():
         k = int(np.argmax(np.where(beyond, fastest / limits, 0.0)))
         name = robot.coordinates[k].name
@@ -250,16 +250,11 @@ def _noise(data: Dataset, robot: Robot, fit: Fit, dead: Sequence[str]) -> list[F
 def one_way(datasets: Sequence[Dataset], robot: Robot) -> list[Finding]:
     """Joints that move in one direction only, in all recordings together, as they are fitted together."""
     speeds = np.concatenate([data.dq for data in datasets if data.dq is not None])
-    travel = np.max([np.ptp(data.q, axis=0) for data in datasets], axis=0)
-    names = []
-    for k, joint in enumerate(robot.coordinates):
-        speed = speeds[:, k]
-        moving = np.abs(speed) > 1e-3 * max(float(np.abs(speed).max()), 1e-9)
-        if travel[k] < 1e-3 or moving.mean() < 0.05:
-            continue
-        ahead = float((speed[moving] > 0).mean())
-        if max(ahead, 1 - ahead) >= ONE_WAY:
-            names.append(joint.name)
+    fast = np.abs(speeds) > NOTHING * np.abs(speeds).max(axis=0)
+    moves = np.any([moving(data, robot) for data in datasets], axis=0) & fast.any(axis=0)
+    ahead = (fast & (speeds > 0)).sum(axis=0) / np.maximum(fast.sum(axis=0), 1)
+    sides = np.maximum(ahead, 1.0 - ahead)
+    names = [joint.name for k, joint in enumerate(robot.coordinates) if moves[k] and sides[k] >= ONE_WAY]
     return [Finding("one way", joint=", ".join(names))] if names else []
 
 
