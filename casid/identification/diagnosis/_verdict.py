@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from casid.arrays import Array
 from casid.description import Robot
@@ -176,22 +175,16 @@ def signal_findings(raw: Dataset, processed: Dataset, robot: Robot, fit: Fit) ->
     fit
         Unconstrained, of all recordings.
     """
-    counted: NDArray[np.bool_] = np.asarray(processed.counted.any(axis=0))
+    # standstill counts of all joints at once, a dead channel where it was not left out
+    untold = {"standstill": range(robot.n), "dead": np.flatnonzero(~processed.counted.any(axis=0))}
     found = [
         _worded(defect, raw.name, robot)
         for kind in _CAUSES for defect in processed.defects
-        if defect.kind == kind and _told(defect, counted)
+        if defect.kind == kind and defect.joint not in untold.get(kind, ())
     ]  # fmt: skip
     velocities = [one for one in found if one.cause == "measured velocities"]
     dead = [one.joint for one in found if one.cause == "dead channel"]
     return [*found, *([] if velocities else _speeds(raw, processed, robot)), *_noise(processed, robot, fit, dead)]
-
-
-def _told(defect: Defect, counted: NDArray[np.bool_]) -> bool:
-    """Whether it concerns torques that count: standstill of all joints at once, a dead channel that is not left out."""
-    if defect.kind == "standstill":
-        return defect.joint is None
-    return defect.joint is None or defect.kind != "dead" or bool(counted[defect.joint])
 
 
 def _worded(defect: Defect, recording: str, robot: Robot) -> Finding:
@@ -276,12 +269,12 @@ def link_findings(
     """
     masses = feasible.standard_parameters[9::10]
     found = []
-    torques, _ = largest_torques(datasets)
     revolute = np.array([joint.type == "revolute" for joint in robot.coordinates])
-    strongest = float(np.where(revolute, torques, 0.0).max(initial=0.0))
+    strongest = float((largest_torques(datasets)[0] * revolute).max())
     found += [*_held(robot, feasible), *_given_bounds(robot, feasible)]
     if strongest > 0 and robot.reach and revolute.all() and np.linalg.norm(robot.gravity) > 0:
-        limit = heaviest(robot.reach, max(strongest, _rated(robot) / 3.0))
+        rated = robot.limits.effort[np.isfinite(robot.limits.effort)].max(initial=0.0)
+        limit = heaviest(robot.reach, max(strongest, float(rated) / 3.0))
         total = float(masses.sum())
         if total > limit:
             values = {"mass": total, "reach": robot.reach, "torque": strongest, "most": limit}
@@ -354,9 +347,3 @@ def _contradiction(robot: Robot, feasible: FeasibleFit, held_out: HeldOut | None
         return [Finding("total mass", values={"low": low, "high": high})]
     held, free = (held_out.tested[kind].total for kind in ("consistent", "unconstrained"))
     return [Finding("torques against bodies", values={"ratio": ratio, "held": held, "free": free})]
-
-
-def _rated(robot: Robot) -> float:
-    """Largest torque that a joint is rated for [N.m]; 0 where the description gives none."""
-    effort = np.asarray(robot.limits.effort, dtype=float)
-    return float(effort[np.isfinite(effort)].max(initial=0.0))
