@@ -37,6 +37,7 @@ HEAVY = Finding("more than any arm", values={"mass": 240.0, "reach": 0.8, "torqu
 OPEN = Finding("open masses", values={"mass": 20.0, "low": 12.0, "high": 40.0})
 
 
+@pytest.mark.claim("the headline of the links is not right above bodies that no arm has")
 def test_headlines_say_what_is_wrong_first_and_count_the_rest():
     judged = Verdict((LOOK, WRONG, HEAVY, OPEN), 1.5, 2.5, 60)
     assert WRONG.wrong and not LOOK.wrong and HEAVY.about == OPEN.about == "links" and OPEN.kind == "masses"
