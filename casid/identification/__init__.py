@@ -20,7 +20,7 @@ from casid.identification._identify import judge as judge
 # Consistent fits
 from casid.identification._regression import feasible_regression as feasible_regression
 from casid.identification._regression import RegressionProblem as RegressionProblem
-from casid.identification._feasible_fit import FeasibleFit as FeasibleFit
+from casid.identification._regression import FeasibleFit as FeasibleFit
 
 # Predicted torques and held-out errors
 from casid.identification._prediction import predict as predict

@@ -33,7 +33,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.arrays import Array
+from casid.arrays import ROUNDING, Array
 from casid.description import STANDARD_G, Robot, link_hulls
 from casid.dynamics import Model
 from casid.errors import ProblemError
@@ -47,6 +47,8 @@ from casid.retrieval.plausible import PlausibleBodies, held_mass, plausible_bodi
 TIMES_HELD = 6.0
 #: Rotor inertia of a drive over its largest torque and the square of the arm's reach [s^2/m^2].
 ROTOR = 0.01
+#: Standard deviation over the bound of a joint term below which it needs none: ten of them span the bound.
+KNOWN = 0.1
 #: How far beyond the arm's own length a link's radius of gyration may reach.
 TIMES_REACH = 1.0
 
@@ -189,7 +191,7 @@ def term_bounds(fit: Fit, torques: Array, speeds: Array) -> dict[str, tuple[floa
         most = float(torques[joint])
         if term.viscous:
             most = min(most / max(float(speeds[joint]), 1e-9), 10.0 * largest)
-        if name in sd and sd[name] < 0.1 * most and abs(values[name]) < most:
+        if name in sd and sd[name] < KNOWN * most and abs(values[name]) < most:
             continue
         bounds[name] = (0.0 if term.nonnegative else -most, most)
     return bounds
@@ -253,7 +255,7 @@ def explained(bodies: PlausibleBodies, data: CompressedData, without: Collection
     R, rho, _ = data.plain.stacked()
     matrix = R @ columns
     lengths = np.linalg.norm(matrix, axis=0)
-    used = lengths > 1e-12 * lengths.max(initial=1e-300)
+    used = lengths > ROUNDING * lengths.max(initial=0.0)
     used[1:] &= [model.parameter_names[column] not in without for column in terms]
     low = np.where([True, *(model.term_columns[column][0].nonnegative for column in terms)], 0.0, -np.inf)[used]
     x = np.zeros(len(lengths))

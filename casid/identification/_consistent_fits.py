@@ -33,10 +33,9 @@ from casid.identification._bounds import (
     weighed_bodies,
     with_link_bounds,
 )
-from casid.identification._feasible_fit import FeasibleFit
 from casid.identification._options import Choice, Constraints
 from casid.identification._prediction import Part
-from casid.identification._regression import Bounds, RegressionProblem, Statement
+from casid.identification._regression import Bounds, FeasibleFit, RegressionProblem, Statement
 from casid.measurement import Dataset
 from casid.regression import Fit
 from casid.retrieval import LeastSquares, chi_square

@@ -26,8 +26,8 @@ from casid.errors import DatasetError, ProblemError, SolveError
 from casid.evidence import NOTICEABLE
 from casid.identification._bounds import split_bounds
 from casid.identification._consistent_fits import ConsistentFits, SharePath, chosen_share, fixed, own_share
-from casid.identification._feasible_fit import FeasibleFit, certified_intervals
 from casid.identification._identification import Identification
+from casid.identification._intervals import certified_intervals
 from casid.identification._joint_terms import (
     COUNTERBALANCE,
     SPRING,
@@ -41,6 +41,7 @@ from casid.identification._joint_terms import (
 )
 from casid.identification._options import Checks, Choice, Constraints, ModelOptions
 from casid.identification._prediction import HeldOut, Part, held_out, parts_of
+from casid.identification._regression import FeasibleFit
 from casid.identification.diagnosis._findings import Finding
 from casid.identification.diagnosis._hypotheses import proven_delay, taken_out
 from casid.identification.diagnosis._readings import filtered
@@ -574,7 +575,8 @@ def _notes(fit: Fit, feasible: FeasibleFit) -> list[str]:
     reasons = unexcited_reasons(fit)
     notes = [f"not identifiable from these data ({len(reasons)}): {'; '.join(reasons)}"] if reasons else []
     if fit.condition_number > CONDITION:
-        vague = [name for name, sd in zip(fit.data.base.names, fit.relative_sd, strict=True) if 100.0 < sd < np.inf]
+        spread = zip(fit.data.base.names, fit.beta, fit.sd, strict=True)
+        vague = [name for name, value, sd in spread if abs(value) < sd < np.inf]
         notes.append(
             f"the motion excites poorly: condition number {fit.condition_number:.2g}; {len(vague)} base parameters "
             f"have a standard deviation above their value{': ' + ', '.join(vague) if vague else ''}"

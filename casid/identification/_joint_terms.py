@@ -44,10 +44,10 @@ from casid.errors import DatasetError, ProblemError, SolveError
 from casid.evidence import NOTICEABLE, PARTS, Comparison, compared
 from casid.identification._bounds import HEAVIER, Explained, expected_rotors, explained, known_rotors
 from casid.identification._consistent_fits import ConsistentFits, Priced
-from casid.identification._feasible_fit import FeasibleFit, determined
+from casid.identification._intervals import determined
 from casid.identification._options import LINEAR_FRICTION, ModelOptions
 from casid.identification._prediction import HeldOut, Part, held_out
-from casid.identification._regression import extra_bounds
+from casid.identification._regression import FeasibleFit, extra_bounds
 from casid.measurement import Dataset
 from casid.regression import CompressedData, Fit, compress, wls
 from casid.regression.friction import CANDIDATES, STATIC, STRETCHES, Candidate, FrictionSearch, fit_jointly
@@ -166,9 +166,10 @@ def plain_model(robot: Robot, options: ModelOptions) -> Model:
 
 def _laws(model: Model, friction: str, bounds: Mapping[str, tuple[float, float]]) -> list[str]:
     """Laws that have every amplitude that is bounded, of one law or of all candidates."""
-    symbols = [_symbol(name, model) for name in bounds if name not in model.parameter_names]
+    unknown = [name for name in bounds if name not in model.parameter_names]
+    symbols = {(symbol_and_joint(name, model.n) or (name,))[0] for name in unknown}
     tried = CHOSEN.get(friction, (friction,))
-    laws = [name for name in tried if set(symbols) <= {a.symbol for a in friction_model(name).amplitudes}]
+    laws = [name for name in tried if symbols <= {a.symbol for a in friction_model(name).amplitudes}]
     if not laws:
         known = sorted({a.symbol for name in tried for a in friction_model(name).amplitudes})
         raise ProblemError(
@@ -176,11 +177,6 @@ def _laws(model: Model, friction: str, bounds: Mapping[str, tuple[float, float]]
             f"{', '.join(known)}, each followed by the number of a joint"
         )
     return laws
-
-
-def _symbol(name: str, model: Model) -> str:
-    place = symbol_and_joint(name, model.n)
-    return name if place is None else place[0]
 
 
 def _better(search: FrictionSearch, plain: Model, fits: ConsistentFits, name: str) -> IdentifiedFriction:

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from casid.arrays import Array
 from casid.dynamics import Model
 from casid.errors import DatasetError
+from casid.evidence import PARTS
 from casid.files import open_end
 from casid.inertia import Parameters
 from casid.measurement import Dataset
@@ -107,10 +108,6 @@ def predict(model: Model, parameters: Parameters | ArrayLike, dataset: Dataset) 
     return Prediction(dataset, torques(model, pi, dataset))
 
 
-#: Parts that the motion is divided into; each is predicted from the others.
-FOLDS = 4
-
-
 @dataclass(frozen=True, eq=False)
 class Part:
     """Stretches of a motion that a fit does not see and predicts.
@@ -137,7 +134,7 @@ class Part:
         return self.data.only(list(self.apart))
 
 
-def parts_of(data: CompressedData, folds: int = FOLDS) -> tuple[Part, ...]:
+def parts_of(data: CompressedData, folds: int = PARTS) -> tuple[Part, ...]:
     """Parts of a motion, part i every so many-th stretch from stretch i; none where there are fewer than two."""
     count = len(data.segments)
     folds = min(folds, count)

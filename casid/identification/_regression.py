@@ -1,4 +1,4 @@
-"""Regression constrained to physically consistent parameters, on compressed data.
+"""Regression constrained to physically consistent parameters, on compressed data, and the fit it gives.
 
 Links and friction are fitted in one step, with every constraint of the retrieval (Gaz et al. 2019, supplement, pi_OSI;
 Sousa 2014, Sec. 3.5)::
@@ -13,26 +13,28 @@ without any effect in the data (friction of a joint that is left out) are set to
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from time import perf_counter
 from types import MappingProxyType
+from typing import Literal
 
 import casadi as ca
 import numpy as np
 
-from casid.arrays import Array
+from casid.arrays import ALIKE, Array
 from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import ProblemError
 from casid.identification._bounds import suggested_bodies
-from casid.identification._feasible_fit import FeasibleFit, active_bounds
-from casid.inertia import from_pseudo_inertia, pseudo_inertia, standard_size
-from casid.regression import Fit, quadratic
+from casid.inertia import Full, Parameters, from_pseudo_inertia, link_slice, pseudo_inertia, standard_size
+from casid.regression import CompressedData, Fit, quadratic
 from casid.retrieval import (
     ConstraintBuilder,
     LeastSquares,
     LinearRows,
     LinkVariables,
+    ParameterResult,
     PreparedProblem,
     Prior,
     Problem,
@@ -41,10 +43,146 @@ from casid.retrieval import (
     link_variables,
 )
 from casid.retrieval.constraints import ConsistencyKind, Constraint, PhysicalConsistency, sensible_bounds
-from casid.retrieval.plausible import PlausibleBodies, believable, believable_path, noise_share, polished
+from casid.retrieval.plausible import Believable, PlausibleBodies, believable, believable_path, noise_share, polished
 
 Bounds = Mapping[str, tuple[float, float]]
 Stated = tuple[Constraint | PhysicalConsistency, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class FeasibleFit(ParameterResult):
+    """A physically consistent fit.
+
+    Attributes
+    ----------
+    fit : Fit
+        The unconstrained fit with the same data and weights.
+    solution : Solution
+        Of the retrieval problem: status, certificate, violations. With an entropic prior it belongs to the last
+        second-order model of it.
+    values : ndarray, shape (N,)
+        All parameters, in the order of ``model.parameter_names``; by name: `parameters`.
+    objective : float
+        ``sum_j w_j^2 ||tau_j - Y_j pi||^2``, without the prior; after a robust fit with the weights of single samples
+        (``fit.objective`` is the same sum, the errors below are of all samples alike).
+    prior_distance : float
+        Squared distance from the prior, 0 without one.
+    believable : Believable or None
+        The choice among all sets that explain the data as well, if it was made; the parameters are then its own.
+    active : tuple of ActiveBound
+        Bounds that the parameters lie on.
+    """
+
+    fit: Fit
+    solution: Solution
+    values: Array
+    objective: float
+    prior_distance: float = 0.0
+    believable: Believable | None = None
+    active: tuple[ActiveBound, ...] = ()
+
+    @cached_property
+    def parameters(self) -> Parameters:
+        """All parameters by name."""
+        return self.model.named(self.values)
+
+    @property
+    def model(self) -> Model:
+        """The model whose parameters these are."""
+        return self.fit.data.model
+
+    @property
+    def data(self) -> CompressedData:
+        """The data it was fitted to."""
+        return self.fit.data
+
+    @property
+    def certified(self) -> bool:
+        """The optimum is proven (and so is the choice near it), and every constraint holds on re-check."""
+        return self.solution.certified and (self.believable is None or self.believable.certified)
+
+    @property
+    def gap(self) -> float:
+        """Certified relative gap of the best fit."""
+        return self.solution.gap
+
+    @cached_property
+    def beta(self) -> Array:
+        """Base parameters of the fit."""
+        return self.data.base.values(self.values)
+
+    @property
+    def residual_ratio(self) -> float:
+        """Norm of the weighted residual over that of the unconstrained fit: what consistency costs, >= 1."""
+        return float(np.sqrt(self.objective / self.fit.objective))
+
+    @cached_property
+    def relative_error(self) -> float:
+        """``100 ||tau - Y pi|| / ||tau||`` over all joints [%]."""
+        return self.data.relative_errors(self.beta)[0]
+
+    @cached_property
+    def relative_errors(self) -> Array:
+        """The same per joint [%]."""
+        return self.data.relative_errors(self.beta)[1]
+
+    @cached_property
+    def rms(self) -> Array:
+        """Root mean square error of each joint [N.m]."""
+        return self.data.rms(self.beta)
+
+
+#: Share of a bound's size (of the row's largest term) within which it counts as reached; smallest eigenvalue over its
+#: margin up to which a body does: an interior point ends above it.
+REACHED, THIN = 1e-5, 2.0
+
+
+@dataclass(frozen=True)
+class ActiveBound:
+    """A bound that a parameter set lies on.
+
+    Attributes
+    ----------
+    kind : {"constraint", "parameter", "consistency"}
+        An entry of a constraint; the bound of a joint term's parameter; physical consistency of a link.
+    quantity : str
+        Label of the constraint, name of the parameter, or label of the link's consistency.
+    value : float
+        Of the bounded quantity in the rows of the solver; of consistency the smallest eigenvalue of the pseudo-inertia.
+    text : str
+        The bound in words, e.g. ``link2 mass <= 10 kg``.
+    """
+
+    kind: Literal["constraint", "parameter", "consistency"]
+    quantity: str
+    value: float
+    text: str
+
+
+def active_bounds(problem: Problem, linear: LinearRows, x: Array) -> tuple[ActiveBound, ...]:
+    """Linear bounds that x lies on, and links as thin as their margin of consistency allows.
+
+    A joint term that cannot be negative and that the data set to zero is not listed.
+    """
+    found = []
+    values = linear.matrix @ x
+    sizes = np.maximum(np.abs(linear.matrix * x).max(axis=1, initial=0.0), 1e-9)
+    away = np.minimum(np.abs(values - linear.lower), np.abs(linear.upper - values))
+    extras = tuple(problem.variables.extras)
+    for k in np.flatnonzero(away <= REACHED * sizes):
+        row, value = linear.rows[k], float(values[k])
+        if row.constraint >= 0:
+            found.append(ActiveBound("constraint", problem.constraints[row.constraint].label, value, row.text))
+        elif linear.lower[k] != 0.0 or abs(value) > REACHED:
+            found.append(ActiveBound("parameter", extras[row.entry], value, row.text))
+    for cone in problem.cones:
+        if cone.cone != Full():
+            continue
+        smallest = float(np.linalg.eigvalsh(pseudo_inertia(x[link_slice(cone.link)]))[0])
+        if smallest <= THIN * cone.margin:
+            text = f"{cone.name} is as thin as physical consistency allows"
+            found.append(ActiveBound("consistency", cone.label, smallest, text))
+    return tuple(found)
 
 
 class Statement:
@@ -343,7 +481,7 @@ class RegressionProblem:
             problem = replace(self.problem, objective=self._objective(x[:count]))
             found = PreparedProblem(problem, self._nominal, self._options).solve(start=x, throw=throw)
             step = 1.0
-            while (new := self._true_objective(x + step * (found.x - x))) > value and step > 1e-10:
+            while (new := self._true_objective(x + step * (found.x - x))) > value and step > ALIKE:
                 step /= 2.0
             decrease = value - new
             if decrease > 0:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.arrays import ROUNDING, Array
+from casid.arrays import Array
 from casid.description import Robot
 from casid.dynamics import Model
 from casid.dynamics.terms import Friction, FrictionLaw, JointFriction
@@ -268,15 +268,12 @@ def _most_plausible(problem: Problem, solution: Solution, bodies: PlausibleBodie
     ends early, in half decades and in quarters.
     """
     best, decades = max(solution.total, 1e-12), int(np.ceil(np.log10(len(problem.objective.target))))
-    wanted = max(1.0, ROUNDING * problem.objective.size)  # rounding in the proof
     for steps in (1, 2, 4):
         exponents = np.arange(steps * decades + 1) / steps
         try:
-            path = believable_path(problem, solution, list(np.sqrt(1.0 + 10.0**exponents / best) - 1.0), bodies)
+            return believable_path(problem, solution, list(np.sqrt(1.0 + 10.0**exponents / best) - 1.0), bodies)[-1]
         except SolveError:
             continue
-        if path and path[-1].limit - solution.total <= 1.01 * wanted:
-            return path[-1]
     return None
 
 

@@ -26,7 +26,7 @@ band that a recording can fit by itself is not balanced, lower ones are asked ab
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -214,12 +214,7 @@ def _smoothing(
     return motion, velocity
 
 
-def held_out_squares(
-    data: CompressedData,
-    parts: int,
-    weights: ArrayLike | None = None,
-    estimate: Callable[[Fit], Array] = lambda fit: np.asarray(fit.beta),
-) -> Array:
+def held_out_squares(data: CompressedData, parts: int, weights: ArrayLike | None = None) -> Array:
     """Squared errors of each stretch of the motion, predicted by least squares from others, shape (stretches, n).
 
     Parameters
@@ -229,8 +224,6 @@ def held_out_squares(
         Number of parts; every so many-th stretch belongs to one.
     weights
         Of the joints; default: those of each fit.
-    estimate
-        From the fit of the other parts to the base parameters that predict, e.g. physically consistent ones.
 
     Raises
     ------
@@ -242,7 +235,7 @@ def held_out_squares(
         raise DatasetError(f"{count} stretches of the motion cannot be divided into {parts} parts")
     errors = np.zeros((count, data.n))
     for part in range(parts):
-        beta = estimate(wls(data.only([i for i in range(count) if i % parts != part]), weights))
+        beta = wls(data.only([i for i in range(count) if i % parts != part]), weights).beta
         for i in range(part, count, parts):
             errors[i] = data.only([i]).plain.squared_errors(beta)
     return errors

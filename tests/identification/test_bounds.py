@@ -32,7 +32,8 @@ from casid.identification._bounds import (
     weighed_bodies,
     with_link_bounds,
 )
-from casid.identification._feasible_fit import ActiveBound, centre_intervals, mass_intervals, without_intervals
+from casid.identification._intervals import centre_intervals, mass_intervals, without_intervals
+from casid.identification._regression import ActiveBound
 from casid.identification.diagnosis import Finding
 from casid.inertia import consistency, from_standard
 from casid.measurement import Dataset

@@ -114,13 +114,7 @@ def test_regressors_are_those_of_other_robots(readings):
     for arguments in (
         {}, {"gravity": [9.81, 0, 0]}, {"order": [2, 1, 0, 3]}, {"clock": 2.5}, {"gravity": [0, 3, 0], "clock": 0.5},
     ):  # fmt: skip
-        if "order" in arguments:
-            order = arguments["order"]
-            own = Model(robot(), FRICTION).regressor
-            expected = [own(*x) for x in zip(*(a[:, order] for a in (readings.q, readings.dq, readings.ddq)),
-                                                   strict=True)]  # fmt: skip
-        else:
-            expected = rows(readings, **arguments)
+        expected = rows(readings, **arguments)
         np.testing.assert_allclose(readings.regressor(**arguments), expected, atol=1e-9)
     np.testing.assert_allclose(readings.regressor(), rows(readings), atol=1e-9)
 
@@ -165,25 +159,19 @@ def test_the_direction_of_gravity_is_found_from_an_axis(data):
     assert own.direction(GRAVITY, rounds=0) == (pytest.approx(GRAVITY), before)
 
 
-def test_signs_and_orders(readings):
-    tau, every = readings.tau, all_of(readings)
-    for k, left in readings.reversed(torques_only=True):
+@pytest.mark.parametrize("alone", [True, False], ids=["torques", "joints"])
+def test_signs_and_orders(readings, alone):
+    tau, every, here = readings.tau, all_of(readings), rows(readings)
+    for k, left in readings.reversed(torques_only=alone):
         signs = np.where(np.arange(4) == k, -1.0, 1.0)
-        assert left == pytest.approx(residual(rows(readings), tau * signs, every), rel=1e-6)
-    for k, left in readings.reversed():
-        signs = np.where(np.arange(4) == k, -1.0, 1.0)
-        assert left == pytest.approx(residual(rows(readings, signs=signs), tau * signs, every), rel=1e-6)
-    pairs = []
-    for (i, j), left in readings.exchanged(torques_only=True):
+        own = here if alone else rows(readings, signs=signs)
+        assert left == pytest.approx(residual(own, tau * signs, every), rel=1e-6)
+    found = dict(readings.exchanged(torques_only=alone))
+    assert list(found) == list(combinations(range(4), 2))
+    for (i, j), left in found.items():
         order = np.arange(4)
         order[[i, j]] = order[[j, i]]
-        pairs.append((i, j))
-        assert left == pytest.approx(residual(rows(readings), tau[:, order], every), rel=1e-6)
-    assert pairs == list(combinations(range(4), 2)) == [pair for pair, _ in readings.exchanged()]
-    for (i, j), left in readings.exchanged():
-        order = np.arange(4)
-        order[[i, j]] = order[[j, i]]
-        own = readings.regressor(order=order)
+        own = here if alone else rows(readings, order=order)
         assert left == pytest.approx(residual(own, tau[:, order], every), rel=1e-6)
 
 

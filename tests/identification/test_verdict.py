@@ -15,7 +15,7 @@ from casid.dynamics import Model
 from casid.files import json_bytes
 from casid.identification.diagnosis import Finding, Trial, Verdict
 from casid.identification.diagnosis._hypotheses import Losses, trial_of
-from casid.identification.diagnosis._verdict import _nominal, _total_mass, _unexplained
+from casid.identification.diagnosis._verdict import _nominal, _unexplained
 from casid.testing import recording
 
 FRICTION = ("viscous", "coulomb", "offset")
@@ -37,6 +37,7 @@ HEAVY = Finding("more than any arm", values={"mass": 240.0, "reach": 0.8, "torqu
 OPEN = Finding("open masses", values={"mass": 20.0, "low": 12.0, "high": 40.0})
 
 
+@pytest.mark.claim("the headline of the links is not right above bodies that no arm has")
 def test_headlines_say_what_is_wrong_first_and_count_the_rest():
     judged = Verdict((LOOK, WRONG, HEAVY, OPEN), 1.5, 2.5, 60)
     assert WRONG.wrong and not LOOK.wrong and HEAVY.about == OPEN.about == "links" and OPEN.kind == "masses"
@@ -84,19 +85,6 @@ def test_the_only_joint_of_a_robot_is_compared_with_no_other():
     judged = Verdict(tuple(found(90.0)), 90.0, float("nan"), 7)
     assert "the model leaves 90 % of the torque of joint 'j0' unexplained" in judged.torques and judged.right
     assert b'"error": 90.0' in json_bytes(judged.record()) and "nan" not in judged.line
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "mass", "ratio", "named"),
-    [(10.0, 20.0, 10.0, 2.0, True), (10.0, 20.0, 20.0, 2.0, True), (10.0, 20.0, 15.0, 2.0, False),
-     (10.0, 20.0, 10.0, 1.4, False), (0.0, 20.0, 20.0, 2.0, False)],
-)  # fmt: skip
-def test_a_known_mass_that_the_torques_contradict_is_named(low, high, mass, ratio, named):
-    masses = np.zeros(30)
-    masses[9::10] = mass / 3
-    feasible: Any = SimpleNamespace(residual_ratio=ratio, standard_parameters=masses)
-    found = _total_mass(replace(chain(), total_mass=(low, high)), feasible)
-    assert [f.values for f in found] == ([{"low": low, "high": high}] if named else [])
 
 
 BODY = np.array([0.3, 0, 0, 0.3, 0, 0.3, 0.3, 0.1, 0.2, 2.0])

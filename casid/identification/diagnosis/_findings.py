@@ -74,10 +74,12 @@ _LAG = (
     "the residual by {gain:.1f} %"
 )
 _UNIT = "another unit, or currents without gains"
-_REVERSED = (
-    "with the {what} of '{joint}' reversed the model leaves {reading:.0f} % of the torques unexplained, as recorded "
-    "{recorded:.0f} %"
-)
+
+
+def _reading(kind: str, change: str, remedy: str, further: str = "") -> Cause:
+    """Another reading of a recording, with which the model explains it better."""
+    text = "the model leaves {reading:.3g} % of the torques unexplained, as recorded {recorded:.3g} %"
+    return Cause(kind, f"with {change} {text}{further}", remedy)
 
 
 def _contradiction(kind: str, change: str, further: str = "") -> Cause:
@@ -92,12 +94,7 @@ def _contradiction(kind: str, change: str, further: str = "") -> Cause:
 #: Every cause by its name.
 CAUSES: Mapping[str, Cause] = MappingProxyType(
     {
-        "gravity direction": Cause(
-            "gravity",
-            "with gravity along {direction} the model leaves {reading:.0f} % of the torques unexplained, with the one "
-            "assumed {recorded:.0f} %",
-            "--gravity={direction}",
-        ),
+        "gravity direction": _reading("gravity", "gravity along {direction}", "--gravity={direction}"),
         "gravity of lighter links": Cause(
             "gravity",
             "torques alone do not tell gravity along {direction} from the one assumed; the most plausible links "
@@ -118,23 +115,19 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
             "torques are {ratio:.2g} times those of the nominal bodies while friction brakes as it should",
             "--gravity={direction}",
         ),
-        "reversed joint": Cause("sign", _REVERSED, "gains with a negative entry for '{joint}' in the recording's TOML"),
+        "reversed joint": _reading(
+            "sign",
+            "the {what} of '{joint}' reversed",
+            "gains with a negative entry for '{joint}' in the recording's TOML",
+        ),
         "driving friction": Cause(
             "sign",
             "friction drives instead of braking at {joint}: {what}",
             "gains = -1 for these joints in the recording's TOML",
         ),
-        "exchanged joints": Cause(
-            "joint order",
-            "with '{joint}' and '{other}' exchanged the model leaves {reading:.0f} % of the torques unexplained, as "
-            "recorded {recorded:.0f} %",
-            _COLUMNS,
-        ),
-        "exchanged torques": Cause(
-            "joint order",
-            "with the torques of '{joint}' and '{other}' exchanged the model leaves {reading:.0f} % of the torques "
-            "unexplained, as recorded {recorded:.0f} %",
-            "the torques' columns in the recording's TOML, in the robot's order",
+        "exchanged joints": _reading("joint order", "'{joint}' and '{other}' exchanged", _COLUMNS),
+        "exchanged torques": _reading(
+            "joint order", "the torques of '{joint}' and '{other}' exchanged", f"the torques' {_COLUMNS}"
         ),
         "reversed gravity": _contradiction("sign", "all gravity torques reversed"),
         "degrees": _contradiction("unit", "the positions taken as degrees", "positions, "),
@@ -155,20 +148,19 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
             "standard deviations ({allowed:.3g} are expected at most): numbers of another robot or unit, or too narrow "
             "bounds",
         ),
-        "shifted zero": Cause(
+        "shifted zero": _reading(
             "zero position",
-            "with the zero of '{joint}' shifted by {shift:.3g} rad the model leaves {reading:.1f} % of the torques "
-            "unexplained, as recorded {recorded:.1f} %",
+            "the zero of '{joint}' shifted by {shift:.3g} rad",
             "position_offset with {shift:.3g} for '{joint}' in the recording's TOML",
         ),
         "faster than its limit, another joint is not": Cause(
             "joint order", "{recording}: '{joint}' is faster than it can be, '{other}' could be: exchanged?", _COLUMNS
         ),
-        "velocity scale": Cause(
+        "velocity scale": _reading(
             "clock",
-            "with velocities {factor:g} times as large the model leaves {reading:.1f} % of the torques unexplained, as "
-            "recorded {recorded:.1f} %: the sampling rate or the time stamps are wrong",
+            "velocities {factor:g} times as large",
             "time_scale = {scale:.3g} in the recording's TOML",
+            ": the sampling rate or the time stamps are wrong",
         ),
         "measured velocities": Cause(
             "clock",
@@ -188,11 +180,11 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
             "time stamps or unit of position",
             "rate or time_scale in the recording's TOML",
         ),
-        "torque of another scale": Cause(
+        "torque of another scale": _reading(
             "torque scale",
-            "with the torque of '{joint}' times {factor:.2g} the model leaves {reading:.1f} % of the torques "
-            "unexplained, as recorded {recorded:.1f} %: another gear ratio or torque constant",
+            "the torque of '{joint}' times {factor:.2g}",
             "gains times {factor:.2g} for '{joint}' in the recording's TOML",
+            ": another gear ratio or torque constant",
         ),
         "torques of nominal bodies": Cause(
             "torque scale",
@@ -376,10 +368,7 @@ class Finding(evidence.Finding):
         own = {"recording": recording, "joint": joint, **known}
         remedy = "" if trial is None else entry.remedy.format(**own)
         super().__init__(entry.kind, joint, entry.text.format(**own), remedy, entry.wrong)
-        for name, value in (
-            ("cause", cause), ("recording", recording), ("values", known), ("trial", trial), ("about", entry.about),
-        ):  # fmt: skip
-            object.__setattr__(self, name, value)
+        self.__dict__.update(cause=cause, recording=recording, values=known, trial=trial, about=entry.about)
 
     @property
     def advice(self) -> str:
@@ -402,8 +391,8 @@ class Finding(evidence.Finding):
 TOUCHED = 1.0
 #: Error of a joint that the headline names beside a smaller one of all joints together [%].
 NAMED = 10.0
-#: Share of the residual from which a delay makes the result wrong, and one taken out leads its headline.
-MOST_OF_RESIDUAL = 0.3
+#: Share of the residual from which a delay makes the result wrong, and one taken out leads its headline [%].
+MOST_OF_RESIDUAL = 30.0
 
 
 @dataclass(frozen=True)
@@ -499,6 +488,6 @@ def _place(finding: Finding) -> tuple[int, float]:
     if finding.wrong or finding.advice:
         return int(not finding.wrong), 0.0
     if finding.cause == "delay taken out":
-        return (1 if float(finding.values["gain"]) >= 100.0 * MOST_OF_RESIDUAL else 4), 0.0
+        return (1 if float(finding.values["gain"]) >= MOST_OF_RESIDUAL else 4), 0.0
     share = float(finding.values.get("gain" if finding.kind == "delay" else "share", 100.0))
     return (2 if share >= TOUCHED else 3), -share if "share" in finding.values else 0.0

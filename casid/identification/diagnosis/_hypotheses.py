@@ -32,7 +32,8 @@ from casid.errors import DatasetError, SolveError
 from casid.evidence import PARTS
 from casid.identification._bounds import HEAVIER
 from casid.identification._consistent_fits import ConsistentFits
-from casid.identification._feasible_fit import FeasibleFit
+from casid.identification._prediction import parts_of
+from casid.identification._regression import FeasibleFit
 from casid.identification.diagnosis._findings import MOST_OF_RESIDUAL, Finding, Trial
 from casid.identification.diagnosis._readings import (
     Readings,
@@ -49,7 +50,7 @@ from casid.identification.diagnosis._readings import (
     without_rest,
 )
 from casid.measurement import Dataset
-from casid.regression import Fit, compress, estimate_delay, held_out_squares, wls
+from casid.regression import Fit, compress, estimate_delay, wls
 
 #: Readings that are compared by what they predict, the best ranked first.
 MOST_TRIALS = 3
@@ -147,18 +148,18 @@ def losses(
     Losses or None
         ``None`` where parts cannot be held out.
     """
-
-    def predicting(fit: Fit) -> Array:
-        return np.asarray(fit.beta) if fits is None else fits.fitted(fit)[0].beta
-
     try:
         data = compress(model, datasets)
-        torques = data.plain.squared_torques
-        if joints is not None:
-            torques = np.where(np.isin(np.arange(data.n), joints), torques, 0.0)
-        return Losses(held_out_squares(data, PARTS, weights, predicting), torques)
+        parts, squares = parts_of(data), np.zeros((len(data.segments), data.n))
+        for part in parts:
+            fit = wls(part.training, weights)
+            beta = fit.beta if fits is None else fits.fitted(fit)[0].beta
+            for i in part.apart:
+                squares[i] = data.only([i]).plain.squared_errors(beta)
     except (DatasetError, SolveError):  # of a part that holds too little, or has no consistent fit
         return None
+    counts = np.ones(data.n) if joints is None else np.isin(np.arange(data.n), joints)
+    return Losses(squares, data.plain.squared_torques * counts) if len(parts) == PARTS else None
 
 
 def trial_of(before: Losses | None, after: Losses | None, tried: int = 1) -> Trial | None:
@@ -417,8 +418,8 @@ class Hypotheses:
             lag = estimate_delay(self._model, filtered(raw, dataset), self._fit.weights)
         except DatasetError:  # without filtered torques
             return []
-        sure = abs(lag.seconds) > float(norm.ppf((1.0 + evidence.CONFIDENCE) / 2.0)) * lag.sd
-        if not (np.isfinite(lag.seconds) and sure and abs(lag.samples) >= SAMPLES and lag.gain >= GAIN):
+        least = float(norm.ppf((1.0 + evidence.CONFIDENCE) / 2.0)) * lag.sd
+        if not (least < abs(lag.seconds) < np.inf and abs(lag.samples) >= SAMPLES and lag.gain >= GAIN):
             return []
         values: dict[str, float | str] = {
             "what": "at least " if lag.at_limit else "", "lag": 1e3 * lag.seconds, "samples": lag.samples,
@@ -426,7 +427,7 @@ class Hypotheses:
         }  # fmt: skip
         trial = self.later(lag.seconds)
         proven = "late torques" if trial is not None else "unproven delay"
-        cause = "torques of another time" if lag.gain >= MOST_OF_RESIDUAL else proven
+        cause = "torques of another time" if 100 * lag.gain >= MOST_OF_RESIDUAL else proven
         return [Finding(cause, raw.name, values=values, trial=trial)]
 
 

@@ -29,6 +29,8 @@ SAMPLES, FEWER = 240, 120
 PER_PARAMETER, WIDEST = 10.0, 0.2
 #: Singular values below this share count as zero; least residual of a joint, over its torques.
 RANK, LEAST = 1e-9, 1e-4
+#: Share of the largest below which a torque of a joint, or a speed, is nothing: what sensors resolve.
+NOTHING = 1e-3
 #: Times that the joints are weighted by their residuals.
 TURNS = 3
 #: A joint that moves less than this share of what another of its type moves is held.
@@ -110,7 +112,7 @@ class Readings:
         """
         torque = self.tau if tau is None else tau
         sizes = np.sqrt((np.where(self.mask, torque, 0.0) ** 2).mean(axis=0))
-        joints = np.flatnonzero(sizes > 1e-3 * sizes.max(initial=0.0))
+        joints = np.flatnonzero(sizes > NOTHING * sizes.max(initial=0.0))
         if not len(joints):
             return 0.0
         scaled = regressor / lengths((regressor**2).sum(axis=(0, 1)))
@@ -253,7 +255,7 @@ def in_motion(dataset: Dataset) -> NDArray[np.bool_]:
     """Samples in which a joint moves, shape (N,); all where these are few, as of poses."""
     assert dataset.dq is not None
     speeds = np.abs(dataset.dq)
-    moves = (speeds > 1e-3 * speeds.max(axis=0)).any(axis=1)
+    moves = (speeds > NOTHING * speeds.max(axis=0)).any(axis=1)
     return moves if moves.sum() > 10 * dataset.n else np.ones(len(dataset), dtype=bool)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from casid.arrays import Array
 from casid.description import Robot
@@ -17,24 +16,16 @@ from casid.errors import ProblemError, SolveError
 from casid.evidence import NOTICEABLE, compared
 from casid.identification._bounds import explained, largest_torques, reach
 from casid.identification._consistent_fits import ConsistentFits
-from casid.identification._feasible_fit import (
-    REACHED,
-    FeasibleFit,
-    assumed_reached,
-    certified_intervals,
-    mass_intervals,
-    without_intervals,
-)
+from casid.identification._intervals import assumed_reached, certified_intervals, mass_intervals, without_intervals
 from casid.identification._prediction import HeldOut
+from casid.identification._regression import REACHED, FeasibleFit
 from casid.identification.diagnosis._findings import Finding, Trial, Verdict
 from casid.identification.diagnosis._hypotheses import Hypotheses
-from casid.identification.diagnosis._readings import FEWER, Readings, opposite_axis
+from casid.identification.diagnosis._readings import FEWER, NOTHING, Readings, moving, opposite_axis
 from casid.measurement import Dataset, Defect
 from casid.regression import Fit, torques
 from casid.retrieval.plausible import DESCRIBED_ARMS, heaviest, robot_bodies
 
-#: Ratio of the residual norms, consistent over unconstrained, from which torques contradict a known total mass.
-CONTRADICTION = 1.5
 #: Share of a joint's torque that a fit leaves unexplained from which it is named, and over that of the other joints.
 UNEXPLAINED, OUTSTANDING = 25.0, 3.0
 #: Range of torque over nominal torque of real arms; and how far beyond the published arms' masses over the square of
@@ -47,12 +38,12 @@ OWN, DISTINCT = 0.3, 1e-8
 MISREAD = ("gravity", "sign", "joint order", "zero position")
 #: A motion in which no joint is faster [rad/s] belongs to another clock.
 SLOWEST = 0.02
-#: Factor by which a joint may exceed its limit of speed.
-SLIGHTLY = 1.1
+#: Speed over its limit that filters and controllers make; and that of another clock or unit, of which 2 is the least.
+SLIGHTLY, BEYOND = 1.1, 2.0
 #: Share of samples in one direction from which a joint counts as moving one way.
 ONE_WAY = 0.995
-#: Relative error of a joint from which its torque counts as noise [%]; below this share of the largest it is nothing.
-NOISE, NOTHING = 80.0, 1e-3
+#: Relative error of a joint from which its torque counts as noise [%].
+NOISE = 80.0
 
 #: Kind of a defect -> cause of the finding that words it.
 _CAUSES: Mapping[str, str] = {
@@ -131,9 +122,9 @@ def _unexplained(fit: Fit) -> list[Finding]:
 def _strength(
     robot: Robot, datasets: tuple[Dataset, ...], feasible: FeasibleFit, fits: ConsistentFits
 ) -> list[Finding]:
-    """Torques in another unit: against nominal bodies, against the size of the arm, against a known total mass."""
+    """Torques in another unit: against nominal bodies, or against the size of the arm."""
     if not np.linalg.norm(robot.gravity) > 0:
-        return _total_mass(robot, feasible)
+        return []
     described = robot_bodies(robot)
     if described is not None:
         return _nominal(robot, described.parameters, max(datasets, key=len), feasible)
@@ -142,7 +133,7 @@ def _strength(
     low, high = min(areal) * reach(robot, mounted=False) ** 2, max(areal) * reach(robot) ** 2
     if all(joint.type == "revolute" for joint in robot.joints) and not low / TENFOLD <= mass <= high * TENFOLD:
         return [Finding("torques for the size", values={"mass": mass, "low": low, "high": high})]
-    return _total_mass(robot, feasible)
+    return []
 
 
 def _nominal(robot: Robot, nominal: Array, data: Dataset, feasible: FeasibleFit) -> list[Finding]:
@@ -173,18 +164,6 @@ def _nominal(robot: Robot, nominal: Array, data: Dataset, feasible: FeasibleFit)
     return []
 
 
-def _total_mass(robot: Robot, feasible: FeasibleFit) -> list[Finding]:
-    """A known total mass whose bound is reached although the torques contradict it."""
-    low, high = robot.total_mass
-    if not low > 0 or feasible.residual_ratio <= CONTRADICTION:
-        return []
-    masses = feasible.standard_parameters[9::10]
-    away = min(abs(float(masses.sum()) - low), abs(float(masses.sum()) - high))
-    if away > REACHED * float(np.abs(masses).max()):
-        return []
-    return [Finding("total mass", values={"low": low, "high": high})]
-
-
 def signal_findings(raw: Dataset, processed: Dataset, robot: Robot, fit: Fit) -> list[Finding]:
     """Findings about one recording: its defects in words, its speeds, torques that do not follow the motion.
 
@@ -196,22 +175,16 @@ def signal_findings(raw: Dataset, processed: Dataset, robot: Robot, fit: Fit) ->
     fit
         Unconstrained, of all recordings.
     """
-    counted: NDArray[np.bool_] = np.asarray(processed.counted.any(axis=0))
+    # standstill counts of all joints at once, a dead channel where it was not left out
+    untold = {"standstill": range(robot.n), "dead": np.flatnonzero(~processed.counted.any(axis=0))}
     found = [
         _worded(defect, raw.name, robot)
         for kind in _CAUSES for defect in processed.defects
-        if defect.kind == kind and _told(defect, counted)
+        if defect.kind == kind and defect.joint not in untold.get(kind, ())
     ]  # fmt: skip
     velocities = [one for one in found if one.cause == "measured velocities"]
     dead = [one.joint for one in found if one.cause == "dead channel"]
     return [*found, *([] if velocities else _speeds(raw, processed, robot)), *_noise(processed, robot, fit, dead)]
-
-
-def _told(defect: Defect, counted: NDArray[np.bool_]) -> bool:
-    """Whether it concerns torques that count: standstill of all joints at once, a dead channel that is not left out."""
-    if defect.kind == "standstill":
-        return defect.joint is None
-    return defect.joint is None or defect.kind != "dead" or bool(counted[defect.joint])
 
 
 def _worded(defect: Defect, recording: str, robot: Robot) -> Finding:
@@ -237,7 +210,7 @@ def _speeds(raw: Dataset, processed: Dataset, robot: Robot) -> list[Finding]:
         values = {"speed": float(fastest.max()), "period": float(raw.period)}
         found.append(Finding("slow motion", raw.name, values=values))
     limits = robot.limits.velocity
-    beyond = np.isfinite(limits) & (limits > 0) & (fastest > 2.0 * limits)
+    beyond = np.isfinite(limits) & (limits > 0) & (fastest > BEYOND * limits)
     if beyond.any():
         k = int(np.argmax(np.where(beyond, fastest / limits, 0.0)))
         name = robot.coordinates[k].name
@@ -270,16 +243,11 @@ def _noise(data: Dataset, robot: Robot, fit: Fit, dead: Sequence[str]) -> list[F
 def one_way(datasets: Sequence[Dataset], robot: Robot) -> list[Finding]:
     """Joints that move in one direction only, in all recordings together, as they are fitted together."""
     speeds = np.concatenate([data.dq for data in datasets if data.dq is not None])
-    travel = np.max([np.ptp(data.q, axis=0) for data in datasets], axis=0)
-    names = []
-    for k, joint in enumerate(robot.coordinates):
-        speed = speeds[:, k]
-        moving = np.abs(speed) > 1e-3 * max(float(np.abs(speed).max()), 1e-9)
-        if travel[k] < 1e-3 or moving.mean() < 0.05:
-            continue
-        ahead = float((speed[moving] > 0).mean())
-        if max(ahead, 1 - ahead) >= ONE_WAY:
-            names.append(joint.name)
+    fast = np.abs(speeds) > NOTHING * np.abs(speeds).max(axis=0)
+    moves = np.any([moving(data, robot) for data in datasets], axis=0) & fast.any(axis=0)
+    ahead = (fast & (speeds > 0)).sum(axis=0) / np.maximum(fast.sum(axis=0), 1)
+    sides = np.maximum(ahead, 1.0 - ahead)
+    names = [joint.name for k, joint in enumerate(robot.coordinates) if moves[k] and sides[k] >= ONE_WAY]
     return [Finding("one way", joint=", ".join(names))] if names else []
 
 
@@ -301,17 +269,17 @@ def link_findings(
     """
     masses = feasible.standard_parameters[9::10]
     found = []
-    torques, _ = largest_torques(datasets)
     revolute = np.array([joint.type == "revolute" for joint in robot.coordinates])
-    strongest = float(np.where(revolute, torques, 0.0).max(initial=0.0))
+    strongest = float((largest_torques(datasets)[0] * revolute).max())
     found += [*_held(robot, feasible), *_given_bounds(robot, feasible)]
     if strongest > 0 and robot.reach and revolute.all() and np.linalg.norm(robot.gravity) > 0:
-        limit = heaviest(robot.reach, max(strongest, _rated(robot) / 3.0))
+        rated = robot.limits.effort[np.isfinite(robot.limits.effort)].max(initial=0.0)
+        limit = heaviest(robot.reach, max(strongest, float(rated) / 3.0))
         total = float(masses.sum())
         if total > limit:
             values = {"mass": total, "reach": robot.reach, "torque": strongest, "most": limit}
             found.append(Finding("more than any arm", values=values))
-    found += _contradiction(feasible, held_out)
+    found += _contradiction(robot, feasible, held_out)
     chosen = feasible.believable
     if choosing and feasible.believable is None:
         found.append(Finding("not the most plausible"))
@@ -361,8 +329,8 @@ def _given_bounds(robot: Robot, feasible: FeasibleFit) -> list[Finding]:
     return [Finding("given bounds", values={"what": "; ".join(reached)})] if reached else []
 
 
-def _contradiction(feasible: FeasibleFit, held_out: HeldOut | None) -> list[Finding]:
-    """Consistent bodies that surely predict worse, by more than what plausibility may cost."""
+def _contradiction(robot: Robot, feasible: FeasibleFit, held_out: HeldOut | None) -> list[Finding]:
+    """Consistent bodies that surely predict worse, by more than what plausibility may cost; of a known mass or any."""
     if not feasible.fit.objective > 0:
         return []
     ratio = float(np.sqrt(feasible.solution.total / feasible.fit.objective))
@@ -373,11 +341,9 @@ def _contradiction(feasible: FeasibleFit, held_out: HeldOut | None) -> list[Find
     squares = held_out.squares
     if not compared(squares["consistent"] / NOTICEABLE**2, squares["unconstrained"]).better:
         return []
+    low, high = robot.total_mass
+    masses = feasible.standard_parameters[9::10]
+    if low > 0 and np.abs(masses.sum() - robot.total_mass).min() <= REACHED * masses.max():
+        return [Finding("total mass", values={"low": low, "high": high})]
     held, free = (held_out.tested[kind].total for kind in ("consistent", "unconstrained"))
     return [Finding("torques against bodies", values={"ratio": ratio, "held": held, "free": free})]
-
-
-def _rated(robot: Robot) -> float:
-    """Largest torque that a joint is rated for [N.m]; 0 where the description gives none."""
-    effort = np.asarray(robot.limits.effort, dtype=float)
-    return float(effort[np.isfinite(effort)].max(initial=0.0))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +11,6 @@ from numpy.typing import ArrayLike
 from casid.arrays import Array
 from casid.description import (
     ANGLE_TOLERANCE,
-    Description,
     Lock,
     Robot,
     as_file,
@@ -115,15 +113,6 @@ class FileCheck:
         )
 
 
-def check_links(names: Sequence[str], parameters: Array) -> tuple[LinkCheck, ...]:
-    """Check standard parameters, shape (10 n,), link by link; repaired without regard to the robot's dynamics."""
-    tens = np.asarray(parameters, dtype=float).reshape(len(names), 10)
-    repaired = nearest_consistent(tens).reshape(-1, 10)
-    return tuple(
-        LinkCheck(name, ten, fixed, consistency(ten)) for name, ten, fixed in zip(names, tens, repaired, strict=True)
-    )
-
-
 def check_file(
     name_or_path: str | Path,
     robot: Robot | None = None,
@@ -186,16 +175,14 @@ def _check_values(path: Path, robot: Robot | None) -> FileCheck:
     given = read_parameters(path)
     if not given.n:
         raise DatasetError(f"{path.name}: no standard parameters Lxx1 ... m1")
-    if robot is None:
-        done, links = None, check_links(given.link_names, given.standard)
+    if robot is None:  # without regard to dynamics
+        tens = np.reshape(given.standard, (-1, 10))
+        fixed = nearest_consistent(tens).reshape(-1, 10)
+        made = zip(given.link_names, tens, fixed, map(consistency, tens), strict=True)
+        done, links = None, tuple(LinkCheck(*one) for one in made)
     else:
-        done = repair(_described(robot, given.standard))
+        done = repair(description_of(robot.with_parameters(given.standard)))
         links = _links(done)
     repaired = np.concatenate([link.repaired for link in links])
     changed = given.with_values(dict(zip(standard_names(given.n), repaired, strict=True)))
     return FileCheck(links, (), f"{path.stem}_repaired.csv", parameter_csv(changed), done)
-
-
-def _described(robot: Robot, parameters: Array) -> Description:
-    """A robot with these parameters, its fixed links merged."""
-    return description_of(robot.with_parameters(parameters))

@@ -23,7 +23,7 @@ from functools import cached_property
 
 import numpy as np
 
-from casid.arrays import Array
+from casid.arrays import ROUNDING, Array
 from casid.description import Description, Inertial, Robot, moving_bodies
 from casid.dynamics import Model
 from casid.errors import InertiaWarning
@@ -33,6 +33,8 @@ from casid.retrieval.plausible import plausible_bodies
 
 #: Base parameters count as kept where they change by less than this, relative to their size.
 KEPT = 1e-9
+#: Share of a distance that must be proven: a bound holds for bodies up to a size, and larger ones may come nearer.
+PROVEN = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,7 +198,7 @@ def _plausible(description: Description, bodies: Sequence[Body], references: Arr
     asked, given = beta - A @ references.ravel() + A[:, columns] @ references[chosen].ravel(), A[:, columns]
     reach = given @ result[chosen].ravel()
     scale = float(reach @ asked) / max(float(reach @ reach), 1e-300)
-    result[chosen] *= scale if scale > 1e-6 else 1.0
+    result[chosen] *= scale if scale > 0 else 1.0
     return result
 
 
@@ -233,7 +235,7 @@ def _nearest(bodies: tuple[Body, ...], references: Array, A: Array, beta: Array)
     found, bound = nearest_right_side(A, beta, references)
     moved = A @ found.ravel()
     change = float(np.abs(moved - beta).max()) / max(float(np.abs(beta).max()), 1e-300)
-    proven = bound > 0.5 * float(np.linalg.norm(moved - beta))
+    proven = bound > PROVEN * float(np.linalg.norm(moved - beta))
     verdict = "virtually feasible" if change <= KEPT else "infeasible" if proven else "marginal"
     return Repair(bodies, found, verdict, beta, moved, bound if proven else 0.0)
 
@@ -278,11 +280,11 @@ def _reference(body: Body, arms: Array, mean: float) -> Array:
     sigma = np.trace(inertia) / 2 * np.eye(3) - inertia
     moments, axes = np.linalg.eigh(sigma)
     spread = float(np.maximum(moments, 0.0).sum())
-    if not 1e-9 < mass:
+    if not mass > 0:
         mass = spread / (3 * GYRATION**2) if 0 < spread < 10 * mean * length**2 else mean
     if np.linalg.norm(com) > FAR * length or body.given[9] <= 0:
         com = arms.mean(axis=0) / 2 if len(arms) else np.zeros(3)
-    if not 1e-12 * mass < spread < 4 * mass * length**2:
+    if not ROUNDING * mass * length**2 < spread < 4 * mass * length**2:
         moments, spread = np.full(3, mass * GYRATION**2), 3 * mass * GYRATION**2
     sigma = axes @ np.diag(np.maximum(moments, ROUND * spread)) @ axes.T
     ten = np.asarray(to_standard(mass, com, np.trace(sigma) * np.eye(3) - sigma))

@@ -1,4 +1,4 @@
-r"""A physically consistent fit: certificate, errors, active bounds; what the data alone determine; intervals of masses.
+r"""What the data alone determine of a consistent fit; intervals of masses and centres of mass.
 
 *Intervals of masses and centres.* Torques determine the links' gravity and inertia about the joints, not their masses:
 a kilogram on the axis of the first joint makes none. The choice x minimises ``D + price q``
@@ -22,164 +22,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Literal
+from statistics import NormalDist
 
 import numpy as np
 
 from casid.arrays import Array
 from casid.description import Robot
-from casid.dynamics import Model
 from casid.errors import ProblemError
 from casid.evidence import CONFIDENCE
-from casid.inertia import Full, Parameters, link_slice, pseudo_inertia
-from casid.regression import CompressedData, Fit
-from casid.retrieval import LinearRows, ParameterResult, Problem, Solution, chi_square, parameter_intervals
+from casid.identification._regression import FeasibleFit
+from casid.regression import Fit
+from casid.retrieval import chi_square, parameter_intervals
 from casid.retrieval.insight import Intervals
-from casid.retrieval.plausible import Believable, misses
-
-
-@dataclass(frozen=True, eq=False)
-class FeasibleFit(ParameterResult):
-    """A physically consistent fit.
-
-    Attributes
-    ----------
-    fit : Fit
-        The unconstrained fit with the same data and weights.
-    solution : Solution
-        Of the retrieval problem: status, certificate, violations. With an entropic prior it belongs to the last
-        second-order model of it.
-    values : ndarray, shape (N,)
-        All parameters, in the order of ``model.parameter_names``; by name: `parameters`.
-    objective : float
-        ``sum_j w_j^2 ||tau_j - Y_j pi||^2``, without the prior; after a robust fit with the weights of single samples
-        (``fit.objective`` is the same sum, the errors below are of all samples alike).
-    prior_distance : float
-        Squared distance from the prior, 0 without one.
-    believable : Believable or None
-        The choice among all sets that explain the data as well, if it was made; the parameters are then its own.
-    active : tuple of ActiveBound
-        Bounds that the parameters lie on.
-    """
-
-    fit: Fit
-    solution: Solution
-    values: Array
-    objective: float
-    prior_distance: float = 0.0
-    believable: Believable | None = None
-    active: tuple[ActiveBound, ...] = ()
-
-    @cached_property
-    def parameters(self) -> Parameters:
-        """All parameters by name."""
-        return self.model.named(self.values)
-
-    @property
-    def model(self) -> Model:
-        """The model whose parameters these are."""
-        return self.fit.data.model
-
-    @property
-    def data(self) -> CompressedData:
-        """The data it was fitted to."""
-        return self.fit.data
-
-    @property
-    def certified(self) -> bool:
-        """The optimum is proven (and so is the choice near it), and every constraint holds on re-check."""
-        return self.solution.certified and (self.believable is None or self.believable.certified)
-
-    @property
-    def gap(self) -> float:
-        """Certified relative gap of the best fit."""
-        return self.solution.gap
-
-    @cached_property
-    def beta(self) -> Array:
-        """Base parameters of the fit."""
-        return self.data.base.values(self.values)
-
-    @property
-    def residual_ratio(self) -> float:
-        """Norm of the weighted residual over that of the unconstrained fit: what consistency costs, >= 1."""
-        return float(np.sqrt(self.objective / self.fit.objective))
-
-    @cached_property
-    def relative_error(self) -> float:
-        """``100 ||tau - Y pi|| / ||tau||`` over all joints [%]."""
-        return self.data.relative_errors(self.beta)[0]
-
-    @cached_property
-    def relative_errors(self) -> Array:
-        """The same per joint [%]."""
-        return self.data.relative_errors(self.beta)[1]
-
-    @cached_property
-    def rms(self) -> Array:
-        """Root mean square error of each joint [N.m]."""
-        return self.data.rms(self.beta)
-
-
-#: Share of a bound's size (of the row's largest term) within which it counts as reached.
-REACHED = 1e-5
-
-
-@dataclass(frozen=True)
-class ActiveBound:
-    """A bound that a parameter set lies on.
-
-    Attributes
-    ----------
-    kind : {"constraint", "parameter", "consistency"}
-        An entry of a constraint; the bound of a joint term's parameter; physical consistency of a link.
-    quantity : str
-        Label of the constraint, name of the parameter, or label of the link's consistency.
-    value : float
-        Of the bounded quantity in the rows of the solver; of consistency the smallest eigenvalue of the pseudo-inertia.
-    text : str
-        The bound in words, e.g. ``link2 mass <= 10 kg``.
-    """
-
-    kind: Literal["constraint", "parameter", "consistency"]
-    quantity: str
-    value: float
-    text: str
-
-
-def active_bounds(problem: Problem, linear: LinearRows, x: Array) -> tuple[ActiveBound, ...]:
-    """Linear bounds that x lies on, and links as thin as their margin of consistency allows.
-
-    A joint term that cannot be negative and that the data set to zero is not listed.
-    """
-    found = []
-    values = linear.matrix @ x
-    sizes = np.maximum(np.abs(linear.matrix * x).max(axis=1, initial=0.0), 1e-9)
-    away = np.minimum(np.abs(values - linear.lower), np.abs(linear.upper - values))
-    extras = tuple(problem.variables.extras)
-    for k in np.flatnonzero(away <= REACHED * sizes):
-        row, value = linear.rows[k], float(values[k])
-        if row.constraint >= 0:
-            found.append(ActiveBound("constraint", problem.constraints[row.constraint].label, value, row.text))
-        elif linear.lower[k] != 0.0 or abs(value) > REACHED:
-            found.append(ActiveBound("parameter", extras[row.entry], value, row.text))
-    for cone in problem.cones:
-        if cone.cone != Full():
-            continue
-        smallest = float(np.linalg.eigvalsh(pseudo_inertia(x[link_slice(cone.link)]))[0])
-        if smallest <= 2.0 * cone.margin:
-            text = f"{cone.name} is as thin as physical consistency allows"
-            found.append(ActiveBound("consistency", cone.label, smallest, text))
-    return tuple(found)
-
+from casid.retrieval.plausible import misses
 
 #: A parameter is determined if no more of it than this lies outside what the torques depend on.
 OUTSIDE = 1e-6
-#: Half-width of an interval in standard deviations: 95 %.
-QUANTILE = 1.96
-
-
 #: Error above which a fit is wrong [%], and ends of an interval over each other above which a mass is called open.
 WRONG, OPEN = 30.0, 1.5
 
@@ -206,8 +64,7 @@ class ChosenValue:
     @property
     def by_data(self) -> bool:
         """Whether half the interval is narrower than the value, and the value lies in it."""
-        narrow = np.isfinite(self.high - self.low) and (self.high - self.low) / 2 < max(abs(self.value), 1e-12)
-        return bool(narrow and self.low <= self.value <= self.high)
+        return (self.high - self.low) / 2 < abs(self.value) and self.low <= self.value <= self.high
 
     @property
     def open(self) -> bool:
@@ -227,7 +84,7 @@ def determined(fit: Fit, values: Array) -> tuple[ChosenValue, ...]:
     values
         Chosen values, in the order of the model, shape (N,).
     """
-    model = fit.data.model
+    model, quantile = fit.data.model, NormalDist().inv_cdf((1.0 + CONFIDENCE) / 2.0)
     forms = fit.excited.K @ fit.data.base.K  # excited base parameters in all parameters
     beta = fit.beta[list(fit.excited.independent)]
     inverse = np.linalg.pinv(forms)  # columns: parameters that make one base parameter 1
@@ -240,7 +97,7 @@ def determined(fit: Fit, values: Array) -> tuple[ChosenValue, ...]:
         if np.abs(shares[:, j] - unit).max() <= OUTSIDE:
             combination = inverse[j]
             middle = float(combination @ beta)
-            half = QUANTILE * float(np.sqrt(max(combination @ fit.covariance @ combination, 0.0)))
+            half = quantile * float(np.sqrt(max(combination @ fit.covariance @ combination, 0.0)))
             low, high = middle - half, middle + half
         entries.append(ChosenValue(name, float(values[j]), low, high))
     return tuple(entries)
