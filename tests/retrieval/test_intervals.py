@@ -13,6 +13,7 @@ import casid
 from casid.errors import ProblemError
 from casid.inertia import to_standard
 from casid.loads import load_intervals
+from casid.report import report_of
 from casid.retrieval import (
     Constraint,
     com_box,
