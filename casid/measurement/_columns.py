@@ -297,7 +297,7 @@ LARGEST = 1e20
 #: A column stands still that moves by less than this part of another group's; a motor turns up to some 300 times more.
 _STILL = 1e-3
 #: The last number of a label.
-_NUMBER = re.compile(r"(\d+)(?=\D*$)")
+_NUMBER = re.compile(r"(?<!\d)(\d+)(?=\D*$)")
 
 
 @dataclass(frozen=True, eq=False)
@@ -453,7 +453,7 @@ def _order(labels: Sequence[str], robot: Robot) -> tuple[list[int], bool]:
     known = [k for k, joint in enumerate(joints) if joint is not None]
     if len({joints[k] for k in known}) == len(known) and len(known) in (len(labels), robot.n):
         return sorted(known, key=lambda k: joints[k] or 0), True
-    values = [int(match[1]) for label in labels if (match := _NUMBER.search(label))]
+    values = [float(match[1]) for label in labels if (match := _NUMBER.search(label))]
     if len(set(values)) == len(labels):
         contiguous = sorted(values) in (list(range(len(labels))), list(range(1, len(labels) + 1)))
         return sorted(range(len(labels)), key=values.__getitem__), contiguous

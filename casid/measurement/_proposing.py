@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -136,8 +137,8 @@ class Proposal:
         """The recording's TOML, each key with what speaks for it; for another folder it names the log's whole path."""
         beside = folder is None or folder.resolve() == self.path.parent.resolve()
         lines = [
-            f"# How to read {self.path.name}, found by `casid import`; correct what is wrong.",
-            f"# Use it as the recording:  casid identify ROBOT {self.path.stem}.toml --out result",
+            _comment(f"How to read {self.path.name}, found by `casid import`; correct what is wrong."),
+            _comment(f"Use it as the recording:  casid identify ROBOT {self.path.stem}.toml --out result"),
             *assignments({"file": self.path.name if beside else str(self.path.resolve())}),
         ]
         last = "columns"  # a table stands last in TOML
@@ -145,10 +146,15 @@ class Proposal:
             reasons = {
                 w: f"{guess}: {why}" for w, guess, why in self.evidence if w.split(",")[0] in _STATED.get(key, ())
             }
-            lines += ["", *(f"# {text}" for text in reasons.values())]
+            lines += ["", *map(_comment, reasons.values())]
             lines += [f"[{key}]", *assignments(value)] if key == last else assignments({key: value})
-        unused = [f"# Not read: {listed(self.unused)}"] if self.unused else []
+        unused = [_comment(f"Not read: {listed(self.unused)}")] if self.unused else []
         return "\n".join([*lines, *unused, ""])
+
+
+def _comment(text: str) -> str:
+    """A comment of TOML: names of columns may have control characters, which it forbids."""
+    return "# " + re.sub(r"[\x00-\x08\x0a-\x1f\x7f]", "?", text)
 
 
 #: Key of the TOML -> the guesses that it states.

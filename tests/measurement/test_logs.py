@@ -14,6 +14,7 @@ import pytest
 import casid
 from casid.description import Robot, load_robot
 from casid.errors import DatasetError
+from casid.files import parse_toml
 from casid.identification import Checks, ModelOptions
 from casid.measurement import Answers, Dataset, Processing, Proposal, propose, read_dataset, read_log
 from tests.helpers import run
@@ -81,6 +82,15 @@ def test_what_is_open_is_named_and_nothing_is_taken(arm: Arm, tmp_path: Path) ->
     noise = replace(data, tau=np.random.default_rng(0).normal(size=data.q.shape))
     log = german_log(tmp_path / "noise.csv", noise, names="Zeit [ms];A1_Ist [°];A2_Ist [°];M_1 [Nm];M_2 [Nm]")
     assert "--as-is" in options(propose(log, robot))
+
+
+@pytest.mark.parametrize("name", ["\x19odd", "q_" + "9" * 50_000, "9" * 50_000 + "x1"])
+def test_a_log_with_an_odd_name_of_a_column_is_described_by_valid_toml(arm: Arm, tmp_path: Path, name: str) -> None:
+    robot, data = arm
+    names = ["t", "q_1", "q_2", "tau_1", "tau_2", name]
+    log = table(tmp_path / "log.csv", names, data.t, data.q, data.tau, data.t)
+    read = parse_toml(propose(log, robot, Answers({"q": "2-3", "tau": "4-5"})).toml(), "log.toml", DatasetError)
+    assert read["columns"]["q"] == ["q_1", "q_2"]
 
 
 @pytest.mark.claim("files of every known format are read by their reader, not as text")
