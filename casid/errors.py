@@ -33,9 +33,11 @@ class CasidError(Exception):
 def _one_line(message: str) -> str:
     if len(message) > _LONGEST:
         message = f"{message[: _LONGEST // 2]} ... {message[-_LONGEST // 4 :]}"
-    words = " ".join(message.split())
-    if words.isprintable():
-        return words
+    return printable(" ".join(message.split()))
+
+
+def printable(words: str) -> str:
+    """Text whose control characters are escaped."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in words)
 
 

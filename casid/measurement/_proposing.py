@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,7 +12,7 @@ import numpy as np
 
 from casid.arrays import Array
 from casid.description import Robot, assignments
-from casid.errors import DatasetError
+from casid.errors import DatasetError, printable
 from casid.files import listed, shown
 from casid.measurement._columns import LARGEST, Evidence, Group, best, chosen_group, joint_of, signal_groups
 from casid.measurement._defects import CORRELATED, same_velocity, velocity_factors
@@ -153,8 +152,8 @@ class Proposal:
 
 
 def _comment(text: str) -> str:
-    """A comment of TOML: names of columns may have control characters, which it forbids."""
-    return "# " + re.sub(r"[\x00-\x08\x0a-\x1f\x7f]", "?", text)
+    """A comment of TOML, in which control characters, of columns' names for instance, are forbidden."""
+    return f"# {printable(text)}"
 
 
 #: Key of the TOML -> the guesses that it states.

@@ -120,18 +120,14 @@ class IntervalsSection(ReportSection):
             f"{100 * _SMALL:.0f} % of each joint's torque; intervals.csv has the values that sets attain, too"
         )
         rows = [(name, *cells[name]) for name in alone]
-        table = PlainTable(title, {"quantity": NAME} | columns, rows, note)
+        table = PlainTable(title, {"name": NAME} | columns, rows, note)
         base = Model(intervals.problem.variables.robot).base
         if len(alone) == len(cells):
             return (table,)
-        found = [
-            (name, *cells[form][:2], *cells[form][4:], form)
-            for name, form in zip(base.names, base.expressions, strict=True)
-        ]
-        columns = (
-            {"leads": NAME} | numbers("at least", "at most", "of the torque") | {"verdict": WORD, "grouping": TEXT}
-        )
-        return table, PlainTable("Base parameters: all that torques depend on", columns, found)
+        found = [(name, *cells[f][:2], *cells[f][4:]) for name, f in zip(base.names, base.expressions, strict=True)]
+        columns = {"leads": NAME} | numbers("at least", "at most", "of the torque") | {"verdict": WORD}
+        note = "each is the sum that its first parameter leads: intervals.csv and `casid base` have the sums"
+        return table, PlainTable("Base parameters: all that torques depend on", columns, found, note)
 
     def files(self) -> Mapping[str, bytes]:
         """``intervals.csv``."""

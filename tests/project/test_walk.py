@@ -109,7 +109,7 @@ def greeting() -> None:
 LINES = {
     "dynamics/terms/_catalogue.py": ("(laws.Linear(), ", "(Square(), laws.Linear(), "),
     "regression/estimators/_catalogue.py": ("(WLS(), ", "(Equal(), WLS(), "),
-    "measurement/_formats.py": ("= (Npz(), ", "= (Json(), Npz(), "),
+    "measurement/_formats.py": ('Arrays(".npz", ', 'Json(), Arrays(".npz", '),
     "description/formats/__init__.py": ("= (Toml(), ", "= (Toml(), Arm(), "),
     "cli/__init__.py": ("(_robots.robots, ", "(greeting, _robots.robots, "),
     "retrieval/__init__.py": ("", ""),

@@ -18,4 +18,4 @@ from casid.regression.estimators._instrumental import InstrumentalVariables as I
 from casid.regression.estimators._closed_loop import OutputError as OutputError
 
 # between rooms
-from casid.regression.estimators._least_squares import estimator as estimator
+from casid.regression.estimators._catalogue import estimator as estimator

@@ -1,10 +1,9 @@
-"""Estimators by name: least squares, ordinary, weighted, robust; maximum likelihood with noise in positions too."""
+"""Least squares as estimators: ordinary, weighted, robust; maximum likelihood with noise in positions too."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import numpy as np
 
@@ -13,7 +12,6 @@ from casid.codegen import Function
 from casid.dynamics import inverse_dynamics_derivatives
 from casid.errors import DatasetError
 from casid.evidence import Batches
-from casid.files import near
 from casid.regression._compress import CompressedData
 from casid.regression._fit import Fit, irls, ols, wls
 from casid.regression._rows import observation_blocks
@@ -184,17 +182,3 @@ def _likely_errors(
     Sigma = np.einsum("tijc,tkjc->tik", spread, G) + np.diag(noise.torque)
     weighed = np.linalg.solve(Sigma, F[:, :, None])[:, :, 0]
     return np.einsum("tijc,ti->tjc", spread, weighed), Sigma
-
-
-#: Estimators that need nothing but the observations, by name.
-ESTIMATORS = MappingProxyType({made.name: made for made in (WLS(), OLS(), IRLS(), MaximumLikelihood())})
-
-
-def estimator(method: str | Estimator) -> Estimator:
-    """The estimator of that name; DatasetError lists the known ones."""
-    if isinstance(method, Estimator):
-        return method
-    if method not in ESTIMATORS:
-        hint = near(method, ESTIMATORS) or ";"
-        raise DatasetError(f"unknown method '{method}'{hint} known: {', '.join(ESTIMATORS)}, or an Estimator")
-    return ESTIMATORS[method]
