@@ -154,6 +154,9 @@ class Group(TyperGroup):
                 typer.echo("\n".join(filter(None, (f"error: {error.message}", error.detail))), err=True)
                 raise typer.Exit(1) from error
             except KeyboardInterrupt:
+                ending = _ENDING.get()
+                if ending is not None and not ending.pressed:  # a step that takes Ctrl-C as a request had no result yet
+                    typer.echo(f"interrupted: {ending.kept}", err=True)
                 raise typer.Exit(INTERRUPTED) from None
             finally:
                 _MADE.reset(token)
@@ -230,7 +233,8 @@ def refuse(context: typer.Context, options: Iterable[str], why: str) -> None:
 
 def announce_written(folder: Path, files: Iterable[Path]) -> None:
     """Print the names of the files that a command has written."""
-    typer.echo(f"Written to {folder}: {', '.join(path.relative_to(folder).as_posix() for path in files)}")
+    names = ", ".join(path.relative_to(folder).as_posix() for path in files)
+    console().print(f"Written to {folder}: {names}", markup=False, highlight=False)
 
 
 def announce_conversion(written: Written) -> None:

@@ -23,12 +23,12 @@ from casid.expressions._intervals import enclose
 from casid.expressions._walk import (
     COMPARISONS,
     Rules,
+    Walk,
     as_function,
     call_identity,
     operations,
     rebuild,
     rebuild_call,
-    walk,
 )
 
 #: What takes a truth value, in whichever operand.
@@ -167,7 +167,7 @@ def replace_conditions(expression: ca.SX, x: ca.SX, decide: Decide) -> ca.SX:
         return [_Node(value, _digest(key, str(k)), _cut(f"{text}{{{k}}}", key)) for k, value in enumerate(values)]
 
     rules: Rules = {"constant": constant, "entry": entry, "operation": apply, "call": call}
-    steps = walk(as_function(expression, x))
+    steps = Walk(as_function(expression, x))
     for step in steps:
         step.value = rules[step.kind](*step.given)
     result: ca.SX = ca.vertcat(*[o.value for o in steps.values]) if steps.values else ca.SX(0, 1)
@@ -249,7 +249,7 @@ def alternatives(expression: ca.SX, x: ca.SX, most: int = 1_000, upper: bool = F
         return [_Rows(value, ((value,),)) for value in rebuild_call(callee, [o.whole for o in operands])]
 
     rules: Rules = {"constant": constant, "entry": lambda k: _Rows(x[k], ((x[k],),)), "operation": apply, "call": call}
-    steps = walk(as_function(expression, x))
+    steps = Walk(as_function(expression, x))
     for step in steps:
         step.value = rules[step.kind](*step.given)
     return tuple(ca.vertcat(*rows) for rows in steps.values[0].options)

@@ -16,7 +16,7 @@ import numpy as np
 
 from casid.arrays import ALIKE, Array
 from casid.expressions._intervals import HIDING, enclose
-from casid.expressions._walk import BINARY, as_function, evaluate_call, fold, refused, unknown, walk
+from casid.expressions._walk import BINARY, Walk, as_function, evaluate_call, fold, refused, unknown
 
 
 @contextmanager
@@ -80,7 +80,7 @@ class NumpyFunction:
         #: Every value has a place of its own: those of x come first, those of constants are there.
         self._values: list[Any] = []
         self._steps, self._calls = list[tuple[Callable[..., Any], list[int], Any]](), False
-        steps = walk(self.function)
+        steps = Walk(self.function)
         for step in steps:
             place = len(self._values)
             step.value = place

@@ -35,12 +35,12 @@ from casid.expressions._walk import (
     CALL,
     COMPARISONS,
     Rules,
+    Walk,
     as_function,
     rebuild,
     rebuild_call,
     refused,
     unknown,
-    walk,
 )
 
 
@@ -110,7 +110,7 @@ def enclose(
         return _interval(_apply(code, operands), operands)
 
     rules: Rules = {"constant": constant, "entry": entry, "operation": apply, "call": _call}
-    steps = walk(function)
+    steps = Walk(function)
     for step in steps:
         step.value = rules[step.kind](*step.given)
     return steps.values
@@ -189,7 +189,7 @@ def required_domains(expression: ca.SX, x: ca.SX) -> tuple[ca.SX, ...]:
         return ()
     rules: Rules = {"operation": _apply_domain, "call": _call_domain}
     rules |= {"constant": lambda v: _Node(ca.SX(v)), "entry": lambda k: _Node(x[k])}
-    steps = walk(function)
+    steps = Walk(function)
     for step in steps:
         step.value = rules[step.kind](*step.given)
     rows = list(_united([o.hidden for o in steps.values]).values())

@@ -14,7 +14,7 @@ from itertools import product
 import casadi as ca
 
 from casid.expressions._polynomial import affine_rows
-from casid.expressions._walk import Rules, as_function, operations, rebuild, rebuild_call, walk
+from casid.expressions._walk import Rules, Walk, as_function, operations, rebuild, rebuild_call
 
 _KINKS = frozenset({ca.OP_FABS, ca.OP_FMAX, ca.OP_FMIN})
 #: Most pieces of one maximum: sums of maxima within a maximum multiply.
@@ -104,7 +104,7 @@ def convex_kinks(expression: ca.SX, x: ca.SX) -> tuple[ca.SX, tuple[Maximum, ...
         return expression, ()
     rules: Rules = {"operation": _apply, "call": _call}
     rules |= {"constant": lambda value: _Sum(ca.SX(value)), "entry": lambda k: _Sum(x[k])}
-    steps = walk(function)
+    steps = Walk(function)
     for step in steps:
         step.value = rules[step.kind](*step.given)
     (found,) = steps.values

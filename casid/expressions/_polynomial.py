@@ -22,7 +22,7 @@ import casadi as ca
 import numpy as np
 
 from casid.arrays import Array
-from casid.expressions._walk import Rules, as_function, evaluate_call, fold, unknown, walk
+from casid.expressions._walk import Rules, Walk, as_function, evaluate_call, fold, unknown
 
 #: Entry and exponent (not zero) of each factor, in order of the entries.
 Monomial = tuple[tuple[int, int], ...]
@@ -98,7 +98,7 @@ def polynomials(expression: ca.SX, x: ca.SX, denominators: Iterable[int] = ()) -
 
 def _values(expression: ca.SX, x: ca.SX, rules: Rules) -> list[Any]:
     """What every entry of an expression is in an arithmetic."""
-    steps = walk(as_function(expression, x))
+    steps = Walk(as_function(expression, x))
     for step in steps:
         step.value = rules[step.kind](*step.given)
     return steps.values

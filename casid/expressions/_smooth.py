@@ -13,7 +13,7 @@ import numpy as np
 
 from casid.arrays import Array
 from casid.expressions._ranges import LinearTable, linear_table
-from casid.expressions._walk import Rules, as_function, evaluate_call, fold, rebuild, rebuild_call, walk
+from casid.expressions._walk import Rules, Walk, as_function, evaluate_call, fold, rebuild, rebuild_call
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +113,7 @@ def smoothed(expression: ca.SX, x: ca.SX, width: float, near: Array | None = Non
     kinks = _Kinks(width, near is not None, [])
     rules: Rules = {"operation": kinks.apply, "call": kinks.call}
     rules |= {"constant": lambda v: _Node(ca.SX(v), v), "entry": lambda k: _Node(x[k], float(point[k]))}
-    steps = walk(as_function(expression, x))
+    steps = Walk(as_function(expression, x))
     for step in steps:
         step.value = rules[step.kind](*step.given)
     return (ca.vertcat(*[node.value for node in steps.values]) if kinks.count else expression), kinks.ties

@@ -66,14 +66,14 @@ COMPARISONS = frozenset({ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE})
 
 
 def as_function(expression: ca.SX, x: ca.SX) -> ca.Function:
-    """The entries of an expression, column by column, as a function of one dense vector that `walk` can read."""
+    """The entries of an expression, column by column, as a function of one dense vector that `Walk` can read."""
     return ca.Function("expression", [x], [ca.densify(ca.vec(expression))])
 
 
 def operations(function: ca.Function) -> frozenset[int]:
     """Codes of the operations that a function uses, within the functions that it calls too."""
     found: set[int] = set()
-    for step in walk(function):
+    for step in Walk(function):
         if step.kind == "call":
             found.add(CALL)
             step.value = unknown(*step.given)
@@ -85,7 +85,7 @@ def operations(function: ca.Function) -> frozenset[int]:
 def constants(expression: ca.SX) -> list[float]:
     """Constants of an expression, within the functions that it calls too."""
     found: list[float] = []
-    for step in walk(as_function(expression, ca.vertcat(*ca.symvar(expression)))):
+    for step in Walk(as_function(expression, ca.vertcat(*ca.symvar(expression)))):
         if step.kind == "constant":
             found.append(step.given[0])
         elif step.kind == "call":
@@ -121,10 +121,10 @@ class Step:
     value: Any = None
 
 
-class walk:
+class Walk:
     """The steps of an SX function of one dense vector, in order, for any arithmetic; then the values of its outputs.
 
-    ``steps = walk(function)``, ``for step in steps: step.value = rules[step.kind](*step.given)``, ``steps.values``.
+    ``steps = Walk(function)``, ``for step in steps: step.value = rules[step.kind](*step.given)``, ``steps.values``.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ from casid.arrays import ROUNDING
 from casid.description import Joint, Robot
 from casid.dynamics import Model, mass_matrix, newton_euler, regroup, stacked_regressor
 from casid.errors import RobotError
-from casid.expressions import Rules, as_function, refused, walk
+from casid.expressions import Rules, Walk, as_function, refused
 
 if TYPE_CHECKING:
     import sympy as sp
@@ -161,7 +161,7 @@ def symbolic(robot: Robot, *, barycentric: bool = False) -> SymbolicDynamics:
 
     def carried(expression: ca.SX) -> Any:
         rules: Rules = {"constant": _number, "entry": symbols.__getitem__, "operation": _apply}
-        steps = walk(as_function(expression, inputs), calls=False)
+        steps = Walk(as_function(expression, inputs), calls=False)
         for step in steps:
             step.value = rules[step.kind](*step.given)
         return sp.Matrix(expression.shape[1], expression.shape[0], steps.values).T

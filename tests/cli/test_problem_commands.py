@@ -32,5 +32,5 @@ def test_intervals_write_table_and_picture(tmp_path):
     text = run("intervals", "spatial_2r", "--tolerance", "0.01", "--weigh", "--out", tmp_path / "out")
     assert "weigh link1" in text
     rows = (tmp_path / "out" / "intervals.csv").read_text().splitlines()
-    assert len(rows) == 21
+    assert len(rows) == 1 + 20 + 5  # header, parameters, sums among the base parameters
     assert (tmp_path / "out" / "intervals.png").stat().st_size > 20_000

@@ -118,6 +118,29 @@ def test_a_study_keeps_its_starts(tmp_path: Path) -> None:
     assert seconds <= PATIENCE
 
 
+_NOTHING_YET = """
+import os, signal, sys
+from casid.__main__ import main
+from casid.excitation import Designer
+
+def first(self, *given):
+    os.kill(os.getpid(), signal.SIGINT)
+    return None
+Designer._start = first
+sys.argv = ["casid", *sys.argv[1:]]
+main()
+"""
+
+
+def test_excite_without_a_motion_yet_says_that_nothing_is_kept(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _NOTHING_YET, *EXCITE], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 130
+    assert done.stderr.splitlines()[-1] == "interrupted: nothing was written"
+    assert not (tmp_path / "motion").exists()
+
+
 @pytest.mark.slow
 @pytest.mark.claim(
     "Ctrl-C ends excite with one sentence and every file of its best motion, without a line of the solver"

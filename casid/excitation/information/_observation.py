@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from casid.arrays import Array
 from casid.dynamics import random_rows, regroup
 from casid.errors import DatasetError, ProblemError
-from casid.expressions import Rules, as_function, rebuild, walk
+from casid.expressions import Rules, Walk, as_function, rebuild
 from casid.motion import Motion
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def smooth_signs(expression: ca.SX, x: ca.SX, width: ca.SX) -> ca.SX:
         return ca.tanh(operands[0] / width) if code == ca.OP_SIGN else rebuild(code, operands)
 
     rules: Rules = {"constant": ca.SX, "entry": lambda k: x[k], "operation": smooth}
-    steps = walk(as_function(expression, x), calls=False)
+    steps = Walk(as_function(expression, x), calls=False)
     for step in steps:
         step.value = rules[step.kind](*step.given)
     return ca.SX(ca.reshape(ca.vertcat(*steps.values), *expression.shape))

@@ -17,7 +17,7 @@ import numpy as np
 
 from casid.arrays import Array
 from casid.errors import ProblemError
-from casid.expressions import Rules, as_function, rebuild, walk
+from casid.expressions import Rules, Walk, as_function, rebuild
 from casid.inertia import ConsistencyCone, link_slice, standard_size
 
 #: Value and Jacobian of some rows, and the Hessian of ``multipliers' value`` in the unknowns that enter curved.
@@ -79,7 +79,7 @@ def derivatives(of: Operations) -> tuple[ca.Function, ca.Function, ca.Function]:
             return constants[-1]
 
         rules: Rules = {"constant": constant, "entry": lambda k: x[k], "operation": rebuild}
-        steps = walk(of.function, calls=False)
+        steps = Walk(of.function, calls=False)
         for step in steps:
             step.value = rules[step.kind](*step.given)
         value = ca.vertcat(ca.SX(0, 1), *steps.values)
