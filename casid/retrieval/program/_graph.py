@@ -22,7 +22,7 @@ from casid.inertia import ConsistencyCone, link_slice, standard_size
 
 #: Value and Jacobian of some rows, and the Hessian of ``multipliers' value`` in the unknowns that enter curved.
 Part = tuple[ca.MX, ca.MX, Callable[[ca.MX], ca.MX]]
-#: Rows, columns and places of a matrix's entries, as `casadi.Sparsity.compressed` reads them.
+#: Rows, columns and places of a matrix's entries, as `casadi.Sparsity.compressed` reads them; a dense one ends with 1.
 Pattern = tuple[int, ...]
 #: Graphs and solvers that are kept.
 _KEPT = 32
@@ -117,6 +117,12 @@ class Shape:
     unbounded: tuple[int, ...]
 
 
+def sparsity(pattern: Pattern) -> ca.Sparsity:
+    """CasADi's object of a pattern (before CasADi 3.8, its `compressed` does not read the dense form)."""
+    lines, columns, *places = pattern
+    return ca.Sparsity.dense(lines, columns) if places == [1] else ca.Sparsity.compressed(list(pattern))
+
+
 class Graph:
     """Program, derivatives and solvers of a shape.
 
@@ -126,7 +132,7 @@ class Graph:
 
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
-        patterns = {name: ca.Sparsity.compressed(list(own)) for name, own in shape.numbers}
+        patterns = {name: sparsity(own) for name, own in shape.numbers}
         self._size, self._slacks = patterns["origin"].size1(), patterns["price"].size1()
         y, s = ca.MX.sym("y", self._size), ca.MX.sym("s", self._slacks)
         t = ca.MX.sym("T", standard_size(len(shape.cones)))

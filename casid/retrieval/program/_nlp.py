@@ -44,6 +44,7 @@ from casid.retrieval.program._graph import (
     operations,
     quadratic_functions,
     solver_of,
+    sparsity,
 )
 
 #: IPOPT calls it a failure that no digit is left to gain; what it reached is judged by re-check and certificate.
@@ -338,7 +339,7 @@ class LiftedProgram:
         for cone, entries in zip(self.cones, self._factor_slices, strict=True):
             y[link_slice(cone.link)] = quadratic_functions(cone.notion)[0](w[entries])
         pattern, shares = _sparse(self._basis)
-        x = ca.DM(ca.Sparsity.compressed(list(pattern)), shares) @ y + ca.DM(self._origin)
+        x = ca.DM(sparsity(pattern), shares) @ y + ca.DM(self._origin)
         every = [*(f"y {name}" for name in names), *(f"T{c.link + 1} {k}" for c in self.cones for k in range(10))]
         return {
             "x": w,
