@@ -221,22 +221,6 @@ class Plant:
         return self._rate(self.given, False)
 
     @cached_property
-    def residual(self) -> ca.Function:
-        """``(x, ddq, u) -> dx, rest`` with smooth friction: ``rest = M ddq + c + g + terms - u``, 0 where it moves."""
-        n, D, equation = self.n, ca.SX(ca.DM(self.directions)), equation_of_motion(self.given)
-        x, ddq, u = ca.SX.sym("x", self.size), ca.SX.sym("ddq", n), ca.SX.sym("u", n)
-        q, dq = x[:n], x[n : 2 * n]
-        signs = self.friction.signs(D.T @ dq)
-        if signs is None:
-            raise ProblemError("exact friction has no residual that is continuous: take smooth friction")
-        M, rigid, terms, dry = equation(q, dq, signs)
-        loss, (torque, lost) = terms + D @ dry, self.external(q, dq)
-        rest = M @ ddq + rigid + loss - torque - u
-        outputs = [ca.vertcat(dq, ddq, ca.dot(u, dq), ca.dot(loss, dq) + lost), rest]
-        names = ["x", "ddq", "u"], ["dx", "rest"]
-        return ca.Function("residual", [x, ddq, u], [ca.densify(value) for value in outputs], *names, {"cse": True})
-
-    @cached_property
     def parametric_rate(self) -> ca.Function:
         """``(x, u, pi) -> dx, pivots``: `rate` with the parameters as an input."""
         return self._rate(self.model, True)

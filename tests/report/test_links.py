@@ -12,7 +12,8 @@ import casid
 from casid.errors import DatasetError
 from casid.report import links_figure, report_of
 from casid.report.viewer import Page
-from casid.testing import BODY, nearest
+from casid.testing import BODY
+from tests.helpers import nearest
 from tests.report.helpers import arm, read_png, text_of
 
 
