@@ -12,6 +12,7 @@ from rich.table import Table
 from casid.arrays import Array
 from casid.description import Robot
 from casid.errors import DatasetError
+from casid.files import numeric_array
 from casid.inertia import LinkParameters, from_standard, link_slice
 from casid.report._shapes import Shape, link_placements, shapes_found
 from casid.report._style import FAINT, INK, MUTED, link_colours, new_figure, set_title
@@ -54,10 +55,8 @@ def links_figure(robot: Robot, parameters: ArrayLike, posture: ArrayLike | None 
     posture
         Joint positions, shape (n,) [rad or m]; default `middle_posture`.
     """
-    parameters = np.asarray(parameters, dtype=float)
-    size = len(robot.parameter_names())
-    if parameters.shape != (size,):
-        raise DatasetError(f"robot '{robot.name}': expected {size} parameters, got shape {parameters.shape}")
+    where, size = f"robot '{robot.name}': parameters", len(robot.parameter_names())
+    parameters = numeric_array(parameters, where, DatasetError, shape=(size,))
     q = middle_posture(robot) if posture is None else np.asarray(posture, dtype=float)
     placements = link_placements(robot, q)
     colours = link_colours(len(robot.links))

@@ -15,6 +15,7 @@ from casid.arrays import ALIKE, Array
 from casid.description import Robot
 from casid.dynamics import Model, dry_friction_directions, equation_of_motion, factor_mass_matrix
 from casid.errors import DatasetError, ProblemError, checked_seed
+from casid.files import numeric_array
 from casid.inertia import Parameters
 from casid.simulation._contact import ExternalForce
 
@@ -290,10 +291,11 @@ class Plant:
     def start(self, q: ArrayLike, dq: ArrayLike | None = None) -> Array:
         """State at rest (or with velocities ``dq``) at ``q``, with zero work and dissipation."""
         given = {"positions": q, "velocities": np.zeros(self.n) if dq is None else dq}
-        for what, value in given.items():
-            if np.shape(value) != (self.n,) or not np.isfinite(np.asarray(value, dtype=float)).all():
-                raise DatasetError(f"initial {what}: expected {self.n} finite numbers, got {value!r}")
-        return np.concatenate([*given.values(), np.zeros(2)], dtype=float)
+        state = (
+            numeric_array(value, f"initial {what}", DatasetError, finite=True, shape=(self.n,))
+            for what, value in given.items()
+        )
+        return np.concatenate([*state, np.zeros(2)])
 
 
 @dataclass(frozen=True)
