@@ -25,7 +25,6 @@ from casid.testing._peers import Body as Body
 from casid.testing._peers import NotMeasured as NotMeasured
 from casid.testing._peers import need as need
 from casid.testing._peers import random_body as random_body
-from casid.testing._peers import rotation_about as rotation_about
 from casid.testing._peers import standard_parameters as standard_parameters
 from casid.testing._peers import states as states
 from casid.testing._synthetic import BODY as BODY
