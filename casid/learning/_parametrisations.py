@@ -32,8 +32,6 @@ class Parametrisation(ABC):
     positive_mass, symmetric, definite, triangle : bool
         What holds for **every** theta: m > 0, I = I', I > 0 about the centre of mass, and the triangle inequality of
         the principal moments (so that a body of positive density exists).
-    one_to_one : bool
-        Each body has exactly one theta.
     """
 
     name: ClassVar[str]
@@ -42,7 +40,6 @@ class Parametrisation(ABC):
     symmetric: ClassVar[bool] = True
     definite: ClassVar[bool] = True
     triangle: ClassVar[bool] = True
-    one_to_one: ClassVar[bool] = False
 
     @abstractmethod
     def expression(self, theta: ca.SX) -> ca.SX:
@@ -312,7 +309,6 @@ class LogCholesky(Parametrisation):
 
     name = "log-cholesky"
     size = 10
-    one_to_one = True
 
     def expression(self, theta: ca.SX) -> ca.SX:
         """A fully consistent body, of J = U U'."""
