@@ -67,5 +67,5 @@ def test_home_and_workspace_are_read() -> None:
         with pytest.raises(typer.BadParameter, match="--home"):
             _at_home({"home": wrong})
     for wrong in ("x=nan:1", "x=2:1", "z=low:1"):
-        with pytest.raises(DatasetError, match="--workspace, [xz]: "):
+        with pytest.raises(DatasetError, match=r"--workspace, [xz]: "):
             _box(wrong)
