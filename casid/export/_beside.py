@@ -63,10 +63,7 @@ def rest(robot: Robot) -> Array:
 
     Of limits on one side alone, the limit itself.
     """
-    low, high = robot.limits.lower, robot.limits.upper
-    both = np.isfinite(low) & np.isfinite(high)
-    middle = np.where(both, np.where(both, low, 0.0) / 2 + np.where(both, high, 0.0) / 2, np.clip(0.0, low, high))
-    return np.where((low <= 0) & (high >= 0), 0.0, middle)
+    return np.where((robot.limits.lower <= 0) & (robot.limits.upper >= 0), 0.0, robot.limits.middle)
 
 
 def _licence(robot: Robot | None) -> str:
