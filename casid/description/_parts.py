@@ -242,6 +242,13 @@ class Limits:
         for name in LIMITS:
             object.__setattr__(self, name, readonly(getattr(self, name), (n,), f"limits: {name}"))
 
+    @property
+    def middle(self) -> Array:
+        """Middle of the position limits, shape (n,) [rad or m]; where one is free, the position nearest to 0."""
+        both = np.isfinite(self.lower) & np.isfinite(self.upper)
+        halves = (np.where(both, end, 0.0) / 2 for end in (self.lower, self.upper))
+        return np.where(both, sum(halves), np.clip(0.0, self.lower, self.upper))
+
     @classmethod
     def unlimited(cls, n: int) -> Limits:
         """Limits of ``n`` joints that have none."""

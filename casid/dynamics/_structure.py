@@ -20,6 +20,7 @@ from casid.dynamics._rigid_body import MassFactor, exact, factor_mass_matrix, ma
 from casid.dynamics.terms._joint_terms import JointSignals, JointTerm, Memory, Side, joint_terms
 from casid.errors import DatasetError, RobotError
 from casid.expressions import shaped
+from casid.files import numeric_array
 from casid.inertia import STANDARD_NAMES, Parameters
 
 
@@ -149,13 +150,8 @@ class Structure:
             pi = np.zeros(len(names))
             pi[np.ravel(self.link_columns)] = given
             if terms is not None:
-                values = np.asarray(terms, dtype=float)
-                if values.shape != (len(self.term_columns),):
-                    raise DatasetError(
-                        f"robot '{self.robot.name}': expected {len(self.term_columns)} values of the joint terms, got "
-                        f"shape {values.shape}"
-                    )
-                pi[sorted(self.term_columns)] = values
+                where, shape = f"robot '{self.robot.name}': values of the joint terms", (len(self.term_columns),)
+                pi[sorted(self.term_columns)] = numeric_array(terms, where, DatasetError, shape=shape)
         else:
             raise DatasetError(
                 f"expected {len(names)} parameters of robot '{self.robot.name}' ({names[0]} ... {names[-1]}), "

@@ -27,7 +27,6 @@ from casid.regression._reverse_engineering import reverse_engineer as reverse_en
 # between rooms
 from casid.regression._cutoff_choice import held_out_squares as held_out_squares
 from casid.regression._cutoff_choice import processing_of_each as processing_of_each
-from casid.regression._delay import Delay as Delay
 from casid.regression._fit import quadratic as quadratic
 from casid.regression._fit import unexcited_reasons as unexcited_reasons
 from casid.regression._reverse_engineering import Estimate as Estimate

@@ -15,6 +15,7 @@ from casid.arrays import ALIKE, Array
 from casid.description import Robot
 from casid.dynamics import Model, dry_friction_directions, equation_of_motion, factor_mass_matrix
 from casid.errors import DatasetError, ProblemError, checked_seed
+from casid.files import numeric_array
 from casid.inertia import Parameters
 from casid.simulation._contact import ExternalForce
 
@@ -221,22 +222,6 @@ class Plant:
         return self._rate(self.given, False)
 
     @cached_property
-    def residual(self) -> ca.Function:
-        """``(x, ddq, u) -> dx, rest`` with smooth friction: ``rest = M ddq + c + g + terms - u``, 0 where it moves."""
-        n, D, equation = self.n, ca.SX(ca.DM(self.directions)), equation_of_motion(self.given)
-        x, ddq, u = ca.SX.sym("x", self.size), ca.SX.sym("ddq", n), ca.SX.sym("u", n)
-        q, dq = x[:n], x[n : 2 * n]
-        signs = self.friction.signs(D.T @ dq)
-        if signs is None:
-            raise ProblemError("exact friction has no residual that is continuous: take smooth friction")
-        M, rigid, terms, dry = equation(q, dq, signs)
-        loss, (torque, lost) = terms + D @ dry, self.external(q, dq)
-        rest = M @ ddq + rigid + loss - torque - u
-        outputs = [ca.vertcat(dq, ddq, ca.dot(u, dq), ca.dot(loss, dq) + lost), rest]
-        names = ["x", "ddq", "u"], ["dx", "rest"]
-        return ca.Function("residual", [x, ddq, u], [ca.densify(value) for value in outputs], *names, {"cse": True})
-
-    @cached_property
     def parametric_rate(self) -> ca.Function:
         """``(x, u, pi) -> dx, pivots``: `rate` with the parameters as an input."""
         return self._rate(self.model, True)
@@ -306,10 +291,11 @@ class Plant:
     def start(self, q: ArrayLike, dq: ArrayLike | None = None) -> Array:
         """State at rest (or with velocities ``dq``) at ``q``, with zero work and dissipation."""
         given = {"positions": q, "velocities": np.zeros(self.n) if dq is None else dq}
-        for what, value in given.items():
-            if np.shape(value) != (self.n,) or not np.isfinite(np.asarray(value, dtype=float)).all():
-                raise DatasetError(f"initial {what}: expected {self.n} finite numbers, got {value!r}")
-        return np.concatenate([*given.values(), np.zeros(2)], dtype=float)
+        state = (
+            numeric_array(value, f"initial {what}", DatasetError, finite=True, shape=(self.n,))
+            for what, value in given.items()
+        )
+        return np.concatenate([*state, np.zeros(2)])
 
 
 @dataclass(frozen=True)

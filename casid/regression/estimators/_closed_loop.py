@@ -15,6 +15,7 @@ from casid.control import Controller
 from casid.dynamics import BaseParameters, Model, regroup, rk4_step
 from casid.errors import DatasetError, SolveError
 from casid.evidence import Batches
+from casid.files import numeric_array
 from casid.measurement import Dataset
 from casid.regression._fit import BEYOND, EXCITATION_TOLERANCE, Fit, joint_weights, wls
 from casid.regression._rollout import VariationalDynamics
@@ -53,9 +54,7 @@ class ClosedLoop:
     def __post_init__(self) -> None:
         shape = (len(self.reference), self.model.n)
         for name in ("reference", "velocity", "acceleration"):
-            value = np.array(getattr(self, name), dtype=float)
-            if value.shape != shape or not np.isfinite(value).all():
-                raise DatasetError(f"{name}: expected finite numbers of shape {shape}, got shape {value.shape}")
+            value = numeric_array(getattr(self, name), name, DatasetError, finite=True, shape=shape)
             value.setflags(write=False)
             object.__setattr__(self, name, value)
         if not self.period > 0 or self.substeps < 1:
@@ -213,11 +212,7 @@ class OutputError(Estimator):
         """
         from scipy.optimize import least_squares  # slow to import
 
-        measured = np.asarray(self.positions, dtype=float)
-        if measured.shape != self.loop.reference.shape:
-            raise DatasetError(
-                f"positions have shape {measured.shape}, the loop's reference {self.loop.reference.shape}"
-            )
+        measured = numeric_array(self.positions, "positions", DatasetError, shape=self.loop.reference.shape)
         rows = self._rows(data)
         start, weights = self._begin(data)
         moved = lru_cache(maxsize=1)(lambda key: self.loop.positions(np.frombuffer(key)))  # asked for twice at a point
@@ -272,9 +267,7 @@ class OutputError(Estimator):
         if self.start is None:
             fit = wls(data.compressed)
             return np.array(fit.beta), fit.weights
-        start = np.array(self.start, dtype=float)
-        if start.shape != (data.model.base.rank,) or not np.isfinite(start).all():
-            raise DatasetError(f"start: expected {data.model.base.rank} finite numbers, got shape {start.shape}")
+        start = numeric_array(self.start, "start", DatasetError, finite=True, shape=(data.model.base.rank,))
         return start, np.asarray(joint_weights(data.compressed, start))
 
     def _excited(self, data: Observations, measured: Array, q: Array, J: Array) -> BaseParameters:

@@ -4,7 +4,6 @@ from casid.simulation.integrators._dormand_prince import DormandPrince as Dorman
 from casid.simulation.integrators._integrator import RungeKutta4 as RungeKutta4
 from casid.simulation.integrators._integrator import SemiImplicitEuler as SemiImplicitEuler
 from casid.simulation.integrators._integrator import Cvodes as Cvodes
-from casid.simulation.integrators._integrator import Idas as Idas
 
 # between rooms
 from casid.simulation.integrators._catalogue import integrator_of as integrator_of

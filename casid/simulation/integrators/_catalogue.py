@@ -7,7 +7,7 @@ from collections.abc import Callable
 from casid.errors import ProblemError
 from casid.files import near
 from casid.simulation.integrators._dormand_prince import DormandPrince
-from casid.simulation.integrators._integrator import Cvodes, Idas, Integrator, RungeKutta4, SemiImplicitEuler
+from casid.simulation.integrators._integrator import Cvodes, Integrator, RungeKutta4, SemiImplicitEuler
 
 #: How each integrator is built from its number, a step [s] or a tolerance, by the name that a user writes.
 INTEGRATORS: dict[str, Callable[..., Integrator]] = {
@@ -15,7 +15,6 @@ INTEGRATORS: dict[str, Callable[..., Integrator]] = {
     "euler": SemiImplicitEuler,
     "dormand-prince": DormandPrince,
     "cvodes": Cvodes,
-    "idas": Idas,
 }
 
 
