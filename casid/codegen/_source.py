@@ -12,8 +12,7 @@ from functools import cached_property
 import casadi as ca
 
 from casid.codegen._emit import DOUBLE, Emitter, Real, lanes_functions, scalar_sincos, vector_sincos, wrapped
-from casid.codegen._graph import Graph, Operations, count_operations, graph_of, schedule
-from casid.codegen._simplify import simplify
+from casid.codegen._graph import Graph, Operations, count_operations, graph_of, schedule, simplify
 from casid.errors import ExportError
 
 #: Samples that a batched function computes side by side, in double precision.

@@ -7,14 +7,14 @@ from casid.description._load import identified_names as identified_names
 from casid.description._load import identified_record as identified_record
 
 # a robot and its parts
-from casid.description._parts import Capsule as Capsule
-from casid.description._parts import Frame as Frame
-from casid.description._parts import Inertial as Inertial
-from casid.description._parts import Joint as Joint
-from casid.description._parts import Limits as Limits
-from casid.description._parts import Link as Link
-from casid.description._parts import LinkBounds as LinkBounds
-from casid.description._parts import Mimic as Mimic
+from casid.description._robot import Capsule as Capsule
+from casid.description._robot import Frame as Frame
+from casid.description._robot import Inertial as Inertial
+from casid.description._robot import Joint as Joint
+from casid.description._robot import Limits as Limits
+from casid.description._robot import Link as Link
+from casid.description._robot import LinkBounds as LinkBounds
+from casid.description._robot import Mimic as Mimic
 from casid.description._robot import Robot as Robot
 
 # files of robots
@@ -31,15 +31,15 @@ from casid.description._load import load_description as load_description
 from casid.description._placement import ANGLE_TOLERANCE as ANGLE_TOLERANCE
 from casid.description._placement import number as number
 from casid.description._placement import numbers as numbers
-from casid.description._raw import Lock as Lock
+from casid.description._document import Lock as Lock
 from casid.description._robot import STANDARD_G as STANDARD_G
 from casid.description._robot import capsule_on as capsule_on
 from casid.description._shapes import Surface as Surface
 from casid.description._shapes import found as found
 from casid.description._shapes import hull_points as hull_points
 from casid.description._shapes import triangles as triangles
-from casid.description._solids import trimesh_package as trimesh_package
-from casid.description._volumes import link_hulls as link_hulls
+from casid.description._shapes import trimesh_package as trimesh_package
+from casid.description._shapes import link_hulls as link_hulls
 from casid.description._write import as_file as as_file
 from casid.description._write import description_of as description_of
 from casid.description._write import write_description as write_description

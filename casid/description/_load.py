@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.description._document import Description
+from casid.description._document import Description, Lock
 from casid.description._placement import ANGLE_TOLERANCE
-from casid.description._raw import Lock
 from casid.description._robot import Robot
 from casid.description._sidecar import SUFFIX, restore
 from casid.description.formats import FORMATS

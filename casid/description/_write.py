@@ -12,24 +12,25 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.arrays import ROUNDING
-from casid.description._document import Description, MovingBody, moving_bodies
-from casid.description._load import format_of_name, load_description
-from casid.description._parts import LIMITS, Inertial, Link
-from casid.description._placement import ANGLE_TOLERANCE
-from casid.description._raw import (
+from casid.description._document import (
     MOVING_TYPES,
+    Description,
     JointLimits,
     Lock,
     MimicRule,
+    MovingBody,
     RawCapsule,
     RawFrame,
     RawJoint,
     check_types,
     check_unique,
     follow,
+    moving_bodies,
     renamed,
 )
-from casid.description._robot import STANDARD_G, STANDARD_GRAVITY, Robot
+from casid.description._load import format_of_name, load_description
+from casid.description._placement import ANGLE_TOLERANCE
+from casid.description._robot import LIMITS, STANDARD_G, STANDARD_GRAVITY, Inertial, Link, Robot
 from casid.description._sidecar import SUFFIX, lost, words
 from casid.description.formats import FORMATS
 from casid.description.formats._contract import Changes, Format

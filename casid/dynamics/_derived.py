@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.codegen import jacobian_rows
-from casid.dynamics._model import Model
+from casid.dynamics._model import Model, ModelFunction
 from casid.dynamics._rigid_body import Kinematics, factor_mass_matrix, newton_euler
-from casid.dynamics._structure import ModelFunction
 from casid.dynamics.terms._joint_terms import Side
 from casid.errors import DatasetError, RobotError
 from casid.inertia import Parameters

@@ -36,7 +36,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.arrays import Array
-from casid.inertia._divergence import LOWER, STANDARD_MAP, congruence, lower_triangle, symmetric
+from casid.inertia._interior_point import LOWER, STANDARD_MAP, congruence, lower_triangle, symmetric
 from casid.inertia._parameters import (
     MOMENTS,
     PSEUDO_INERTIA_MAP,

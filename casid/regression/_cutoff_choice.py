@@ -38,9 +38,8 @@ from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.evidence import PARTS
 from casid.measurement import LONGEST_TRIM, Dataset, Processing, find_defects, is_motion, repaired, without_rest
-from casid.regression._compress import CompressedData, compress
+from casid.regression._compress import CompressedData, FullRateColumns, compress
 from casid.regression._fit import Fit, wls
-from casid.regression._rows import FullRateColumns
 
 #: Candidates [Hz].
 CANDIDATES = (0.7, 1.0, 1.5, 2.0, 3.0, 4.5, 7.0, 10.0, 15.0, 22.0, 33.0, 50.0)

@@ -21,7 +21,7 @@ from casid.arrays import Array
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement import Dataset
-from casid.regression._rows import RIDGE, lengths, observation_blocks
+from casid.regression._compress import RIDGE, lengths, observation_blocks
 
 #: Chebyshev nodes of the first range.
 NODES = 11

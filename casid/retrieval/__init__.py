@@ -15,12 +15,12 @@ from casid.retrieval._problem_files import problem_names as problem_names
 from casid.retrieval.constraints._constraint import Constraint as Constraint
 from casid.retrieval.constraints._constraint import soften as soften
 from casid.retrieval.constraints._shapes import either as either
-from casid.retrieval.constraints._bounds import total_mass as total_mass
-from casid.retrieval.constraints._bounds import mass_bounds as mass_bounds
-from casid.retrieval.constraints._bounds import com_box as com_box
-from casid.retrieval.constraints._bounds import inertia_bounds as inertia_bounds
-from casid.retrieval.constraints._bounds import robot_bounds as robot_bounds
-from casid.retrieval.constraints._bounds import sensible_bounds as sensible_bounds
+from casid.retrieval.constraints._constraint import total_mass as total_mass
+from casid.retrieval.constraints._constraint import mass_bounds as mass_bounds
+from casid.retrieval.constraints._constraint import com_box as com_box
+from casid.retrieval.constraints._constraint import inertia_bounds as inertia_bounds
+from casid.retrieval.constraints._constraint import robot_bounds as robot_bounds
+from casid.retrieval.constraints._constraint import sensible_bounds as sensible_bounds
 
 # Shapes that hold a link's centre of mass or its body, and known links.
 from casid.retrieval.constraints._shapes import com_in_sphere as com_in_sphere

@@ -8,7 +8,7 @@ that point is unique and its dual is strictly feasible: the answer is reproducib
 
 Where constraints are not convex and the multipliers leave the gap open, a convex relaxation gives the bound. It keeps
 everything that is convex and replaces the rest by linear rows that every feasible point obeys
-(`casid.retrieval.bound._cuts`), made near the relaxation's own solution until nothing is cut off any more. Each
+(`casid.retrieval._bound`), made near the relaxation's own solution until nothing is cut off any more. Each
 relaxation is solved and certified as any problem is, so its bound does not depend on the solver.
 """
 
@@ -27,11 +27,10 @@ from numpy.typing import ArrayLike
 from casid.arrays import ALIKE, Array
 from casid.errors import ProblemError
 from casid.inertia import link_slice
+from casid.retrieval._bound import Certificate, Cut, Relaxation, Search, lower_bound
 from casid.retrieval._problem import Problem
 from casid.retrieval._rows import split_rows
 from casid.retrieval._solution import Conflict, Solution, Tolerances, annotated, assess, relative_gap
-from casid.retrieval.bound._certificate import Certificate, Search, lower_bound
-from casid.retrieval.bound._cuts import Cut, Relaxation
 from casid.retrieval.constraints._constraint import FEASIBILITY, Constraint
 from casid.retrieval.program._elastic import find_conflict
 from casid.retrieval.program._nlp import Cone, FeasibleSet, LiftedProgram, Outcome

@@ -16,11 +16,9 @@ import math
 import numpy as np
 
 from casid.arrays import Array
-from casid.description._document import Description
-from casid.description._parts import Inertial
+from casid.description._document import Description, JointLimits, RawJoint, by_parent
 from casid.description._placement import number, numbers, quaternion_of
-from casid.description._raw import JointLimits, RawJoint, by_parent
-from casid.description._robot import STANDARD_GRAVITY
+from casid.description._robot import STANDARD_GRAVITY, Inertial
 from casid.description.formats._contract import (
     NO_BODY,
     Changes,

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from casid.arrays import Array
-from casid.description._parts import Inertial, carried
 from casid.description._placement import transform
+from casid.description._robot import Inertial, carried
 from casid.description.formats._mjcf_context import Context
 from casid.description.formats._mjcf_meshes import Meshes
 from casid.description.formats._xml import Element

@@ -70,8 +70,7 @@ from typing import Any
 import numpy as np
 
 from casid.arrays import Array
-from casid.description._document import Description
-from casid.description._parts import Link, LinkBounds
+from casid.description._document import Description, JointLimits, MimicRule, RawFrame, RawJoint
 from casid.description._placement import (
     angle_notes,
     degrees_slip,
@@ -80,7 +79,7 @@ from casid.description._placement import (
     unit_axis,
     xyz_rpy,
 )
-from casid.description._raw import JointLimits, MimicRule, RawFrame, RawJoint
+from casid.description._robot import Link, LinkBounds
 from casid.description._sidecar import FEATURES, Table, bounds_of, inertial, read_capsule
 from casid.description.formats._contract import Changes, Format, Reading
 from casid.description.formats._toml_writer import edited, written

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from casid.arrays import Array
-from casid.description._document import Description
-from casid.description._parts import Inertial
+from casid.description._document import Description, RawJoint
 from casid.description._placement import rpy_of
-from casid.description._raw import RawJoint
+from casid.description._robot import Inertial
 from casid.description.formats._contract import Changes
 from casid.description.joint_parameters import nested
 from casid.errors import RobotError

@@ -15,12 +15,12 @@ from casid.dynamics.terms._laws import FrictionLaw as FrictionLaw
 from casid.dynamics.terms._laws import Shape as Shape
 from casid.dynamics.terms._laws import stribeck_fade as stribeck_fade
 from casid.dynamics.terms._laws import Dahl as Dahl
-from casid.dynamics.terms._catalogue import FRICTION_MODELS as FRICTION_MODELS
+from casid.dynamics.terms._friction import FRICTION_MODELS as FRICTION_MODELS
 from casid.dynamics.terms._friction import Friction as Friction
 from casid.dynamics.terms._friction import JointFriction as JointFriction
 
 # between rooms
-from casid.dynamics.terms._catalogue import friction_model as friction_model
+from casid.dynamics.terms._friction import friction_model as friction_model
 from casid.dynamics.terms._friction import friction_terms as friction_terms
 from casid.dynamics.terms._friction import sensitive_states as sensitive_states
 from casid.dynamics.terms._friction import states_of as states_of

@@ -25,7 +25,7 @@ import numpy as np
 
 from casid.arrays import Array
 from casid.errors import DatasetError
-from casid.inertia._divergence import Divergence, divergence_hessian
+from casid.inertia._interior_point import Divergence, divergence_hessian
 from casid.inertia._parameters import link_slice, pseudo_inertia
 
 #: Newton steps after which a start that has not come near the optimum is replaced by the central path.

@@ -13,8 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from casid.arrays import RANK, ROUNDING, Array
-from casid.inertia._divergence import SVEC_WEIGHTS, congruence, symmetric
-from casid.inertia._interior_point import NEAR, ROUGH, InteriorPoint, Measure
+from casid.inertia._interior_point import NEAR, ROUGH, SVEC_WEIGHTS, InteriorPoint, Measure, congruence, symmetric
 from casid.inertia._parameters import consistency, link_slice, pseudo_inertia
 
 #: Weight of the divergence at which the softened equations stop; bodies together up to this many times as large as

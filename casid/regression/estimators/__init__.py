@@ -5,12 +5,12 @@ from casid.regression.estimators._estimator import Estimator as Estimator
 from casid.regression.estimators._estimator import Observations as Observations
 
 # Least squares
-from casid.regression.estimators._least_squares import OLS as OLS
-from casid.regression.estimators._least_squares import WLS as WLS
-from casid.regression.estimators._least_squares import IRLS as IRLS
+from casid.regression.estimators._estimator import OLS as OLS
+from casid.regression.estimators._estimator import WLS as WLS
+from casid.regression.estimators._estimator import IRLS as IRLS
 
 # Noise in positions
-from casid.regression.estimators._least_squares import MaximumLikelihood as MaximumLikelihood
+from casid.regression.estimators._estimator import MaximumLikelihood as MaximumLikelihood
 
 # Simulation of the closed loop
 from casid.regression.estimators._closed_loop import ClosedLoop as ClosedLoop

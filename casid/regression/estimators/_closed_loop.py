@@ -16,9 +16,9 @@ from casid.dynamics import BaseParameters, Model, regroup, rk4_step
 from casid.errors import DatasetError, SolveError
 from casid.evidence import Batches
 from casid.measurement import Dataset
+from casid.regression._compress import CHUNK, lengths
 from casid.regression._fit import BEYOND, EXCITATION_TOLERANCE, Fit, joint_weights, wls
 from casid.regression._rollout import VariationalDynamics
-from casid.regression._rows import CHUNK, lengths
 from casid.regression.estimators._estimator import Estimator, Observations
 
 

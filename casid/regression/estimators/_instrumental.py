@@ -11,8 +11,8 @@ from casid.arrays import Array
 from casid.errors import DatasetError
 from casid.evidence import Batches
 from casid.measurement import Dataset
+from casid.regression._compress import observation_blocks
 from casid.regression._fit import Fit, wls
-from casid.regression._rows import observation_blocks
 from casid.regression.estimators._estimator import Estimator, Observations, solved_in_turn
 
 #: From base parameters to recordings of the same motion as simulated, processed like the measured ones.

@@ -25,9 +25,8 @@ from casid.dynamics import Model
 from casid.dynamics.terms import Friction, FrictionLaw, JointFriction, JointSignals, friction_model, sensitive_states
 from casid.errors import DatasetError, SolveError
 from casid.measurement import Dataset
-from casid.regression._compress import compress
+from casid.regression._compress import compress, filtered_blocks, lengths, motion, observation_blocks, sampling_period
 from casid.regression._fit import wls
-from casid.regression._rows import filtered_blocks, lengths, motion, observation_blocks, sampling_period
 from casid.regression.friction._choice import FrictionChoice
 
 #: Relative changes at which the search stops, and the most evaluations.

@@ -13,11 +13,11 @@ import numpy as np
 
 from casid.arrays import ALIKE, Array
 from casid.inertia import link_slice, mass_index, moment_slice
+from casid.retrieval._bound import Relaxation
 from casid.retrieval._combinations import Combination, combinations
 from casid.retrieval._problem import Problem
 from casid.retrieval._solution import Conflict, Solution, assess, reassess, relative_gap
 from casid.retrieval._solver import PreparedProblem, Relaxed, SolveOptions, relaxed_bound
-from casid.retrieval.bound._cuts import Relaxation
 from casid.retrieval.methods._method import Method, Start, has_values
 from casid.retrieval.program._starts import nominal_parameters
 
