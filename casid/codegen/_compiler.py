@@ -16,6 +16,8 @@ from __future__ import annotations
 import ctypes
 import functools
 import hashlib
+import importlib.machinery
+import importlib.util
 import logging
 import os
 import platform
@@ -25,14 +27,17 @@ import signal
 import stat
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import TypeVar
 
 import casadi as ca
+import numpy as np
 
 from casid.codegen._source import CFunction
 from casid.errors import CasidWarning, ExportError
@@ -430,11 +435,17 @@ class Program:
     def _key(self) -> str:
         """What the library depends on: the functions, further content and the code generator."""
         try:
-            serialized = [getattr(function, "digest", None) or function.serialize() for function in self.functions]
+            contents = [content_hash(function) for function in self.functions]
         except RuntimeError as error:
             names = ", ".join(f"'{function.name()}'" for function in self.functions)
             raise _NoCode(f"no compiled code of {names}: {error}") from error
-        return digest(PREFIX, *serialized, *self.content, _generator())
+        return digest(PREFIX, *contents, *self.content, _generator())
+
+
+def content_hash(function: ca.Function) -> str:
+    """Hash of a function and of the sweep that its code for one sample runs, by which compiled code is found."""
+    sweep = getattr(function, "sweep", None)
+    return digest(*(one.serialize() for one in (function, sweep) if one is not None))
 
 
 def c_name(function: ca.Function) -> str:
@@ -480,3 +491,32 @@ def _generator() -> str:
     """Content hash of this package."""
     files = sorted(path for path in Path(__file__).parent.iterdir() if path.suffix in (".py", ".c"))
     return digest(*(path.read_bytes() for path in files))
+
+
+@functools.lru_cache(maxsize=1)
+def bridge() -> ModuleType | None:
+    """The compiled module round compiled functions, or None, with a warning, where it cannot be built."""
+    headers = [Path(sysconfig.get_path("include")), Path(np.get_include())]
+    if not (headers[0] / "Python.h").is_file():
+        warnings.warn(
+            f"there is no {headers[0] / 'Python.h'}: calls of compiled functions cost some microseconds more; "
+            "install the headers of Python (python3-dev)",
+            CasidWarning,
+            stacklevel=6,
+        )
+        return None
+    return without_failure(lambda: _built_bridge(headers))
+
+
+def _built_bridge(headers: list[Path]) -> ModuleType:
+    source = Path(__file__).with_name("bridge.c").read_text(encoding="utf-8")
+    key = digest(source, sys.version, np.__version__)
+    path = compile_shared(source, "bridge", key, include=headers)
+    load_library(path)  # an ExportError in place of what an import raises
+    loader = importlib.machinery.ExtensionFileLoader("casid_bridge", str(path))
+    spec = importlib.util.spec_from_loader("casid_bridge", loader)
+    if spec is None:
+        raise ExportError(f"the compiled module {path} cannot be imported")
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module

@@ -38,7 +38,7 @@ from casid.description._shapes import Surface as Surface
 from casid.description._shapes import found as found
 from casid.description._shapes import hull_points as hull_points
 from casid.description._shapes import triangles as triangles
-from casid.description._shapes import trimesh_package as trimesh_package
+from casid.description._solids import trimesh_package as trimesh_package
 from casid.description._shapes import link_hulls as link_hulls
 from casid.description._write import as_file as as_file
 from casid.description._write import description_of as description_of

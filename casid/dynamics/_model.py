@@ -13,7 +13,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -22,7 +21,7 @@ from numpy.typing import ArrayLike
 from casid.codegen import Function
 from casid.description import Robot, load_robot
 from casid.description.joint_parameters import LOAD_BODY, is_shape
-from casid.dynamics._base_parameters import BaseParameters, base_parameters
+from casid.dynamics._base_parameters import BaseParameters, random_rows, regroup
 from casid.dynamics._rigid_body import (
     Kinematics,
     MassFactor,
@@ -304,32 +303,6 @@ class BaseInput(Parametrisation):
         return {"beta": beta}, ca.densify(pi)
 
 
-class ModelFunction(Function):
-    """A `casid.codegen.Function` that takes `casid.Parameters` for ``pi``.
-
-    Parameters
-    ----------
-    function, args, named
-        As for `Function`.
-    parameter_names
-        Order of the parameters in its input ``pi``.
-    """
-
-    def __init__(
-        self, function: ca.Function, *args: Any, parameter_names: Sequence[str] | None = None, **named: Any
-    ) -> None:
-        super().__init__(function, *args, **named)
-        given = getattr(function, "parameter_names", ()) if parameter_names is None else parameter_names
-        self.parameter_names = tuple(given)
-
-    def _state(self) -> dict[str, Any]:
-        return {**super()._state(), "parameter_names": self.parameter_names}
-
-    def _value(self, name: str, value: Any) -> Any:
-        named = name == "pi" and isinstance(value, Parameters)
-        return value.in_order(self.parameter_names) if named else value
-
-
 class Symbols:
     """Fresh symbols of one function and the expressions it is made of.
 
@@ -372,7 +345,7 @@ class Symbols:
 
     def function(
         self, name: str, inputs: list[str], outputs: dict[str, ca.SX], axes: int | Sequence[int] | None = None
-    ) -> ModelFunction:
+    ) -> Function:
         """A function with named inputs and outputs, common subexpressions shared; axes of the outputs of a sample."""
         given: dict[str, ca.SX] = {}
         for item in inputs:
@@ -389,8 +362,8 @@ class Symbols:
         structure = self.structure
         documented = getattr(type(structure), name, None)
         defaults = {} if structure.nominal is None or "pi" not in given else {"pi": structure.nominal}
-        doc, names = getattr(documented, "__doc__", None), structure.parameter_names
-        return ModelFunction(made, axes, defaults, doc, parameter_names=names)
+        doc, orders = getattr(documented, "__doc__", None), {"pi": structure.parameter_names}
+        return Function(made, axes, defaults, doc, orders=orders)
 
     def gravity_torque(self) -> ca.SX:
         """Torque of the links at rest."""
@@ -620,7 +593,7 @@ class Model(Structure):
     # ------------------------------------------------------------------ dynamics
 
     @cached_property
-    def inverse_dynamics(self) -> ModelFunction:
+    def inverse_dynamics(self) -> Function:
         """``(q, dq, ddq, pi) -> tau`` (n): ``tau = M ddq + c + g + friction``, recursive Newton-Euler.
 
         Positions, velocities and accelerations (n) [rad, m; a second]; torques [N.m, N]. Gaz et al. 2019, eq. 1.
@@ -629,7 +602,7 @@ class Model(Structure):
         return s.function("inverse_dynamics", ["q", "dq", "ddq", "pi"], {"tau": s.torque()}, 1)
 
     @cached_property
-    def regressor(self) -> ModelFunction:
+    def regressor(self) -> Function:
         """``(q, dq, ddq) -> Y`` (n x N), with ``tau = Y pi`` (Gaz et al. 2019, eq. 5).
 
         Motion as for `inverse_dynamics`; columns in the order of `parameter_names`.
@@ -640,7 +613,7 @@ class Model(Structure):
         return s.function("regressor", ["q", "dq", "ddq"], {"Y": ca.jacobian(s.torque(), s.pi)}, 2)
 
     @cached_property
-    def base_regressor(self) -> ModelFunction:
+    def base_regressor(self) -> Function:
         """``(q, dq, ddq) -> Y`` (n x rank), with ``tau = Y beta`` for the base parameters ``beta = K pi``.
 
         Motion as for `inverse_dynamics`; columns in the order of ``base.independent``.
@@ -650,7 +623,7 @@ class Model(Structure):
         return s.function("base_regressor", ["q", "dq", "ddq"], {"Y": Y}, 2)
 
     @cached_property
-    def mass_matrix(self) -> ModelFunction:
+    def mass_matrix(self) -> Function:
         """``(q, pi) -> M`` (n x n): symmetric joint-space mass matrix, rotor inertia included where modelled.
 
         ``T = dq' M dq / 2``; entries [kg.m^2; kg.m and kg where joints are prismatic].
@@ -659,19 +632,19 @@ class Model(Structure):
         return s.function("mass_matrix", ["q", "pi"], {"M": s.mass_matrix()}, 2)
 
     @cached_property
-    def gravity(self) -> ModelFunction:
+    def gravity(self) -> Function:
         """``(q, pi) -> g`` (n): gravity torques [N.m, N], the gradient of `potential_energy` in q."""
         s = self.symbols()
         return s.function("gravity", ["q", "pi"], {"g": s.gravity_torque()}, 1)
 
     @cached_property
-    def coriolis(self) -> ModelFunction:
+    def coriolis(self) -> Function:
         """``(q, dq, pi) -> c`` (n): Coriolis and centrifugal torques [N.m, N], quadratic in dq."""
         s = self.symbols()
         return s.function("coriolis", ["q", "dq", "pi"], {"c": s.coriolis()}, 1)
 
     @cached_property
-    def coriolis_matrix(self) -> ModelFunction:
+    def coriolis_matrix(self) -> Function:
         """``(q, dq, pi) -> C`` (n x n), ``c = C dq``, from the Christoffel symbols, so that ``dM/dt - 2 C`` is skew.
 
         ``C = (dM/dt + B - B') / 2`` with ``B = d(M v)/dq`` at the constant vector v = dq.
@@ -684,13 +657,13 @@ class Model(Structure):
         return s.function("coriolis_matrix", ["q", "dq", "pi"], {"C": (rate + B - B.T) / 2}, 2)
 
     @cached_property
-    def friction(self) -> ModelFunction:
+    def friction(self) -> Function:
         """``(dq, pi) -> tau`` (n): the terms at constant velocity [N.m, N]; ``q`` is a last input if needed."""
         s = self.symbols()
         return s.function("friction", ["dq", "pi"], {"tau": s.term_torque(ca.SX(self.n, 1))}, 1)
 
     @cached_property
-    def forward_dynamics(self) -> ModelFunction:
+    def forward_dynamics(self) -> Function:
         """``(q, dq, tau, pi) -> ddq`` (n): ``M^-1 (tau - c - g - friction)`` [rad/s^2, m/s^2].
 
         Friction that grows with the load has the load without acceleration (Coriolis, centrifugal, gravity torque), so
@@ -701,7 +674,7 @@ class Model(Structure):
         return s.function("forward_dynamics", ["q", "dq", "tau", "pi"], {"ddq": s.mass_factor().solve(right)}, 1)
 
     @cached_property
-    def static_regressor(self) -> ModelFunction:
+    def static_regressor(self) -> Function:
         """``(q) -> Y`` ((n (n + 1) / 2 + n) x N), with ``[vech M; g] = Y pi`` (Gaz et al. 2019, eq. 17).
 
         ``vech`` stacks the rows of the lower triangle: M11, M21, M22, M31, ... (numpy's ``tril_indices``).
@@ -713,7 +686,7 @@ class Model(Structure):
         return s.function("static_regressor", ["q"], {"Y": Y}, 2)
 
     @cached_property
-    def joint_wrenches(self) -> ModelFunction:
+    def joint_wrenches(self) -> Function:
         """``(q, dq, ddq, pi) -> w`` (6 x n): what the parent exerts on each link through its joint.
 
         Rows: force [N], then moment [N.m], about the origin and in the axes of the moved joint frame (which is the link
@@ -725,7 +698,7 @@ class Model(Structure):
         return s.function("joint_wrenches", ["q", "dq", "ddq", "pi"], {"w": stacked}, 2)
 
     @cached_property
-    def kinetic_energy(self) -> ModelFunction:
+    def kinetic_energy(self) -> Function:
         """``(q, dq, pi) -> T`` [J]: kinetic energy ``dq' M dq / 2``, rotor inertia included where modelled."""
         s = self.symbols()
         energy = kinetic_energy(self.robot, s.q, s.dq, s.links)
@@ -733,7 +706,7 @@ class Model(Structure):
         return s.function("kinetic_energy", ["q", "dq", "pi"], {"T": energy}, 0)
 
     @cached_property
-    def potential_energy(self) -> ModelFunction:
+    def potential_energy(self) -> Function:
         """``(q, pi) -> U`` [J]: potential energy, zero with all mass at the base origin."""
         s = self.symbols()
         return s.function(
@@ -743,7 +716,7 @@ class Model(Structure):
     # ------------------------------------------------------------------ kinematics
 
     @cached_property
-    def forward_kinematics(self) -> ModelFunction:
+    def forward_kinematics(self) -> Function:
         """``(q) -> T_<link>, ...``: placement (4x4) of every link frame in the base frame [m], one output a link."""
         s = self.symbols()
         kinematics = Kinematics(self.robot, s.q)
@@ -751,26 +724,26 @@ class Model(Structure):
         return s.function("forward_kinematics", ["q"], outputs, 2)
 
     @cached_property
-    def jacobian(self) -> ModelFunction:
+    def jacobian(self) -> Function:
         """``(q) -> J_<link>, ...``: geometric Jacobian (6 x n) of every link frame, see `frame_jacobian`."""
         s = self.symbols()
         kinematics = Kinematics(self.robot, s.q)
         outputs = {f"J_{_identifier(link.name)}": kinematics.jacobian(link.name) for link in self.robot.links}
         return s.function("jacobian", ["q"], outputs, 2)
 
-    def frame_placement(self, frame: str) -> ModelFunction:
+    def frame_placement(self, frame: str) -> Function:
         """``(q) -> T`` (4x4): placement of a link or named frame in the base frame."""
         s = self.symbols()
         return s.function("frame_placement", ["q"], {"T": Kinematics(self.robot, s.q).placement(frame)}, 2)
 
-    def frame_jacobian(self, frame: str) -> ModelFunction:
+    def frame_jacobian(self, frame: str) -> Function:
         """``(q) -> J`` (6 x n): linear velocity of the frame's origin, then angular velocity, in base axes."""
         s = self.symbols()
         return s.function("frame_jacobian", ["q"], {"J": Kinematics(self.robot, s.q).jacobian(frame)}, 2)
 
     # ------------------------------------------------------------------ derivatives and base parameters
 
-    def derivatives(self, function: str) -> ModelFunction:
+    def derivatives(self, function: str) -> Function:
         """Analytic first derivatives of one of the functions above.
 
         Parameters
@@ -780,7 +753,7 @@ class Model(Structure):
 
         Returns
         -------
-        ModelFunction
+        Function
             Same inputs; outputs ``d<out>_d<in>`` for every output and every input, a matrix output stacked by columns:
             ``inverse_dynamics`` gives ``dtau_dq, dtau_ddq (with respect to dq), ...``, see its ``name_out()``.
         """
@@ -789,7 +762,7 @@ class Model(Structure):
             known = [name for name, value in vars(Model).items() if isinstance(value, cached_property)]
             known.remove("base")
             raise RobotError(f"no function '{function}' to differentiate; known: {', '.join(known)}")
-        f: ModelFunction = getattr(self, function)
+        f: Function = getattr(self, function)
         inputs = [ca.SX.sym(f.name_in(i), f.size1_in(i), f.size2_in(i)) for i in range(f.n_in())]
         outputs = f.call(inputs)
         jacobians = {
@@ -799,12 +772,29 @@ class Model(Structure):
         }
         name = f"{function}_derivatives"
         made = ca.Function(name, inputs, list(jacobians.values()), f.name_in(), list(jacobians), {"cse": True})
-        return ModelFunction(made, 2, f.defaults, parameter_names=f.parameter_names)
+        return Function(made, 2, f.defaults, orders=f.orders)
 
     @cached_property
     def base(self) -> BaseParameters:
         """Base parameters of this model: rank, selection, K and printed groupings."""
         return base_parameters(self) if self._standard is None else self._standard.base
+
+
+def base_parameters(model: Model, samples: int | None = None) -> BaseParameters:
+    """Base parameters of a model's regressor, from its values at random states (fixed seed: deterministic).
+
+    Parameters
+    ----------
+    model
+    samples
+        Number of random states; default: enough for six times as many rows as parameters.
+    """
+    return regroup(stacked_regressor(model, samples), model.parameter_names)
+
+
+def stacked_regressor(model: Model, samples: int | None = None) -> np.ndarray:
+    """Regressor of a model at random states, stacked: shape (n samples, N); see `base_parameters`."""
+    return random_rows(model.regressor, [joint.type == "prismatic" for joint in model.robot.coordinates], samples)
 
 
 def _identifier(name: str) -> str:

@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from casid.arrays import Array
+from casid.codegen import Function
 from casid.dynamics import BaseParameters, Model
 from casid.errors import DatasetError
 from casid.measurement import Dataset, FullRate
@@ -82,6 +83,28 @@ def filtered_blocks(dataset: Dataset, evaluate: Evaluate, block: int = BLOCK) ->
         values = evaluate(slice(low, high))
         filtered = full.low_pass.part(values, low == 0, high == total)
         yield int(first), np.ascontiguousarray(filtered[full.index[first:last] - low])
+
+
+def filtered(dataset: Dataset, function: Function, arrays: Sequence[Array], compiled: bool | None = None) -> Array:
+    """Values of a function at the samples of a dataset, through the torques' filter, shape (N, ...).
+
+    Parameters
+    ----------
+    dataset
+        Processed.
+    function
+    arrays
+        Its inputs at the samples of `motion`, or one value for all samples.
+    compiled
+        As for `Function`.
+    """
+    sampled = [array.ndim > len(function.shape_in(i)) for i, array in enumerate(arrays)]
+
+    def evaluate(part: slice) -> Array:
+        given = (array[part] if many else array for array, many in zip(arrays, sampled, strict=True))
+        return np.asarray(function(*given, compiled=compiled))
+
+    return np.concatenate([block for _, block in filtered_blocks(dataset, evaluate)])
 
 
 def motion(dataset: Dataset) -> Dataset | FullRate:
@@ -160,16 +183,9 @@ def torques(model: Model, parameters: Array, dataset: Dataset) -> Array:
         Processed.
     """
     function = model.inverse_dynamics
-    source = motion(dataset)
-    arrays = [*inputs(model, dataset)[:3]]
     extras = [_extra(model, name, dataset) for name in function.name_in()[4:]]
-    compiled = _compiled(model, function, len(source))
-
-    def evaluate(part: slice) -> Array:
-        given = (*(a[part] for a in arrays), parameters, *(a[part] for a in extras))
-        return np.asarray(function(*given, compiled=compiled))
-
-    return np.concatenate([block for _, block in filtered_blocks(dataset, evaluate)])
+    arrays = [*inputs(model, dataset)[:3], parameters, *extras]
+    return filtered(dataset, function, arrays, _compiled(model, function, len(motion(dataset))))
 
 
 def inputs(model: Model, data: Dataset) -> list[Array]:

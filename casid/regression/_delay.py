@@ -27,7 +27,7 @@ from casid.regression._compress import RIDGE, lengths, observation_blocks
 NODES = 11
 #: Range that is searched at first: so many samples, at least so many seconds; and how often it is doubled while the
 #: least residual lies at its end.
-SAMPLES, SECONDS, DOUBLED = 12.0, 0.03, 3
+REACH_SAMPLES, SECONDS, DOUBLED = 12.0, 0.03, 3
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def estimate_delay(model: Model, datasets: Dataset | Sequence[Dataset], weights:
     recordings = (datasets,) if isinstance(datasets, Dataset) else tuple(datasets)
     rate = _rate(recordings)
     w = np.asarray(weights, dtype=float)
-    reach, nodes = max(SAMPLES / rate, SECONDS), NODES
+    reach, nodes = max(REACH_SAMPLES / rate, SECONDS), NODES
     found = _within(model, recordings, w, rate, reach, nodes)
     for _ in range(DOUBLED):
         if not found.at_limit:

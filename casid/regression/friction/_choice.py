@@ -29,7 +29,7 @@ from casid.regression._compress import (
     SEGMENTS,
     CompressedData,
     compress,
-    filtered_blocks,
+    filtered,
     lengths,
     motion,
     observation_blocks,
@@ -153,18 +153,10 @@ def friction_columns(dictionaries: Sequence[Dictionary], dataset: Dataset, loads
     source, period = motion(dataset), sampling_period(dataset)
     assert source.dq is not None and source.ddq is not None
     arrays = [source.q, source.dq, source.ddq, loads, source.tau]
-    memories = [
-        np.concatenate([np.zeros((len(source.q), 0)), *states_of(_laws(d), source.q[:, k], period)], axis=1)
-        for k, d in enumerate(dictionaries)
-    ]
-    function = _together(dictionaries)
+    states = [z for k, d in enumerate(dictionaries) for z in states_of(_laws(d), source.q[:, k], period)]
+    arrays.append(np.concatenate([np.zeros((len(source.q), 0)), *states], axis=1))
     edges = np.cumsum([0, *(d.size for d in dictionaries)])
-
-    def evaluate(part: slice) -> Array:
-        held = np.concatenate([z[part] for z in memories], axis=1)
-        return np.asarray(function(*(x[part] for x in arrays), held))
-
-    out = np.concatenate([block for _, block in filtered_blocks(dataset, evaluate)])
+    out = filtered(dataset, _together(dictionaries), arrays)
     return [out[:, a:b] for a, b in itertools.pairwise(edges)]
 
 
