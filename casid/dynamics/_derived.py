@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from casid.codegen import Function, jacobian_rows
 from casid.dynamics._model import Model
 from casid.dynamics._rigid_body import Kinematics, factor_mass_matrix, newton_euler
-from casid.dynamics.terms._joint_terms import Side
+from casid.dynamics.terms._terms import Side
 from casid.errors import DatasetError, RobotError
 from casid.inertia import Parameters
 

@@ -33,7 +33,7 @@ from casid.dynamics._rigid_body import (
     potential_energy,
 )
 from casid.dynamics.terms._friction import Friction, terms_of
-from casid.dynamics.terms._joint_terms import JointSignals, JointTerm, Memory, Side, joint_terms
+from casid.dynamics.terms._terms import JointSignals, JointTerm, Memory, Side, joint_terms
 from casid.errors import DatasetError, RobotError, RobotWarning
 from casid.expressions import shaped
 from casid.inertia import STANDARD_NAMES, Parameters

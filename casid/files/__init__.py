@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from casid.files._read import TEXT_LIMIT as TEXT_LIMIT
     from casid.files._read import too_large as too_large
     from casid.files._read import unzip as unzip
-    from casid.files._table import Table as Table
+    from casid.files._read import Table as Table
     from casid.files._read import csv_bytes as csv_bytes
     from casid.files._read import csv_table as csv_table
     from casid.files._read import CsvTable as CsvTable
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> object:
-    for module in ("words", "write", "read", "table"):
+    for module in ("words", "write", "read"):
         place = import_module(f"casid.files._{module}")
         if name in vars(place):
             return vars(place)[name]

@@ -66,54 +66,20 @@ from dataclasses import dataclass, field, replace
 import casadi as ca
 import numpy as np
 from numpy.linalg import LinAlgError
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from casid.arrays import ALIKE, ROUNDING, Array
-from casid.inertia._parameters import PSEUDO_INERTIA_MAP, link_slice
+from casid.inertia._parameters import (
+    ORTHONORMAL_MAP,
+    PSEUDO_INERTIA_MAP,
+    SVEC_WEIGHTS,
+    TRIANGLE_MAP,
+    link_slice,
+    lower_triangle,
+    symmetric,
+)
 
 # ------------------------------------------------------------------ divergence
-
-#: Entries (row, column) of the lower triangle of a 4x4 matrix, row by row, and the places of those on the diagonal.
-_ROWS, _COLUMNS = np.tril_indices(4)
-LOWER = tuple(zip(_ROWS.tolist(), _COLUMNS.tolist(), strict=True))
-DIAGONAL = tuple(k for k, (i, j) in enumerate(LOWER) if i == j)
-_PLACE = np.array([[LOWER.index((max(i, j), min(i, j))) for j in range(4)] for i in range(4)])
-
-
-def symmetric(entries: ArrayLike) -> Array:
-    """Symmetric matrices, shape (..., 4, 4), of the entries of their lower triangles, shape (..., 10)."""
-    return np.asarray(entries, dtype=float)[..., _PLACE]
-
-
-def lower_triangle(matrices: ArrayLike) -> Array:
-    """Entries of the lower triangles, row by row, shape (..., 10), of matrices, shape (..., 4, 4)."""
-    return np.asarray(matrices, dtype=float)[..., _ROWS, _COLUMNS]
-
-
-#: ``vec S = TRIANGLE_MAP y`` of the lower triangle y; ``svec S = SVEC_WEIGHTS y``; ``vec S = ORTHONORMAL_MAP svec S``.
-TRIANGLE_MAP: Array = symmetric(np.eye(10)).reshape(10, 16).T.copy()
-SVEC_WEIGHTS: Array = np.asarray(np.linalg.norm(TRIANGLE_MAP, axis=0), dtype=float)
-ORTHONORMAL_MAP: Array = TRIANGLE_MAP / SVEC_WEIGHTS
-#: Standard parameters of ``vec J``, shape (10, 16): the inverse of `PSEUDO_INERTIA_MAP` on symmetric matrices.
-STANDARD_MAP: Array = np.asarray(np.linalg.pinv(PSEUDO_INERTIA_MAP), dtype=float)
-for _constant in (TRIANGLE_MAP, SVEC_WEIGHTS, ORTHONORMAL_MAP, STANDARD_MAP):
-    _constant.setflags(write=False)
-
-
-def from_svec(vector: ArrayLike) -> Array:
-    """Symmetric matrices, shape (n, 4, 4), of stacked ``svec``, shape (10 n,)."""
-    return symmetric(np.reshape(vector, (-1, 10)) / SVEC_WEIGHTS)
-
-
-def to_svec(matrices: ArrayLike) -> Array:
-    """Stacked ``svec``, shape (10 n,), of symmetric matrices, shape (n, 4, 4)."""
-    return np.asarray((lower_triangle(matrices) * SVEC_WEIGHTS).reshape(-1))
-
-
-def congruence(factor: ArrayLike) -> Array:
-    """Matrix C, shape (10, 10), with ``x = C y``: standard parameters of ``J = F Y F'``, Y of lower triangle y."""
-    F = np.asarray(factor, dtype=float)
-    return np.asarray(STANDARD_MAP @ np.kron(F, F) @ TRIANGLE_MAP)
 
 
 def log_det(matrices: Array) -> Array:

@@ -53,5 +53,5 @@ from casid.retrieval.constraints._constraint import Constraints as Constraints
 from casid.retrieval._problem_files import ConstraintBuilder as ConstraintBuilder
 from casid.retrieval._problem_files import load_constraints as load_constraints
 from casid.retrieval._solution import ParameterResult as ParameterResult
-from casid.retrieval._rows import LinearRows as LinearRows
+from casid.retrieval._problem import LinearRows as LinearRows
 from casid.retrieval._solver import PreparedProblem as PreparedProblem

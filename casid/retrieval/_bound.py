@@ -56,9 +56,8 @@ from numpy.typing import NDArray
 from casid.arrays import Array
 from casid.expressions import choose, conditions, enclose
 from casid.inertia import Limits, link_slice, mass_index, moment_slice
-from casid.retrieval._problem import Problem
+from casid.retrieval._problem import LinearRows, NonlinearRows, Problem, Row
 from casid.retrieval._region import LinkRegion, Quadric, com_quotients
-from casid.retrieval._rows import LinearRows, NonlinearRows, Row
 from casid.retrieval.constraints._constraint import FEASIBILITY, MOST_ALTERNATIVES, Constraint, com_box
 
 # ------------------------------------------------------------------ cuts

@@ -28,13 +28,18 @@ from casid.arrays import ALIKE, Array
 from casid.errors import ProblemError
 from casid.inertia import link_slice
 from casid.retrieval._bound import Certificate, Cut, Relaxation, Search, lower_bound
-from casid.retrieval._problem import Problem
-from casid.retrieval._rows import split_rows
+from casid.retrieval._problem import Problem, split_rows
 from casid.retrieval._solution import Conflict, Solution, Tolerances, annotated, assess, relative_gap
 from casid.retrieval.constraints._constraint import FEASIBILITY, Constraint
 from casid.retrieval.program._elastic import find_conflict
-from casid.retrieval.program._nlp import Cone, FeasibleSet, LiftedProgram, Outcome
-from casid.retrieval.program._starts import nominal_parameters, random_parameters
+from casid.retrieval.program._nlp import (
+    Cone,
+    FeasibleSet,
+    LiftedProgram,
+    Outcome,
+    nominal_parameters,
+    random_parameters,
+)
 
 #: Share of its search region at which a link that nothing bounds gets a nominal body of its own size.
 _OUTGROWN = 0.1

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 FILES = {
     "dynamics/terms/_square.py": '''
 from casid.description.joint_parameters import VISCOUS
-from casid.dynamics.terms._laws import FrictionLaw, catalogued
+from casid.dynamics.terms._terms import FrictionLaw, catalogued
 
 class Square(FrictionLaw):
     """``fv v |v|``."""
@@ -107,7 +107,7 @@ def greeting() -> None:
 }
 #: Catalogue or front -> a text in it, and the same with the new part.
 LINES = {
-    "dynamics/terms/_friction.py": ("(laws.Linear(), ", "(Square(), laws.Linear(), "),
+    "dynamics/terms/_friction.py": ("(Linear(), ", "(Square(), Linear(), "),
     "regression/estimators/_catalogue.py": ("(WLS(), ", "(Equal(), WLS(), "),
     "measurement/_formats.py": ('Arrays(".npz", ', 'Json(), Arrays(".npz", '),
     "description/formats/__init__.py": ("= (Toml(), ", "= (Toml(), Arm(), "),

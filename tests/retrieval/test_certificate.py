@@ -23,9 +23,9 @@ from casid.retrieval import (
     solve,
 )
 from casid.retrieval._bound import Relaxation, Search, lower_bound
-from casid.retrieval._rows import split_rows
+from casid.retrieval._problem import split_rows
 from casid.retrieval.insight._intervals import LevelSet
-from casid.retrieval.program._starts import nominal_parameters, random_parameters
+from casid.retrieval.program._nlp import nominal_parameters, random_parameters
 from casid.retrieval.study import Study
 from casid.testing import BODY, nearest
 

@@ -30,7 +30,7 @@ from casid.retrieval import (
 from casid.retrieval._region import Facts, Quadric, link_regions
 from casid.retrieval.constraints import PhysicalConsistency
 from casid.retrieval.constraints._constraint import LinkConstraint, ScalarRow, Setting
-from casid.retrieval.program._starts import nominal_parameters
+from casid.retrieval.program._nlp import nominal_parameters
 from casid.testing import BODY, arm, nearest
 
 

@@ -24,9 +24,26 @@ from casid.description.joint_parameters import (
     shape_fault,
     symbol_and_joint,
 )
-from casid.dynamics.terms import _laws as laws
-from casid.dynamics.terms._joint_terms import BY_SYMBOL, JointSignals, JointTerm, Memory
-from casid.dynamics.terms._laws import Combined, FrictionLaw
+from casid.dynamics.terms._terms import (
+    BY_SYMBOL,
+    Combined,
+    Dahl,
+    Deadband,
+    FrictionLaw,
+    JointSignals,
+    JointTerm,
+    Linear,
+    Load,
+    LoadStribeck,
+    LuGre,
+    Memory,
+    Offset,
+    Polynomial,
+    Sigmoid,
+    Smooth,
+    Spring,
+    Stribeck,
+)
 from casid.errors import DatasetError, RobotError
 from casid.expressions import shaped
 from casid.files import near
@@ -36,24 +53,24 @@ FRICTION_MODELS = MappingProxyType(
     {
         law.name: law
         for law in (
-            *(laws.Linear(), laws.Deadband(), laws.Smooth(), laws.Polynomial(), laws.Stribeck()),
-            *(laws.Sigmoid(), laws.Load(), laws.LoadStribeck(), laws.Spring(), laws.Offset()),
-            *(laws.Dahl(), laws.LuGre()),
+            *(Linear(), Deadband(), Smooth(), Polynomial(), Stribeck()),
+            *(Sigmoid(), Load(), LoadStribeck(), Spring(), Offset()),
+            *(Dahl(), LuGre()),
         )
     }
 )
 
 
-def friction_model(name: str | laws.FrictionLaw) -> laws.FrictionLaw:
+def friction_model(name: str | FrictionLaw) -> FrictionLaw:
     """The friction law of that name, or sum of laws (``"stribeck+load"``); DatasetError names the known ones."""
-    if isinstance(name, laws.FrictionLaw):
+    if isinstance(name, FrictionLaw):
         return name
     parts = [part.strip() for part in name.split("+")]
     for part in parts:
         if part not in FRICTION_MODELS:
             hint = near(part, FRICTION_MODELS) or ";"
             raise DatasetError(f"unknown friction model '{part}'{hint} known: {', '.join(FRICTION_MODELS)}")
-    return FRICTION_MODELS[parts[0]] if len(parts) == 1 else laws.Combined([FRICTION_MODELS[part] for part in parts])
+    return FRICTION_MODELS[parts[0]] if len(parts) == 1 else Combined([FRICTION_MODELS[part] for part in parts])
 
 
 #: Samples of one call of the recursion.

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from casid.arrays import RANK, ROUNDING, Array
-from casid.inertia._interior_point import NEAR, ROUGH, SVEC_WEIGHTS, InteriorPoint, Measure, congruence, symmetric
-from casid.inertia._parameters import consistency, link_slice, pseudo_inertia
+from casid.inertia._interior_point import NEAR, ROUGH, InteriorPoint, Measure
+from casid.inertia._parameters import SVEC_WEIGHTS, congruence, consistency, link_slice, pseudo_inertia, symmetric
 
 #: Weight of the divergence at which the softened equations stop; bodies together up to this many times as large as
 #: those found are covered by the bound of the distance.

@@ -17,8 +17,7 @@ from casid.errors import ProblemError
 from casid.inertia import Full, link_slice
 from casid.retrieval._bound import Relaxation
 from casid.retrieval._combinations import Branch, branches_at
-from casid.retrieval._problem import Problem
-from casid.retrieval._rows import Row, split_rows
+from casid.retrieval._problem import Problem, Row, split_rows
 from casid.retrieval._solution import Solution
 from casid.retrieval._solver import PreparedProblem, SolveOptions
 from casid.retrieval.constraints._constraint import FEASIBILITY, Constraint, Side, mass_bounds

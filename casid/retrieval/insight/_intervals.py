@@ -37,9 +37,8 @@ from casid.expressions import polynomials
 from casid.inertia import link_slice, mass_index, moment_slice, pseudo_inertia
 from casid.retrieval._bound import Dual, Search, dual_bound
 from casid.retrieval._objectives import PERFECT, LeastSquares, chi_square
-from casid.retrieval._problem import Problem
+from casid.retrieval._problem import LinearRows, NonlinearRows, Problem, Row, split_rows
 from casid.retrieval._region import region_box
-from casid.retrieval._rows import LinearRows, NonlinearRows, Row, split_rows
 from casid.retrieval._solution import ENOUGH, EXPLAINED, Solution, checked_bound
 from casid.retrieval._solver import PreparedProblem, SolveOptions
 from casid.retrieval._variables import UnknownVariableError

@@ -19,7 +19,7 @@ from casid.retrieval._problem import Problem
 from casid.retrieval._solution import Conflict, Solution, assess, reassess, relative_gap
 from casid.retrieval._solver import PreparedProblem, Relaxed, SolveOptions, relaxed_bound
 from casid.retrieval.methods._method import Method, Start, has_values
-from casid.retrieval.program._starts import nominal_parameters
+from casid.retrieval.program._nlp import nominal_parameters
 
 
 def close_gap(

@@ -69,8 +69,7 @@ from casid.inertia import (
 )
 from casid.retrieval._bound import Dual, lower_bound
 from casid.retrieval._objectives import LeastSquares, chi_square
-from casid.retrieval._problem import Problem
-from casid.retrieval._rows import slacks, split_rows
+from casid.retrieval._problem import Problem, slacks, split_rows
 from casid.retrieval._solution import ENOUGH, ParameterResult, Solution
 from casid.retrieval.constraints._constraint import FEASIBILITY
 from casid.retrieval.plausible._bodies import PRIORS, PlausibleBodies, plausible_bodies

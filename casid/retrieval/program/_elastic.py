@@ -24,13 +24,11 @@ from casid.arrays import ALIKE, ROUNDING, Array
 from casid.inertia import mass_index
 from casid.retrieval._bound import Cut, Dual, Relaxation, Search, dual_bound
 from casid.retrieval._objectives import LeastSquares
-from casid.retrieval._problem import Problem
+from casid.retrieval._problem import LinearRows, NonlinearRows, Problem, Row
 from casid.retrieval._region import region_box
-from casid.retrieval._rows import LinearRows, NonlinearRows, Row
 from casid.retrieval._solution import Conflict
 from casid.retrieval.constraints._constraint import Side
-from casid.retrieval.program._nlp import FeasibleSet, LiftedProgram
-from casid.retrieval.program._starts import random_parameters
+from casid.retrieval.program._nlp import FeasibleSet, LiftedProgram, random_parameters
 
 #: Slacks beyond this share of their bound, and multipliers beyond this share of their weight, are real.
 _REAL = 1e-5
