@@ -48,5 +48,5 @@ from casid.description._placement import rotation_x as rotation_x
 from casid.description._placement import rotation_z as rotation_z
 from casid.description._placement import transform as transform
 from casid.description._placement import xyz_rpy as xyz_rpy
-from casid.description.formats._toml_writer import assignments as assignments
+from casid.description.formats._toml import assignments as assignments
 from casid.description.formats._xml import XmlFile as XmlFile

@@ -34,7 +34,7 @@ from casid.description._robot import LIMITS, STANDARD_G, STANDARD_GRAVITY, Inert
 from casid.description._sidecar import SUFFIX, lost, words
 from casid.description.formats import FORMATS
 from casid.description.formats._contract import Changes, Format
-from casid.description.formats._toml_writer import assignments, capsule_blocks, joined
+from casid.description.formats._toml import assignments, capsule_blocks, joined
 from casid.description.formats._xml import shaped
 from casid.description.joint_parameters import joint_parameter
 from casid.errors import ExportError

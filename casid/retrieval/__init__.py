@@ -37,7 +37,7 @@ from casid.retrieval.constraints._shapes import equal_links as equal_links
 from casid.retrieval.methods._solve import solve as solve
 from casid.retrieval._solution import Solution as Solution
 from casid.retrieval._solver import SolveOptions as SolveOptions
-from casid.retrieval.methods._global_search import Global as Global
+from casid.retrieval.methods._branching import Global as Global
 from casid.retrieval._solution import InfeasibleError as InfeasibleError
 from casid.retrieval.study._study import multistart as multistart
 
@@ -46,7 +46,6 @@ from casid.retrieval.insight._explain import explain as explain
 from casid.retrieval.insight._intervals import parameter_intervals as parameter_intervals
 
 # between rooms
-from casid.retrieval import _programs as _programs
 from casid.retrieval._objectives import LeastSquares as LeastSquares
 from casid.retrieval._objectives import chi_square as chi_square
 from casid.retrieval.constraints._constraint import Constraints as Constraints

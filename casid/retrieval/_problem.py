@@ -108,7 +108,7 @@ class Problem(Displayed):
     stated: ca.SX | None = None
     templates: Mapping[str, Any] = field(default_factory=dict)
     cones: tuple[PhysicalConsistency, ...] = field(default=(), init=False)
-    #: What its solver solves, for other solvers: stated where that is known (`casid.retrieval._programs`).
+    #: What its solver solves, for other solvers: stated where that is known (`casid.retrieval._solver`).
     nlp: ClassVar[Callable[[Problem], dict[str, Any]]]
     opti: ClassVar[Callable[[Problem], tuple[ca.Opti, LinkVariables]]]
 

@@ -1,4 +1,4 @@
-"""A problem made ready for the solver, and its solutions with proofs.
+"""A problem made ready for the solver, and its solutions with proofs; the same for other solvers of CasADi's.
 
 Rows, cones, scale and lifted program are made once and shared by all starts. From each start there are two calls of
 IPOPT. The first finds the optimum's neighbourhood: the objective is scaled to a gradient of moderate size at the
@@ -30,6 +30,7 @@ from casid.inertia import link_slice
 from casid.retrieval._bound import Certificate, Cut, Relaxation, Search, lower_bound
 from casid.retrieval._problem import Problem, split_rows
 from casid.retrieval._solution import Conflict, Solution, Tolerances, annotated, assess, relative_gap
+from casid.retrieval._variables import LinkVariables
 from casid.retrieval.constraints._constraint import FEASIBILITY, Constraint
 from casid.retrieval.program._elastic import find_conflict
 from casid.retrieval.program._nlp import (
@@ -524,3 +525,37 @@ def _with_cuts(base: Problem, cuts: list[Cut]) -> Problem:
     rows = ca.sparsify(ca.DM(forms / sizes[:, None])) @ base.variables.x
     low = np.array([c.low for c in cuts]) / sizes
     return base.add(Constraint(base.free_label("cuts of the relaxation"), rows, lower=low))
+
+
+# ------------------------------------------------------------------ for other solvers
+
+
+def nlp(problem: Problem) -> dict[str, Any]:
+    """The program that `solve` solves, ``min f(w)`` with ``lbx <= w <= ubx`` and ``lbg <= g(w) <= ubg``.
+
+    Its unknowns are scaled parameters y, factors T of the links' cones (`casid.retrieval.program._nlp`) and slacks of
+    soft constraints.
+
+    Returns
+    -------
+    dict
+        ``x, f, g`` (MX; f in units of the objective) for `casadi.nlpsol`, ``lbx, ubx, lbg, ubg, x0`` for its call,
+        ``names`` of the entries of x, and ``parameters``, the function from x to the problem's own unknowns.
+    """
+    return PreparedProblem(problem).program.plain(problem.variables.names)
+
+
+def opti(problem: Problem) -> tuple[ca.Opti, LinkVariables]:
+    """The same program as an `casadi.Opti` stack, and the link quantities in it, to add to; choose the solver there."""
+    program, stack = nlp(problem), ca.Opti()
+    w = stack.variable(program["x"].numel())
+    f, g = ca.Function("program", [program["x"]], [program["f"], program["g"]])(w)
+    stack.minimize(f)
+    for value, side in ((w, "x"), (g, "g")):
+        stack.subject_to(stack.bounded(program[f"lb{side}"], value, program[f"ub{side}"]))
+    stack.set_initial(w, program["x0"])
+    return stack, problem.variables.over(program["parameters"](w))
+
+
+Problem.nlp = nlp
+Problem.opti = opti
