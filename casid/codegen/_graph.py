@@ -417,8 +417,9 @@ class Groups:
         """A factor of several terms, and their positions; only products that nothing else uses count."""
         holders: dict[Ref, list[int]] = defaultdict(list)
         for position, term in enumerate(terms):
-            if abs(term) in self.products and self._used_once(abs(term)):
-                for factor in set(self.products[abs(term)]):
+            number = abs(term)  # new groups are used where they were made
+            if number in self.products and (number >= len(self._uses) or self._uses[number] == 1):
+                for factor in set(self.products[number]):
                     holders[factor].append(position)
         return max(holders.items(), key=lambda item: len(item[1]), default=(0, []))
 
@@ -433,9 +434,6 @@ class Groups:
         number = self.new_number()
         table[number] = members
         return number
-
-    def _used_once(self, number: int) -> bool:
-        return number >= len(self._uses) or self._uses[number] == 1  # new groups are used where they were made
 
 
 Pair = tuple[Ref, Ref]

@@ -19,9 +19,8 @@ from casid.codegen import Function
 from casid.dynamics import dry_friction_places, rk4_step
 from casid.errors import CasidWarning, ProblemError
 from casid.files import near
-from casid.simulation._plant import Plant
+from casid.simulation._plant import Mode, Plant, StickSlip
 from casid.simulation._result import Reason, Stopped, Stops
-from casid.simulation._stick_slip import Mode, StickSlip
 
 # ------------------------------------------------------------------ contract and methods
 
