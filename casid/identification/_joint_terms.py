@@ -57,7 +57,7 @@ from casid.retrieval.plausible import PlausibleBodies
 #: Laws that are chosen from: ``auto`` from all of them, those with memory, a spring or signs of their own too; the
 #: default from static ones.
 CHOSEN = {"auto": CANDIDATES, "static": STATIC}
-#: Terms of a counterbalance and of a spring, by their names in `casid.dynamics.terms._joint_terms.JOINT_TERMS`.
+#: Terms of a counterbalance and of a spring, by their names in `casid.dynamics.terms._terms.JOINT_TERMS`.
 COUNTERBALANCE, SPRING = ("spring_sine", "spring_cosine"), ("spring",)
 #: Held-out error before over that after from which a spring is accepted.
 SPRING_FALL = 1.15

@@ -15,7 +15,7 @@ from casid.errors import DatasetError
 from casid.inertia import to_standard
 from casid.measurement import Dataset, Processing
 from casid.regression import choose_processing, compress, held_out_squares, processing_of_each, wls
-from casid.regression._cutoff_choice import CANDIDATES, _lowest, _smoothing, _unbalanced
+from casid.regression._processing_choice import CANDIDATES, _lowest, _smoothing, _unbalanced
 from casid.testing import motion
 from casid.testing import recording as exact_recording
 from tests.regression.conftest import stacked

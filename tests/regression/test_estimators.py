@@ -132,7 +132,7 @@ def test_output_error_finds_the_truth_from_positions(loop):
 )
 def test_sensitivities_of_several_joints_under_control_are_derivatives(controller, monkeypatch):
     """Along the motion in stretches of 64 steps, with and without a memory of the controller."""
-    monkeypatch.setattr("casid.regression.estimators._closed_loop.CHUNK", 64)
+    monkeypatch.setattr("casid.regression.estimators._simulated.CHUNK", 64)
     robot = casid.load_robot("spatial_2r")
     model = Model(robot, friction_terms("smooth", [[0.05]] * 2))
     t = np.arange(0, 0.3, 1e-3)

@@ -18,7 +18,7 @@ from casid.retrieval import (
     soften,
     solve,
 )
-from casid.retrieval._rows import split_rows
+from casid.retrieval._problem import split_rows
 from casid.retrieval.constraints import PhysicalConsistency
 from casid.retrieval.program._nlp import Cone, FeasibleSet, LiftedProgram
 from casid.testing import BODY, arm

@@ -21,7 +21,7 @@ from casid.retrieval import (
 )
 from casid.retrieval._solution import assess
 from casid.retrieval.constraints import gyration_bound
-from casid.retrieval.program._starts import random_parameters
+from casid.retrieval.program._nlp import random_parameters
 from casid.testing import BODY
 from tests.helpers import nearest
 

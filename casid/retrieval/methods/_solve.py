@@ -15,8 +15,7 @@ from casid.retrieval._problem import Problem
 from casid.retrieval._problem_files import load_problem
 from casid.retrieval._solution import Solution
 from casid.retrieval._solver import SolveOptions, checked_point
-from casid.retrieval.methods._branching import Branches
-from casid.retrieval.methods._global_search import Auto, Global
+from casid.retrieval.methods._branching import Auto, Branches, Global
 from casid.retrieval.methods._method import Direct, Method, Start
 from casid.retrieval.methods._penalty import Penalty
 

@@ -22,7 +22,7 @@ import casid
 from benchmarks.measure import NotMeasured, Rows, need, process, scratch
 from benchmarks.pinocchio import build, parameter_map, relative_error
 from casid.codegen import CFunction, Function, batch_source, digest, find_compiler, operation_count, scalar_source
-from casid.codegen._cache import cached_file
+from casid.codegen._compiler import cached_file
 from casid.description import Joint, Link, Robot
 from casid.dynamics import Model, forward_dynamics_derivatives, inverse_dynamics_derivatives, reduced
 from casid.errors import InertiaWarning
