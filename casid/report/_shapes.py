@@ -53,9 +53,9 @@ def shapes(robot: Robot, packages: Sequence[str | Path] = ()) -> tuple[Shape, ..
 
     Those of the URDF that the robot was read from, or of the one that its TOML file names as ``shapes`` in
     ``[source]``, an address ``package://...`` of a URDF with the same kinematics. Collision geometry where it is of
-    meshes, for these are made coarse, else visual geometry; the other where that cannot be read. The capsules of a
-    robot of another origin. Of a URDF that has further joints, what carries only these is left out: a gripper is not
-    part of an arm that is described without one.
+    meshes of its own, for these are made coarse, else visual geometry; the other where that cannot be read. Of a URDF
+    that the robot names and that has further joints, what carries only these is left out: a gripper is not part of an
+    arm that is described without one. A robot of another origin is drawn as its capsules.
 
     Parameters
     ----------
@@ -174,7 +174,9 @@ def _surface(
 ) -> Surface:
     """The geometry of a link that is drawn, see `shapes`."""
     kinds = [bodies for bodies in (link.findall("visual"), link.findall("collision")) if bodies]
-    if len(kinds) == 2 and all(body.findall("geometry/mesh") for body in kinds[1]):
+    meshes = [[body.find("geometry/mesh") for body in bodies] for bodies in kinds]
+    files = [{mesh.get("filename") for mesh in of if mesh is not None} for of in meshes]
+    if len(kinds) == 2 and None not in meshes[1] and not files[0] & files[1]:
         kinds.reverse()
     for k, bodies in enumerate(kinds):
         try:
