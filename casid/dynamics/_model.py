@@ -30,6 +30,7 @@ from casid.dynamics._structure import (
 from casid.dynamics.terms._friction import Friction, terms_of
 from casid.dynamics.terms._joint_terms import JointTerm
 from casid.errors import RobotError, RobotWarning
+from casid.files import near
 from casid.inertia import Parameters
 
 
@@ -335,7 +336,8 @@ class Model(Structure):
         if not isinstance(original, cached_property):
             known = [name for name, value in vars(Model).items() if isinstance(value, cached_property)]
             known.remove("base")
-            raise RobotError(f"no function '{function}' to differentiate; known: {', '.join(known)}")
+            hint = near(function, known)
+            raise RobotError(f"no function '{function}' to differentiate{hint}; known: {', '.join(known)}")
         f: ModelFunction = getattr(self, function)
         inputs = [ca.SX.sym(f.name_in(i), f.size1_in(i), f.size2_in(i)) for i in range(f.n_in())]
         outputs = f.call(inputs)

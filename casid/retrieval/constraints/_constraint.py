@@ -27,6 +27,7 @@ from casid.expressions import (
     may_hide,
     required_domains,
 )
+from casid.files import near
 from casid.inertia import CONES, ConsistencyCone, mass_index
 from casid.retrieval._region import Facts, Quadric, find_quadric
 from casid.retrieval._variables import LinkView, in_unknowns
@@ -423,7 +424,7 @@ def consistency_cone(cone: ConsistencyCone | str, where: str) -> ConsistencyCone
     if not isinstance(cone, str):
         return cone
     if cone not in CONES:
-        raise ProblemError(f"{where}: consistency '{cone}' is none of {', '.join(repr(name) for name in CONES)}")
+        raise ProblemError(f"{where}: unknown consistency '{cone}'{near(cone, CONES)}; known: {', '.join(CONES)}")
     return CONES[cone]
 
 
