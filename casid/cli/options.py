@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from casid.description import Robot
     from casid.dynamics import Model
     from casid.measurement import Dataset, Processing
-from casid.files import assignments, comma_list, comma_numbers
+from casid.files import assignments, comma_list, comma_numbers, near
 
 #: Panels of options in the help of a command, after the plain ones.
 MODEL, READING, ROBOT_FILE, ADVANCED, OUTPUT = (
@@ -362,7 +362,7 @@ def _options_of(path: Path) -> dict[str, Any]:
     known = (*_PROCESSING, *_ROBOT, "terms", "friction", "deadband", "method")
     for key in table:
         if key not in known:
-            raise DatasetError(f"{path.name}: unknown option '{key}'; known: {', '.join(known)}")
+            raise DatasetError(f"{path.name}: unknown option '{key}'{near(key, known)}; known: {', '.join(known)}")
     return dict(table)
 
 

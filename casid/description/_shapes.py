@@ -7,16 +7,17 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 from xml.etree import ElementTree
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from casid.arrays import Array
+from casid.description._mesh_files import Surface, read_mesh
 from casid.description._placement import xyz_rpy
 from casid.description._robot import Robot
-from casid.description._solids import filled, trimesh_package
+from casid.description._solids import filled
 from casid.description.formats._xml import Elements, XmlFile
 from casid.errors import RobotError
 
@@ -25,8 +26,6 @@ from casid.errors import RobotError
 #: No robot is larger [m].
 _LARGEST = 1e6
 _PACKAGE = "package://"
-#: Vertices [m] and faces.
-Surface: TypeAlias = tuple[Array, NDArray[np.intp]]
 
 
 def triangles(
@@ -34,17 +33,40 @@ def triangles(
 ) -> Surface:
     """Vertices, in the link frame, and faces of a ``visual`` or ``collision`` element; see `hull_points` for errors."""
     shape, sizes, placement = _geometry(body, where, link)
-    trimesh: Any = trimesh_package("drawing links")
     if shape.tag == "mesh":
-        made = _mesh(shape, where, folder, packages, link)
+        vertices, faces = _mesh(shape, where, folder, packages, link)
     elif shape.tag == "box":
-        made = trimesh.creation.box(sizes)
+        square = np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]])
+        vertices, faces = _prism(square, (0.0, 0.5, 0.5, 0.0), (-0.5, -0.5, 0.5, 0.5))
     elif shape.tag == "cylinder":
-        made = trimesh.creation.cylinder(*sizes, sections=24)
+        radius, length = sizes
+        vertices, faces = _prism(_circle(), (0.0, radius, radius, 0.0), length * np.array([-0.5, -0.5, 0.5, 0.5]))
     else:
-        made = trimesh.creation.icosphere(2, *sizes)
-    vertices = np.array(made.vertices, dtype=float) * (sizes if shape.tag == "mesh" else 1.0)
-    return _placed(vertices, placement, where, link), np.array(made.faces, dtype=np.intp)
+        vertices, faces = capsule_surface(sizes[0], 0.0)
+    scaled = vertices * sizes if shape.tag in ("mesh", "box") else vertices
+    return _placed(scaled, placement, where, link), faces
+
+
+def _circle(sides: int = 24) -> Array:
+    angle = np.arange(sides) * 2 * np.pi / sides
+    return np.stack([np.cos(angle), np.sin(angle)], axis=1)
+
+
+def _prism(ring: Array, radii: ArrayLike, heights: ArrayLike) -> Surface:
+    """Rings about the z-axis, scaled by a radius at each height, and what lies between; normals point outwards."""
+    sides = len(ring)
+    vertices = np.stack([radii, radii, heights], axis=1)[:, None] * np.column_stack([ring, np.ones(sides)])
+    level, k = np.meshgrid(np.arange(len(vertices) - 1) * sides, np.arange(sides), indexing="ij")
+    a, b = (level + k).ravel(), (level + (k + 1) % sides).ravel()
+    faces = np.concatenate([np.stack([a, b, b + sides], axis=1), np.stack([a, b + sides, a + sides], axis=1)])
+    return vertices.reshape(-1, 3), faces
+
+
+def capsule_surface(radius: float, length: float) -> Surface:
+    """All points a radius away from a segment of the z-axis whose middle is the origin."""
+    angle = np.linspace(0.0, np.pi / 2, 7)
+    angle, middle = np.concatenate([-angle[::-1], angle]), np.repeat([-length / 2, length / 2], 7)
+    return _prism(_circle(), radius * np.cos(angle), middle + radius * np.sin(angle))
 
 
 def hull_points(
@@ -55,11 +77,11 @@ def hull_points(
     Raises
     ------
     RobotError
-        If a mesh cannot be found or read, a number is missing, or the package trimesh is.
+        If a mesh cannot be found or read, e.g. for lack of the package trimesh, or a number is missing.
     """
     shape, sizes, placement = _geometry(body, where, link)
     if shape.tag == "mesh":
-        cloud = np.array(_mesh(shape, where, folder, packages, link).vertices, dtype=float) * sizes
+        cloud = _mesh(shape, where, folder, packages, link)[0] * sizes
     elif shape.tag == "box":
         cloud = 0.5 * np.array(sizes) * np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, -1).T
     elif shape.tag == "cylinder":
@@ -141,18 +163,12 @@ def found(address: str, folder: Path | None, packages: Iterable[Path]) -> Path |
     return next((place / name for place in folders for name in names if (place / name).is_file()), None)
 
 
-def _mesh(shape: ElementTree.Element, where: str, folder: Path | None, packages: Sequence[Path], link: str) -> Any:
+def _mesh(shape: ElementTree.Element, where: str, folder: Path | None, packages: Sequence[Path], link: str) -> Surface:
     address = shape.get("filename", "")
     file = found(address, folder, packages)
     if file is None:
         raise RobotError(f"{where}: link '{link}': mesh '{address}' not found; pass the folder that holds its package")
-    trimesh = trimesh_package("fitting capsules to meshes")
-    try:
-        mesh = trimesh.load(str(file), force="mesh")
-        np.array(mesh.vertices, dtype=float)
-    except Exception as error:  # whatever a mesh reader raises
-        raise RobotError(f"{where}: link '{link}': cannot read mesh '{file.name}': {error}") from error
-    return mesh
+    return read_mesh(file, f"{where}: link '{link}'")
 
 
 # ------------------------------------------------------------------ convex hulls

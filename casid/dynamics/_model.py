@@ -36,7 +36,7 @@ from casid.dynamics.terms._friction import Friction, terms_of
 from casid.dynamics.terms._terms import JointSignals, JointTerm, Memory, Side, joint_terms
 from casid.errors import DatasetError, RobotError, RobotWarning
 from casid.expressions import shaped
-from casid.files import numeric_array
+from casid.files import near, numeric_array
 from casid.inertia import STANDARD_NAMES, Parameters
 
 # ------------------------------------------------------------------ structure
@@ -757,7 +757,8 @@ class Model(Structure):
         if not isinstance(original, cached_property):
             known = [name for name, value in vars(Model).items() if isinstance(value, cached_property)]
             known.remove("base")
-            raise RobotError(f"no function '{function}' to differentiate; known: {', '.join(known)}")
+            hint = near(function, known)
+            raise RobotError(f"no function '{function}' to differentiate{hint}; known: {', '.join(known)}")
         f: Function = getattr(self, function)
         inputs = [ca.SX.sym(f.name_in(i), f.size1_in(i), f.size2_in(i)) for i in range(f.n_in())]
         outputs = f.call(inputs)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.errors import DatasetError, ProblemError
-from casid.files import numeric_array
+from casid.files import near, numeric_array
 from casid.inertia import TENSOR_INDEX, Vector, from_standard, pseudo_inertia, tensor_entries
 
 #: Added to masses [kg] and to the diagonals of inertias [kg.m^2], so that "positive" keeps a distance from zero.
@@ -387,5 +387,6 @@ PARAMETRISATIONS: dict[str, Parametrisation] = {
 def parametrisation(name: str) -> Parametrisation:
     """The parametrisation of a name; ProblemError lists the known ones."""
     if name not in PARAMETRISATIONS:
-        raise ProblemError(f"unknown parametrisation '{name}'; known: {', '.join(PARAMETRISATIONS)}")
+        hint = near(name, PARAMETRISATIONS)
+        raise ProblemError(f"unknown parametrisation '{name}'{hint}; known: {', '.join(PARAMETRISATIONS)}")
     return PARAMETRISATIONS[name]

@@ -30,6 +30,7 @@ from casid.expressions import (
     exact_value,
     has_conditions,
 )
+from casid.files import near
 from casid.inertia import link_slice, mass_index
 from casid.retrieval._objectives import Coefficients, LeastSquares, ObjectiveSum, split_objective
 from casid.retrieval._region import Facts, LinkRegion, link_regions, region_box
@@ -251,7 +252,8 @@ class Problem(Displayed):
                 if label in self.objective_labels:
                     raise ProblemError(f"problem '{self.name}': '{label}' is its objective, no constraint")
                 raise ProblemError(
-                    f"problem '{self.name}' has no constraint '{label}'; it has {', '.join(sorted(known)) or 'none'}"
+                    f"problem '{self.name}' has no constraint '{label}'{near(label, known)}; it has "
+                    f"{', '.join(sorted(known)) or 'none'}"
                 )
         return replace(self, constraints=tuple(c for c in self.constraints if c.label not in labels))
 

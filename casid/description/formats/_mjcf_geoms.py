@@ -11,13 +11,12 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from casid.arrays import Array
+from casid.description._mesh_files import read_mesh
 from casid.description._placement import rotation_of_quaternion, transform
 from casid.description._robot import Inertial, carried
-from casid.description._solids import Faces, Solid, filled, shell, trimesh_package
+from casid.description._solids import Faces, Solid, filled, shell
 from casid.description.formats._mjcf_context import Context
 from casid.description.formats._xml import Element
-from casid.errors import RobotError
-from casid.files import data_limit, read_bytes
 from casid.inertia import to_standard
 
 # ------------------------------------------------------------------ meshes
@@ -108,12 +107,7 @@ class Meshes:
                 context.fail(f"{what}: it has neither a file nor vertices, or their numbers are not triples")
             vertices, faces = vertices.reshape(-1, 3), faces.reshape(-1, 3)
         else:
-            path = self._path(element, what)
-            content = read_bytes(path, f"{context.where}: {what}: mesh", RobotError, data_limit())
-            found = _by_trimesh(path, content)
-            if found is None:
-                context.fail(f"{what}: the mesh file '{path.name}' cannot be read")
-            vertices, faces = found
+            vertices, faces = read_mesh(self._path(element, what), f"{context.where}: {what}")
         if not np.isfinite(vertices).all() or (faces.size and not 0 <= faces.min() <= faces.max() < len(vertices)):
             context.fail(f"{what}: it has vertices that are no numbers, or faces of vertices that it does not have")
         return vertices, faces
@@ -126,17 +120,6 @@ class Meshes:
         if self._folder is None:
             self._context.fail(f"{what}: the mesh file '{file}' cannot be followed: read the robot from its file")
         return self._folder / compiler.get("meshdir", compiler.get("assetdir", "")) / file
-
-
-def _by_trimesh(path: Path, content: bytes) -> tuple[Array, Faces] | None:
-    trimesh = trimesh_package("masses of meshes")
-    try:
-        mesh = trimesh.load(
-            trimesh.util.wrap_as_stream(content), file_type=path.suffix[1:].lower(), force="mesh", process=False
-        )
-        return np.array(mesh.vertices, dtype=float), np.array(mesh.faces, dtype=np.intp)
-    except Exception:  # whatever a mesh reader raises
-        return None
 
 
 # ------------------------------------------------------------------ geoms

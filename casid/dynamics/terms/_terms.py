@@ -284,7 +284,8 @@ def joint_terms(names: Sequence[str | JointTerm], joints: Sequence[str]) -> tupl
         for joint in where or ():
             if joint not in joints:
                 raise RobotError(
-                    f"joint term '{members[0].name}': the robot has no joint '{joint}'; it has {', '.join(joints)}"
+                    f"joint term '{members[0].name}': the robot has no joint '{joint}'{near(joint, joints)}; it has "
+                    f"{', '.join(joints)}"
                 )
         for term in members:
             earlier = chosen.get(term.name)

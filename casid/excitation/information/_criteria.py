@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from casid.arrays import Array
 from casid.errors import DatasetError, ProblemError
 from casid.excitation.information._observation import Observation
-from casid.files import numeric_array
+from casid.files import near, numeric_array
 
 #: Eigenvalues of the (scaled) information matrix below this share of the largest are rounding: F squares what W knows.
 RANK_TOLERANCE = 1e-14
@@ -214,7 +214,7 @@ def criterion(
         For an unknown name, parameters that are not identifiable, or parameters chosen for another criterion.
     """
     if name not in CRITERIA:
-        raise ProblemError(f"unknown criterion '{name}'; known: {', '.join(CRITERIA)}")
+        raise ProblemError(f"unknown criterion '{name}'{near(name, CRITERIA)}; known: {', '.join(CRITERIA)}")
     units = scale if scale is None or isinstance(scale, str) else np.asarray(scale, dtype=float)
     rows = tuple(observation.row(parameter) for parameter in parameters)
     if CRITERIA[name] is LargestDeviation:

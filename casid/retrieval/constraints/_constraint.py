@@ -28,6 +28,7 @@ from casid.expressions import (
     may_hide,
     required_domains,
 )
+from casid.files import near
 from casid.inertia import CONES, MOMENTS, TENSOR_INDEX, ConsistencyCone, mass_index
 from casid.retrieval._region import Facts, Quadric, find_quadric
 from casid.retrieval._variables import LinkVariables, LinkView, in_unknowns
@@ -501,7 +502,7 @@ def consistency_cone(cone: ConsistencyCone | str, where: str) -> ConsistencyCone
     if not isinstance(cone, str):
         return cone
     if cone not in CONES:
-        raise ProblemError(f"{where}: consistency '{cone}' is none of {', '.join(repr(name) for name in CONES)}")
+        raise ProblemError(f"{where}: unknown consistency '{cone}'{near(cone, CONES)}; known: {', '.join(CONES)}")
     return CONES[cone]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from casid.errors import ProblemError
+from casid.files import near
 from casid.retrieval._combinations import check_dead_branches
 from casid.retrieval._problem import Problem
 from casid.retrieval._problem_files import load_problem
@@ -34,7 +35,8 @@ def method_of(method: Method | str) -> Method:
     if isinstance(method, Method):
         return method
     if method not in METHODS:
-        raise ProblemError(f"method: expected one of {', '.join(METHODS)}, or a Method, got {method!r}")
+        hint = near(str(method), METHODS)
+        raise ProblemError(f"unknown method {method!r}{hint}; known: {', '.join(METHODS)}, or a Method")
     return METHODS[method]()
 
 

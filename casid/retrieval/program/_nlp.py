@@ -23,6 +23,7 @@ consistency is written in coordinates in which it is a quadratic image of free n
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -299,8 +300,9 @@ class Graph:
         try:
             return ca.nlpsol("retrieval", plugin, self.program, every)
         except RuntimeError as error:
-            reason = str(error).splitlines()[-1]
-            raise ProblemError(f"solver '{plugin}' does not take these options: {reason}") from None
+            reason = re.split(r"\.cpp:\d+: ", str(error))[-1].splitlines()[0]
+            own_place = f"the solver's own stand in {{'{plugin}': {{...}}}}"
+            raise ProblemError(f"solver '{plugin}' does not take these options: {reason}; {own_place}") from None
 
 
 @lru_cache(_KEPT)
