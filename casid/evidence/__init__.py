@@ -5,6 +5,7 @@ from casid.evidence._comparison import CONFIDENCE as CONFIDENCE
 from casid.evidence._comparison import NOTICEABLE as NOTICEABLE
 from casid.evidence._comparison import PARTS as PARTS
 from casid.evidence._comparison import Comparison as Comparison
+from casid.evidence._comparison import as_good as as_good
 from casid.evidence._comparison import compared as compared
 from casid.evidence._comparison import jackknife as jackknife
 
