@@ -186,6 +186,25 @@ class Search:
         expected = float(2 * change @ normal.g - change @ normal.A @ change)
         return Point(point.theta + change, starts), expected
 
+    def settled(self, candidate: Point, point: Point, normal: Normal, runs: FreeRuns) -> tuple[Point, list[Array]]:
+        """A point after a step and its positions; a piece whose cost rises from where it was begins as before the step.
+
+        Where a joint begins at rest, held by dry friction, its first speed has no effect until it slides, and no
+        derivative tells that. Under given parameters the cost of a piece depends on its own initial state alone.
+        """
+        shown = runs.simulate(candidate)
+        cost = self.costs(candidate, shown)
+        before = [sum(block.cost for block in made) for made in normal.blocks]
+        worse = np.flatnonzero(cost > before).tolist()
+        other, again = Point(candidate.theta, list(candidate.starts)), list(shown)
+        for k in worse:
+            other.starts[k] = point.starts[k]
+        for k, q in zip(worse, runs.simulate(other, worse), strict=True):
+            again[k] = q
+        for k in np.flatnonzero(self.costs(other, again) >= cost).tolist():
+            other.starts[k], again[k] = candidate.starts[k], shown[k]
+        return other, again
+
     def rescale(self, point: Point, shown: list[Array] | None = None) -> None:
         """Scale and inflation from the errors at a point."""
         errors = self.runs.missed(point, shown)
@@ -203,19 +222,17 @@ class Search:
         for number in range(limit):
             if self.runs.rollouts > self.budget:
                 break
-            accepted, value = None, normal.cost
+            accepted = None
             for attempt in range(8):
                 candidate, expected = self.step(normal, point, damping)
                 if expected < self.tolerance * normal.cost * 0.1:
                     break
-                if attempt == 0:
-                    tried = self.normal(candidate)
-                    value = tried.cost
-                else:
-                    tried, value = None, self.value(candidate)
-                if value < normal.cost:
-                    accepted = self.normal(candidate) if tried is None else tried
-                    damping = max(damping / (10.0 if attempt == 0 else 2.0), 1e-8)
+                tried = self.normal(candidate) if attempt == 0 else None
+                if tried is None or tried.cost >= normal.cost:
+                    candidate, shown = self.settled(candidate, point, normal, self.runs)
+                    tried = self.normal(candidate) if self.value(candidate, shown) < normal.cost else None
+                if tried is not None:
+                    accepted, damping = tried, max(damping / (10.0 if attempt == 0 else 2.0), 1e-8)
                     break
                 damping *= 6.0
             if accepted is None:
@@ -269,7 +286,7 @@ class Search:
             candidate, expected = self.step(normal, point, damping)
             if expected < max(CONVERGED, self.tolerance * normal.cost):
                 break
-            shown = fine.simulate(candidate)
+            candidate, shown = self.settled(candidate, point, normal, fine)
             if self.value(candidate, shown) < normal.cost:
                 point, normal = candidate, self.normal(candidate, shown)
                 damping = max(damping / 30.0, 1e-6)
