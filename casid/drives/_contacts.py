@@ -47,7 +47,7 @@ def softened(search: Search, point: Point, part: float = _SOFT[0]) -> Normal:
     rigid = value["stiffness"] > QUANTITIES["stiffness"].upper
     runs.known = runs.known.copy()
     runs.known[rigid, k], runs.known[rigid, d] = held[rigid], 2.0 * np.sqrt(held * value["armature"])[rigid]
-    soft = replace(search, runs=runs, history=[], budget=np.inf)
+    soft = replace(search, runs=runs, budget=np.inf)
     made = soft.normal(point, search.runs.simulate(point))
     search.runs.rollouts += search.runs.cost
     return made
@@ -77,18 +77,22 @@ def restarted(search: Search, point: Point) -> Point:
     return Point(point.theta, starts)
 
 
-def led(search: Search, point: Point) -> tuple[Point, float]:
-    """Steps by the derivatives of soft contacts that lower the cost of hard ones, and that cost."""
-    value, damping = search.value(point), 1e-3
-    for part in _SOFT:
-        for _ in range(_DESCENT):
+def led(search: Search, point: Point, wanted: float = np.inf) -> tuple[Point, float]:
+    """Steps by the derivatives of soft contacts that lower the cost of hard ones, and that cost.
+
+    They end where as many as are left would not lower the cost to ``wanted``, as those of `Search.descended`.
+    """
+    value, damping, kept, last = search.value(point), 1e-3, 1.0, len(_SOFT) * _DESCENT
+    for number, part in enumerate(_SOFT):
+        for left in range(last - number * _DESCENT, last - (number + 1) * _DESCENT, -1):
             normal, lower = softened(search, point, part), False
             for _ in range(6):
                 candidate, expected = search.step(normal, point, damping)
-                if expected < CONVERGED:
+                if expected < CONVERGED or left * kept * expected < value - wanted:
                     break
                 cost = search.value(candidate)
                 if lower := cost < value:
+                    kept = min(1.0, (value - cost) / expected)
                     point, value, damping = candidate, cost, max(damping / 30.0, 1e-6)
                     break
                 damping = 10.0 * max(damping, 1e-3)
@@ -116,7 +120,7 @@ def _without(search: Search, best: Point, left: Sequence[int]) -> Point:
     """The best point led on without some pieces, whose initial states stay."""
     runs, kept = copy(search.runs), [k for k in range(len(best.starts)) if k not in left]
     runs.pieces = [search.runs.pieces[k] for k in kept]
-    part = replace(search, runs=runs, history=[])
+    part = replace(search, runs=runs)
     made, _ = led(part, Point(best.theta, [best.starts[k] for k in kept]))
     search.runs.rollouts += (runs.rollouts - search.runs.rollouts) * len(kept) / len(best.starts)
     starts = list(best.starts)

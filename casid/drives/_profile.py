@@ -90,9 +90,9 @@ class Profiles:
             replace(p, unknown=Unknown(None, np.inf, p.unknown.lower, p.unknown.upper)) if np.isfinite(sd) else p
             for p, sd in zip(runs.parameters, weak, strict=True)
         )
-        self.search = replace(search, runs=runs, history=[], budget=np.inf)
-        enough = 0.01 * float(self.threshold.min())
-        self.point, self.normal = self.search.descended(point, self.search.normal(point), _DESCENT, enough, _PLAIN)
+        tolerance = 0.01 * float(self.threshold.min()) / len(self.half)
+        self.search = replace(search, runs=runs, tolerance=tolerance, budget=np.inf)
+        self.point, self.normal = self.search.descended(point, self.search.normal(point), _DESCENT, _PLAIN)
 
     def of(self, i: int) -> Profile:
         """Profile of one parameter, by its place."""
@@ -139,11 +139,9 @@ class Profiles:
         runs.known = runs.known.copy()
         runs.known[slice(None) if p.joint == ALL else p.joint, KINDS.index(p.kind)] = value
         runs.parameters = tuple(q for k, q in enumerate(runs.parameters) if k != i)
-        search, tangent = replace(self.search, runs=runs, history=[]), self._tangent(i, value)
+        search, tangent = replace(self.search, runs=runs), self._tangent(i, value)
         point = min(point, tangent, key=search.value)
-        reached, normal = search.descended(
-            point, search.normal(point), _DESCENT, 0.01 * float(self.threshold[i]), _PLAIN
-        )
+        reached, normal = search.descended(point, search.normal(point), _DESCENT, _PLAIN)
         own = p.unknown.value is not None and np.isfinite(p.unknown.sd)
         prior = ((value - float(p.unknown.value or 0.0)) / p.unknown.sd) ** 2 if own else 0.0
         return normal.cost + prior, reached

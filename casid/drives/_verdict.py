@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from casid.arrays import RANK, Array
 from casid.drives._recording import CommandRecording
 from casid.drives._runs import FreeRuns, Point, quantum_of
-from casid.drives._search import MISFIT, Search, compared_errors
+from casid.drives._search import CONVERGED, MISFIT, Search, compared_errors
 from casid.drives._servo import FREE, Servo, Unknown
 from casid.drives._start import CUTOFFS, REACHED, convex_start
 from casid.drives._statistics import Estimate
@@ -347,10 +347,13 @@ def _fitted(
     convex = convex_start(made, CUTOFFS[0]).theta
     first = [known.get((p.attribute, p.joint), float(x)) for p, x in zip(made.parameters, convex, strict=True)]
     starts = made.point(np.clip(first, *made.bounds)), made.point(convex)
-    point, _ = Search(made, budget=np.inf).run(min(starts, key=made.error))
-    errors = made.missed(point)
+    errors, first = min(((made.errors(start), start) for start in starts), key=lambda one: float(np.sum(one[0] ** 2)))
+    # a right reading reaches the encoders' noise, in whose units its parameters converge
+    tolerance = CONVERGED * min(1.0, float(np.sum(made.noise**2) / np.sum(errors**2)))
+    point, _ = Search(made, tolerance=tolerance, budget=np.inf).run(first)
+    missed = made.missed(point)
     runs.rollouts += made.rollouts * made.seconds / runs.seconds
-    return errors, {(p.attribute, p.joint): float(v) for p, v in zip(made.parameters, point.theta, strict=True)}
+    return missed, {(p.attribute, p.joint): float(v) for p, v in zip(made.parameters, point.theta, strict=True)}
 
 
 def with_remedy(finding: CommandFinding, runs: FreeRuns, names: Sequence[str], before: float) -> CommandFinding:
