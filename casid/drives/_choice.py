@@ -233,7 +233,7 @@ def _given(runs: FreeRuns, attribute: str) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Screened:
-    """A term's best start: share of the cost that it takes away, values of the plain law and of the term, weak priors."""
+    """A term's best start: share of the cost it takes away, values of the plain law and of the term, weak priors."""
 
     name: str
     share: float

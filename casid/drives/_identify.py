@@ -355,7 +355,7 @@ def _fitted(
     if progress is not None:
         progress("convex start", 0, 1)
     whole, runs = runs, runs.thinned(options.coarse)
-    convex = [convex_start(runs, cutoff) for cutoff in CUTOFFS if cutoff * 2.2 * runs.period < 1.0]
+    convex = [convex_start(runs, cutoff) for cutoff in CUTOFFS if cutoff * 2 * runs.period < 1.0]
     candidates = [(one, one.theta) for one in convex]
     limits = np.array([p.attribute == "limit" and p.unknown.value is None for p in runs.parameters])
     if limits.any():  # reached, or not

@@ -16,6 +16,7 @@ from casid.drives._runs import FreeRuns, Point
 from casid.drives._search import Normal, Search
 from casid.drives._servo import KINDS, Unknown
 from casid.drives._statistics import covariance
+from casid.evidence import NOTICEABLE
 
 #: A profile's path: factor between its steps, most of them, refinements of an end; iterations at each value and their
 #: first damping, small for the long valleys of parameters that are traded.
@@ -127,7 +128,7 @@ class Profiles:
         outer = tried
         for _ in range(_REFINED):  # the root of the rise is nearly linear
             a, b = (np.sqrt(max(path[v][0] - least, 0.0) / top) for v in (inner, outer))
-            if abs(b - 1.0) < 0.02 or b <= a:
+            if abs(b - 1.0) < NOTICEABLE - 1.0 or b <= a:
                 break
             tried = inner + (outer - inner) * float(np.clip((1.0 - a) / (b - a), 0.05, 0.95))
             path[tried] = cost, reached = self._at(i, tried, path[inner][1])

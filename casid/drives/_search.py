@@ -18,8 +18,8 @@ from casid.evidence import Comparison, compared, robust_sd
 CONVERGED = 0.05
 #: A model misses what encoders show where its errors are beyond so many deviations of their noise.
 MISFIT = 2.0
-#: Dampings of a step that are tried.
-_ATTEMPTS = 5
+#: Steps of the last search, by finer integration; so many steps in turn that do not lower the cost end a search.
+_POLISHED, _FAILED = 5, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,34 +222,19 @@ class Search:
         self, point: Point, iterations: int | None = None, shown: list[Array] | None = None
     ) -> tuple[Point, Normal]:
         """The best point from a start; ``shown``: positions that are simulated already."""
-        damping, limit = 1e-3, self.iterations if iterations is None else iterations
         self.rescale(point, shown)
-        normal = self.normal(point)
-        for number in range(limit):
-            if self.runs.rollouts > self.budget:
-                break
-            accepted = None
-            for attempt in range(_ATTEMPTS):
-                candidate, expected = self.step(normal, point, damping)
-                if expected < self.enough:
-                    break
-                tried = self.normal(candidate) if attempt == 0 else None
-                if tried is None or tried.cost >= normal.cost:
-                    candidate, shown, cost = self.settled(candidate, point, normal, self.runs)
-                    tried = self.normal(candidate) if cost < normal.cost else None
-                if tried is not None:
-                    accepted, damping = tried, max(damping / (10.0 if attempt == 0 else 2.0), 1e-8)
-                    break
-                damping = 30.0 * max(damping, 1e-3)
-            if accepted is None:
-                break
-            done = normal.cost - accepted.cost < self.enough
-            point, normal = candidate, accepted
-            if self.progress is not None:
-                self.progress(f"free runs: {1e3 * normal.rms:.3g} mrad", number + 1, limit)
-            if done:
-                break
-        return point, normal
+        count = self.iterations if iterations is None else iterations
+        return self.descended(point, self.normal(point), count, budget=self.budget)
+
+    def polished(self, point: Point, fine: FreeRuns) -> tuple[Point, Normal]:
+        """Gauss-Newton steps with the errors of finer integration and the derivatives of the coarse one.
+
+        What the coarse step does to positions is thus taken out; what it does to derivatives only slows the search
+        (deferred correction).
+        """
+        shown = fine.simulate(point)
+        self.rescale(point, shown)
+        return self.descended(point, self.normal(point, shown), _POLISHED, 1e-6, fine=fine)
 
     def descended(
         self,
@@ -258,44 +243,42 @@ class Search:
         iterations: int,
         damping: float = 1e-3,
         wanted: float = np.inf,
+        budget: float = np.inf,
+        fine: FreeRuns | None = None,
     ) -> tuple[Point, Normal]:
-        """Damped steps without a new scale of the errors.
+        """Steps without a new scale of the errors; one that does not lower the cost is tried again with more damping.
 
-        They end too where as many steps as are left would not lower the cost to ``wanted``, each by what is expected
-        of the next one, times the share of its own that the last one reached.
+        They end too where as many as are left would not lower the cost to ``wanted``, each by what is expected of the
+        next one, times the share of its own that the last one reached.
+
+        Parameters
+        ----------
+        fine
+            Runs whose errors are taken in place of those of the derivatives' runs.
         """
-        kept = 1.0
+        kept, failed = 1.0, 0
         for left in range(iterations, 0, -1):
             candidate, expected = self.step(normal, point, damping)
-            if expected < self.enough or left * kept * expected < normal.cost - wanted:
+            if expected < self.enough or self.runs.rollouts > budget or left * kept * expected < normal.cost - wanted:
                 break
-            tried = self.normal(candidate)
-            if tried.cost < normal.cost:
-                kept = min(1.0, (normal.cost - tried.cost) / expected)
-                point, normal, damping = candidate, tried, damping / 10
-            else:
-                damping *= 30
-        return point, normal
-
-    def polished(self, point: Point, fine: FreeRuns, attempts: int = _ATTEMPTS) -> tuple[Point, Normal]:
-        """Gauss-Newton steps with the errors of finer integration and the derivatives of the coarse one.
-
-        What the coarse step does to positions is thus taken out; what it does to derivatives only slows the search
-        (deferred correction). A step that does not lower the cost is tried again with more damping.
-        """
-        shown = fine.simulate(point)
-        self.rescale(point, shown)
-        normal, damping = self.normal(point, shown), 1e-6
-        for _ in range(attempts):
-            candidate, expected = self.step(normal, point, damping)
-            if expected < self.enough:
+            tried = self.normal(candidate) if not failed and fine is None else None
+            if tried is None or tried.cost >= normal.cost:
+                candidate, shown, cost = self.settled(candidate, point, normal, fine or self.runs)
+                tried = None
+                if cost < normal.cost:
+                    tried = self.normal(candidate, None if fine is None else shown)
+            failed = 0 if tried is not None else failed + 1
+            if failed == _FAILED:
                 break
-            candidate, shown, cost = self.settled(candidate, point, normal, fine)
-            if cost < normal.cost:
-                point, normal = candidate, self.normal(candidate, shown)
-                damping = max(damping / 30.0, 1e-6)
-            else:
+            if tried is None:
                 damping = 30.0 * max(damping, 1e-3)
+                continue
+            fallen = normal.cost - tried.cost
+            kept, point, normal, damping = min(1.0, fallen / expected), candidate, tried, max(damping / 10.0, 1e-8)
+            if self.progress is not None:
+                self.progress(f"free runs: {1e3 * normal.rms:.3g} mrad", iterations - left + 1, iterations)
+            if fallen < self.enough:
+                break
         return point, normal
 
 

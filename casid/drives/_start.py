@@ -26,6 +26,7 @@ from casid.drives._recording import CommandRecording, held_commands
 from casid.drives._rollout import ALL
 from casid.drives._runs import FreeRuns
 from casid.drives._servo import KINDS, QUANTITIES, Unknown
+from casid.evidence import CONFIDENCE
 
 #: Unknowns of a joint in the order of the regression's columns.
 LINEAR = ("kp", ROTOR.symbol, VISCOUS.symbol, "kd", "ki", "emf", COULOMB.symbol, LOAD.symbol, OFFSET.symbol, "fva",
@@ -175,7 +176,7 @@ def _stretches(runs: FreeRuns, data: CommandRecording, cutoff: float, delays: Ar
             filtered = sosfiltfilt(sos, command[0] / (2 * half))
             errors[:, k] = on[:, [k]] * (np.interp(t[:, None] - delays[k], t, filtered) - smooth[:, [k]])
         edge = min(int(1 / (np.pi * width)), len(t) // 4)
-        use = (np.abs(signs) >= 0.9) & (np.abs(errors[:, :, 0]) < runs.known[:, KINDS.index("duty")])
+        use = (np.abs(signs) >= CONFIDENCE) & (np.abs(errors[:, :, 0]) < runs.known[:, KINDS.index("duty")])
         use[:edge] = use[-edge:] = False
         columns = {
             "kp": tau,
@@ -272,5 +273,5 @@ def _solve(
     if "kp" in joint.free:
         i = joint.free.index("kp")
         spread = np.sqrt(np.linalg.inv(B.T @ B)[i, i] * cost / max(joint.count / _CORRELATED, 1.0))
-        sure = bool(z[i] > _DETERMINED * spread and z[i] > 1.001 * low[i] * scale[i])
+        sure = bool(z[i] > _DETERMINED * spread and z[i] > low[i] * scale[i])
     return z / scale, cost, gap / max(cost / 2, 1e-300), sure
