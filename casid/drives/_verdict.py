@@ -13,7 +13,7 @@ from casid.drives._recording import CommandRecording
 from casid.drives._runs import FreeRuns, Point, quantum_of
 from casid.drives._search import MISFIT, Search, compared_errors
 from casid.drives._servo import FREE, Servo, Unknown
-from casid.drives._start import CUTOFFS, REACHED, convex_start
+from casid.drives._start import CUTOFFS, convex_start
 from casid.drives._statistics import Estimate
 from casid.errors import DatasetError
 from casid.evidence import CONFIDENCE, NOTICEABLE, robust_sd
@@ -314,7 +314,7 @@ def _tried_readings(
     part = runs.thinned(_TRIAL)
     known = {(p.attribute, p.joint): float(v) for p, v in zip(runs.parameters, point.theta, strict=True)}
     left, _ = _fitted(part, part.servo, runs, known)
-    tried = [(*_fitted(part, servo, runs, known), kind, text) for kind, text, servo in _readings(runs, point)]
+    tried = [(*_fitted(part, servo, runs, known), kind, text) for kind, text, servo in _readings(runs)]
 
     def beaten(one: Sequence[Array], other: Sequence[Array]) -> bool:
         both = compared_errors(one, other, len(tried))
@@ -330,7 +330,7 @@ def _tried_readings(
     return []
 
 
-def _readings(runs: FreeRuns, point: Point) -> list[tuple[str, str, Servo]]:
+def _readings(runs: FreeRuns) -> list[tuple[str, str, Servo]]:
     """Other descriptions of the servos: kind of finding, its text, the servo."""
     n, servo, made = runs.robot.n, runs.servo, []
     kp = servo.of("kp", n)
@@ -338,15 +338,9 @@ def _readings(runs: FreeRuns, point: Point) -> list[tuple[str, str, Servo]]:
     if any(given) and not any(value == 0.0 for value in kp if not isinstance(value, Unknown)):
         text = "another gain than the given one explains the motion better: kp = 'free'"
         made.append(("gain", text, replace(servo, kp=FREE)))
-    limit = servo.of("limit", n)
-    if not any(isinstance(value, Unknown) for value in limit):
-        pairs = zip(runs.pieces, runs.simulate(point), strict=True)
-        pull = np.max([np.abs(piece.recording.q_des[piece.rows] - q).max(axis=0) for piece, q in pairs], axis=0)
-        tops = np.minimum(REACHED * runs.values(point.theta)["kp"] * pull, np.array(limit, dtype=float))
-        free = [Unknown(max(float(top), 2e-3)) for top in tops]
-        made.append(
-            ("saturation", "a limited torque explains the motion better: limit = 'free'", replace(servo, limit=free))
-        )
+    if not any(isinstance(value, Unknown) for value in servo.of("limit", n)):
+        text = "a limited torque explains the motion better: limit = 'free'"
+        made.append(("saturation", text, replace(servo, limit=FREE)))
     if servo.links == "nominal":
         text = "heavier or lighter bodies explain the motion better: links = 'scaled'; a load is missing"
         made.append(("load", text, replace(servo, links="scaled", scale=Unknown(1.0, 0.5, 0.1, 10.0))))
