@@ -291,7 +291,7 @@ class _Screen:
             cost = normal.cost
             self._count(wide.runs)
         elif known is None and "backlash" in new and cost < self.promised:  # rough: a step alone does not tell
-            start, cost = led(wide, restarted(wide, start), least)
+            start, cost = led(wide, restarted(wide, start))
             self._count(wide.runs)
         share = 1.0 - cost / max(self.promised, 1e-300)
         plain, first = np.split(start.theta, [len(theta)])

@@ -77,22 +77,18 @@ def restarted(search: Search, point: Point) -> Point:
     return Point(point.theta, starts)
 
 
-def led(search: Search, point: Point, wanted: float = np.inf) -> tuple[Point, float]:
-    """Steps by the derivatives of soft contacts that lower the cost of hard ones, and that cost.
-
-    They end where as many as are left would not lower the cost to ``wanted``, as those of `Search.descended`.
-    """
-    value, damping, kept, last = search.value(point), 1e-3, 1.0, len(_SOFT) * _DESCENT
-    for number, part in enumerate(_SOFT):
-        for left in range(last - number * _DESCENT, last - (number + 1) * _DESCENT, -1):
+def led(search: Search, point: Point) -> tuple[Point, float]:
+    """Steps by the derivatives of soft contacts that lower the cost of hard ones, and that cost."""
+    value, damping = search.value(point), 1e-3
+    for part in _SOFT:
+        for _ in range(_DESCENT):
             normal, lower = softened(search, point, part), False
             for _ in range(6):
                 candidate, expected = search.step(normal, point, damping)
-                if expected < CONVERGED or left * kept * expected < value - wanted:
+                if expected < CONVERGED:
                     break
                 cost = search.value(candidate)
                 if lower := cost < value:
-                    kept = min(1.0, (value - cost) / expected)
                     point, value, damping = candidate, cost, max(damping / 30.0, 1e-6)
                     break
                 damping = 10.0 * max(damping, 1e-3)
