@@ -26,7 +26,6 @@ from casid.drives._recording import CommandRecording, held_commands
 from casid.drives._rollout import ALL
 from casid.drives._runs import FreeRuns
 from casid.drives._servo import KINDS, QUANTITIES, Unknown
-from casid.evidence import CONFIDENCE
 
 #: Unknowns of a joint in the order of the regression's columns.
 LINEAR = ("kp", ROTOR.symbol, VISCOUS.symbol, "kd", "ki", "emf", COULOMB.symbol, LOAD.symbol, OFFSET.symbol, "fva",
@@ -172,7 +171,7 @@ def _stretches(runs: FreeRuns, data: CommandRecording, cutoff: float, delays: Ar
             filtered = sosfiltfilt(sos, command[0] / (2 * half))
             errors[:, k] = on[:, [k]] * (np.interp(t[:, None] - delays[k], t, filtered) - smooth[:, [k]])
         edge = min(int(1 / (np.pi * width)), len(t) // 4)
-        use = (np.abs(signs) >= CONFIDENCE) & (np.abs(errors[:, :, 0]) < runs.known[:, KINDS.index("duty")])
+        use = (np.abs(signs) >= 0.9) & (np.abs(errors[:, :, 0]) < runs.known[:, KINDS.index("duty")])
         use[:edge] = use[-edge:] = False
         columns = {
             "kp": tau,
