@@ -129,6 +129,8 @@ def _strength(
     if described is not None:
         return _nominal(robot, described.parameters, max(datasets, key=len), feasible)
     mass, areal = explained(fits.template, feasible.fit.data).mass, [a.mass / a.reach**2 for a in DESCRIBED_ARMS]
+    if mass <= NOTHING * min(areal):
+        return [Finding("torques of no links")]
     # whether the place of the first joint is a part of the arm or a pedestal is open: light and heavy in either case
     low, high = min(areal) * reach(robot, mounted=False) ** 2, max(areal) * reach(robot) ** 2
     if all(joint.type == "revolute" for joint in robot.joints) and not low / TENFOLD <= mass <= high * TENFOLD:
