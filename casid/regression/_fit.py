@@ -80,21 +80,14 @@ class Fit:
         return sd
 
     @cached_property
-    def disagreement(self) -> float:
-        """What the segments of the motion disagree by, in units of the `covariance`.
-
-        The error of a model is not noise, and seldom averages out alike.
-        """
-        return disagreement(self.data, self.weights, list(self.excited.independent), self.beta, self.covariance)
-
-    @cached_property
     def information(self) -> tuple[Array, Array]:
         """Rows, shape (excited.rank, rank of the model), and targets: ``rows beta = targets`` with unit variances.
 
-        The `covariance` is multiplied by 1 plus the `disagreement`.
+        The `covariance` is multiplied by 1 plus what the segments of the motion disagree by (`disagreement`): the error
+        of a model is not noise, and seldom averages out alike.
         """
         columns = list(self.excited.independent)
-        whole = self.covariance * (1.0 + self.disagreement)
+        whole = self.covariance * (1.0 + disagreement(self.data, self.weights, columns, self.beta, self.covariance))
         root = np.linalg.inv(np.linalg.cholesky(whole))
         return np.asarray(root @ self.excited.K, dtype=float), np.asarray(root @ self.beta[columns])
 

@@ -3,9 +3,10 @@
 Another reading has gravity along another axis, one joint reversed, two exchanged, another zero or clock, one torque of
 another scale, or torques of another time. A reading is refused where friction that surely brakes as recorded would
 surely drive. A few hundred samples rank all of them (`Readings`), but for the scale of a torque, which the posterior of
-plausible links gives (`ScalePosterior`). The best few predict parts of the motion from the others, as the recording does as it is, and are compared stretch by stretch (`casid.evidence.compared`): on the
-logarithms of the errors, a Gaussian likelihood whose variance is each joint's own in each stretch, so that neither
-loud stretches nor noisy joints decide alone; as the best of all readings that were ranked (Bonferroni).
+plausible links gives (`ScalePosterior`). The best few predict parts of the motion from the others, as the recording
+does as it is, and are compared stretch by stretch (`casid.evidence.compared`): on the logarithms of the errors, a
+Gaussian likelihood whose variance is each joint's own in each stretch, so that neither loud stretches nor noisy joints
+decide alone; as the best of all readings that were ranked (Bonferroni).
 
 Free parameters predict first. They follow a wrong reading of a short or slow motion almost as well as the right one;
 bodies that can exist do not. Readings between which they do not decide are therefore compared by physically consistent
@@ -256,7 +257,8 @@ class Hypotheses:
         """
         ranked, count = rank(readings, fewer)
         scales = ScalePosterior(self._raw, self._feasible, self._fits)
-        geared, count = self._geared(scales.found()), count + len(scales.joints)
+        scale = scales.found()
+        geared, count = self._geared(scale, readings), count + len(scales.joints)
         candidates = [*ranked[:MOST_TRIALS], *geared]
         turned = self._turned(readings)
         surely = [(trial, one) for one in candidates if (trial := trial_of(self.free(), self.free(one), count))]
@@ -270,10 +272,10 @@ class Hypotheses:
         every = [*candidates, *turned, *self._driving()]
         found = [finding for one in every if (finding := self._proven(one, count))]
         found = found or [finding for one in turned if (finding := self._lighter(one))]
-        found = found or [one.finding for one in geared]
+        found = found or [one.finding for one in geared if scale is not None and scale.sure]
         return sorted(found, key=lambda finding: finding.trial.after if finding.trial else np.inf)[:1], count
 
-    def _geared(self, scale: Scale | None) -> list[Hypothesis]:
+    def _geared(self, scale: Scale | None, readings: Readings) -> list[Hypothesis]:
         """The torque of one joint of another scale."""
         if scale is None:
             return []
@@ -282,7 +284,10 @@ class Hypotheses:
         trial = Trial("negative log posterior", scale.gain, 0.0)
         factors = np.where(np.arange(self._model.n) == scale.joint, scale.factor, 1.0)
         found = Finding("torque of another scale", joint=joint, values=values, trial=trial)
-        return [Hypothesis(found, change=partial(signed, signs=factors, torques_only=True))]
+        here = readings.regressor()
+        ratio = readings.residual(here, readings.tau * factors) / readings.residual(here)
+        one = Hypothesis(found, ratio, change=partial(signed, signs=factors, torques_only=True))
+        return [one] if scale.sure or ratio < WORTH else []
 
     def _between(
         self, best: Hypothesis, trial: Trial, candidates: Sequence[Hypothesis], turned: Sequence[Hypothesis]

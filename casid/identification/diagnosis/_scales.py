@@ -7,12 +7,12 @@ them is the mode of a posterior; with each joint's noise as large as its own res
     L(s) = min_x  sum_j nu_j / 2 log q_j(x, s) + D(x) + p / 2 log sum_j nu_j,
     q_j(x, s) = ||tau_j - Y_j x / s_j||^2,
 
-D the divergence from plausible bodies (docs/plausible.md, P2), nu_j the joint's independent samples over what the
-segments of the motion disagree by (`Fit.disagreement`), and p the parameters of the springs that were found, with and
-without which it is computed (Schwarz 1978). Torque constants are known within a factor of 1.2. The torque of one joint
-has another scale where twice the fall of L, from the least with any joint's scale within that to the least with one
-beyond, exceeds the quantile of chi^2 with one degree of freedom at the one confidence, shared among the joints (Wilks
-1938). Only where L falls towards 1.2 is it computed beyond.
+D the divergence from plausible bodies (docs/plausible.md, P2), nu_j the samples of the joint's residual that count as
+independent (`casid.evidence.ResidualNoise`: errors of a model repeat themselves), and p the parameters of the springs
+that were found, with and without which it is computed (Schwarz 1978). Torque constants are known within a factor of
+1.2. The torque of one joint has another scale where twice the fall of L, from the least with any joint's scale within
+that to the least with one beyond, exceeds the quantile of chi^2 with one degree of freedom at the one confidence,
+shared among the joints (Wilks 1938). Only where L falls towards 1.2 is it computed beyond.
 
 References
 ----------
@@ -22,20 +22,20 @@ distribution of the likelihood ratio for testing composite hypotheses", Annals o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from casid.arrays import Array
-from casid.evidence import CONFIDENCE
+from casid.evidence import CONFIDENCE, ResidualNoise
 from casid.identification._consistent_fits import ConsistentFits
 from casid.identification._joint_terms import COUNTERBALANCE, SPRING, gram, gram_squares, spring_bounds
 from casid.identification._regression import FeasibleFit
 from casid.identification.diagnosis._readings import TURNS
 from casid.measurement import Dataset
-from casid.regression import CompressedData, Fit, compress, wls
+from casid.regression import CompressedData, Fit, compress, torques, wls
 from casid.retrieval import chi_square
 
 #: Factor within which torque constants are known, those beyond that are tried, and the accuracy of the best one's
@@ -52,6 +52,8 @@ class Scale(NamedTuple):
     factor : float
     gain : float
         Fall of L.
+    sure : bool
+        Whether chance does not explain it.
     springs : bool
         Whether it has the springs that were found.
     """
@@ -59,6 +61,7 @@ class Scale(NamedTuple):
     joint: int
     factor: float
     gain: float
+    sure: bool
     springs: bool
 
 
@@ -85,10 +88,11 @@ class ScalePosterior:
 
     def __init__(self, datasets: Sequence[Dataset], feasible: FeasibleFit, fits: ConsistentFits) -> None:
         fit = feasible.fit
-        counted = fit.data.counts > 0
-        self._samples = np.where(counted, fit.data.independent_samples, 0.0) / (1.0 + fit.disagreement)
-        self.joints = tuple(map(int, np.flatnonzero(counted)))
-        self._near: Mapping[str, float] = feasible.parameters
+        left = [np.where(d.counted, d.tau - torques(feasible.model, feasible.values, d), np.nan) for d in datasets]
+        repeats = [ResidualNoise.of([one[:, [k]] for one in left]).sure_inflation for k in range(fit.data.n)]
+        self._samples = fit.data.counts / np.maximum(fit.data.correlation, repeats)
+        self.joints = tuple(map(int, np.flatnonzero(fit.data.counts)))
+        self._near = feasible.parameters
         self._squares = fit.data.squared_errors(feasible.beta)
         terms = [t for t in fit.data.model.terms if not (fits.springs and t.name in (*COUNTERBALANCE, *SPRING))]
         self._accounts = [_Account(fits, fit, 0.0)]
@@ -101,9 +105,11 @@ class ScalePosterior:
             ]
 
     def found(self) -> Scale | None:
-        """The scale that is surely better than any as torque constants are known; ``None`` where there is none."""
+        """The scale that is better than any as torque constants are known; ``None`` where there is none."""
         from scipy.optimize import minimize_scalar  # slow to import
 
+        if self._accounts[0].fits.constraints.consistency != "full":
+            return None
         here = [self._least(account, 0, 0.0) for account in self._accounts]
         known, beyond = min(here), list[tuple[float, float, int, _Account]]()
         for account, own in zip(self._accounts, here, strict=True):
@@ -111,20 +117,21 @@ class ScalePosterior:
                 for side in (1.0, -1.0):
                     edge = self._least(account, k, side * float(np.log(KNOWN)))
                     known = min(known, edge)
-                    logs = side * np.log(FACTORS) if edge < own else []
+                    logs: Array = side * np.log(FACTORS if edge < own else ())
                     beyond += [(self._least(account, k, float(log)), float(log), k, account) for log in logs]
         if not beyond:
             return None
         value, log, k, account = min(beyond, key=lambda one: one[0])
-        surely = chi_square(1, (1.0 - CONFIDENCE) / len(self.joints)) / 2.0
-        if not known - value > surely:
+        if not value < known:
             return None
         step = float(np.log(FACTORS[0])) / 2.0
         fine = minimize_scalar(
             lambda x: self._least(account, k, x), bounds=(log - step, log + step), options={"xatol": FINE}
         )
         value, log = min((value, log), (float(fine.fun), float(fine.x)))
-        return Scale(k, float(np.exp(log)), known - value, account is self._accounts[0])
+        surely = chi_square(1, (1.0 - CONFIDENCE) / len(self.joints)) / 2.0
+        sure = known - value > surely
+        return Scale(k, float(np.exp(log)), known - value, sure, account is self._accounts[0])
 
     def _least(self, account: _Account, joint: int, log: float) -> float:
         """L with the torque of a joint times ``exp(log)``; infinite where no bodies are found."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from casid.arrays import Array
+from casid.arrays import ALIKE, Array
 from casid.description import Robot
 from casid.errors import ProblemError, SolveError
 from casid.evidence import NOTICEABLE, compared
@@ -129,12 +129,11 @@ def _strength(
     if described is not None:
         return _nominal(robot, described.parameters, max(datasets, key=len), feasible)
     mass, areal = explained(fits.template, feasible.fit.data).mass, [a.mass / a.reach**2 for a in DESCRIBED_ARMS]
-    if mass <= NOTHING * min(areal):
-        return [Finding("torques of no links")]
     # whether the place of the first joint is a part of the arm or a pedestal is open: light and heavy in either case
     low, high = min(areal) * reach(robot, mounted=False) ** 2, max(areal) * reach(robot) ** 2
     if all(joint.type == "revolute" for joint in robot.joints) and not low / TENFOLD <= mass <= high * TENFOLD:
-        return [Finding("torques for the size", values={"mass": mass, "low": low, "high": high})]
+        cause = "torques of no links" if mass <= ALIKE * low else "torques for the size"
+        return [Finding(cause, values={"mass": mass, "low": low, "high": high})]
     return []
 
 
