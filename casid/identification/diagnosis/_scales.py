@@ -7,12 +7,12 @@ them is the mode of a posterior; with each joint's noise as large as its own res
     L(s) = min_x  sum_j nu_j / 2 log q_j(x, s) + D(x) + p / 2 log sum_j nu_j,
     q_j(x, s) = ||tau_j - Y_j x / s_j||^2,
 
-D the divergence from plausible bodies (docs/plausible.md, P2), nu_j the samples of the joint's residual that count as
-independent (`casid.evidence.ResidualNoise`: errors of a model repeat themselves), and p the parameters of the springs
-that were found, with and without which it is computed (Schwarz 1978). Torque constants are known within a factor of
-1.2. The torque of one joint has another scale where twice the fall of L, from the least with any joint's scale within
-that to the least with one beyond, exceeds the quantile of chi^2 with one degree of freedom at the one confidence,
-shared among the joints (Wilks 1938). Only where L falls towards 1.2 is it computed beyond.
+D the divergence from plausible bodies (docs/plausible.md, P2), nu_j the joint's independent samples, and p the
+parameters of the springs that were found, with and without which it is computed (Schwarz 1978). Torque constants are
+known within a factor of 1.2; only where L falls towards it is it computed beyond. The joint and factor of the least L
+are sure where the same holds for the samples of each joint's residual that count as independent
+(`casid.evidence.ResidualNoise`: errors of a model repeat themselves): twice the fall of L from the least within 1.2
+exceeds the quantile of chi^2 with one degree of freedom at the one confidence, shared among the joints (Wilks 1938).
 
 References
 ----------
@@ -66,11 +66,11 @@ class Scale(NamedTuple):
 
 
 class _Account(NamedTuple):
-    """A model's fit, how it is made consistent, and what its springs cost."""
+    """A model's fit, how it is made consistent, and the parameters of its springs."""
 
     fits: ConsistentFits
     fit: Fit
-    cost: float
+    springs: int
 
 
 class ScalePosterior:
@@ -90,18 +90,19 @@ class ScalePosterior:
         fit = feasible.fit
         left = [np.where(d.counted, d.tau - torques(feasible.model, feasible.values, d), np.nan) for d in datasets]
         repeats = [ResidualNoise.of([one[:, [k]] for one in left]).sure_inflation for k in range(fit.data.n)]
-        self._samples = fit.data.counts / np.maximum(fit.data.correlation, repeats)
+        self._samples = fit.data.independent_samples
+        self._surely = fit.data.counts / np.maximum(fit.data.correlation, repeats)
         self.joints = tuple(map(int, np.flatnonzero(fit.data.counts)))
         self._near = feasible.parameters
         self._squares = fit.data.squared_errors(feasible.beta)
         terms = [t for t in fit.data.model.terms if not (fits.springs and t.name in (*COUNTERBALANCE, *SPRING))]
-        self._accounts = [_Account(fits, fit, 0.0)]
+        self._accounts = [_Account(fits, fit, 0)]
         if len(terms) < len(fit.data.model.terms):
             bare = wls(compress(fit.data.model.like(terms=terms), datasets), fit.weights)
             more = len(fit.data.model.parameter_names) - len(bare.data.model.parameter_names)
             self._accounts = [
-                _Account(fits, fit, more / 2.0 * float(np.log(self._samples.sum()))),
-                _Account(replace(fits, springs=()), bare, 0.0),
+                _Account(fits, fit, more),
+                _Account(replace(fits, springs=()), bare, 0),
             ]
 
     def found(self) -> Scale | None:
@@ -129,28 +130,30 @@ class ScalePosterior:
             lambda x: self._least(account, k, x), bounds=(log - step, log + step), options={"xatol": FINE}
         )
         value, log = min((value, log), (float(fine.fun), float(fine.x)))
-        surely = chi_square(1, (1.0 - CONFIDENCE) / len(self.joints)) / 2.0
-        sure = known - value > surely
-        return Scale(k, float(np.exp(log)), known - value, sure, account is self._accounts[0])
+        near = [own * float(np.log(KNOWN)) for own in (-1.0, 0.0, 1.0)]
+        known = min(self._least(one, k, x, self._surely) for one in self._accounts for x in near)
+        gain = known - self._least(account, k, log, self._surely)
+        sure = gain > chi_square(1, (1.0 - CONFIDENCE) / len(self.joints)) / 2.0
+        return Scale(k, float(np.exp(log)), gain, sure, account is self._accounts[0])
 
-    def _least(self, account: _Account, joint: int, log: float) -> float:
+    def _least(self, account: _Account, joint: int, log: float, samples: Array | None = None) -> float:
         """L with the torque of a joint times ``exp(log)``; infinite where no bodies are found."""
         data, rank = _scaled(account.fit.data, joint, float(np.exp(log))), account.fit.data.base.rank
         priced = account.fits.priced(replace(account.fit, data=data, indirect=False), spring_bounds(data), 1.0)
         columns = data.base.K[:, priced.problem.columns]
         x: Array | None = np.array([self._near[data.model.parameter_names[c]] for c in priced.problem.columns])
-        squares, value = self._squares, np.inf
-        used = (self._samples > 0) & (squares > 0)
+        squares, value, counts = self._squares, np.inf, self._samples if samples is None else samples
+        used = (counts > 0) & (squares > 0)
         for _ in range(TURNS):
-            weights = np.where(used, np.sqrt(self._samples / 2.0 / np.where(used, squares, 1.0)), 0.0)
+            weights = np.where(used, np.sqrt(counts / 2.0 / np.where(used, squares, 1.0)), 0.0)
             x = priced.program.priced(
                 1.0, x, (), gram_squares(gram(data.factors, weights, rank + 1), columns), relaxed=True
             )
             if x is None:
                 return np.inf
             squares = data.squared_errors(data.base.values(priced.problem.values(x)))
-            likelihood = float(self._samples[used] @ np.log(squares[used])) / 2.0
-            value = likelihood + priced.program.divergence(x, 1.0) + account.cost
+            likelihood = float(counts[used] @ np.log(squares[used])) / 2.0
+            value = likelihood + priced.program.divergence(x, 1.0) + account.springs / 2.0 * float(np.log(counts.sum()))
         return value
 
 
