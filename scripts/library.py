@@ -24,7 +24,7 @@ from benchmarks.measure import data_folder
 from libraries import ENTRIES, Found
 
 from casid.description import LinkBounds, Robot, description_of, identified_names, identified_record, load_robot
-from casid.description.formats._toml_writer import assignments, written
+from casid.description.formats._toml import assignments, written
 from casid.errors import DatasetError
 from casid.files import read_toml
 from casid.version import __version__

@@ -18,7 +18,7 @@ _EXTRAS = {
     "dev": ("mypy", "linters and types"),
     "study": ("joblib", "studies on several processes"),
     "cluster": ("distributed", "studies on a Dask cluster"),
-    "meshes": ("trimesh", "hulls and capsules from meshes, shapes in the viewer"),
+    "meshes": ("trimesh", "meshes in other formats than binary STL"),
     "rosbag": ("rosbags", "recordings as rosbag2 or MCAP"),
     "learning": ("jax", "learnt models that scripts compare with"),
     "peers": ("pinocchio", "libraries that tests compare with"),

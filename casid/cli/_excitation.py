@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from casid._annexes import recordings
 from casid.cli import options as o
 from casid.cli.shared import INTERRUPTED, RobotArgument, announce_written, keeping, out_folder, present, refuse, shown
-from casid.files import comma_list, comma_numbers, number_list
+from casid.files import comma_list, comma_numbers
 
 
 @dataclass(frozen=True)
@@ -174,14 +174,12 @@ def _at_home(given: dict[str, Any]) -> dict[str, Any]:
 
 def _box(text: str) -> tuple[tuple[float, float], ...]:
     """Bounds of x, y and z of ``x=LOW:HIGH,...``; none where the text is empty."""
-    found = {axis: (-float("inf"), float("inf")) for axis in "xyz"}
+    found = dict.fromkeys("xyz", (-math.inf, math.inf))
     for word in comma_list(text):
         axis, _, ends = word.partition("=")
-        low, colon, high = ends.partition(":")
-        numbers = number_list([low or "-inf", high or "inf"])
-        if axis.strip() not in found or not colon or numbers is None or not numbers[0] < numbers[1]:
+        if axis.strip() not in found or ":" not in ends:
             raise typer.BadParameter(f"--workspace: expected x=LOW:HIGH, y=... or z=..., got '{word}'")
-        found[axis.strip()] = (numbers[0], numbers[1])
+        found[axis.strip()] = o.interval(f"--workspace, {axis}", ends)
     return tuple(found.values()) if text else ()
 
 

@@ -32,9 +32,6 @@ def feasible(
         typer.Option("--set", help="full: bodies that can exist; semi: only m > 0 and I > 0 (Sousa 2014)."),
     ] = "full",
     terms: TermsOption = "",
-    rounding: Annotated[
-        float, typer.Option(min=0, help="Half a unit of the last printed digit: values within it count as the same.")
-    ] = 0.0,
     out: Annotated[Path | None, typer.Option(help="Folder for the nearest feasible parameters.")] = None,
 ) -> None:
     """Test whether base parameters are feasible, proven; the nearest feasible ones. Exit code 1 if they are not."""
@@ -45,9 +42,8 @@ def feasible(
     folder = out_folder(out)
     model = Model(options.robot(robot), comma_list(terms))
     found = feasibility_test(model, _values(values, model.base), consistency=consistency)
-    report = report_of(found, base=model.base, consistency=consistency, rounding=rounding)
-    present(report, folder)
-    if report.record()["verdict"] != "feasible":
+    present(report_of(found, base=model.base, consistency=consistency), folder)
+    if not found.feasible:
         raise typer.Exit(1)
 
 

@@ -137,9 +137,7 @@ class Integration(o.OptionGroup):
     """Numerical integration."""
 
     panel = o.ADVANCED
-    integrator: str | None = o.option(
-        None, "runge-kutta, euler, dormand-prince, cvodes, idas; default: as friction needs."
-    )
+    integrator: str | None = o.option(None, "runge-kutta, euler, dormand-prince, cvodes; default: as friction needs.")
     step: float | None = o.option(None, "Step \\[s] of runge-kutta (default) and euler, tolerance of the others.")
 
     def chosen(self, exact: bool) -> Integrator | None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from casid.description import Robot
     from casid.dynamics import Model
     from casid.measurement import Dataset, Processing
-from casid.files import assignments, comma_list, comma_numbers
+from casid.files import assignments, comma_list, comma_numbers, near
 
 #: Panels of options in the help of a command, after the plain ones.
 MODEL, READING, ROBOT_FILE, ADVANCED, OUTPUT = (
@@ -275,7 +275,7 @@ class Settings:
         for note in robot.notes:
             typer.echo(f"note: {note}", err=True)
         if "total_mass" in self.given:
-            robot = replace(robot, total_mass=_range("--total-mass", self.given["total_mass"]))
+            robot = replace(robot, total_mass=interval("--total-mass", self.given["total_mass"]))
         return robot
 
     def reading(self) -> dict[str, Any]:
@@ -326,7 +326,7 @@ class Settings:
         """Bounds of single parameters."""
         given = self.given.get("bounds", ())
         pairs = given.items() if isinstance(given, Mapping) else [_split(entry, "--bounds") for entry in given]
-        return {name: _range(f"bounds of {name}", text) for name, text in pairs}
+        return {name: interval(f"bounds of {name}", text) for name, text in pairs}
 
     def delay(self) -> float | Literal["auto"] | None:
         """Delay of the torques [s]."""
@@ -362,7 +362,7 @@ def _options_of(path: Path) -> dict[str, Any]:
     known = (*_PROCESSING, *_ROBOT, "terms", "friction", "deadband", "method")
     for key in table:
         if key not in known:
-            raise DatasetError(f"{path.name}: unknown option '{key}'; known: {', '.join(known)}")
+            raise DatasetError(f"{path.name}: unknown option '{key}'{near(key, known)}; known: {', '.join(known)}")
     return dict(table)
 
 
@@ -397,8 +397,8 @@ def _split(text: str, option: str) -> tuple[str, str]:
     return name.strip(), value
 
 
-def _range(what: str, value: Any) -> tuple[float, float]:
-    """``LOW:HIGH``, either side may be left out; a pair of numbers; one number for both."""
+def interval(what: str, value: Any) -> tuple[float, float]:
+    """Ends of ``LOW:HIGH``, either side may be left out; a pair of numbers; one number for both."""
     try:
         if isinstance(value, str):
             low, colon, high = value.partition(":")

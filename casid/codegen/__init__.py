@@ -3,12 +3,12 @@
 # evaluation
 from casid.codegen._function import Function as Function
 from casid.codegen._function import compile as compile
-from casid.codegen._evaluate import accumulate as accumulate
+from casid.codegen._function import accumulate as accumulate
 
 # compiler and cache
-from casid.codegen._cache import cache_directory as cache_directory
-from casid.codegen._cache import cache_entries as cache_entries
-from casid.codegen._cache import clear_cache as clear_cache
+from casid.codegen._compiler import cache_directory as cache_directory
+from casid.codegen._compiler import cache_entries as cache_entries
+from casid.codegen._compiler import clear_cache as clear_cache
 from casid.codegen._compiler import Program as Program
 from casid.codegen._compiler import compile_shared as compile_shared
 from casid.codegen._compiler import find_compiler as find_compiler
@@ -26,10 +26,10 @@ from casid.codegen._source import scalar_source as scalar_source
 
 # what a function costs
 from casid.codegen._graph import Operations as Operations
-from casid.codegen._simplify import operation_count as operation_count
+from casid.codegen._graph import operation_count as operation_count
 
 # between rooms
-from casid.codegen._cache import digest as digest
+from casid.codegen._compiler import digest as digest
 from casid.codegen._compiler import PREFIX as PREFIX
 from casid.codegen._compiler import c_name as c_name
 from casid.codegen._function import jacobian_rows as jacobian_rows

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -195,30 +195,31 @@ class Emitter:
     sincos
         Name of the C function that computes sines and cosines, see `scalar_sincos`.
     read
-        ``(input, position)`` -> C expression of an input.
+        C expressions of the structural nonzeros of each input.
     write
-        ``(output, position, value)`` -> C statement that stores a result, empty for none.
+        C statements that store those of each output, ``{}`` in place of the value; empty: it is not stored.
     vector
         Write for the type ``vec`` instead of ``double``.
     real
         What the entries of ``vec`` are.
     seed
         Number of an input of the type ``vec``, all others being of type ``double``: what follows from it is collected
-        in `swept`.
+        in `swept`, and outputs that are zero are not stored.
     """
 
     def __init__(
         self,
         graph: Graph,
         sincos: str,
-        read: Callable[[int, int], str],
-        write: Callable[[int, int, str], str],
+        read: Sequence[Sequence[str]],
+        write: Sequence[Sequence[str]],
         vector: bool = False,
         seed: int | None = None,
         real: Real = DOUBLE,
     ) -> None:
         self.graph, self.sincos, self.read, self.write, self.vector = graph, sincos, read, write, vector
         self.real = real
+        self.zeros = seed is None
         self.live = graph.live()
         self.uses = graph.uses()
         self.lines: list[str] = []
@@ -243,8 +244,8 @@ class Emitter:
             self._define(number)
             for output, position, ref in results.get(number, ()):
                 value = self._vector_constant(ref) if self.vector else self._operand(ref)
-                if statement := self.write(output, position, value):
-                    (self.swept if number in self.seeded else self.lines).append(statement)
+                if (statement := self.write[output][position]) and (self.zeros or value != "0.0"):
+                    (self.swept if number in self.seeded else self.lines).append(statement.format(value))
         return self.lines
 
     # ------------------------------------------------------------------ sines and cosines
@@ -337,7 +338,7 @@ class Emitter:
             self.text[number], self.operands[number] = self._constant(node.value), 1
             return
         if node.op == "input":
-            expression, size = self.read(*node.args), 1
+            expression, size = self.read[node.args[0]][node.args[1]], 1
         else:
             expression = self._expression(number)
             size = sum(self.operands[abs(a)] for a in node.args)

@@ -1,31 +1,107 @@
-"""One function, four faces: in CasADi's graphs, on arrays, in JAX, and as C."""
+"""One function, four faces: in CasADi's graphs, on arrays, in JAX, and as C; CasADi's evaluation of many samples."""
 
 from __future__ import annotations
 
 import ctypes
 import functools
-import importlib.machinery
-import importlib.util
-import sys
-import sysconfig
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any
 
 import casadi as ca
 import numpy as np
+from numpy.typing import ArrayLike
 
 from casid.arrays import Array
 from casid.codegen import _compiler
-from casid.codegen._cache import digest
-from casid.codegen._compiler import PREFIX, Program, c_name, compile_shared, load_library, without_failure
-from casid.codegen._emit import DOUBLE, SINGLE
-from casid.codegen._evaluate import mapped
-from casid.codegen._source import CFunction, batch_source, casadi_source, entry_source, external_source, scalar_source
-from casid.errors import CasidWarning, DatasetError, ExportError
+from casid.codegen._compiler import PREFIX, Program, bridge, c_name, compile_shared, content_hash, load_library
+from casid.codegen._emit import DOUBLE
+from casid.codegen._source import called_source, casadi_source, external_source, recursion_source
+from casid.errors import DatasetError
+
+# ------------------------------------------------------------------ CasADi's own evaluation, recursions
+
+#: Samples that a mapped function evaluates in one call: few, so that building it costs less than evaluating it.
+_MAPPED_CHUNK = 512
+
+
+def accumulate(
+    step: ca.Function, start: ArrayLike, drive: ArrayLike, parameters: ArrayLike, compiled: bool | None = None
+) -> tuple[Array, Array]:
+    """``x_i, y_i = step(x_{i-1}, u_i, p)``, shapes (N, states) and (N, outputs).
+
+    Parameters
+    ----------
+    step
+        ``(x, u, p) -> (x, y)``, all of them vectors.
+    start
+        The state before the first step.
+    drive
+        u, shape (N, inputs).
+    parameters
+        p, the same for all steps.
+    compiled
+        True: compiled code. False: CasADi's evaluation. None: compiled where that pays. Both agree to rounding.
+    """
+    u, p, x0 = (np.ascontiguousarray(value, dtype=float) for value in (drive, parameters, start))
+    states, outputs, count = step.size1_out(0), step.size1_out(1), len(u)
+    program = Program([step], recursion_source, "accumulate")
+    library = program.load_if(compiled, count * step.n_instructions())
+    if library is None:
+        x, y = step.mapaccum(count)(ca.DM(x0), ca.DM(u.T), ca.repmat(ca.DM(p), 1, count))
+        return np.ascontiguousarray(x.full().T), np.ascontiguousarray(y.full().T)
+    made = np.empty((count, states)), np.empty((count, outputs))
+    pointers = [ctypes.c_void_p(array.ctypes.data) for array in (x0, u, p, *made)]
+    library["casid_accumulate"](ctypes.c_long(count), *pointers)
+    return made
+
+
+@functools.lru_cache(maxsize=8)
+def _dense_map(function: ca.Function, size: int) -> ca.Function:
+    """The function of so many samples at once, its values dense; those of the last few are kept."""
+    symbols = [ca.MX.sym(function.name_in(i), *function.size_in(i)) for i in range(function.n_in())]
+    dense = ca.Function(function.name(), symbols, [ca.densify(value) for value in function.call(symbols)])
+    return dense.map(size)
+
+
+def mapped(function: ca.Function, inputs: list[Array], head: tuple[int, ...]) -> list[Array]:
+    """CasADi's own evaluation of one sample or of ``head`` samples: inputs of one, or with a first axis of them.
+
+    Straight from and into numpy's memory. Empty inputs are left out: numpy gives no memory of their own to them, and
+    CasADi refuses a pointer into its own.
+    """
+    if not head:
+        return [np.array(value.full()) for value in function.call([ca.DM(value) for value in inputs])]
+    (count,) = head
+    flat = [value.reshape(-1, function.numel_in(i)) if value.size else None for i, value in enumerate(inputs)]
+    rows = [function.size1_out(o) for o in range(function.n_out())]
+    columns = [function.size2_out(o) for o in range(function.n_out())]
+    results = [np.empty((count, r, c)) for r, c in zip(rows, columns, strict=True)]
+    chunk, size = function, 0
+    for start in range(0, count, _MAPPED_CHUNK):
+        if size != min(_MAPPED_CHUNK, count - start):
+            size = min(_MAPPED_CHUNK, count - start)
+            chunk = _dense_map(function, size)
+        buffer, run = chunk.buffer()
+        held = []
+        for i, value in enumerate(flat):
+            if value is None:
+                continue
+            shape = (function.size1_in(i), function.size2_in(i))
+            part = np.broadcast_to(value if len(value) == 1 else value[start : start + size], (size, value.shape[1]))
+            held.append(np.ascontiguousarray(part.reshape(size, *shape).transpose(0, 2, 1)))  # columns are contiguous
+            buffer.set_arg(i, memoryview(held[-1]))  # type: ignore[call-arg, arg-type]
+        values = [np.empty((size, c, r)) for r, c in zip(rows, columns, strict=True)]
+        for o, place in enumerate(values):
+            buffer.set_res(o, memoryview(place))  # type: ignore[call-arg, arg-type]
+        run()
+        for result, found in zip(results, values, strict=True):
+            result[start : start + size] = found.transpose(0, 2, 1)
+    return results
+
+
+# ------------------------------------------------------------------ functions
 
 _CASADI = (ca.SX, ca.MX, ca.DM)
 #: Work (samples times instructions) from which the cache is searched for compiled code: about a millisecond.
@@ -60,6 +136,9 @@ class Function(ca.Function):
         Values of inputs that may be left out, by name.
     doc
         Its docstring.
+    orders
+        Names of the entries of an input, by the input's name: it also takes what gives its values in an order of names
+        (``in_order``), as `casid.Parameters` does.
     sweep
         Where the outputs are Jacobians, ``(inputs ..., seed) -> J_i' seed, ...``: the C code for one sample computes
         their rows side by side. Outputs: for each function that is differentiated, with as many rows as it has entries,
@@ -68,6 +147,7 @@ class Function(ca.Function):
 
     axes: tuple[int, ...] | None
     defaults: dict[str, Array]
+    orders: dict[str, Sequence[str]]
     #: What `bridge.c` calls at once, where compiled code is loaded.
     _compiled: Any = None
     _library: Path
@@ -79,11 +159,14 @@ class Function(ca.Function):
         defaults: Mapping[str, Array] | None = None,
         doc: str | None = None,
         sweep: ca.Function | None = None,
+        orders: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         super().__init__(function)
         if isinstance(function, Function):
             axes, doc = (function.axes if axes is None else axes), doc or function.__doc__
             defaults = function.defaults if defaults is None else defaults
+            orders = function.orders if orders is None else orders
+        self.orders = dict(orders or {})
         self.axes = (axes,) * self.n_out() if isinstance(axes, int) else tuple(axes) if axes is not None else None
         self.defaults = {name: np.ascontiguousarray(value, dtype=float) for name, value in (defaults or {}).items()}
         self.__doc__ = doc or type(self).__doc__
@@ -94,7 +177,13 @@ class Function(ca.Function):
 
     def _state(self) -> dict[str, Any]:
         """What `__init__` takes beside the function."""
-        return {"axes": self.axes, "defaults": self.defaults, "doc": self.__doc__, "sweep": self.sweep}
+        return {
+            "axes": self.axes,
+            "defaults": self.defaults,
+            "doc": self.__doc__,
+            "sweep": self.sweep,
+            "orders": self.orders,
+        }
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), **self._state()}
@@ -142,7 +231,7 @@ class Function(ca.Function):
     @functools.cached_property
     def digest(self) -> str:
         """Hash of the function's content, by which compiled code of it is found."""
-        return digest(self.serialize(), *([self.sweep.serialize()] if self.sweep is not None else []))
+        return content_hash(self)
 
     @functools.cached_property
     def external(self) -> ca.Function:
@@ -212,10 +301,6 @@ class Function(ca.Function):
 
     # ------------------------------------------------------------------ inputs
 
-    def _value(self, name: str, value: Any) -> Any:
-        """An input as numbers or an expression."""
-        return value
-
     def ordered(self, args: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
         """All inputs in order, those with a default filled in; DatasetError for missing and unknown ones."""
         names = self.name_in()
@@ -228,7 +313,11 @@ class Function(ca.Function):
             wrong = [f"{', '.join(absent)} missing"] if absent else []
             wrong += [f"no input {', '.join(unknown)}"] if unknown else []
             raise DatasetError(f"{self.name()}: {' and '.join(wrong)}; {self._expected()}")
-        return [self._value(n, given[n]) if n in given else self.defaults[n] for n in names]
+        values: dict[str, Any] = {n: given[n] if n in given else self.defaults[n] for n in names}
+        for name, order in self.orders.items():
+            if hasattr(values.get(name), "in_order"):
+                values[name] = values[name].in_order(order)
+        return list(values.values())
 
     def _expressions(self, values: list[Any]) -> list[Any]:
         try:
@@ -368,7 +457,7 @@ class Function(ca.Function):
     # ------------------------------------------------------------------ compiled code
 
     def _ready(self, kind: str, head: Shape, compiled: bool | None) -> bool:
-        """Whether compiled code of a kind (`entry_source`) is loaded, perhaps now, for so many samples."""
+        """Whether compiled code of a kind (`called_source`) is loaded, perhaps now, for so many samples."""
         if compiled is False or (kind in self._addresses and not compiled):
             return compiled is not False and bool(self._addresses[kind])
         if self._addresses.get(kind):
@@ -379,11 +468,7 @@ class Function(ca.Function):
         if not compiled and not any(before < level <= work for level in (_WORTH_LOOKING, worth)):
             return False
 
-        def write(built: Sequence[CFunction]) -> str:
-            f = CFunction(self, built[0].name, SINGLE) if kind == "single" else built[0]
-            return (scalar_source if kind == "call" else batch_source)([f], "casid") + entry_source(f, kind)
-
-        library = Program([self], write, kind).load_if(compiled, work)
+        library = Program([self], functools.partial(called_source, kind=kind), kind).load_if(compiled, work)
         if library is not None:
             self._addresses[kind] = ctypes.cast(library.casid_entry, ctypes.c_void_p).value or 0
             self._compiled = _made(self)
@@ -405,10 +490,7 @@ def compile(function: ca.Function, axes: int | Sequence[int] | None = None) -> F
     return function if isinstance(function, Function) else Function(function, axes)
 
 
-F = TypeVar("F", bound=Function)
-
-
-def jacobian_rows(sweep: F) -> F:
+def jacobian_rows(sweep: Function) -> Function:
     """Matrices whose rows are the outputs of a sweep at unit seeds.
 
     Parameters
@@ -424,7 +506,7 @@ def jacobian_rows(sweep: F) -> F:
     turns = [last.call([*given.values(), units[:, k]]) for k in range(seed.numel())]
     matrices = [ca.vertcat(*(value.T for value in values)) for values in zip(*turns, strict=True)]
     made = ca.Function(sweep.name(), list(given.values()), matrices, list(given), names, {"cse": True})
-    return type(sweep)(made, **{**sweep._state(), "axes": 2, "sweep": last})
+    return Function(made, **{**sweep._state(), "axes": 2, "sweep": last})
 
 
 def _jacobian(function: ca.Function) -> Function:
@@ -529,41 +611,13 @@ class _Plain:
 
 def _made(function: Function) -> Any:
     """What calls the compiled code that is loaded."""
-    bridge, inputs, outputs = _bridge(), range(function.n_in()), range(function.n_out())
-    make: Any = _Plain if bridge is None or len(inputs) + len(outputs) > 64 else bridge.Compiled
+    module, inputs, outputs = bridge(), range(function.n_in()), range(function.n_out())
+    if module is not None:
+        Function.__call__ = module.call  # type: ignore[method-assign]
+    make: Any = _Plain if module is None or len(inputs) + len(outputs) > 64 else module.Compiled
     shapes = [(len(function.shape_in(i)), *function.size_in(i)) for i in inputs]
     shapes += [(len(function.shape_out(o)), *function.size_out(o)) for o in outputs]
     addresses = [function._addresses.get(kind, 0) for kind in ("call", "batch", "single")]
     doubles = tuple(function.defaults.get(n) for n in function.name_in())
     singles = tuple(None if value is None else value.astype(np.float32) for value in doubles)
     return make(*addresses, len(inputs), tuple(shapes), doubles, singles)
-
-
-@functools.lru_cache(maxsize=1)
-def _bridge() -> ModuleType | None:
-    """The compiled module round compiled functions, or None, with a warning, where it cannot be built."""
-    headers = [Path(sysconfig.get_path("include")), Path(np.get_include())]
-    if not (headers[0] / "Python.h").is_file():
-        warnings.warn(
-            f"there is no {headers[0] / 'Python.h'}: calls of compiled functions cost some microseconds more; "
-            "install the headers of Python (python3-dev)",
-            CasidWarning,
-            stacklevel=6,
-        )
-        return None
-    return without_failure(lambda: _built_bridge(headers))
-
-
-def _built_bridge(headers: list[Path]) -> ModuleType:
-    source = Path(__file__).with_name("bridge.c").read_text(encoding="utf-8")
-    key = digest(source, sys.version, np.__version__)
-    path = compile_shared(source, "bridge", key, include=headers)
-    load_library(path)  # an ExportError in place of what an import raises
-    loader = importlib.machinery.ExtensionFileLoader("casid_bridge", str(path))
-    spec = importlib.util.spec_from_loader("casid_bridge", loader)
-    if spec is None:
-        raise ExportError(f"the compiled module {path} cannot be imported")
-    module = importlib.util.module_from_spec(spec)
-    loader.exec_module(module)
-    Function.__call__ = module.call  # type: ignore[method-assign]
-    return module

@@ -118,12 +118,9 @@ class ScriptEmitter(Emitter):
     """Writes the statements of a program in a language with ordinary sines and cosines and without types."""
 
     def __init__(self, graph: Graph, language: Language, function: CFunction) -> None:
-        super().__init__(
-            graph,
-            "",
-            lambda i, k: language.entry(function.inputs[i], function.inputs[i].positions[k]),
-            lambda o, k, value: f"{language.entry(function.outputs[o], function.outputs[o].positions[k])} = {value}",
-        )
+        read = [[language.entry(a, k) for k in a.positions] for a in function.inputs]
+        write = [[f"{language.entry(a, k)} = {{}}" for k in a.positions] for a in function.outputs]
+        super().__init__(graph, "", read, write)
         self.language = language
 
     def _levels(self) -> list[list[int]]:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import itertools
 import keyword
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import casadi as ca
 
-from casid.codegen._emit import DOUBLE, Emitter, Real, lanes_functions, scalar_sincos, vector_sincos, wrapped
-from casid.codegen._graph import Graph, Operations, count_operations, graph_of, schedule
-from casid.codegen._simplify import simplify
+from casid.codegen._emit import DOUBLE, SINGLE, Emitter, Real, lanes_functions, scalar_sincos, vector_sincos, wrapped
+from casid.codegen._graph import Graph, Operations, count_operations, graph_of, schedule, simplify
 from casid.errors import ExportError
 
 #: Samples that a batched function computes side by side, in double precision.
@@ -128,15 +127,13 @@ class CFunction:
 
     def definition(self, sincos: str) -> str:
         """C function for one sample."""
-        places = [a.positions for a in self.outputs]
         zeros = self.zeros if self.sweep is None else [{*range(a.size)} - {*a.positions} for a in self.outputs]
-        statements = self.statements(
-            sincos,
-            lambda i, k: f"{self.inputs[i].name}[{self.inputs[i].positions[k]}]",
-            lambda o, k, value: (
-                "" if places[o][k] in zeros[o] else f"{self.outputs[o].name}[{places[o][k]}] = {value};"
-            ),
-        )
+        read = [[f"{a.name}[{place}]" for place in a.positions] for a in self.inputs]
+        write = [
+            ["" if place in empty else f"{a.name}[{place}] = {{}};" for place in a.positions]
+            for a, empty in zip(self.outputs, zeros, strict=True)
+        ]
+        statements = self.statements(sincos, read, write)
         reserved = [a.name for a in (*self.inputs, *self.outputs) if re.fullmatch(r"(v|angle|sine|cosine)\d+", a.name)]
         if reserved:
             raise ExportError(
@@ -159,9 +156,7 @@ class CFunction:
         used = {graph[n].args[0] for n in graph.live() if graph[n].op == "input"}
         return [f"(void){a.name};" for i, a in enumerate(self.inputs) if i not in used]
 
-    def statements(
-        self, sincos: str, read: Callable[[int, int], str], write: Callable[[int, int, str], str]
-    ) -> list[str]:
+    def statements(self, sincos: str, read: list[list[str]], write: list[list[str]]) -> list[str]:
         """C statements for one sample, see `Emitter`.
 
         Those of a sweep compute the values that the seed does not enter once, then `LANES` rows of the Jacobians a turn
@@ -176,10 +171,11 @@ class CFunction:
         emitter = Emitter(
             self.program,
             sincos,
-            lambda i, k: read(i, k) if i < len(self.inputs) else f"LANES_AT(unit, {count - 1 - k} + lane)",
-            lambda i, k, value: (
-                f"LANES_AT(rows, {(starts[i] + places[i][k]) * room} + lane) = {value};" if value != "0.0" else ""
-            ),  # zeros are there already
+            [*read, [f"LANES_AT(unit, {count - 1 - k} + lane)" for k in range(count)]],
+            [
+                [f"LANES_AT(rows, {(start + place) * room} + lane) = {{}};" for place in own]
+                for start, own in zip(starts, places, strict=False)
+            ],
             seed=len(self.inputs),
         )
         once = emitter.statements()
@@ -191,7 +187,7 @@ class CFunction:
         for o in range(self.function.n_out()):
             i = o % self.sweep.n_out()
             for k, (row, column) in enumerate(zip(*self.function.sparsity_out(o).get_triplet(), strict=True)):
-                lines.append(write(o, k, f"rows[{(starts[i] + column) * room + first + row}]"))
+                lines.append(write[o][k].format(f"rows[{(starts[i] + column) * room + first + row}]"))
             first += self.function.size1_out(o) if i + 1 == self.sweep.n_out() else 0
         return lines
 
@@ -218,19 +214,12 @@ class CFunction:
         It leaves alone what is zero whatever the inputs: the caller clears the outputs once. Such entries are half of a
         chain's regressor, and writing them took a third of the time.
         """
-
-        def write(output: int, k: int, value: str) -> str:
-            place = self.outputs[output].positions[k]
-            return "" if place in self.zeros[output] else f"STORE({self.outputs[output].name}, {place}, {value});"
-
-        emitter = Emitter(
-            self.graph,
-            sincos,
-            lambda i, k: f"LOAD({self.inputs[i].name}, {self.inputs[i].positions[k]})",
-            write,
-            vector=True,
-            real=self.real,
-        )
+        read = [[f"LOAD({a.name}, {place})" for place in a.positions] for a in self.inputs]
+        write = [
+            ["" if place in empty else f"STORE({a.name}, {place}, {{}});" for place in a.positions]
+            for a, empty in zip(self.outputs, self.zeros, strict=True)
+        ]
+        emitter = Emitter(self.graph, sincos, read, write, vector=True, real=self.real)
         body = emitter.statements()
         return (
             f"{self.block_declaration}\n{{\n{wrapped(self._unused(self.graph) + body)}\n    return 0;\n}}\n",
@@ -468,6 +457,33 @@ def entry_source(function: CFunction, kind: str) -> str:
     return f"\nint casid_entry({head})\n{{\n{unused}    return {call};\n}}\n"
 
 
+def called_source(functions: Sequence[CFunction], kind: str) -> str:
+    """C source of a function and its entry: for one sample (``call``), many (``batch``), many floats (``single``)."""
+    (given,) = functions
+    f = CFunction(given.function, given.name, SINGLE) if kind == "single" else given
+    return (scalar_source if kind == "call" else batch_source)([f], "casid") + entry_source(f, kind)
+
+
+_LOOP = """
+int casid_accumulate(long count, const double *start, const double *drive, const double *p, double *x, double *y)
+{{
+    long i;
+    for (i = 0; i < count; i++) {{
+        {step}(i ? x + (i - 1) * {states} : start, drive + i * {inputs}, p, x + i * {states}, y + i * {outputs});
+    }}
+    return 0;
+}}
+"""
+
+
+def recursion_source(functions: Sequence[CFunction]) -> str:
+    """C source of a step ``(x, u, p) -> (x, y)`` and of ``casid_accumulate``, which repeats it."""
+    (step,) = functions
+    (x, u, _), (_, y) = step.inputs, step.outputs
+    loop = _LOOP.format(step=step.name, states=x.size, inputs=u.size, outputs=y.size)
+    return scalar_source([step], "casid") + loop
+
+
 def external_source(functions: Sequence[CFunction]) -> str:
     """C source of functions as `casadi.external` loads them: arrays of structural nonzeros by columns."""
     text = _scalar_head(functions) + scalar_sincos("casid_sincos") + "\n"
@@ -477,9 +493,9 @@ def external_source(functions: Sequence[CFunction]) -> str:
 def _external(f: CFunction) -> str:
     inputs = [f.function.sparsity_in(i) for i in range(f.function.n_in())]
     outputs = [f.function.sparsity_out(o) for o in range(f.function.n_out())]
-    statements = f.statements(
-        "casid_sincos", lambda i, k: f"a{i}[{k}]", lambda o, k, value: f"r{o}[{k}] = {value};"
-    )  # fmt: skip
+    read = [[f"a{i}[{k}]" for k in range(s.nnz())] for i, s in enumerate(inputs)]
+    write = [[f"r{o}[{k}] = {{}};" for k in range(s.nnz())] for o, s in enumerate(outputs)]
+    statements = f.statements("casid_sincos", read, write)
     spare = [0, *itertools.accumulate(s.nnz() for s in outputs)]
     lines = [f"static const double none[{max(1, *(s.nnz() for s in inputs), 1)}] = {{0}};", "(void)none;"]
     for i in range(len(inputs)):

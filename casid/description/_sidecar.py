@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from casid.description._document import Description
-from casid.description._parts import LIMITS, Inertial, Link, LinkBounds
-from casid.description._raw import JointLimits, RawCapsule, RawJoint, renamed
+from casid.description._document import Description, JointLimits, RawCapsule, RawJoint, renamed
+from casid.description._robot import LIMITS, Inertial, Link, LinkBounds
 from casid.description.joint_parameters import (
     JOINT_PARAMETERS,
     SHAPES,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from casid.arrays import Array
-from casid.errors import RobotError
 
 #: Indices of the triangles' corners, shape (k, 3).
 Faces: TypeAlias = NDArray[np.intp]
@@ -44,12 +43,3 @@ def shell(vertices: Array, faces: Faces) -> Solid:
 def _second_moment(weights: Array, a: Array, b: Array, c: Array) -> Array:
     """``sum w (a a' + b b' + c c' + s s')`` with ``s = a + b + c``: of simplices with these corners, and the origin."""
     return np.asarray(sum(np.einsum("k,ki,kj->ij", weights, part, part) for part in (a, b, c, a + b + c)))
-
-
-def trimesh_package(purpose: str) -> Any:
-    """The package that reads surfaces from files; RobotError naming what needs it, where it is missing."""
-    try:
-        import trimesh
-    except ImportError as error:
-        raise RobotError(f"{purpose} needs the package trimesh: pip install 'casid[meshes]'") from error
-    return trimesh

@@ -211,13 +211,16 @@ def _searched(
     if play and contact < search.runs.step:  # contact: of first order in it
         plainly = replace(search, runs=search.runs.stepped(contact), budget=before + search.runs.cost * _ITERATIONS)
         point, normal = plainly.run(point, 2)
-    start = Point(np.append(point.theta, one.first), [x.copy() for x in point.starts])
     wide = _extended(plainly, one)
+    # what the plain law misses has changed its own parameters too: as they are, or as the term was screened with
+    starts = [np.append(plain, one.first) for plain in (point.theta, one.plain)]
+    start = min((Point(theta, [x.copy() for x in point.starts]) for theta in starts), key=wide.value)
     if play:
         tried, _ = led(wide, restarted(wide, start))
         reached = softened(wide, tried)
     else:
-        tried, reached = wide.run(start, _ITERATIONS)
+        wanted = (1.0 - _SHARE) * normal.cost
+        tried, reached = wide.descended(start, wide.normal(start), _ITERATIONS, wanted=wanted)
     search.runs.rollouts = wide.runs.rollouts = plainly.runs.rollouts + wide.runs.rollouts - before
     return (plainly, point, normal), (wide, tried, reached)
 
@@ -230,11 +233,12 @@ def _given(runs: FreeRuns, attribute: str) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Screened:
-    """A term's best start: share of the cost that it takes away; first values and deviations of weak priors."""
+    """A term's best start: share of the cost it takes away, values of the plain law and of the term, weak priors."""
 
     name: str
     share: float
     attributes: tuple[str, ...]
+    plain: Array
     first: Array
     weak: Array
 
@@ -247,7 +251,7 @@ class _Screen:
         every = max(1, round(runs.seconds / min(_SCREEN, runs.seconds / 4)))
         every = 1 if _driven(runs) else every  # what drifts shows between pieces
         runs.pieces, runs.rollouts = runs.pieces[every // 2 :: every] or runs.pieces[:1], 0.0
-        self.search, self.point = replace(whole, runs=runs, history=[], budget=np.inf), runs.point(point.theta)
+        self.search, self.point = replace(whole, runs=runs, budget=np.inf), runs.point(point.theta)
         normal = self.search.normal(self.point)
         self.promised = normal.cost - self.search.step(normal, self.point, 1e-3)[1]
         self._count(runs)
@@ -267,10 +271,10 @@ class _Screen:
         new = _added(runs, name)
         if known is not None:
             rows = np.repeat([a in new for a in known.attributes], runs.robot.n)
-            tried.append(_Screened(name, 0.0, new, known.first[rows], known.weak[rows]))
+            tried.append(_Screened(name, 0.0, new, theta, known.first[rows], known.weak[rows]))
         for values in [] if known else TERMS[name].starts(runs, theta):
             first, weak = (np.concatenate([value(a, values[a]) for a in new]) for value in (_first, _weak))
-            tried.append(_Screened(name, 0.0, new, first, weak))
+            tried.append(_Screened(name, 0.0, new, theta, first, weak))
         reached = []
         for one in tried:
             wide = _extended(self.search, one)
@@ -283,14 +287,15 @@ class _Screen:
         cost, wide, start, normal, one = min(reached, key=lambda made: made[0])
         least = (1.0 - _SHARE) * self.promised
         if len(tried) > 1 and cost < least:
-            start, normal = wide.descended(start, normal, _SCREENED, 0.1 * _SHARE * normal.cost, wanted=least)
+            start, normal = wide.descended(start, normal, _SCREENED, 1e-2, least)
             cost = normal.cost
             self._count(wide.runs)
         elif known is None and "backlash" in new and cost < self.promised:  # rough: a step alone does not tell
             start, cost = led(wide, restarted(wide, start))
             self._count(wide.runs)
         share = 1.0 - cost / max(self.promised, 1e-300)
-        return _Screened(name, share, new, start.theta[len(theta) :], one.weak)
+        plain, first = np.split(start.theta, [len(theta)])
+        return _Screened(name, share, new, plain, first, one.weak)
 
 
 def _weak(attribute: str, size: Array) -> Array:
@@ -321,9 +326,7 @@ def _extended(search: Search, term: _Screened) -> Search:
     runs.servo = replace(runs.servo, **changed)
     more = (Parameter(a, k, f"{a} {name}", changed[a][k]) for a in attributes for k, name in enumerate(names))
     runs.parameters = (*runs.parameters, *more)
-    made = replace(search, runs=runs, history=[])
-    made.budget = runs.rollouts + runs.cost * (4 * _ITERATIONS if "backlash" in attributes else _ITERATIONS - 1)
-    return made
+    return replace(search, runs=runs)
 
 
 def _better(runs: FreeRuns, plain: Array, rich: Array) -> bool:

@@ -47,7 +47,7 @@ def softened(search: Search, point: Point, part: float = _SOFT[0]) -> Normal:
     rigid = value["stiffness"] > QUANTITIES["stiffness"].upper
     runs.known = runs.known.copy()
     runs.known[rigid, k], runs.known[rigid, d] = held[rigid], 2.0 * np.sqrt(held * value["armature"])[rigid]
-    soft = replace(search, runs=runs, history=[], budget=np.inf)
+    soft = replace(search, runs=runs, budget=np.inf)
     made = soft.normal(point, search.runs.simulate(point))
     search.runs.rollouts += search.runs.cost
     return made
@@ -116,7 +116,7 @@ def _without(search: Search, best: Point, left: Sequence[int]) -> Point:
     """The best point led on without some pieces, whose initial states stay."""
     runs, kept = copy(search.runs), [k for k in range(len(best.starts)) if k not in left]
     runs.pieces = [search.runs.pieces[k] for k in kept]
-    part = replace(search, runs=runs, history=[])
+    part = replace(search, runs=runs)
     made, _ = led(part, Point(best.theta, [best.starts[k] for k in kept]))
     search.runs.rollouts += (runs.rollouts - search.runs.rollouts) * len(kept) / len(best.starts)
     starts = list(best.starts)

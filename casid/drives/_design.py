@@ -222,7 +222,7 @@ class _Task:
         which = rng.integers(count, size=min(_HARMONICS, count))
         mask = np.zeros(self.basis.size)
         mask[which] = mask[which + count] = 1.0
-        mask[-1] = float(rng.random() < 0.2)
+        mask[-1] = float(rng.integers(count) in which)  # the middle as often as a harmonic
         change = mask * self.basis.random(rng)
         share = 2.0 * np.sqrt(len(which) / count) * np.linalg.norm(made[joint, :-1])
         made[joint] += step * share / max(np.linalg.norm(change[:-1]), 1e-12) * change

@@ -36,7 +36,7 @@ Progress = Callable[[str, int, int], None]
 _WEAK = 3.0
 #: The same for gains that nothing known fixes.
 _HELD = 0.05
-#: Iterations from the convex start with the terms that were taken.
+#: Iterations from another start: the next convex one, and the best one with the terms that were taken.
 _AGAIN = 8
 #: Pieces are not made shorter than this to hold some out [s].
 _SHORTEST = 2.0
@@ -313,7 +313,7 @@ def identify_from_commands(
         raise DatasetError("everything about the servos is given: nothing is left to find")
     findings = list(check_recordings(recordings, names))
     runs.named(profile)
-    search, fine, best, point, normal, weak = _fitted(runs, options, start, progress)
+    search, fine, best, at_first, point, normal, weak = _fitted(runs, options, start, progress)
     asked, profiles = search.runs.named(profile), list[Profile]()
     if asked:
         made = Profiles(search, point, normal, weak, fine, options.level)
@@ -331,7 +331,7 @@ def identify_from_commands(
     rollouts, fine.rollouts = search.runs.rollouts, 0.0
     ratios = gain_ratios(fine.parameters, point.theta, C, 1.96)
     return CommandIdentification(
-        robot, runs.servo, tuple(recordings), listed, C, errors, held, best, search.history[0], rollouts,
+        robot, runs.servo, tuple(recordings), listed, C, errors, held, best, at_first, rollouts,
         time.perf_counter() - began, runs.seconds, tuple(findings), ratios, fine,
         tuple(profiles), options,
     )  # fmt: skip
@@ -350,12 +350,12 @@ def _known_servo(recordings: Sequence[CommandRecording]) -> Servo:
 
 def _fitted(
     runs: FreeRuns, options: SimulationOptions, start: ArrayLike | None, progress: Progress | None
-) -> tuple[Search, FreeRuns, ConvexStart, Point, Normal, Array]:
-    """Best point of all starts."""
+) -> tuple[Search, FreeRuns, ConvexStart, float, Point, Normal, Array]:
+    """Best point of all starts, and the error at that start."""
     if progress is not None:
         progress("convex start", 0, 1)
     whole, runs = runs, runs.thinned(options.coarse)
-    convex = [convex_start(runs, cutoff) for cutoff in CUTOFFS if cutoff * 2.2 * runs.period < 1.0]
+    convex = [convex_start(runs, cutoff) for cutoff in CUTOFFS if cutoff * 2 * runs.period < 1.0]
     candidates = [(one, one.theta) for one in convex]
     limits = np.array([p.attribute == "limit" and p.unknown.value is None for p in runs.parameters])
     if limits.any():  # reached, or not
@@ -372,22 +372,18 @@ def _fitted(
     order = list(np.argsort(reached))
     base = convex[int(np.argmin(reached[: len(convex)]))]
     runs.parameters, weak = _weakly(runs, base)
-    result: tuple[float, Search, ConvexStart, Point, Normal] | None = None
-    for number, k in enumerate(order[:2]):
-        if compared_errors(missed[k], missed[order[0]]).better:
-            break  # one more start, unless the best is surely better
-        if result is not None and runs.rollouts + runs.cost > options.budget and reached[k] >= result[0]:
-            break  # nor where nothing is left to search it with
-        search = Search(runs, options.iterations, threshold=options.robust, budget=options.budget, progress=progress)
-        if result is not None:  # the same yardstick
-            search.scale, search.inflation = result[1].scale, result[1].inflation
-        limit = options.iterations if not number else 6
-        point, normal = search.run(points[k], limit, shown[k])
-        if result is None or normal.rms < result[0]:
-            result = normal.rms, search, candidates[k][0], point, normal
-    assert result is not None
-    _, search, best, point, normal = result
-    trace = search.history
+    first, *others = order[:2]
+    search = Search(runs, options.iterations, threshold=options.robust, budget=options.budget, progress=progress)
+    point, normal = search.run(points[first], shown=shown[first])
+    for k in others:  # unless the best is surely better, or nothing is left to search it with
+        if compared_errors(missed[k], missed[first]).better:
+            break
+        if runs.rollouts + runs.cost > options.budget and reached[k] >= normal.rms:
+            break
+        again, tried = search.descended(points[k], search.normal(points[k]), _AGAIN, wanted=_wanted(normal))
+        if tried.cost < normal.cost:
+            first, point, normal = k, again, tried
+    best, at_first = candidates[first][0], reached[first]
     finest = options.step / options.refined
     terms = usual_terms(runs) if options.terms is None else options.terms
     search, point, normal, more = with_terms(search, point, normal, options.folds, terms, finest)
@@ -395,7 +391,7 @@ def _fitted(
     if len(more):  # what was taken is searched from the convex start too, as long as it may end noticeably lower
         linear = [p.kind in LINEAR for p in runs.parameters]
         again = runs.point(np.where(linear, convex_start(runs, best.cutoff).theta, point.theta))
-        again, tried = search.descended(again, search.normal(again), _AGAIN, 0.0, 1e-3, normal.cost / NOTICEABLE**2)
+        again, tried = search.descended(again, search.normal(again), _AGAIN, wanted=_wanted(normal))
         if tried.cost < normal.cost:
             point, normal = again, tried
     play = has_play(runs, point.theta)
@@ -403,7 +399,7 @@ def _fitted(
         whole = whole.stepped(min(runs.step, finest) if play else runs.step)
     whole.rollouts = runs.rollouts * len(runs.pieces) / len(whole.pieces)
     whole.parameters, whole.servo = runs.parameters, runs.servo
-    search = Search(whole, 3, threshold=options.robust, budget=options.budget, progress=progress, history=trace)
+    search = Search(whole, 3, threshold=options.robust, budget=options.budget, progress=progress)
     point = whole.point(point.theta) if len(runs.pieces) < len(whole.pieces) else point
     if play or whole.rollouts <= options.budget:
         point, normal = search.run(point)
@@ -414,7 +410,12 @@ def _fitted(
     else:
         point, normal = search.polished(point, fine)
     whole.rollouts += options.refined * fine.rollouts
-    return search, fine, best, point, normal, weak
+    return search, fine, best, at_first, point, normal, weak
+
+
+def _wanted(normal: Normal) -> float:
+    """Cost that is noticeably lower."""
+    return normal.cost / NOTICEABLE**2
 
 
 def _weakly(runs: FreeRuns, start: ConvexStart) -> tuple[tuple[Parameter, ...], Array]:

@@ -16,6 +16,7 @@ from casid.drives._runs import FreeRuns, Point
 from casid.drives._search import Normal, Search
 from casid.drives._servo import KINDS, Unknown
 from casid.drives._statistics import covariance
+from casid.evidence import NOTICEABLE
 
 #: A profile's path: factor between its steps, most of them, refinements of an end; iterations at each value and their
 #: first damping, small for the long valleys of parameters that are traded.
@@ -90,9 +91,9 @@ class Profiles:
             replace(p, unknown=Unknown(None, np.inf, p.unknown.lower, p.unknown.upper)) if np.isfinite(sd) else p
             for p, sd in zip(runs.parameters, weak, strict=True)
         )
-        self.search = replace(search, runs=runs, history=[], budget=np.inf)
-        enough = 0.01 * float(self.threshold.min())
-        self.point, self.normal = self.search.descended(point, self.search.normal(point), _DESCENT, enough, _PLAIN)
+        tolerance = 0.01 * float(self.threshold.min()) / len(self.half)
+        self.search = replace(search, runs=runs, tolerance=tolerance, budget=np.inf)
+        self.point, self.normal = self.search.descended(point, self.search.normal(point), _DESCENT, _PLAIN)
 
     def of(self, i: int) -> Profile:
         """Profile of one parameter, by its place."""
@@ -127,7 +128,7 @@ class Profiles:
         outer = tried
         for _ in range(_REFINED):  # the root of the rise is nearly linear
             a, b = (np.sqrt(max(path[v][0] - least, 0.0) / top) for v in (inner, outer))
-            if abs(b - 1.0) < 0.02 or b <= a:
+            if abs(b - 1.0) < NOTICEABLE - 1.0 or b <= a:
                 break
             tried = inner + (outer - inner) * float(np.clip((1.0 - a) / (b - a), 0.05, 0.95))
             path[tried] = cost, reached = self._at(i, tried, path[inner][1])
@@ -139,11 +140,9 @@ class Profiles:
         runs.known = runs.known.copy()
         runs.known[slice(None) if p.joint == ALL else p.joint, KINDS.index(p.kind)] = value
         runs.parameters = tuple(q for k, q in enumerate(runs.parameters) if k != i)
-        search, tangent = replace(self.search, runs=runs, history=[]), self._tangent(i, value)
+        search, tangent = replace(self.search, runs=runs), self._tangent(i, value)
         point = min(point, tangent, key=search.value)
-        reached, normal = search.descended(
-            point, search.normal(point), _DESCENT, 0.01 * float(self.threshold[i]), _PLAIN
-        )
+        reached, normal = search.descended(point, search.normal(point), _DESCENT, _PLAIN)
         own = p.unknown.value is not None and np.isfinite(p.unknown.sd)
         prior = ((value - float(p.unknown.value or 0.0)) / p.unknown.sd) ** 2 if own else 0.0
         return normal.cost + prior, reached

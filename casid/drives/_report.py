@@ -49,7 +49,9 @@ class CommandSection(ReportSection):
     def tables(self) -> Sequence[Table]:
         """Verdict, parameters, ratios where only those are known."""
         found = self.found
-        held = "" if np.isnan(found.held_out) else f", {1e3 * found.held_out:.3g} mrad on motions held out"
+        several = len({data.motion for data in found.recordings}) > 1
+        parts = "motions held out" if several else "stretches of the same motion held out, no other motion"
+        held = "" if np.isnan(found.held_out) else f", {1e3 * found.held_out:.3g} mrad on {parts}"
         rows = [
             ("verdict", found.headline),
             ("free-run error", f"{1e3 * found.error:.3g} mrad{held} (convex start {1e3 * found.start_error:.3g})"),

@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.arrays import Array
+from casid.arrays import ALIKE, Array
 from casid.description import Robot
 from casid.drives._law import DRIVE, LINK, RIGID
 from casid.drives._recording import CommandRecording, held_commands
@@ -105,7 +105,8 @@ def noise_of(q: Array) -> Array:
 def quantum_of(motions: Sequence[Array]) -> Array:
     """Steps of the encoders: the least change of their positions; infinite without any, shape (n,)."""
     steps = np.concatenate([np.abs(np.diff(q, axis=0)) for q in motions])
-    return np.asarray(np.where(steps > 1e-9, steps, np.inf).min(axis=0))
+    rounding = ALIKE * max(float(np.abs(q).max()) for q in motions)
+    return np.asarray(np.where(steps > rounding, steps, np.inf).min(axis=0))
 
 
 def _speed(recording: CommandRecording, at: int, reach: int) -> tuple[Array, float]:
@@ -127,10 +128,10 @@ def piece_of(recording: CommandRecording, rows: slice, step: float, noise: Array
     within = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
     edges = np.append(t[sample] + within * np.repeat(np.diff(t) / counts, counts), t[-1])
     (speed, unit), (nearer, _) = (_speed(recording, rows.start, reach) for reach in (4, 2))
-    known = 3.0 * noise * unit
-    n, moves = recording.n, np.abs(speed) > known / 1.5
+    sd = noise * unit
+    n, moves = recording.n, np.abs(speed) > 2 * sd
     # the curve of a fast motion, in a parabola's slope of the order of the square of its reach: 4/3 of the difference
-    spread = np.concatenate([2.0 * noise, known + 1e-3 + 4.0 * np.abs(speed - nearer), np.repeat(_HIDDEN, n)])
+    spread = np.concatenate([2.0 * noise, 3.0 * sd + 1e-3 + 4.0 * np.abs(speed - nearer), np.repeat(_HIDDEN, n)])
     on = recording.on()[rows][:-1][sample]
     torque = np.zeros((total, n)) if recording.torque is None else np.asarray(recording.torque)[rows][:-1][sample]
     start = np.concatenate([q[0], np.where(moves, speed, 0.0), np.zeros(2 * n)])

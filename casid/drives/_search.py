@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import lsq_linear
@@ -13,10 +13,13 @@ from casid.drives._rollout import Branch
 from casid.drives._runs import FreeRuns, Point
 from casid.evidence import Comparison, compared, robust_sd
 
-#: Expected decrease of the cost, which is that of independent errors of variance 1, below which the search has ended.
+#: Mean square of the parameters' moves still to come, in units of their variances, below which a search has ended:
+#: intervals are wider by half of it.
 CONVERGED = 0.05
 #: A model misses what encoders show where its errors are beyond so many deviations of their noise.
 MISFIT = 2.0
+#: Steps of the last search, by finer integration; so many steps in turn that do not lower the cost end a search.
+_POLISHED, _FAILED = 5, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +65,7 @@ class Search:
     runs : FreeRuns
     iterations : int
     tolerance : float
-        Relative decrease of the cost at which it ends.
+        Mean square of the parameters' moves to come, in their variances, below which it has ended.
     threshold : float
         Errors beyond so many robust deviations count linearly.
     budget : float
@@ -73,13 +76,12 @@ class Search:
 
     runs: FreeRuns
     iterations: int = 25
-    tolerance: float = 2e-4
+    tolerance: float = CONVERGED
     threshold: float = 4.0
     budget: float = 100.0
     progress: Callable[[str, int, int], None] | None = None
     scale: float = 1e-3
     inflation: float = 1.0
-    history: list[float] = field(default_factory=list)
     scatter: Array | None = None
 
     def __post_init__(self) -> None:
@@ -88,6 +90,11 @@ class Search:
         self.mean = np.array([0.0 if x.unknown.value is None else x.unknown.value for x in p])
         has = [x.unknown.value is not None and np.isfinite(x.unknown.sd) for x in p]
         self.weight = np.array([1.0 / x.unknown.sd**2 if h else 0.0 for x, h in zip(p, has, strict=True)])
+
+    @property
+    def enough(self) -> float:
+        """Expected decrease of the cost, that of independent errors of variance 1, below which the search has ended."""
+        return self.tolerance * len(self.runs.parameters)
 
     # ------------------------------------------------------------------ cost
 
@@ -186,6 +193,25 @@ class Search:
         expected = float(2 * change @ normal.g - change @ normal.A @ change)
         return Point(point.theta + change, starts), expected
 
+    def settled(
+        self, candidate: Point, point: Point, normal: Normal, runs: FreeRuns
+    ) -> tuple[Point, list[Array], float]:
+        """A point after a step, its positions and its cost; if that rises, pieces that cost more begin as before.
+
+        Where a joint begins at rest, held by dry friction, its first speed has no effect until it slides, and no
+        derivative tells that. Under given parameters the cost of a piece depends on its own initial state alone.
+        """
+        shown = runs.simulate(candidate)
+        cost, prior = self.costs(candidate, shown), self.prior(candidate.theta)
+        if cost.sum() + prior < normal.cost:
+            return candidate, shown, float(cost.sum()) + prior
+        worse = np.flatnonzero(cost > [sum(block.cost for block in made) for made in normal.blocks]).tolist()
+        starts = [point.starts[k] if k in worse else start for k, start in enumerate(candidate.starts)]
+        kept = Point(candidate.theta, starts)
+        for k, q in zip(worse, runs.simulate(kept, worse), strict=True):
+            shown[k] = q
+        return kept, shown, self.value(kept, shown)
+
     def rescale(self, point: Point, shown: list[Array] | None = None) -> None:
         """Scale and inflation from the errors at a point."""
         errors = self.runs.missed(point, shown)
@@ -196,85 +222,63 @@ class Search:
         self, point: Point, iterations: int | None = None, shown: list[Array] | None = None
     ) -> tuple[Point, Normal]:
         """The best point from a start; ``shown``: positions that are simulated already."""
-        damping, limit = 1e-3, self.iterations if iterations is None else iterations
         self.rescale(point, shown)
-        normal = self.normal(point)
-        self.history.append(normal.rms)
-        for number in range(limit):
-            if self.runs.rollouts > self.budget:
-                break
-            accepted, value = None, normal.cost
-            for attempt in range(8):
-                candidate, expected = self.step(normal, point, damping)
-                if expected < self.tolerance * normal.cost * 0.1:
-                    break
-                if attempt == 0:
-                    tried = self.normal(candidate)
-                    value = tried.cost
-                else:
-                    tried, value = None, self.value(candidate)
-                if value < normal.cost:
-                    accepted = self.normal(candidate) if tried is None else tried
-                    damping = max(damping / (10.0 if attempt == 0 else 2.0), 1e-8)
-                    break
-                damping *= 6.0
-            if accepted is None:
-                break
-            done = normal.cost - accepted.cost < self.tolerance * normal.cost
-            point, normal = candidate, accepted
-            self.history.append(normal.rms)
-            if self.progress is not None:
-                self.progress(f"free runs: {1e3 * normal.rms:.3g} mrad", number + 1, limit)
-            if done:
-                break
-        return point, normal
+        count = self.iterations if iterations is None else iterations
+        return self.descended(point, self.normal(point), count, budget=self.budget)
+
+    def polished(self, point: Point, fine: FreeRuns) -> tuple[Point, Normal]:
+        """Gauss-Newton steps with the errors of finer integration and the derivatives of the coarse one.
+
+        What the coarse step does to positions is thus taken out; what it does to derivatives only slows the search
+        (deferred correction).
+        """
+        shown = fine.simulate(point)
+        self.rescale(point, shown)
+        return self.descended(point, self.normal(point, shown), _POLISHED, 1e-6, fine=fine)
 
     def descended(
         self,
         point: Point,
         normal: Normal,
         iterations: int,
-        enough: float,
-        damping: float = 1e-2,
+        damping: float = 1e-3,
         wanted: float = np.inf,
+        budget: float = np.inf,
+        fine: FreeRuns | None = None,
     ) -> tuple[Point, Normal]:
-        """Damped steps without a new scale of the errors, until less than ``enough`` is expected of the next.
+        """Steps without a new scale of the errors; one that does not lower the cost is tried again with more damping.
 
-        They end too where as many steps as are left would not lower the cost to ``wanted``, each by what is expected
-        of the next one, times the share of its own that the last one reached.
+        They end too where as many as are left would not lower the cost to ``wanted``, each by what is expected of the
+        next one, times the share of its own that the last one reached.
+
+        Parameters
+        ----------
+        fine
+            Runs whose errors are taken in place of those of the derivatives' runs.
         """
-        kept = 1.0
+        kept, failed = 1.0, 0
         for left in range(iterations, 0, -1):
             candidate, expected = self.step(normal, point, damping)
-            if expected < enough or left * kept * expected < normal.cost - wanted:
+            if expected < self.enough or self.runs.rollouts > budget or left * kept * expected < normal.cost - wanted:
                 break
-            tried = self.normal(candidate)
-            if tried.cost < normal.cost:
-                kept = min(1.0, (normal.cost - tried.cost) / expected)
-                point, normal, damping = candidate, tried, damping / 10
-            else:
-                damping *= 30
-        return point, normal
-
-    def polished(self, point: Point, fine: FreeRuns, attempts: int = 2) -> tuple[Point, Normal]:
-        """Gauss-Newton steps with the errors of finer integration and the derivatives of the coarse one.
-
-        What the coarse step does to positions is thus taken out; what it does to derivatives only slows the search
-        (deferred correction). A step that does not lower the cost is tried again with more damping.
-        """
-        shown = fine.simulate(point)
-        self.rescale(point, shown)
-        normal, damping = self.normal(point, shown), 1e-6
-        for _ in range(attempts):
-            candidate, expected = self.step(normal, point, damping)
-            if expected < max(CONVERGED, self.tolerance * normal.cost):
+            tried = self.normal(candidate) if not failed and fine is None else None
+            if tried is None or tried.cost >= normal.cost:
+                candidate, shown, cost = self.settled(candidate, point, normal, fine or self.runs)
+                tried = None
+                if cost < normal.cost:
+                    tried = self.normal(candidate, None if fine is None else shown)
+            failed = 0 if tried is not None else failed + 1
+            if failed == _FAILED:
                 break
-            shown = fine.simulate(candidate)
-            if self.value(candidate, shown) < normal.cost:
-                point, normal = candidate, self.normal(candidate, shown)
-                damping = max(damping / 30.0, 1e-6)
-            else:
-                damping = max(30.0 * damping, 1e-3)
+            if tried is None:
+                damping = 30.0 * max(damping, 1e-3)
+                continue
+            fallen = normal.cost - tried.cost
+            kept, point, normal, damping = min(1.0, fallen / expected), candidate, tried, max(damping / 10.0, 1e-8)
+            if self.progress is not None:
+                self.progress(f"free runs: {1e3 * normal.rms:.3g} mrad", iterations - left + 1, iterations)
+            if fallen < self.enough:
+                break
         return point, normal
 
 

@@ -59,8 +59,6 @@ class ConvexStart:
         Values of the unknown parameters, within their bounds.
     gap : float
         Proven relative distance of the regression's cost from its minimum, the worst of all joints.
-    error : float
-        Root mean square of the equation's error, over all joints.
     cutoff : float
         Of the filter [Hz].
     ratios : tuple of int
@@ -70,7 +68,6 @@ class ConvexStart:
 
     theta: Array
     gap: float
-    error: float
     cutoff: float
     ratios: tuple[int, ...]
 
@@ -140,9 +137,8 @@ def convex_start(runs: FreeRuns, cutoff: float) -> ConvexStart:
             gain = theta[place["kp", k]] if ("kp", k) in place else runs.known[k, KINDS.index("kp")]
             away = max(np.abs(data.on() * (data.q_des - data.q))[:, k].max() for data in runs.recordings)
             theta[place["limit", k]] = REACHED * gain * away
-    total = sum(cost for _, cost, _, _ in solved) / max(sum(j.count for j in joints), 1)
     gap = max((gap for _, _, gap, _ in solved), default=0.0)
-    return ConvexStart(np.clip(theta, lower, upper), gap, float(np.sqrt(total)), cutoff, loose)
+    return ConvexStart(np.clip(theta, lower, upper), gap, cutoff, loose)
 
 
 def _stretches(runs: FreeRuns, data: CommandRecording, cutoff: float, delays: Array) -> Sequence[_Stretch]:
@@ -272,5 +268,5 @@ def _solve(
     if "kp" in joint.free:
         i = joint.free.index("kp")
         spread = np.sqrt(np.linalg.inv(B.T @ B)[i, i] * cost / max(joint.count / _CORRELATED, 1.0))
-        sure = bool(z[i] > _DETERMINED * spread and z[i] > 1.001 * low[i] * scale[i])
+        sure = bool(z[i] > _DETERMINED * spread and z[i] > low[i] * scale[i])
     return z / scale, cost, gap / max(cost / 2, 1e-300), sure

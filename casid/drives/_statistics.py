@@ -12,6 +12,7 @@ from casid.arrays import Array
 from casid.drives._rollout import ALL, Branch
 from casid.drives._runs import Parameter, Point, quantum_of
 from casid.drives._search import MISFIT, Block, Normal, Search, correlation
+from casid.drives._servo import QUANTITIES
 
 #: A posterior deviation above this share of the weak prior's: the data leave it open.
 OPEN = 0.5
@@ -41,7 +42,7 @@ class Estimate:
     determined : bool
         Whether the data, not a bound or the weak prior, give the value.
     partner : str
-        The parameter that it is confused with most; empty below a correlation of 0.5.
+        The parameter that gives most of its variance, by the square of their correlation; empty: none does.
     correlation : float
         With that partner.
     words : str
@@ -69,7 +70,7 @@ class Estimate:
     @property
     def bounded_above_only(self) -> bool:
         """Whether the data give an upper bound of a value that cannot be negative, and no more."""
-        return self.determined and self.attribute != "bias" and self.low <= 1e-5 and 0 <= self.value
+        return self.determined and self.low <= QUANTITIES[self.attribute].lower
 
 
 def covariance(search: Search, point: Point, normal: Normal) -> tuple[Array, Array]:
@@ -231,7 +232,7 @@ def estimates(
         others = np.abs(rho[i]).copy()
         others[i] = 0.0
         best = int(others.argmax()) if len(others) > 1 else i
-        partner = parameters[best].name if others[best] >= 0.5 else ""
+        partner = parameters[best].name if others[best] ** 2 > 1.0 - others[best] ** 2 else ""
         value = float(point.theta[i])
         low, high = max(value - width[i] * sd[i], p.lower), min(value + width[i] * sd[i], p.upper)
         opened = bool(sd[i] > OPEN * weak[i]) or (p.joint in ratios and p.attribute in SCALED)
@@ -248,13 +249,13 @@ def estimates(
 def _words(
     p: Parameter, value: float, low: float, high: float, opened: bool, partner: str, rho: float, ratio: bool
 ) -> str:
-    near = f", traded with {partner}" if partner and abs(rho) > 0.9 else ""
+    near = f", traded with {partner}" if partner else ""
     if ratio and p.attribute in SCALED:
         assumed = "no known torque fixes the gain: assumed; only ratios to kp are found"
         return assumed if p.attribute == "kp" else "ratio to kp is found, the value carries the assumed kp"
     if opened:
         return f"not determined{near}"
-    if p.lower == 0.0 and low <= 1e-9 * max(high, 1.0) and p.attribute != "bias":
+    if low <= p.lower == 0.0:
         return f"at most {high:.3g}{near}"
     if value <= p.lower or value >= p.upper:
         return f"at its bound{near}"

@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.special import ndtri
 
-from casid.arrays import RANK, Array
+from casid.arrays import ALIKE, RANK, Array
 from casid.drives._recording import CommandRecording
 from casid.drives._runs import FreeRuns, Point, quantum_of
 from casid.drives._search import MISFIT, Search, compared_errors
 from casid.drives._servo import FREE, Servo, Unknown
-from casid.drives._start import CUTOFFS, REACHED, convex_start
+from casid.drives._start import CUTOFFS, convex_start
 from casid.drives._statistics import Estimate
 from casid.errors import DatasetError
-from casid.evidence import NOTICEABLE, robust_sd
+from casid.evidence import CONFIDENCE, NOTICEABLE, robust_sd
 from casid.measurement import time_gaps
 
 #: A joint that moves less than so many steps of its encoder does not move.
@@ -37,6 +37,8 @@ _EXPLAINED, _USUAL = 0.5, 3.0
 _EXPLAINS = 0.5
 #: Kinds of finding whose remedy is tried on the commands.
 TRIED = ("sign", "joint order", "unit")
+#: A torque limit is begun at these shares of what it is at most: what it does has no derivative where it does nothing.
+_SHARES = (1.0, 0.5, 0.25)
 #: Length of the pieces that readings are tried on [s].
 _TRIAL = 30.0
 
@@ -94,45 +96,53 @@ def check_recordings(recordings: Sequence[CommandRecording], names: Sequence[str
     ]  # fmt: skip
     if driven:
         return tuple(found)
-    rho, follows = _correlations(recordings, moves)
-    taken: set[int] = set()
-    for k in np.flatnonzero(moves).tolist():
-        other = int(np.nanargmax(np.abs(rho[k])))
-        partner = int(np.nanargmax(np.abs(rho[other])))
-        if other != k and partner == k and abs(rho[k, other]) > abs(rho[k, k]) + 0.3 and k not in taken:
-            taken |= {k, other}
-            text = (f"the encoder of '{names[k]}' follows the command of '{names[other]}' (correlation "
-                    f"{rho[k, other]:.2f}, of its own {rho[k, k]:.2f}), and the other way round")  # fmt: skip
-            found.append(
-                CommandFinding("joint order", f"{names[k]}, {names[other]}", text, "columns in the robot's order")
-            )
-        elif rho[k, k] < -0.5:
-            text = f"encoder and command move against each other (correlation {rho[k, k]:.2f})"
+    active, follows = np.flatnonzero(moves).tolist(), _followed(recordings)
+    nearest = {k: min((sum(float((e**2).sum()) for e in follows[k, j][1]), j) for j in active)[1] for k in active}
+    for k in active:
+        slope, left = follows[k, k]
+        moved, other = follows[k, -1][1], nearest[k]
+        if k < other and nearest[other] == k and _explained(left, follows[k, other][1], len(active)):
+            text = f"the encoder of '{names[k]}' follows the command of '{names[other]}', and the other way round"
+            both = f"{names[k]}, {names[other]}"
+            found.append(CommandFinding("joint order", both, text, "columns in the robot's order"))
+        elif slope < 0.0 and nearest[other] == k and _explained(moved, left, len(active)):
+            text = f"encoder and command move against each other ({slope:.2g} x the command)"
             found.append(CommandFinding("sign", names[k], text, "reverse the command or the encoder of this joint"))
-    far = [k for k in np.flatnonzero(moves).tolist() if rho[k, k] > 0.5 and follows[k] < _DEGREE**0.5]
-    if far:  # nearer to the ratio of degrees than to 1
-        text = f"encoders move by {follows[far].max():.2g} of their commands at most, as where those are in degrees"
+    # nearer to the ratio of degrees than to 1
+    far = [k for k in active if 0.0 < follows[k, k][0] and follows[k, k][0] ** 2 < _DEGREE
+           and _explained(follows[k, -1][1], follows[k, k][1], len(active))]  # fmt: skip
+    if far:
+        most = max(follows[k, k][0] for k in far)
+        text = f"encoders move by {most:.2g} of their commands at most, as where those are in degrees"
         remedy = 'units = { q_des = "deg" } in the recording\'s TOML'
         found.append(CommandFinding("unit", ", ".join(names[k] for k in far), text, remedy))
     return tuple(found)
 
 
-def _correlations(recordings: Sequence[CommandRecording], moves: NDArray[np.bool_]) -> tuple[Array, Array]:
-    """Correlation of encoders (rows) with commands (columns), of their changes over a quarter of a second.
+def _followed(recordings: Sequence[CommandRecording]) -> dict[tuple[int, int], tuple[float, list[Array]]]:
+    """How each encoder follows each command, in changes over a quarter of a second: slope, and what it leaves.
 
-    Beside it the slope of each encoder's changes in its own command's.
+    By encoder and command; command -1: none, the changes themselves. What is left: one array (N, 1) a recording.
     """
-    a, b = [], []
+    pairs = []
     for data in recordings:
         lag = max(1, round(0.25 / data.period))
-        a.append(data.q[lag:] - data.q[:-lag])
-        b.append(data.q_des[lag:] - data.q_des[:-lag])
-    x, y = np.concatenate(a), np.concatenate(b)
-    x, y = x - x.mean(axis=0), y - y.mean(axis=0)
-    size = np.outer(np.linalg.norm(x, axis=0), np.linalg.norm(y, axis=0))
-    rho = np.where(size > 0, x.T @ y / np.maximum(size, 1e-300), 0.0)
-    rho[~moves] = 0.0
-    return np.asarray(rho), np.asarray((x * y).sum(axis=0) / np.maximum((y**2).sum(axis=0), 1e-300))
+        pairs.append([z[lag:] - z[:-lag] for z in (data.q, data.q_des)])
+    means = [np.mean(np.concatenate(each), axis=0) for each in zip(*pairs, strict=True)]
+    x, y = ([z - mean for z in each] for each, mean in zip(zip(*pairs, strict=True), means, strict=True))
+    size = np.maximum(sum((z**2).sum(axis=0) for z in y), 1e-300)
+    slopes = sum(a.T @ b for a, b in zip(x, y, strict=True)) / size
+    made = {(k, -1): (0.0, [a[:, [k]] for a in x]) for k in range(len(size))}
+    for k, j in np.ndindex(slopes.shape):
+        left = [a[:, [k]] - slopes[k, j] * b[:, [j]] for a, b in zip(x, y, strict=True)]
+        made[k, j] = float(slopes[k, j]), left
+    return made
+
+
+def _explained(before: Sequence[Array], after: Sequence[Array], tried: int) -> bool:
+    """Whether the greater part of the square of errors is explained, surely."""
+    one = compared_errors(before, after, tried, after)
+    return one.better and one.after < (1.0 - _EXPLAINS) * one.before
 
 
 def judge(
@@ -151,11 +161,11 @@ def judge(
             text = (f"the command is offset by {value:.3f} rad: encoder and model have different zeros, or a load is "
                     "missing")  # fmt: skip
             found.append(CommandFinding("zero", joint, text, "position_offset of this joint, or links = 'scaled'"))
-        elif p.attribute == "delay" and value > 2.5 * runs.period:
+        elif p.attribute == "delay" and sure.get(("delay", p.joint), 0.0) > 2 * runs.period:  # one to send, one to read
             text = f"commands act {1e3 * value:.0f} ms late, {value / runs.period:.1f} cycles"
             remedy = "taken into account; check the logger's order of writing and reading"
             found.append(CommandFinding("delay", joint, text, remedy, False))
-        elif p.attribute == "kp" and not p.lower * 1.001 < value < p.upper * 0.999:
+        elif p.attribute == "kp" and not p.lower * (1.0 + ALIKE) < value < p.upper * (1.0 - ALIKE):
             found.append(CommandFinding("bound", joint, f"kp is at its bound, {value:.3g} N.m/rad", wrong=False))
     return (*found, *_stalls(runs, errors, names))
 
@@ -174,7 +184,7 @@ def _stalls(runs: FreeRuns, errors: Sequence[Array], names: Sequence[str]) -> li
         width = max(3, round(_WINDOW / piece.recording.period))
         still, asked = (np.ptp(_windows(x, width), axis=1) for x in (piece.measured, piece.recording.q_des[piece.rows]))
         off = np.abs(_windows(e, width)).max(axis=1)
-        stuck = (still < 0.1 * asked) & (off > 12 * spread) & (asked > 12 * spread)
+        stuck = (still < (NOTICEABLE - 1.0) * asked) & (off > 12 * spread) & (asked > 12 * spread)
         for k in np.flatnonzero(stuck.sum(axis=0) >= 2).tolist():
             seconds, largest = made.get((names[k], piece.recording.name), (0.0, 0.0))
             seconds += _WINDOW * float(stuck[:, k].sum())
@@ -195,7 +205,7 @@ def further(runs: FreeRuns, point: Point, names: Sequence[str]) -> list[CommandF
         for piece, error in zip(runs.pieces, errors, strict=True):
             if piece.recording is data:
                 missed[piece.rows] = error
-        found += [*_lost_cycles(data), *_missing_commands(data, missed, names)]
+        found += [*_lost_cycles(data), *_missing_commands(data, missed, runs.noise, names)]
     found += _slips(runs, point, errors, names)
     if not any(f.wrong for f in found):
         found += _tried_readings(runs, point, errors, names)
@@ -211,27 +221,30 @@ def _lost_cycles(data: CommandRecording) -> list[CommandFinding]:
     ]  # fmt: skip
 
 
-def _missing_commands(data: CommandRecording, missed: Array, names: Sequence[str]) -> list[CommandFinding]:
+def _missing_commands(
+    data: CommandRecording, missed: Array, noise: Array, names: Sequence[str]
+) -> list[CommandFinding]:
     """Stretches in which a joint moves on although its command has stood for two windows, and the model does not.
 
     ``missed`` (N, n) are the errors of the free runs, NaN outside of them: a slow or ringing joint moves on, too.
+    A joint moves where the range of its window is larger than that of the encoder's noise (Bonferroni).
     """
     if data.torque is not None:
         return []
     width = max(3, round(_WINDOW / data.period))
     moved, left = (np.ptp(_windows(x, width), axis=1) for x in (data.q, missed))
-    typical = np.median(moved, axis=0)
+    range_of_noise = 2.0 * ndtri(1.0 - (1.0 - CONFIDENCE) / (2 * width)) * noise
     known = [x[np.isfinite(x)] for x in left.T]
     usual = np.array([np.median(x) if x.size else 0.0 for x in known])
     made, command, still = [], _windows(data.q_des, width), np.zeros(moved.shape, dtype=bool)
     still[1:] = np.ptp(np.concatenate([command[:-1], command[1:]], axis=1), axis=1) == 0
-    found = still & (moved > 0.3 * typical) & (moved > 0.02) & ~(left < _EXPLAINED * moved)
+    found = still & (moved > range_of_noise) & ~(left < _EXPLAINED * moved)
     away = np.abs([_windows(x, width) for x in (data.q - data.q_des, missed)])
     away = (away - np.minimum.accumulate(away, axis=2)).max(axis=2)
     # late or slow motion leads to the command or, under a load, to where the model rests; most of this leads away
     leaves = ~(away <= _EXPLAINED * moved).any(axis=0)
     beyond = found & ~(left < _USUAL * usual)
-    for k in np.flatnonzero((beyond.sum(axis=0) >= 2) & (beyond & leaves).any(axis=0)).tolist():
+    for k in np.flatnonzero((beyond & leaves).sum(axis=0) >= 2).tolist():
         rows = found[:, k]
         text = (f"{data.name}: the joint moves by up to {moved[rows, k].max():.2g} rad while its command stands, for "
                 f"{_WINDOW * rows.sum():.1f} s")  # fmt: skip
@@ -268,11 +281,11 @@ def _slips(runs: FreeRuns, point: Point, errors: Sequence[Array], names: Sequenc
             best = int(np.argmax(steps**2 * free))
             place, jump = int(places[best]), float(abs(steps[best]))
             rest = plain - steps[best] * ((np.arange(len(q)) >= place) - U @ after[best, 1:])
-            one = compared_errors([plain[:, None]], [rest[:, None]], len(places), [rest[:, None]])
+            explains = _explained([plain[:, None]], [rest[:, None]], len(places))
             dry = value["load_friction"][k] * float(np.abs(load[:, k]).max())
             dry += value["coulomb"][k] + value["stribeck"][k]
             left = 2.0 * dry / max(value["kp"][k], 1e-300) + value["backlash"][k] + MISFIT * runs.noise[k]
-            if jump > left and one.better and one.after < (1.0 - _EXPLAINS) * one.before:
+            if jump > left and explains:
                 seconds = place * width * data.period
                 text = f"{data.name}: after {seconds:.0f} s the joint stands {jump:.3f} rad off for good"
                 remedy = "a slipped mount or a lost zero: identify the parts before and after it apart (between)"
@@ -294,7 +307,7 @@ def _tried_readings(
     part = runs.thinned(_TRIAL)
     known = {(p.attribute, p.joint): float(v) for p, v in zip(runs.parameters, point.theta, strict=True)}
     left, _ = _fitted(part, part.servo, runs, known)
-    tried = [(*_fitted(part, servo, runs, known), kind, text) for kind, text, servo in _readings(runs, point)]
+    tried = [(*_fitted(part, servo, runs, known), kind, text) for kind, text, servo in _readings(runs)]
 
     def beaten(one: Sequence[Array], other: Sequence[Array]) -> bool:
         both = compared_errors(one, other, len(tried))
@@ -310,7 +323,7 @@ def _tried_readings(
     return []
 
 
-def _readings(runs: FreeRuns, point: Point) -> list[tuple[str, str, Servo]]:
+def _readings(runs: FreeRuns) -> list[tuple[str, str, Servo]]:
     """Other descriptions of the servos: kind of finding, its text, the servo."""
     n, servo, made = runs.robot.n, runs.servo, []
     kp = servo.of("kp", n)
@@ -318,15 +331,9 @@ def _readings(runs: FreeRuns, point: Point) -> list[tuple[str, str, Servo]]:
     if any(given) and not any(value == 0.0 for value in kp if not isinstance(value, Unknown)):
         text = "another gain than the given one explains the motion better: kp = 'free'"
         made.append(("gain", text, replace(servo, kp=FREE)))
-    limit = servo.of("limit", n)
-    if not any(isinstance(value, Unknown) for value in limit):
-        pairs = zip(runs.pieces, runs.simulate(point), strict=True)
-        pull = np.max([np.abs(piece.recording.q_des[piece.rows] - q).max(axis=0) for piece, q in pairs], axis=0)
-        tops = np.minimum(REACHED * runs.values(point.theta)["kp"] * pull, np.array(limit, dtype=float))
-        free = [Unknown(max(float(top), 2e-3)) for top in tops]
-        made.append(
-            ("saturation", "a limited torque explains the motion better: limit = 'free'", replace(servo, limit=free))
-        )
+    if not any(isinstance(value, Unknown) for value in servo.of("limit", n)):
+        text = "a limited torque explains the motion better: limit = 'free'"
+        made.append(("saturation", text, replace(servo, limit=FREE)))
     if servo.links == "nominal":
         text = "heavier or lighter bodies explain the motion better: links = 'scaled'; a load is missing"
         made.append(("load", text, replace(servo, links="scaled", scale=Unknown(1.0, 0.5, 0.1, 10.0))))
@@ -346,11 +353,16 @@ def _fitted(
     made.parameters = tuple(held.get((p.attribute, p.joint), p) for p in made.parameters)
     convex = convex_start(made, CUTOFFS[0]).theta
     first = [known.get((p.attribute, p.joint), float(x)) for p, x in zip(made.parameters, convex, strict=True)]
-    starts = made.point(np.clip(first, *made.bounds)), made.point(convex)
-    point, _ = Search(made, budget=np.inf).run(min(starts, key=made.error))
-    errors = made.missed(point)
+    limits = np.array([p.attribute == "limit" for p in made.parameters])
+    starts = [
+        min((made.point(np.clip(np.where(limits, share * np.array(theta), theta), *made.bounds))
+             for theta in (first, convex)), key=made.error)
+        for share in (_SHARES if limits.any() else (1.0,))
+    ]  # fmt: skip
+    point, _ = min((Search(made, budget=np.inf).run(start) for start in starts), key=lambda one: one[1].rms)
+    missed = made.missed(point)
     runs.rollouts += made.rollouts * made.seconds / runs.seconds
-    return errors, {(p.attribute, p.joint): float(v) for p, v in zip(made.parameters, point.theta, strict=True)}
+    return missed, {(p.attribute, p.joint): float(v) for p, v in zip(made.parameters, point.theta, strict=True)}
 
 
 def with_remedy(finding: CommandFinding, runs: FreeRuns, names: Sequence[str], before: float) -> CommandFinding:

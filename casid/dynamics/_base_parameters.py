@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
@@ -22,10 +21,6 @@ from casid.errors import DatasetError, UnknownNameError
 
 #: A column counts as dependent when what the columns before it leave of it is below this share of its length.
 RANK_TOLERANCE = 1e-8
-
-
-if TYPE_CHECKING:
-    from casid.dynamics._model import Model
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -88,26 +83,8 @@ class BaseParameters:
         return f"BaseParameters({self.rank} of {len(self.parameter_names)} parameters: {first}{more})"
 
 
-def base_parameters(model: Model, samples: int | None = None) -> BaseParameters:
-    """Base parameters of a model's regressor, from its values at random states (fixed seed: deterministic).
-
-    Parameters
-    ----------
-    model
-        Its ``regressor`` and ``parameter_names`` are used.
-    samples
-        Number of random states; default: enough for six times as many rows as parameters.
-    """
-    return regroup(stacked_regressor(model, samples), model.parameter_names)
-
-
-def stacked_regressor(model: Model, samples: int | None = None) -> Array:
-    """Regressor of a model at random states, stacked: shape (n samples, N); see `base_parameters`."""
-    return random_rows(model.regressor, [joint.type == "prismatic" for joint in model.robot.coordinates], samples)
-
-
 def random_rows(regressor: ca.Function, prismatic: Sequence[bool], samples: int | None = None) -> Array:
-    """A regressor at random states, stacked: shape (rows samples, N); see `base_parameters`.
+    """A regressor at random states, stacked: shape (rows samples, N).
 
     Parameters
     ----------

@@ -9,22 +9,21 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.codegen import jacobian_rows
+from casid.codegen import Function, jacobian_rows
 from casid.dynamics._model import Model
 from casid.dynamics._rigid_body import Kinematics, factor_mass_matrix, newton_euler
-from casid.dynamics._structure import ModelFunction
-from casid.dynamics.terms._joint_terms import Side
+from casid.dynamics.terms._terms import Side
 from casid.errors import DatasetError, RobotError
 from casid.inertia import Parameters
 
 
-def inverse_mass_matrix(model: Model) -> ModelFunction:
+def inverse_mass_matrix(model: Model) -> Function:
     """``(q, pi) -> Minv`` (n x n): inverse of the mass matrix, through its sparse factorisation along the tree."""
     s = model.symbols()
     return s.function("inverse_mass_matrix", ["q", "pi"], {"Minv": s.mass_factor().solve(ca.SX.eye(model.n))}, 2)
 
 
-def inverse_dynamics_derivatives(model: Model) -> ModelFunction:
+def inverse_dynamics_derivatives(model: Model) -> Function:
     """``(q, dq, ddq, pi) -> dtau_dq, dtau_ddq, dtau_dddq`` (n x n): partial derivatives of the torque.
 
     With respect to position, velocity and acceleration; the last is the mass matrix. The derivative of Coulomb friction
@@ -37,7 +36,7 @@ def inverse_dynamics_derivatives(model: Model) -> ModelFunction:
     return jacobian_rows(s.function("inverse_dynamics_derivatives", ["q", "dq", "ddq", "pi", "seed"], outputs, 1))
 
 
-def forward_dynamics_derivatives(model: Model) -> ModelFunction:
+def forward_dynamics_derivatives(model: Model) -> Function:
     """``(q, dq, tau, pi) -> dddq_dq, dddq_ddq, dddq_dtau`` (n x n): partial derivatives of the acceleration.
 
     ``dddq_dq = -M^-1 dtau_dq`` and ``dddq_ddq = -M^-1 dtau_ddq`` at ``ddq = forward_dynamics(q, dq, tau)``;
@@ -53,7 +52,7 @@ def forward_dynamics_derivatives(model: Model) -> ModelFunction:
     return s.function("forward_dynamics_derivatives", ["q", "dq", "tau", "pi"], outputs, 2)
 
 
-def operational_space(model: Model, frame: str, kinematics: Model | None = None) -> ModelFunction:
+def operational_space(model: Model, frame: str, kinematics: Model | None = None) -> Function:
     """``(q, dq, pi) -> J, dJdq, Lambda, mu, p``: the dynamics seen at a frame (Khatib 1987).
 
     With the frame's geometric Jacobian J (6 x n; linear velocity, then angular, base axes) and ``dJdq = dJ/dt dq``
@@ -111,7 +110,7 @@ def dry_friction_directions(model: Model) -> NDArray[np.float64]:
     return np.asarray(np.array(columns).reshape(len(columns), model.n).T)
 
 
-def equation_of_motion(model: Model) -> ModelFunction:
+def equation_of_motion(model: Model) -> Function:
     """``(q, dq, signs, pi) -> M, rigid, terms, dry``, the parts of the equation of motion.
 
     With the directions D of `dry_friction_directions` (n x m)::

@@ -18,6 +18,7 @@ from casid.excitation.limits._constraints import FunctionConstraint, StateConstr
 from casid.excitation.limits._motion_limits import MotionLimits
 from casid.excitation.optimisation._designer import Designer
 from casid.excitation.optimisation._result import Design
+from casid.files import near
 from casid.motion import Basis, Fourier, Poses, QuinticSpline, Ramped, Trajectory
 
 #: Joint effects that an identification usually estimates along with the links.
@@ -99,7 +100,8 @@ class DesignSettings:
         elif self.basis == "spline":
             motion = QuinticSpline(self.duration, 2 * self.harmonics + 5)
         else:
-            raise ProblemError(f"unknown basis '{self.basis}'; known: fourier, spline, poses")
+            known = ("fourier", "spline", "poses")
+            raise ProblemError(f"unknown basis '{self.basis}'{near(self.basis, known)}; known: {', '.join(known)}")
         return Ramped(motion, self.ramp) if self.ramp > 0 and self.basis == "fourier" else motion
 
     def observation(self, robot: Robot, basis: Basis) -> Observation:

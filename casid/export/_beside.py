@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from casid.arrays import Array
 from casid.codegen import Argument, CFunction
 from casid.description import Robot
+from casid.dynamics import Model
 from casid.version import __version__
 
 
@@ -62,10 +63,7 @@ def rest(robot: Robot) -> Array:
 
     Of limits on one side alone, the limit itself.
     """
-    low, high = robot.limits.lower, robot.limits.upper
-    both = np.isfinite(low) & np.isfinite(high)
-    middle = np.where(both, np.where(both, low, 0.0) / 2 + np.where(both, high, 0.0) / 2, np.clip(0.0, low, high))
-    return np.where((low <= 0) & (high >= 0), 0.0, middle)
+    return np.where((robot.limits.lower <= 0) & (robot.limits.upper >= 0), 0.0, robot.limits.middle)
 
 
 def _licence(robot: Robot | None) -> str:
@@ -116,10 +114,7 @@ def _joints(robot: Robot) -> list[str]:
 
 def _placements(robot: Robot) -> list[str]:
     """Every frame in the base frame, all joints at position 0."""
-    links: list[Array] = []
-    for joint in robot.joints:
-        parent = links[joint.parent] if joint.parent >= 0 else np.eye(4)
-        links.append(parent @ joint.placement @ joint.link_placement)
+    links = [np.array(T, dtype=float) for T in Model(robot).forward_kinematics.call([np.zeros(robot.n)])]
     placed = [(link.name, T) for link, T in zip(robot.links, links, strict=True)]
     placed += [(f.name, (links[f.joint] if f.joint >= 0 else np.eye(4)) @ f.placement) for f in robot.frames]
     rows = [(name, _vector(T[:3, 3]), _vector(T[:3, 0]), _vector(T[:3, 2])) for name, T in placed]

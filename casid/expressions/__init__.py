@@ -79,6 +79,6 @@ from casid.expressions._polynomial import exact_value as exact_value
 from casid.expressions._polynomial import polynomials as polynomials
 from casid.expressions._polynomial import quadratic_form as quadratic_form
 from casid.expressions._polynomial import square_sum as square_sum
-from casid.expressions._smooth import smoothed as smoothed
+from casid.expressions._kinks import smoothed as smoothed
 from casid.expressions._walk import constants as constants
 from casid.expressions._walk import rebuild as rebuild

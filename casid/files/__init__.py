@@ -11,8 +11,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from casid.files._journal import journal as journal
-    from casid.files._journal import journal_lines as journal_lines
+    from casid.files._write import journal as journal
+    from casid.files._write import journal_lines as journal_lines
     from casid.files._read import data_limit as data_limit
     from casid.files._read import decode as decode
     from casid.files._read import exists as exists
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from casid.files._read import TEXT_LIMIT as TEXT_LIMIT
     from casid.files._read import too_large as too_large
     from casid.files._read import unzip as unzip
-    from casid.files._table import Table as Table
-    from casid.files._text_formats import csv_bytes as csv_bytes
-    from casid.files._text_formats import csv_table as csv_table
-    from casid.files._text_formats import CsvTable as CsvTable
-    from casid.files._text_formats import finite_number as finite_number
-    from casid.files._text_formats import open_end as open_end
-    from casid.files._text_formats import json_bytes as json_bytes
-    from casid.files._text_formats import parse_json as parse_json
-    from casid.files._text_formats import parse_toml as parse_toml
-    from casid.files._text_formats import read_json as read_json
-    from casid.files._text_formats import read_toml as read_toml
+    from casid.files._read import Table as Table
+    from casid.files._read import csv_bytes as csv_bytes
+    from casid.files._read import csv_table as csv_table
+    from casid.files._read import CsvTable as CsvTable
+    from casid.files._read import finite_number as finite_number
+    from casid.files._read import open_end as open_end
+    from casid.files._read import json_bytes as json_bytes
+    from casid.files._read import parse_json as parse_json
+    from casid.files._read import parse_toml as parse_toml
+    from casid.files._read import read_json as read_json
+    from casid.files._read import read_toml as read_toml
     from casid.files._words import assignments as assignments
     from casid.files._words import comma_list as comma_list
     from casid.files._words import comma_numbers as comma_numbers
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> object:
-    for module in ("words", "write", "read", "text_formats", "table", "journal"):
+    for module in ("words", "write", "read"):
         place = import_module(f"casid.files._{module}")
         if name in vars(place):
             return vars(place)[name]

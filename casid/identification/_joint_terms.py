@@ -46,7 +46,7 @@ from casid.identification._bounds import HEAVIER, Explained, expected_rotors, ex
 from casid.identification._consistent_fits import ConsistentFits, Priced
 from casid.identification._intervals import determined
 from casid.identification._options import LINEAR_FRICTION, ModelOptions
-from casid.identification._prediction import HeldOut, Part, held_out
+from casid.identification._prediction import HeldOut, Part, held_out, parts_of
 from casid.identification._regression import FeasibleFit, extra_bounds
 from casid.measurement import Dataset
 from casid.regression import CompressedData, Fit, compress, wls
@@ -57,7 +57,7 @@ from casid.retrieval.plausible import PlausibleBodies
 #: Laws that are chosen from: ``auto`` from all of them, those with memory, a spring or signs of their own too; the
 #: default from static ones.
 CHOSEN = {"auto": CANDIDATES, "static": STATIC}
-#: Terms of a counterbalance and of a spring, by their names in `casid.dynamics.terms._joint_terms.JOINT_TERMS`.
+#: Terms of a counterbalance and of a spring, by their names in `casid.dynamics.terms._terms.JOINT_TERMS`.
 COUNTERBALANCE, SPRING = ("spring_sine", "spring_cosine"), ("spring",)
 #: Held-out error before over that after from which a spring is accepted.
 SPRING_FALL = 1.15
@@ -405,13 +405,10 @@ class _Trials:
         folds: int,
     ) -> _Trials:
         """The motion has a stretch at least for each part."""
-        count, rank = len(data.segments), data.base.rank
-        folds = min(folds, count)
-        columns = data.base.K[:, priced.problem.columns]
-        parts = np.arange(count) % folds
-        pulled = np.array([gram(segment.factors, weights, rank + 1) for segment in data.segments])
-        held = np.array([gram(segment.factors, np.ones(data.n), rank + 1) for segment in data.segments])
-        squares = tuple(gram_squares(pulled[parts != part].sum(axis=0), columns) for part in range(folds))
+        size, columns = data.base.rank + 1, data.base.K[:, priced.problem.columns]
+        held = np.array([gram(segment.factors, np.ones(data.n), size) for segment in data.segments])
+        parts = parts_of(data, folds)
+        squares = tuple(gram_squares(gram(part.training.factors, weights, size), columns) for part in parts)
         made = cls(data.model, priced, squares, held, tuple(datasets))
         without = made.left_out(())
         made.near.extend(priced.found(one, without, None) for one in squares)

@@ -14,6 +14,7 @@ from casid.codegen import Function
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.expressions import shaped
+from casid.files import numeric_array
 from casid.inertia import consistency, divergence_hessian, from_pseudo_inertia, pseudo_inertia
 from casid.learning._parametrisations import Parametrisation, non_negative, parametrisation
 
@@ -166,13 +167,9 @@ class Chart:
         DatasetError
             If a link lies outside the parametrisation's image (named), or shapes do not fit.
         """
-        bodies = np.array(standard, dtype=float)
-        values = np.zeros(len(self.terms)) if terms is None else np.array(terms, dtype=float)
-        if bodies.shape != (10 * self.n,) or values.shape != (len(self.terms),):
-            raise DatasetError(
-                f"expected {10 * self.n} standard parameters and {len(self.terms)} terms, got shapes "
-                f"{bodies.shape} and {values.shape}"
-            )
+        bodies = numeric_array(standard, "standard parameters", DatasetError, shape=(10 * self.n,))
+        given = np.zeros(len(self.terms)) if terms is None else terms
+        values = numeric_array(given, "terms", DatasetError, shape=(len(self.terms),))
         parts = []
         for link, ten in zip(self.model.robot.links, bodies.reshape(self.n, 10), strict=True):
             try:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.errors import DatasetError, ProblemError
-from casid.files import numeric_array
+from casid.files import near, numeric_array
 from casid.inertia import TENSOR_INDEX, Vector, from_standard, pseudo_inertia, tensor_entries
 
 #: Added to masses [kg] and to the diagonals of inertias [kg.m^2], so that "positive" keeps a distance from zero.
@@ -32,8 +32,6 @@ class Parametrisation(ABC):
     positive_mass, symmetric, definite, triangle : bool
         What holds for **every** theta: m > 0, I = I', I > 0 about the centre of mass, and the triangle inequality of
         the principal moments (so that a body of positive density exists).
-    one_to_one : bool
-        Each body has exactly one theta.
     """
 
     name: ClassVar[str]
@@ -42,7 +40,6 @@ class Parametrisation(ABC):
     symmetric: ClassVar[bool] = True
     definite: ClassVar[bool] = True
     triangle: ClassVar[bool] = True
-    one_to_one: ClassVar[bool] = False
 
     @abstractmethod
     def expression(self, theta: ca.SX) -> ca.SX:
@@ -76,7 +73,8 @@ class Parametrisation(ABC):
         DatasetError
             If theta has another shape or is not finite.
         """
-        given = _checked(theta, (self.size,), f"parametrisation '{self.name}': theta")
+        where = f"parametrisation '{self.name}': theta"
+        given = numeric_array(theta, where, DatasetError, finite=True, shape=(self.size,))
         return np.asarray(self.map(given)).reshape(-1)
 
     def inverse(self, parameters: ArrayLike) -> Vector:
@@ -87,7 +85,8 @@ class Parametrisation(ABC):
         DatasetError
             If the parameters lie outside the map's image (a negative mass, an inertia that no such theta reaches).
         """
-        given = _checked(parameters, (10,), f"parametrisation '{self.name}': parameters")
+        where = f"parametrisation '{self.name}': parameters"
+        given = numeric_array(parameters, where, DatasetError, finite=True, shape=(10,))
         with np.errstate(all="ignore"):
             theta = np.asarray(self.coordinates(given), dtype=float)
         if not np.isfinite(theta).all():
@@ -118,13 +117,6 @@ class Parametrisation(ABC):
         words = ("positive mass", "symmetric", "positive definite", "triangle inequality")
         holds = [w for w, yes in zip(words, (self.positive_mass, self.symmetric, self.definite, self.triangle)) if yes]  # noqa: B905
         return f"<{type(self).__name__}: {self.size} coordinates, guarantees {', '.join(holds) or 'nothing'}>"
-
-
-def _checked(value: ArrayLike, shape: tuple[int, ...], what: str) -> Vector:
-    array = numeric_array(value, what, DatasetError, finite=True)
-    if array.shape != shape:
-        raise DatasetError(f"{what} must have shape {shape}, got {array.shape}")
-    return array
 
 
 def body(mass: ca.SX, com: ca.SX, inertia: ca.SX) -> ca.SX:
@@ -317,7 +309,6 @@ class LogCholesky(Parametrisation):
 
     name = "log-cholesky"
     size = 10
-    one_to_one = True
 
     def expression(self, theta: ca.SX) -> ca.SX:
         """A fully consistent body, of J = U U'."""
@@ -396,5 +387,6 @@ PARAMETRISATIONS: dict[str, Parametrisation] = {
 def parametrisation(name: str) -> Parametrisation:
     """The parametrisation of a name; ProblemError lists the known ones."""
     if name not in PARAMETRISATIONS:
-        raise ProblemError(f"unknown parametrisation '{name}'; known: {', '.join(PARAMETRISATIONS)}")
+        hint = near(name, PARAMETRISATIONS)
+        raise ProblemError(f"unknown parametrisation '{name}'{hint}; known: {', '.join(PARAMETRISATIONS)}")
     return PARAMETRISATIONS[name]

@@ -202,9 +202,9 @@ def train(
     if epochs < 0:
         raise ProblemError(f"the number of epochs must not be negative, got {epochs}")
     checked_seed(seed)
-    theta = chart.random(np.random.default_rng([seed, 0])) if start is None else np.array(start, dtype=float)
-    if theta.shape != (chart.size,) or not np.isfinite(theta).all():
-        raise DatasetError(f"start: expected {chart.size} finite numbers, got shape {theta.shape}")
+    theta = chart.random(np.random.default_rng([seed, 0]))
+    if start is not None:
+        theta = numeric_array(start, "start", DatasetError, finite=True, shape=(chart.size,))
     loss.check(chart.parameters(theta))
     identity, path = _identity(loss, chart, optimiser, theta, seed), None if checkpoint is None else Path(checkpoint)
     step, history = Step(theta), list[Epoch]()

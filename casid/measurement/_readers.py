@@ -184,13 +184,14 @@ def read_dataset(
             found.update({key: np.deg2rad(found[key]) for key in _MOTION if key in found})
             steps.append("degrees to radians")
         if gains is not None:
-            found["tau"] = found["tau"] * _vector(gains, n, f"{where}: gains")
+            found["tau"] = found["tau"] * numeric_array(gains, f"{where}: gains", DatasetError, finite=True, shape=(n,))
             steps.append("torque = gain * signal")
         if transmission is not None:
             found.update(_at_joints(found, transmission, where))
             steps.append("motor side to joint side: q = R^-1 q_m, tau = R' tau_m")
         if position_offset is not None:
-            found["q"] = found["q"] + _vector(position_offset, n, f"{where}: position_offset")
+            key = f"{where}: position_offset"
+            found["q"] = found["q"] + numeric_array(position_offset, key, DatasetError, finite=True, shape=(n,))
         if unwrap:
             found["q"] = np.unwrap(found["q"], axis=0)
             steps.append("positions unwrapped")
@@ -274,21 +275,12 @@ def time_of(found: Mapping[str, Array], rate: float | None, scale: float | None,
 def _at_joints(found: Mapping[str, Array], transmission: ArrayLike, where: str) -> dict[str, Array]:
     """Signals of the motors' side at the joints."""
     n = found["q"].shape[1]
-    R = numeric_array(transmission, f"{where}: transmission", DatasetError, finite=True)
-    if R.shape != (n, n):
-        raise DatasetError(f"{where}: transmission must be {n} x {n}, got {R.shape}")
+    R = numeric_array(transmission, f"{where}: transmission", DatasetError, finite=True, shape=(n, n))
     try:
         made = {key: np.linalg.solve(R, found[key].T).T for key in _MOTION if key in found}
     except np.linalg.LinAlgError:
         raise DatasetError(f"{where}: the transmission is singular: motors do not determine the joints") from None
     return {**made, "tau": found["tau"] @ R}
-
-
-def _vector(value: ArrayLike, n: int, what: str) -> Array:
-    vector = numeric_array(value, what, DatasetError)
-    if vector.shape != (n,) or not np.isfinite(vector).all():
-        raise DatasetError(f"{what}: expected {n} finite numbers, got {shown(value)}")
-    return vector
 
 
 # ---------------------------------------------------------------------- what the robot's dynamics leave open: nothing

@@ -8,9 +8,9 @@ from casid.motion._trajectory import Motion as Motion
 from casid.motion._trajectory import Trajectory as Trajectory
 
 # Bases of trajectories
-from casid.motion._bases import Fourier as Fourier
-from casid.motion._bases import Poses as Poses
-from casid.motion._bases import QuinticSpline as QuinticSpline
+from casid.motion._basis import Fourier as Fourier
+from casid.motion._basis import Poses as Poses
+from casid.motion._basis import QuinticSpline as QuinticSpline
 from casid.motion._basis import Basis as Basis
 from casid.motion._basis import Ramped as Ramped
 

@@ -175,8 +175,7 @@ class Sine(Reference):
             raise DatasetError(f"sines: the frequency must be positive [Hz], got {frequency}")
         lower, upper = robot.limits.lower, robot.limits.upper
         bounded = np.isfinite(lower) & np.isfinite(upper)
-        middle = np.where(bounded, (np.where(bounded, lower, 0) + np.where(bounded, upper, 0)) / 2, 0.0)
-        middle = np.clip(middle, np.where(np.isfinite(lower), lower + 0.1, -np.inf), np.inf)
+        middle = np.maximum(robot.limits.middle, lower + 0.1)
         reach = np.where(bounded, 0.8 * (np.where(bounded, upper - lower, 0.0)), np.inf)
         rates = frequency * np.linspace(1.0, 2.0, robot.n)
         speed = robot.limits.velocity / (np.pi * rates)

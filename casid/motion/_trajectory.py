@@ -15,8 +15,7 @@ from casid.arrays import Array
 from casid.description import assignments
 from casid.errors import DatasetError, ProblemError
 from casid.files import Table, listed, read_toml, shown
-from casid.motion._bases import Fourier, Poses, QuinticSpline
-from casid.motion._basis import LARGEST, Basis, Ramped, positive
+from casid.motion._basis import LARGEST, Basis, Fourier, Poses, QuinticSpline, Ramped, positive
 
 
 @dataclass(frozen=True, eq=False)

@@ -173,9 +173,7 @@ def simulate_adaptive(
     damping, slope = gains(K, n, "K"), gains(Lambda, n, "Lambda")
     count = round(duration / step)
     motion = reference.at(np.arange(2 * count + 1) * step / 2)
-    begin = motion.q[0] if q0 is None else numeric_array(q0, "q0", DatasetError)
-    if begin.shape != (n,) or not np.isfinite(begin).all():
-        raise DatasetError(f"q0: expected {n} finite positions, got {q0!r}")
+    begin = motion.q[0] if q0 is None else numeric_array(q0, "q0", DatasetError, finite=True, shape=(n,))
     x0 = np.concatenate([begin, motion.dq[0], first, [0.0]])
     states = _integrated(_system(model, own, adaptation, damping, slope), x0, motion, step)
     estimates = states[:, 2 * n : -1].reshape(-1, links, 10)
@@ -215,9 +213,7 @@ def _positive(**values: float) -> None:
 
 def _bodies(name: str, given: ArrayLike, links: int) -> Array:
     """Standard parameters of all links, each of them a body."""
-    values = numeric_array(given, name, DatasetError)
-    if values.shape != (10 * links,) or not np.isfinite(values).all():
-        raise DatasetError(f"{name}: expected {10 * links} finite standard parameters")
+    values = numeric_array(given, name, DatasetError, finite=True, shape=(10 * links,))
     least = np.linalg.eigvalsh(pseudo_inertia(values.reshape(links, 10)))[:, 0]
     if not (least > 0).all():
         raise DatasetError(f"{name}: link {int(np.argmin(least)) + 1} is not physically consistent")

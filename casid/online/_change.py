@@ -158,11 +158,6 @@ class ChangeDetector:
             window.forget()
 
     @property
-    def statistics(self) -> list[float]:
-        """T of every window, over the variance of the residual."""
-        return [w.statistic for w in self._windows]
-
-    @property
     def disturbed(self) -> bool:
         """Whether the newest samples deviate as no load does."""
         return self._disturbed > 0

@@ -20,7 +20,7 @@ fit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -106,7 +106,7 @@ class Shrunk:
     state: StateNoise
 
 
-def shrunk(model: Model, datasets: Dataset | Sequence[Dataset], priors: Collection[str] | None = None) -> Shrunk:
+def shrunk(model: Model, datasets: Dataset | Sequence[Dataset]) -> Shrunk:
     """Fit a model with terms under zero-mean priors, whose widths follow from the recordings (empirical Bayes).
 
     Terms with the same `JointTerm.prior` at the same joint share a prior.
@@ -117,8 +117,6 @@ def shrunk(model: Model, datasets: Dataset | Sequence[Dataset], priors: Collecti
         For instance with the terms of `friction_dictionary`.
     datasets
         Processed recordings of the robot.
-    priors
-        Labels of the priors that are used; default: all of the model's terms.
 
     Raises
     ------
@@ -128,11 +126,10 @@ def shrunk(model: Model, datasets: Dataset | Sequence[Dataset], priors: Collecti
     recordings = (datasets,) if isinstance(datasets, Dataset) else tuple(datasets)
     groups: dict[tuple[str, int], list[int]] = {}
     for column, (term, joint) in model.term_columns.items():
-        if term.prior is not None and (priors is None or term.prior in priors):
+        if term.prior is not None:
             groups.setdefault((term.prior, joint), []).append(column)
     if not groups:
-        wanted = "a prior" if priors is None else f"one of the priors {', '.join(priors)}"
-        raise DatasetError(f"no term of the model has {wanted}; add terms that have, e.g. those of friction_dictionary")
+        raise DatasetError("no term of the model has a prior; add terms that have, e.g. those of friction_dictionary")
     data = compress(model, recordings)
     first = wls(data)
     pi = np.asarray(np.linalg.lstsq(model.base.K, first.beta, rcond=None)[0])

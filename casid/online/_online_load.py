@@ -13,6 +13,7 @@ from casid.arrays import Array
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.evidence import ResidualNoise
+from casid.files import numeric_array
 from casid.inertia import from_standard
 from casid.inertia.entropic import Entropic, Plausible, entropic_estimate
 from casid.loads import load_intervals
@@ -25,7 +26,6 @@ from casid.online._samples import (
     StateWeights,
     checked_iterations,
     checked_shares,
-    numbers,
     weighted,
 )
 from casid.retrieval import chi_square
@@ -154,12 +154,9 @@ class OnlineLoad(Estimator):
     ) -> None:
         errors = TorqueErrors() if errors is None else errors
         super().__init__(model, model.regressor, weights, forgetting, mu)
-        self.parameters = numbers("parameters", parameters)
-        if self.parameters.shape != (len(model.parameter_names),) or not np.isfinite(self.parameters).all():
-            raise DatasetError(f"parameters: expected {len(model.parameter_names)} finite numbers")
-        body = numbers("plausible", plausible)
-        if body.shape != (10,):
-            raise DatasetError(f"plausible: expected the 10 standard parameters of a body, got shape {body.shape}")
+        shape = (len(model.parameter_names),)
+        self.parameters = numeric_array(parameters, "parameters", DatasetError, finite=True, shape=shape)
+        body = numeric_array(plausible, "plausible", DatasetError, shape=(10,))
         self.plausible = Plausible(body[None], np.zeros(0), np.zeros(0))
         self.detector = ChangeDetector(10) if detector is None else detector
         self.gain_error = checked_shares("gain", model.n, errors.gain)

@@ -23,7 +23,7 @@ from casid.arrays import RANK, ROUNDING, Array
 from casid.codegen import Function
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.files import numeric_array
+from casid.files import finite_number, numeric_array, shown
 from casid.loads import Resting
 from casid.online._known_robot import StateNoise, torque_rate
 
@@ -48,7 +48,7 @@ def checked_samples(n: int, **arrays: ArrayLike) -> dict[str, Array]:
     """
     checked: dict[str, Array] = {}
     for name, given in arrays.items():
-        plain = numbers(name, given)
+        plain = numeric_array(given, name, DatasetError)
         value = np.atleast_2d(plain)
         if value.ndim != 2 or value.shape[1] != n:
             raise DatasetError(f"{name} has shape {plain.shape}; expected ({n},) or (N, {n})")
@@ -70,7 +70,7 @@ def checked_times(t: ArrayLike | None, count: int, last: float) -> Array | None:
     """Times of the samples, shape (count,) [s], if they are given; DatasetError where time goes back."""
     if t is None:
         return None
-    times = np.atleast_1d(numbers("t", t))
+    times = np.atleast_1d(numeric_array(t, "t", DatasetError))
     if times.shape != (count,):
         raise DatasetError(f"t: expected {count} times, got shape {times.shape}")
     if not np.isfinite(times).all():
@@ -116,39 +116,21 @@ def weighted(weights: Array, Y: Array, torque: Array) -> tuple[Array, Array]:
     return rows, targets
 
 
-def numbers(name: str, given: object) -> Array:
-    """Real numbers as a new array of floats; DatasetError naming the argument where it holds anything else."""
-    return numeric_array(given, name, DatasetError)
-
-
-def number(name: str, given: object) -> float:
-    """One finite number; DatasetError otherwise."""
-    value = numbers(name, given)
-    if value.ndim or not np.isfinite(value):
-        raise DatasetError(f"{name}: expected one finite number, got {_shown(given)}")
-    return float(value)
-
-
 def checked_shares(name: str, n: int, given: ArrayLike, below: float = np.inf) -> Array:
     """One number for all joints, or n of them, in [0, below)."""
-    value = numbers(name, given)
+    value = numeric_array(given, name, DatasetError)
     if value.shape not in ((), (1,), (n,)) or not ((value >= 0.0) & (value < below)).all():
         kind = "finite non-negative numbers" if np.isinf(below) else f"numbers in [0, {below:g})"
-        raise DatasetError(f"{name}: expected one or {n} {kind}, got {_shown(given)}")
+        raise DatasetError(f"{name}: expected one or {n} {kind}, got {shown(given)}")
     return np.array(np.broadcast_to(value, (n,)))
 
 
 def checked_iterations(iterations: int) -> int:
     """Largest number of Newton steps: a whole number, not negative."""
-    value = number("iterations", iterations)
+    value = finite_number(iterations, "iterations", DatasetError)
     if value < 0 or value != int(value):
-        raise DatasetError(f"iterations: expected a whole number that is not negative, got {_shown(iterations)}")
+        raise DatasetError(f"iterations: expected a whole number that is not negative, got {shown(iterations)}")
     return int(value)
-
-
-def _shown(given: object) -> str:
-    text = repr(given)
-    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 class Estimator:
@@ -169,12 +151,12 @@ class Estimator:
                 f"the model's regressor has the input '{unknown[0]}', which samples do not hold; make it constant"
             )
         self.model, self.regressor, self.time = model, regressor, -np.inf
-        self.weights = w = numbers("weights", weights)
-        if w.shape != (model.n,) or not np.isfinite(w).all() or (w < 0).any() or not w.any():
-            raise DatasetError(
-                f"weights: expected {model.n} finite non-negative numbers, not all zero, got {_shown(weights)}"
-            )
-        self.forgetting, self.mu = number("forgetting", forgetting), number("mu", mu)
+        self.weights = w = numeric_array(weights, "weights", DatasetError, finite=True, shape=(model.n,))
+        if (w < 0).any() or not w.any():
+            raise DatasetError(f"weights: expected {model.n} non-negative numbers, not all zero, got {shown(weights)}")
+        self.forgetting, self.mu = (
+            finite_number(value, name, DatasetError) for name, value in (("forgetting", forgetting), ("mu", mu))
+        )
         if not 0.0 < self.forgetting <= 1.0:
             raise DatasetError(f"forgetting: expected a number in (0, 1], got {self.forgetting}")
         if self.mu <= 0.0:

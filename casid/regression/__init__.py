@@ -16,29 +16,29 @@ from casid.regression._fit import essential as essential
 # Friction laws and delays from data
 from casid.regression.friction._choice import choose_friction as choose_friction
 from casid.regression.friction._shape_fits import fit_friction as fit_friction
-from casid.regression._delay import estimate_delay as estimate_delay
+from casid.regression._processing_choice import estimate_delay as estimate_delay
 
 # The filter's cut-off by what the model explains
-from casid.regression._cutoff_choice import choose_processing as choose_processing
+from casid.regression._processing_choice import choose_processing as choose_processing
 
 # Base parameters from the numbers of a controller
 from casid.regression._reverse_engineering import reverse_engineer as reverse_engineer
 
 # between rooms
-from casid.regression._cutoff_choice import held_out_squares as held_out_squares
-from casid.regression._cutoff_choice import processing_of_each as processing_of_each
-from casid.regression._delay import Delay as Delay
+from casid.regression._processing_choice import held_out_squares as held_out_squares
+from casid.regression._processing_choice import processing_of_each as processing_of_each
+from casid.regression._processing_choice import Delay as Delay
 from casid.regression._fit import quadratic as quadratic
 from casid.regression._fit import unexcited_reasons as unexcited_reasons
 from casid.regression._reverse_engineering import Estimate as Estimate
 from casid.regression._reverse_engineering import Numbers as Numbers
 from casid.regression._reverse_engineering import reverse_engineer_with_torques as reverse_engineer_with_torques
 from casid.regression._rollout import VariationalDynamics as VariationalDynamics
-from casid.regression._rows import filtered_blocks as filtered_blocks
-from casid.regression._rows import inputs as inputs
-from casid.regression._rows import lengths as lengths
-from casid.regression._rows import motion as motion
-from casid.regression._rows import observation_blocks as observation_blocks
-from casid.regression._rows import one_thread as one_thread
-from casid.regression._rows import torques as torques
-from casid.regression._statistics import MeasurementNoise as MeasurementNoise
+from casid.regression._compress import filtered_blocks as filtered_blocks
+from casid.regression._compress import inputs as inputs
+from casid.regression._compress import lengths as lengths
+from casid.regression._compress import motion as motion
+from casid.regression._compress import observation_blocks as observation_blocks
+from casid.regression._compress import one_thread as one_thread
+from casid.regression._compress import torques as torques
+from casid.regression._fit import MeasurementNoise as MeasurementNoise

@@ -24,17 +24,6 @@ class FeasibilitySection(ReportSection):
     found: Feasibility
     base: BaseParameters
     consistency: str
-    rounding: float
-
-    @property
-    def _verdict(self) -> str:
-        """The verdict, values within the rounding being the same."""
-        found, within = self.found, self.rounding
-        if not within or found.feasible:
-            return found.verdict
-        if np.abs(found.corrected - found.given).max() <= within:
-            return "feasible"
-        return "infeasible" if found.excludes(within) else "undecided"
 
     @property
     def _rows(self) -> list[list[Any]]:
@@ -49,7 +38,7 @@ class FeasibilitySection(ReportSection):
         found, size = self.found, float(np.linalg.norm(self.found.given))
         rows = [
             ("consistency", self.consistency),
-            ("verdict", self._verdict + (f", values rounded to +-{self.rounding:g}" if self.rounding else "")),
+            ("verdict", found.verdict),
             ("nearest feasible ones", f"at {found.distance:.4g}, {100 * found.distance / size:.3g} % of the norm"),
             ("proven: none is nearer than", f"{found.proven_distance:.4g}"),
         ]
@@ -59,8 +48,9 @@ class FeasibilitySection(ReportSection):
 
     def record(self) -> Mapping[str, Any]:
         """Verdict and distances."""
-        head = {"consistency": self.consistency, "verdict": self._verdict, "rounding": self.rounding}
-        return {**head, **picked(self.found, "distance", "proven_distance"), **parameter_record(self.found.parameters)}
+        found = self.found
+        proof = picked(found, "verdict", "distance", "proven_distance")
+        return {"consistency": self.consistency, **proof, **parameter_record(found.parameters)}
 
     def files(self) -> Mapping[str, bytes]:
         """``base_parameters.csv``, ``parameters.csv``: consistent ones with the nearest feasible base parameters."""
@@ -72,7 +62,5 @@ class FeasibilitySection(ReportSection):
 
 
 @report_of.register(Feasibility)
-def _of_feasibility(
-    found: Feasibility, base: BaseParameters, consistency: str = "full", rounding: float = 0.0
-) -> Report:
-    return Report("feasibility", (FeasibilitySection(found, base, consistency, rounding),), json="feasibility.json")
+def _of_feasibility(found: Feasibility, base: BaseParameters, consistency: str = "full") -> Report:
+    return Report("feasibility", (FeasibilitySection(found, base, consistency),), json="feasibility.json")

@@ -12,6 +12,7 @@ from rich.table import Table
 from casid.arrays import Array
 from casid.description import Robot
 from casid.errors import DatasetError
+from casid.files import numeric_array
 from casid.inertia import LinkParameters, from_standard, link_slice
 from casid.report._shapes import Shape, link_placements, shapes_found
 from casid.report._style import FAINT, INK, MUTED, link_colours, new_figure, set_title
@@ -52,13 +53,11 @@ def links_figure(robot: Robot, parameters: ArrayLike, posture: ArrayLike | None 
     parameters
         Standard parameters, shape (10 links,).
     posture
-        Joint positions, shape (n,) [rad or m]; default `middle_posture`.
+        Joint positions, shape (n,) [rad or m]; default: the middle of the limits.
     """
-    parameters = np.asarray(parameters, dtype=float)
-    size = len(robot.parameter_names())
-    if parameters.shape != (size,):
-        raise DatasetError(f"robot '{robot.name}': expected {size} parameters, got shape {parameters.shape}")
-    q = middle_posture(robot) if posture is None else np.asarray(posture, dtype=float)
+    where, size = f"robot '{robot.name}': parameters", len(robot.parameter_names())
+    parameters = numeric_array(parameters, where, DatasetError, shape=(size,))
+    q = robot.limits.middle if posture is None else np.asarray(posture, dtype=float)
     placements = link_placements(robot, q)
     colours = link_colours(len(robot.links))
     labels = [f"{link.name}  {mass:.3g} kg" for link, mass in zip(robot.links, parameters[9::10], strict=True)]
@@ -97,13 +96,6 @@ def links_figure(robot: Robot, parameters: ArrayLike, posture: ArrayLike | None 
         fontsize=9, handletextpad=0.2, columnspacing=1.2,
     )  # fmt: skip
     return figure
-
-
-def middle_posture(robot: Robot) -> Array:
-    """Middle of each joint's position limits, zero where it has none, shape (n,) [rad or m]."""
-    lower, upper = robot.limits.lower, robot.limits.upper
-    bounded = np.isfinite(lower) & np.isfinite(upper)
-    return np.where(bounded, np.where(bounded, lower, 0.0) / 2 + np.where(bounded, upper, 0.0) / 2, 0.0)
 
 
 def _moved(shape: Shape, placements: Array) -> Shape:

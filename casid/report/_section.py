@@ -14,7 +14,7 @@ from rich.table import Table
 
 from casid._annexes import register_reports
 from casid.errors import CasidError, CasidWarning
-from casid.files import json_bytes, prepare_directory, reason, write_files
+from casid.files import json_bytes, near, prepare_directory, reason, write_files
 from casid.report._style import png_bytes, with_pyplot
 from casid.report._tables import html_of
 from casid.report.viewer import Page
@@ -166,7 +166,8 @@ class Report:
         """
         known = {name: draw for section in self.sections for name, draw in section.pictures().items()}
         if picture not in known:
-            raise CasidError(f"'{self.title}' has no picture '{picture}'; it has {', '.join(known) or 'none'}")
+            hint = near(picture, known)
+            raise CasidError(f"'{self.title}' has no picture '{picture}'{hint}; it has {', '.join(known) or 'none'}")
         with with_pyplot():
             return tuple(known[picture](**options).axes)
 

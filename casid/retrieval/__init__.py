@@ -15,12 +15,12 @@ from casid.retrieval._problem_files import problem_names as problem_names
 from casid.retrieval.constraints._constraint import Constraint as Constraint
 from casid.retrieval.constraints._constraint import soften as soften
 from casid.retrieval.constraints._shapes import either as either
-from casid.retrieval.constraints._bounds import total_mass as total_mass
-from casid.retrieval.constraints._bounds import mass_bounds as mass_bounds
-from casid.retrieval.constraints._bounds import com_box as com_box
-from casid.retrieval.constraints._bounds import inertia_bounds as inertia_bounds
-from casid.retrieval.constraints._bounds import robot_bounds as robot_bounds
-from casid.retrieval.constraints._bounds import sensible_bounds as sensible_bounds
+from casid.retrieval.constraints._constraint import total_mass as total_mass
+from casid.retrieval.constraints._constraint import mass_bounds as mass_bounds
+from casid.retrieval.constraints._constraint import com_box as com_box
+from casid.retrieval.constraints._constraint import inertia_bounds as inertia_bounds
+from casid.retrieval.constraints._constraint import robot_bounds as robot_bounds
+from casid.retrieval.constraints._constraint import sensible_bounds as sensible_bounds
 
 # Shapes that hold a link's centre of mass or its body, and known links.
 from casid.retrieval.constraints._shapes import com_in_sphere as com_in_sphere
@@ -37,7 +37,7 @@ from casid.retrieval.constraints._shapes import equal_links as equal_links
 from casid.retrieval.methods._solve import solve as solve
 from casid.retrieval._solution import Solution as Solution
 from casid.retrieval._solver import SolveOptions as SolveOptions
-from casid.retrieval.methods._global_search import Global as Global
+from casid.retrieval.methods._branching import Global as Global
 from casid.retrieval._solution import InfeasibleError as InfeasibleError
 from casid.retrieval.study._study import multistart as multistart
 
@@ -46,12 +46,11 @@ from casid.retrieval.insight._explain import explain as explain
 from casid.retrieval.insight._intervals import parameter_intervals as parameter_intervals
 
 # between rooms
-from casid.retrieval import _programs as _programs
 from casid.retrieval._objectives import LeastSquares as LeastSquares
 from casid.retrieval._objectives import chi_square as chi_square
 from casid.retrieval.constraints._constraint import Constraints as Constraints
 from casid.retrieval._problem_files import ConstraintBuilder as ConstraintBuilder
 from casid.retrieval._problem_files import load_constraints as load_constraints
 from casid.retrieval._solution import ParameterResult as ParameterResult
-from casid.retrieval._rows import LinearRows as LinearRows
+from casid.retrieval._problem import LinearRows as LinearRows
 from casid.retrieval._solver import PreparedProblem as PreparedProblem

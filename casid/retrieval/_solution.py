@@ -222,7 +222,7 @@ class Solution(ParameterResult, Displayed):
     x : ndarray, shape (N,)
         All unknowns, read-only: standard parameters, then the extras.
     lower_bound : float
-        Proven lower bound of objective + penalty (`casid.retrieval.bound._certificate`); -inf if none was found.
+        Proven lower bound of objective + penalty (`casid.retrieval._bound`); -inf if none was found.
     multipliers : mapping of str to ndarray
         Multipliers of each constraint's solver rows (> 0 at an upper bound), in units of the objective.
     converged : bool

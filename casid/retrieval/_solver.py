@@ -1,4 +1,4 @@
-"""A problem made ready for the solver, and its solutions with proofs.
+"""A problem made ready for the solver, and its solutions with proofs; the same for other solvers of CasADi's.
 
 Rows, cones, scale and lifted program are made once and shared by all starts. From each start there are two calls of
 IPOPT. The first finds the optimum's neighbourhood: the objective is scaled to a gradient of moderate size at the
@@ -8,7 +8,7 @@ that point is unique and its dual is strictly feasible: the answer is reproducib
 
 Where constraints are not convex and the multipliers leave the gap open, a convex relaxation gives the bound. It keeps
 everything that is convex and replaces the rest by linear rows that every feasible point obeys
-(`casid.retrieval.bound._cuts`), made near the relaxation's own solution until nothing is cut off any more. Each
+(`casid.retrieval._bound`), made near the relaxation's own solution until nothing is cut off any more. Each
 relaxation is solved and certified as any problem is, so its bound does not depend on the solver.
 """
 
@@ -27,15 +27,20 @@ from numpy.typing import ArrayLike
 from casid.arrays import ALIKE, Array
 from casid.errors import ProblemError
 from casid.inertia import link_slice
-from casid.retrieval._problem import Problem
-from casid.retrieval._rows import split_rows
+from casid.retrieval._bound import Certificate, Cut, Relaxation, Search, lower_bound
+from casid.retrieval._problem import Problem, split_rows
 from casid.retrieval._solution import Conflict, Solution, Tolerances, annotated, assess, relative_gap
-from casid.retrieval.bound._certificate import Certificate, Search, lower_bound
-from casid.retrieval.bound._cuts import Cut, Relaxation
+from casid.retrieval._variables import LinkVariables
 from casid.retrieval.constraints._constraint import FEASIBILITY, Constraint
 from casid.retrieval.program._elastic import find_conflict
-from casid.retrieval.program._nlp import Cone, FeasibleSet, LiftedProgram, Outcome
-from casid.retrieval.program._starts import nominal_parameters, random_parameters
+from casid.retrieval.program._nlp import (
+    Cone,
+    FeasibleSet,
+    LiftedProgram,
+    Outcome,
+    nominal_parameters,
+    random_parameters,
+)
 
 #: Share of its search region at which a link that nothing bounds gets a nominal body of its own size.
 _OUTGROWN = 0.1
@@ -520,3 +525,37 @@ def _with_cuts(base: Problem, cuts: list[Cut]) -> Problem:
     rows = ca.sparsify(ca.DM(forms / sizes[:, None])) @ base.variables.x
     low = np.array([c.low for c in cuts]) / sizes
     return base.add(Constraint(base.free_label("cuts of the relaxation"), rows, lower=low))
+
+
+# ------------------------------------------------------------------ for other solvers
+
+
+def nlp(problem: Problem) -> dict[str, Any]:
+    """The program that `solve` solves, ``min f(w)`` with ``lbx <= w <= ubx`` and ``lbg <= g(w) <= ubg``.
+
+    Its unknowns are scaled parameters y, factors T of the links' cones (`casid.retrieval.program._nlp`) and slacks of
+    soft constraints.
+
+    Returns
+    -------
+    dict
+        ``x, f, g`` (MX; f in units of the objective) for `casadi.nlpsol`, ``lbx, ubx, lbg, ubg, x0`` for its call,
+        ``names`` of the entries of x, and ``parameters``, the function from x to the problem's own unknowns.
+    """
+    return PreparedProblem(problem).program.plain(problem.variables.names)
+
+
+def opti(problem: Problem) -> tuple[ca.Opti, LinkVariables]:
+    """The same program as an `casadi.Opti` stack, and the link quantities in it, to add to; choose the solver there."""
+    program, stack = nlp(problem), ca.Opti()
+    w = stack.variable(program["x"].numel())
+    f, g = ca.Function("program", [program["x"]], [program["f"], program["g"]])(w)
+    stack.minimize(f)
+    for value, side in ((w, "x"), (g, "g")):
+        stack.subject_to(stack.bounded(program[f"lb{side}"], value, program[f"ub{side}"]))
+    stack.set_initial(w, program["x0"])
+    return stack, problem.variables.over(program["parameters"](w))
+
+
+Problem.nlp = nlp
+Problem.opti = opti

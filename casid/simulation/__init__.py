@@ -8,7 +8,7 @@ from casid.simulation._plant import Plant as Plant
 from casid.simulation._plant import SmoothCoulomb as SmoothCoulomb
 
 # Closed loops
-from casid.simulation._rollouts import simulate_many as simulate_many
+from casid.simulation._simulate import simulate_many as simulate_many
 from casid.simulation._plant import Sensor as Sensor
 from casid.simulation._simulate import record as record
 from casid.simulation._simulate import simulate as simulate

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from casid.errors import DatasetError
 from casid.expressions import shaped
+from casid.files import numeric_array
 
 
 class ExternalForce(ABC):
@@ -80,10 +81,10 @@ class Wall(ExternalForce):
 
     def __post_init__(self) -> None:
         for name in ("point", "normal"):
-            value = np.asarray(getattr(self, name), dtype=float)
-            if value.shape != (3,) or not np.isfinite(value).all():
-                raise DatasetError(f"wall at frame '{self.frame}': {name} must be three finite numbers, got {value}")
-            object.__setattr__(self, name, value)
+            where = f"wall at frame '{self.frame}': {name}"
+            object.__setattr__(
+                self, name, numeric_array(getattr(self, name), where, DatasetError, finite=True, shape=(3,))
+            )
         length = float(np.linalg.norm(self.normal))
         if not length > 0:
             raise DatasetError(f"wall at frame '{self.frame}': the normal is zero; give the direction out of the wall")

@@ -20,30 +20,15 @@ from casid.testing._synthetic import broadband_commands as broadband_commands
 from casid.testing._synthetic import commanded_motion as commanded_motion
 
 # between rooms
-from casid.testing._engines import Bullet as Bullet
 from casid.testing._engines import Engine as Engine
 from casid.testing._peers import Body as Body
 from casid.testing._peers import NotMeasured as NotMeasured
-from casid.testing._peers import URDFS as URDFS
-from casid.testing._peers import build as build
-from casid.testing._peers import close as close
-from casid.testing._peers import compare as compare
-from casid.testing._peers import compare_urdf as compare_urdf
-from casid.testing._peers import depth_first as depth_first
-from casid.testing._peers import installed_urdf as installed_urdf
-from casid.testing._peers import mimicking_joints as mimicking_joints
 from casid.testing._peers import need as need
-from casid.testing._peers import parameter_map as parameter_map
 from casid.testing._peers import random_body as random_body
-from casid.testing._peers import relative_error as relative_error
-from casid.testing._peers import rotation_about as rotation_about
 from casid.testing._peers import standard_parameters as standard_parameters
 from casid.testing._peers import states as states
-from casid.testing._synthetic import BASES as BASES
 from casid.testing._synthetic import BODY as BODY
 from casid.testing._synthetic import TERMS as TERMS
 from casid.testing._synthetic import arm as arm
 from casid.testing._synthetic import blind as blind
-from casid.testing._synthetic import nearest as nearest
 from casid.testing._synthetic import random_placement as random_placement
-from casid.testing._synthetic import random_trajectory as random_trajectory

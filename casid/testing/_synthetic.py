@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,8 +14,6 @@ from casid.dynamics import Model
 from casid.inertia import to_standard
 from casid.inertia.entropic import Plausible
 from casid.measurement import Dataset
-from casid.motion import Basis, Fourier, QuinticSpline, Ramped, Trajectory
-from casid.retrieval import LinkVariables, Problem, com_box, least_squares, link_variables, mass_bounds
 from casid.testing._peers import rotation_about
 
 
@@ -138,20 +134,6 @@ def arm(n: int = 1, inertial: Inertial | None = None) -> Robot:
     return Robot("arm", joints)
 
 
-def nearest(
-    target: np.ndarray,
-    build: Callable[[LinkVariables], object] = lambda v: (),
-    extras: Mapping[str, tuple[float, float]] | None = None,
-    bounded: bool = True,
-    **options: Any,
-) -> Problem:
-    """The nearest consistent parameters to a target."""
-    variables = link_variables(arm((len(target) - len(extras or {})) // 10), extras)
-    own = [f(k) for k in variables for f in (mass_bounds, com_box)] if bounded else []
-    objective = least_squares(variables, np.eye(variables.size), target)
-    return Problem("nearest", variables, objective, (own, build(variables)), **options)
-
-
 def blind(robot: Robot) -> Robot:
     """The robot's kinematics alone: no inertial values, bounds or total mass."""
     joints = tuple(replace(j, link=replace(j.link, inertial=None, bounds=LinkBounds())) for j in robot.joints)
@@ -162,22 +144,6 @@ def with_friction(robot: Robot, friction: tuple[float, float, float] = (0.4, 0.3
     """A robot's model with `TERMS`, and its nominal parameters with the same friction at every joint."""
     model = Model(robot, TERMS)
     return model, model.parameters(robot.standard_parameters(), np.tile(friction, robot.n))
-
-
-#: One basis of each kind and form, static poses apart.
-BASES: list[Basis] = [
-    Fourier(0.5, 5),
-    Fourier(0.7, 3, "position", periods=2),
-    QuinticSpline(10.0, 12),
-    QuinticSpline(8.0, 9, rest=False),
-    Ramped(Fourier(0.5, 4), 1.5),
-]
-
-
-def random_trajectory(basis: Basis, n: int = 3, seed: int = 4) -> Trajectory:
-    """Random motion of n joints about 0.3."""
-    rng = np.random.default_rng(seed)
-    return Trajectory(basis, np.array([basis.random(rng) + basis.constant(0.3) for _ in range(n)]))
 
 
 def commanded_motion(

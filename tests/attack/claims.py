@@ -13,7 +13,7 @@ from casid.errors import CasidError, ProblemError
 from casid.retrieval import Global, Solution, parameter_intervals, solve
 from casid.retrieval.insight import Intervals
 from casid.retrieval.methods import Branches, Direct, Method, Penalty
-from casid.retrieval.program._starts import nominal_parameters
+from casid.retrieval.program._nlp import nominal_parameters
 from tests.attack.parts import false_parts
 from tests.attack.points import EXACT, drawn_back, feasible_points, walk
 from tests.attack.problems import Attack, make, round_of

@@ -8,10 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from casid.retrieval import Problem
-from casid.retrieval._rows import split_rows
-from casid.retrieval.bound._certificate import Search, lower_bound
-from casid.retrieval.bound._cuts import Relaxation
-from casid.retrieval.program._starts import nominal_parameters
+from casid.retrieval._bound import Relaxation, Search, lower_bound
+from casid.retrieval._problem import split_rows
+from casid.retrieval.program._nlp import nominal_parameters
 from tests.attack.points import EXACT, feasible_points, walk
 from tests.attack.problems import Attack
 from tests.attack.quantities import in_numpy, pseudo_inertias

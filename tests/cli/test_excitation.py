@@ -10,7 +10,7 @@ import typer
 
 import casid
 from casid.cli._excitation import Bounds, _at_home, _box, _note_unchecked, _with_capsules
-from casid.errors import RobotError
+from casid.errors import DatasetError, RobotError
 
 
 @pytest.mark.parametrize(
@@ -60,12 +60,12 @@ def test_home_and_workspace_are_read() -> None:
     inf = float("inf")
     assert _box("x=-0.5:0.8, z=0.05:") == ((-0.5, 0.8), (-inf, inf), (0.05, inf)) and _box("") == ()
     assert _at_home({"ramp": 0.5, "home": "0.1,-0.2"}) == {"ramp": 0.5, "home": (0.1, -0.2)}
-    for text in ("height=0:1", "z=0.05", "z=low:1"):
+    for text in ("height=0:1", "z=0.05"):
         with pytest.raises(typer.BadParameter, match="--workspace: expected"):
             _box(text)
     for wrong in ("zero", "0.1,nan"):
         with pytest.raises(typer.BadParameter, match="--home"):
             _at_home({"home": wrong})
-    for wrong in ("x=nan:1", "x=2:1"):
-        with pytest.raises(typer.BadParameter, match="--workspace"):
+    for wrong in ("x=nan:1", "x=2:1", "z=low:1"):
+        with pytest.raises(DatasetError, match=r"--workspace, [xz]: "):
             _box(wrong)

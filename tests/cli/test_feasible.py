@@ -39,7 +39,7 @@ def test_values_of_real_bodies_are_feasible_and_others_are_moved_onto_the_set(tm
     assert 0.9 <= record["proven_distance"] <= record["distance"] <= np.linalg.norm(moved - beta)
     lines = csv.DictReader((out / "base_parameters.csv").read_text(encoding="utf-8").splitlines())
     write(file, np.array([float(row["value"]) for row in lines]))
-    run("feasible", "ur10e", file, "--rounding", "1e-6")
+    run("feasible", "ur10e", file)
     assert "physical" in run("check", out / "parameters.csv", "--robot", "ur10e")
 
 

@@ -40,7 +40,7 @@ def test_the_command_line_takes_precedence_over_the_toml(tmp_path: Path) -> None
     processing = settings.processing()
     assert (processing.cutoff, processing.order) == (5.0, 2)  # type: ignore[union-attr]
     path.write_text('file = "run.npz"\n[options]\ncutof = 8.0\n', encoding="utf-8")
-    with pytest.raises(DatasetError, match="unknown option 'cutof'; known: cutoff"):
+    with pytest.raises(DatasetError, match="unknown option 'cutof'; did you mean 'cutoff'\\?; known: cutoff"):
         Settings.merged([path])
 
 

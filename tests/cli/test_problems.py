@@ -98,7 +98,8 @@ def test_the_same_seed_gives_the_same_file(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_solve_takes_a_method(tmp_path: Path) -> None:
     assert "lower bound" in run("solve", user_file(tmp_path), "--method", "branches")
-    assert "expected one of auto, direct, penalty" in run("solve", "panda_retrieval", "--method", "magic", code=1)
+    said = run("solve", "panda_retrieval", "--method", "penalti", code=1)
+    assert "unknown method 'penalti'; did you mean 'penalty'?; known: auto, direct, penalty" in said
     text = run("solve", user_file(tmp_path), "--method", "penalty", "--starts", 2, "--verbose")
     assert "Algorithm 1, kappa" in text and "of 2 certified" in text and "0 of 2" not in text
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import casid
-from casid.codegen import Function, jacobian_rows
+from casid.codegen import Function, _compiler, jacobian_rows
 from casid.codegen._source import _LANES_HEAD
 from casid.errors import CasidWarning, DatasetError, ExportError
 from tests.helpers import needs_compiler
@@ -160,12 +160,11 @@ def is_single(values: tuple, given: tuple, function: Function) -> bool:
 @needs_compiler
 @pytest.mark.claim("float32 arrays give float32 results in single precision; one array of doubles makes all double")
 def test_single_precision(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, own_cache: Path) -> None:
-    from casid.codegen import _function
 
     x, M, s = (RNG.normal(size=(37, *own)).astype(np.float32) for own in ((3,), (3, 2), ()))
     for headers in (True, False):
         if not headers:
-            _function._bridge.cache_clear()
+            _compiler.bridge.cache_clear()
             monkeypatch.setattr(sysconfig, "get_path", lambda *_: str(tmp_path))
             warnings.simplefilter("ignore")
         function = made()
@@ -188,7 +187,7 @@ def test_single_precision(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, own_c
         assert all(v.dtype == np.float64 for v in function(x, M.astype(float), s))
         assert all(v.dtype == np.float64 for v in function(x.astype(float), M, s))
         assert function(x, M, 0.5)[0].dtype == np.float32  # numbers have no precision of their own
-    _function._bridge.cache_clear()
+    _compiler.bridge.cache_clear()
     with monkeypatch.context() as without:
         without.setenv("CASID_CC", "/no/such/compiler")
         assert is_single(made()(x, M, s), (x, M, s), made())
@@ -250,12 +249,11 @@ def test_operations_in_single_precision() -> None:
 
 @needs_compiler
 def test_without_headers_of_python(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from casid.codegen import _function
 
     function, n = made(), 9
     x, M, s = RNG.normal(size=(n, 3)), RNG.normal(size=(3, 2)), RNG.normal(size=n)
     right, one = function(x, M, s, compiled=True), function(x[0], M, s[0], compiled=True)
-    _function._bridge.cache_clear()
+    _compiler.bridge.cache_clear()
     monkeypatch.setattr(sysconfig, "get_path", lambda *_: str(tmp_path))
     plain = made()
     with pytest.warns(CasidWarning, match=r"there is no .*Python\.h.*install the headers") as caught:
@@ -264,7 +262,7 @@ def test_without_headers_of_python(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert len(caught) == 1
     for value, want in zip((*values, *single), (*right, *one), strict=True):
         np.testing.assert_array_equal(value, want)
-    _function._bridge.cache_clear()
+    _compiler.bridge.cache_clear()
 
 
 @needs_compiler

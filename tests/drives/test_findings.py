@@ -66,7 +66,7 @@ def edited(data, name, rows, joint, value):
             ("slip", "shoulder"),
             "after 6 s the joint stands 0.098 rad off",
         ),
-        (("q_des", slice(200, 400), 1, lambda x: x[0]), ("missing commands", "elbow"), "for 2.5 s"),
+        (("q_des", slice(200, 400), 1, lambda x: x[0]), ("missing commands", "elbow"), "for 3.5 s"),
         (("q", slice(200, 350), 0, lambda x: x[0]), ("stall", "shoulder"), "0.35 rad from the model"),
     ],
 )

@@ -13,7 +13,8 @@ from casid.description import Frame, Robot
 from casid.dynamics import Model, operational_space, reduced
 from casid.dynamics.terms import JOINT_TERMS
 from casid.export import PUBLISHED, count_robot
-from casid.testing import close, random_robot, states
+from casid.testing import random_robot, states
+from tests.helpers import close
 
 
 @pytest.mark.parametrize("name", casid.robot_names())

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from benchmarks.pinocchio import compare
 
-from casid.testing import compare, random_body, random_robot, standard_parameters
+from casid.testing import random_body, random_robot, standard_parameters
 
 pytest.importorskip("pinocchio", reason="needs the extra peers")
 

@@ -85,5 +85,5 @@ def test_memories_of_several_joints_stand_one_after_the_other():
 def test_terms_of_another_number_are_refused():
     model = Model("spatial_2r", ("viscous",))
     for terms in ([1.0], [1.0, 2.0, 3.0], 1.0):
-        with pytest.raises(DatasetError, match="expected 2 values of the joint terms"):
+        with pytest.raises(DatasetError, match=r"values of the joint terms: expected shape \(2,\)"):
             model.parameters(np.zeros(20), terms)

@@ -108,10 +108,9 @@ def test_weak_parameters_and_why() -> None:
     F = observation.information(Motion(*np.random.default_rng(0).uniform(-1, 1, (3, 400, 1))))
     weak = {parameter.name: parameter for parameter in weak_parameters(observation, F)}
     assert weak["a"].deviation == pytest.approx(np.sqrt(np.linalg.inv(F)[0, 0]))
-    assert weak["a"].confounded_with[0][0] == "b"
     assert weak["a"].reason.startswith("not distinguishable from b (-1.00)")
     assert weak["small"].reason.startswith("small effect")
-    assert [p.name for p in weak_parameters(observation, F, nominal=[1, 1, 1e-9, 1], count=1)] == ["small"]
+    assert [p.name for p in weak_parameters(observation, F, count=1)] == ["a"]
     with pytest.raises(DatasetError, match="no information about small"):
         weak_parameters(observation, F * np.outer([1, 1, 0, 1], [1, 1, 0, 1]))
     with pytest.raises(DatasetError, match=r"cannot be distinguished: (a, b|b, a)"):

@@ -23,7 +23,7 @@ from casid.excitation import (
 )
 from casid.excitation.optimisation import Stage
 from casid.motion import Basis, Fourier, Motion, Trajectory
-from casid.testing import BASES, random_trajectory
+from tests.helpers import BASES, random_trajectory
 
 MOTIONS = pytest.mark.parametrize("basis", BASES, ids=lambda basis: f"{type(basis).__name__}-{basis.size}")
 

@@ -16,8 +16,8 @@ from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import DatasetError, ExportError
 from casid.export import FUNCTIONS, export_c, export_controller, export_robot, load
-from casid.testing import close, random_robot
-from tests.helpers import needs_compiler
+from casid.testing import random_robot
+from tests.helpers import close, needs_compiler
 
 
 @needs_compiler

@@ -26,8 +26,8 @@ from casid.dynamics import (
 from casid.errors import DatasetError, ExportError, InertiaWarning, RobotError
 from casid.export import FUNCTIONS, all_functions, export_c, export_robot, load
 from casid.inertia import to_standard
-from casid.testing import close, states
-from tests.helpers import needs_compiler, run
+from casid.testing import states
+from tests.helpers import close, needs_compiler, run
 
 
 @pytest.mark.slow

@@ -20,8 +20,8 @@ from casid.expressions import (
     required_domains,
 )
 from casid.expressions._conditions import replace_conditions
-from casid.expressions._interval_rules import BINARY as INTERVAL_BINARY
-from casid.expressions._interval_rules import UNARY as INTERVAL_UNARY
+from casid.expressions._intervals import BINARY as INTERVAL_BINARY
+from casid.expressions._intervals import UNARY as INTERVAL_UNARY
 from casid.expressions._walk import BINARY, CALL, MATRIX, NAMES, STRUCTURE, UNARY, OperationError, fold, operations
 
 SCALAR = sorted((code, 1) for code in UNARY) + sorted((code, 2) for code in BINARY)

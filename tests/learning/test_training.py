@@ -123,7 +123,7 @@ def test_bad_input(loss_of, model, data):
         broken[field][7, 1] = np.nan
         with pytest.raises(DatasetError):
             TorqueLoss(model, Dataset(**broken))
-    with pytest.raises(DatasetError, match="expected 22 finite numbers"):
+    with pytest.raises(DatasetError, match="start: entry 0 is not a finite number"):
         train(loss, chart, Adam(), start=np.full(22, np.nan))
     with pytest.raises(DatasetError, match="link 'link1'"):
         chart.inverse(np.full(20, -1.0), [0.1, 0.1])

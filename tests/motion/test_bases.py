@@ -7,7 +7,7 @@ import pytest
 
 from casid.errors import DatasetError, ProblemError
 from casid.motion import Basis, Fourier, Poses, QuinticSpline, Ramped, Trajectory
-from casid.testing import BASES, random_trajectory
+from tests.helpers import BASES, random_trajectory
 
 MOTIONS = pytest.mark.parametrize("basis", BASES, ids=lambda basis: f"{type(basis).__name__}-{basis.size}")
 

@@ -7,7 +7,7 @@ import pytest
 
 from casid.errors import ProblemError
 from casid.motion import Basis, Fourier, Ramped
-from casid.testing import BASES
+from tests.helpers import BASES
 
 
 @pytest.mark.parametrize("basis", BASES, ids=lambda basis: f"{type(basis).__name__}-{basis.size}")

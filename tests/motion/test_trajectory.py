@@ -15,7 +15,7 @@ from casid.dynamics import Model
 from casid.errors import DatasetError, ProblemError
 from casid.excitation import Observation
 from casid.motion import Basis, Fourier, Motion, Poses, Ramped, Trajectory, read_trajectory, trajectory_text
-from casid.testing import BASES, random_trajectory
+from tests.helpers import BASES, random_trajectory
 
 
 @pytest.fixture(scope="module")

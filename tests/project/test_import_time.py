@@ -22,6 +22,7 @@ def test_import_casid_loads_nothing_heavy() -> None:
 def test_neither_a_model_nor_a_report_needs_scipy_or_matplotlib() -> None:
     assert not loaded_after("from casid import Model, load_robot") & set(HEAVY)
     assert not loaded_after("import casid.report") & {"scipy", "matplotlib"}
+    assert not loaded_after("from casid.report.viewer import view; view('panda')") & {"scipy", "matplotlib", "trimesh"}
 
 
 def test_command_line_starts_without_casadi() -> None:

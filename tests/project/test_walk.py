@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 FILES = {
     "dynamics/terms/_square.py": '''
 from casid.description.joint_parameters import VISCOUS
-from casid.dynamics.terms._laws import FrictionLaw, catalogued
+from casid.dynamics.terms._terms import FrictionLaw, catalogued
 
 class Square(FrictionLaw):
     """``fv v |v|``."""
@@ -107,7 +107,7 @@ def greeting() -> None:
 }
 #: Catalogue or front -> a text in it, and the same with the new part.
 LINES = {
-    "dynamics/terms/_catalogue.py": ("(laws.Linear(), ", "(Square(), laws.Linear(), "),
+    "dynamics/terms/_friction.py": ("(Linear(), ", "(Square(), Linear(), "),
     "regression/estimators/_catalogue.py": ("(WLS(), ", "(Equal(), WLS(), "),
     "measurement/_formats.py": ('Arrays(".npz", ', 'Json(), Arrays(".npz", '),
     "description/formats/__init__.py": ("= (Toml(), ", "= (Toml(), Arm(), "),
@@ -117,7 +117,7 @@ LINES = {
 }
 #: The same -> the import that the line needs; for a front it is the line itself.
 IMPORTS = {
-    "dynamics/terms/_catalogue.py": "from casid.dynamics.terms._square import Square",
+    "dynamics/terms/_friction.py": "from casid.dynamics.terms._square import Square",
     "regression/estimators/_catalogue.py": "from casid.regression.estimators._equal import Equal",
     "measurement/_formats.py": "from casid.measurement._json import Json",
     "description/formats/__init__.py": "from casid.description.formats._arm import Arm",
@@ -142,7 +142,7 @@ Path("a.json").write_text(json.dumps({"t": list(range(12)), "q": [[0.0]] * 12, "
 from casid.description import write_robot
 write_robot(robot, "a.toml")
 Path("a.toml").rename("b.arm")
-from casid.dynamics.terms._catalogue import friction_model
+from casid.dynamics.terms._friction import friction_model
 links = casid.load_problem("panda_retrieval").variables
 with running(robot, ModelEngine) as engine:
     size = engine.mass_matrix(np.zeros(7)).shape

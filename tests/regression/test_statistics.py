@@ -13,7 +13,7 @@ from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.measurement import Dataset, Processing
 from casid.regression import MeasurementNoise, compress, wls
-from casid.regression._statistics import correlation_factors, covariance_of, disagreement
+from casid.regression._fit import correlation_factors, covariance_of, disagreement
 from casid.testing import recording
 from tests.regression.conftest import stacked
 

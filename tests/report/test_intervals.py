@@ -13,7 +13,8 @@ from casid.report import report_of
 from casid.report._intervals import IntervalsSection, digits, intervals_figure, torque_shares, verdict
 from casid.retrieval import parameter_intervals
 from casid.retrieval.insight import ParameterInterval
-from casid.testing import BODY, nearest
+from casid.testing import BODY
+from tests.helpers import nearest
 
 
 def interval(low: float, high: float, name: str = "m1", point: np.ndarray | None = None) -> ParameterInterval:

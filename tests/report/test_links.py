@@ -12,7 +12,8 @@ import casid
 from casid.errors import DatasetError
 from casid.report import links_figure, report_of
 from casid.report.viewer import Page
-from casid.testing import BODY, nearest
+from casid.testing import BODY
+from tests.helpers import nearest
 from tests.report.helpers import arm, read_png, text_of
 
 
@@ -21,7 +22,7 @@ def test_links_picture_shows_each_mass(tmp_path: Path) -> None:
     figure = links_figure(robot, robot.standard_parameters())
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["link1  1 kg", "link2  2 kg", "link3  3 kg"]
     assert read_png(figure, tmp_path / "links.png").std() > 0.01
-    with pytest.raises(DatasetError, match="expected 30 parameters"):
+    with pytest.raises(DatasetError, match=r"parameters: expected shape \(30,\)"):
         links_figure(robot, np.zeros(20))
 
 

@@ -22,13 +22,13 @@ from casid.retrieval import (
     soften,
     solve,
 )
-from casid.retrieval._rows import split_rows
-from casid.retrieval.bound._certificate import Search, lower_bound
-from casid.retrieval.bound._cuts import Relaxation
+from casid.retrieval._bound import Relaxation, Search, lower_bound
+from casid.retrieval._problem import split_rows
 from casid.retrieval.insight._intervals import LevelSet
-from casid.retrieval.program._starts import nominal_parameters, random_parameters
+from casid.retrieval.program._nlp import nominal_parameters, random_parameters
 from casid.retrieval.study import Study
-from casid.testing import BODY, nearest
+from casid.testing import BODY
+from tests.helpers import nearest
 
 #: Certified optimum with J >= 1e-6, found by two solvers of different kind.
 OPTIMUM = 3.8606686e-4

@@ -34,7 +34,8 @@ from casid.retrieval import (
     total_mass,
 )
 from casid.retrieval.constraints import PhysicalConsistency
-from casid.testing import BODY, arm, nearest
+from casid.testing import BODY, arm
+from tests.helpers import nearest
 
 
 def bounded_arm(n: int = 2, bounded: bool = True) -> Robot:

@@ -26,7 +26,8 @@ from casid.retrieval import (
 from casid.retrieval.insight import ParameterInterval, what_if
 from casid.retrieval.insight._explain import ActiveBound
 from casid.retrieval.insight._intervals import _least_ratio, indistinguishable
-from casid.testing import BODY, nearest
+from casid.testing import BODY
+from tests.helpers import nearest
 
 
 @pytest.fixture(scope="module")

@@ -26,9 +26,9 @@ from casid.retrieval import (
 )
 from casid.retrieval.constraints import PhysicalConsistency, gyration_bound
 from casid.retrieval.methods import METHODS, Branches, Direct, Method, Penalty, Start
-from casid.testing import BODY, nearest
+from casid.testing import BODY
 from problems.spatial_2r import true_parameters
-from tests.helpers import run
+from tests.helpers import nearest, run
 
 QUICK_METHODS = (
     Direct(),

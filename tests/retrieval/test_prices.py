@@ -27,7 +27,8 @@ from casid.retrieval import (
     sensible_bounds,
     soften,
 )
-from casid.testing import arm, blind, nearest
+from casid.testing import arm, blind
+from tests.helpers import nearest
 
 
 @pytest.mark.claim("a plain linear contradiction is proven, whatever its size")

@@ -18,10 +18,11 @@ from casid.retrieval import (
     soften,
     solve,
 )
-from casid.retrieval._rows import split_rows
+from casid.retrieval._problem import split_rows
 from casid.retrieval.constraints import PhysicalConsistency
 from casid.retrieval.program._nlp import Cone, FeasibleSet, LiftedProgram
-from casid.testing import BODY, arm, nearest
+from casid.testing import BODY, arm
+from tests.helpers import nearest
 
 OTHER = to_standard(0.7, [-0.1, 0.05, 0.02], np.diag([0.01, 0.012, 0.008]))
 

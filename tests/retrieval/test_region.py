@@ -29,10 +29,10 @@ from casid.retrieval import (
 )
 from casid.retrieval._region import Facts, Quadric, link_regions
 from casid.retrieval.constraints import PhysicalConsistency
-from casid.retrieval.constraints._bounds import LinkConstraint
-from casid.retrieval.constraints._constraint import ScalarRow, Setting
-from casid.retrieval.program._starts import nominal_parameters
-from casid.testing import BODY, arm, nearest
+from casid.retrieval.constraints._constraint import LinkConstraint, ScalarRow, Setting
+from casid.retrieval.program._nlp import nominal_parameters
+from casid.testing import BODY, arm
+from tests.helpers import nearest
 
 
 def cloud(rng: np.random.Generator) -> np.ndarray:

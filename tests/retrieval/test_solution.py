@@ -21,8 +21,9 @@ from casid.retrieval import (
 )
 from casid.retrieval._solution import assess
 from casid.retrieval.constraints import gyration_bound
-from casid.retrieval.program._starts import random_parameters
-from casid.testing import BODY, nearest
+from casid.retrieval.program._nlp import random_parameters
+from casid.testing import BODY
+from tests.helpers import nearest
 
 
 @pytest.mark.claim("standard parameters are 10 n numbers, extras are apart")

@@ -29,8 +29,9 @@ from casid.retrieval.plausible import (
     coefficient_tolerance,
     polished,
 )
-from casid.retrieval.plausible._tolerance import sensitivity
-from casid.testing import BODY, arm, nearest
+from casid.retrieval.plausible._choice import sensitivity
+from casid.testing import BODY, arm
+from tests.helpers import nearest
 
 #: Heavier than allowed; and a body whose largest moment exceeds the sum of the others.
 TARGET = to_standard(5.0, [0.05, -0.02, 0.1], np.diag([0.5, 0.6, 0.7]))

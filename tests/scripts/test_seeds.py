@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 import casid
 from casid.errors import DatasetError
 from casid.inertia import to_standard
-from casid.retrieval.program._starts import uniform_parameters
+from casid.retrieval.program._nlp import uniform_parameters
 
 pytest.importorskip("clarabel", reason="needs the extra test")
 

@@ -14,7 +14,7 @@ from casid.dynamics import Model
 from casid.errors import DatasetError, RobotError
 from casid.motion import Hold
 from casid.simulation import ExactCoulomb, ExternalForce, Plant, Simulation, Wall, simulate, simulate_many
-from casid.simulation.integrators import DormandPrince, Idas, Integrator, RungeKutta4
+from casid.simulation.integrators import Cvodes, DormandPrince, Integrator, RungeKutta4
 
 MASS, STIFFNESS = 2.0, 800.0
 
@@ -69,7 +69,7 @@ def test_a_damper_follows_its_equation_and_dissipates(integrator: Integrator) ->
 
 def test_the_implicit_method_has_the_same_wall() -> None:
     plant = body(5.0, 20.0)
-    done, other = (run(plant, -0.04, 0.0, 0.05, i) for i in (Idas(1e-9), RungeKutta4(1e-4)))
+    done, other = (run(plant, -0.04, 0.0, 0.05, i) for i in (Cvodes(1e-9), RungeKutta4(1e-4)))
     assert np.abs(done.q - other.q).max() < 1e-7 and np.abs(done.dissipated - other.dissipated).max() < 1e-6
 
 
@@ -100,7 +100,7 @@ def test_walls_and_frames_that_are_none_are_refused() -> None:
         Wall("flange", (0, 0, 0), (0, 0, 0), 1.0)
     with pytest.raises(DatasetError, match="'flange': stiffness must be positive"):
         Wall("flange", (0, 0, 0), (0, 0, 1), -1.0)
-    with pytest.raises(DatasetError, match="point must be three finite"):
+    with pytest.raises(DatasetError, match="point: expected shape"):
         Wall("flange", (0, 0), (0, 0, 1), 1.0)
     plant = body()
     with pytest.raises(RobotError, match="no frame 'hand'"):

@@ -14,7 +14,7 @@ from casid.dynamics import Model
 from casid.errors import CasidWarning, DatasetError, ProblemError
 from casid.motion import Hold, Samples, Sine
 from casid.simulation import ExactCoulomb, Plant, Sensor, SmoothCoulomb, Stops, simulate, simulate_many
-from casid.simulation.integrators import Cvodes, DormandPrince, Idas, Integrator, RungeKutta4
+from casid.simulation.integrators import Cvodes, DormandPrince, Integrator, RungeKutta4
 from problems.spatial_2r import true_parameters
 from tests.helpers import run
 
@@ -99,7 +99,7 @@ def test_unstable_gains_end_with_time_and_reason_and_keep_what_there_is() -> Non
     assert np.isfinite(done.tau).all()
 
 
-@pytest.mark.parametrize("integrator", [RungeKutta4(), DormandPrince(), Cvodes(), Idas()])
+@pytest.mark.parametrize("integrator", [RungeKutta4(), DormandPrince(), Cvodes()])
 def test_a_plant_without_a_positive_definite_mass_matrix_is_named(integrator: Integrator) -> None:
     """m0 + m1 cos(q) changes its sign on the way of a two-link arm with a negative inertia."""
     robot = casid.load_robot("spatial_2r")
@@ -131,7 +131,7 @@ def test_what_cannot_be_simulated_is_refused_with_the_reason() -> None:
     with pytest.raises(ProblemError, match=r"dry friction of joint 1 is negative"):
         simulate(negative, Passive(7), hold, 0.1, integrator=DormandPrince())
     exact = Plant.of(robot, ExactCoulomb(), coulomb=0.1)
-    for integrator in (RungeKutta4(), Cvodes(), Idas()):
+    for integrator in (RungeKutta4(), Cvodes()):
         with pytest.raises(ProblemError, match=r"cannot locate the events"):
             simulate(exact, Passive(7), hold, 0.1, integrator=integrator)
     plant = Plant.of(robot)

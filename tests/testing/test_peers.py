@@ -5,15 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from casid.testing import (
-    Body,
-    NotMeasured,
-    close,
-    inverse_dynamics,
-    need,
-    random_robot,
-    states,
-)
+from casid.testing import Body, NotMeasured, inverse_dynamics, need, random_robot, states
+from tests.helpers import close
 
 
 def test_a_missing_package_is_named() -> None:

@@ -11,10 +11,9 @@ from typing import ClassVar
 import numpy as np
 
 from casid.arrays import Array
-from casid.description._document import Description
-from casid.description._parts import Inertial, Link, LinkBounds, carried
+from casid.description._document import Description, JointLimits, RawJoint
 from casid.description._placement import ANGLE_TOLERANCE
-from casid.description._raw import JointLimits, RawJoint
+from casid.description._robot import Inertial, Link, LinkBounds, carried
 from casid.description.joint_parameters import LOAD_BODY, load_body
 
 

@@ -16,11 +16,9 @@ import math
 import numpy as np
 
 from casid.arrays import Array
-from casid.description._document import Description
-from casid.description._parts import Inertial
+from casid.description._document import Description, JointLimits, RawJoint, by_parent
 from casid.description._placement import number, numbers, quaternion_of
-from casid.description._raw import JointLimits, RawJoint, by_parent
-from casid.description._robot import STANDARD_GRAVITY
+from casid.description._robot import STANDARD_GRAVITY, Inertial
 from casid.description.formats._contract import (
     NO_BODY,
     Changes,
@@ -87,7 +85,8 @@ class _Bodies:
         rest = np.eye(4)
         for item in chain:
             rest = rest @ item.rest + 0.0
-        body = node("body", {"name": last.link.name, **_placed(rest)}, *_inertials(last.link.inertial))
+        own = [] if last.link.inertial is None else [_inertial(last.link.inertial)]
+        body = node("body", {"name": last.link.name, **_placed(rest)}, *own)
         for k, item in enumerate(chain):
             behind = item.link_placement
             for after in chain[k + 1 :]:
@@ -130,10 +129,6 @@ def _inertial(body: Inertial) -> Element:
     else:  # MuJoCo takes zeros here, for links without mass, but not as a full tensor
         inertia = {"diaginertia": numbers([xx, yy, zz])}
     return node("inertial", {"pos": numbers(body.com), "mass": number(body.mass), **inertia})
-
-
-def _inertials(body: Inertial | None) -> list[Element]:
-    return [] if body is None else [_inertial(body)]
 
 
 class Mjcf(Format):

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from casid.arrays import ROUNDING, Array
+from casid.description._document import MimicRule
 from casid.description._placement import (
     rotation_about,
     rotation_of_quaternion,
@@ -19,7 +20,6 @@ from casid.description._placement import (
     transform,
     unit_axis,
 )
-from casid.description._raw import MimicRule
 from casid.description.formats._xml import Element, Elements, XmlFile
 from casid.errors import RobotError
 from casid.files import read_bytes

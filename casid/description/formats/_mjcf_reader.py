@@ -9,15 +9,13 @@ from pathlib import Path
 import numpy as np
 
 from casid.arrays import Array
-from casid.description._document import Description
-from casid.description._parts import Inertial, Link
+from casid.description._document import Description, JointLimits, RawFrame, RawJoint
 from casid.description._placement import rotation_about, transform
-from casid.description._raw import JointLimits, RawFrame, RawJoint
+from casid.description._robot import Inertial, Link
 from casid.description._sidecar import fixed_name
 from casid.description.formats._contract import NO_BODY, Reading
 from casid.description.formats._mjcf_context import Context, joint_couplings, unsupported, with_includes
-from casid.description.formats._mjcf_geoms import body_of_geoms
-from casid.description.formats._mjcf_meshes import Meshes
+from casid.description.formats._mjcf_geoms import Meshes, body_of_geoms
 from casid.description.formats._xml import Element, XmlFile, turned
 from casid.errors import RobotError
 from casid.inertia import tensor

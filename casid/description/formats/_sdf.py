@@ -16,10 +16,9 @@ from types import MappingProxyType
 import numpy as np
 
 from casid.arrays import Array
-from casid.description._document import Description
-from casid.description._parts import Inertial, Link
+from casid.description._document import MOVING_TYPES, Description, JointLimits, MimicRule, RawFrame, RawJoint
 from casid.description._placement import INFINITE, Poses, angle_notes, number, numbers, rpy_of, xyz_rpy
-from casid.description._raw import MOVING_TYPES, JointLimits, MimicRule, RawFrame, RawJoint
+from casid.description._robot import Inertial, Link
 from casid.description.formats._contract import Changes, Format, Reading, base_beside_world, free_name
 from casid.description.formats._xml import Element, Elements, XmlFile, document, node, term_words, text_of, turned
 from casid.inertia import tensor, tensor_entries

@@ -14,8 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from casid.arrays import Array
-from casid.description._document import Description
-from casid.description._parts import Inertial, Link
+from casid.description._document import MOVING_TYPES, Description, JointLimits, MimicRule, RawJoint
 from casid.description._placement import (
     INFINITE,
     angle_notes,
@@ -25,7 +24,7 @@ from casid.description._placement import (
     rpy_of,
     xyz_rpy,
 )
-from casid.description._raw import MOVING_TYPES, JointLimits, MimicRule, RawJoint
+from casid.description._robot import Inertial, Link
 from casid.description.formats._contract import (
     Changes,
     Format,

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.arrays import Array
-from casid.description._parts import Inertial, Link
+from casid.description._document import RawJoint, base_link
 from casid.description._placement import ANGLE_TOLERANCE, number, unit_axis
-from casid.description._raw import RawJoint, base_link
+from casid.description._robot import Inertial, Link
 from casid.errors import RobotError, RobotWarning
 from casid.files import number_list
 

@@ -1,4 +1,4 @@
-"""The friction of a whole robot with its shapes fixed: a law a joint, as terms of a model.
+"""Friction laws by name; the friction of a whole robot with its shapes fixed: a law a joint, as terms of a model.
 
 States of dynamic laws follow from the measured positions, sample by sample, with exact sensitivities in the shapes.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from types import MappingProxyType
 
 import casadi as ca
 import numpy as np
@@ -23,11 +24,54 @@ from casid.description.joint_parameters import (
     shape_fault,
     symbol_and_joint,
 )
-from casid.dynamics.terms._catalogue import FRICTION_MODELS, friction_model
-from casid.dynamics.terms._joint_terms import BY_SYMBOL, JointSignals, JointTerm, Memory
-from casid.dynamics.terms._laws import Combined, FrictionLaw
+from casid.dynamics.terms._terms import (
+    BY_SYMBOL,
+    Combined,
+    Dahl,
+    Deadband,
+    FrictionLaw,
+    JointSignals,
+    JointTerm,
+    Linear,
+    Load,
+    LoadStribeck,
+    LuGre,
+    Memory,
+    Offset,
+    Polynomial,
+    Sigmoid,
+    Smooth,
+    Spring,
+    Stribeck,
+)
 from casid.errors import DatasetError, RobotError
 from casid.expressions import shaped
+from casid.files import near
+
+#: The laws by name.
+FRICTION_MODELS = MappingProxyType(
+    {
+        law.name: law
+        for law in (
+            *(Linear(), Deadband(), Smooth(), Polynomial(), Stribeck()),
+            *(Sigmoid(), Load(), LoadStribeck(), Spring(), Offset()),
+            *(Dahl(), LuGre()),
+        )
+    }
+)
+
+
+def friction_model(name: str | FrictionLaw) -> FrictionLaw:
+    """The friction law of that name, or sum of laws (``"stribeck+load"``); DatasetError names the known ones."""
+    if isinstance(name, FrictionLaw):
+        return name
+    parts = [part.strip() for part in name.split("+")]
+    for part in parts:
+        if part not in FRICTION_MODELS:
+            hint = near(part, FRICTION_MODELS) or ";"
+            raise DatasetError(f"unknown friction model '{part}'{hint} known: {', '.join(FRICTION_MODELS)}")
+    return FRICTION_MODELS[parts[0]] if len(parts) == 1 else Combined([FRICTION_MODELS[part] for part in parts])
+
 
 #: Samples of one call of the recursion.
 CHUNK = 256

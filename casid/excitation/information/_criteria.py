@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from casid.arrays import Array
 from casid.errors import DatasetError, ProblemError
 from casid.excitation.information._observation import Observation
-from casid.files import numeric_array
+from casid.files import near, numeric_array
 
 #: Eigenvalues of the (scaled) information matrix below this share of the largest are rounding: F squares what W knows.
 RANK_TOLERANCE = 1e-14
@@ -214,7 +214,7 @@ def criterion(
         For an unknown name, parameters that are not identifiable, or parameters chosen for another criterion.
     """
     if name not in CRITERIA:
-        raise ProblemError(f"unknown criterion '{name}'; known: {', '.join(CRITERIA)}")
+        raise ProblemError(f"unknown criterion '{name}'{near(name, CRITERIA)}; known: {', '.join(CRITERIA)}")
     units = scale if scale is None or isinstance(scale, str) else np.asarray(scale, dtype=float)
     rows = tuple(observation.row(parameter) for parameter in parameters)
     if CRITERIA[name] is LargestDeviation:
@@ -242,10 +242,6 @@ class WeakParameter:
         Predicted standard deviation.
     alone : float
         What it would be if all other parameters were known.
-    relative : float or None
-        ``deviation / |nominal value|``, where a value is given and not zero.
-    confounded_with : tuple of (str, float)
-        The parameters whose estimates move with it most, with their correlations; strongest first.
     reason : str
         Why it is as uncertain as it is.
     """
@@ -253,14 +249,10 @@ class WeakParameter:
     name: str
     deviation: float
     alone: float
-    relative: float | None
-    confounded_with: tuple[tuple[str, float], ...]
     reason: str
 
 
-def weak_parameters(
-    observation: Observation, information: ArrayLike, nominal: ArrayLike | None = None, count: int | None = None
-) -> list[WeakParameter]:
+def weak_parameters(observation: Observation, information: ArrayLike, count: int | None = None) -> list[WeakParameter]:
     """Parameters sorted by uncertainty, weakest first, each with the reason.
 
     With the covariance ``C = F^-1``, ``sd_i = sqrt(C_ii)``; with all other parameters known it would be
@@ -271,8 +263,6 @@ def weak_parameters(
     ----------
     information
         F, shape (r, r).
-    nominal
-        Values of the parameters, shape (r,): sorts by relative instead of absolute uncertainty.
     count
         How many to return; default all.
 
@@ -282,29 +272,21 @@ def weak_parameters(
         If F is singular; the message names the parameters that cannot be distinguished.
     """
     names = observation.names
-    F = np.asarray(information, dtype=float)
-    if F.shape != (len(names), len(names)) or not np.isfinite(F).all():
-        raise DatasetError(
-            f"information matrix: expected finite numbers of shape ({len(names)}, {len(names)}), got shape {F.shape}"
-        )
+    shape = (len(names), len(names))
+    F = numeric_array(information, "information matrix", DatasetError, finite=True, shape=shape)
     size, C = _scaled_covariance(F, names)
     deviation = np.sqrt(np.diagonal(C)) / size
-    beta = None if nominal is None else np.abs(np.asarray(nominal, dtype=float))
-    if beta is not None and beta.shape != (len(names),):
-        raise DatasetError(f"nominal values: expected {len(names)}, got shape {beta.shape}")
-    badness = deviation if beta is None else deviation / np.maximum(beta, 1e-12 * max(1.0, float(beta.max())))
     correlation = C / np.sqrt(np.outer(np.diagonal(C), np.diagonal(C)))
     np.fill_diagonal(correlation, 0.0)
     typical = float(np.median(size))
     result = []
-    for k in np.argsort(-badness, kind="stable")[:count]:
+    for k in np.argsort(-deviation, kind="stable")[:count]:
         partners = np.argsort(-np.abs(correlation[k]))[:3]
         strong = tuple(
             (names[j], float(correlation[k, j])) for j in partners if correlation[k, j] ** 2 > 1.0 - CONFOUNDED
         )
-        relative = None if beta is None or beta[k] == 0 else float(deviation[k] / beta[k])
         reason = _reason(1.0 - 1.0 / C[k, k], size[k], typical, strong)
-        result.append(WeakParameter(names[k], float(deviation[k]), float(1 / size[k]), relative, strong, reason))
+        result.append(WeakParameter(names[k], float(deviation[k]), float(1 / size[k]), reason))
     return result
 
 

@@ -13,6 +13,7 @@ from casid.arrays import Array
 from casid.dynamics import random_rows, regroup
 from casid.errors import DatasetError, ProblemError
 from casid.expressions import Rules, Walk, as_function, rebuild
+from casid.files import numeric_array
 from casid.motion import Motion
 
 if TYPE_CHECKING:
@@ -108,13 +109,10 @@ class Observation:
         self.n = function.size1_in(0)
         if columns != len(self.names):
             raise ProblemError(f"observation: {len(self.names)} parameter names for {columns} columns")
-        sd = np.ones(self.rows) if noise is None else np.array(noise, dtype=float)
-        if sd.shape != (self.rows,):
-            raise ProblemError(
-                f"observation: expected {self.rows} standard deviations of the noise, got shape {sd.shape}"
-            )
-        if not (np.isfinite(sd).all() and (sd > 0).all()):
-            raise ProblemError("observation: the standard deviations of the noise must be positive and finite")
+        where, given = "observation: standard deviations of the noise", np.ones(self.rows) if noise is None else noise
+        sd = numeric_array(given, where, ProblemError, finite=True, shape=(self.rows,))
+        if not (sd > 0).all():
+            raise ProblemError(f"{where} must be positive")
         sd.setflags(write=False)
         self.noise = sd
         self._mapped: dict[tuple[str, int], Mapped] = {}

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from casid.arrays import Array
 from casid.errors import ProblemError
 from casid.excitation.information._observation import STATES, Mapped
+from casid.files import numeric_array
 from casid.motion import Motion
 
 if TYPE_CHECKING:
@@ -155,10 +156,8 @@ def torque_limits(model: Model, parameters: ArrayLike, effort: ArrayLike | None 
     ProblemError
         If no joint has a finite limit, or the shapes do not fit.
     """
-    pi = np.asarray(parameters, dtype=float)
-    names = model.parameter_names
-    if pi.shape != (len(names),):
-        raise ProblemError(f"torque limits: expected {len(names)} nominal parameters, got shape {pi.shape}")
+    shape = (len(model.parameter_names),)
+    pi = numeric_array(parameters, "torque limits: nominal parameters", ProblemError, shape=shape)
     limit = np.array(model.robot.limits.effort if effort is None else effort, dtype=float)
     if limit.shape != (model.n,) or np.isnan(limit).any() or (limit <= 0).any():
         raise ProblemError(f"torque limits: expected {model.n} positive limits, got {limit.tolist()}")

@@ -24,6 +24,7 @@ from casid.excitation.optimisation._starts import (
     pinned,
     standing_pose,
 )
+from casid.files import numeric_array
 from casid.motion import Basis, Motion, Trajectory
 
 #: From smooth and easy to nearly exact.
@@ -118,9 +119,8 @@ class Designer:
                 f"design: {basis.size} coefficients for each of {limits.n} joints are too few to distinguish {r} "
                 "parameters; use more harmonics, control points or poses"
             )
-        self.prior = None if prior is None else np.array(prior, dtype=float)
-        if self.prior is not None and (self.prior.shape != (r, r) or not np.isfinite(self.prior).all()):
-            raise ProblemError(f"design: expected a finite prior information matrix ({r}, {r}), got {self.prior.shape}")
+        if prior is not None:
+            self.prior = numeric_array(prior, "design: prior information", ProblemError, finite=True, shape=(r, r))
         self.criterion.value(np.eye(r))  # a user's criterion of wrong shapes is refused here, not within the solver
         self.criterion.objective(np.eye(r), 1.0)
         basis.check()

@@ -5,7 +5,7 @@ For a direction p of the forms ``R x``, with the share ``g = R'p`` in the dual o
 
     ||R x - r|| >= (gain(p) - p'r) / ||p||,    gain(p) = sum_k eps_k tr Z_k(R'p)                                   (1)
 
-Unlike the bound of `casid.retrieval.bound`, no search region enters: all leftovers are zero.
+Unlike the bound of `casid.retrieval._bound`, no search region enters: all leftovers are zero.
 
 **Best plane.** The maximiser of (1) is the projection of ``c``, ``c'p = gain(p) - p'r``, onto the dual cone
 ``{p: Z_k(p) >= 0}``: ``min ||p - c||^2``. It is found by cutting planes: with ``u'Z_k(p) u >= 0`` for eigenvectors u of

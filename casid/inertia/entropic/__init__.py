@@ -14,5 +14,5 @@ from casid.inertia.entropic._estimate import SMALLEST as SMALLEST
 from casid.inertia.entropic._estimate import STEEPEST as STEEPEST
 from casid.inertia.entropic._estimate import WARM as WARM
 from casid.inertia.entropic._estimate import entropic_estimate as entropic_estimate
-from casid.inertia.entropic._nearest import nearest_bodies as nearest_bodies
-from casid.inertia.entropic._nearest import nearest_right_side as nearest_right_side
+from casid.inertia.entropic._estimate import nearest_bodies as nearest_bodies
+from casid.inertia.entropic._estimate import nearest_right_side as nearest_right_side

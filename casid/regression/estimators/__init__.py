@@ -5,17 +5,17 @@ from casid.regression.estimators._estimator import Estimator as Estimator
 from casid.regression.estimators._estimator import Observations as Observations
 
 # Least squares
-from casid.regression.estimators._least_squares import OLS as OLS
-from casid.regression.estimators._least_squares import WLS as WLS
-from casid.regression.estimators._least_squares import IRLS as IRLS
+from casid.regression.estimators._estimator import OLS as OLS
+from casid.regression.estimators._estimator import WLS as WLS
+from casid.regression.estimators._estimator import IRLS as IRLS
 
 # Noise in positions
-from casid.regression.estimators._least_squares import MaximumLikelihood as MaximumLikelihood
+from casid.regression.estimators._estimator import MaximumLikelihood as MaximumLikelihood
 
 # Simulation of the closed loop
-from casid.regression.estimators._closed_loop import ClosedLoop as ClosedLoop
-from casid.regression.estimators._instrumental import InstrumentalVariables as InstrumentalVariables
-from casid.regression.estimators._closed_loop import OutputError as OutputError
+from casid.regression.estimators._simulated import ClosedLoop as ClosedLoop
+from casid.regression.estimators._simulated import InstrumentalVariables as InstrumentalVariables
+from casid.regression.estimators._simulated import OutputError as OutputError
 
 # between rooms
 from casid.regression.estimators._catalogue import estimator as estimator

@@ -6,8 +6,7 @@ from types import MappingProxyType
 
 from casid.errors import DatasetError
 from casid.files import near
-from casid.regression.estimators._estimator import Estimator
-from casid.regression.estimators._least_squares import IRLS, OLS, WLS, MaximumLikelihood
+from casid.regression.estimators._estimator import IRLS, OLS, WLS, Estimator, MaximumLikelihood
 
 #: Estimators that need nothing but the observations, by name.
 ESTIMATORS = MappingProxyType({made.name: made for made in (WLS(), OLS(), IRLS(), MaximumLikelihood())})

@@ -25,9 +25,8 @@ from casid.dynamics import Model
 from casid.dynamics.terms import Friction, FrictionLaw, JointFriction, JointSignals, friction_model, sensitive_states
 from casid.errors import DatasetError, SolveError
 from casid.measurement import Dataset
-from casid.regression._compress import compress
+from casid.regression._compress import compress, filtered, lengths, motion, observation_blocks, sampling_period
 from casid.regression._fit import wls
-from casid.regression._rows import filtered_blocks, lengths, motion, observation_blocks, sampling_period
 from casid.regression.friction._choice import FrictionChoice
 
 #: Relative changes at which the search stops, and the most evaluations.
@@ -306,8 +305,4 @@ def _filtered(law: FrictionLaw, function: Function, data: Dataset, k: int, theta
     arrays = [x[:, k : k + 1] for x in (source.q, source.dq, source.ddq, source.tau)]
     states = sensitive_states(law, theta, source.q[:, k], sampling_period(data))
     arrays += [x.reshape(len(x), 1) if x[0].size == 1 else x for x in states]
-
-    def evaluate(part: slice) -> Array:
-        return np.asarray(function(*(a[part] for a in arrays), theta))
-
-    return np.concatenate([block for _, block in filtered_blocks(data, evaluate)])
+    return filtered(data, function, [*arrays, theta])

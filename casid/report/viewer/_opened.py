@@ -21,7 +21,7 @@ from casid.inertia import read_parameters
 from casid.measurement import FORMATS as RECORDING_FORMATS
 from casid.measurement import read_dataset
 from casid.motion import read_trajectory
-from casid.report._shapes import Shape, shapes
+from casid.report._shapes import Shape, capsule_shapes, shapes
 from casid.report._tables import summary_table
 from casid.report.viewer._page import MARK, Page, nominal_bodies
 
@@ -256,7 +256,8 @@ def _page(shown: _Shown, packages: Sequence[str | Path]) -> str:
     except RobotError as error:
         if packages:  # an error only where folders were named for them
             raise
-        page.text(f"Drawn without shapes: {reason(error)}", "note")
+        surfaces = capsule_shapes(shown.robot)
+        page.text(f"Drawn {'with capsules' if surfaces else 'without shapes'}: {reason(error)}", "note")
     try:
         page.robot(shown.robot, shown.bodies, shown.motion, surfaces=surfaces)
     except DatasetError as error:

@@ -19,7 +19,7 @@ from casid.arrays import Array
 from casid.description import Robot
 from casid.errors import DatasetError
 from casid.inertia import consistency, from_standard, link_slice
-from casid.report._links import middle_posture, semi_axes
+from casid.report._links import semi_axes
 from casid.report._shapes import Shape, shapes_found
 from casid.report._style import link_colours
 from casid.report._tables import html_of
@@ -171,7 +171,7 @@ def scene(
     DatasetError
         If an array has another shape or a value is not finite.
     """
-    start = middle_posture(robot)
+    start = robot.limits.middle
     played = None
     if motion is not None:
         played = _motion(robot, *motion)

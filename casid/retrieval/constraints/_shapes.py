@@ -23,8 +23,8 @@ from casid.arrays import Array
 from casid.errors import ProblemError
 from casid.expressions import affine_rows
 from casid.retrieval._variables import LinkView
-from casid.retrieval.constraints._bounds import ComBox
 from casid.retrieval.constraints._constraint import (
+    ComBox,
     Constraint,
     Constraints,
     ScalarRow,

@@ -15,14 +15,12 @@ import numpy as np
 from casid.arrays import Array
 from casid.errors import ProblemError
 from casid.inertia import Full, link_slice
+from casid.retrieval._bound import Relaxation
 from casid.retrieval._combinations import Branch, branches_at
-from casid.retrieval._problem import Problem
-from casid.retrieval._rows import Row, split_rows
+from casid.retrieval._problem import Problem, Row, split_rows
 from casid.retrieval._solution import Solution
 from casid.retrieval._solver import PreparedProblem, SolveOptions
-from casid.retrieval.bound._cuts import Relaxation
-from casid.retrieval.constraints._bounds import mass_bounds
-from casid.retrieval.constraints._constraint import FEASIBILITY, Constraint, Side
+from casid.retrieval.constraints._constraint import FEASIBILITY, Constraint, Side, mass_bounds
 from casid.retrieval.insight._intervals import Intervals, parameter_intervals
 
 #: How exactly slopes are solved, and the shares that their step gains at most: the first whose gain is known to a

@@ -9,7 +9,7 @@ is convex where the constraints are. **Bound.** For any point x and ``nu >= 0``,
 
     c'z >= c'z + nu (q(z) - F) >= nu (q(x) - grad q(x)'x - F) + min (c + nu grad q(x))'z
 
-and the last minimum is bounded by duality as in `casid.retrieval.bound._certificate`, in numpy. Each end of each
+and the last minimum is bounded by duality as in `casid.retrieval._bound`, in numpy. Each end of each
 interval comes with a proof that no set beyond it explains the data, and with a set that attains it (up to the gap
 between the two).
 
@@ -35,14 +35,13 @@ from casid.display import Displayed
 from casid.errors import ProblemError, SolveError
 from casid.expressions import polynomials
 from casid.inertia import link_slice, mass_index, moment_slice, pseudo_inertia
+from casid.retrieval._bound import Dual, Search, dual_bound
 from casid.retrieval._objectives import PERFECT, LeastSquares, chi_square
-from casid.retrieval._problem import Problem
+from casid.retrieval._problem import LinearRows, NonlinearRows, Problem, Row, split_rows
 from casid.retrieval._region import region_box
-from casid.retrieval._rows import LinearRows, NonlinearRows, Row, split_rows
 from casid.retrieval._solution import ENOUGH, EXPLAINED, Solution, checked_bound
 from casid.retrieval._solver import PreparedProblem, SolveOptions
 from casid.retrieval._variables import UnknownVariableError
-from casid.retrieval.bound._certificate import Dual, Search, dual_bound
 from casid.retrieval.constraints._constraint import Constraint
 from casid.retrieval.program._nlp import FeasibleSet, LiftedProgram, Point
 

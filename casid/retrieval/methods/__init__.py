@@ -2,7 +2,7 @@
 
 # between rooms
 from casid.retrieval.methods._branching import Branches as Branches
-from casid.retrieval.methods._global_search import Auto as Auto
+from casid.retrieval.methods._branching import Auto as Auto
 from casid.retrieval.methods._method import Direct as Direct
 from casid.retrieval.methods._method import Method as Method
 from casid.retrieval.methods._method import Start as Start

@@ -34,7 +34,7 @@ from casid.retrieval._solver import PreparedProblem, SolveOptions
 from casid.retrieval._variables import LinkView, link_variables
 from casid.retrieval.constraints._constraint import Constraint, PhysicalConsistency
 from casid.retrieval.methods._method import Method, SolveSeed, Start
-from casid.retrieval.program._starts import nominal_parameters, uniform_parameters
+from casid.retrieval.program._nlp import nominal_parameters, uniform_parameters
 
 
 @dataclass(frozen=True)

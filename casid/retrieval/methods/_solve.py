@@ -10,13 +10,13 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from casid.errors import ProblemError
+from casid.files import near
 from casid.retrieval._combinations import check_dead_branches
 from casid.retrieval._problem import Problem
 from casid.retrieval._problem_files import load_problem
 from casid.retrieval._solution import Solution
 from casid.retrieval._solver import SolveOptions, checked_point
-from casid.retrieval.methods._branching import Branches
-from casid.retrieval.methods._global_search import Auto, Global
+from casid.retrieval.methods._branching import Auto, Branches, Global
 from casid.retrieval.methods._method import Direct, Method, Start
 from casid.retrieval.methods._penalty import Penalty
 
@@ -35,7 +35,8 @@ def method_of(method: Method | str) -> Method:
     if isinstance(method, Method):
         return method
     if method not in METHODS:
-        raise ProblemError(f"method: expected one of {', '.join(METHODS)}, or a Method, got {method!r}")
+        hint = near(str(method), METHODS)
+        raise ProblemError(f"unknown method {method!r}{hint}; known: {', '.join(METHODS)}, or a Method")
     return METHODS[method]()
 
 

@@ -15,9 +15,9 @@ from casid.retrieval.plausible._choice import believable_path as believable_path
 from casid.retrieval.plausible._choice import check_share as check_share
 from casid.retrieval.plausible._choice import noise_share as noise_share
 from casid.retrieval.plausible._choice import polished as polished
-from casid.retrieval.plausible._priors import DESCRIBED_ARMS as DESCRIBED_ARMS
-from casid.retrieval.plausible._priors import priors as priors
-from casid.retrieval.plausible._priors import Misses as Misses
-from casid.retrieval.plausible._priors import misses as misses
-from casid.retrieval.plausible._program import DivergenceProgram as DivergenceProgram
-from casid.retrieval.plausible._tolerance import coefficient_tolerance as coefficient_tolerance
+from casid.retrieval.plausible._bodies import DESCRIBED_ARMS as DESCRIBED_ARMS
+from casid.retrieval.plausible._bodies import priors as priors
+from casid.retrieval.plausible._bodies import Misses as Misses
+from casid.retrieval.plausible._bodies import misses as misses
+from casid.retrieval.plausible._choice import DivergenceProgram as DivergenceProgram
+from casid.retrieval.plausible._choice import coefficient_tolerance as coefficient_tolerance

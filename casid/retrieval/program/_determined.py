@@ -36,12 +36,11 @@ from casid.inertia import (
     lower_triangle,
     to_svec,
 )
+from casid.retrieval._bound import lower_bound
 from casid.retrieval._objectives import LeastSquares
-from casid.retrieval._problem import Problem
+from casid.retrieval._problem import LinearRows, NonlinearRows, Problem
 from casid.retrieval._region import LinkRegion
-from casid.retrieval._rows import LinearRows, NonlinearRows
 from casid.retrieval._solution import Solution, Tolerances, assess
-from casid.retrieval.bound._certificate import lower_bound
 from casid.retrieval.program._nlp import Cone, FeasibleSet, LiftedProgram, Point
 
 

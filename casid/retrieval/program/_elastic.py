@@ -9,7 +9,7 @@ that bounds every body. Its multipliers prove it, whatever they are, if what the
 the box, in rational numbers.
 
 **Proof (Farkas).** With the multipliers at that point, the dual bound of the *zero* function over the feasible points
-(`casid.retrieval.bound._certificate`) is 0 if there is one. Where it is positive, there is none: whatever the
+(`casid.retrieval._bound`) is 0 if there is one. Where it is positive, there is none: whatever the
 multipliers are, and whatever the nonlinear constraints are, since these enter by relaxations only.
 """
 
@@ -22,16 +22,13 @@ import numpy as np
 
 from casid.arrays import ALIKE, ROUNDING, Array
 from casid.inertia import mass_index
+from casid.retrieval._bound import Cut, Dual, Relaxation, Search, dual_bound
 from casid.retrieval._objectives import LeastSquares
-from casid.retrieval._problem import Problem
+from casid.retrieval._problem import LinearRows, NonlinearRows, Problem, Row
 from casid.retrieval._region import region_box
-from casid.retrieval._rows import LinearRows, NonlinearRows, Row
 from casid.retrieval._solution import Conflict
-from casid.retrieval.bound._certificate import Dual, Search, dual_bound
-from casid.retrieval.bound._cuts import Cut, Relaxation
 from casid.retrieval.constraints._constraint import Side
-from casid.retrieval.program._nlp import FeasibleSet, LiftedProgram
-from casid.retrieval.program._starts import random_parameters
+from casid.retrieval.program._nlp import FeasibleSet, LiftedProgram, random_parameters
 
 #: Slacks beyond this share of their bound, and multipliers beyond this share of their weight, are real.
 _REAL = 1e-5

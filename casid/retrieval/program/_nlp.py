@@ -1,4 +1,8 @@
-"""The lifted program that IPOPT solves, with all its derivatives.
+"""The lifted program that IPOPT solves, with all its derivatives, and the points to start it from.
+
+What a program is made of beside its structure (data, bounds, weights, lengths, scales, constants of the user's
+expressions) are parameters of the graph, and so of the solver, which is built once a process for each shape and set of
+options. A problem at other values of its parameters, or solved a second time, finds it there.
 
 Unknowns ``w = (y, T, s)``: preconditioned standard parameters y (``x = C y + x0``), lower triangular factors ``T_k``
 with a non-negative diagonal, slacks s >= 0 of the soft rows::
@@ -19,8 +23,9 @@ consistency is written in coordinates in which it is a quadratic image of free n
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from threading import get_ident
 from typing import Any
@@ -30,21 +35,301 @@ import numpy as np
 
 from casid.arrays import Array
 from casid.errors import ProblemError
-from casid.expressions import interruptible
-from casid.inertia import ConsistencyCone, link_slice, standard_size
-from casid.retrieval._objectives import LeastSquares
-from casid.retrieval._rows import LinearRows, NonlinearRows, Row, slacks
-from casid.retrieval.constraints._constraint import PhysicalConsistency
-from casid.retrieval.program._graph import (
-    Graph,
-    Pattern,
-    Shape,
-    derivatives,
-    graph_of,
-    operations,
-    quadratic_functions,
-    solver_of,
+from casid.expressions import Rules, Walk, as_function, interruptible, rebuild
+from casid.inertia import (
+    TENSOR_INDEX,
+    ConsistencyCone,
+    consistency,
+    from_standard,
+    link_slice,
+    pseudo_inertia,
+    standard_size,
+    to_standard,
 )
+from casid.retrieval._objectives import LeastSquares
+from casid.retrieval._problem import LinearRows, NonlinearRows, Problem, Row, slacks
+from casid.retrieval._region import LinkRegion
+from casid.retrieval.constraints._constraint import PhysicalConsistency
+
+# ------------------------------------------------------------------ graph
+
+#: Value and Jacobian of some rows, and the Hessian of ``multipliers' value`` in the unknowns that enter curved.
+Part = tuple[ca.MX, ca.MX, Callable[[ca.MX], ca.MX]]
+#: Rows, columns and places of a matrix's entries, as `casadi.Sparsity.compressed` reads them; a dense one ends with 1.
+Pattern = tuple[int, ...]
+#: Graphs and solvers that are kept.
+_KEPT = 32
+
+
+@dataclass(frozen=True)
+class Operations:
+    """What a vector of expressions computes, its constants aside: equal where only those differ.
+
+    Attributes
+    ----------
+    steps : tuple
+        Operations and their places, with the integers among the constants: exponents, and what a graph simplifies.
+    function : Function
+        Of the unknowns; of one of the equal expressions.
+    """
+
+    steps: tuple[Any, ...]
+    function: ca.Function = field(compare=False)
+
+
+def operations(expression: ca.SX, x: ca.SX) -> tuple[Operations, Array]:
+    """The operations of an expression, shape (k, 1), of x, shape (N, 1), and the constants that they leave open."""
+    function = as_function(expression, x)
+    steps: list[Any] = [function.size_in(0), function.size_out(0)]
+    constants = []
+    for k in range(function.n_instructions()):
+        code, places = function.instruction_id(k), (function.instruction_input(k), function.instruction_output(k))
+        value: Any = None
+        if code == ca.OP_CONST:
+            value = float(function.instruction_constant(k))
+            if not value.is_integer():
+                constants.append(value)
+                value = None
+        elif code == ca.OP_CALL:  # what it calls has no name to compare
+            return Operations((object(),), function), np.zeros(0)
+        steps.append((code, *map(tuple, places), value))
+    return Operations(tuple(steps), function), np.array(constants)
+
+
+@lru_cache(_KEPT)
+def derivatives(of: Operations) -> tuple[ca.Function, ca.Function, ca.Function]:
+    """Value and Jacobian, functions of the unknowns and the open constants, and the Hessian of ``lam' value``."""
+    x, lam = ca.SX.sym("x", of.function.numel_in(0)), ca.SX.sym("lam", of.function.numel_out(0))
+    constants: list[ca.SX] = []
+    if len(of.steps) == 1:
+        value = of.function(x)
+    else:
+
+        def constant(number: float) -> ca.SX:
+            if number.is_integer():
+                return ca.SX(number)
+            constants.append(ca.SX.sym("c"))
+            return constants[-1]
+
+        rules: Rules = {"constant": constant, "entry": lambda k: x[k], "operation": rebuild}
+        steps = Walk(of.function, calls=False)
+        for step in steps:
+            step.value = rules[step.kind](*step.given)
+        value = ca.vertcat(ca.SX(0, 1), *steps.values)
+    c, slope = ca.vertcat(ca.SX(0, 1), *constants), ca.jacobian(value, x)
+    return (
+        ca.Function("g", [x, c], [value]),
+        ca.Function("dg", [x, c], [slope]),
+        ca.Function("ddg", [x, c, lam], [ca.jacobian(slope.T @ lam, x)]),
+    )
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The structure of a lifted program: equal shapes share a graph.
+
+    Attributes
+    ----------
+    numbers : tuple of (str, tuple)
+        Name and pattern of each.
+    cones : tuple of (int, ConsistencyCone)
+        Link and notion of each.
+    curved : Operations
+        Of the nonlinear rows.
+    soft, slack : tuple of int
+        Soft rows, and the slack of each.
+    unbounded : tuple of int
+        Links that are drawn to the nominal body.
+    """
+
+    numbers: tuple[tuple[str, Pattern], ...]
+    cones: tuple[tuple[int, ConsistencyCone], ...]
+    curved: Operations
+    soft: tuple[int, ...]
+    slack: tuple[int, ...]
+    unbounded: tuple[int, ...]
+
+
+def sparsity(pattern: Pattern) -> ca.Sparsity:
+    """CasADi's object of a pattern (before CasADi 3.8, its `compressed` does not read the dense form)."""
+    lines, columns, *places = pattern
+    return ca.Sparsity.dense(lines, columns) if places == [1] else ca.Sparsity.compressed(list(pattern))
+
+
+class Graph:
+    """Program, derivatives and solvers of a shape.
+
+    The parameters are ``p = (scale, proximal, slope)`` and the shape's numbers.
+    Jacobians are rows by (y, T, s); of the Hessian the blocks of y and of T are given, s enters linearly.
+    """
+
+    def __init__(self, shape: Shape) -> None:
+        self.shape = shape
+        patterns = {name: sparsity(own) for name, own in shape.numbers}
+        self._size, self._slacks = patterns["origin"].size1(), patterns["price"].size1()
+        y, s = ca.MX.sym("y", self._size), ca.MX.sym("s", self._slacks)
+        t = ca.MX.sym("T", standard_size(len(shape.cones)))
+        one = ca.Sparsity.dense(1, 1)
+        patterns = {"scale": one, "proximal": one, "slope": patterns["origin"], **patterns}
+        ends = np.cumsum([0, *(own.nnz() for own in patterns.values())]).tolist()
+        p = ca.MX.sym("p", ends[-1])
+        self._p = {
+            name: ca.reshape(part, own) if own.is_dense() else ca.MX(own, part)
+            for (name, own), part in zip(patterns.items(), ca.vertsplit(p, ends), strict=True)
+        }
+        w, lam_f = ca.vertcat(y, t, s), ca.MX.sym("lam_f")
+        f, gradient, of_y, of_t = self._objective_part(y, t, s)
+        parts = (self._row_part(y, s), self._region_part(t), self._cone_part(y, t))
+        g, jacobian = ca.vertcat(*[part[0] for part in parts]), ca.vertcat(*[part[1] for part in parts])
+        lam_g = ca.MX.sym("lam_g", g.shape[0])
+        ends = np.cumsum([0, *(part[0].shape[0] for part in parts)]).tolist()
+        rows, region, cones = (part[2](lam) for part, lam in zip(parts, ca.vertsplit(lam_g, ends), strict=True))
+        hessian = ca.diagcat(lam_f * of_y + rows, lam_f * of_t + region + cones, ca.DM(self._slacks, self._slacks))
+        self._last: tuple[Array, ca.DM] = np.full(p.numel(), np.nan), ca.DM(p.sparsity())
+        names, hess = ["x", "p"], [w, p, lam_f, lam_g]
+        self.program = {"x": w, "p": p, "f": f, "g": g}
+        self.functions = {
+            "grad_f": ca.Function("grad_f", [w, p], [f, gradient], names, ["f", "grad_f_x"]),
+            "jac_g": ca.Function("jac_g", [w, p], [g, jacobian], names, ["g", "jac_g_x"]),
+            "hess_lag": ca.Function(
+                "hess_lag", hess, [ca.triu(hessian)], [*names, "lam_f", "lam_g"], ["triu_hess_gamma_x_x"]
+            ),
+        }
+
+    def _objective_part(self, y: ca.MX, t: ca.MX, s: ca.MX) -> tuple[ca.MX, ca.MX, ca.MX, ca.MX]:
+        """``scale (|R x - r|^2 + weights's) + proximal |...|^2 + slope'y``: value, gradient, blocks of the Hessian.
+
+        The proximal term is about T = 0 for unbounded links with a cone, about the nominal body for those without one.
+        """
+        shape, numbers, size = self.shape, self._p, self._size
+        shares = np.zeros(size + t.shape[0])
+        coned = {link: position for position, (link, _) in enumerate(shape.cones)}
+        for k in shape.unbounded:  # without a cone y is x
+            shares[slice(size, None) if k in coned else slice(None)][link_slice(coned.get(k, k))] = 1.0
+        R, scale, strength, price = (numbers[name] for name in ("matrix", "scale", "proximal", "price"))
+        residual = R @ y - numbers["target"]
+        away = ca.DM(shares) * ca.vertcat(y - numbers["centre"], t)
+        value = scale * (ca.sumsqr(residual) + ca.dot(price, s)) + strength * ca.sumsqr(away)
+        value += ca.dot(numbers["slope"], y)
+        of_y = 2 * scale * (R.T @ residual) + 2 * strength * away[:size] + numbers["slope"]
+        gradient = ca.densify(ca.vertcat(of_y, 2 * strength * away[size:], scale * price))
+        pull = 2 * strength * ca.diag(ca.sparsify(ca.DM(shares)))
+        gram = ca.MX(ca.Sparsity.upper(size), numbers["gram"])  # of the Hessian the upper triangle counts
+        return value, gradient, 2 * scale * gram + pull[:size, :size], pull[size:, size:]
+
+    def _row_part(self, y: ca.MX, s: ca.MX) -> Part:
+        """The constraints: ``lower <= g - s <= upper``, ``g + s >= lower`` for the lower side of soft rows."""
+        shape, soft, constants = self.shape, list(self.shape.soft), self._p["constants"]
+        scales, basis, steep = self._p["scales"], self._p["basis"], self._p["steep"]
+        linear = steep.shape[0]
+        value, steepness, curvature = derivatives(shape.curved)
+        full, curved = basis @ y + self._p["origin"], scales.shape[0] > linear
+        own = scales[linear:] if curved else ca.MX(0, 1)
+        g = ca.vertcat(steep @ y + self._p["offset"], value(full, constants) / own)
+        dg = ca.vertcat(steep, ca.diag(1 / own) @ (steepness(full, constants) @ basis))
+        pattern = ca.Sparsity.triplet(scales.shape[0], self._slacks, soft, list(shape.slack))
+        pick = ca.diag(1 / scales) @ ca.MX(ca.DM(pattern, 1.0))
+        none = ca.DM(scales.shape[0], standard_size(len(shape.cones)))
+        found, jacobian = g - pick @ s, ca.horzcat(dg, none, -pick)
+        if soft:
+            found = ca.vertcat(found, g[soft] + pick[soft, :] @ s)
+            jacobian = ca.vertcat(jacobian, ca.horzcat(dg[soft, :], none[soft, :], pick[soft, :]))
+
+        def hessian(multipliers: ca.MX) -> ca.MX:
+            if not curved:
+                return ca.MX(self._size, self._size)
+            of_rows = multipliers[: scales.shape[0]]
+            if soft:
+                of_rows[soft] += multipliers[scales.shape[0] :]
+            return basis.T @ curvature(full, constants, of_rows[linear:] / own) @ basis
+
+        return found, jacobian, hessian
+
+    def _region_part(self, t: ca.MX) -> Part:
+        """``|T_k|^2 / region <= 1`` for links with a cone that nothing bounds."""
+        shape = self.shape
+        bounded = [position for position, (link, _) in enumerate(shape.cones) if link in shape.unbounded]
+        pattern = ca.DM(len(bounded), t.shape[0])
+        for row, position in enumerate(bounded):
+            pattern[row, link_slice(position)] = 1.0
+        squares = ca.MX(pattern) / self._p["region"]
+        before, behind = ca.DM(len(bounded), self._size), ca.DM(len(bounded), self._slacks)
+
+        def hessian(multipliers: ca.MX) -> ca.MX:
+            return ca.diag(2 * (squares.T @ multipliers)) if bounded else ca.MX(*[t.shape[0]] * 2)
+
+        return squares @ (t * t), ca.horzcat(before, squares @ ca.diag(2 * t), behind), hessian
+
+    def _cone_part(self, y: ca.MX, t: ca.MX) -> Part:
+        """``y_k - q(T_k) = 0``."""
+        select, kinds = ca.DM(t.shape[0], y.shape[0]), self.shape.cones
+        products, slopes = [], []
+        for position, (link, notion) in enumerate(kinds):
+            select[link_slice(position), link_slice(link)] = ca.DM.eye(standard_size(1))
+            product, slope, _ = quadratic_functions(notion)
+            products.append(product(t[link_slice(position)]))
+            slopes.append(slope(t[link_slice(position)]))
+
+        def hessian(multipliers: ca.MX) -> ca.MX:
+            curves = [quadratic_functions(n)[2](multipliers[link_slice(k)]) for k, (_, n) in enumerate(kinds)]
+            return -ca.diagcat(*curves) if curves else ca.MX(0, 0)
+
+        select = ca.sparsify(select)
+        value = select @ y - ca.vertcat(*products) if kinds else ca.MX(0, 1)
+        away = ca.diagcat(*slopes) if kinds else ca.MX(0, 0)
+        return value, ca.horzcat(select, -away, ca.DM(t.shape[0], self._slacks)), hessian
+
+    def vector(self, p: Array) -> ca.DM:
+        """The parameters as CasADi takes them, at 60 ns a number: only those are handed over that the last had not."""
+        last, vector = self._last
+        changed = np.flatnonzero(p != last)
+        vector = ca.DM(vector)
+        vector.nz[changed.tolist()] = ca.DM(p[changed])
+        self._last = p, vector
+        return vector
+
+    def solver(self, plugin: str, options: Mapping[str, Any], given: Mapping[str, Any]) -> ca.Function:
+        """A new solver: IPOPT with some options, or any plugin with what is given to `casadi.nlpsol`."""
+        if not ca.has_nlpsol(plugin):
+            raise ProblemError(f"solver: this CasADi has no nlpsol plugin '{plugin}'")
+        quiet = {"print_time": False, "show_eval_warnings": False, "calc_lam_p": False, "calc_multipliers": False}
+        every: dict[str, Any] = {"print_time": False, **given}
+        if plugin == "ipopt":
+            own = {"print_level": 0, "sb": "yes", "bound_relax_factor": 0.0, "nlp_scaling_method": "none", **options}
+            every = {**quiet, **self.functions, **given, "ipopt": {**own, **given.get("ipopt", {})}}
+        try:
+            return ca.nlpsol("retrieval", plugin, self.program, every)
+        except RuntimeError as error:
+            reason = re.split(r"\.cpp:\d+: ", str(error))[-1].splitlines()[0]
+            own_place = f"the solver's own stand in {{'{plugin}': {{...}}}}"
+            raise ProblemError(f"solver '{plugin}' does not take these options: {reason}; {own_place}") from None
+
+
+@lru_cache(_KEPT)
+def graph_of(shape: Shape) -> Graph:
+    """The graph of a shape."""
+    return Graph(shape)
+
+
+@lru_cache(_KEPT)
+def solver_of(graph: Graph, options: tuple[tuple[str, Any], ...], thread: int) -> ca.Function:
+    """IPOPT with some options on a graph, one for each thread that asks."""
+    return graph.solver("ipopt", dict(options), {})
+
+
+@lru_cache
+def quadratic_functions(notion: ConsistencyCone) -> tuple[ca.Function, ca.Function, ca.Function]:
+    """q(t), its Jacobian, and the Hessian of ``lam' q(t)``, which does not depend on t."""
+    t, lam = ca.SX.sym("t", standard_size(1)), ca.SX.sym("lam", standard_size(1))
+    product = notion.products(t)
+    return (
+        ca.Function("q", [t], [product]),
+        ca.Function("slope", [t], [ca.jacobian(product, t)]),
+        ca.Function("curve", [lam], [ca.hessian(ca.dot(lam, product), t)[0]]),
+    )
+
+
+# ------------------------------------------------------------------ program
 
 #: IPOPT calls it a failure that no digit is left to gain; what it reached is judged by re-check and certificate.
 _AT_ROUNDING = ("Search_Direction_Becomes_Too_Small",)
@@ -338,7 +623,7 @@ class LiftedProgram:
         for cone, entries in zip(self.cones, self._factor_slices, strict=True):
             y[link_slice(cone.link)] = quadratic_functions(cone.notion)[0](w[entries])
         pattern, shares = _sparse(self._basis)
-        x = ca.DM(ca.Sparsity.compressed(list(pattern)), shares) @ y + ca.DM(self._origin)
+        x = ca.DM(sparsity(pattern), shares) @ y + ca.DM(self._origin)
         every = [*(f"y {name}" for name in names), *(f"T{c.link + 1} {k}" for c in self.cones for k in range(10))]
         return {
             "x": w,
@@ -411,3 +696,135 @@ def _fit(objective: LeastSquares, cones: tuple[Cone, ...]) -> tuple[Array, Array
     matrix = objective.matrix @ basis
     gram = (matrix.T @ matrix)[np.tril_indices(size)]
     return matrix.ravel(order="F"), objective.target - objective.matrix @ origin, gram
+
+
+# ------------------------------------------------------------------ starting points
+
+#: Smallest edge of a nominal body [m]; half the edge of one about whose size nothing is known; largest edge.
+SMALLEST_EDGE, HALF_EDGE, LARGEST_EDGE = 0.02, 0.15, 10.0
+#: Farthest centre of mass of a nominal body [m]: second moments of twice as many digits leave none for its own.
+FARTHEST = 1e6
+_ROWS, _COLUMNS = np.array(TENSOR_INDEX).T
+
+
+def nominal_parameters(problem: Problem) -> Array:
+    """A plausible body for every link, fully consistent: start of the solver and scale of its variables.
+
+    A link with bounds on its centre of mass is taken for a uniform box of that size, with its share of the mass.
+    Without them, the robot description's inertial values are used where they are those of a real body; else a box of
+    0.3 m. Extras start at 0, or at the bound next to it.
+
+    Returns
+    -------
+    ndarray, shape (N,)
+    """
+    regions = problem.regions
+    masses = _nominal_masses(problem, regions)
+    parts = []
+    for link, region, mass, cone in zip(problem.variables.robot.links, regions, masses, problem.cones, strict=True):
+        if not np.isfinite(region.com).all() and link.inertial is not None:
+            given = link.inertial.standard_parameters()
+            smallest = max(given[9] * SMALLEST_EDGE**2 / 12, 10 * cone.margin)
+            if consistency(given).pseudo_inertia_margin > smallest:
+                parts.append(given)
+                continue
+        parts.append(_box_body(link.name, mass, *_box(region.com), 2 * cone.margin))
+    extras = [min(max(0.0, low), high) for low, high in problem.variables.extras.values()]
+    return np.concatenate([*parts, extras])
+
+
+def random_parameters(problem: Problem, rng: np.random.Generator) -> Array:
+    """A random consistent point: masses, centres of mass and second moments uniform within their bounds.
+
+    Quantities without bounds are drawn around the nominal body, over a factor of ten each way.
+    """
+    nominal = nominal_parameters(problem)
+    parts = []
+    for k, region in enumerate(problem.regions):
+        mass0, com0, inertia0 = from_standard(nominal[link_slice(k)])
+        high = region.mass[1]
+        low = min(max(region.mass[0], 0.0), high)  # masses without consistency may be negative
+        mass = rng.uniform(low, high) if np.isfinite(high) else mass0 * 10 ** rng.uniform(-1, 1)
+        box = np.where(np.isfinite(region.com), region.com, com0[:, None] + np.array([-HALF_EDGE, HALF_EDGE]))
+        com = rng.uniform(box.min(axis=1), box.max(axis=1))  # bounds of a single point cross by rounding
+        reach = region.box[[0, 3, 5]].min() / 2
+        if np.isfinite(reach):
+            second = rng.uniform(0.0, reach, 3)
+        else:
+            second = np.trace(inertia0) / 6 * 10 ** rng.uniform(-1, 1, 3)
+        axes = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+        sigma = axes @ np.diag(second) @ axes.T
+        parts.append(to_standard(max(mass, 1e-3 * mass0), com, np.trace(sigma) * np.eye(3) - sigma))
+    extras = [rng.uniform(*_finite_range(low, high)) for low, high in problem.variables.extras.values()]
+    return np.concatenate([*parts, extras])
+
+
+def uniform_parameters(problem: Problem, rng: np.random.Generator) -> Array:
+    """A random point, uniform in every mass, centre of mass and entry of the inertia about it, between their bounds.
+
+    Line 1 of Algorithm 1 of Gaz et al. (2019): such a point is seldom consistent. What has no bounds is drawn as
+    `random_parameters` does.
+    """
+    x, facts = random_parameters(problem, rng), problem.facts
+
+    def drawn(bounds: Array, given: Array) -> Array:
+        known = np.asarray(np.isfinite(bounds).all(axis=-1))
+        low, high = np.where(known[..., None], bounds, 0.0).T
+        return np.where(known, rng.uniform(np.minimum(low, high), high), given)
+
+    for k in range(len(problem.variables)):
+        mass, com, inertia = from_standard(x[link_slice(k)])
+        six = drawn(facts.inertia_com[k], inertia[_ROWS, _COLUMNS])
+        tensor = np.zeros((3, 3))
+        tensor[_ROWS, _COLUMNS] = tensor[_COLUMNS, _ROWS] = six
+        weight = float(drawn(np.maximum(facts.mass[k], 0.0), np.array(mass)))
+        x[link_slice(k)] = to_standard(max(weight, 1e-3 * mass), drawn(facts.com[k], com), tensor)
+    return x
+
+
+def _finite_range(low: float, high: float) -> tuple[float, float]:
+    """A range to draw from: the bounds, a missing one replaced by 1 beyond the other, or by -1 and 1."""
+    if np.isfinite(low):
+        return low, high if np.isfinite(high) else low + 1.0
+    return (high - 1.0, high) if np.isfinite(high) else (-1.0, 1.0)
+
+
+def _box_body(link: str, mass: float, centre: Array, edges: Array, margin: float) -> Array:
+    """A uniform box; larger and heavier than asked for where its pseudo-inertia would not keep the margin."""
+    if np.abs(centre).max() > FARTHEST:
+        raise ProblemError(
+            f"{link}: its centre of mass is bounded to about {np.abs(centre).max():.3g} m: no body there keeps its "
+            "margin in double precision; metres are expected, not mm"
+        )
+    while True:
+        second = mass * edges**2 / 12
+        body = to_standard(mass, centre, np.diag(second.sum() - second))
+        if np.linalg.eigvalsh(pseudo_inertia(body))[0] > margin:
+            return body
+        edges, mass = 1.2 * edges, max(mass, 1.2 * margin) * 1.02
+
+
+def _box(com: Array) -> tuple[Array, Array]:
+    bounded = np.asarray(np.isfinite(com).all(axis=1))
+    centre = np.where(bounded, np.where(bounded[:, None], com, 0.0).mean(axis=1), 0.0)
+    edges = np.where(bounded, com[:, 1] - com[:, 0], 2 * HALF_EDGE) if bounded.any() else np.full(3, 2 * HALF_EDGE)
+    edges = np.where(np.isfinite(edges), edges, 2 * HALF_EDGE)
+    half = LARGEST_EDGE / 2  # of a wider box the part about the frame's origin, as near as the bounds allow
+    inside = np.clip(0.0, np.where(bounded, com[:, 0] + half, 0.0), np.where(bounded, com[:, 1] - half, np.inf))
+    centre = np.where(edges > LARGEST_EDGE, inside, centre)
+    return centre, np.clip(edges, SMALLEST_EDGE, LARGEST_EDGE)
+
+
+def _nominal_masses(problem: Problem, regions: tuple[LinkRegion, ...]) -> Array:
+    """Equal shares of the total mass where it is bounded, else 1 kg a link; kept within each link's own bounds."""
+    shares = np.ones(len(regions))
+    for links, lower, upper in problem.facts.totals:
+        if np.isfinite(upper):
+            shares[list(links)] = (max(lower, 0.0) + upper) / 2 / len(links)
+    for k, region in enumerate(regions):
+        high = region.mass[1]
+        low = min(max(region.mass[0], 0.0), high)  # masses without consistency may be negative
+        inside = (low + high) / 2 if np.isfinite(high) else max(2 * low, 1.0)
+        if not low < shares[k] < high:
+            shares[k] = inside
+    return np.maximum(shares, 1e-3)

@@ -20,14 +20,14 @@ import numpy as np
 
 import casid
 from benchmarks.measure import NotMeasured, Rows, need, process, scratch
+from benchmarks.pinocchio import build, parameter_map, relative_error
 from casid.codegen import CFunction, Function, batch_source, digest, find_compiler, operation_count, scalar_source
-from casid.codegen._cache import cached_file
+from casid.codegen._compiler import cached_file
 from casid.description import Joint, Link, Robot
 from casid.dynamics import Model, forward_dynamics_derivatives, inverse_dynamics_derivatives, reduced
 from casid.errors import InertiaWarning
 from casid.export import FUNCTIONS, PUBLISHED, LoadedLibrary, export_robot, load
 from casid.inertia import express_in, from_standard, link_slice, to_standard
-from casid.testing import build, parameter_map, relative_error
 
 MEASURES = row = Rows()
 

@@ -19,9 +19,9 @@ from benchmarks.doors import problems
 from benchmarks.doors.peak import LENGTH, LOOPS, arithmetic, fastest
 from benchmarks.doors.tools import KNOTS, TOOLS, motion_problem, same_optimum
 from benchmarks.measure import NotMeasured, Rows, need, process
+from benchmarks.pinocchio import build
 from casid.codegen import WIDTH, CFunction, Function, batch_source, compile_shared, find_compiler
 from casid.dynamics import Model, inverse_dynamics_derivatives
-from casid.testing import build
 
 MEASURES = row = Rows()
 

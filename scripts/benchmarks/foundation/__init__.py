@@ -12,7 +12,7 @@ import numpy as np
 from papers.panda import coefficients, deviations
 
 import casid
-from benchmarks import published
+from benchmarks import pinocchio, published
 from benchmarks.measure import Rows, process
 from casid import testing
 from casid.dynamics import Model
@@ -156,19 +156,19 @@ def reverse_engineering() -> tuple[str, bool]:
 @row("every dynamics function against Pinocchio", "<= 1e-10 relative")
 def against_pinocchio() -> tuple[str, bool]:
     errors: dict[str, float] = {}
-    for package, file in testing.URDFS:
-        path = testing.installed_urdf(package, file)
+    for package, file in pinocchio.URDFS:
+        path = pinocchio.installed_urdf(package, file)
         name = file.rsplit("/", maxsplit=1)[-1].removesuffix(".urdf")
-        errors[f"{name} (reader)"] = testing.compare_urdf(path)
-        robot = casid.load_robot(path, lock=testing.mimicking_joints(path))
-        errors[name] = max(testing.compare(robot, robot.standard_parameters(), states=1).values())
+        errors[f"{name} (reader)"] = pinocchio.compare_urdf(path)
+        robot = casid.load_robot(path, lock=pinocchio.mimicking_joints(path))
+        errors[name] = max(pinocchio.compare(robot, robot.standard_parameters(), states=1).values())
     for seed in range(6):
         robot = testing.random_robot(seed, n=4 + 2 * seed, chain=bool(seed % 2), shifted_links=seed > 2)
         rng = np.random.default_rng(seed)
         bodies = [testing.random_body(rng) for _ in range(robot.n)]
-        errors[f"random {seed}"] = max(testing.compare(robot, testing.standard_parameters(bodies)).values())
+        errors[f"random {seed}"] = max(pinocchio.compare(robot, testing.standard_parameters(bodies)).values())
     worst = max(errors, key=errors.__getitem__)
-    return f"{errors[worst]:.1e} ({worst}; {len(testing.URDFS)} URDF, 6 random)", errors[worst] <= 1e-10
+    return f"{errors[worst]:.1e} ({worst}; {len(pinocchio.URDFS)} URDF, 6 random)", errors[worst] <= 1e-10
 
 
 @row("Panda and WAM against numpy Newton-Euler; identities", "<= 1e-9 relative")
@@ -205,18 +205,18 @@ def identities_of(robot: casid.Robot) -> dict[str, float]:
     skew = dM - 2 * C
     exact = model.derivatives("inverse_dynamics")(q=q, dq=dq, ddq=ddq, pi=pi)
     slopes = [
-        testing.relative_error(
+        pinocchio.relative_error(
             np.stack([_slope(torque(moved, unit)) for unit in np.eye(n)], axis=1), exact[name], abs(tau).max()
         )
         for moved, name in enumerate(("dtau_dq", "dtau_ddq", "dtau_dddq"))
     ]
     oracle = testing.inverse_dynamics(robot, bodies, q, dq, ddq, robot.gravity)
     return {
-        "numpy Newton-Euler": testing.relative_error(tau, oracle),
-        "Y pi = tau": testing.relative_error(model.regressor(q, dq, ddq) @ pi, tau),
-        "dM/dt - 2C skew": testing.relative_error(skew + skew.T, np.zeros((n, n)), abs(C).max()),
-        "C dq = c": testing.relative_error(C @ dq, model.coriolis(q, dq, pi)),
-        "energy rate = power": testing.relative_error(_slope(energy), np.asarray(tau @ dq)),
+        "numpy Newton-Euler": pinocchio.relative_error(tau, oracle),
+        "Y pi = tau": pinocchio.relative_error(model.regressor(q, dq, ddq) @ pi, tau),
+        "dM/dt - 2C skew": pinocchio.relative_error(skew + skew.T, np.zeros((n, n)), abs(C).max()),
+        "C dq = c": pinocchio.relative_error(C @ dq, model.coriolis(q, dq, pi)),
+        "energy rate = power": pinocchio.relative_error(_slope(energy), np.asarray(tau @ dq)),
         "finite differences": max(slopes),
     }
 

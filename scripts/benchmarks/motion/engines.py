@@ -14,6 +14,7 @@ import numpy as np
 import casid
 from benchmarks import recordings
 from benchmarks.measure import Rows, need, scratch
+from benchmarks.motion.bullet import Bullet
 from casid.arrays import Array
 from casid.codegen import Function
 from casid.control import ComputedTorque
@@ -26,7 +27,7 @@ from casid.simulation import Plant, Simulation, Stops, simulate
 from casid.simulation._loop import CompiledLoop, Loop
 from casid.simulation._plant import Sampling
 from casid.simulation.integrators import RungeKutta4
-from casid.testing import Bullet, Engine, MuJoCo, running
+from casid.testing import Engine, MuJoCo, running
 
 row = Rows()
 

@@ -382,8 +382,8 @@ def _built() -> tuple[str, bool]:
 
 #: Gain of the observer [1/s]; margin over what the recordings of the fit show; seconds that a motion is remembered.
 _GAIN, _MARGIN, _MEMORY = 60.0, 1.5, 0.5
-#: Slower than this [rad/s] the robot counts as standing.
-_STILL = 0.02
+#: Slower than this [rad/s] the robot counts as slow; as resting at ten times the resolution of the recorded speeds.
+_STILL, _RESTING = 0.02, 1e-3
 #: Recordings that the model is fitted on, and those that set the thresholds; all others are new to both.
 _TRAINING = ("ur-20_02_10-30sec_12harm", "ur-20_02_12-40sec_12harm")
 _CALIBRATION = (
@@ -442,27 +442,44 @@ def _speed(t: np.ndarray, dq: np.ndarray) -> np.ndarray:
     return found
 
 
+def _change(t: np.ndarray, residual: np.ndarray, resting: np.ndarray) -> np.ndarray:
+    """The residual less its mean over the rest so far, of `_MEMORY` at most; zero while moving.
+
+    Resting friction holds any torque within its limits, so that a constant residual tells nothing, a change does.
+    """
+    change, mean, since = np.zeros_like(residual), np.zeros(residual.shape[1]), 0
+    for k in range(1, len(t)):
+        since = since + 1 if resting[k] else 0
+        change[k] = residual[k] - mean if since > 1 else 0.0
+        mean = mean + max(1 / since, (t[k] - t[k - 1]) / _MEMORY) * (residual[k] - mean) if since else mean
+    return change
+
+
 @cache
-def _watched(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Times, lasting residuals and remembered speeds of a recording."""
+def _watched(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Times, lasting residuals, remembered speeds and lasting changes at rest of a recording."""
     t, q, dq, tau = _arrays(name)
-    return t, _lasting(residuals(t, q, dq, tau)), _speed(t, dq)
+    residual, speed = residuals(t, q, dq, tau), _speed(t, dq)
+    settled = t > 5 / _GAIN  # the observer has forgotten its start
+    return t, _lasting(residual), speed, _lasting(_change(t, residual, settled & (speed < _RESTING)))
 
 
 @cache
-def _calibration() -> tuple[np.ndarray, np.ndarray]:
-    """Threshold standing still, and its growth with the speed: the largest that the calibration shows."""
+def _calibration() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Threshold while slow, its growth with the speed, that of changes at rest: the largest of the calibration."""
     seen = [_watched(name) for name in _CALIBRATION]
-    still = np.max([r[v < _STILL].max(axis=0, initial=0.0) for _, r, v in seen], axis=0)
-    growth = [np.maximum(r - still, 0)[v >= _STILL] / v[v >= _STILL, None] for _, r, v in seen]
-    return still, np.max([slope.max(axis=0, initial=0.0) for slope in growth], axis=0)
+    still = np.max([r[v < _STILL].max(axis=0, initial=0.0) for _, r, v, _ in seen], axis=0)
+    growth = [np.maximum(r - still, 0)[v >= _STILL] / v[v >= _STILL, None] for _, r, v, _ in seen]
+    resting = np.max([change.max(axis=0) for *_, change in seen], axis=0)
+    return still, np.max([slope.max(axis=0, initial=0.0) for slope in growth], axis=0), resting
 
 
 def _share(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Times, and the largest joint's residual as a share of its threshold."""
-    still, growth = _calibration()
-    t, r, v = _watched(name)
-    return t, (r / (_MARGIN * (still + growth * v[:, None]))).max(axis=1)
+    """Times, and the largest joint's residual, or its change at rest, as a share of its threshold."""
+    still, growth, resting = _calibration()
+    t, r, v, change = _watched(name)
+    shares = np.hstack([r / (still + growth * v[:, None]), change / resting])
+    return t, shares.max(axis=1) / _MARGIN
 
 
 def _free() -> list[str]:
@@ -481,7 +498,7 @@ def _push() -> tuple[str, bool]:
     tau = _arrays(name)[3]
     b, a = butter(3, 10.0 / (0.5 / np.median(np.diff(t))))
     external = np.abs(filtfilt(b, a, tau - np.median(tau[t < 1.0], axis=0), axis=0))
-    outside = (external > _MARGIN * _calibration()[0]).any(axis=1)
+    outside = (external > _MARGIN * _calibration()[2]).any(axis=1)
     if not (share > 1).any() or not outside.any():
         return "no push seen", False
     seen, onset = t[np.argmax(share > 1)], t[np.argmax(outside)]

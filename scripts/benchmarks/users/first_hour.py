@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -16,7 +17,8 @@ from pathlib import Path
 import numpy as np
 
 import casid
-from benchmarks.measure import Rows, process, scratch
+from benchmarks.measure import NotMeasured, Rows, need, process, scratch
+from benchmarks.users.controllers import interpreter, sources
 from casid.description import identified_names, identified_record
 
 row = Rows()
@@ -77,7 +79,7 @@ class Ended:
         return self.code != 0 or "Traceback" in self.said
 
 
-def run(page: str, folder: Path, quick: bool, columns: int = 80) -> list[Ended]:
+def run(page: str, folder: Path, quick: bool, columns: int = 80, python: str = sys.executable) -> list[Ended]:
     """The commands of a page in an empty folder, with an empty home, each on the files of those before it."""
     ended = []
     home = folder / "home"
@@ -88,7 +90,7 @@ def run(page: str, folder: Path, quick: bool, columns: int = 80) -> list[Ended]:
             if word in OWN and not (folder / word).exists():
                 OWN[word](folder / word)
         given = shorter(arguments) if quick else arguments
-        done = process(sys.executable, "-m", "casid", *given, folder=folder, may_fail=True, **environment)
+        done = process(python, "-m", "casid", *given, folder=folder, may_fail=True, **environment)
         ended.append(Ended(given, done.returncode, done.stderr[-2000:]))
     return ended
 
@@ -102,6 +104,27 @@ def _measured(quick: bool) -> tuple[str, bool]:
             ended += run(page, name, quick)
     wrong = [f"{' '.join(one.arguments)} ({one.code})" for one in ended if one.failed]
     return f"{len(wrong)} of {len(ended)} fail" + (f": {'; '.join(wrong)}" if wrong else ""), not wrong
+
+
+@row("lowest versions of the dependencies, oldest Python: README's commands in their short form", "all exit as said",
+     "traceback")  # fmt: skip
+def lowest_versions() -> tuple[str, bool]:
+    need("uv", "dev")
+    oldest = re.findall(r'requires-python = ">=([\d.]+)"', (ROOT / "pyproject.toml").read_text(encoding="utf-8"))[0]
+    found = interpreter(oldest)
+    if found is None:
+        raise NotMeasured(f"needs python{oldest} on the path or in pyenv")
+    with scratch() as place:
+        python, uv = place / "venv" / "bin" / "python", (sys.executable, "-m", "uv")
+        process(*uv, "venv", "-q", "--python", found, place / "venv")
+        given = ("pip", "install", "-q", "--python", python, "--resolution", "lowest-direct")
+        process(*uv, *given, sources(place))
+        listed = json.loads(process(*uv, "pip", "list", "-q", "--python", python, "--format", "json").stdout)
+        ended = run("README.md", place / "page", True, python=str(python))
+    versions = {one["name"]: one["version"] for one in listed}
+    words = ", ".join(f"{name} {versions[name]}" for name in ("casadi", "numpy", "scipy", "matplotlib", "typer"))
+    wrong = [f"{' '.join(one.arguments)}: {one.said[-200:]}" for one in ended if one.failed]
+    return "; ".join([f"Python {oldest}, {words}: {len(wrong)} of {len(ended)} commands fail", *wrong]), not wrong
 
 
 #: Values of COLUMNS; None: not set.

@@ -12,6 +12,7 @@ import numpy as np
 
 import casid
 from benchmarks.measure import Rows, need
+from benchmarks.pinocchio import build, parameter_map
 from benchmarks.real.robots import FILES, OTHERS, described
 from benchmarks.users.planted_problems import COM, MARGIN, MASS, Case, Claim, Operations, cases, falsehood
 from casid.arrays import Array
@@ -20,7 +21,7 @@ from casid.errors import CasidError
 from casid.identification import ReverseEngineering, reverse_engineered
 from casid.inertia import from_pseudo_inertia, pseudo_inertia
 from casid.retrieval import Constraint, LinkVariables, Problem, com_box, least_squares, link_variables, mass_bounds
-from casid.testing import arm, build, parameter_map
+from casid.testing import arm
 
 row = Rows()
 

@@ -21,7 +21,7 @@ import casid
 from benchmarks.measure import Rows, process, scratch
 from casid.control import Controller, Passive, nominal
 from casid.dynamics.terms import JOINT_TERMS, friction_terms
-from casid.dynamics.terms._laws import Linear
+from casid.dynamics.terms._terms import Linear
 from casid.errors import CasidError
 from casid.excitation import Criterion, Designer, MotionLimits, Observation
 from casid.export import export_controller

@@ -16,7 +16,7 @@ from casid.arrays import Array
 from casid.errors import DatasetError
 from casid.files import read_text, write_files
 from casid.retrieval import Problem
-from casid.retrieval._rows import split_rows
+from casid.retrieval._problem import split_rows
 
 #: Largest file that is read [bytes].
 _LIMIT = 256 * 2**20

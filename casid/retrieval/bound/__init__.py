@@ -1,1 +1,0 @@
-"""Lower bounds: certificates, and relaxations of nonconvex constraints."""
