@@ -298,7 +298,7 @@ def search(
     terms = [term for key in every for term in _terms(*key)]
     try:
         extended = compress(model.like(terms=(*model.terms, *terms)), datasets)
-        priced = fits.priced(wls(extended), _spring_bounds(extended), price)
+        priced = fits.priced(wls(extended), spring_bounds(extended), price)
         trial = _Trials.of(extended, np.asarray(base.weights), datasets, priced, folds)
         bare = trial.errors(())
         kinds = [[key for key in every if key[0] == kind] for kind in ("counterbalance", "spring")]
@@ -406,9 +406,9 @@ class _Trials:
     ) -> _Trials:
         """The motion has a stretch at least for each part."""
         size, columns = data.base.rank + 1, data.base.K[:, priced.problem.columns]
-        held = np.array([_gram(segment.factors, np.ones(data.n), size) for segment in data.segments])
+        held = np.array([gram(segment.factors, np.ones(data.n), size) for segment in data.segments])
         parts = parts_of(data, folds)
-        squares = tuple(_squares(_gram(part.training.factors, weights, size), columns) for part in parts)
+        squares = tuple(gram_squares(gram(part.training.factors, weights, size), columns) for part in parts)
         made = cls(data.model, priced, squares, held, tuple(datasets))
         without = made.left_out(())
         made.near.extend(priced.found(one, without, None) for one in squares)
@@ -467,20 +467,20 @@ class _Trials:
         return np.asarray(errors / max(float(self.held[:, -1, -1].sum()), 1e-300))
 
 
-def _gram(factors: Sequence[Array], weights: Array, size: int) -> Array:
+def gram(factors: Sequence[Array], weights: Array, size: int) -> Array:
     """Gram matrix of ``[W_b, tau]`` of one stretch, joints weighted."""
     of = [w * factor[:, :size] for w, factor in zip(weights, factors, strict=True)]
     return np.asarray(sum((one.T @ one for one in of), np.zeros((size, size))))
 
 
-def _squares(gram: Array, columns: Array) -> LeastSquares:
+def gram_squares(matrix: Array, columns: Array) -> LeastSquares:
     """``||R K x - rho||^2`` of a Gram matrix of base parameters and torque."""
-    values, vectors = np.linalg.eigh(gram[:-1, :-1])
+    values, vectors = np.linalg.eigh(matrix[:-1, :-1])
     roots = np.sqrt(np.maximum(values, 1e-14 * values[-1]))
-    return LeastSquares((vectors * roots).T @ columns, vectors.T @ gram[:-1, -1] / roots)
+    return LeastSquares((vectors * roots).T @ columns, vectors.T @ matrix[:-1, -1] / roots)
 
 
-def _spring_bounds(data: CompressedData) -> dict[str, tuple[float, float]]:
+def spring_bounds(data: CompressedData) -> dict[str, tuple[float, float]]:
     """Stiffness is not negative; springs and offsets stay within a hundred roots of a joint's summed squares."""
     model = data.model
     most = 100.0 * float(np.sqrt(data.squared_torques.max()))

@@ -7,7 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from casid.identification import Checks, Choice, ModelOptions, identify
+from casid.dynamics import Model
+from casid.identification import Checks, Choice, Constraints, ModelOptions, identify
+from casid.identification._consistent_fits import ConsistentFits
+from casid.identification.diagnosis._scales import ScalePosterior
+from casid.regression import compress, wls
 
 FRICTION = ("viscous", "coulomb", "offset")
 
@@ -35,3 +39,33 @@ def test_a_torque_of_another_scale_is_named(arm, arm_data, joint, gear):
 def test_tolerances_of_torque_constants_are_no_finding(arm, arm_data, gear):
     judged = torques(arm, arm_data, np.where(np.arange(6) == 1, gear, 1.0))
     assert not [f for f in judged.findings if f.about == "torques" and f.wrong] and judged.tried > 60
+
+
+def scale(arm, data, terms=FRICTION, springs=()):
+    """What the posterior of plausible links says of the scales of torques."""
+    fits = ConsistentFits(arm, (data,), Constraints(), Choice(), springs=springs)
+    fitted, note = fits.fitted(wls(compress(Model(arm, terms), data)))
+    assert not note
+    return ScalePosterior([data], fitted, fits).found()
+
+
+def scaled(data, joint, gear):
+    return replace(data, tau=data.tau * np.where(np.arange(6) == joint, gear, 1.0))
+
+
+@pytest.mark.parametrize(("joint", "gear"), [(1, 2.0), (2, 0.5)])
+def test_plausible_links_tell_the_scale_of_a_short_motion(arm, arm_data, joint, gear):
+    short = arm_data.rows(slice(0, 60), "short")
+    found = scale(arm, scaled(short, joint, gear))
+    assert found.sure and found.joint == joint and found.factor == pytest.approx(1.0 / gear, rel=0.15) and found.springs
+    clean = scale(arm, short)
+    assert clean is None or not clean.sure
+
+
+def test_a_spring_does_not_take_the_place_of_a_gear(arm, arm_data):
+    joint = arm.coordinates[1].name
+    terms, springs = (*FRICTION, f"spring_sine@{joint}", f"spring_cosine@{joint}"), ((joint, 100.0),)
+    found = scale(arm, scaled(arm_data, 1, 0.5), terms, springs)
+    assert found.sure and found.joint == 1 and found.factor == pytest.approx(2.0, rel=0.1) and not found.springs
+    clean = scale(arm, arm_data, terms, springs)
+    assert clean is None or not clean.sure

@@ -17,10 +17,10 @@ from casid.identification._joint_terms import (
     _falls,
     _forward,
     _located,
-    _spring_bounds,
     _terms,
     _Trials,
     _weighed,
+    spring_bounds,
 )
 from casid.regression import compress
 from casid.retrieval.plausible import plausible_bodies
@@ -173,7 +173,7 @@ def sprung(arm, masked=False):
             return x
 
     made = _Trials.of(extended, np.array([0.5, 2.0]), [data], Plain(), 3)
-    return extended, data, made, _spring_bounds(extended), names
+    return extended, data, made, spring_bounds(extended), names
 
 
 def test_held_out_errors_are_those_of_fits_to_the_other_parts(arm):

@@ -42,15 +42,16 @@ class Trial(NamedTuple):
 
     Attributes
     ----------
-    measure : {"held-out error", "total mass"}
-        What was compared: the error of predicted parts of the motion [%], every joint alike; or,
-        where torques cannot tell, the mass of the links [kg].
+    measure : {"held-out error", "total mass", "negative log posterior"}
+        What was compared: the error of predicted parts of the motion [%], every joint alike; where torques cannot tell,
+        the mass of the links [kg]; of the scale of a torque the negative log posterior of plausible links over its
+        least.
     before, after : float
     sure : float
         Improvement in standard errors over the stretches of the motion; NaN where it has none.
     """
 
-    measure: Literal["held-out error", "total mass"]
+    measure: Literal["held-out error", "total mass", "negative log posterior"]
     before: float
     after: float
     sure: float = float("nan")
@@ -58,9 +59,9 @@ class Trial(NamedTuple):
     @property
     def text(self) -> str:
         """The comparison in words."""
-        unit = "kg" if self.measure == "total mass" else "%"
+        unit = {"held-out error": " %", "total mass": " kg"}.get(self.measure, "")
         sure = "" if self.sure != self.sure else f", by {self.sure:.1f} standard errors"
-        return f"tried: {self.measure} {self.before:.3g} {unit} -> {self.after:.3g} {unit}{sure}"
+        return f"tried: {self.measure} {self.before:.3g}{unit} -> {self.after:.3g}{unit}{sure}"
 
     def record(self) -> dict[str, object]:
         """Plain numbers; without ``sure`` where the trial was not on held-out parts."""
@@ -180,11 +181,11 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
             "time stamps or unit of position",
             "rate or time_scale in the recording's TOML",
         ),
-        "torque of another scale": _reading(
+        "torque of another scale": Cause(
             "torque scale",
-            "the torque of '{joint}' times {factor:.2g}",
+            "with the torque of '{joint}' times {factor:.2g}{springs} plausible links explain the torques better: "
+            "another gear ratio or torque constant",
             "gains times {factor:.2g} for '{joint}' in the recording's TOML",
-            ": another gear ratio or torque constant",
         ),
         "torques of nominal bodies": Cause(
             "torque scale",
@@ -196,6 +197,11 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
             f"links of an arm's proportions explain the torques with {{mass:.3g}} kg, arms of such a reach weigh "
             f"{{low:.3g}} to {{high:.3g}} kg: {_UNIT}",
             "gains in the recording's TOML",
+        ),
+        "torques of no links": Cause(
+            "torque scale",
+            "no links of an arm's proportions explain any of the torques, whatever they weigh: another unit, scale, "
+            "sign or order of them, or another gravity",
         ),
         "total mass": Cause(
             "torque scale",

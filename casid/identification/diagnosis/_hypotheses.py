@@ -1,18 +1,18 @@
 """Hypotheses about a recording: other readings of it, compared by how they predict what no fit has seen.
 
 Another reading has gravity along another axis, one joint reversed, two exchanged, another zero or clock, one torque of
-another scale, or torques of another time. All joints that carry a link share its columns, so that the scale of one
-torque against the others follows from least squares. A reading is refused where friction that surely brakes as recorded
-would surely drive. A few hundred samples rank all of them (`Readings`). The best few predict parts of the motion from
-the others, as the recording does as it is, and are compared stretch by stretch (`casid.evidence.compared`): on the
-logarithms of the errors, a Gaussian likelihood whose variance is each joint's own in each stretch, so that neither
-loud stretches nor noisy joints decide alone; as the best of all readings that were ranked (Bonferroni).
+another scale, or torques of another time. A reading is refused where friction that surely brakes as recorded would
+surely drive. A few hundred samples rank all of them (`Readings`), but for the scale of a torque, which the posterior of
+plausible links gives (`ScalePosterior`). The best few predict parts of the motion from the others, as the recording
+does as it is, and are compared stretch by stretch (`casid.evidence.compared`): on the logarithms of the errors, a
+Gaussian likelihood whose variance is each joint's own in each stretch, so that neither loud stretches nor noisy joints
+decide alone; as the best of all readings that were ranked (Bonferroni).
 
 Free parameters predict first. They follow a wrong reading of a short or slow motion almost as well as the right one;
 bodies that can exist do not. Readings between which they do not decide are therefore compared by physically consistent
 fits, and so is what free parameters never show: all torques reversed, of which friction that drives is the sign. Where
 even bodies predict alike, as of slow motions under opposite gravity, their masses decide, beyond the factor
-`HEAVIER` of a total mass.
+`HEAVIER` of a total mass; at last the posterior of a torque's scale.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ from casid.identification.diagnosis._readings import (
     without_held,
     without_rest,
 )
+from casid.identification.diagnosis._scales import Scale, ScalePosterior
 from casid.measurement import Dataset
 from casid.regression import Fit, compress, estimate_delay, wls
 
@@ -64,8 +65,6 @@ TIED = 1e-6
 CLOCKS = (0.1, 0.5, 0.7, 1.4, 2.0, 10.0)
 #: Shift of a joint's zero from which a parabola is drawn, and the least that is a finding [rad].
 SHIFT, LEAST_SHIFT = 0.1, 0.05
-#: Factors of one joint's torque that are tried, and the least that is a finding: torque constants are known to 10 %.
-GEARS, LEAST_GEAR = tuple(2.0 ** (k / 2) for k in range(-3, 4)), 1.2
 #: Cosine of the tilt of a base that counts as level: 8 degrees.
 LEVEL = 0.99
 #: Least delay that is a finding: in sampling periods, and the share of the residual that it explains.
@@ -257,7 +256,10 @@ class Hypotheses:
             Of the longest recording; the second on fewer samples, for kinds with many readings.
         """
         ranked, count = rank(readings, fewer)
-        candidates = ranked[:MOST_TRIALS]
+        scales = ScalePosterior(self._raw, self._feasible, self._fits)
+        scale = scales.found()
+        geared, count = self._geared(scale, readings), count + len(scales.joints)
+        candidates = [*ranked[:MOST_TRIALS], *geared]
         turned = self._turned(readings)
         surely = [(trial, one) for one in candidates if (trial := trial_of(self.free(), self.free(one), count))]
         better = [(trial, one) for trial, one in surely if not self._drives(one)]
@@ -270,7 +272,22 @@ class Hypotheses:
         every = [*candidates, *turned, *self._driving()]
         found = [finding for one in every if (finding := self._proven(one, count))]
         found = found or [finding for one in turned if (finding := self._lighter(one))]
+        found = found or [one.finding for one in geared if scale is not None and scale.sure]
         return sorted(found, key=lambda finding: finding.trial.after if finding.trial else np.inf)[:1], count
+
+    def _geared(self, scale: Scale | None, readings: Readings) -> list[Hypothesis]:
+        """The torque of one joint of another scale."""
+        if scale is None:
+            return []
+        joint = self._model.robot.coordinates[scale.joint].name
+        values = {"factor": scale.factor, "springs": "" if scale.springs else " and without the springs"}
+        trial = Trial("negative log posterior", scale.gain, 0.0)
+        factors = np.where(np.arange(self._model.n) == scale.joint, scale.factor, 1.0)
+        found = Finding("torque of another scale", joint=joint, values=values, trial=trial)
+        here = readings.regressor()
+        ratio = readings.residual(here, readings.tau * factors) / readings.residual(here)
+        one = Hypothesis(found, ratio, change=partial(signed, signs=factors, torques_only=True))
+        return [one] if scale.sure or ratio < WORTH else []
 
     def _between(
         self, best: Hypothesis, trial: Trial, candidates: Sequence[Hypothesis], turned: Sequence[Hypothesis]
@@ -456,7 +473,6 @@ def rank(readings: Readings, fewer: Readings) -> tuple[list[Hypothesis], int]:
     count = 0
     kinds = (
         (_gravity, readings), (_signs, readings), (_orders, fewer), (_clocks, fewer), (_zeros, fewer),
-        (_gears, readings),
     )  # fmt: skip
     for kind, samples in kinds:
         here = samples.residual(samples.regressor())
@@ -521,19 +537,6 @@ def _clocks(readings: Readings, here: float) -> tuple[list[Hypothesis], int]:
     return [
         Hypothesis(Finding("velocity scale", values=values), value / here, change=partial(clocked, factor=factor))
     ], len(CLOCKS)
-
-
-def _gears(readings: Readings, here: float) -> tuple[list[Hypothesis], int]:
-    """The torque of one joint times a factor."""
-    scales = list(readings.scaled(GEARS))
-    value, k, factor = min((value, k, factor) for k, factor, value in scales)
-    if max(factor, 1.0 / factor) < LEAST_GEAR:
-        return [], len(scales)
-    values = {"factor": factor, **_compared(value, here)}
-    joint = readings.model.robot.coordinates[k].name
-    change = partial(signed, signs=np.where(np.arange(readings.model.n) == k, factor, 1.0), torques_only=True)
-    found = Finding("torque of another scale", joint=joint, values=values)
-    return [Hypothesis(found, value / here, change=change)], len(GEARS) * len(scales)
 
 
 def _zeros(readings: Readings, here: float) -> tuple[list[Hypothesis], int]:

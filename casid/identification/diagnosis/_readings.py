@@ -217,27 +217,6 @@ class Readings:
             self.q = q
             yield k, best, found
 
-    def scaled(self, factors: Sequence[float]) -> Iterator[tuple[int, float, float]]:
-        """The torque of one joint times a factor: joint, the best factor near these, residual there.
-
-        Parameters
-        ----------
-        factors
-            Ascending. Between the neighbours of the best one a parabola of the squared residual over the logarithm is
-            drawn.
-        """
-        here, logs = self.regressor(), np.log(factors)
-        for k in self._counted:
-
-            def left(log: float, k: int = k) -> float:
-                return self.residual(here, self.tau * np.where(np.arange(self.model.n) == k, np.exp(log), 1.0))
-
-            values = np.array([left(log) for log in logs])
-            i = int(np.clip(np.argmin(values), 1, len(logs) - 2))
-            a, b, _ = np.polyfit(logs[i - 1 : i + 2], values[i - 1 : i + 2] ** 2, 2)
-            best = float(np.clip(-b / (2 * a), logs[0], logs[-1])) if a > 0 else float(logs[int(np.argmin(values))])
-            yield k, float(np.exp(best)), left(best)
-
     def clocks(self, factors: Sequence[float]) -> Iterator[tuple[float, float]]:
         """All velocities times a factor."""
         for factor in factors:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from casid.arrays import Array
+from casid.arrays import ALIKE, Array
 from casid.description import Robot
 from casid.errors import ProblemError, SolveError
 from casid.evidence import NOTICEABLE, compared
@@ -132,7 +132,8 @@ def _strength(
     # whether the place of the first joint is a part of the arm or a pedestal is open: light and heavy in either case
     low, high = min(areal) * reach(robot, mounted=False) ** 2, max(areal) * reach(robot) ** 2
     if all(joint.type == "revolute" for joint in robot.joints) and not low / TENFOLD <= mass <= high * TENFOLD:
-        return [Finding("torques for the size", values={"mass": mass, "low": low, "high": high})]
+        cause = "torques of no links" if mass <= ALIKE * low else "torques for the size"
+        return [Finding(cause, values={"mass": mass, "low": low, "high": high})]
     return []
 
 

@@ -1,0 +1,165 @@
+r"""The scale of one joint's torque against the others': a gear ratio or torque constant, by what links can be.
+
+Free parameters follow a torque of another scale where a motion is short, slow, or of few joints, and so does a spring
+that the choice of the model puts in its place; plausible bodies (`casid.retrieval.plausible`) do not. The choice among
+them is the mode of a posterior; with each joint's noise as large as its own residual,
+
+    L(s) = min_x  sum_j nu_j / 2 log q_j(x, s) + D(x) + p / 2 log sum_j nu_j,
+    q_j(x, s) = ||tau_j - Y_j x / s_j||^2,
+
+D the divergence from plausible bodies (docs/plausible.md, P2), nu_j the joint's independent samples, and p the
+parameters of the springs that were found, with and without which it is computed (Schwarz 1978). Torque constants are
+known within a factor of 1.2; only where L falls towards it is it computed beyond. The joint and factor of the least L
+are sure where the same holds for the samples of each joint's residual that count as independent
+(`casid.evidence.ResidualNoise`: errors of a model repeat themselves): twice the fall of L from the least within 1.2
+exceeds the quantile of chi^2 with one degree of freedom at the one confidence, shared among the joints (Wilks 1938).
+
+References
+----------
+G. Schwarz, "Estimating the dimension of a model", Annals of Statistics 6(2), 1978. S. S. Wilks, "The large-sample
+distribution of the likelihood ratio for testing composite hypotheses", Annals of Mathematical Statistics 9(1), 1938.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from casid.arrays import Array
+from casid.evidence import CONFIDENCE, ResidualNoise
+from casid.identification._consistent_fits import ConsistentFits
+from casid.identification._joint_terms import COUNTERBALANCE, SPRING, gram, gram_squares, spring_bounds
+from casid.identification._regression import FeasibleFit
+from casid.identification.diagnosis._readings import TURNS
+from casid.measurement import Dataset
+from casid.regression import CompressedData, Fit, compress, torques, wls
+from casid.retrieval import chi_square
+
+#: Factor within which torque constants are known, those beyond that are tried, and the accuracy of the best one's
+#: logarithm.
+KNOWN, FACTORS, FINE = 1.2, tuple(2.0 ** (k / 2) for k in range(1, 4)), 0.02
+
+
+class Scale(NamedTuple):
+    """The torque of one joint times a factor.
+
+    Attributes
+    ----------
+    joint : int
+    factor : float
+    gain : float
+        Fall of L.
+    sure : bool
+        Whether chance does not explain it.
+    springs : bool
+        Whether it has the springs that were found.
+    """
+
+    joint: int
+    factor: float
+    gain: float
+    sure: bool
+    springs: bool
+
+
+class _Account(NamedTuple):
+    """A model's fit, how it is made consistent, and the parameters of its springs."""
+
+    fits: ConsistentFits
+    fit: Fit
+    springs: int
+
+
+class ScalePosterior:
+    """L of the scales of single joints.
+
+    Parameters
+    ----------
+    datasets
+        Processed.
+    feasible
+        Their consistent fit.
+    fits
+        How a fit is made consistent.
+    """
+
+    def __init__(self, datasets: Sequence[Dataset], feasible: FeasibleFit, fits: ConsistentFits) -> None:
+        fit = feasible.fit
+        left = [np.where(d.counted, d.tau - torques(feasible.model, feasible.values, d), np.nan) for d in datasets]
+        repeats = [ResidualNoise.of([one[:, [k]] for one in left]).sure_inflation for k in range(fit.data.n)]
+        self._samples = fit.data.independent_samples
+        self._surely = fit.data.counts / np.maximum(fit.data.correlation, repeats)
+        self.joints = tuple(map(int, np.flatnonzero(fit.data.counts)))
+        self._near = feasible.parameters
+        self._squares = fit.data.squared_errors(feasible.beta)
+        terms = [t for t in fit.data.model.terms if not (fits.springs and t.name in (*COUNTERBALANCE, *SPRING))]
+        self._accounts = [_Account(fits, fit, 0)]
+        if len(terms) < len(fit.data.model.terms):
+            bare = wls(compress(fit.data.model.like(terms=terms), datasets), fit.weights)
+            more = len(fit.data.model.parameter_names) - len(bare.data.model.parameter_names)
+            self._accounts = [
+                _Account(fits, fit, more),
+                _Account(replace(fits, springs=()), bare, 0),
+            ]
+
+    def found(self) -> Scale | None:
+        """The scale that is better than any as torque constants are known; ``None`` where there is none."""
+        from scipy.optimize import minimize_scalar  # slow to import
+
+        if self._accounts[0].fits.constraints.consistency != "full":
+            return None
+        here = [self._least(account, 0, 0.0) for account in self._accounts]
+        known, beyond = min(here), list[tuple[float, float, int, _Account]]()
+        for account, own in zip(self._accounts, here, strict=True):
+            for k in self.joints:
+                for side in (1.0, -1.0):
+                    edge = self._least(account, k, side * float(np.log(KNOWN)))
+                    known = min(known, edge)
+                    logs: Array = side * np.log(FACTORS if edge < own else ())
+                    beyond += [(self._least(account, k, float(log)), float(log), k, account) for log in logs]
+        if not beyond:
+            return None
+        value, log, k, account = min(beyond, key=lambda one: one[0])
+        if not value < known:
+            return None
+        step = float(np.log(FACTORS[0])) / 2.0
+        fine = minimize_scalar(
+            lambda x: self._least(account, k, x), bounds=(log - step, log + step), options={"xatol": FINE}
+        )
+        value, log = min((value, log), (float(fine.fun), float(fine.x)))
+        near = [own * float(np.log(KNOWN)) for own in (-1.0, 0.0, 1.0)]
+        known = min(self._least(one, k, x, self._surely) for one in self._accounts for x in near)
+        gain = known - self._least(account, k, log, self._surely)
+        sure = gain > chi_square(1, (1.0 - CONFIDENCE) / len(self.joints)) / 2.0
+        return Scale(k, float(np.exp(log)), gain, sure, account is self._accounts[0])
+
+    def _least(self, account: _Account, joint: int, log: float, samples: Array | None = None) -> float:
+        """L with the torque of a joint times ``exp(log)``; infinite where no bodies are found."""
+        data, rank = _scaled(account.fit.data, joint, float(np.exp(log))), account.fit.data.base.rank
+        priced = account.fits.priced(replace(account.fit, data=data, indirect=False), spring_bounds(data), 1.0)
+        columns = data.base.K[:, priced.problem.columns]
+        x: Array | None = np.array([self._near[data.model.parameter_names[c]] for c in priced.problem.columns])
+        squares, value, counts = self._squares, np.inf, self._samples if samples is None else samples
+        used = (counts > 0) & (squares > 0)
+        for _ in range(TURNS):
+            weights = np.where(used, np.sqrt(counts / 2.0 / np.where(used, squares, 1.0)), 0.0)
+            x = priced.program.priced(
+                1.0, x, (), gram_squares(gram(data.factors, weights, rank + 1), columns), relaxed=True
+            )
+            if x is None:
+                return np.inf
+            squares = data.squared_errors(data.base.values(priced.problem.values(x)))
+            likelihood = float(counts[used] @ np.log(squares[used])) / 2.0
+            value = likelihood + priced.program.divergence(x, 1.0) + account.springs / 2.0 * float(np.log(counts.sum()))
+        return value
+
+
+def _scaled(data: CompressedData, joint: int, factor: float) -> CompressedData:
+    """The data with the rows of a joint in the unit of which its torque has ``factor`` times as many."""
+    rank, factors = data.base.rank, list(data.factors)
+    factors[joint] = np.hstack([factors[joint][:, :rank] / factor, factors[joint][:, rank:]])
+    plain = None if data.unweighted is None else _scaled(data.unweighted, joint, factor)
+    return replace(data, factors=tuple(factors), segments=(), unweighted=plain)
