@@ -213,7 +213,8 @@ def _searched(
         point, normal = plainly.run(point, 2)
     wide = _extended(plainly, one)
     # what the plain law misses has changed its own parameters too: as they are, or as the term was screened with
-    starts = [np.append(plain, one.first) for plain in (point.theta, one.plain)]
+    plains = [plain for plain in (point.theta, one.plain) if plain.shape == point.theta.shape]
+    starts = [np.append(plain, one.first) for plain in plains]
     start = min((Point(theta, [x.copy() for x in point.starts]) for theta in starts), key=wide.value)
     if play:
         tried, _ = led(wide, restarted(wide, start))

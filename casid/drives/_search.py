@@ -14,8 +14,8 @@ from casid.drives._runs import FreeRuns, Point
 from casid.evidence import Comparison, compared, robust_sd
 
 #: Mean square of the parameters' moves still to come, in units of their variances, below which a search has ended:
-#: intervals are wider by half of it.
-CONVERGED = 0.05
+#: intervals are wider by half of it; and the share of the cost, where few errors count as independent.
+CONVERGED, _NEGLIGIBLE = 0.05, 2e-3
 #: A model misses what encoders show where its errors are beyond so many deviations of their noise.
 MISFIT = 2.0
 #: Steps of the last search, by finer integration; so many steps in turn that do not lower the cost end a search.
@@ -91,10 +91,9 @@ class Search:
         has = [x.unknown.value is not None and np.isfinite(x.unknown.sd) for x in p]
         self.weight = np.array([1.0 / x.unknown.sd**2 if h else 0.0 for x, h in zip(p, has, strict=True)])
 
-    @property
-    def enough(self) -> float:
+    def enough(self, cost: float) -> float:
         """Expected decrease of the cost, that of independent errors of variance 1, below which the search has ended."""
-        return self.tolerance * len(self.runs.parameters)
+        return min(self.tolerance * len(self.runs.parameters), _NEGLIGIBLE * cost)
 
     # ------------------------------------------------------------------ cost
 
@@ -259,7 +258,11 @@ class Search:
         kept, failed = 1.0, 0
         for left in range(iterations, 0, -1):
             candidate, expected = self.step(normal, point, damping)
-            if expected < self.enough or self.runs.rollouts > budget or left * kept * expected < normal.cost - wanted:
+            if (
+                expected < self.enough(normal.cost)
+                or self.runs.rollouts > budget
+                or left * kept * expected < normal.cost - wanted
+            ):
                 break
             tried = self.normal(candidate) if not failed and fine is None else None
             if tried is None or tried.cost >= normal.cost:
@@ -277,7 +280,7 @@ class Search:
             kept, point, normal, damping = min(1.0, fallen / expected), candidate, tried, max(damping / 10.0, 1e-8)
             if self.progress is not None:
                 self.progress(f"free runs: {1e3 * normal.rms:.3g} mrad", iterations - left + 1, iterations)
-            if fallen < self.enough:
+            if fallen < self.enough(normal.cost):
                 break
         return point, normal
 
