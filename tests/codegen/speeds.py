@@ -3,10 +3,11 @@
 python -m pytest -m slow --benchmark-enable --benchmark-json=FILE tests/codegen/test_benchmark_compiled.py
 python tests/codegen/speeds.py FILE [--store]
 
-A ratio of medians fails where it is more than eight times the stored one: four lies between the vectors of eight
-doubles that it was measured with and the two that every x86-64 processor has, and another process that shares the core
-during one of the two measurements costs two. What goes past compiled code or, for one state, past the bridge costs
-fifty and more.
+A ratio of medians fails where it is more than twenty times the stored one: four lies between the vectors of eight
+doubles that it was measured with and the two that every x86-64 processor has, another process that shares the core
+during one of the two measurements costs two, and pages fresh from the system, which a batch's results are written to
+(10 MB of regressors), cost up to ten times more in one virtual machine than in another. What goes past compiled code
+or, for one state, past the bridge costs fifty and more.
 """
 
 import json
@@ -14,7 +15,7 @@ import sys
 from pathlib import Path
 
 STORED = Path(__file__).with_name("speeds.json")
-MOST = 8.0
+MOST = 20.0
 
 
 def main(file: str, *options: str) -> int:
