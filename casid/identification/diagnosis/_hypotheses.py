@@ -272,7 +272,7 @@ class Hypotheses:
         every = [*candidates, *turned, *self._driving()]
         found = [finding for one in every if (finding := self._proven(one, count))]
         found = found or [finding for one in turned if (finding := self._lighter(one))]
-        found = found or [one.finding for one in geared if scale is not None and scale.sure]
+        found = found or [one.finding for one in geared if scale is not None and scale.sure and self._no_worse(one)]
         return sorted(found, key=lambda finding: finding.trial.after if finding.trial else np.inf)[:1], count
 
     def _geared(self, scale: Scale | None, readings: Readings) -> list[Hypothesis]:
@@ -332,12 +332,15 @@ class Hypotheses:
         made = self.bodies(one)
         if made is None or _mass(made) * HEAVIER >= _mass(self._feasible):
             return None
-        known = self.consistent(one) is not None and trial_of(self.consistent(one), self.consistent()) is None
-        if not known and made.solution.total > self._feasible.solution.total:
+        if not self._no_worse(one) and made.solution.total > self._feasible.solution.total:
             return None
         masses = self._masses(one, made)
         trial = Trial("total mass", _mass(self._feasible), _mass(made))
         return replace(one.finding, values={**one.finding.values, **masses}, trial=trial)
+
+    def _no_worse(self, one: Hypothesis) -> bool:
+        """Whether bodies predict under a hypothesis, and not surely worse than as recorded."""
+        return self.consistent(one) is not None and trial_of(self.consistent(one), self.consistent()) is None
 
     def _masses(self, one: Hypothesis, made: FeasibleFit) -> dict[str, float | str]:
         """What the text of another gravity states."""
