@@ -1,6 +1,7 @@
 """The command ``casid``, also as ``python -m casid``."""
 
 import os
+import signal
 import sys
 import time
 
@@ -19,6 +20,7 @@ def main() -> None:
     try:
         command()
     except SystemExit as end:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is written: Ctrl-C while Python ends changes nothing
         seconds = time.perf_counter() - began
         if not end.code and seconds > _LONG and sys.stderr.isatty():
             sys.stderr.write(f"{seconds:.1f} s in all\n")

@@ -30,3 +30,12 @@ def test_an_interruption_of_the_imports_ends_the_command_without_a_traceback(tmp
     command = [sys.executable, "-m", "probe"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert (done.returncode, done.stderr) == (INTERRUPTED, "\ninterrupted: nothing was written\n")
+
+
+def test_ctrl_c_while_python_ends_changes_nothing():
+    code = (
+        "import atexit, os, signal, sys; from casid.__main__ import main; sys.argv = ['casid', 'robots'];"
+        "atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT)); main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
