@@ -5,7 +5,6 @@ from casid.evidence._statistics import CONFIDENCE as CONFIDENCE
 from casid.evidence._statistics import NOTICEABLE as NOTICEABLE
 from casid.evidence._statistics import PARTS as PARTS
 from casid.evidence._statistics import Comparison as Comparison
-from casid.evidence._statistics import as_good as as_good
 from casid.evidence._statistics import compared as compared
 from casid.evidence._statistics import jackknife as jackknife
 

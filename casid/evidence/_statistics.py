@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from math import comb
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from casid.arrays import Array
 
@@ -97,23 +97,6 @@ def compared(before: ArrayLike, after: ArrayLike, tried: int = 1) -> Comparison:
     largest = max(np.abs(first).max(initial=0.0), np.abs(other).max(initial=0.0))
     rounding = float(n * np.finfo(float).eps * largest) if np.any(first != other) else 0.0
     return Comparison(float(first.mean()), float(other.mean()), max(error, rounding), n, tried)
-
-
-def as_good(losses: ArrayLike) -> NDArray[np.bool_]:
-    """Which accounts are as good as the best: not surely worse, and by at most `NOTICEABLE`.
-
-    Of several such the simplest may be taken: the more plausible links, the filter that deletes less.
-
-    Parameters
-    ----------
-    losses
-        Squared errors of each account on each stretch, shape (stretches, accounts).
-    """
-    squares = np.asarray(losses, dtype=float)
-    totals = squares.sum(axis=0)
-    best = squares[:, int(np.argmin(totals))]
-    worse = np.array([compared(own, best).better for own in squares.T])
-    return np.asarray((totals <= NOTICEABLE**2 * best.sum()) & ~worse)
 
 
 def jackknife(left_out: ArrayLike) -> Array:

@@ -22,7 +22,7 @@ import numpy as np
 from casid.arrays import Array
 from casid.description import Robot
 from casid.errors import SolveError
-from casid.evidence import as_good, compared
+from casid.evidence import NOTICEABLE, compared
 from casid.identification._bounds import (
     default_bounds,
     expected_rotors,
@@ -334,7 +334,7 @@ def _chosen(parts: Sequence[Part], made: Sequence[dict[float, Array]]) -> ShareP
     least = int(np.argmin(totals))
     against = [compared(squares[:, k], squares[:, least]) for k in range(len(everywhere))]
     errors = 100.0 * np.sqrt(totals / torques)
+    near = (errors <= NOTICEABLE * errors[least]) & ~np.array([each.better for each in against])
     deviations = errors * len(squares) * np.array([each.error for each in against]) / totals / 2.0
     steps = tuple(ShareStep(*map(float, one)) for one in zip(everywhere, errors, deviations, strict=True))
-    chosen = max(step.share for step, taken in zip(steps, as_good(squares), strict=True) if taken)
-    return SharePath(steps, chosen, tuple(made))
+    return SharePath(steps, max(step.share for step, taken in zip(steps, near, strict=True) if taken), tuple(made))

@@ -46,7 +46,7 @@ from casid.identification._bounds import HEAVIER, Explained, expected_rotors, ex
 from casid.identification._consistent_fits import ConsistentFits, Priced
 from casid.identification._intervals import determined
 from casid.identification._options import LINEAR_FRICTION, ModelOptions
-from casid.identification._prediction import HeldOut, Part, held_out, parts_of
+from casid.identification._prediction import HeldOut, Part, held_out
 from casid.identification._regression import FeasibleFit, extra_bounds
 from casid.measurement import Dataset
 from casid.regression import CompressedData, Fit, compress, wls
@@ -405,10 +405,13 @@ class _Trials:
         folds: int,
     ) -> _Trials:
         """The motion has a stretch at least for each part."""
-        size, columns = data.base.rank + 1, data.base.K[:, priced.problem.columns]
-        held = np.array([gram(segment.factors, np.ones(data.n), size) for segment in data.segments])
-        parts = parts_of(data, folds)
-        squares = tuple(gram_squares(gram(part.training.factors, weights, size), columns) for part in parts)
+        count, rank = len(data.segments), data.base.rank
+        folds = min(folds, count)
+        columns = data.base.K[:, priced.problem.columns]
+        parts = np.arange(count) % folds
+        pulled = np.array([gram(segment.factors, weights, rank + 1) for segment in data.segments])
+        held = np.array([gram(segment.factors, np.ones(data.n), rank + 1) for segment in data.segments])
+        squares = tuple(gram_squares(pulled[parts != part].sum(axis=0), columns) for part in range(folds))
         made = cls(data.model, priced, squares, held, tuple(datasets))
         without = made.left_out(())
         made.near.extend(priced.found(one, without, None) for one in squares)

@@ -495,7 +495,6 @@ def compress(
     sample_weights: Iterable[ArrayLike] | None = None,
     plain: CompressedData | None = None,
     columns: Iterable[Array] | None = None,
-    counting: Iterable[NDArray[np.bool_]] | None = None,
 ) -> CompressedData:
     """Stack and compress processed recordings.
 
@@ -511,9 +510,6 @@ def compress(
         With weights: the same samples compressed without (`CompressedData.plain`), where that was done before.
     columns
         Base regressor at the samples of each recording, shape (N, n, rank) each, where it is known.
-    counting
-        Samples of each recording, shape (N,) each, of which all `CompressedData.segments` have as many; default: those
-        that count.
 
     Raises
     ------
@@ -524,7 +520,6 @@ def compress(
     datasets = (datasets,) if isinstance(datasets, Dataset) else datasets
     weights = None if sample_weights is None else iter(sample_weights)
     known = None if columns is None else iter(columns)
-    shared = None if counting is None else iter(counting)
     n, rank = model.n, model.base.rank
     used = [np.flatnonzero(acts) for acts in pattern(model.base_regressor)]
     both = weights is not None and plain is None
@@ -535,9 +530,9 @@ def compress(
     notes: list[str] = []
     for data in datasets:
         scale = None if weights is None else _row_factors(data, next(weights, None))
-        moments = np.asarray(data.counted.any(axis=1)) if shared is None else next(shared)
+        counting = np.asarray(data.counted.any(axis=1))
         for factors in made:
-            factors.begin(moments, SEGMENTS)
+            factors.begin(counting, SEGMENTS)
         for first, block in observation_blocks(model, data) if known is None else ((0, next(known)),):
             for factors, share in zip(made, (scale, None), strict=False):
                 factors.add(data, first, block, share)

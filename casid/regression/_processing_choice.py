@@ -21,11 +21,6 @@ accelerations cancel, so that the drives have nothing in the band, it is balance
 bands are balanced, r_ab <= PASS; beyond a band that is not, a resonance may look explained, at the cost of the bands
 below. The bands are weighted with the joints' weights of the fit below (WLS).
 
-Where a model errs more the faster it moves (flexible joints), equations below a lower cut-off give parameters that
-predict all balanced bands better. That is held out too, with the highest balanced cut-off for what is predicted and
-each candidate's for what is fitted: of the candidates that are as good as the best (`casid.evidence.as_good`) the
-highest is taken, since with noise alone it knows most.
-
 **Motion.** Columns of the regressor are not linear in the motion: the sign of a velocity that is filtered as hard as
 the torques jumps at the wrong moment. With the torques' filter settled, every way to smooth the motion predicts the
 same torques, so that held-out errors can be compared (`casid.evidence.compared`): the cut-off of the positions is
@@ -49,7 +44,7 @@ from numpy.typing import ArrayLike
 from casid.arrays import Array
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.evidence import PARTS, as_good
+from casid.evidence import PARTS
 from casid.measurement import LONGEST_TRIM, Dataset, Processing, find_defects, is_motion, repaired, without_rest
 from casid.regression._compress import RIDGE, CompressedData, FullRateColumns, compress, lengths, observation_blocks
 from casid.regression._fit import Fit, wls
@@ -308,23 +303,22 @@ def _climbed(
 ) -> float:
     """Cut-off of the torques [Hz]; the fits are of the others, too."""
     top = ladder[-1]
+    columns: FullRateColumns | None = None
     below: tuple[Dataset, Array, Fit] | None = None
-    tried: dict[float, CompressedData] = {}
-    least = [_processed(one, processing, top, top, top) for one in (data, *others)]
-    columns, moments = FullRateColumns(model, least[0]), [np.asarray(one.counted.any(axis=1)) for one in least]
+    chosen = ladder[0]
     for cutoff in ladder:
         made = _processed(data, processing, top, cutoff, top)
+        columns = FullRateColumns(model, made) if columns is None else columns
         W = columns.of(made)
         if below is not None and _unbalanced(model, below, made, W) > PASS:
             break
-        all_of = [made, *(_processed(other, processing, cutoff, cutoff, top) for other in others)]
-        tried[cutoff] = compress(model, all_of, columns=None if others else [W], counting=moments)
-        below = made, W, wls(tried[cutoff])
-    whole = tried[max(tried)]
-    ranked = {cutoff: each for cutoff, each in tried.items() if len(each.segments) == len(whole.segments)}
-    weights = wls(whole).weights
-    errors = [held_out_squares(each, PARTS, weights, whole) @ weights**2 for each in ranked.values()]
-    return max(cutoff for cutoff, good in zip(ranked, as_good(np.transpose(errors)), strict=True) if good)
+        fit = wls(
+            compress(model, [made, *(_processed(other, processing, cutoff, cutoff, top) for other in others)])
+            if others
+            else compress(model, made, columns=[W])
+        )
+        chosen, below = cutoff, (made, W, fit)
+    return chosen
 
 
 def _unbalanced(model: Model, below: tuple[Dataset, Array, Fit], high: Dataset, W: Array) -> float:
@@ -363,9 +357,7 @@ def _smoothing(
     return motion, velocity
 
 
-def held_out_squares(
-    data: CompressedData, parts: int, weights: ArrayLike | None = None, tested: CompressedData | None = None
-) -> Array:
+def held_out_squares(data: CompressedData, parts: int, weights: ArrayLike | None = None) -> Array:
     """Squared errors of each stretch of the motion, predicted by least squares from others, shape (stretches, n).
 
     Parameters
@@ -375,8 +367,6 @@ def held_out_squares(
         Number of parts; every so many-th stretch belongs to one.
     weights
         Of the joints; default: those of each fit.
-    tested
-        What is predicted: the same stretches through another filter of the torques; default: ``data``.
 
     Raises
     ------
@@ -390,7 +380,7 @@ def held_out_squares(
     for part in range(parts):
         beta = wls(data.only([i for i in range(count) if i % parts != part]), weights).beta
         for i in range(part, count, parts):
-            errors[i] = (tested or data).only([i]).plain.squared_errors(beta)
+            errors[i] = data.only([i]).plain.squared_errors(beta)
     return errors
 
 
