@@ -3,11 +3,11 @@
 python -m pytest -m slow --benchmark-enable --benchmark-json=FILE tests/codegen/test_benchmark_compiled.py
 python tests/codegen/speeds.py FILE [--store]
 
-A ratio of medians fails where it is more than twenty times the stored one: four lies between the vectors of eight
-doubles that it was measured with and the two that every x86-64 processor has, another process that shares the core
-during one of the two measurements costs two, and pages fresh from the system, which a batch's results are written to
-(10 MB of regressors), cost up to ten times more in one virtual machine than in another. What goes past compiled code
-or, for one state, past the bridge costs fifty and more.
+A ratio of medians fails where it is more than eight times the stored one: four lies between the vectors of eight
+doubles that it was measured with and the two that every x86-64 processor has, and another process that shares the core
+during one of the two measurements costs two. Of a batch sixteen times: what takes its time there is the stores of the
+transposed results (of 2,000 regressors 8 MB), for which an Intel Xeon takes ten times as long as the AMD EPYC of the
+stored ratios. What goes past compiled code or, for one state, past the bridge costs fifty and more.
 """
 
 import json
@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 STORED = Path(__file__).with_name("speeds.json")
-MOST = 20.0
+MOST, MOST_OF_BATCH = 8.0, 16.0
 
 
 def main(file: str, *options: str) -> int:
@@ -26,7 +26,8 @@ def main(file: str, *options: str) -> int:
     if "--store" in options:
         STORED.write_text(json.dumps(ratios, indent=1) + "\n", encoding="utf-8")
     stored = json.loads(STORED.read_text(encoding="utf-8"))
-    slow = [group for group in stored if ratios.get(group, float("inf")) > MOST * stored[group]]
+    limits = {group: value * (MOST_OF_BATCH if "batch" in group else MOST) for group, value in stored.items()}
+    slow = [group for group, limit in limits.items() if ratios.get(group, float("inf")) > limit]
     for group, ratio in ratios.items():
         sys.stdout.write(f"{group}: {ratio:.4f} (stored {stored.get(group)}){' SLOWER' * (group in slow)}\n")
     for group in set(stored) - set(ratios):
