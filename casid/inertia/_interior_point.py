@@ -69,15 +69,8 @@ from numpy.linalg import LinAlgError
 from numpy.typing import NDArray
 
 from casid.arrays import ALIKE, ROUNDING, Array
-from casid.inertia._parameters import (
-    ORTHONORMAL_MAP,
-    PSEUDO_INERTIA_MAP,
-    SVEC_WEIGHTS,
-    TRIANGLE_MAP,
-    link_slice,
-    lower_triangle,
-    symmetric,
-)
+from casid.inertia._cones import ORTHONORMAL_MAP, SVEC_WEIGHTS, TRIANGLE_MAP, lower_triangle, symmetric
+from casid.inertia._parameters import PSEUDO_INERTIA_MAP, link_slice
 
 # ------------------------------------------------------------------ divergence
 

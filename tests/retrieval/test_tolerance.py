@@ -29,7 +29,7 @@ from casid.retrieval.plausible import (
     coefficient_tolerance,
     polished,
 )
-from casid.retrieval.plausible._choice import sensitivity
+from casid.retrieval.plausible._tolerance import sensitivity
 from casid.testing import BODY, arm
 from tests.helpers import nearest
 

@@ -38,8 +38,8 @@ from casid.measurement import Dataset
 from casid.regression import CompressedData, Fit, compress, torques, wls
 from casid.retrieval import chi_square
 
-#: Factor within which torque constants are known, those beyond that are tried, and the accuracy of the best one's
-#: logarithm.
+#: Factor within which torque constants are known (data sheets state 10 %, of motor and of gear), those beyond that are
+#: tried, and the accuracy of the best one's logarithm.
 KNOWN, FACTORS, FINE = 1.2, tuple(2.0 ** (k / 2) for k in range(1, 4)), 0.02
 
 
@@ -137,7 +137,10 @@ class ScalePosterior:
         return Scale(k, float(np.exp(log)), gain, sure, account is self._accounts[0])
 
     def _least(self, account: _Account, joint: int, log: float, samples: Array | None = None) -> float:
-        """L with the torque of a joint times ``exp(log)``; infinite where no bodies are found."""
+        """L with the torque of a joint times ``exp(log)``; infinite where no bodies are found.
+
+        Plausible bodies are weighed anew for each: what they weigh follows the torques.
+        """
         data, rank = _scaled(account.fit.data, joint, float(np.exp(log))), account.fit.data.base.rank
         priced = account.fits.priced(replace(account.fit, data=data, indirect=False), spring_bounds(data), 1.0)
         columns = data.base.K[:, priced.problem.columns]

@@ -31,8 +31,9 @@ import numpy as np
 
 from casid.arrays import RANK, ROUNDING, Array
 from casid.errors import DatasetError
+from casid.inertia._cones import SVEC_WEIGHTS, congruence, symmetric
 from casid.inertia._interior_point import NEAR, ROUGH, Divergence, InteriorPoint, Measure, divergence_hessian
-from casid.inertia._parameters import SVEC_WEIGHTS, congruence, consistency, link_slice, pseudo_inertia, symmetric
+from casid.inertia._parameters import consistency, link_slice, pseudo_inertia
 
 # ------------------------------------------------------------------ estimate
 

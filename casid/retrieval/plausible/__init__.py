@@ -19,5 +19,5 @@ from casid.retrieval.plausible._bodies import DESCRIBED_ARMS as DESCRIBED_ARMS
 from casid.retrieval.plausible._bodies import priors as priors
 from casid.retrieval.plausible._bodies import Misses as Misses
 from casid.retrieval.plausible._bodies import misses as misses
-from casid.retrieval.plausible._choice import DivergenceProgram as DivergenceProgram
-from casid.retrieval.plausible._choice import coefficient_tolerance as coefficient_tolerance
+from casid.retrieval.plausible._program import DivergenceProgram as DivergenceProgram
+from casid.retrieval.plausible._tolerance import coefficient_tolerance as coefficient_tolerance
