@@ -10,7 +10,7 @@ import typer
 
 from casid._annexes import writer
 from casid.cli import options as o
-from casid.cli.shared import RobotArgument, console, refuse
+from casid.cli.shared import RobotArgument, announce_written, console, refuse
 from casid.errors import DatasetError
 from casid.files import comma_list, comma_numbers
 
@@ -113,7 +113,7 @@ def export(
         version = {"fmi": target.fmi, "author": target.author} if target.fmu else {}
         made = writer("ros2" if target.ros2 else "fmu")(machine, out, **common, **version)
     if made is not None:
-        typer.echo(f"Written to {made.path}: {', '.join(made.files)}")
+        announce_written(made.path, [made.path / name for name in made.files])
         return
     if code.functions is None:
         chosen = default_functions(code.runtime_parameters)
@@ -125,9 +125,8 @@ def export(
         machine, out, chosen, runtime_parameters=runtime, prefix=code.prefix, batched=code.batched,
         languages=tuple(comma_list(code.languages)), **common,
     )  # fmt: skip
-    screen = console()
-    screen.print(operations_table("Operations of one call", [(f.name, f.operations) for f in done.functions]))
-    screen.print(f"Written to {done.path}: {', '.join(done.files)}", highlight=False, soft_wrap=True)
+    console().print(operations_table("Operations of one call", [(f.name, f.operations) for f in done.functions]))
+    announce_written(done.path, [done.path / name for name in done.files])
 
 
 #: Options that only the folder of C code has, and only the estimators.

@@ -242,9 +242,10 @@ def announce_conversion(written: Written) -> None:
     for note in written.notes:
         typer.echo(f"note: {note}", err=True)
     robot, *beside = written.files
-    typer.echo(f"Written to {robot.parent}: {robot.name}")
+    announce_written(robot.parent, [robot])
     if beside:
-        typer.echo(f"Beside it {beside[0].name}, for what this format cannot hold: {'; '.join(written.sidecar)}")
+        text = f"Beside it {beside[0].name}, for what this format cannot hold: {'; '.join(written.sidecar)}"
+        console().print(text, markup=False, highlight=False)
 
 
 def present(report: Report, folder: Path | None = None) -> list[Path]:
