@@ -238,7 +238,8 @@ def _finite(found: dict[str, Array], where: str) -> tuple[dict[str, Array], tupl
     pairs = [(key, k + 1) for key, flags in off.items() for k in np.flatnonzero(flags.any(axis=0))]
     of = ", ".join(f"{key} of joint {joint}" if key != "t" else "time" for key, joint in pairs)
     first = int(np.argmax(rows))
-    note = f"{where}: {int(rows.sum())} samples, the first {first}, hold no finite number ({of}): left out"
+    which = f"sample {first} holds" if rows.sum() == 1 else f"{int(rows.sum())} samples, the first {first}, hold"
+    note = f"{where}: {which} no finite number ({of}): left out"
     return {key: value[~rows] for key, value in found.items()}, (note,)
 
 
