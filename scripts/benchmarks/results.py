@@ -3,8 +3,8 @@
 A state is a digest of names and contents of files that git does not ignore, of the recordings, and of the versions of
 the packages that casid computes with. A row counts while its state is that of the last publication: all others are "not
 measured". Work that takes hours adds up in pieces (50 of 4,000 problems), one line each of ``build/pieces/NAME.jsonl``,
-which count likewise while the files that they exercise are unchanged. The page anew: ``python
-scripts/benchmarks/results.py``.
+which count likewise while the files that they exercise are unchanged. The page anew, with the rows of other machines:
+``python scripts/benchmarks/results.py [their results.json ...]``.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import platform
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import metadata
@@ -100,7 +101,7 @@ def keep(name: str, key: str, piece: dict[str, Any], folder: Path = FOLDER) -> N
 
 
 def measured(
-    name: str, key: str, parts: Mapping[str, Callable[[], dict[str, Any]]], seconds: float, jobs: int = 2,
+    name: str, key: str, parts: Mapping[str, Callable[[], dict[str, Any]]], seconds: float, jobs: int = -1,
     folder: Path = FOLDER,
 ) -> dict[str, dict[str, Any]]:  # fmt: skip
     """Pieces of a row by their parts: those that are kept, and the others measured now.
@@ -123,7 +124,7 @@ def measured(
     waiting = (
         delayed(_piece)(part, run) for part, run in parts.items() if part not in found and time.monotonic() < end
     )
-    for piece in Parallel(jobs, return_as="generator_unordered", pre_dispatch=jobs)(waiting):
+    for piece in Parallel(jobs, return_as="generator_unordered", pre_dispatch="n_jobs")(waiting):
         keep(name, key, piece, folder)
         found[piece["part"]] = piece
     left = [part for part in parts if part not in found]
@@ -142,7 +143,7 @@ def _piece(part: str, run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 
 
 def stored(docs: Path = DOCS) -> dict[str, Any]:
-    """``commit``, ``state``, ``machine`` of the last publication, and ``rows`` by topic and name."""
+    """``commit``, ``state`` of the last publication, and ``rows`` by topic and name, each with its machine."""
     path = docs / "results.json"
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"rows": {}}
 
@@ -189,7 +190,7 @@ def publish(
     """
     with locked(FOLDER.parent / "locks" / "results"):
         record, state = stored(docs), state or digest(*WHOLE)
-        record |= {"commit": commit(), "state": state, "machine": machine()}
+        record |= {"commit": commit(), "state": state}
         rows = record["rows"].setdefault(topic, {})
         today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
         for one in outcomes:
@@ -201,7 +202,7 @@ def publish(
                 continue
             rows[one.measure.name] = {
                 "value": one.value, "verdict": one.verdict.value, "seconds": round(one.seconds, 1), "date": today,
-                "commit": record["commit"], "state": state, "quick": smaller,
+                "commit": record["commit"], "state": state, "quick": smaller, "machine": machine(),
             }  # fmt: skip
         record["rows"] = {
             name: {m.name: record["rows"][name][m.name] for m in listed if m.name in record["rows"].get(name, {})}
@@ -236,7 +237,10 @@ def reasons(docs: Path = DOCS) -> dict[str, dict[str, str]]:
 
 def page(record: Mapping[str, Any], catalogue: Mapping[str, Sequence[Measure]], docs: Path = DOCS) -> str:
     """The page of every topic's rows, as Markdown."""
-    parts = [_HEAD.format(commit=record.get("commit", "-"), machine=record.get("machine", "-"), cell=CELL)]
+    here = [row for rows in record["rows"].values() for row in rows.values() if verdict(record, row) != "-"]
+    count = Counter(row["machine"] for row in here).most_common()
+    machines = "; ".join(f"{name} ({n} rows)" for name, n in count) or "-"
+    parts = [_HEAD.format(commit=record.get("commit", "-"), machine=machines, cell=CELL)]
     known = reasons(docs)
     for topic, listed in sorted(catalogue.items()):
         rows = {m.name: record["rows"].get(topic, {}).get(m.name, {}) for m in listed}
@@ -271,6 +275,27 @@ def _cell(text: str) -> str:
     return plain.replace("<", "&lt;")  # Python-Markdown knows no escape of it
 
 
+def gathered(record: dict[str, Any], others: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """A publication with the rows of others of the same state, measured on other machines, that it lacks.
+
+    Raises
+    ------
+    ValueError
+        If one is of another state.
+    """
+    for other in others:
+        if other.get("state") != record.get("state"):
+            raise ValueError(f"rows of state {other.get('state')} cannot stand beside those of {record.get('state')}")
+        for topic, rows in other["rows"].items():
+            mine = record["rows"].setdefault(topic, {})
+            lacking = {n: row for n, row in rows.items() if verdict(record, mine.get(n, {})) == "-"}
+            mine |= {n: row for n, row in lacking.items() if verdict(other, row) != "-"}
+    return record
+
+
 if __name__ == "__main__":
     everything = {topic: measures(topic) for topic in topics()}
-    (DOCS / "results.md").write_text(page(stored(), everything), encoding="utf-8")
+    with locked(FOLDER.parent / "locks" / "results"):
+        whole = gathered(stored(), [json.loads(Path(name).read_text(encoding="utf-8")) for name in sys.argv[1:]])
+        text = json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
+        write_files(DOCS, {"results.json": text, "results.md": page(whole, everything)})

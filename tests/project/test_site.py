@@ -12,6 +12,7 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import public_names
 import pytest
@@ -120,7 +121,7 @@ def test_results_are_kept_row_by_row(tmp_path: Path) -> None:
     rows = [re.split(r"(?<!\\) \| ", line.strip("| ")) for line in cells]
     assert [row[0] for row in rows] == [r"one \| two", "three", "later"]
     assert rows[1][2].startswith(r"\[7\]") and rows[1][2].endswith("…") and len(rows[1][2]) <= results.CELL + 4
-    assert f"at commit {results.commit()}, on {results.machine()};" in text and "never measured" in cells[0]
+    assert f"at commit {results.commit()}, on {results.machine()} (1 rows);" in text and "never measured" in cells[0]
 
 
 @pytest.mark.claim("a row that was measured in another state is not measured")
@@ -130,6 +131,17 @@ def test_a_row_of_another_state_is_not_measured(tmp_path: Path) -> None:
     results.publish("topic", [Outcome(two, "0.6", Verdict.MET, 1.0)], {"topic": [one, two]}, False, tmp_path, "b")
     assert "1 of 2 rows met, 0 missed, 1 not measured." in _page(tmp_path)
     assert f"| one | &lt;= 1 | not measured; yes at {results.commit()} |" in _page(tmp_path)
+
+
+def test_rows_of_other_machines_fill_what_is_missing() -> None:
+    def record(state: str, **rows: tuple[str, str]) -> dict[str, Any]:
+        return {"state": state, "rows": {"topic": {n: {"verdict": v, "state": s} for n, (v, s) in rows.items()}}}
+
+    mine = record("a", one=("yes", "a"), two=("yes", "b"))
+    rows = results.gathered(mine, [record("a", one=("NO", "a"), two=("NO", "a"), three=("yes", "b"))])["rows"]["topic"]
+    assert {name: row["verdict"] for name, row in rows.items()} == {"one": "yes", "two": "NO"}
+    with pytest.raises(ValueError, match="state b cannot stand beside those of a"):
+        results.gathered(mine, [record("b", two=("NO", "b"))])
 
 
 def test_a_quick_row_is_marked_and_replaces_no_whole_one(tmp_path: Path) -> None:

@@ -165,7 +165,7 @@ def _reached(name: str, reading: Reading, seeds: range) -> Array:
 
 def curves(readings: tuple[Reading, ...], seeds: range = SEEDS) -> list[Array]:
     """Of each reading: epochs of each rung to each target, shape (rungs, targets)."""
-    found = Parallel(n_jobs=2)(delayed(_reached)(name, reading, seeds) for reading in readings for name in RUNGS)
+    found = Parallel(n_jobs=-1)(delayed(_reached)(name, reading, seeds) for reading in readings for name in RUNGS)
     return [np.array(found[len(RUNGS) * k : len(RUNGS) * (k + 1)]) for k in range(len(readings))]
 
 
@@ -296,7 +296,7 @@ def epochs_to_target(seeds: range = SEEDS) -> tuple[str, bool]:
         "natural gradient": (NaturalGradient(steps=10), 10, False, PHYSICAL),
     }  # fmt: skip
     work = [(way, name, how) for way, (*how, names) in ways.items() for name in names]
-    rows = Parallel(n_jobs=2)(delayed(_reached_ladder)(name, *how, seeds) for _, name, how in work)
+    rows = Parallel(n_jobs=-1)(delayed(_reached_ladder)(name, *how, seeds) for _, name, how in work)
     found = {(way, name): row for (way, name, _), row in zip(work, rows, strict=True)}
     texts, ok = [], True
     for name in PARAMETRISATIONS:
@@ -326,7 +326,7 @@ def _gaps(name: str) -> tuple[str, float, float]:
      left_out="three of five rungs")  # fmt: skip
 def gaps(names: tuple[str, ...] = PHYSICAL) -> tuple[str, bool]:
     """Noisy data (0.05 N m), so that the optimum is not zero: gap of each rung, five seeds."""
-    found = Parallel(n_jobs=2)(delayed(_gaps)(name) for name in names)
+    found = Parallel(n_jobs=-1)(delayed(_gaps)(name) for name in names)
     texts, worst, least = zip(*found, strict=True)
     text = f"{'; '.join(texts)}; smallest gap of any epoch {min(least):.0e}"
     return text, max(worst) <= 1e-6 and min(least) >= -1e-9

@@ -135,7 +135,7 @@ def _table(split_of: Callable[..., Split], keys: Sequence[Key]) -> list[dict[str
     need("jax", "learning")
     need("optax", "learning")
     tasks = [delayed(_network_scores)(name, split_of, keys) for name in NETWORKS]
-    found = Parallel(n_jobs=2)([*tasks, *(delayed(_rigid_bodies)(split_of, key) for key in keys)])
+    found = Parallel(n_jobs=-1)([*tasks, *(delayed(_rigid_bodies)(split_of, key) for key in keys)])
     networks, bodies = zip(*found[: len(NETWORKS)], strict=True), found[len(NETWORKS) :]
     return [dict(zip(NETWORKS, row, strict=True)) | own for row, own in zip(networks, bodies, strict=True)]
 

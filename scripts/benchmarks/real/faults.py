@@ -204,7 +204,7 @@ def clean(only: tuple[str, ...], pieces: int = PIECES) -> Work:
 @row("15 kinds of faults x 9 robots, 63 clean recordings and pieces",
      ">= 95 % called wrong and named by the headline, 0 clean ones doubted, every remedy tried and better",
      "6 of 11 named; 4 false alarms of 9", quick=(FEW, 1), left_out="most robots")  # fmt: skip
-def verdicts(only: tuple[str, ...] = (*SET_ON, *JUDGED_ON), pieces: int = PIECES, jobs: int = 2) -> Result:
+def verdicts(only: tuple[str, ...] = (*SET_ON, *JUDGED_ON), pieces: int = PIECES, jobs: int = -1) -> Result:
     """All faults of these robots, the clean recordings and their pieces, spread over processes."""
     text, met = summary(measured("faults", digest(*EXERCISED), cases(only, pieces), SECONDS, jobs))
     return f"{text}; set on {', '.join(n for n in SET_ON if n in only)}", met
@@ -254,7 +254,7 @@ def geared(name: str, joint: int | None, gear: float) -> dict[str, Any]:
 @row("gear 0.5, 0.7, 1.5, 2 on each joint that carries gravity, and clean pieces",
      ">= 90 % called wrong with joint and cause named, 0 clean ones wrong", "no finding", quick=(FEW, 1),
      left_out="most robots")  # fmt: skip
-def gears(only: tuple[str, ...] = (*SET_ON, *JUDGED_ON), pieces: int = PIECES, jobs: int = 2) -> Result:
+def gears(only: tuple[str, ...] = (*SET_ON, *JUDGED_ON), pieces: int = PIECES, jobs: int = -1) -> Result:
     """Wrong gears of all joints that carry gravity, and clean pieces, by the default command."""
     work: Work = {}
     for name in only:
@@ -297,7 +297,7 @@ def directed(name: str, described: bool, direction: int) -> dict[str, Any]:
 
 @row("gravity: every wrong direction and sign, with and without CAD", "named by the headline", "sign missed",
      quick=(("UR10", "UR10e"),), left_out="most robots")  # fmt: skip
-def directions(names: tuple[str, ...] = (*SET_ON, *JUDGED_ON), jobs: int = 2) -> Result:
+def directions(names: tuple[str, ...] = (*SET_ON, *JUDGED_ON), jobs: int = -1) -> Result:
     """All recordings without inertial values, and those with them."""
     work: Work = {
         f"{name}{' with' if cad else ''}, {k}": partial(directed, name, cad, k)

@@ -194,7 +194,7 @@ def _carried(way: _Way, run: int, motion: tuple[np.ndarray, ...] | None) -> tupl
      quick=(20, 2, _STUCK, (1.0, 3.0)), left_out="180 of 200 runs")  # fmt: skip
 @row("payload simulated, Franka-like, 200 runs", "mass 1 %, centre 1 mm (19 of 20 loads), intervals >= 95 %")
 def payload_simulated(
-    runs: int = 200, jobs: int = 2, ways: tuple[_Way, ...] = _WAYS, most: tuple[float, float] = (1.0, 1.0)
+    runs: int = 200, jobs: int = -1, ways: tuple[_Way, ...] = _WAYS, most: tuple[float, float] = (1.0, 1.0)
 ) -> Result:
     """Loads identified in these ways; 19 of 20 are demanded within these errors of mass [%] and centre [mm]."""
     texts, met, count = [], True, _DESIGNS if any(way.designed for way in ways) else 0
@@ -330,7 +330,7 @@ def compared(name: str, quick: bool = False) -> dict[str, Any]:
 
 @row("default against the best of 40 option sets, error of predicted torques", "within 10 % of the best", "up to 9 x",
      quick=(("UR10",), True), left_out="most recordings and option sets")  # fmt: skip
-def against_forty(robots: tuple[str, ...] = ROBOTS, quick: bool = False, jobs: int = 2) -> tuple[str, bool]:
+def against_forty(robots: tuple[str, ...] = ROBOTS, quick: bool = False, jobs: int = -1) -> tuple[str, bool]:
     """The row of the table."""
     if quick:
         made = {name: compared(name, True) for name in robots}

@@ -198,7 +198,7 @@ def classes(rows: Sequence[Missed]) -> Iterator[tuple[str, str, list[Missed]]]:
 
 
 @row("intervals of totals and single masses, each robot left out", "92-98 % in each class; ends 2.0, shapes 1.4",
-     "constants, 3.3", partial(table, jobs=2), quick=(read,),
+     "constants, 3.3", partial(table, jobs=-1), quick=(read,),
      left_out="measuring the repository's table anew")  # fmt: skip
 def held(measured: Callable[[], Sequence[Missed]]) -> tuple[str, bool]:
     """The row of the table."""

@@ -113,7 +113,7 @@ def _one(condition: Condition, run: int) -> tuple[list[bool], float, float]:
     return held, abs(found.mass / mass - 1.0), (high - low) / mass
 
 
-def coverage(runs: int = RUNS, jobs: int = 2) -> tuple[str, bool]:
+def coverage(runs: int = RUNS, jobs: int = -1) -> tuple[str, bool]:
     """All conditions: shares of the runs whose intervals hold the truth. Part of a row of ``soundness``."""
     texts, met = [], True
     for condition in CONDITIONS:

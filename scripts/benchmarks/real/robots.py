@@ -276,7 +276,7 @@ def _medians(found: list[_Links]) -> tuple[float, float]:
 
 @row("believable links against known truth, five arms", "medians 30, 50 %; total mass known 20, 40 %; prediction",
      "716, 89 %")  # fmt: skip
-def known_truth(jobs: int = 2) -> tuple[str, bool]:
+def known_truth(jobs: int = -1) -> tuple[str, bool]:
     """All arms, spread over processes."""
     work = (*FILES, *OTHERS)
     made = dict(zip(work, Parallel(n_jobs=jobs)(delayed(_both)(name) for name in work), strict=True))
@@ -466,7 +466,7 @@ def _random_body(rng: np.random.Generator) -> Inertial:
 
 @row("plausible step on random robots and data", "0 of 500 without a choice, gaps <= 1e-6", "12 of 80", quick=(20,),
      left_out="480 of 500")  # fmt: skip
-def never_fails(runs: int = 500, jobs: int = 2) -> Result:
+def never_fails(runs: int = 500, jobs: int = -1) -> Result:
     made = Parallel(n_jobs=jobs)(delayed(_random_case)(seed) for seed in range(runs))
     failed = [error for steps, _, error in made if not steps]
     short = sum(0 < steps < len(SHARES) for steps, _, _ in made)
@@ -509,7 +509,7 @@ def readme_example() -> tuple[float, float]:
 
 @row("README's example and random identifications: certified", "all of 100, 1e-6", "8.8e-6 on README's", quick=(10,),
      left_out="90 of 100")  # fmt: skip
-def all_certified(runs: int = 100, jobs: int = 2) -> Result:
+def all_certified(runs: int = 100, jobs: int = -1) -> Result:
     made = Parallel(n_jobs=jobs)(delayed(_gaps)(seed) for seed in range(runs))
     gaps = np.array([max(best, choice) for best, choice, _ in made])
     example = max(readme_example())

@@ -157,7 +157,7 @@ def identified(name: str, seed: int = 0) -> Found:
 @row("24 simulated robots by default (6 others tuned on; mass spread and body shape on 8 of the 24 too)",
      "total mass median 15, worst 40 %; masses 30, moments 60 %", quick=(FEW, (0,)),
      left_out="18 robots, designed motions")  # fmt: skip
-def measured(names: tuple[str, ...] = tuple(JUDGED), seeds: tuple[int, ...] = (0, 1), jobs: int = 2) -> Result:
+def measured(names: tuple[str, ...] = tuple(JUDGED), seeds: tuple[int, ...] = (0, 1), jobs: int = -1) -> Result:
     """All robots, spread over processes."""
     made = Parallel(n_jobs=jobs)(delayed(identified)(name, seed) for name in names for seed in seeds)
     totals = np.abs([one.total for one in made])
@@ -216,7 +216,7 @@ def _run(seed: int) -> dict[str, tuple[Array, Array]]:
 
 
 @row("TX40 in closed loop, noise of BIRDy, no filter: bias and intervals", "IV, CLOE < 2 sd < OLS; 93-97 %")
-def closed_loop(runs: int = RUNS, jobs: int = 2) -> tuple[str, bool]:
+def closed_loop(runs: int = RUNS, jobs: int = -1) -> tuple[str, bool]:
     """Bias and coverage over many runs, spread over processes."""
     made = Parallel(n_jobs=jobs)(delayed(_run)(seed) for seed in range(runs))
     exact = _machine()[1]
