@@ -576,17 +576,10 @@ class _Assembly:
         return ref
 
 
-_MAX_ROUNDS = 6
-
-
 def simplify(graph: Graph) -> Graph:
     """An equal program with as few operations as rounds of regrouping find; the given one if none are found."""
     best, cost = graph, _cost(graph)
-    for _ in range(_MAX_ROUNDS):
-        candidate = _regrouped(best)
-        new = _cost(candidate)
-        if new >= cost:
-            break
+    while (new := _cost(candidate := _regrouped(best))) < cost:
         best, cost = candidate, new
     return best
 

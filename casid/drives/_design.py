@@ -20,13 +20,11 @@ from casid.drives._search import Search
 from casid.errors import ProblemError
 from casid.excitation import MotionLimits
 from casid.excitation.limits import Rows, limit_rows
-from casid.excitation.optimisation import largest_swing
+from casid.excitation.optimisation import FILL, largest_swing
 from casid.motion import Fourier, Trajectory
 
 #: A command offset counts relative to this [rad or m].
 _OFFSET = 0.01
-#: Part of the limits that commands use, so that the joints stay within them too.
-_FILL = 0.9
 #: Samples of limits for each coefficient.
 _DENSITY = 12
 #: Random motions of which the best is improved, and how often each is made shorter to come within the limits.
@@ -210,7 +208,7 @@ class _Task:
         """Swings about the middle of the limits that fill them."""
         middle, swing = self._middle(), coefficients.copy()
         swing[:, -1] = 0.0
-        factor = _FILL * largest_swing(self.rows, middle, swing)
+        factor = FILL * largest_swing(self.rows, middle, swing)
         return np.asarray(middle + factor[:, None] * swing)
 
     def changed(self, coefficients: Array, joint: int, step: float, rng: np.random.Generator) -> Array:
@@ -235,7 +233,7 @@ class _Task:
         The worth is infinite where that does not bring them within the limits.
         """
         middle = self._middle()
-        factor = np.minimum(1.0, _FILL * largest_swing(self.rows, middle, coefficients - middle))
+        factor = np.minimum(1.0, FILL * largest_swing(self.rows, middle, coefficients - middle))
         for _ in range(attempts):
             coefficients = np.asarray(middle + factor[:, None] * (coefficients - middle))
             value, relative, room = self.judge(coefficients)

@@ -86,7 +86,7 @@ SHARED = ("tilt_x", "tilt_y")
 #: A stiffness beyond is that of a rigid joint, or of friction without memory [N.m/rad].
 STIFF = 1e8
 #: A torque limit beyond is none [N.m].
-UNLIMITED = 1e6
+UNLIMITED = QUANTITIES["limit"].upper
 #: Terms that joints of simulators do not have, in words.
 TERMS_WITHOUT_PLACE: Mapping[str, str] = {
     "load_friction": "friction that grows with load",

@@ -26,6 +26,7 @@ from casid.drives._recording import CommandRecording, held_commands
 from casid.drives._rollout import ALL
 from casid.drives._runs import FreeRuns
 from casid.drives._servo import KINDS, QUANTITIES, Unknown
+from casid.evidence import REPEATED
 
 #: Unknowns of a joint in the order of the regression's columns.
 LINEAR = ("kp", ROTOR.symbol, VISCOUS.symbol, "kd", "ki", "emf", COULOMB.symbol, LOAD.symbol, OFFSET.symbol, "fva",
@@ -36,10 +37,10 @@ _SIGNED = (OFFSET.symbol, "fva", "fod", "bias")
 _REST = 6.0
 #: Cells of the grid of delays.
 _GRID = 13
+#: Mean sign of the speed, over what the filter blurs, from which a joint moves in one direction: for 95 % of the time.
+_CLEAR = 0.9
 #: A compliance that is so many deviations from zero is determined.
 _DETERMINED = 5.0
-#: So many samples of the filtered equation's error are worth one.
-_CORRELATED = 20.0
 #: A torque limit is looked for from this share of the torque of the largest error: one without effect has no
 #: derivative.
 REACHED = 0.7
@@ -171,7 +172,7 @@ def _stretches(runs: FreeRuns, data: CommandRecording, cutoff: float, delays: Ar
             filtered = sosfiltfilt(sos, command[0] / (2 * half))
             errors[:, k] = on[:, [k]] * (np.interp(t[:, None] - delays[k], t, filtered) - smooth[:, [k]])
         edge = min(int(1 / (np.pi * width)), len(t) // 4)
-        use = (np.abs(signs) >= 0.9) & (np.abs(errors[:, :, 0]) < runs.known[:, KINDS.index("duty")])
+        use = (np.abs(signs) >= _CLEAR) & (np.abs(errors[:, :, 0]) < runs.known[:, KINDS.index("duty")])
         use[:edge] = use[-edge:] = False
         columns = {
             "kp": tau,
@@ -229,7 +230,7 @@ def _with_prior(joint: _Joint, prior: Unknown) -> _Joint:
     m, i = len(joint.free), joint.free.index("kp")
     A, right = joint.R[:, :m], joint.R[:, m:]
     left = right - A @ np.linalg.lstsq(A, right, rcond=None)[0]
-    spread = np.sqrt((left**2).sum(axis=0).min() * _CORRELATED / max(joint.count, 1))
+    spread = np.sqrt((left**2).sum(axis=0).min() * REPEATED / max(joint.count, 1))
     row = np.zeros(joint.R.shape[1])
     row[i] = row[m:] = spread * prior.value**2 / prior.sd
     row[m:] /= prior.value
@@ -267,6 +268,6 @@ def _solve(
     sure = True
     if "kp" in joint.free:
         i = joint.free.index("kp")
-        spread = np.sqrt(np.linalg.inv(B.T @ B)[i, i] * cost / max(joint.count / _CORRELATED, 1.0))
+        spread = np.sqrt(np.linalg.inv(B.T @ B)[i, i] * cost / max(joint.count / REPEATED, 1.0))
         sure = bool(z[i] > _DETERMINED * spread and z[i] > low[i] * scale[i])
     return z / scale, cost, gap / max(cost / 2, 1e-300), sure

@@ -12,7 +12,7 @@ from casid.arrays import ALIKE, RANK, Array
 from casid.drives._recording import CommandRecording
 from casid.drives._runs import FreeRuns, Point, quantum_of
 from casid.drives._search import MISFIT, Search, compared_errors
-from casid.drives._servo import FREE, Servo, Unknown
+from casid.drives._servo import FREE, QUANTITIES, Servo, Unknown
 from casid.drives._start import CUTOFFS, convex_start
 from casid.drives._statistics import Estimate
 from casid.errors import DatasetError
@@ -21,12 +21,8 @@ from casid.measurement import time_gaps
 
 #: A joint that moves less than so many steps of its encoder does not move.
 _STEPS = 8.0
-#: Command offset beyond which the zero is in doubt [rad].
-_ZERO = 0.1
 #: Share of lost cycles that is named.
 _SHARE = 0.002
-#: One degree [rad].
-_DEGREE = np.pi / 180.0
 #: Windows in which commands or joints stand [s].
 _WINDOW = 0.5
 #: The free runs explain a motion under a standing command if their error changes by less than this share of it; it is
@@ -109,7 +105,7 @@ def check_recordings(recordings: Sequence[CommandRecording], names: Sequence[str
             text = f"encoder and command move against each other ({slope:.2g} x the command)"
             found.append(CommandFinding("sign", names[k], text, "reverse the command or the encoder of this joint"))
     # nearer to the ratio of degrees than to 1
-    far = [k for k in active if 0.0 < follows[k, k][0] and follows[k, k][0] ** 2 < _DEGREE
+    far = [k for k in active if 0.0 < follows[k, k][0] and follows[k, k][0] ** 2 < np.radians(1)
            and _explained(follows[k, -1][1], follows[k, k][1], len(active))]  # fmt: skip
     if far:
         most = max(follows[k, k][0] for k in far)
@@ -157,7 +153,7 @@ def judge(
     sure = {(e.attribute, e.joint): max(e.low, -e.high) for e in estimates if e.determined and e.joint not in loose}
     for p, value in zip(runs.parameters, point.theta.tolist(), strict=True):
         joint = "" if p.joint < 0 else names[p.joint]
-        if p.attribute == "bias" and sure.get(("bias", p.joint), 0.0) > _ZERO:
+        if p.attribute == "bias" and sure.get(("bias", p.joint), 0.0) > QUANTITIES["bias"].weak:
             text = (f"the command is offset by {value:.3f} rad: encoder and model have different zeros, or a load is "
                     "missing")  # fmt: skip
             found.append(CommandFinding("zero", joint, text, "position_offset of this joint, or links = 'scaled'"))
@@ -380,7 +376,7 @@ def with_remedy(finding: CommandFinding, runs: FreeRuns, names: Sequence[str], b
     for data in runs.recordings:
         u = np.array(data.q_des)
         order = joints[::-1] if finding.kind == "joint order" else joints
-        u[:, joints] = u[:, order] * {"sign": -1.0, "unit": _DEGREE}.get(finding.kind, 1.0)
+        u[:, joints] = u[:, order] * {"sign": -1.0, "unit": np.radians(1)}.get(finding.kind, 1.0)
         changed.append(replace(data, q_des=u))
     again = FreeRuns(runs.robot, runs.servo, changed, runs.step, runs.longest, runs.threads)
     again.branches = runs.branches

@@ -19,9 +19,6 @@ from numpy.typing import ArrayLike
 from casid.arrays import ALIKE, ROUNDING, Array
 from casid.errors import DatasetError, UnknownNameError
 
-#: A column counts as dependent when what the columns before it leave of it is below this share of its length.
-RANK_TOLERANCE = 1e-8
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BaseParameters:
@@ -107,7 +104,7 @@ def random_rows(regressor: ca.Function, prismatic: Sequence[bool], samples: int 
     return np.array(regressor.map(count)(*inputs)).reshape(rows * count, columns)  # from rows x (N count)
 
 
-def regroup(W: ArrayLike, names: Sequence[str], tolerance: float = RANK_TOLERANCE) -> BaseParameters:
+def regroup(W: ArrayLike, names: Sequence[str], tolerance: float = 1e-8) -> BaseParameters:
     """Independent columns from the left and the regrouping of the others.
 
     Parameters
@@ -117,7 +114,7 @@ def regroup(W: ArrayLike, names: Sequence[str], tolerance: float = RANK_TOLERANC
     names
         Names of its N columns.
     tolerance
-        Relative length below which what is left of a column counts as zero.
+        A column depends on those before it when what they leave of it is below this share of its length.
 
     Raises
     ------

@@ -12,6 +12,8 @@ from casid.evidence._statistics import jackknife as jackknife
 from casid.evidence._finding import Finding as Finding
 
 # Noise
+from casid.evidence._statistics import REPEATED as REPEATED
+from casid.evidence._statistics import LEFT as LEFT
 from casid.evidence._statistics import robust_sd as robust_sd
 from casid.evidence._statistics import white_sd as white_sd
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import comb
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,6 +32,8 @@ from casid.arrays import Array
 
 #: Confidence of every decision and of every interval.
 CONFIDENCE = 0.95
+#: So many samples of errors that repeat themselves are worth one where nothing is known about their correlation.
+REPEATED = 20.0
 #: Parts of a motion that are predicted from the others, where nothing else is asked for.
 PARTS = 4
 #: Ratio of two errors below which their difference does not count, however sure it is: simplicity and plausibility may
@@ -128,15 +131,13 @@ def jackknife(left_out: ArrayLike) -> Array:
 
 # ------------------------------------------------------------------ noise
 
-#: Standard deviation of a normal distribution over its median absolute value.
-NORMAL = 1.4826
 #: Differences beyond so many robust standard deviations are jumps of friction, not noise.
 OUTLYING = 5.0
 
 
 def robust_sd(values: ArrayLike) -> Array:
     """Standard deviation of zero-mean values whose outliers do not count: of the median absolute value, by columns."""
-    return np.asarray(NORMAL * np.median(np.abs(np.asarray(values, dtype=float)), axis=0))
+    return np.asarray(np.median(np.abs(np.asarray(values, dtype=float)), axis=0) / NormalDist().inv_cdf(0.75))
 
 
 def white_sd(values: ArrayLike, order: int) -> Array:

@@ -25,8 +25,6 @@ from casid.fmu._description import IDENTIFIER, description
 from casid.inertia import Parameters
 from casid.version import __version__
 
-_EPOCH = (1980, 1, 1, 0, 0, 0)
-
 
 @dataclass(frozen=True)
 class ExportedFmu:
@@ -111,7 +109,7 @@ def export_fmu(
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in contents.items():
-            archive.writestr(zipfile.ZipInfo(name, _EPOCH), content, zipfile.ZIP_DEFLATED)
+            archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
     write_files(prepare_directory(path.parent), {path.name: buffer.getvalue()})
     return ExportedFmu(path, tuple(contents), binary)
 

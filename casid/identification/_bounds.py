@@ -49,8 +49,6 @@ TIMES_HELD = 6.0
 ROTOR = 0.01
 #: Standard deviation over the bound of a joint term below which it needs none: ten of them span the bound.
 KNOWN = 0.1
-#: How far beyond the arm's own length a link's radius of gyration may reach.
-TIMES_REACH = 1.0
 
 
 def reach(robot: Robot, mounted: bool = True) -> float:
@@ -92,7 +90,7 @@ def default_bounds(robot: Robot, torques: ArrayLike | None = None) -> Constraint
     torques
         Largest measured torque of each joint, shape (n,).
     """
-    most, radius = largest_mass(robot, torques) or 100.0, TIMES_REACH * reach(robot)
+    most, radius = largest_mass(robot, torques) or 100.0, reach(robot)
     return lambda variables: sensible_bounds(variables, most, radius)
 
 

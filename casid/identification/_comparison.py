@@ -6,19 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
 from casid.arrays import Array
 from casid.errors import DatasetError
+from casid.evidence import CONFIDENCE, robust_sd
 from casid.identification._identification import Identification, read_record
 
-#: Probability that any difference is reported where none is.
-LEVEL = 0.05
-#: Median of |z| of a standard normal.
-_MEDIAN = NormalDist().inv_cdf(0.75)
 #: Base parameters from which the spread of the differences can be judged.
 _ENOUGH = 8
 
@@ -60,8 +56,8 @@ class Difference:
 
     @property
     def significant(self) -> bool:
-        """Whether chance explains the difference with less than `LEVEL`."""
-        return self.p < LEVEL
+        """Whether chance explains the difference with less than ``1 - CONFIDENCE``."""
+        return self.p < 1.0 - CONFIDENCE
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +140,7 @@ def compare(
     change = np.array([b[key]["unconstrained"] - a[key]["unconstrained"] for key in shared])
     sd = np.array([np.hypot(a[key]["sd"], b[key]["sd"]) for key in shared])
     size = np.divide(np.abs(change), sd, out=np.zeros_like(sd), where=sd > 0)
-    inflation = max(1.0, float(np.median(size)) / _MEDIAN) if len(shared) >= _ENOUGH else 1.0
+    inflation = max(1.0, float(robust_sd(size))) if len(shared) >= _ENOUGH else 1.0
     p = holm(2.0 * ndtr(-size / inflation))
     found = [
         Difference(

@@ -22,7 +22,7 @@ from typing import Literal
 import casadi as ca
 import numpy as np
 
-from casid.arrays import ALIKE, Array
+from casid.arrays import ALIKE, ROUNDING, Array
 from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import ProblemError
@@ -230,8 +230,6 @@ QUICK = MappingProxyType(
         "mumps_scaling": 0,
     }
 )
-#: A term's parameter has no effect in the data when its column is shorter than this share of the longest.
-IDLE = 1e-12
 #: Newton steps of the entropic prior, and the relative decrease at which they stop.
 PRIOR_STEPS, PRIOR_TOLERANCE = 30, 1e-11
 
@@ -340,7 +338,7 @@ class RegressionProblem:
     def _left_out(self, names: list[str], every: Bounds, used: set[str]) -> tuple[set[str], set[str]]:
         """Joint terms' parameters that are eliminated (no bound, no constraint), and those without effect."""
         lengths = dict(zip(names, np.linalg.norm(self._matrix, axis=0), strict=True))
-        least = IDLE * max(lengths.values())
+        least = ROUNDING * max(lengths.values())
         idle = {name for name in every if lengths[name] <= least and name not in used}
         free = {name for name, (low, high) in every.items() if np.isneginf(low) and np.isposinf(high)}
         return free - used - idle, idle

@@ -95,9 +95,6 @@ def congruence(factor: ArrayLike) -> Array:
 
 # ------------------------------------------------------------------ cones
 
-#: ``tr Z`` of the symmetric Z with ``g'x = <Z, J(x)>``, as a linear form of g.
-_TRACE_OF_DUAL = STANDARD_MAP @ np.eye(4).ravel()
-
 
 @dataclass(frozen=True, eq=False)
 class Limits:
@@ -250,7 +247,7 @@ class Full(ConsistencyCone):
 
     def dual_gain(self, share: Array, margin: Array | float) -> Array:
         """``margin tr Z``."""
-        return np.asarray(margin * (share @ _TRACE_OF_DUAL))
+        return np.asarray(margin * np.trace(self.dual_matrices(share)[0], axis1=-2, axis2=-1))
 
     def dual_share(self, share: Array, margin: Array, limits: Limits) -> DualShare:
         """By the formula of this module's docstring."""

@@ -14,6 +14,7 @@ from casid.arrays import ALIKE, RANK, Array
 from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import DatasetError
+from casid.evidence import REPEATED
 from casid.measurement._dataset import Dataset
 from casid.measurement._defects import CORRELATED, MOST_LOST, same_velocity, velocity_factors
 from casid.measurement._processing import Processing, prepare
@@ -27,8 +28,6 @@ SLOWEST, FASTEST = 10.0, 12e3
 LEAST_SPEED, MOST_SPEED, USUAL_LIMIT = 0.01, 1.3, 3.0
 #: Largest stroke of a joint in recordings that are made for identification [rad or m].
 LEAST_STROKE = np.radians(10.0)
-#: Independent samples are taken to be so many times fewer.
-_REPEATED = 20.0
 
 
 #: Friction and inertia so many deviations from zero show the sign of a torque; misfits that differ by this factor too.
@@ -125,7 +124,7 @@ def _joint(rows: Array, fixed: Array, inertia: Array, dq: Array, tau: Array) -> 
     kept = s > RANK * s[0]
     u, s, v = u[:, kept], s[kept], v[kept]
     left = tau - u @ (u.T @ tau)
-    noise = np.sqrt(_REPEATED * float(left @ left) / len(dq)) + 1e-12
+    noise = np.sqrt(REPEATED * float(left @ left) / len(dq)) + 1e-12
     sense = 0.0
     for wanted in (np.eye(1, len(scale)).ravel(), np.concatenate([[0.0, 0.0], inertia])):
         weights = (v @ (wanted[used] / scale[used])) / s

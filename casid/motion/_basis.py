@@ -202,10 +202,9 @@ def positive(table: Table, key: str) -> float:
     return number
 
 
-#: Velocity of a ramp in s = t / T_r from 0 to 1, starting at rest: powers of s for unit final velocity ...
-_VELOCITY = np.array([0.0, 0.0, 3.0, -2.0])
-#: ... and for unit final acceleration times T_r.
-_ACCELERATION = np.array([0.0, 0.0, -1.0, 1.0])
+#: Velocity of a ramp in s = t / T_r from 0 to 1, starting at rest: powers of s for unit final velocity, and for unit
+#: final acceleration times T_r.
+_RAMP = np.array([[0.0, 0.0, 3.0, -2.0], [0.0, 0.0, -1.0, 1.0]])
 
 
 @dataclass(frozen=True)
@@ -273,7 +272,7 @@ class Ramped(Basis):
         """A ramp at s in [0, 1] (0: rest), into (+1) or, mirrored in time, out of (-1) the state ``row``."""
         T = self.ramp
         result = np.zeros((len(s), self.size))
-        for shape, weight in ((_VELOCITY, row[1]), (_ACCELERATION, sign * T * row[2])):
+        for shape, weight in zip(_RAMP, (row[1], sign * T * row[2]), strict=True):
             if order == 0:
                 integral = poly.polyint(shape) * T
                 value = poly.polyval(s, integral) - integral.sum()
@@ -302,7 +301,7 @@ class Ramped(Basis):
         bound = self.motion.derivative_bound(X, order)
         for position, velocity, acceleration in self._ends:
             total = np.abs(X @ position) if order == 0 else np.zeros(len(X))
-            for shape, weight in ((_VELOCITY, velocity), (_ACCELERATION, self.ramp * acceleration)):
+            for shape, weight in zip(_RAMP, (velocity, self.ramp * acceleration), strict=True):
                 if order == 0:
                     size = np.abs(poly.polyint(shape)).sum() * self.ramp
                 else:

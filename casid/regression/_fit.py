@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from casid.arrays import ROUNDING, Array
 from casid.dynamics import BaseParameters, linear_form, regroup
 from casid.errors import DatasetError
-from casid.evidence import robust_sd, white_sd
+from casid.evidence import LEFT, robust_sd, white_sd
 from casid.measurement import Dataset, Processing
 from casid.regression._compress import CompressedData, compress, observation_blocks
 
@@ -21,9 +21,6 @@ from casid.regression._compress import CompressedData, compress, observation_blo
 
 #: The residuals' own correlation counts when it exceeds the filter's by more standard deviations than this.
 SIGNIFICANT = 3.0
-#: Share of the scores of independent errors below which what a fit leaves of them says nothing: their errors are then
-#: multiplied by twenty or more.
-KEPT = 0.05
 
 
 def correlation_factors(
@@ -87,7 +84,7 @@ def correlation_factors(
             found += float(((scaled.T @ (part @ direction)) ** 2).sum())
             expected.append(normal - normal @ Q @ normal)
         mean = sum(float(np.trace(one)) for one in expected)
-        if mean <= KEPT * float(np.trace(normals[k])):
+        if mean <= LEFT * float(np.trace(normals[k])):
             continue
         measured = found * freedom / (variances[k] * data.counts[k] * mean)
         if measured > known[k] * _largest_by_chance(mean**2 / sum(float((one * one.T).sum()) for one in expected)):

@@ -9,6 +9,7 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
+from casid.arrays import ALIKE
 from casid.dynamics import Model
 from casid.files import csv_bytes
 from casid.report._section import Report, ReportSection, report_of
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 _KNOWN, _ROUGHLY = 0.1, 0.5
 #: A parameter is small where its whole range makes at most this part of each joint's torque.
 _SMALL = 0.01
-#: ... and has no effect where it is rounding.
-_NOTHING = 1e-9
 #: States that the torque is taken of.
 _STATES = 200
 _COLOURS = {"known": GREEN, "roughly known": ORANGE, "no effect": FAINT, "small": MUTED, "open": RED}
@@ -52,7 +51,7 @@ def verdict(entry: ParameterInterval, torque: float = np.inf) -> str:
             return "known"
         if entry.width <= _ROUGHLY * size:
             return "roughly known"
-    return "no effect" if torque <= _NOTHING else "small" if torque <= _SMALL else "open"
+    return "no effect" if torque <= ALIKE else "small" if torque <= _SMALL else "open"
 
 
 def torque_shares(intervals: Intervals) -> dict[str, float]:

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Relative gaps below this are drawn at it: they are rounding errors.
-SMALLEST_GAP = 1e-16
 _TENSOR = ("xx", "xy", "xz", "yy", "yz", "zz")
 _COLUMNS = (
     "link", "mass [kg]", *(f"com_{k} [m]" for k in "xyz"), *(f"I{k} [kg.m^2]" for k in _TENSOR),
@@ -275,7 +273,7 @@ def _sorted_gaps(axes: Axes, gap: Array, good: NDArray[np.bool_], tolerance: flo
     order = np.argsort(np.where(np.isfinite(gap), gap, np.inf), kind="stable")
     rank = np.empty(len(gap))
     rank[order] = np.arange(1, len(gap) + 1)
-    shown = np.maximum(gap, SMALLEST_GAP)
+    shown = np.maximum(gap, np.finfo(float).eps)  # less is rounding
     finite = np.isfinite(gap)
     size = 6.0 if len(gap) <= 40 else 4.0
     low, high = shown[finite].min(initial=tolerance), shown[finite].max(initial=tolerance)

@@ -123,7 +123,7 @@ def test_a_robust_pass_is_huber_s(small):
     compressed, data, W = small
     start = wls(compressed)
     e = data.tau - W @ start.beta
-    scale = 1.4826 * np.median(np.abs(e), axis=0)
+    scale = 1.482602218505602 * np.median(np.abs(e), axis=0)
     h = np.minimum(1.0, 1.345 * scale / np.abs(e))
     root = np.sqrt(h) / scale
     beta = np.linalg.lstsq((W * root[:, :, None]).reshape(-1, W.shape[2]), (data.tau * root).ravel(), rcond=None)[0]

@@ -17,7 +17,7 @@ from casid.excitation.limits._motion_limits import MotionLimits
 from casid.motion import Motion, Trajectory
 
 #: Divisors are no smaller: segments of length zero give 0 / _TINY = 0.
-_TINY = 1e-300
+_TINY = np.finfo(float).tiny
 
 
 def segment_distance(p0: Array, p1: Array, q0: Array, q1: Array) -> tuple[Array, Array, Array]:

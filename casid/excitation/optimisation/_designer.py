@@ -51,7 +51,7 @@ PULLS = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.
 BACK = (0.003, 0.01, 0.03, 0.06, 0.1, 0.2, 0.4, 0.6)
 #: What a motion may miss of a limit: rounding of its coefficients.
 FEASIBLE = 1e-8
-#: Part of the limits that a random first motion uses.
+#: Part of the limits that a random first motion uses; of commands, so that the joints stay within them too.
 FILL = 0.9
 
 

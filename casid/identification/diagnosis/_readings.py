@@ -20,7 +20,7 @@ from casid.arrays import Array
 from casid.description import STANDARD_G, Robot
 from casid.dynamics import Model
 from casid.dynamics.terms import JointTerm
-from casid.measurement import Dataset, Processing, advanced
+from casid.measurement import LEAST_MOTION, Dataset, Processing, advanced
 from casid.regression import lengths
 
 #: Samples that readings are compared on, and fewer for the kinds with many readings.
@@ -33,8 +33,6 @@ RANK, LEAST = 1e-9, 1e-4
 NOTHING = 1e-3
 #: Times that the joints are weighted by their residuals.
 TURNS = 3
-#: A joint that moves less than this share of what another of its type moves is held.
-HELD = 0.02
 #: Tilts of gravity against its best axis that are tried on the way to its direction [rad].
 STEP = 0.05
 
@@ -227,7 +225,7 @@ def moving(dataset: Dataset, robot: Robot) -> NDArray[np.bool_]:
     """Which joints move, shape (n,): not those whose travel is a small share of another's of the same type."""
     kinds = np.array([joint.type for joint in robot.coordinates])
     travel = np.ptp(dataset.q, axis=0)
-    return np.asarray(travel > HELD * np.array([travel[kinds == kind].max() for kind in kinds]))
+    return np.asarray(travel > LEAST_MOTION * np.array([travel[kinds == kind].max() for kind in kinds]))
 
 
 def in_motion(dataset: Dataset) -> NDArray[np.bool_]:

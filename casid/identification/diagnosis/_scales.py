@@ -133,8 +133,8 @@ class ScalePosterior:
         near = [own * float(np.log(KNOWN)) for own in (-1.0, 0.0, 1.0)]
         known = min(self._least(one, k, x, self._surely) for one in self._accounts for x in near)
         gain = known - self._least(account, k, log, self._surely)
-        sure = gain > chi_square(1, (1.0 - CONFIDENCE) / len(self.joints)) / 2.0
-        return Scale(k, float(np.exp(log)), gain, sure, account is self._accounts[0])
+        chance = chi_square(1, (1.0 - CONFIDENCE) / len(self.joints)) / 2.0
+        return Scale(k, float(np.exp(log)), gain, gain > chance, account is self._accounts[0])
 
     def _least(self, account: _Account, joint: int, log: float, samples: Array | None = None) -> float:
         """L with the torque of a joint times ``exp(log)``; infinite where no bodies are found.

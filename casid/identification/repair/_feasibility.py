@@ -11,7 +11,7 @@ the bound (`casid.identification.repair._separating_plane`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -38,10 +38,6 @@ from casid.retrieval.methods import solve
 
 #: Distance, relative to the size of the base parameters, below which given values count as reached.
 REACHED = 1e-6
-#: Smallest proven distance, by the same measure, that is more than rounding of squared values.
-ROUNDING = 1e-8
-#: No plane.
-_NONE = Plane(np.zeros(0), 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +63,7 @@ class Feasibility(ParameterResult):
     names: tuple[str, ...]
     values: Array
     solution: Solution
-    plane: Plane
+    plane: Plane = field(default_factory=lambda: Plane(np.zeros(0), 0.0))
 
     @cached_property
     def parameters(self) -> Parameters:
@@ -108,7 +104,8 @@ class Feasibility(ParameterResult):
         size = max(float(np.linalg.norm(self.given)), 1e-12)
         if self.distance <= REACHED * size:
             return "feasible"
-        return "infeasible" if self.proven_distance > ROUNDING * size else "undecided"
+        rounding = np.sqrt(np.finfo(float).eps)  # of squared values
+        return "infeasible" if self.proven_distance > rounding * size else "undecided"
 
     @property
     def feasible(self) -> bool:
@@ -230,7 +227,7 @@ def nearest_feasible(
     solution = solve(problem, options=SolveOptions(initial_gradient=1e3))
     x, y = solution.x, given.best_free(solution.x)
     corrected = given.matrix @ x + given.freedom @ y
-    found = Feasibility(given.values, corrected, (*given.kept, *given.free), np.concatenate([x, y]), solution, _NONE)
+    found = Feasibility(given.values, corrected, (*given.kept, *given.free), np.concatenate([x, y]), solution)
     if found.feasible or not all(cone.constrains for cone in problem.cones):
         return found
     return replace(found, plane=given.plane(robot, problem.cones, extras))

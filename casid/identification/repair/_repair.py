@@ -23,7 +23,7 @@ from functools import cached_property
 
 import numpy as np
 
-from casid.arrays import ROUNDING, Array
+from casid.arrays import ALIKE, ROUNDING, Array
 from casid.description import Description, Inertial, Robot, moving_bodies
 from casid.dynamics import Model
 from casid.errors import InertiaWarning
@@ -31,8 +31,6 @@ from casid.inertia import Consistency, consistency, express_in, from_standard, l
 from casid.inertia.entropic import nearest_bodies, nearest_right_side
 from casid.retrieval.plausible import plausible_bodies
 
-#: Base parameters count as kept where they change by less than this, relative to their size.
-KEPT = 1e-9
 #: Share of a distance that must be proven: a bound holds for bodies up to a size, and larger ones may come nearer.
 PROVEN = 0.5
 
@@ -236,7 +234,7 @@ def _nearest(bodies: tuple[Body, ...], references: Array, A: Array, beta: Array)
     moved = A @ found.ravel()
     change = float(np.abs(moved - beta).max()) / max(float(np.abs(beta).max()), 1e-300)
     proven = bound > PROVEN * float(np.linalg.norm(moved - beta))
-    verdict = "virtually feasible" if change <= KEPT else "infeasible" if proven else "marginal"
+    verdict = "virtually feasible" if change <= ALIKE else "infeasible" if proven else "marginal"
     return Repair(bodies, found, verdict, beta, moved, bound if proven else 0.0)
 
 

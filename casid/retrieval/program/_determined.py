@@ -25,7 +25,7 @@ from time import perf_counter
 
 import numpy as np
 
-from casid.arrays import Array
+from casid.arrays import RANK, Array
 from casid.inertia import (
     PSEUDO_INERTIA_MAP,
     SVEC_WEIGHTS,
@@ -106,9 +106,6 @@ def split(
     return z, rho * u
 
 
-#: Smallest ratio of the extreme eigenvalues of the scaled Gram matrix at which the data determine every parameter: its
-#: inverse then keeps six digits.
-DETERMINED = 1e-10
 #: ``tol``: residual of the optimality conditions, relative to the objective, at which Newton's method ends. More than
 #: ``max_iter`` steps mean that the start was poor; the general way is then the better one. The data have scaled
 #: everything already.
@@ -153,7 +150,7 @@ def solve_determined(problem: Problem, tolerances: Tolerances) -> Solution | Non
     objective, size = problem.objective, problem.variables.size
     triangle = np.asarray(np.linalg.qr(np.column_stack([objective.matrix, objective.target]), mode="r"))
     R, r = triangle[:size, :size], triangle[:size, size]
-    if not (np.abs(R.diagonal()) > np.sqrt(DETERMINED) * np.linalg.norm(R, axis=0)).all():
+    if not (np.abs(R.diagonal()) > np.sqrt(RANK) * np.linalg.norm(R, axis=0)).all():
         return None
     nominal, none = balanced_bodies(R, [cone.margin for cone in problem.cones]), LinearRows.none(size)
     cones = tuple(Cone.around(c, nominal[link_slice(c.link)]) for c in problem.cones)
@@ -189,7 +186,7 @@ def _near_optimum(program: LiftedProgram, R: Array, r: Array) -> tuple[Point, fl
     matrix, target = (R @ basis) / weights, r - R @ origin  # R x - r = matrix v - target for the svec v of all Jt
     gram = matrix.T @ matrix
     values = np.linalg.eigvalsh(gram)
-    if values[0] <= DETERMINED * values[-1]:
+    if values[0] <= RANK * values[-1]:
         return None
     v, multipliers = split(gram, matrix.T @ target, float(np.exp(np.log(values).mean())))
     scale = 1.0 / max(np.sum((matrix @ v - target) ** 2), 1e-12 * float(r @ r), 1e-300)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from casid.arrays import ALIKE, Array
+from casid.arrays import ALIKE, ROUNDING, Array
 from casid.codegen import Function
 from casid.dynamics import dry_friction_places, rk4_step
 from casid.errors import CasidWarning, ProblemError
@@ -217,17 +217,6 @@ class Cvodes(Integrator):
 
 # ------------------------------------------------------------------ Dormand and Prince
 
-_A = [
-    np.array([1 / 5]),
-    np.array([3 / 40, 9 / 40]),
-    np.array([44 / 45, -56 / 15, 32 / 9]),
-    np.array([19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729]),
-    np.array([9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656]),
-    np.array([35 / 384, 0.0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84]),
-]
-_ERROR = np.array([71 / 57600, 0.0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40])
-#: Halvings of the interval in which something breaks away: the force passes its limit continuously there.
-_HALVINGS = 40
 #: Changes of mode that may follow each other at one instant.
 _MOST_CHANGES = 200
 
@@ -262,7 +251,10 @@ class _Adaptive:
     """State of an integration: the step size that worked last, the mode of friction."""
 
     def __init__(self, settings: DormandPrince, plant: Plant, stops: Stops) -> None:
+        from scipy.integrate import RK45  # slow to import; the same formula
+
         self.settings, self.plant, self.stops = settings, plant, stops
+        self.rows, self.error = [row[: k + 1] for k, row in enumerate((*RK45.A[1:], RK45.B))], RK45.E
         self.rate = Function(plant.rate)
         exact = plant.friction.signs(ca.SX.sym("v")) is None
         self.modes = StickSlip(plant) if exact else None
@@ -331,13 +323,13 @@ class _Adaptive:
         dx, values = self.rate(x, u, *extra)
         k[0], pivots = dx, values
         point = x
-        for number, row in enumerate(_A, start=1):
+        for number, row in enumerate(self.rows, start=1):
             point = x + h * (row @ k[:number])
             dx, values = self.rate(point, u, *extra)
             k[number] = dx
             np.minimum(pivots, values, out=pivots)
         scale = self.settings.tolerance * (1.0 + np.maximum(np.abs(x), np.abs(point)))
-        error = float(np.sqrt(np.mean((h * (_ERROR @ k) / scale) ** 2)))
+        error = float(np.sqrt(np.mean((h * (self.error @ k) / scale) ** 2)))
         return point, error, pivots
 
     def _event(self, mode: Mode, x: Array, u: Array, h: float) -> float:
@@ -350,7 +342,7 @@ class _Adaptive:
                 h = brentq(lambda s: mode.slowest(self._trial(x, u, s)[0]), start, h, xtol=1e-15, rtol=1e-14)
         if not mode.holds(self._trial(x, u, h)[0], u):
             low, high = 0.0, h
-            for _ in range(_HALVINGS):
+            while high - low > ROUNDING * h:  # what breaks away passes its limit continuously
                 middle = (low + high) / 2
                 low, high = (middle, high) if mode.holds(self._trial(x, u, middle)[0], u) else (low, middle)
             h = high
