@@ -331,7 +331,7 @@ def _gains(table: Columns, n: int, where: str) -> tuple[dict[str, Array], float,
     """Gains of ``n`` joints that a file has, or the setting of its gains, else 1, and notes on them."""
     rows: dict[str, Array] = {}
     for key in ("kp", "kd"):
-        values = table.arrays.get(key)
+        values = table.array(key)
         if values is None or values.dtype.kind not in "iuf":
             continue
         values = np.asarray(values, dtype=float)
@@ -360,17 +360,16 @@ def _positions(values: Array, key: str, options: Mapping[str, Any], where: str) 
 def _table(path: Path, options: Mapping[str, Any]) -> Columns:
     """Columns of a file as its TOML describes it."""
     layout = TextLayout.of(options["text"], path.name) if "text" in options else None
-    return read_columns(path, options.get("topic"), layout).gathered(path.name)
+    return read_columns(path, options.get("topic"), layout)
 
 
 def _extra(table: Columns, name: str | list[str], where: str, key: str) -> Array:
     """A column, or an array of one a joint, or the columns of a list."""
     if isinstance(name, list):
         return np.column_stack([_extra(table, str(one), where, key) for one in name])
-    arrays = {**dict(table.cells), **table.arrays}
-    if name not in arrays:
-        raise DatasetError(f"{where}: no column {shown(name)} for '{key}'{near(name, arrays)}; it has {listed(arrays)}")
-    value = arrays[name]
+    value, names = table.array(name), table.stems
+    if value is None:
+        raise DatasetError(f"{where}: no column {shown(name)} for '{key}'{near(name, names)}; it has {listed(names)}")
     if key == "enabled" and (value.dtype.kind == "b" or (value.dtype.kind == "U" and set(value) <= _SWITCH)):
         return np.char.equal(np.char.lower(value.astype(str)), "true").astype(float)
     return numeric_array(value, f"{where}: {name}", DatasetError)

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,6 +72,11 @@ SYNONYMS: Mapping[str, tuple[str, ...]] = {
     ),
     "tau": ("tau", "torque", "torques", "effort", "efforts", "tau_sensor", "tau_joint", "tau_j", "joint_torque"),
 }  # fmt: skip
+_SIGNAL_OF = {word: signal for signal, words in SYNONYMS.items() for word in words}
+#: Words that stand in the place of a joint's name and are none: ``torque_enable`` is no torque.
+_NO_JOINT = ("enable", "enabled", "limit", "error", "mode", "status")
+#: What separates the parts of a path.
+_SEPARATORS = re.compile(r"[/.:\[\]()\s]+")
 #: Words of each signal in any other name: whole ones, and parts of a longer one.
 _WORDS: Mapping[str, tuple[frozenset[str], tuple[str, ...]]] = {
     signal: (frozenset(whole.split()), tuple(parts.split()))
@@ -129,12 +135,6 @@ def factors(units: object, signal: str, n: int, where: str) -> NDArray[np.float6
     return np.array([known[str(unit)] for unit in given])
 
 
-def time_unit(name: str) -> str:
-    """Unit that the name of a column of times states, ``t_ms``; empty for other names."""
-    signal, unit, rest = _unit(name.lower())
-    return unit if signal == "t" and rest.strip() in SYNONYMS["t"] else ""
-
-
 @dataclass(frozen=True)
 class Meaning:
     """What a name states.
@@ -151,6 +151,8 @@ class Meaning:
         What is left: the joint's name or letter and, at the end, its number.
     unit : str
         Unit of `signal`, empty where it is not stated.
+    word : str
+        The word of `SYNONYMS` that alone states the signal; empty for other names.
     """
 
     signal: str
@@ -158,6 +160,55 @@ class Meaning:
     motor: bool
     label: str
     unit: str
+    word: str = ""
+
+
+class Reading(NamedTuple):
+    """A name as one of casid's own words: the signal of `SYNONYMS`, the word, and the joint's name or number."""
+
+    signal: str
+    word: str
+    label: str
+
+
+def numbered(name: str) -> tuple[str, str]:
+    """``q_1, q[1], q(1) -> q, 1``; the name itself where it has no number."""
+    inner = name[:-1] if name[-1:] in ("]", ")") else name
+    stem = inner.rstrip("0123456789")
+    number, stem = inner[len(stem) :], stem.rstrip("_[(")
+    return (stem, number) if stem and 0 < len(number) < 7 else (name, "")
+
+
+def readings(name: str) -> list[Reading]:
+    """Ways to read a name as one of casid's words with a joint: ``q_1``, ``q_elbow``, ``/states/elbow/position``."""
+    stem, number = numbered(name)
+    if stem.lower() in _SIGNAL_OF:
+        whole = [Reading(_SIGNAL_OF[stem.lower()], stem.lower(), number)]
+        return whole + (_prefixed(name) if number else [])
+    unit_signal, unit, rest = _unit(name.lower())
+    if unit:
+        word = rest.strip()
+        return [Reading("t", word, "")] if unit_signal == "t" and word in SYNONYMS["t"] else []
+    tokens = [token for token in _SEPARATORS.split(name) if token]
+    if len(tokens) < 2:
+        return _prefixed(name)
+    signals = [_SIGNAL_OF.get(token.lower(), "t") for token in tokens]
+    if "q_des" in signals and len(tokens) > 2:  # 'action.shoulder.pos' is a command
+        tokens = [token for token, signal in zip(tokens, signals, strict=True) if signal != "q"]
+    for k in reversed(range(len(tokens)) if len(tokens) > 1 else ()):
+        signal = _SIGNAL_OF.get(tokens[k].lower(), "t")
+        if signal != "t":
+            return [Reading(signal, tokens[k].lower(), (tokens[k + 1 :] or tokens[:k])[-1])]
+    return []
+
+
+def _prefixed(name: str) -> list[Reading]:
+    """``q_shoulder``; the longest word first."""
+    words = [word for word in _SIGNAL_OF if name.lower().startswith(f"{word}_") and len(name) > len(word) + 1]
+    words.sort(key=len, reverse=True)
+    made = [Reading(_SIGNAL_OF[word], word, name[len(word) + 1 :]) for word in words]
+    alike = [one for one in made if one.signal == made[0].signal != "t"]
+    return [one for one in alike if one.label.lower() not in _NO_JOINT]
 
 
 def meaning(name: str) -> Meaning:

@@ -201,7 +201,9 @@ class _Reading:
         layout = self.table.layout
         if layout is not None:
             self.settings["text"] = {k: list(v) if k == "header" else v for k, v in vars(layout).items()}
-        self.groups = signal_groups(self.table, robot)
+        self.groups = [
+            g for g in signal_groups(self.table, robot) if g.values.ndim == 2 and g.values.dtype.kind in "fiu"
+        ]
         self.used: list[Group] = []
         self.why = "as asked for"
         if layout is not None and not layout.header and not answers.columns:
@@ -249,15 +251,17 @@ class _Reading:
         self.used.append(group)
         return group
 
-    def _pick(self, signal: str, signals: Sequence[str], what: str, needed: bool = True) -> Group | None:
-        """The group of a signal, or a question where it is needed."""
+    def _pick(
+        self, signal: str, signals: Sequence[str], what: str, needed: bool = True, among: Sequence[Group] | None = None
+    ) -> Group | None:
+        """The group of a signal, of all by the order of `best` or ``among`` some, or a question where it is needed."""
         n, option = self.robot.n, f"--columns {signal}="
         if signal in self.answers.columns:
-            group = chosen_group(self.table, self.answers.columns[signal], n, self.path.name)
+            group = chosen_group(self.table, self.answers.columns[signal], self.path.name, n)
             return self._take(signal, group, what, self.why)
-        found = best(self.groups, signals, n)
+        found = best(self.groups, signals, n) if among is None else [one for one in among if one.ordered] or among
         only = found[0] if len(found) == 1 else None
-        if only is None or only.meaning.role == "commanded" or not only.ordered:
+        if only is None or (among is None and only.meaning.role == "commanded") or not only.ordered:
             if needed:
                 self._ask(option, self._unclear(found, signals, what))
             return None
@@ -276,7 +280,7 @@ class _Reading:
         if len(found) > 1:
             return f"which are the {what}: {' or '.join(map(str, found))}?"
         (group,) = found
-        if group.meaning.role == "commanded":
+        if group.meaning.role == "commanded" and group.ordered:
             return f"only commanded {what} are found ({group}); are they to be taken?"
         joints = ", ".join(joint.name for joint in self.robot.coordinates)
         return (
@@ -339,7 +343,7 @@ class _Reading:
     def _clocks(self) -> list[tuple[str | int, Array, str]]:
         """Name, values and unit of each column that may be the time: the one that is named, or all by their names."""
         if "t" in self.answers.columns:
-            groups = [chosen_group(self.table, self.answers.columns["t"], 1, self.path.name)]
+            groups = [chosen_group(self.table, self.answers.columns["t"], self.path.name, 1)]
             found: list[tuple[str | int, Array, str]] = []
         else:
             groups = [g for g in self.groups if g.meaning.signal == "t" and g.values.shape[1] == 1]
@@ -374,28 +378,14 @@ class _Reading:
 
     def _commanded(self) -> tuple[tuple[str, ...], ...]:
         """Of a log of commands and encoders: times, positions, commands; one row a joint."""
-        q = self._of("q", self._by_role("measured") or self._by_role(""), "positions")
-        commands = self._of("q_des", self._by_role("commanded"), "commanded positions")
+        q = self._pick("q", ("q",), "positions", among=self._by_role("measured") or self._by_role(""))
+        commands = self._pick("q_des", ("q",), "commanded positions", among=self._by_role("commanded"))
         t = self._time()
         scaled = None if q is None or commands is None or t is None else self._units(t, q, None)
         if scaled is None or q is None or commands is None:
             return ()
         self.settings["joints"] = [joint.name for joint in self.robot.coordinates]
         return self._followed(scaled[1], q, commands)
-
-    def _of(self, signal: str, found: Sequence[Group], what: str) -> Group | None:
-        """The group of a signal as the user says, or the only one, or a question."""
-        if signal in self.answers.columns:
-            return self._pick(signal, (), what)
-        ordered = [group for group in found if group.ordered]
-        if len(ordered) == 1:
-            (group,) = ordered
-            return self._take(
-                signal, group, what, f"{group.meaning.role or 'by their names'}; joints {listed(group.labels)}"
-            )
-        which = " or ".join(map(str, found)) or f"none by their names; columns: {listed(self.table.names)}"
-        self._ask(f"--columns {signal}=", f"which {self.robot.n} columns are the {what}: {which}?")
-        return None
 
     def _followed(self, q: Array, positions: Group, commands: Group) -> tuple[tuple[str, ...], ...]:
         """The commands' unit, in which the positions follow them; one row a joint."""

@@ -157,8 +157,6 @@ def read_dataset(
         return read_dataset(file, **options, rate_without_time=rate_without_time)
     where, columns = path.name, _checked_names(columns)
     table = read_columns(path, topic, None if text is None else TextLayout.of(text, where))
-    if any(isinstance(columns.get(key, ""), str) for key in ("q", "tau")):
-        table = table.gathered(where)
     found, joints = choose_signals(table, columns, where)
     found.pop("q_des", None)
     n = found["q"].shape[1] if found["q"].ndim == 2 else 0
@@ -196,7 +194,7 @@ def read_dataset(
             found["q"] = np.unwrap(found["q"], axis=0)
             steps.append("positions unwrapped")
     signals: dict[str, Any] = dict(found)
-    notes = (*torque_notes(table.arrays, columns, where), *table.notes, *missing)
+    notes = (*torque_notes(table, columns, where), *table.notes, *missing)
     name = name or where.split(".")[0]
     try:
         dataset = Dataset(**signals, joints=joints, name=name, steps=tuple(steps), notes=notes)
