@@ -109,7 +109,7 @@ _SIZES: dict[str, dict[str, tuple[float, ...]]] = {
 def _geometry(body: ElementTree.Element, where: str, link: str) -> tuple[ElementTree.Element, list[float], Array]:
     """The shape, its sizes [m] and its placement in the link frame."""
     file, what = Elements(where), f"link '{link}'"
-    origin, geometry = body.find("origin"), body.find("geometry")
+    origin, geometry = (file.child(body, tag, what) for tag in ("origin", "geometry"))
     origin = ElementTree.Element("origin") if origin is None else origin
     xyz, rpy = (file.numbers(origin, key, 3, what, (0.0, 0.0, 0.0)) for key in ("xyz", "rpy"))
     shape = None if geometry is None else next(iter(geometry), None)

@@ -66,7 +66,7 @@ def write_mjcf(found: CommandIdentification, path: str | Path) -> tuple[Path, tu
     found, lost = found.without(TERMS_WITHOUT_PLACE)
     notes = [*write_robot(identified_robot(found), path).notes, *lost]
     root = ElementTree.fromstring(read_bytes(path, "robot", ExportError))
-    option = root.find("option")
+    option = next(reversed(root.findall("option")), None)  # the last one holds
     if option is None:
         option = ElementTree.Element("option")
         root.insert(1, option)
@@ -90,8 +90,8 @@ def _ranges(root: ElementTree.Element, found: CommandIdentification) -> list[str
     """Joints whose dry friction does not creep, and whose position limits hold what was recorded; notes on these."""
     robot, made = found.robot, []
     places = {joint.name: k for k, joint in enumerate(robot.coordinates)}
-    compiler = root.find("compiler")
-    turns = compiler is None or compiler.get("angle", "degree") == "degree"
+    compiler = {key: word for one in root.findall("compiler") for key, word in one.items()}
+    turns = compiler.get("angle", "degree") == "degree"
     for joint in root.iter("joint"):
         k = places.get(joint.get("name", ""))
         if k is None:

@@ -50,4 +50,5 @@ from casid.measurement._readers import time_of as time_of
 from casid.measurement._text import TextLayout as TextLayout
 
 # between rooms
+from casid.measurement._checks import in_robot_order as in_robot_order
 from casid.measurement._formats import FORMATS as FORMATS

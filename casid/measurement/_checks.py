@@ -51,7 +51,7 @@ def check_against(dataset: Dataset, robot: Robot) -> Dataset:
         If the number of joints differs, none of them moves, or positions are so far outside the joint limits that
         degrees are the likely unit.
     """
-    dataset = _in_robot_order(dataset, robot)
+    dataset = in_robot_order(dataset, robot)
     if dataset.n != robot.n:
         joints = [joint.name for joint in robot.coordinates]
         choice = "choose the columns that belong to it"
@@ -80,7 +80,7 @@ def check_against(dataset: Dataset, robot: Robot) -> Dataset:
     )
 
 
-def _in_robot_order(dataset: Dataset, robot: Robot) -> Dataset:
+def in_robot_order(dataset: Dataset, robot: Robot) -> Dataset:
     """Columns picked and ordered by the names of the joints, where both know them."""
     order = []
     for joint in robot.coordinates:

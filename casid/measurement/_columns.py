@@ -377,10 +377,9 @@ def choose_signals(
         named = named or labels
     for key, what in (("q", "joint positions"), ("tau", "torques"), ("q_des", "commanded positions")):
         if key in needed and key not in found:
-            option = " or --tau NAME" if key == "tau" else ""
             raise DatasetError(
                 f'{where}: no {what}: it has {listed(table.stems)}; name the column: columns = {{ {key} = "NAME" '
-                f"}} in a TOML for the recording{option}{''.join(f'; {note}' for note in table.notes)}"
+                f"}} in a TOML for the recording{''.join(f'; {note}' for note in table.notes)}"
             )
     if "tau" in needed and found["tau"].shape != found["q"].shape:
         raise DatasetError(f"{where}: torques {found['tau'].shape} and positions {found['q'].shape} differ in shape")
@@ -437,7 +436,7 @@ def torque_notes(table: Columns, names: Names, where: str) -> tuple[str, ...]:
     others = [_stem(group) for group in alike if used and group.values.shape == used.values.shape]
     if not used or not others:
         return ()
-    return (f"{where}: torques are '{_stem(used)}'; there are also {listed(others)} (--tau names another)",)
+    return (f"{where}: torques are '{_stem(used)}', not {listed(others)} (columns = {{ tau = ... }} names another)",)
 
 
 def _stem(group: Group) -> str:

@@ -128,8 +128,8 @@ class Proposal:
         """
         for question in self.questions[:1]:
             raise DatasetError(
-                f"{self.path.name}: `casid import {self.path} ROBOT` finds how to read it; open is: {question.text} "
-                f"({question.option})"
+                f"{self.path.name}: answer by {question.option} of `casid import {self.path} ROBOT`, whose TOML is "
+                f"the recording then; open is: {question.text}"
             )
 
     def toml(self, folder: Path | None = None) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -16,6 +18,19 @@ from casid.errors import InertiaWarning, RobotError
 from tests.description.conftest import URDF
 
 FORMATS = (".toml", ".urdf", ".xml", ".sdf")
+#: Format -> elements, beneath those that may hold them once.
+ONCE = {
+    ".urdf": (
+        "link/inertial inertial/origin inertial/mass inertial/inertia joint/origin joint/parent joint/child joint/axis "
+        "joint/limit joint/dynamics joint/mimic"
+    ),
+    ".xml": "body/inertial",
+    ".sdf": (
+        "link/inertial link/pose inertial/mass inertial/inertia inertial/pose inertia/ixx joint/pose joint/parent "
+        "joint/child joint/axis axis/xyz axis/limit axis/dynamics axis/mimic limit/lower dynamics/damping "
+        "mimic/multiplier"
+    ),
+}
 NOTHING = Inertial(0.0, np.zeros(3), np.zeros((3, 3)))
 
 
@@ -108,3 +123,20 @@ def test_a_robot_of_sdf_has_an_ending_that_mjcf_has_too_and_needs_a_model(arm: P
     (tmp_path / "empty.sdf").write_text('<sdf version="1.9"/>', encoding="utf-8")
     with pytest.raises(RobotError, match="model"):
         load_robot(tmp_path / "empty.sdf")
+
+
+@pytest.mark.claim("an element that a format allows once is refused by file, place and name where it stands twice")
+@pytest.mark.parametrize(("suffix", "place"), [(suffix, one) for suffix, all in ONCE.items() for one in all.split()])
+def test_what_may_stand_once_is_refused_where_it_stands_twice(
+    arm: Path, tmp_path: Path, suffix: str, place: str
+) -> None:
+    """Readers differ in which of two they take; MuJoCo refuses such MJCF and URDF."""
+    path = tmp_path / f"twice{suffix}"
+    convert(arm, path)
+    load_description(path)
+    tree, (outer, tag) = ElementTree.parse(path), place.split("/")
+    holder = next(element for element in tree.iter(outer) if element.find(tag) is not None)
+    holder.append(deepcopy(holder.find(tag)))
+    tree.write(path)
+    with pytest.raises(RobotError, match=rf"twice{suffix}: (link|joint|body) '\w+' has .*<{tag}>.*; keep the one"):
+        load_description(path)

@@ -141,6 +141,47 @@ def test_bad_bodies_are_named(tmp_path: Path, inside: str, words: str) -> None:
         load_robot(tmp_path / "m.xml")
 
 
+_I = '<inertial pos="{} 0 0" mass="{}" diaginertia="1 1 1"/>'
+
+
+@pytest.mark.claim("MJCF that MuJoCo refuses for an element too many is refused by name, not read in part")
+@pytest.mark.parametrize(
+    ("body", "beside", "words"),
+    [
+        ("<joint/>" + 2 * _I.format(0, 1), "", "body 'b' has more than one <inertial>"),
+        ("<freejoint/><freejoint/>" + _I.format(0, 1), "", "body 'b' has other joints beside a free one"),
+        ("<joint/><freejoint/>" + _I.format(0, 1), "", "body 'b' has other joints beside a free one"),
+        ("<joint/>" + _I.format(0, 1), '<default><joint damping="1"/><joint/></default>', "'main' has 2 .* <joint>"),
+        ("<joint/>" + _I.format(0, 1), "<option><flag/><flag/></option>", "option has 2 elements <flag>"),
+        (
+            "<joint/>" + _I.format(0, 1),
+            '<default><default class="a"/><default class="a"/></default>',
+            "of another: 'a'",
+        ),
+        ("<joint/>" + _I.format(0, 1), "<worldbody><joint/></worldbody>", "<worldbody> holds a joint or an <inertial>"),
+        ("<joint/>" + _I.format(0, 1), f"<worldbody>{_I.format(0, 1)}</worldbody>", "<worldbody> holds a joint"),
+    ],
+)
+def test_elements_too_many_are_refused(tmp_path: Path, body: str, beside: str, words: str) -> None:
+    text = f'<mujoco><worldbody><body name="b">{body}</body></worldbody>{beside}</mujoco>'
+    (tmp_path / "m.xml").write_text(text, encoding="utf-8")
+    with pytest.raises(RobotError, match=f"m.xml: .*{words}"):
+        load_description(tmp_path / "m.xml")
+    mujoco = pytest.importorskip("mujoco", reason="needs the extra peers")
+    with pytest.raises(ValueError):
+        mujoco.MjModel.from_xml_string(text)
+
+
+@pytest.mark.claim("a body whose <inertial> stands in a <frame> is written with its new values")
+def test_a_body_given_in_a_frame_is_written_as_changed(tmp_path: Path) -> None:
+    text = f'<mujoco><compiler/><worldbody><body name="b"><joint/><frame pos="1 0 0">{_I.format(0.5, 1)}</frame></body>'
+    (tmp_path / "m.xml").write_text(f'{text}</worldbody><compiler angle="radian"/></mujoco>', encoding="utf-8")
+    robot = load_robot(tmp_path / "m.xml")
+    write_robot(robot.with_parameters(2.0 * robot.standard_parameters()), tmp_path / "heavier.xml")
+    written = load_robot(tmp_path / "heavier.xml").standard_parameters()
+    np.testing.assert_allclose(written, 2.0 * robot.standard_parameters())
+
+
 def test_included_files_are_read(tmp_path: Path) -> None:
     (tmp_path / "inner.xml").write_text(f"<mujoco>{BODY % ''}</mujoco>", encoding="utf-8")
     (tmp_path / "m.xml").write_text('<mujoco><worldbody><include file="inner.xml"/></worldbody></mujoco>')

@@ -126,6 +126,22 @@ def test_ranges_and_places_of_the_source_stay(data, tmp_path):
     assert model.actuator_ctrllimited.tolist() == [0, 1, 1] and model.actuator_forcelimited.tolist() == [0, 0, 1]
 
 
+@pytest.mark.claim("repeated sections of a source in MJCF count as MuJoCo merges them: angles, time step, gravity")
+def test_repeated_sections_of_the_source_count_together(data, tmp_path):
+    repeated = (
+        '<compiler/><option timestep="0.01"/><compiler angle="radian"/><option timestep="0.03" gravity="0 0 -1"/>'
+    )
+    text = SOURCE.replace('<compiler angle="degree"/>', repeated).replace("-150 10", "-2.6 0.2")
+    (tmp_path / "source.xml").write_text(text.replace("-160 160", "-2.8 2.8"))
+    robot = load_robot(tmp_path / "source.xml", lock={"jaw": 0.0})
+    path, _ = write_mjcf(known(robot, data, limit=np.inf, offset=0.0), tmp_path / "found.xml")
+    root, _ = actuators(path)
+    joint = next(one for one in root.iter("joint") if one.get("name") == "shoulder")
+    assert row(joint, "range") == pytest.approx([-2.6, float(data.q[:, 0].max())])
+    merged = {key: value for option in root.findall("option") for key, value in option.items()}
+    assert merged["timestep"] == "0.002" and [float(x) for x in merged["gravity"].split()] == [0.0, 0.0, -1.0]
+
+
 def test_voltage_servos_are_limited_before_their_motors_damping(arm, data, tmp_path):
     data = replace(data, gain=2.0)
     found = known(arm, data, kp=[6.0, 4.5], duty=[0.1, np.inf], back_emf=0.5, offset=0.0, limit=np.inf)

@@ -72,13 +72,19 @@ def test_a_clear_log_is_a_recording(arm: Arm, tmp_path: Path) -> None:
 def test_what_is_open_is_named_and_nothing_is_taken(arm: Arm, tmp_path: Path) -> None:
     robot, data = arm
     currents = german_log(tmp_path / "log.csv", data, names="Zeit [ms];A1_Ist [°];A2_Ist [°];Strom_1 [A];Strom_2 [A]")
-    with pytest.raises(DatasetError, match=r"`casid import .*log.csv ROBOT` finds how to read it; open is: .*--gains"):
+    with pytest.raises(DatasetError, match=r"answer by --gains of `casid import .*log.csv ROBOT`, .*open is: "):
         read_log(currents, robot)
-    with pytest.raises(DatasetError, match=r"open is: .*\(--reversed\)"):
+    with pytest.raises(DatasetError, match=r"answer by --reversed of .* open is: is the sign"):
         read_log(german_log(tmp_path / "reversed.csv", data, -1.0, CLEAR), robot)
     with pytest.raises(DatasetError) as caught:
         read_log(german_log(tmp_path / "named.csv", data, names=CLEAR), robot, columns={"tau": "A1_Moment"})
     assert "casid import" not in str(caught.value)
+    twice = ["t", "a_q1", "a_q2", "b_q1", "b_q2", "tau1", "tau2"]
+    log = table(tmp_path / "twice.csv", twice, data.t, data.q, data.q + 1e-3, data.tau)
+    with pytest.raises(
+        DatasetError, match=r"answer by --columns q= of `casid import .*twice.csv .*which are the posit"
+    ):
+        read_log(log, robot)
     noise = replace(data, tau=np.random.default_rng(0).normal(size=data.q.shape))
     log = german_log(tmp_path / "noise.csv", noise, names="Zeit [ms];A1_Ist [°];A2_Ist [°];M_1 [Nm];M_2 [Nm]")
     assert "--as-is" in options(propose(log, robot))

@@ -282,7 +282,7 @@ def test_of_several_torque_columns_the_one_used_is_said(tmp_path: Path) -> None:
     }
     np.savez(tmp_path / "run.npz", **arrays)
     assert read_dataset(tmp_path / "run.npz").notes == (
-        "run.npz: torques are 'tau_sensor'; there are also tau_current, motor_current (--tau names another)",
+        "run.npz: torques are 'tau_sensor', not tau_current, motor_current (columns = { tau = ... } names another)",
     )
     assert read_dataset(tmp_path / "run.npz", columns={"tau": "tau_sensor"}).notes == ()
 

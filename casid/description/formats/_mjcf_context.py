@@ -42,9 +42,8 @@ class Context(Elements):
 
     def __init__(self, root: Element, where: str, tolerance: float) -> None:
         super().__init__(where, tolerance)
-        self.compiler: dict[str, str] = {}
-        for element in root.findall("compiler"):
-            self.compiler.update(element.attrib)
+        words = {key: word for element in root.findall("compiler") for key, word in element.items()}
+        self.compiler = Element("compiler", words)
         if self.compiler.get("coordinate", "local") != "local":
             self.fail('<compiler coordinate="global"> is not read (MuJoCo dropped it in 2.3.4); convert the file first')
         self.degrees = self.compiler.get("angle", "degree") != "radian"
@@ -59,12 +58,13 @@ class Context(Elements):
         mine = {tag: dict(attributes) for tag, attributes in above.items()}
         for child in element:
             if child.tag != "default":
+                self.child(element, child.tag, f"default class '{name}'")
                 mine.setdefault(child.tag, {}).update(child.attrib)
         self.classes[name] = {**self.classes.get(name, {}), **mine}
         for child in element.findall("default"):
             inner = child.get("class")
-            if not inner:
-                self.fail("a nested <default> has no class")
+            if not inner or inner in self.classes:
+                self.fail(f"a nested <default> has {'the class of another' if inner else 'no class'}: '{inner or ''}'")
             self._default(child, self.classes[name], inner)
 
     def attributes(self, element: Element, childclass: str | None) -> Element:

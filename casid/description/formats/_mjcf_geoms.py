@@ -137,10 +137,7 @@ def body_of_geoms(geoms: list[tuple[Element, Array]], context: Context, meshes: 
     RobotError
         For sizes that are missing, meshes that cannot be read, and primitives that are fitted to a mesh.
     """
-    low, high = 0, 5
-    if "inertiagrouprange" in context.compiler:
-        words = Element("compiler", context.compiler)
-        low, high = map(int, context.numbers(words, "inertiagrouprange", 2, "compiler"))
+    low, high = map(int, context.numbers(context.compiler, "inertiagrouprange", 2, "compiler", (0, 5)))
     tens = []
     for geom, frame in geoms:
         group = int(context.number(geom, "group", what, 0.0))

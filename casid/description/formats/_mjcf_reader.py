@@ -67,6 +67,8 @@ class _Reader:
         for element in self.root.findall("worldbody"):
             world.childclass = element.get("childclass", world.childclass)
             self._fill(world, element, np.eye(4))
+        if world.joints or world.inertial is not None:
+            self.context.fail("<worldbody> holds a joint or an <inertial> that is in no <body>; put it into one")
         top, base = world, Link(_WORLD)
         if len(world.children) == 1 and not world.sites:
             (only,) = world.children
@@ -76,12 +78,13 @@ class _Reader:
         for child in top.children:
             self._body(child, base.name, False)
         base, scaled = self._scaled(base)
-        kept = not (included or scaled)  # what stands elsewhere, or means something else here, cannot be edited
+        framed = self.root.find(".//frame/inertial") is not None
+        kept = not (included or scaled or framed)  # what stands elsewhere, or means something else, cannot be edited
         option = next((e for e in reversed(self.root.findall("option")) if "gravity" in e.attrib), None)
         # MuJoCo's own default [m/s^2]
         gravity = (0.0, 0.0, -9.81) if option is None else self.context.numbers(option, "gravity", 3, "option")
-        flags = [flag.get("gravity", "") for e in self.root.findall("option") for flag in e.findall("flag")]
-        if "disable" in flags:
+        flags = [self.context.child(e, "flag", "option") for e in self.root.findall("option")]
+        if any(flag is not None and flag.get("gravity") == "disable" for flag in flags):
             gravity = (0.0, 0.0, 0.0)
         couplings = joint_couplings(self.root, self.context, self.references)
         joints = tuple(replace(j, mimic=couplings.get(j.name)) for j in self.joints)
@@ -103,8 +106,7 @@ class _Reader:
 
     def _scaled(self, base: Link) -> tuple[Link, bool]:
         """All bodies scaled to the compiler's ``settotalmass``, the base's as the result, and whether there is one."""
-        words = Element("compiler", self.context.compiler)
-        total = self.context.number(words, "settotalmass", "compiler", -1.0)
+        total = self.context.number(self.context.compiler, "settotalmass", "compiler", -1.0)
         if not total > 0:
             return base, False
         if self.unknown:
@@ -152,11 +154,15 @@ class _Reader:
             elif child.tag == "site":
                 body.sites.append((self.context.attributes(child, body.childclass), frame))
             elif child.tag == "inertial":
+                if body.inertial is not None:
+                    self.context.fail(f"body '{body.name}' has more than one <inertial>; keep the one that holds")
                 body.inertial = self._own_inertial(child, frame, f"body '{body.name}'")
 
     def _body(self, body: _Body, parent: str, moves: bool) -> None:
         """Joints of a body and all that it carries; ``moves``: the parent is not welded to the world."""
         moves = moves or bool(body.joints)
+        if len(body.joints) > 1 and any(element.get("type") == "free" for element, _ in body.joints):
+            self.context.fail(f"body '{body.name}' has other joints beside a free one; keep the free joint alone")
         link = Link(body.name, self._inertial(body, moves))
         if not body.joints:
             self.joints.append(RawJoint(fixed_name(body.name), "fixed", parent, link, placement=body.placement))
@@ -260,9 +266,8 @@ class _Reader:
         else:
             matrix = np.diag(context.numbers(element, "diaginertia", 3, what, (0.0,) * 3))
         matrix = turned(matrix, placed[:3, :3])
-        compiler = Element("compiler", context.compiler)
-        mass = max(mass, context.number(compiler, "boundmass", "compiler", 0.0)) if mass >= 0 else mass
-        least = context.number(compiler, "boundinertia", "compiler", 0.0)
+        mass = max(mass, context.number(context.compiler, "boundmass", "compiler", 0.0)) if mass >= 0 else mass
+        least = context.number(context.compiler, "boundinertia", "compiler", 0.0)
         moments, axes = np.linalg.eigh(matrix)
         if least > 0 and moments[0] < least:
             moments = np.maximum(moments, least)

@@ -117,7 +117,7 @@ class _Reader(Elements):
             name = self.name(element)
             carrier = self.poses.carrier(name, known, base)
             frames.append(RawFrame(name, carrier, self.poses.relative(carrier if carrier in bodies else "", name)))
-        gravity = None if world is None else world.find("gravity")
+        gravity = self.child(world, "gravity", "world")
         return Description(
             model.get("name") or Path(self.where).stem,
             self.where,
@@ -137,7 +137,7 @@ class _Reader(Elements):
             version = tuple(int(word) for word in root.get("version", "1.6").split("."))
         except ValueError:
             self.fail(f"its version '{root.get('version')}' is not of the form 1.x")
-        world = root.find("world")
+        world = self.child(root, "world", "the file")
         models = (root if world is None else world).findall("model")
         names = ", ".join(f"'{model.get('name', '?')}'" for model in models)
         if len(models) != 1:
@@ -150,12 +150,10 @@ class _Reader(Elements):
         return model, world, version
 
     def _place(self, element: Element, name: str, default: str) -> None:
-        pose = element.find("pose")
-        parent = default
-        if pose is not None:
-            parent = pose.get("relative_to", pose.get("frame", "")) or default
-        parent = "" if parent in ("__model__", _WORLD) else parent
-        self.poses.add(name, parent, self._pose(pose, f"{element.tag} '{name}'"))
+        what = f"{element.tag} '{name}'"
+        pose = self.child(element, "pose", what)
+        parent = ("" if pose is None else pose.get("relative_to", pose.get("frame", ""))) or default
+        self.poses.add(name, "" if parent in ("__model__", _WORLD) else parent, self._pose(pose, what))
 
     def _pose(self, pose: Element | None, what: str) -> Array:
         if pose is None:
@@ -169,21 +167,21 @@ class _Reader(Elements):
         return xyz_rpy(six[:3], six[3:], self.tolerance)
 
     def _inertial(self, link: Element, what: str) -> Inertial | None:
-        found = link.find("inertial")
+        found = self.child(link, "inertial", what)
         if found is None:
             return None
-        mass, inertia = found.find("mass"), found.find("inertia")
+        mass, inertia = (self.child(found, key, what) for key in ("mass", "inertia"))
         if found.find("fluid_added_mass") is not None:
             self.fail(f"{what}: <fluid_added_mass> is not modelled; remove it")
         entries = dict.fromkeys(_SIX, 0.0) | dict.fromkeys(("ixx", "iyy", "izz"), 1.0)  # SDFormat's defaults
         if inertia is not None:
-            entries = {key: self.text_number(inertia.find(key), what, entries[key]) for key in _SIX}
-        pose = self._pose(found.find("pose"), what)
+            entries = {key: self.text_number(self.child(inertia, key, what), what, entries[key]) for key in _SIX}
+        pose = self._pose(self.child(found, "pose", what), what)
         matrix = turned(tensor(list(entries.values())), pose[:3, :3])
         return Inertial(self.text_number(mass, what, 1.0), pose[:3, 3], matrix)
 
     def _end(self, joint: Element, end: str, bodies: Mapping[str, Link]) -> str:
-        found = joint.find(end)
+        found = self.child(joint, end, f"joint '{self.name(joint)}'")
         name = "" if found is None else (found.text or "").strip()
         name = name or ("" if found is None else found.get("link_name", ""))
         if not name:
@@ -208,7 +206,7 @@ class _Reader(Elements):
         name, kind = self.name(element), element.get("type", "")
         what = f"joint '{name}'"
         parent, child = self._end(element, "parent", bodies), self._end(element, "child", bodies)
-        axis = element.find("axis")
+        axis = self.child(element, "axis", what)
         moves = kind != "fixed"
         frame = self._frame_of(name, bodies)
         placement = self.poses.relative("" if parent == _WORLD else parent, frame)
@@ -230,10 +228,10 @@ class _Reader(Elements):
         return f"joint {joint}" if joint in bodies else joint
 
     def _axis(self, axis: Element | None, what: str, joint: str, version: tuple[int, ...]) -> Array:
-        xyz = None if axis is None else axis.find("xyz")
+        xyz = self.child(axis, "xyz", what)
         vector = np.array(self.text_numbers(xyz, 3, what, (0.0, 0.0, 1.0)))
         frame = "" if xyz is None else xyz.get("expressed_in", "")
-        old = None if axis is None else axis.find("use_parent_model_frame")
+        old = self.child(axis, "use_parent_model_frame", what)
         in_model = version < (1, 5) if old is None else (old.text or "").strip() in ("1", "true")
         if frame or (in_model and version < (1, 7)):
             frame = "" if frame in ("__model__", _WORLD) else frame
@@ -241,12 +239,12 @@ class _Reader(Elements):
         return self.axis(vector, what)
 
     def _limits(self, axis: Element | None, kind: str, what: str) -> JointLimits:
-        limit = None if axis is None else axis.find("limit")
+        limit = self.child(axis, "limit", what)
         if limit is None or kind not in MOVING_TYPES:
             return JointLimits()
         values = {}
         for key, default in (("lower", -INFINITE), ("upper", INFINITE), ("velocity", INFINITE), ("effort", INFINITE)):
-            found = limit.find(key)
+            found = self.child(limit, key, what)
             text = "" if found is None else (found.text or "").strip().lower()
             value = default if text in ("inf", "+inf", "-inf") else self.text_number(found, what, default)
             free = abs(value) >= INFINITE or (key in ("velocity", "effort") and value < 0)
@@ -255,20 +253,20 @@ class _Reader(Elements):
         return JointLimits(**values)
 
     def _mimic(self, joint: Element, axis: Element | None, what: str) -> MimicRule | None:
-        found = None if axis is None else axis.find("mimic")
+        found = self.child(axis, "mimic", what)
         if found is None:
             return None
         leader = self.leader(found, what)
-        ratio = self.text_number(found.find("multiplier"), what, 1.0)
-        reference = self.text_number(found.find("reference"), what, 0.0)
-        return MimicRule(leader, ratio, self.text_number(found.find("offset"), what, 0.0) - ratio * reference)
+        usual = {"multiplier": 1.0, "reference": 0.0, "offset": 0.0}
+        ratio, reference, offset = (self.text_number(self.child(found, key, what), what, usual[key]) for key in usual)
+        return MimicRule(leader, ratio, offset - ratio * reference)
 
     def _terms(self, axis: Element | None, what: str) -> dict[str, float]:
-        found = None if axis is None else axis.find("dynamics")
+        found = self.child(axis, "dynamics", what)
         if found is None:
             return {}
-        terms = {symbol: self.text_number(found.find(key), what, 0.0) for key, symbol in _DYNAMICS}
-        if terms["ks"] and self.text_number(found.find("spring_reference"), what, 0.0):
+        terms = {symbol: self.text_number(self.child(found, key, what), what, 0.0) for key, symbol in _DYNAMICS}
+        if terms["ks"] and self.text_number(self.child(found, "spring_reference", what), what, 0.0):
             self.fail(f"{what}: a spring whose rest position is not 0 is not modelled; set spring_reference to 0")
         return {symbol: value for symbol, value in terms.items() if value}
 

@@ -109,7 +109,7 @@ class _Reader(Elements):
         )
 
     def _origin(self, element: Element, what: str) -> tuple[list[float], list[float]]:
-        origin = element.find("origin")
+        origin = self.child(element, "origin", what)
         if origin is None:
             return [0.0] * 3, [0.0] * 3
         rpy = self.numbers(origin, "rpy", 3, what, (0.0,) * 3)
@@ -119,10 +119,10 @@ class _Reader(Elements):
     def _link(self, element: Element) -> Link:
         name = self.name(element)
         what = f"link '{name}'"
-        inertial = element.find("inertial")
+        inertial = self.child(element, "inertial", what)
         if inertial is None:
             return Link(name)
-        mass, inertia = inertial.find("mass"), inertial.find("inertia")
+        mass, inertia = (self.child(inertial, key, what) for key in ("mass", "inertia"))
         if mass is None or inertia is None:
             self.fail(f"{what}: <inertial> has no <{'mass' if mass is None else 'inertia'}>")
         xyz, rpy = self._origin(inertial, what)
@@ -138,7 +138,7 @@ class _Reader(Elements):
             self.fail(f"{what} has no attribute 'type'")
         ends: dict[str, str] = {}
         for end in ("parent", "child"):
-            found = element.find(end)
+            found = self.child(element, end, what)
             link = None if found is None else found.get("link")
             if not link:
                 self.fail(f'{what} has no <{end} link="..."/>')
@@ -159,14 +159,14 @@ class _Reader(Elements):
         )
 
     def _mimic(self, element: Element, what: str) -> MimicRule | None:
-        found = element.find("mimic")
+        found = self.child(element, "mimic", what)
         if found is None:
             return None
         leader = self.leader(found, what, '; write <mimic joint="..."/>')
         return MimicRule(leader, self.number(found, "multiplier", what, 1.0), self.number(found, "offset", what, 0.0))
 
     def _terms(self, element: Element, what: str) -> dict[str, float]:
-        found = element.find("dynamics")
+        found = self.child(element, "dynamics", what)
         if found is None:
             return {}
         terms = {symbol: self.number(found, key, what, 0.0) for key, symbol in _DYNAMICS}
@@ -176,12 +176,12 @@ class _Reader(Elements):
         return {symbol: value for symbol, value in terms.items() if value}
 
     def _axis(self, element: Element, what: str) -> Array:
-        found = element.find("axis")
+        found = self.child(element, "axis", what)
         xyz = [1.0, 0.0, 0.0] if found is None else self.numbers(found, "xyz", 3, what, (1.0, 0.0, 0.0))
         return self.axis(xyz, what)
 
     def _limits(self, element: Element, kind: str, what: str) -> JointLimits:
-        limit = element.find("limit")
+        limit = self.child(element, "limit", what)
         if limit is None or kind not in MOVING_TYPES:
             return JointLimits()
         # URDF's default of 0 for lower and upper would forbid all motion where a file gives neither: then it is free

@@ -215,6 +215,13 @@ class Elements:
             self.fail(f"a <{element.tag}> has no name")
         return name
 
+    def child(self, element: Element | None, tag: str, what: str) -> Element | None:
+        """The one child with a tag; ``None`` without it. Readers differ in which of two they take: refused."""
+        found = [] if element is None else element.findall(tag)
+        if len(found) > 1:
+            self.fail(f"{what} has {len(found)} elements <{tag}>, at most one is allowed; keep the one that holds")
+        return next(iter(found), None)
+
     def parse(self, text: str, count: int | None, shown: str) -> list[float]:
         """Finite numbers separated by spaces; any count where ``None``. Commas alone between them give a warning."""
         words = text.split()

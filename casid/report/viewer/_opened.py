@@ -19,7 +19,7 @@ from casid.files import listed, read_json, read_text, read_toml, reason
 from casid.identification.repair import check_file
 from casid.inertia import read_parameters
 from casid.measurement import FORMATS as RECORDING_FORMATS
-from casid.measurement import read_dataset
+from casid.measurement import in_robot_order, read_log
 from casid.motion import read_trajectory
 from casid.report._shapes import Shape, capsule_shapes, shapes
 from casid.report._tables import summary_table
@@ -232,7 +232,7 @@ def _trajectory(path: Path, robot: Robot | None) -> _Shown:
 
 def _recording(path: Path, robot: Robot | None) -> _Shown:
     known = _known(robot, None, path)
-    data = read_dataset(path)
+    data = in_robot_order(read_log(path, known), known)
     joints = [joint.name for joint in known.coordinates]
     if data.n != len(joints):
         raise DatasetError(f"'{path.name}' is of {data.n} joints, robot '{known.name}' has {len(joints)}")
