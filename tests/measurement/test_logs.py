@@ -155,6 +155,37 @@ def test_names_state_signal_role_joint_and_unit(
     np.testing.assert_allclose(read(log, robot).q, data.q, atol=1e-7)
 
 
+@pytest.mark.claim("names as users' recorders write them are read alike by the readers of identify and of casid import")
+@pytest.mark.parametrize(
+    ("time", "position", "torque", "unit"),
+    [
+        ("Time", "Q{}", "Tau{}", "rad"),
+        ("time", "position_{}", "effort_{}", "rad"),
+        ("__time", "/joint_states/position[{}]", "/joint_states/effort[{}]", "rad"),
+        ("%time", "field.position{}", "field.effort{}", "rad"),
+        ("__time", "/joint_states/joint{}/position", "/joint_states/joint{}/effort", "rad"),
+        ("Timestamp", "Joint{}.Pos", "Joint{}.Torque", "rad"),
+        ("time [s]", "joint{} [rad]", "joint{} [Nm]", "rad"),
+        ("t_s", "jointPosition{}", "jointTorque{}", "rad"),
+        ("t", "joint{}_pos", "joint{}_torque", "rad"),
+        ("t_s", "q_{}_rad", "tau_{}_Nm", "rad"),
+        ("Zeit [s]", "Achswinkel A{} [°]", "Moment A{} [Nm]", "deg"),
+        ("temps (s)", "angle axe {} (deg)", "couple axe {} (N.m)", "deg"),
+    ],
+)
+def test_names_of_recorders_are_read(
+    arm: Arm, tmp_path: Path, time: str, position: str, torque: str, unit: str
+) -> None:
+    robot, data = arm
+    q = np.rad2deg(data.q) if unit == "deg" else data.q
+    names = [time, *(name.format(k) for name in (position, torque) for k in (1, 2))]
+    log = table(tmp_path / "log.csv", names, data.t, q, data.tau)
+    for made in (read_log(log, robot), read(log, robot)):
+        np.testing.assert_allclose(made.t, data.t, atol=1e-9)
+        np.testing.assert_allclose(made.q, data.q, atol=1e-7)
+        np.testing.assert_allclose(made.tau, data.tau, atol=1e-6)
+
+
 @pytest.mark.claim("a joint whose name has a word for a signal in it is found by its whole name")
 def test_joints_are_found_by_their_names(arm: Arm, tmp_path: Path) -> None:
     robot, data = arm

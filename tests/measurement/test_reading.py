@@ -84,6 +84,8 @@ FAULTS = {
     "first joint missing": ("t,q2,tau2\n" + "0,1,2\n" * 12, "it has q2 but no q1"),
     "twice": ("t,q1,q1,tau1\n" + "0,1,2,3\n" * 12, "columns 2, 3 all look like q of joint '1'"),
     "ambiguous": ("t,a/j/q,b/j/q,tau_j\n" + "0,1,2,3\n" * 12, "columns a/j/q, b/j/q all look like q of joint 'j'"),
+    "measured and unsaid": ("t,actual/j/q,j/q,tau_j\n" + "0,1,2,3\n" * 12, "which is q: actual/j/q or j/q\\?"),
+    "unit for a joint": ("t,a position [deg],tau_a\n" + "0,1,2\n" * 12, "no joint positions: it has t, a position"),
     "by name and by number": (
         "t,q_elbow,tau1\n" + "0,1,2\n" * 12,
         "tau is of joints 1, others are of elbow: name all columns alike",
@@ -235,6 +237,12 @@ def test_columns_are_found_by_number_and_by_joint_name(tmp_path: Path, header: l
 
 
 @pytest.mark.claim("torques named by joint follow positions into the robot's order")
+@pytest.mark.claim("two unused columns of one name are no reason to refuse a recording")
+def test_unused_columns_may_have_one_name(tmp_path: Path) -> None:
+    written(tmp_path / "r.csv", ["t", "mode", "mode", *NAMES], T, 0 * T, 0 * T, Q, TAU)
+    np.testing.assert_array_equal(read_dataset(tmp_path / "r.csv").q, Q)
+
+
 def test_signals_named_alike_are_ordered_alike(tmp_path: Path) -> None:
     header = ["t", "q_joint3", "q_joint1", "q_joint2", "tau_joint1", "tau_joint2", "tau_joint3"]
     read = read_dataset(written(tmp_path / "r.csv", header, T, Q[:, [2, 0, 1]], TAU))

@@ -112,6 +112,21 @@ def test_every_kind_of_file_is_recognised(tmp_path: Path) -> None:
     np.testing.assert_allclose(moving["q"][k], expected, atol=1e-5)
 
 
+@pytest.mark.claim("casid view reads a log as identify does, and shows named joints at the robot's")
+def test_a_log_is_shown_as_it_is_identified(tmp_path: Path) -> None:
+    robot = casid.load_robot("ur10e")
+    t, q, dq, ddq = motion(6, 400, 1)
+    model, pi = casid.Model(robot), robot.standard_parameters()
+    tau = np.array([model.inverse_dynamics(*row, pi) for row in zip(q, dq, ddq, strict=True)])
+    joints = [joint.name for joint in robot.coordinates][::-1]
+    for position, torque, factor in (("q_{}", "tau_{}", 1.0), ("{} angle [deg]", "{} torque [Nm]", 180.0 / np.pi)):
+        names = ["t", *(name.format(joint) for name in (position, torque) for joint in joints)]
+        log = np.column_stack([t, factor * q[:, ::-1], tau[:, ::-1]])
+        np.savetxt(tmp_path / "log.csv", log, delimiter=",", header=",".join(names), comments="")
+        shown = data_of(view(tmp_path / "log.csv", robot))["robots"]["robot1"]["motion"]["q"]
+        np.testing.assert_allclose(shown, q, atol=1e-6)
+
+
 def test_an_unphysical_robot_is_shown_before_and_after_repair(tmp_path: Path) -> None:
     robot = casid.load_robot("ur10e")
     pi = np.array(robot.standard_parameters(), dtype=float)
