@@ -110,7 +110,6 @@ def _geometry(body: ElementTree.Element, where: str, link: str) -> tuple[Element
     """The shape, its sizes [m] and its placement in the link frame."""
     file, what = Elements(where), f"link '{link}'"
     origin, geometry = (file.child(body, tag, what) for tag in ("origin", "geometry"))
-    origin = ElementTree.Element("origin") if origin is None else origin
     xyz, rpy = (file.numbers(origin, key, 3, what, (0.0, 0.0, 0.0)) for key in ("xyz", "rpy"))
     shape = None if geometry is None else next(iter(geometry), None)
     if shape is None:

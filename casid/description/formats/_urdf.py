@@ -110,8 +110,6 @@ class _Reader(Elements):
 
     def _origin(self, element: Element, what: str) -> tuple[list[float], list[float]]:
         origin = self.child(element, "origin", what)
-        if origin is None:
-            return [0.0] * 3, [0.0] * 3
         rpy = self.numbers(origin, "rpy", 3, what, (0.0,) * 3)
         self.angles += [(f"{what}, rpy", angle) for angle in rpy]
         return self.numbers(origin, "xyz", 3, what, (0.0,) * 3), rpy
@@ -167,8 +165,6 @@ class _Reader(Elements):
 
     def _terms(self, element: Element, what: str) -> dict[str, float]:
         found = self.child(element, "dynamics", what)
-        if found is None:
-            return {}
         terms = {symbol: self.number(found, key, what, 0.0) for key, symbol in _DYNAMICS}
         for symbol, value in terms.items():
             if value < 0:
@@ -176,9 +172,7 @@ class _Reader(Elements):
         return {symbol: value for symbol, value in terms.items() if value}
 
     def _axis(self, element: Element, what: str) -> Array:
-        found = self.child(element, "axis", what)
-        xyz = [1.0, 0.0, 0.0] if found is None else self.numbers(found, "xyz", 3, what, (1.0, 0.0, 0.0))
-        return self.axis(xyz, what)
+        return self.axis(self.numbers(self.child(element, "axis", what), "xyz", 3, what, (1.0, 0.0, 0.0)), what)
 
     def _limits(self, element: Element, kind: str, what: str) -> JointLimits:
         limit = self.child(element, "limit", what)

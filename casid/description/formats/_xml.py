@@ -244,17 +244,17 @@ class Elements:
         return values
 
     def numbers(
-        self, element: Element, key: str, count: int | None, what: str, default: Sequence[float] | None = None
+        self, element: Element | None, key: str, count: int | None, what: str, default: Sequence[float] | None = None
     ) -> list[float]:
-        """Numbers of an attribute; without a default it must be there."""
-        text = element.get(key)
-        if text is None:
+        """Numbers of an attribute; without a default it must be there, and so must the element."""
+        text = None if element is None else element.get(key)
+        if element is None or text is None:
             if default is None:
-                self.fail(f"{what}: <{element.tag}> has no attribute '{key}'")
+                self.fail(f"{what}: <{'?' if element is None else element.tag}> has no attribute '{key}'")
             return list(default)
         return self.parse(text, count, f'{what}: <{element.tag} {key}="{text}">')
 
-    def number(self, element: Element, key: str, what: str, default: float | None = None) -> float:
+    def number(self, element: Element | None, key: str, what: str, default: float | None = None) -> float:
         """One number of an attribute."""
         return self.numbers(element, key, 1, what, None if default is None else (default,))[0]
 
