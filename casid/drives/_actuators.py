@@ -249,8 +249,8 @@ def ranges_json(found: CommandIdentification) -> tuple[str, Notes]:
         if not e.determined:
             left[e.name] = e.words
             continue
-        joint = None if e.joint < 0 else _names(found)[e.joint]
-        drawn.append({"name": e.name, "attribute": e.attribute, "joint": joint, "unit": e.unit, "value": e.value,
+        joints = [_names(found)[k] for k in e.joints]
+        drawn.append({"name": e.name, "attribute": e.attribute, "joints": joints, "unit": e.unit, "value": e.value,
                       "sd": e.sd, "range": [e.low, e.high]})  # fmt: skip
     chosen = [k for k, e in enumerate(found.estimates) if e.determined]
     part = found.covariance[np.ix_(chosen, chosen)]

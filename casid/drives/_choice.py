@@ -325,7 +325,7 @@ def _extended(search: Search, term: _Screened) -> Search:
     ]
     changed: dict[str, Any] = {a: unknowns[i * n : (i + 1) * n] for i, a in enumerate(attributes)}
     runs.servo = replace(runs.servo, **changed)
-    more = (Parameter(a, k, f"{a} {name}", changed[a][k]) for a in attributes for k, name in enumerate(names))
+    more = (Parameter(a, (k,), f"{a} {name}", changed[a][k]) for a in attributes for k, name in enumerate(names))
     runs.parameters = (*runs.parameters, *more)
     return replace(search, runs=runs)
 

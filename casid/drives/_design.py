@@ -160,10 +160,10 @@ def design_commands(
     if not np.isfinite(value):
         raise ProblemError("position commands: no motion about the middle of the limits keeps the joints within them")
     first, step = float(relative.max()), 1.0
-    joints = np.array([p.joint for p in runs.parameters])
+    joints = [p.joints for p in runs.parameters]
     while task.evaluations <= iterations:
-        worst = int(joints[int(relative.argmax())])
-        chosen = worst if worst >= 0 and rng.random() < _OFTEN else int(rng.integers(limits.n))
+        worst = joints[int(relative.argmax())]
+        chosen = int(rng.choice(worst if rng.random() < _OFTEN else limits.n))
         candidate, cost, deviations = task.within(task.changed(best, chosen, step, rng))
         if cost < value:
             best, value, relative, step = candidate, cost, deviations, min(step * 1.5, 2.0)

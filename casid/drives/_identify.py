@@ -436,9 +436,9 @@ def _weakly(runs: FreeRuns, start: ConvexStart) -> tuple[tuple[Parameter, ...], 
             made.append(p)
             continue
         size = max(abs(float(theta[i])), float(np.median(sizes[p.attribute])), 1e-3)
-        size = max(size, float(signed[p.attribute][p.joint])) if p.attribute in signed else size
+        size = max(size, float(signed[p.attribute][p.joints[0]])) if p.attribute in signed else size
         sd = QUANTITIES[p.attribute].weak or _WEAK * size
-        if p.attribute == "kp" and p.joint in start.ratios:
+        if p.attribute == "kp" and p.joints[0] in start.ratios:
             sd = _HELD * size
         weak[i] = sd
         mean = 0.0 if p.attribute == "bias" else float(theta[i])

@@ -208,7 +208,7 @@ def _efforts(found: CommandIdentification) -> tuple[list[str], Array]:
     runs, places = copy(found.runs), KINDS.index("limit")
     runs.known = runs.known.copy()
     runs.known[asked, places] = own[asked]
-    runs.parameters = tuple(p for p in runs.parameters if not (p.attribute == "limit" and asked[p.joint]))
+    runs.parameters = tuple(p for p in runs.parameters if not (p.attribute == "limit" and asked[p.joints[0]]))
     kept = [e.value for p, e in zip(found.runs.parameters, found.estimates, strict=True) if p in runs.parameters]
     before, after = (each.errors(each.point(x)) for each, x in ((found.runs, found.theta), (runs, np.array(kept))))
     against = asked & (after > NOTICEABLE * before)

@@ -11,7 +11,6 @@ import numpy as np
 from scipy.stats import t as student
 
 from casid.arrays import Array
-from casid.drives._rollout import ALL
 from casid.drives._runs import FreeRuns, Point
 from casid.drives._search import Normal, Search
 from casid.drives._servo import KINDS, Unknown
@@ -138,7 +137,7 @@ class Profiles:
         """Least objective with one parameter fixed, and where it is, from a point of the others."""
         runs, p = copy(self.search.runs), self.search.runs.parameters[i]
         runs.known = runs.known.copy()
-        runs.known[slice(None) if p.joint == ALL else p.joint, KINDS.index(p.kind)] = value
+        runs.known[list(p.joints), KINDS.index(p.kind)] = value
         runs.parameters = tuple(q for k, q in enumerate(runs.parameters) if k != i)
         search, tangent = replace(self.search, runs=runs), self._tangent(i, value)
         point = min(point, tangent, key=search.value)

@@ -64,7 +64,7 @@ class CommandSection(ReportSection):
         ratios = [
             (name, f"{value:.4g} +- {half:.2g}")
             for name, (value, half) in found.ratios.items()
-            if any(name.split(" / ")[0].endswith(f" {joint}") for joint in loose)
+            if loose & {*name.split(" / ")[0].split(" ", 1)[1].split("=")}
         ]
         again = [(one.name, f"{one.value:.4g} {one.unit}: {one.words}") for one in found.profiles]
         titled = (("Ratios, where the gain is not fixed", ratios), ("Profiles: all others optimised again", again))
@@ -73,9 +73,9 @@ class CommandSection(ReportSection):
     def _parameters(self) -> PlainTable:
         """One row a joint, one column an attribute; what is known is not repeated."""
         found = self.found
-        attributes = [a for a in UNITS if any(e.attribute == a and e.joint >= 0 for e in found.estimates)]
+        attributes = [a for a in UNITS if any(e.attribute == a and not e.common for e in found.estimates)]
         heads = (f"{name} {UNITS[name] and f'[{UNITS[name]}]'}".strip() for name in attributes)
-        cells = {(e.attribute, e.joint): _value(e) for e in found.estimates}
+        cells = {(e.attribute, k): _value(e) for e in found.estimates for k in e.joints}
         rows = [
             (joint.name, *(cells.get((name, k), "") for name in attributes))
             for k, joint in enumerate(found.robot.coordinates)
@@ -138,11 +138,11 @@ class CommandSection(ReportSection):
         colours = link_colours(len(joints))
         for axes, name in zip(panels, attributes, strict=False):
             for e in (e for e in estimates if e.attribute == name):
-                colour, row = (MUTED, -0.5) if e.joint < 0 else (colours[e.joint], -e.joint)
-                if e.determined:
-                    axes.plot([e.low, e.high], [row, row], "-", color=colour, linewidth=2.0)
-                axes.plot(e.value, row, "o", ms=5, color=colour, mfc=colour if e.determined else "white")
-            common = all(e.joint < 0 for e in estimates if e.attribute == name)
+                for colour, row in [(MUTED, -0.5)] if e.common else [(colours[k], -k) for k in e.joints]:
+                    if e.determined:
+                        axes.plot([e.low, e.high], [row, row], "-", color=colour, linewidth=2.0)
+                    axes.plot(e.value, row, "o", ms=5, color=colour, mfc=colour if e.determined else "white")
+            common = all(e.common for e in estimates if e.attribute == name)
             axes.set_yticks(
                 [-0.5] if common else [-k for k in range(len(joints))], ["all"] if common else [j.name for j in joints]
             )
@@ -196,9 +196,9 @@ def _value(e: Estimate) -> str:
 def _remarks(found: CommandIdentification) -> list[str]:
     """Common parameters, and in words what the data leave open, alike ones together."""
     notes: dict[str, list[str]] = {}
-    common = [e for e in found.estimates if e.joint < 0]
+    common = [e for e in found.estimates if e.common]
     for e in found.estimates:
-        if e.words and e.joint >= 0:
+        if e.words and not e.common:
             notes.setdefault(e.words, []).append(e.name)
     lines = [f"{e.name} of all joints {e.value:.4g} ±{e.half:.2g} {e.unit}"
              f"{f' ({e.words})' if e.words else ''}" for e in common]  # fmt: skip

@@ -56,9 +56,6 @@ from casid.drives._loop import LOOP
 from casid.drives._servo import KINDS, STIFF
 from casid.errors import RobotError
 
-#: A parameter of this joint number acts at all joints.
-ALL = -1
-
 #: Derivatives beyond are those of a motion that nothing predicts, such as that of contacts that rebound; they are
 #: of no use, and 0 is returned in their place.
 _CHAOTIC = 1e7
@@ -66,10 +63,10 @@ _CHAOTIC = 1e7
 
 @dataclass(frozen=True)
 class Column:
-    """A parameter whose derivatives are wanted: its kind and its joint (of the branch), or `ALL`."""
+    """A parameter whose derivatives are wanted: its kind and its joints (of the branch)."""
 
     kind: str
-    joint: int
+    joints: tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,8 +194,9 @@ class Branch:
         S, places = np.zeros((size + step.N + step.memory, stride)), np.empty((3, 0), dtype=np.int64)
         if P:
             joint, kind = np.divmod(np.arange(n * len(KINDS)), len(KINDS))
-            kinds, joints = [KINDS.index(c.kind) for c in columns], np.array([c.joint for c in columns])
-            acts = (kind[:, None] == kinds) & ((joint[:, None] == joints) | (joints == ALL))
+            acts = np.zeros((len(kind), len(columns)), dtype=bool)
+            for place, one in enumerate(columns):
+                acts[:, place] = (kind == KINDS.index(one.kind)) & np.isin(joint, one.joints)
             first = [one[:1].sum(axis=0) for one in (drive.u, drive.du, drive.on, drive.torque, drive.clock)]
             slopes = step.start_slopes(np.concatenate([y, parameters.ravel(), *first], axis=None)).full()
             S[:size, : len(columns)] = slopes[:, 2 * step.N :] @ acts

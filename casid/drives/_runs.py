@@ -16,7 +16,7 @@ from casid.arrays import ALIKE, Array
 from casid.description import Robot
 from casid.drives._law import DRIVE, LINK, RIGID
 from casid.drives._recording import CommandRecording, held_commands
-from casid.drives._rollout import ALL, Branch, Column, Drive, branches
+from casid.drives._rollout import Branch, Column, Drive, branches
 from casid.drives._servo import KINDS, QUANTITIES, SHARED, Servo, Unknown
 from casid.dynamics import Model
 from casid.errors import DatasetError
@@ -31,10 +31,10 @@ _HIDDEN = (0.02, 0.5)
 
 @dataclass(frozen=True)
 class Parameter:
-    """An unknown of the simulation: of one joint (a coordinate), or of `ALL` joints."""
+    """An unknown of the simulation, one value of one or more joints (coordinates)."""
 
     attribute: str
-    joint: int
+    joints: tuple[int, ...]
     name: str
     unknown: Unknown
 
@@ -263,8 +263,7 @@ class FreeRuns:
         """Values of all kinds at all joints, shape (n, kinds)."""
         values: Array = self.known.copy()
         for parameter, value in zip(self.parameters, theta, strict=True):
-            rows = slice(None) if parameter.joint == ALL else parameter.joint
-            values[rows, KINDS.index(parameter.kind)] = value
+            values[list(parameter.joints), KINDS.index(parameter.kind)] = value
         return values
 
     def values(self, theta: Array) -> dict[str, Array]:
@@ -280,8 +279,8 @@ class FreeRuns:
         """Parameters that act on a branch, and their places."""
         made, places = [], []
         for place, p in enumerate(self.parameters):
-            if p.joint == ALL or p.joint in branch.joints:
-                made.append(Column(p.kind, ALL if p.joint == ALL else branch.joints.index(p.joint)))
+            if acts := tuple(branch.joints.index(k) for k in p.joints if k in branch.joints):
+                made.append(Column(p.kind, acts))
                 places.append(place)
         return made, places
 
@@ -364,13 +363,15 @@ def _parameters(robot: Robot, servo: Servo) -> tuple[Array, tuple[Parameter, ...
     known, unknown = np.zeros((n, len(KINDS))), []
     for attribute, quantity in QUANTITIES.items():
         values = servo.of(attribute, n)
-        shared = attribute in SHARED or (attribute == "delay" and servo.shared_delay())
-        if shared and isinstance(values[0], Unknown):
-            unknown.append(Parameter(attribute, ALL, attribute, values[0]))
-            continue
-        for k, value in enumerate(values):
-            if isinstance(value, Unknown):
-                unknown.append(Parameter(attribute, k, f"{attribute} {names[k]}", value))
+        for joints in servo.sharing(attribute, names):
+            first, *others = [values[k] for k in joints]
+            if any(value != first for value in others):
+                raise DatasetError(f"servo: {', '.join(names[k] for k in joints)} are the same servo, but differ in "
+                                   f"{attribute}; give one value")  # fmt: skip
+            if isinstance(first, Unknown):
+                whole = attribute in SHARED or (attribute == "delay" and servo.shared_delay())
+                name = attribute if whole else f"{attribute} {'='.join(names[k] for k in joints)}"
+                unknown.append(Parameter(attribute, joints, name, first))
             else:
-                known[k, KINDS.index(quantity.kind)] = min(value, 1e300)
+                known[list(joints), KINDS.index(quantity.kind)] = min(first, 1e300)
     return known, tuple(unknown)

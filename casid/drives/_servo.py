@@ -83,6 +83,8 @@ QUANTITIES: Mapping[str, Quantity] = {
 }
 #: Attributes that all joints share: one value, and no row of them.
 SHARED = ("tilt_x", "tilt_y")
+#: Attributes that servos of one kind share: of motor, gear ratio and firmware, not of what wears or carries the link.
+OF_KIND = ("kp", "kd", "ki", "armature", "limit", "duty", "back_emf")
 #: A stiffness beyond is that of a rigid joint, or of friction without memory [N.m/rad].
 STIFF = 1e8
 #: A torque limit beyond is none [N.m].
@@ -208,6 +210,9 @@ class Servo:
         ``"nominal"``: bodies as described; ``"scaled"``: one factor of each body is found, see `scale`.
     scale
         Factors of the bodies, with ``links="scaled"``.
+    same
+        Groups of joints, by name, whose servos are of one kind: they share kp, kd, ki, armature, limit, duty and
+        back-EMF; friction, offsets and play stay those of each joint.
     """
 
     kp: Value = FREE
@@ -240,6 +245,7 @@ class Servo:
     tilt_x: float | Unknown = 0.0
     tilt_y: float | Unknown = 0.0
     scale: Value = field(default=Unknown(1.0, 0.2, 0.3, 3.0))
+    same: Sequence[Sequence[str]] = ()
 
     def __post_init__(self) -> None:
         for name, words in _WORDS.items():
@@ -281,6 +287,33 @@ class Servo:
         """Whether drives and links move apart: an elastic joint, or one with backlash."""
         return any(v != np.inf for v in self.of("stiffness", n)) or any(v != 0.0 for v in self.of("backlash", n))
 
+    def sharing(self, attribute: str, names: Sequence[str]) -> list[tuple[int, ...]]:
+        """Groups of joints that have one value of an attribute; every joint is in one.
+
+        Parameters
+        ----------
+        names
+            Of all joints.
+
+        Raises
+        ------
+        DatasetError
+            If `same` names a joint that is none, or one twice.
+        """
+        if attribute in SHARED or (attribute == "delay" and self.shared_delay()):
+            return [tuple(range(len(names)))]
+        given = [name for group in self.same for name in group]
+        for name in given:
+            if name not in names:
+                raise DatasetError(
+                    f"servo: same has no joint {shown(name)}{near(name, names)} (joints: {listed(names)})"
+                )
+            if given.count(name) > 1:
+                raise DatasetError(f"servo: same has joint {shown(name)} twice")
+        first = {names.index(name): names.index(group[0]) for group in self.same for name in group}
+        head = [first.get(k, k) if attribute in OF_KIND else k for k in range(len(names))]
+        return [tuple(k for k, h in enumerate(head) if h == one) for one in dict.fromkeys(head)]
+
     def shared_delay(self) -> bool:
         """Whether all joints have one delay."""
         return isinstance(self.delay, (Unknown, int, float))
@@ -312,13 +345,26 @@ def servo_from(tables: Mapping[str, Any], where: str) -> Servo:
                 )
             if key in made:
                 raise DatasetError(f"{where}: {key} stands in [servo] and in [unknown]; leave one out")
-            made[key] = value if key in _WORDS else _value(value, f"{where}: [{title}] {key}")
+            if key == "same":
+                made[key] = _groups(value, f"{where}: [{title}] same")
+            else:
+                made[key] = value if key in _WORDS else _value(value, f"{where}: [{title}] {key}")
     if "links" in tables:
         made["links"] = tables["links"]
     try:
         return Servo(**made)
     except DatasetError as error:
         raise DatasetError(f"{where}: {error.message}") from None
+
+
+def _groups(value: Any, where: str) -> list[list[str]]:
+    """Groups of joint names."""
+    groups = value if isinstance(value, list) else [value]
+    if not all(isinstance(group, list) and group and all(isinstance(name, str) for name in group) for group in groups):
+        raise DatasetError(
+            f'{where}: expected groups of joints such as [["j1", "j2"], ["j3", "j4"]], got {shown(value)}'
+        )
+    return groups
 
 
 def _value(value: Any, where: str) -> Value:

@@ -23,7 +23,6 @@ from scipy.signal import butter, sosfiltfilt
 from casid.arrays import Array
 from casid.description.joint_parameters import COULOMB, LOAD, OFFSET, ROTOR, VISCOUS
 from casid.drives._recording import CommandRecording, held_commands
-from casid.drives._rollout import ALL
 from casid.drives._runs import FreeRuns
 from casid.drives._servo import KINDS, QUANTITIES, Unknown
 from casid.evidence import REPEATED
@@ -103,7 +102,7 @@ def convex_start(runs: FreeRuns, cutoff: float) -> ConvexStart:
         Of the zero-phase Butterworth filter of order 2 [Hz].
     """
     n, p = runs.robot.n, runs.parameters
-    place = {(x.kind, j): i for i, x in enumerate(p) for j in ([x.joint] if x.joint != ALL else range(n))}
+    place = {(x.kind, j): i for i, x in enumerate(p) for j in x.joints}
     lower, upper = runs.bounds
     delays = np.zeros((n, 1)) + runs.known[:, [KINDS.index("delay")]]
     if ("delay", 0) in place:
@@ -122,16 +121,25 @@ def convex_start(runs: FreeRuns, cutoff: float) -> ConvexStart:
     if runs.servo.shared_delay():
         chosen[:] = (costs / np.maximum(costs.min(axis=1, keepdims=True), 1e-300)).sum(axis=0).argmin()
     solved = [_solve(j, int(chosen[k]), k, bounds) for k, j in enumerate(joints)]
-    gains = [1.0 / x[0] for j, (x, _, _, sure) in zip(joints, solved, strict=True) if "kp" in j.free and sure]
-    common = float(np.exp(np.mean(np.log(gains)))) if gains else _TYPICAL["kp"]
-    loose = tuple(k for k, j in enumerate(joints) if "kp" in j.free and not solved[k][3])
-    for k in loose:
+    gains = {k: 1.0 / solved[k][0][0] for k, j in enumerate(joints) if "kp" in j.free and solved[k][3]}
+    loose = []
+    for k, joint in enumerate(joints):
+        if "kp" not in joint.free or (len(p[place["kp", k]].joints) == 1 and k in gains):
+            continue
+        alike = [gain for j, gain in gains.items() if j in p[place["kp", k]].joints]
+        common = float(np.exp(np.mean(np.log(alike or list(gains.values()) or [_TYPICAL["kp"]]))))
         bounds["kp", k] = (common * (1 - 1e-9), common)
-        solved[k] = _solve(joints[k], int(chosen[k]), k, bounds)
+        solved[k] = _solve(joint, int(chosen[k]), k, bounds)
+        loose += [k] * (not alike)
+    found: dict[int, list[float]] = {}
     for k, (joint, (x, _, _, _)) in enumerate(zip(joints, solved, strict=True)):
         compliance = x[joint.free.index("kp")] if "kp" in joint.free else 1.0
         for kind, value in zip(joint.free, x, strict=True):
-            theta[place[kind, k]] = 1 / value if kind == "kp" else value if kind == "bias" else value / compliance
+            one = 1 / value if kind == "kp" else value if kind == "bias" else value / compliance
+            found.setdefault(place[kind, k], []).append(float(one))
+    for i, values in found.items():
+        theta[i] = np.mean(values)
+    for k in range(n):
         if ("delay", k) in place:
             theta[place["delay", k]] = delays[k, chosen[k]]
         if ("limit", k) in place and p[place["limit", k]].unknown.value is None:
@@ -139,7 +147,7 @@ def convex_start(runs: FreeRuns, cutoff: float) -> ConvexStart:
             away = max(np.abs(data.on() * (data.q_des - data.q))[:, k].max() for data in runs.recordings)
             theta[place["limit", k]] = REACHED * gain * away
     gap = max((gap for _, _, gap, _ in solved), default=0.0)
-    return ConvexStart(np.clip(theta, lower, upper), gap, cutoff, loose)
+    return ConvexStart(np.clip(theta, lower, upper), gap, cutoff, tuple(loose))
 
 
 def _stretches(runs: FreeRuns, data: CommandRecording, cutoff: float, delays: Array) -> Sequence[_Stretch]:

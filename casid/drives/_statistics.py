@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from casid.arrays import Array
-from casid.drives._rollout import ALL, Branch
+from casid.drives._rollout import Branch
 from casid.drives._runs import Parameter, Point, quantum_of
 from casid.drives._search import MISFIT, Block, Normal, Search, correlation
 from casid.drives._servo import QUANTITIES
@@ -34,8 +34,8 @@ class Estimate:
     Attributes
     ----------
     name, attribute, unit : str
-    joint : int
-        Coordinate; -1: all.
+    joints : tuple of int
+        Coordinates that have this value.
     value, sd : float
     low, high : float
         Interval of 95 %; the bounds where the data do not determine it.
@@ -52,7 +52,7 @@ class Estimate:
     name: str
     attribute: str
     unit: str
-    joint: int
+    joints: tuple[int, ...]
     value: float
     sd: float
     low: float
@@ -61,6 +61,11 @@ class Estimate:
     partner: str
     correlation: float
     words: str
+
+    @property
+    def common(self) -> bool:
+        """Whether it is a value of the whole robot, such as one delay, not of named joints."""
+        return self.name == self.attribute
 
     @property
     def half(self) -> float:
@@ -235,12 +240,13 @@ def estimates(
         partner = parameters[best].name if others[best] ** 2 > 1.0 - others[best] ** 2 else ""
         value = float(point.theta[i])
         low, high = max(value - width[i] * sd[i], p.lower), min(value + width[i] * sd[i], p.upper)
-        opened = bool(sd[i] > OPEN * weak[i]) or (p.joint in ratios and p.attribute in SCALED)
+        ratio = p.joints[0] in ratios and p.attribute in SCALED
+        opened = bool(sd[i] > OPEN * weak[i]) or ratio
         if opened:
             low, high = p.lower, p.upper
-        words = _words(p, value, low, high, opened, partner, float(rho[i, best]), p.joint in ratios)
+        words = _words(p, value, low, high, opened, partner, float(rho[i, best]), ratio)
         made.append(
-            Estimate(p.name, p.attribute, p.unit, p.joint, value, float(sd[i]), low, high, not opened, partner,
+            Estimate(p.name, p.attribute, p.unit, p.joints, value, float(sd[i]), low, high, not opened, partner,
                      float(rho[i, best]) if partner else 0.0, words)
         )  # fmt: skip
     return tuple(made), C
@@ -250,7 +256,7 @@ def _words(
     p: Parameter, value: float, low: float, high: float, opened: bool, partner: str, rho: float, ratio: bool
 ) -> str:
     near = f", traded with {partner}" if partner else ""
-    if ratio and p.attribute in SCALED:
+    if ratio:
         assumed = "no known torque fixes the gain: assumed; only ratios to kp are found"
         return assumed if p.attribute == "kp" else "ratio to kp is found, the value carries the assumed kp"
     if opened:
@@ -266,11 +272,11 @@ def gain_ratios(
     parameters: Sequence[Parameter], theta: Array, C: Array, width: float
 ) -> dict[str, tuple[float, float]]:
     """Ratios of a drive's parameters to its kp with half widths of 95 %, by name."""
-    place = {(p.attribute, p.joint): i for i, p in enumerate(parameters)}
+    place = {(p.attribute, k): i for i, p in enumerate(parameters) for k in p.joints}
     found = {}
     for i, p in enumerate(parameters):
-        g = place.get(("kp", p.joint))
-        if p.attribute not in SCALED[1:] or g is None or p.joint == ALL:
+        g = place.get(("kp", p.joints[0]))
+        if p.attribute not in SCALED[1:] or g is None:
             continue
         ratio = theta[i] / theta[g]
         slope = np.array([1.0 / theta[g], -ratio / theta[g]])

@@ -149,15 +149,17 @@ def judge(
     A gain that the data leave open carries the load's deflection, and so does the offset: no zero is in doubt then.
     """
     found, errors = [], runs.missed(point)
-    loose = {e.joint for e in estimates if e.attribute == "kp" and not e.determined}
-    sure = {(e.attribute, e.joint): max(e.low, -e.high) for e in estimates if e.determined and e.joint not in loose}
+    loose = {k for e in estimates if e.attribute == "kp" and not e.determined for k in e.joints}
+    sure = {(e.attribute, e.joints): max(e.low, -e.high) for e in estimates if e.determined and not loose & {*e.joints}}
     for p, value in zip(runs.parameters, point.theta.tolist(), strict=True):
-        joint = "" if p.joint < 0 else names[p.joint]
-        if p.attribute == "bias" and sure.get(("bias", p.joint), 0.0) > QUANTITIES["bias"].weak:
+        joint = "" if p.name == p.attribute else ", ".join(names[k] for k in p.joints)
+        if p.attribute == "bias" and sure.get(("bias", p.joints), 0.0) > QUANTITIES["bias"].weak:
             text = (f"the command is offset by {value:.3f} rad: encoder and model have different zeros, or a load is "
                     "missing")  # fmt: skip
             found.append(CommandFinding("zero", joint, text, "position_offset of this joint, or links = 'scaled'"))
-        elif p.attribute == "delay" and sure.get(("delay", p.joint), 0.0) > 2 * runs.period:  # one to send, one to read
+        elif (
+            p.attribute == "delay" and sure.get(("delay", p.joints), 0.0) > 2 * runs.period
+        ):  # one to send, one to read
             text = f"commands act {1e3 * value:.0f} ms late, {value / runs.period:.1f} cycles"
             remedy = "taken into account; check the logger's order of writing and reading"
             found.append(CommandFinding("delay", joint, text, remedy, False))
@@ -301,7 +303,7 @@ def _tried_readings(
     if rms.max() < MISFIT:
         return []
     part = runs.thinned(_TRIAL)
-    known = {(p.attribute, p.joint): float(v) for p, v in zip(runs.parameters, point.theta, strict=True)}
+    known = {p.name: float(v) for p, v in zip(runs.parameters, point.theta, strict=True)}
     left, _ = _fitted(part, part.servo, runs, known)
     tried = [(*_fitted(part, servo, runs, known), kind, text) for kind, text, servo in _readings(runs)]
 
@@ -337,18 +339,18 @@ def _readings(runs: FreeRuns) -> list[tuple[str, str, Servo]]:
 
 
 def _fitted(
-    part: FreeRuns, servo: Servo, runs: FreeRuns, known: dict[tuple[str, int], float]
-) -> tuple[list[Array], dict[tuple[str, int], float]]:
+    part: FreeRuns, servo: Servo, runs: FreeRuns, known: dict[str, float]
+) -> tuple[list[Array], dict[str, float]]:
     """Errors of free runs fitted from known values or a convex start [rad], and the values reached."""
     recordings = list(dict.fromkeys(piece.recording for piece in part.pieces))
     made = FreeRuns(part.robot, servo, recordings, part.step, part.longest, part.threads)
     made.branches = part.branches
     kept = {(piece.recording, piece.rows.start) for piece in part.pieces}
     made.pieces = [piece for piece in made.pieces if (piece.recording, piece.rows.start) in kept]
-    held = {(p.attribute, p.joint): p for p in runs.parameters}
-    made.parameters = tuple(held.get((p.attribute, p.joint), p) for p in made.parameters)
+    held = {p.name: p for p in runs.parameters}
+    made.parameters = tuple(held.get(p.name, p) for p in made.parameters)
     convex = convex_start(made, CUTOFFS[0]).theta
-    first = [known.get((p.attribute, p.joint), float(x)) for p, x in zip(made.parameters, convex, strict=True)]
+    first = [known.get(p.name, float(x)) for p, x in zip(made.parameters, convex, strict=True)]
     limits = np.array([p.attribute == "limit" for p in made.parameters])
     starts = [
         min((made.point(np.clip(np.where(limits, share * np.array(theta), theta), *made.bounds))
@@ -358,7 +360,7 @@ def _fitted(
     point, _ = min((Search(made, budget=np.inf).run(start) for start in starts), key=lambda one: one[1].rms)
     missed = made.missed(point)
     runs.rollouts += made.rollouts * made.seconds / runs.seconds
-    return missed, {(p.attribute, p.joint): float(v) for p, v in zip(made.parameters, point.theta, strict=True)}
+    return missed, {p.name: float(v) for p, v in zip(made.parameters, point.theta, strict=True)}
 
 
 def with_remedy(finding: CommandFinding, runs: FreeRuns, names: Sequence[str], before: float) -> CommandFinding:

@@ -19,11 +19,7 @@ def made(read: Callable[[], data.Bench], folder: str, file: str = "{}", without:
     bench = read()
     train = [recording for recording in bench.train if recording.name not in without]
     result = identify_from_commands(bench.robot, train, bench.servo)
-    joints = [joint.name for joint in bench.robot.coordinates]
-    intervals = {
-        f"{e.attribute}" + ("" if e.joint < 0 else f" {joints[e.joint]}"): (e.value, e.low, e.high)
-        for e in result.estimates
-    }
+    intervals = {e.name: (e.value, e.low, e.high) for e in result.estimates}
     held_out = round(1e3 * result.error_of(bench.test), 3)
     return Found(
         identified_robot(result),

@@ -57,7 +57,7 @@ def identified(make: Any) -> dict[str, Any]:
 def drive(recording: CommandRecording, *others: CommandRecording, robot: Robot, servo: Servo) -> dict[str, Any]:
     """Servos from commands and encoders."""
     result = identify_from_commands(robot, (recording, *others), servo)
-    estimates = {f"{one.attribute} {one.joint}".removesuffix(" -1"): one for one in result.estimates}
+    estimates = {one.name if one.common else f"{one.attribute} {one.joints[0]}": one for one in result.estimates}
     record = result.record()
     return {
         "values": {name: one.value for name, one in estimates.items()},

@@ -107,7 +107,7 @@ def test_derivatives_are_those_of_finite_differences(arm, more, motion, toleranc
     flat = "tilt_x" in more  # the arm's axes are along y: gravity that is tilted about x moves nothing
     unknown = {name: FREE for name in values if name != "scale" and not (flat and name == "tilt_x")}
     runs = FreeRuns(arm, Servo(**{**values, **unknown}, **words), [data], 2e-3, np.inf, threads=1)
-    theta = np.array([np.broadcast_to(values[p.attribute], 2)[max(p.joint, 0)] for p in runs.parameters])
+    theta = np.array([np.broadcast_to(values[p.attribute], 2)[p.joints[0]] for p in runs.parameters])
     point = runs.point(theta)
     ((S, places),) = runs.linearised(point, lambda i, b, places, x0, q, S: (S, places))[0]
     count, start = len(theta), point.starts[0]

@@ -56,10 +56,10 @@ def deviations(found):
 
 
 def test_the_truth_is_inside_the_intervals(found):
-    truth = [np.broadcast_to(TRUE[e.attribute], 2)[max(e.joint, 0)] for e in found.estimates]
+    truth = [np.broadcast_to(TRUE[e.attribute], 2)[e.joints[0]] for e in found.estimates]
     assert np.mean([e.low <= v <= e.high for e, v in zip(found.estimates, truth, strict=True)]) >= 0.9
     assert found.error < 1.5e-3 and found.held_out < 1.5e-3 and found.theta[:2] == pytest.approx(TRUE["kp"], rel=0.05)
-    assert {e.joint for e in found.estimates if e.attribute == "delay"} == {-1}
+    assert [e.joints for e in found.estimates if e.attribute == "delay"] == [(0, 1)]
     assert not TERMS & {e.attribute for e in found.estimates}
     text = json.dumps(found.record(), allow_nan=False)
     assert '"held_out_error"' in text and "partner" in text
@@ -97,6 +97,33 @@ def test_bounds_and_priors_hold(arm):
     held = identified(arm, [motion(arm)], kp=[Unknown(lower=13.0, upper=20.0), Unknown(6.0, 1e-4)])
     assert held.theta[:2] == pytest.approx([13.0, 6.0], rel=2e-3)  # the truth is below the bound
     assert "at its bound" in held.estimates[0].words
+
+
+def test_servos_of_one_kind_share_what_is_of_the_kind(arm):
+    """One gain of two servos, the one alone badly determined: what the other shows counts for both."""
+    joints = [joint.name for joint in arm.coordinates]
+    data, open_values = motion(arm, kp=12.0), {"kp": FREE, "armature": FREE}
+    apart, one = (identified(arm, [data], **open_values, same=groups) for groups in ((), (joints,)))
+    assert [e.name for e in one.estimates if e.attribute == "kp"] == [f"kp {'='.join(joints)}"]
+    assert [e.attribute for e in one.estimates].count("viscous") == 2
+    (gain, inertia), gains = one.estimates[:2], [e for e in apart.estimates if e.attribute == "kp"]
+    assert gain.low <= 12.0 <= gain.high and inertia.low <= 0.03 <= inertia.high
+    assert gain.sd < min(e.sd for e in gains) and np.ptp([e.value for e in gains]) > 1e-6
+    assert one.table["kp"].tolist() == [gain.value] * 2 and one.table["armature"].tolist() == [inertia.value] * 2
+    assert one.ratios.keys() >= {f"viscous {name} / kp" for name in joints}
+
+
+@pytest.mark.parametrize(
+    ("servo", "words"),
+    [
+        ({"same": [["shouldr", "elbow"]]}, "no joint 'shouldr'.*shoulder"),
+        ({"same": [["shoulder", "elbow"], ["elbow"]]}, "'elbow' twice"),
+        ({"same": [["shoulder", "elbow"]], "kp": [12.0, 9.0]}, "shoulder, elbow are the same servo, but differ in kp"),
+    ],
+)
+def test_servos_of_one_kind_that_contradict_are_refused(arm, servo, words):
+    with pytest.raises(DatasetError, match=words):
+        identify_from_commands(arm, [motion(arm)], Servo(**servo))
 
 
 def test_outliers_count_linearly(arm):

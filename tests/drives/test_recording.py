@@ -164,6 +164,7 @@ def test_values_of_servos_are_known_free_or_with_a_prior() -> None:
     assert made.kp == 20.0 and made.kd == Unknown(1.5, 0.1) and made.links == "scaled"
     assert made.of("armature", 2) == [FREE, 0.01]
     servo_from({"servo": {"kp": {"value": 1.0, "upper": float("inf")}}}, "log")
+    assert servo_from({"servo": {"same": [["pan", "lift"]]}}, "log").same == [["pan", "lift"]]
 
 
 @pytest.mark.claim("numbers of a servo's table are finite, or named")
@@ -176,6 +177,7 @@ def test_values_of_servos_are_known_free_or_with_a_prior() -> None:
         ({"servo": {"kp": {"value": 1.0, "sd": -1.0}}}, "deviation"),
         ({"servo": {"kp": 1.0}, "unknown": {"kp": 1.0}}, "leave one out"),
         ({"links": "rubber"}, "nominal"),
+        ({"servo": {"same": ["pan", "lift"]}}, r"a.toml: \[servo\] same.*groups of joints"),
         *(({"servo": {"kp": value}}, r"a.toml: \[servo\] kp")
           for number in (10**400, float("nan"), True) for value in (number, {"value": number})),
     ],

@@ -46,7 +46,7 @@ def test_findings_and_remarks_in_words(arm, data, found):
     wrong = identify_from_commands(arm, [reversed_], found.servo, SimulationOptions(threads=1, folds=0, terms=()))
     assert "sign of elbow: encoder and command move against each other" in cells(wrong)[2]
     assert "tried: " in cells(wrong)[2] and wrong.headline.startswith("not to be trusted: sign of elbow")
-    opened = [replace(e, words="not determined") if e.joint >= 0 else e for e in found.estimates]
+    opened = [replace(e, words="not determined") if not e.common else e for e in found.estimates]
     note = cells(replace(found, estimates=tuple(opened)))[1]
     assert "kp shoulder, kp elbow: not determined" in note and "delay of all joints" in note
 

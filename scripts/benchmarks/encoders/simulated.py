@@ -85,7 +85,7 @@ def coverage(count: int) -> tuple[str, bool]:
         for seed in range(count):
             servo, found = solved(truth, seed)
             for e in found.estimates:
-                true = float(np.broadcast_to(getattr(servo, e.attribute), truth.robot.n)[max(e.joint, 0)])
+                true = float(np.broadcast_to(getattr(servo, e.attribute), truth.robot.n)[e.joints[0]])
                 if e.determined:
                     hits.append(e.low - 1e-12 <= true <= e.high + 1e-12)
                     unnamed += abs(e.value - true) > 0.5 * abs(true) and abs(e.value - true) > 3 * e.sd
