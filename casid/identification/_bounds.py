@@ -233,7 +233,12 @@ class Explained:
     beta: Array
 
 
-def explained(bodies: PlausibleBodies, data: CompressedData, without: Collection[str] = ()) -> Explained:
+def explained(
+    bodies: PlausibleBodies,
+    data: CompressedData,
+    without: Collection[str] = (),
+    masses: tuple[float, float] = (0.0, np.inf),
+) -> Explained:
     """The common factor of bodies and the joint terms that explain the torques best; the module's equation.
 
     Parameters
@@ -242,6 +247,8 @@ def explained(bodies: PlausibleBodies, data: CompressedData, without: Collection
     data
     without
         Names of joint terms' parameters that are zero.
+    masses
+        Least and most of all links together [kg].
     """
     from scipy.optimize import lsq_linear  # slow to import
 
@@ -255,11 +262,12 @@ def explained(bodies: PlausibleBodies, data: CompressedData, without: Collection
     lengths = np.linalg.norm(matrix, axis=0)
     used = lengths > ROUNDING * lengths.max(initial=0.0)
     used[1:] &= [model.parameter_names[column] not in without for column in terms]
-    low = np.where([True, *(model.term_columns[column][0].nonnegative for column in terms)], 0.0, -np.inf)[used]
-    x = np.zeros(len(lengths))
-    x[used] = lsq_linear(matrix[:, used] / lengths[used], rho, (low, np.full(len(low), np.inf))).x / lengths[used]
-    mass = float(x[0]) * float(bodies.parameters[9::10].sum())
-    return Explained(mass, dict(zip(terms, map(float, x[1:]), strict=True)), columns @ x)
+    low = np.where([True, *(model.term_columns[column][0].nonnegative for column in terms)], 0.0, -np.inf)
+    high, whole = np.full(len(low), np.inf), float(bodies.parameters[9::10].sum())
+    low[0], high[0] = np.array(masses) / whole
+    x, ends = np.zeros(len(lengths)), (low[used] * lengths[used], high[used] * lengths[used])
+    x[used] = lsq_linear(matrix[:, used] / lengths[used], rho, ends).x / lengths[used]
+    return Explained(float(x[0]) * whole, dict(zip(terms, map(float, x[1:]), strict=True)), columns @ x)
 
 
 def weighed_bodies(bodies: PlausibleBodies, estimate: Fit, torques: ArrayLike) -> PlausibleBodies:

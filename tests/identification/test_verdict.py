@@ -14,8 +14,11 @@ from casid.description import Joint, Link, Robot
 from casid.dynamics import Model
 from casid.files import json_bytes
 from casid.identification.diagnosis import Finding, Trial, Verdict
-from casid.identification.diagnosis._hypotheses import Losses, trial_of
-from casid.identification.diagnosis._verdict import _nominal, _unexplained
+from casid.identification.diagnosis._hypotheses import Hypotheses, Losses, trial_of
+from casid.identification.diagnosis._scales import Scale
+from casid.identification.diagnosis._verdict import _nominal, _size, _unexplained
+from casid.regression import compress
+from casid.retrieval.plausible import plausible_bodies
 from casid.testing import recording
 
 FRICTION = ("viscous", "coulomb", "offset")
@@ -179,3 +182,32 @@ def test_a_remedy_is_stated_where_its_trial_is_better():
     tried = replace(found, trial=Trial("held-out error", 5.0, 2.0, 4.0))
     assert "elbow" in tried.remedy and "held-out error 5 % -> 2 %, by 4.0 standard errors" in tried.advice
     assert tried.record()["trial"]["after"] == 2.0 and tried.record()["kind"] == "sign"
+
+
+@pytest.mark.claim("a mass that no arm has is wrong only where the nearest that one may have surely predicts worse")
+@pytest.mark.parametrize(("noise", "causes"), [(0.0, ["torques for the size"]), (20.0, [])])
+def test_a_mass_that_the_torques_leave_open_is_no_finding(noise, causes):
+    """A hundred-thousandth of the torques; under noise, links of any mass explain them as well."""
+    arm = chain()
+    model, bodies = Model(arm, FRICTION), plausible_bodies(arm)
+    parameters = np.zeros(len(model.parameter_names))
+    parameters[np.ravel(model.link_columns)] = 1e-5 * bodies.parameters
+    data = recording(model, parameters, samples=400)
+    sample = noise * np.random.default_rng(1).normal(size=data.tau.shape)
+    assert [f.cause for f in _size(arm, bodies, compress(model, replace(data, tau=data.tau + sample)))] == causes
+
+
+@pytest.mark.claim("the scale of a torque is proven by its posterior, or by errors that fall by more than 5 %")
+@pytest.mark.parametrize(("sure", "factor", "taken"), [(False, 0.96, 0), (False, 0.9, 1), (True, 0.96, 1)])
+def test_small_gains_of_a_scale_do_not_count_however_sure(sure, factor, taken):
+    made = Hypotheses.__new__(Hypotheses)
+    made._model = Model(chain())
+    before = 1.0 + np.random.default_rng(0).random((12, 3))
+    shares = factor**2 * (1.0 + 1e-3 * np.random.default_rng(1).normal(size=(12, 3)))
+    after, sizes = Losses(before * shares, np.full(3, 99.0)), np.full(3, 99.0)
+    stub: Any = made
+    stub.free = stub.consistent = lambda *one: after if one else Losses(before, sizes)
+    assert trial_of(stub.free(), after, 88) is not None
+    residuals = iter((0.5, 1.0))  # on a few samples
+    readings: Any = SimpleNamespace(regressor=lambda: None, residual=lambda *_: next(residuals), tau=np.ones((2, 3)))
+    assert len(made._geared(Scale(1, 0.5, 0.8, sure, True), readings, 88)) == taken

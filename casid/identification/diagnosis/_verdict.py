@@ -17,14 +17,14 @@ from casid.evidence import NOTICEABLE, compared
 from casid.identification._bounds import explained, largest_torques, reach
 from casid.identification._consistent_fits import ConsistentFits
 from casid.identification._intervals import assumed_reached, certified_intervals, mass_intervals, without_intervals
-from casid.identification._prediction import HeldOut
+from casid.identification._prediction import HeldOut, parts_of
 from casid.identification._regression import REACHED, FeasibleFit
 from casid.identification.diagnosis._findings import Finding, Trial, Verdict
 from casid.identification.diagnosis._hypotheses import Hypotheses
 from casid.identification.diagnosis._readings import FEWER, NOTHING, Readings, moving, opposite_axis
 from casid.measurement import Dataset, Defect
-from casid.regression import Fit, torques
-from casid.retrieval.plausible import DESCRIBED_ARMS, heaviest, robot_bodies
+from casid.regression import CompressedData, Fit, torques
+from casid.retrieval.plausible import DESCRIBED_ARMS, PlausibleBodies, heaviest, robot_bodies
 
 #: Share of a joint's torque that a fit leaves unexplained from which it is named, and over that of the other joints.
 UNEXPLAINED, OUTSTANDING = 25.0, 3.0
@@ -36,6 +36,8 @@ GAIN, TENFOLD = (0.4, 2.5), 10.0
 OWN, DISTINCT = 0.3, 1e-8
 #: Kinds of findings after which the fit's errors mean nothing.
 MISREAD = ("gravity", "sign", "joint order", "zero position")
+#: Findings that name no cause, for any of which they stand.
+OF_THE_SIZE = ("torques of no links", "torques for the size")
 #: A motion in which no joint is faster [rad/s] belongs to another clock.
 SLOWEST = 0.02
 #: Speed over its limit that filters and controllers make; and that of another clock or unit, of which 2 is the least.
@@ -90,10 +92,17 @@ def verdict_on(
     if readings.possible and not dead:
         found, tried = hypotheses.explained(readings, readings.fewer(datasets[longest], FEWER))
     found = found or _strength(robot, datasets, feasible, fits)
+    for specific, data in hypotheses.specific() if tried and any(f.cause in OF_THE_SIZE for f in found) else ():
+        if not _size(robot, fits.template, data):  # explains that too
+            found = [specific]
+            break
     if any(f.kind in MISREAD for f in found):
         signals = [f for f in signals if f.kind != "channel"]  # errors of a fit to misread torques
     signals = [hypotheses.without(f) if f.kind == "channel" else f for f in signals if f.cause != "dead channel"]
-    found = [*dead, *found, *signals] if any(f.wrong for f in found) else [*dead, *signals, *found]
+    # what times and positions alone contradict goes first: no model of another clock explains anything
+    clocks = [f for f in signals if f.kind == "clock"]
+    signals = [f for f in signals if f.kind != "clock"]
+    found = [*dead, *clocks, *found, *signals] if any(f.wrong for f in found) else [*dead, *clocks, *signals, *found]
     if not any(f.kind in (*MISREAD, "clock") for f in found):
         found += hypotheses.delay(raw[longest], datasets[longest])
     if not any(f.wrong for f in found):
@@ -128,13 +137,34 @@ def _strength(
     described = robot_bodies(robot)
     if described is not None:
         return _nominal(robot, described.parameters, max(datasets, key=len), feasible)
-    mass, areal = explained(fits.template, feasible.fit.data).mass, [a.mass / a.reach**2 for a in DESCRIBED_ARMS]
+    return _size(robot, fits.template, feasible.fit.data)
+
+
+def _size(robot: Robot, bodies: PlausibleBodies, data: CompressedData) -> list[Finding]:
+    """A mass that no arm of the size has, where it surely predicts better than the nearest that one may have.
+
+    With both, bodies of one common factor are weighed by least squares on parts of the motion, and by the sum of those
+    squares they are compared on the others.
+    """
+    if not all(joint.type == "revolute" for joint in robot.joints):
+        return []
+    mass, areal = explained(bodies, data).mass, [a.mass / a.reach**2 for a in DESCRIBED_ARMS]
     # whether the place of the first joint is a part of the arm or a pedestal is open: light and heavy in either case
     low, high = min(areal) * reach(robot, mounted=False) ** 2, max(areal) * reach(robot) ** 2
-    if all(joint.type == "revolute" for joint in robot.joints) and not low / TENFOLD <= mass <= high * TENFOLD:
-        cause = "torques of no links" if mass <= ALIKE * low else "torques for the size"
-        return [Finding(cause, values={"mass": mass, "low": low, "high": high})]
-    return []
+    within = low / TENFOLD, high * TENFOLD
+    if within[0] <= mass <= within[1]:
+        return []
+    near, best = (
+        [
+            data.only([i]).plain.squared_errors(explained(bodies, part.training, masses=masses).beta).sum()
+            for part in parts_of(data) for i in part.apart
+        ]
+        for masses in (within, (0.0, np.inf))
+    )  # fmt: skip
+    if not compared(near, best).better:
+        return []
+    cause = "torques of no links" if mass <= ALIKE * low else "torques for the size"
+    return [Finding(cause, values={"mass": mass, "low": low, "high": high})]
 
 
 def _nominal(robot: Robot, nominal: Array, data: Dataset, feasible: FeasibleFit) -> list[Finding]:
