@@ -13,8 +13,10 @@ from scipy.stats import t, ttest_1samp
 from casid.description import Joint, Link, Robot
 from casid.dynamics import Model
 from casid.files import json_bytes
+from casid.identification import Choice, Constraints
+from casid.identification._consistent_fits import ConsistentFits
 from casid.identification.diagnosis import Finding, Trial, Verdict
-from casid.identification.diagnosis._hypotheses import Hypotheses, Losses, trial_of
+from casid.identification.diagnosis._hypotheses import Hypotheses, Hypothesis, Losses, trial_of
 from casid.identification.diagnosis._scales import Scale
 from casid.identification.diagnosis._verdict import _nominal, _size, _unexplained
 from casid.regression import compress
@@ -211,3 +213,58 @@ def test_small_gains_of_a_scale_do_not_count_however_sure(sure, factor, taken):
     residuals = iter((0.5, 1.0))  # on a few samples
     readings: Any = SimpleNamespace(regressor=lambda: None, residual=lambda *_: next(residuals), tau=np.ones((2, 3)))
     assert len(made._geared(Scale(1, 0.5, 0.8, sure, True), readings, 88)) == taken
+
+
+@pytest.mark.claim("where something is surely wrong, the proven readings that have bodies are named, the best first")
+def test_specific_readings_begin_with_the_least_error():
+    made: Any = Hypotheses.__new__(Hypotheses)
+    errors = {"j0": 4.0, "j1": 2.0, "j2": None, "j3": 1.0}
+    tried = {
+        name: replace(WRONG, joint=name, trial=error and Trial("held-out error", 5.0, error, 4.0))
+        for name, error in errors.items()
+    }
+    made._compared = ["unproven", *errors]
+    made._proven = lambda one: tried.get(one)
+    made.bodies = lambda one: None if one == "j3" else SimpleNamespace(fit=SimpleNamespace(data=f"read as {one}"))
+    assert made.specific() == [(tried[one], f"read as {one}") for one in ("j1", "j0", "j2")]
+
+
+@pytest.mark.claim("another gravity is named where bodies of it surely predict better than others of twice their mass")
+@pytest.mark.parametrize(
+    ("mass", "light", "own", "named"),
+    [(4.0, 9.0, 1.0, True), (4.0, None, 1.0, True), (4.0, 1.0, 1.0, False), (5.1, 9.0, 1.0, False),
+     (4.0, 9.0, 1.3, False)],
+    ids=["surely better than light ones", "no light ones", "light ones as good", "not half as heavy", "surely worse"],
+)  # fmt: skip
+def test_lighter_bodies_of_another_gravity(monkeypatch, mass, light, own, named):
+    """Held-out errors of bodies as recorded (1.0, of 10 kg), under the other gravity, and as recorded of 2 ``mass``."""
+    made: Any = Hypotheses.__new__(Hypotheses)
+
+    def errors(size):
+        noise = 0.01 * np.random.default_rng(0).random((12, 3))
+        return None if size is None else Losses(size * (1.0 + noise), np.full(3, 99.0))
+
+    def bodies(mass, total):
+        parameters = np.append(np.zeros(9), mass)
+        return SimpleNamespace(standard_parameters=parameters, solution=SimpleNamespace(total=total))
+
+    asked = []
+
+    def lightest(model, raw, weights, fits):
+        asked.append(fits.robot.total_mass)
+        return errors(light)
+
+    monkeypatch.setattr("casid.identification.diagnosis._hypotheses.losses", lightest)
+    arm = chain(1)
+    made._model, made._raw, made._fit = Model(arm), [], SimpleNamespace(weights=np.ones(1))
+    made._fits = ConsistentFits(arm, (recording(Model(arm), BODY, samples=20),), Constraints(), Choice())
+    made._feasible = bodies(10.0, 1.0)
+    made.bodies = lambda one: bodies(mass, 2.0)
+    made.consistent = lambda one=None: errors(1.0 if one is None else own)
+    unknown = dict.fromkeys(("turned_mass", "mass", "reading"), float("nan"))
+    one = Hypothesis(Finding("gravity of lighter links", values={**unknown, "direction": "+x"}), 1.0)
+    found = made._lighter(one)
+    assert (found is not None) == named
+    if found is not None:
+        assert asked == [(0.0, 2.0 * mass)] and found.trial == Trial("total mass", 10.0, mass)
+        assert found.values["turned_mass"] == mass and found.values["direction"] == "+x"
