@@ -14,7 +14,6 @@ from casid.errors import DatasetError
 from casid.files import json_bytes
 from casid.identification import Checks, Constraints, ModelOptions, identify, without_delay
 from casid.identification.diagnosis import Finding, Trial, Verdict
-from casid.identification.diagnosis._hypotheses import Hypotheses
 from casid.measurement import Processing, advanced
 from casid.report import report_of
 from casid.retrieval import total_mass
@@ -271,16 +270,6 @@ def test_speeds_are_compared_with_limits(robot, data, speed, cause):
     data = replace(data, dq=scale * data.dq, ddq=scale**2 * data.ddq, q=scale * data.q)
     found = causes(verdict(replace(robot, limits=limits), data, **QUICK))
     assert (cause in found) if cause else not {"faster than its limit", "slow motion"} & set(found)
-
-
-@pytest.mark.claim("a clock that times and positions contradict is named before what a model of another clock shows")
-def test_milliseconds_are_named_first(robot, data, monkeypatch):
-    other = Finding("reversed joint", joint="elbow", values={"what": "torque", "reading": 1.0, "recorded": 2.0})
-    monkeypatch.setattr(Hypotheses, "explained", lambda *_: ([other], 60))
-    short = data.rows(slice(0, 200), "short")
-    slow = replace(short, t=1e3 * short.t, dq=1e-3 * short.dq, ddq=1e-6 * short.ddq)
-    first, second = verdict(robot, slow, **QUICK).about("torques")[:2]
-    assert first.cause == "slow motion" and "milliseconds" in first.text and first.wrong and second == other
 
 
 @pytest.mark.claim("a mass that a default bound holds is a finding with its proven interval")

@@ -13,7 +13,7 @@ from scipy.stats import t, ttest_1samp
 from casid.description import Joint, Link, Robot
 from casid.dynamics import Model
 from casid.files import json_bytes
-from casid.identification import Choice, Constraints
+from casid.identification import Checks, Choice, Constraints, ModelOptions, identify
 from casid.identification._consistent_fits import ConsistentFits
 from casid.identification.diagnosis import Finding, Trial, Verdict
 from casid.identification.diagnosis._hypotheses import Hypotheses, Hypothesis, Losses, trial_of
@@ -268,3 +268,15 @@ def test_lighter_bodies_of_another_gravity(monkeypatch, mass, light, own, named)
     if found is not None:
         assert asked == [(0.0, 2.0 * mass)] and found.trial == Trial("total mass", 10.0, mass)
         assert found.values["turned_mass"] == mass and found.values["direction"] == "+x"
+
+
+@pytest.mark.claim("a clock that times and positions contradict is named before what a model of another clock shows")
+def test_milliseconds_are_named_first(monkeypatch):
+    other = Finding("reversed joint", joint="j1", values={"what": "torque", "reading": 1.0, "recorded": 2.0})
+    monkeypatch.setattr(Hypotheses, "explained", lambda *_: ([other], 60))
+    arm = chain()
+    data = recording(Model(arm), np.tile(BODY, 3), samples=200)
+    slow = replace(data, t=1e3 * data.t, dq=1e-3 * data.dq, ddq=1e-6 * data.ddq)
+    judged = identify(arm, slow, processing=False, model=ModelOptions(springs=False), checks=Checks(folds=0)).verdict
+    first, second = judged.about("torques")[:2]
+    assert first.cause == "slow motion" and "milliseconds" in first.text and first.wrong and second == other
