@@ -17,7 +17,7 @@ from casid.description import Robot
 from casid.drives._law import DRIVE, LINK, RIGID
 from casid.drives._recording import CommandRecording, held_commands
 from casid.drives._rollout import Branch, Column, Drive, branches
-from casid.drives._servo import KINDS, QUANTITIES, SHARED, Servo, Unknown
+from casid.drives._servo import KINDS, QUANTITIES, Servo, Unknown
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.evidence import white_sd
@@ -369,8 +369,7 @@ def _parameters(robot: Robot, servo: Servo) -> tuple[Array, tuple[Parameter, ...
                 raise DatasetError(f"servo: {', '.join(names[k] for k in joints)} are the same servo, but differ in "
                                    f"{attribute}; give one value")  # fmt: skip
             if isinstance(first, Unknown):
-                whole = attribute in SHARED or (attribute == "delay" and servo.shared_delay())
-                name = attribute if whole else f"{attribute} {'='.join(names[k] for k in joints)}"
+                name = attribute if servo.whole(attribute) else f"{attribute} {'='.join(names[k] for k in joints)}"
                 unknown.append(Parameter(attribute, joints, name, first))
             else:
                 known[list(joints), KINDS.index(quantity.kind)] = min(first, 1e300)

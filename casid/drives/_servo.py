@@ -300,7 +300,7 @@ class Servo:
         DatasetError
             If `same` names a joint that is none, or one twice.
         """
-        if attribute in SHARED or (attribute == "delay" and self.shared_delay()):
+        if self.whole(attribute):
             return [tuple(range(len(names)))]
         given = [name for group in self.same for name in group]
         for name in given:
@@ -314,9 +314,9 @@ class Servo:
         head = [first.get(k, k) if attribute in OF_KIND else k for k in range(len(names))]
         return [tuple(k for k, h in enumerate(head) if h == one) for one in dict.fromkeys(head)]
 
-    def shared_delay(self) -> bool:
-        """Whether all joints have one delay."""
-        return isinstance(self.delay, (Unknown, int, float))
+    def whole(self, attribute: str) -> bool:
+        """Whether an attribute is one value of the whole robot: the tilt of its base, or one delay."""
+        return attribute in SHARED or (attribute == "delay" and isinstance(self.delay, (Unknown, int, float)))
 
 
 def servo_from(tables: Mapping[str, Any], where: str) -> Servo:

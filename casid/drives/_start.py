@@ -118,7 +118,7 @@ def convex_start(runs: FreeRuns, cutoff: float) -> ConvexStart:
         joints[k] = _with_prior(joints[k], prior)
     costs = np.array([[_solve(j, d, k, bounds)[1] for d in range(delays.shape[1])] for k, j in enumerate(joints)])
     chosen = costs.argmin(axis=1)
-    if runs.servo.shared_delay():
+    if runs.servo.whole("delay"):
         chosen[:] = (costs / np.maximum(costs.min(axis=1, keepdims=True), 1e-300)).sum(axis=0).argmin()
     solved = [_solve(j, int(chosen[k]), k, bounds) for k, j in enumerate(joints)]
     gains = {k: 1.0 / solved[k][0][0] for k, j in enumerate(joints) if "kp" in j.free and solved[k][3]}
@@ -144,7 +144,8 @@ def convex_start(runs: FreeRuns, cutoff: float) -> ConvexStart:
             theta[place["delay", k]] = delays[k, chosen[k]]
         if ("limit", k) in place and p[place["limit", k]].unknown.value is None:
             gain = theta[place["kp", k]] if ("kp", k) in place else runs.known[k, KINDS.index("kp")]
-            away = max(np.abs(data.on() * (data.q_des - data.q))[:, k].max() for data in runs.recordings)
+            alike = list(p[place["limit", k]].joints)  # the torque that is asked of any of them
+            away = max(np.abs(data.on() * (data.q_des - data.q))[:, alike].max() for data in runs.recordings)
             theta[place["limit", k]] = REACHED * gain * away
     gap = max((gap for _, _, gap, _ in solved), default=0.0)
     return ConvexStart(np.clip(theta, lower, upper), gap, cutoff, tuple(loose))

@@ -374,3 +374,15 @@ def test_a_driven_axis_shows_friction_by_direction_and_a_drifting_offset(axis):
         assert {e.attribute for e in found.estimates} & set(odd) == set(more)
         for name, value in more.items():
             assert found.table[name][0] == pytest.approx(value, rel=0.05)
+
+
+def test_a_limit_that_servos_share_begins_at_what_is_asked_of_any(arm):
+    """The second joint's commands are a fiftieth of the first's: alone it would limit both at next to nothing."""
+    t = np.arange(300) * 0.02
+    u = broadband_commands(t, [0.2, -0.3], 0.5, seed=0, highest=1.0)
+    u = np.column_stack([u[:, 0], -0.3 + 0.02 * (u[:, 1] + 0.3)])
+    data, joints = motion(arm, commands=u, kp=12.0), [[joint.name for joint in arm.coordinates]]
+    (first,), (alone, other) = (
+        start_of(identified(arm, [data], kp=12.0, limit=FREE, same=same), "limit") for same in (joints, ())
+    )
+    assert other < 0.5 * alone and first == pytest.approx(max(alone, other))
