@@ -547,7 +547,7 @@ class _Reading:
         if flips:
             self._say("signs", f"joints {', '.join(map(str, flips))} reversed", "as asked for")
         self._in_limits(values)
-        peaks = [f"{peak:.4g}" for peak in np.abs(values).max(axis=0)]
+        peaks = [f"{peak:.4g}" for peak in np.fmax.reduce(np.abs(values))]
         fits = ["-"] * len(peaks), ["-"] * len(peaks)
         if fit is not None:
             fits = [_number(value) for value in fit.gravity], [_number(value) for value in fit.share]
@@ -559,8 +559,8 @@ class _Reading:
         known = np.isfinite(limit) & (limit > 0)
         if not known.any() or "tau" in self.units or "gains" in self.settings:
             return
-        ratio = float((np.abs(values).max(axis=0)[known] / limit[known]).max())
-        if not LEAST_TORQUE < ratio < MOST_TORQUE:
+        ratio = float(np.fmax.reduce(np.fmax.reduce(np.abs(values))[known] / limit[known]))
+        if ratio <= LEAST_TORQUE or ratio >= MOST_TORQUE:
             self._ask("--torque-unit", f"torques reach {ratio:.3g} times the robot's limits: what is their unit?")
 
 

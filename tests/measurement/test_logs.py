@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -285,6 +286,19 @@ def test_torques_beyond_the_limits_are_asked_for(arm: Arm, tmp_path: Path, times
     rated = replace(robot, limits=replace(robot.limits, effort=np.abs(data.tau).max(axis=0) / times))
     log = german_log(tmp_path / "log.csv", data, names=CLEAR)
     assert options(propose(log, rated)) == ["--torque-unit"] * asked
+
+
+@pytest.mark.claim("lost torques are said to be lost, not of another unit")
+@pytest.mark.parametrize("lost", [(slice(0, 300), slice(None)), (slice(None), 1)], ids=["samples", "joint"])
+def test_lost_torques_are_no_question_of_units(arm: Arm, tmp_path: Path, lost: Any) -> None:
+    robot, data = arm
+    rated = replace(robot, limits=replace(robot.limits, effort=2.0 * np.abs(data.tau).max(axis=0)))
+    tau = data.tau.copy()
+    tau[lost] = np.nan
+    log = german_log(tmp_path / "log.csv", SimpleNamespace(**{**vars(data), "tau": tau}), names=CLEAR)
+    assert options(propose(log, rated)) == []
+    with pytest.raises(DatasetError, match="sample 0 is not a finite number"):
+        read(log, rated)
 
 
 @pytest.mark.claim("velocities that are not the derivative of the positions in any unit are left out of a log")
