@@ -362,13 +362,12 @@ def body_in_ellipsoid(
     )
 
 
-#: Distances a of `body_in_ellipsoid`, in units of the ball's radius: the rows are tangents of what a mass allows.
-#: Nine of them, and more directions, left the same answer to five digits.
-_DISTANCES = (0.2, 0.4, 0.6, 0.8)
-
-
 def _density_rows(J: ca.SX) -> Iterator[ca.SX]:
-    """Rows >= 0 of a pseudo-inertia in the coordinates of the ball, in units of the full ball's mass."""
+    """Rows >= 0 of a pseudo-inertia in the coordinates of the ball, in units of the full ball's mass.
+
+    Tangents of what a mass allows, at four distances a in units of the ball's radius: nine, and more directions, left
+    the same answer to five digits.
+    """
     mass, total = J[3, 3], ca.trace(J[:3, :3])
 
     def both(square: ca.SX, a: float, beyond: float, mean: float) -> Iterator[ca.SX]:
@@ -378,7 +377,7 @@ def _density_rows(J: ca.SX) -> Iterator[ca.SX]:
         yield beyond - (mean - a * a) + moment
 
     lines = [np.array(v, dtype=float) for v in product((-1, 0, 1), repeat=3) if sum(map(abs, v)) in (1, 2)]
-    for a in _DISTANCES:
+    for a in (0.2, 0.4, 0.6, 0.8):
         yield from both(total, a, 3 * ((1 - a**5) / 5 - a * a * (1 - a**3) / 3), 3 / 5)
         for line in lines[: len(lines) // 2]:  # the others are their opposites
             n = ca.DM(line / np.linalg.norm(line))

@@ -270,12 +270,6 @@ def noise_share(samples: int, rank: int, confidence: float = 0.95) -> float:
     return min(LARGEST_SHARE, float(np.sqrt(1.0 + growth)) - 1.0)
 
 
-#: Relative gaps that are aimed at in turn, down to rounding; they end where the solution is certified.
-GAPS = tuple(10.0 ** np.arange(3.0, -12.0, -0.5))
-#: How much heavier than plausible the bodies are from which D is measured, in turn.
-HEAVY = (1e3, 1.0)
-
-
 def polished(solution: Solution, bodies: PlausibleBodies | None = None) -> Solution:
     """The solution with the better of two points and the higher of two proven bounds; itself where nothing is gained.
 
@@ -300,7 +294,7 @@ def polished(solution: Solution, bodies: PlausibleBodies | None = None) -> Solut
     if solution.certified or not solution.usable or any(cone.cone != Full() for cone in problem.cones):
         return solution
     given = bodies or plausible_bodies(problem.variables.robot)
-    for heavy in HEAVY:
+    for heavy in (1e3, 1.0):  # how much heavier than plausible the bodies are from which D is measured
         if not solution.certified:
             solution = _sharper(solution, heavy * given.parameters)
     return solution
@@ -312,7 +306,8 @@ def _sharper(solution: Solution, bodies: Array) -> Solution:
     program = DivergenceProgram(problem, bodies, np.zeros(len(problem.cones), dtype=bool))
     linear = program.linear
     inequalities = 4 * len(problem.cones) + 2 * len(linear.rows) + 1
-    prices = [inequalities / (gap * max(solution.total, 1e-300)) for gap in GAPS]
+    gaps = 10.0 ** np.arange(3.0, -12.0, -0.5)  # relative ones, aimed at in turn down to rounding
+    prices = [inequalities / (gap * max(solution.total, 1e-300)) for gap in gaps]
     for x, multipliers in program.duals(prices):
         bound = lower_bound(problem, x, linear, multipliers).lower_bound
         better = problem.objective(x) + problem.penalty(x) < solution.total
