@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,8 +21,7 @@ Notes = tuple[str, ...]
 STEP = 0.005
 
 
-@dataclass(frozen=True)
-class ActuatorFormat:
+class ActuatorFormat(NamedTuple):
     """A kind of file about servos.
 
     Attributes

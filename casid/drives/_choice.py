@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,77 +13,50 @@ from casid.arrays import Array
 from casid.drives._contacts import held_stiffness, led, restarted, softened
 from casid.drives._runs import FreeRuns, Parameter, Point
 from casid.drives._search import Normal, Search
-from casid.drives._servo import KINDS, QUANTITIES, Unknown
-from casid.evidence import compared
+from casid.drives._servo import KINDS, QUANTITIES, Servo, Unknown
+from casid.evidence import NOTICEABLE, PARTS, compared
 
-Starts = Callable[[FreeRuns, Array], Sequence[Mapping[str, Array]]]
-
-#: A term that lowers the cost, or the mean square error held out, by less than this share is not taken.
-_SHARE = 0.05
 #: Iterations of the search with a term: where it is screened, and where it is judged (contacts: four times as many).
 _SCREENED, _ITERATIONS = 4, 4
-#: Friction of which terms are sized is taken for at least this share of what drives a joint.
+#: Friction of which terms are sized is taken for at least this share of what drives a joint; what is sized
+#: by it is a start or a weak prior, which data overrule.
 _SMALL = 0.02
-#: Length of the pieces that terms are screened on [s].
-_SCREEN = 40.0
 
 
-@dataclass(frozen=True)
-class Term:
-    """A term that may be tried.
+#: What `SimulationOptions.terms` names -> attributes of `Servo` that the term makes unknown at every joint.
+TERMS: Mapping[str, tuple[str, ...]] = {
+    "load_friction": ("load_friction",),
+    "warm_up": ("warm_up", "warm_time"),
+    "stiffness": ("stiffness", "joint_damping"),
+    "backlash": ("backlash",),
+    "presliding": ("bristle_stiffness", "bristle_damping"),
+    "asymmetry": ("viscous_asymmetry", "offset"),
+    "drift": ("offset_drift", "offset"),
+}
+#: Tried by default where no servo holds the joints, so that what friction differs by, and what drifts, adds up.
+DRIVEN = ("asymmetry", "drift")
 
-    Attributes
-    ----------
-    attributes : tuple of str
-        Of `Servo`, which it makes unknown at every joint.
-    starts : callable
-        ``(runs, theta)`` -> first values, or sizes of values of either sign, shape (n,) each, one mapping a start.
+
+def _starts(name: str, runs: FreeRuns, theta: Array) -> Sequence[Mapping[str, Array]]:
+    """First values of a term, or sizes of values of either sign, shape (n,) each, one mapping a start.
+
+    Time constants are parts of what the clocks show; stiffnesses multiples of the servo's, before sliding, or of what
+    the drive's inertia and the sampling can show; play is a multiple of the encoders' noise, up to several degrees;
+    differences between directions, and the drift over the recordings, are parts of the friction.
     """
-
-    attributes: tuple[str, ...]
-    starts: Starts
-
-
-def _load(runs: FreeRuns, theta: Array) -> Sequence[Mapping[str, Array]]:
-    return [{"load_friction": np.full(runs.robot.n, 0.01)}]
-
-
-def _warm(runs: FreeRuns, theta: Array) -> Sequence[Mapping[str, Array]]:
-    """Time constants by parts of what the clocks show."""
-    span = max(float(data.t[-1]) for data in runs.recordings)
-    same = np.ones(runs.robot.n)
-    return [{"warm_up": 0.05 * same, "warm_time": max(part * span, 1.0) * same} for part in (0.1, 0.4)]
-
-
-def _brushed(runs: FreeRuns, theta: Array) -> Sequence[Mapping[str, Array]]:
-    """Stiffnesses before sliding by multiples of the servo's."""
-    gain, inertia = held_stiffness(runs, theta), runs.values(theta)["armature"]
-    return [{"bristle_stiffness": part * gain, "bristle_damping": 0.2 * np.sqrt(part * gain * inertia)}
-            for part in (1.0, 5.0)]  # fmt: skip
-
-
-def _sprung(runs: FreeRuns, theta: Array) -> Sequence[Mapping[str, Array]]:
-    """Stiffnesses by multiples of what the drive's inertia and the sampling can show."""
-    gain = held_stiffness(runs, theta)
-    return [{"stiffness": part * gain, "joint_damping": 0.01 * part * gain} for part in (2.0, 8.0, 30.0)]
-
-
-def _played(runs: FreeRuns, theta: Array) -> Sequence[Mapping[str, Array]]:
-    """Play by multiples of the encoders' noise, up to several degrees."""
-    return [{"backlash": np.maximum(size, 4.0 * runs.noise)} for size in (0.01, 0.04)]
-
-
-def _asymmetric(runs: FreeRuns, theta: Array) -> Sequence[Mapping[str, Array]]:
-    """Differences between directions by parts of the friction."""
-    viscous, dry = friction_sizes(runs, theta)
-    return [{"viscous_asymmetry": 0.1 * viscous, "offset": 0.1 * dry}]
-
-
-def _drifting(runs: FreeRuns, theta: Array) -> Sequence[Mapping[str, Array]]:
-    """Drift of a part of the dry friction over the recordings."""
-    span = max(float(data.t[-1]) for data in runs.recordings)
-    dry = friction_sizes(runs, theta)[1]
-    return [{"offset_drift": 0.1 * dry / span, "offset": 0.1 * dry}]
+    gain, inertia, same = held_stiffness(runs, theta), runs.values(theta)["armature"], np.ones(runs.robot.n)
+    (viscous, dry), span = friction_sizes(runs, theta), max(float(data.t[-1]) for data in runs.recordings)
+    return {
+        "load_friction": [{"load_friction": 0.01 * same}],
+        "warm_up": [{"warm_up": 0.05 * same, "warm_time": max(part * span, 1.0) * same} for part in (0.1, 0.4)],
+        "stiffness": [{"stiffness": k * gain, "joint_damping": 0.01 * k * gain} for k in (2.0, 8.0, 30.0)],
+        "backlash": [{"backlash": np.maximum(size, 4.0 * runs.noise)} for size in (0.01, 0.04)],
+        "presliding": [
+            {"bristle_stiffness": k * gain, "bristle_damping": 0.2 * np.sqrt(k * gain * inertia)} for k in (1.0, 5.0)
+        ],
+        "asymmetry": [{"viscous_asymmetry": 0.1 * viscous, "offset": 0.1 * dry}],
+        "drift": [{"offset_drift": 0.1 * dry / span, "offset": 0.1 * dry}],
+    }[name]
 
 
 def friction_sizes(runs: FreeRuns, theta: Array) -> tuple[Array, Array]:
@@ -100,20 +73,6 @@ def _rms(x: Array) -> Array:
     return np.asarray(np.sqrt(np.mean(np.square(x), axis=0)))
 
 
-#: What `SimulationOptions.terms` names.
-TERMS: Mapping[str, Term] = {
-    "load_friction": Term(("load_friction",), _load),
-    "warm_up": Term(("warm_up", "warm_time"), _warm),
-    "stiffness": Term(("stiffness", "joint_damping"), _sprung),
-    "backlash": Term(("backlash",), _played),
-    "presliding": Term(("bristle_stiffness", "bristle_damping"), _brushed),
-    "asymmetry": Term(("viscous_asymmetry", "offset"), _asymmetric),
-    "drift": Term(("offset_drift", "offset"), _drifting),
-}
-#: Tried by default where no servo holds the joints, so that what friction differs by, and what drifts, adds up.
-DRIVEN = ("asymmetry", "drift")
-
-
 def usual_terms(runs: FreeRuns) -> tuple[str, ...]:
     """Terms that are tried by default."""
     return tuple(term for term in TERMS if term not in DRIVEN or _driven(runs))
@@ -125,8 +84,9 @@ def _driven(runs: FreeRuns) -> bool:
 
 
 def _added(runs: FreeRuns, name: str) -> tuple[str, ...]:
-    """Attributes that a term makes unknown: those that the user leaves as they are."""
-    return tuple(a for a in TERMS[name].attributes if not _given(runs, a))
+    """Attributes that a term makes unknown: those that neither the user nor a term that was taken says something of."""
+    n, plain = runs.robot.n, Servo()
+    return tuple(a for a in TERMS[name] if runs.servo.of(a, n) == plain.of(a, n))
 
 
 def folds_of(runs: FreeRuns, folds: int) -> list[int]:
@@ -146,10 +106,8 @@ def held_out(search: Search, point: Point, normal: Normal, group: Sequence[int])
     """
     runs, squares = search.runs, np.zeros(len(search.runs.pieces))
     for fold in sorted(set(group)):
-        kept = [k for k, g in enumerate(group) if g != fold]
         left = [k for k, g in enumerate(group) if g == fold]
-        part = search.reduced(normal, kept, point.theta)
-        theta = search.step(part, Point(point.theta, []), 1e-3)[0].theta
+        theta = search.without(normal, point.theta, left)
         for k, q in zip(left, runs.simulate(runs.point(theta), left), strict=True):
             squares[k] = float(((runs.pieces[k].measured - q) ** 2).sum())
     return squares
@@ -174,7 +132,7 @@ def with_terms(
     """
     added, last = list[float](), 0
     group = folds_of(search.runs, folds)
-    names = [name for name in terms if group and TERMS[name].attributes[0] in _added(search.runs, name)]
+    names = [name for name in terms if group and TERMS[name][0] in _added(search.runs, name)]
     screen = _Screen(search, point) if names else None
     ranked = [screen.trial(name) for name in names if screen is not None]
     # where no servo holds a joint, errors of its friction add up and look like anything else: they come first
@@ -182,11 +140,11 @@ def with_terms(
     before: tuple[Search, Point, Normal] | None = None
     for ranked_one in sorted(ranked, key=lambda one: (one.name not in first, one.name == "backlash", -one.share)):
         one = ranked_one
-        if one.share <= _SHARE:
+        if one.share <= NOTICEABLE - 1.0:
             continue
         if added:  # beside what was taken
             one = _Screen(search, point).trial(one.name, one)
-            if one.share <= _SHARE:
+            if one.share <= NOTICEABLE - 1.0:
                 continue
         plain, rich = _searched(search, point, normal, one, contact)
         errors, weak = held_out(*rich, group), [*added, *one.weak.tolist()]
@@ -207,7 +165,7 @@ def _searched(
     search: Search, point: Point, normal: Normal, one: _Screened, contact: float
 ) -> tuple[tuple[Search, Point, Normal], tuple[Search, Point, Normal]]:
     """The search without a term, where joints have play with steps not longer than ``contact`` [s], and with it."""
-    before, plainly, play = search.runs.rollouts, search, "backlash" in TERMS[one.name].attributes
+    before, plainly, play = search.runs.rollouts, search, "backlash" in TERMS[one.name]
     if play and contact < search.runs.step:  # contact: of first order in it
         plainly = replace(search, runs=search.runs.stepped(contact), budget=before + search.runs.cost * _ITERATIONS)
         point, normal = plainly.run(point, 2)
@@ -220,20 +178,13 @@ def _searched(
         tried, _ = led(wide, restarted(wide, start))
         reached = softened(wide, tried)
     else:
-        wanted = (1.0 - _SHARE) * normal.cost
+        wanted = (2.0 - NOTICEABLE) * normal.cost
         tried, reached = wide.descended(start, wide.normal(start), _ITERATIONS, wanted=wanted)
     search.runs.rollouts = wide.runs.rollouts = plainly.runs.rollouts + wide.runs.rollouts - before
     return (plainly, point, normal), (wide, tried, reached)
 
 
-def _given(runs: FreeRuns, attribute: str) -> bool:
-    """Whether the user says what a value is, or asks for it, or a term that was taken does."""
-    n = runs.robot.n
-    return bool(runs.servo.of(attribute, n) != type(runs.servo)().of(attribute, n))
-
-
-@dataclass(frozen=True, eq=False)
-class _Screened:
+class _Screened(NamedTuple):
     """A term's best start: share of the cost it takes away, values of the plain law and of the term, weak priors."""
 
     name: str
@@ -245,12 +196,11 @@ class _Screened:
 
 
 class _Screen:
-    """A part of the data on which terms are tried: the decrease that a step is expected to give, without and with."""
+    """One piece of every `PARTS`: what decrease a step is expected to give there, without a term and with it."""
 
     def __init__(self, whole: Search, point: Point) -> None:
         self.whole, runs = whole, copy(whole.runs)
-        every = max(1, round(runs.seconds / min(_SCREEN, runs.seconds / 4)))
-        every = 1 if _driven(runs) else every  # what drifts shows between pieces
+        every = 1 if _driven(runs) else PARTS  # what drifts shows between pieces
         runs.pieces, runs.rollouts = runs.pieces[every // 2 :: every] or runs.pieces[:1], 0.0
         self.search, self.point = replace(whole, runs=runs, budget=np.inf), runs.point(point.theta)
         normal = self.search.normal(self.point)
@@ -273,7 +223,7 @@ class _Screen:
         if known is not None:
             rows = np.repeat([a in new for a in known.attributes], runs.robot.n)
             tried.append(_Screened(name, 0.0, new, theta, known.first[rows], known.weak[rows]))
-        for values in [] if known else TERMS[name].starts(runs, theta):
+        for values in [] if known else _starts(name, runs, theta):
             first, weak = (np.concatenate([value(a, values[a]) for a in new]) for value in (_first, _weak))
             tried.append(_Screened(name, 0.0, new, theta, first, weak))
         reached = []
@@ -286,7 +236,7 @@ class _Screen:
             self._count(wide.runs)
             reached.append((cost, wide, start, normal, one))
         cost, wide, start, normal, one = min(reached, key=lambda made: made[0])
-        least = (1.0 - _SHARE) * self.promised
+        least = (2.0 - NOTICEABLE) * self.promised
         if len(tried) > 1 and cost < least:
             start, normal = wide.descended(start, normal, _SCREENED, 1e-2, least)
             cost = normal.cost
@@ -310,17 +260,13 @@ def _first(attribute: str, size: Array) -> Array:
     return 0.0 * size if QUANTITIES[attribute].signed else size
 
 
-def _centred(attribute: str) -> bool:
-    """Whether the weak prior's mean is 0, which is no term at all, and not the start."""
-    return QUANTITIES[attribute].weak > 0.0 or QUANTITIES[attribute].signed
-
-
 def _extended(search: Search, term: _Screened) -> Search:
     """A search over a term's attributes at all joints too, on the same scale."""
     runs, attributes = copy(search.runs), term.attributes
     n, names = runs.robot.n, [joint.name for joint in runs.robot.coordinates]
     unknowns = [
-        Unknown(0.0 if _centred(attributes[i // n]) else float(x), float(sd))
+        # a weak prior's mean is the start, or 0 where that is no term at all
+        Unknown(0.0 if (kind := QUANTITIES[attributes[i // n]]).weak or kind.signed else float(x), float(sd))
         for i, (x, sd) in enumerate(zip(term.first, term.weak, strict=True))
     ]
     changed: dict[str, Any] = {a: unknowns[i * n : (i + 1) * n] for i, a in enumerate(attributes)}
@@ -342,4 +288,4 @@ def _better(runs: FreeRuns, plain: Array, rich: Array) -> bool:
     unit = [names.index(m) for m in motions] if len(names) >= 4 else list(range(len(motions)))
     size = np.bincount(unit, [float(piece.measured.size) for piece in runs.pieces])
     one = compared(np.bincount(unit, plain) / size, np.bincount(unit, rich) / size)
-    return one.gain > 1.0 and one.after < (1.0 - _SHARE) * one.before
+    return one.gain > 1.0 and one.after < (2.0 - NOTICEABLE) * one.before

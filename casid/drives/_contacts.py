@@ -13,14 +13,15 @@ from casid.arrays import Array
 from casid.drives._law import DRIVE
 from casid.drives._runs import FreeRuns, Point
 from casid.drives._search import CONVERGED, MISFIT, Normal, Search
-from casid.drives._servo import KINDS, QUANTITIES
+from casid.drives._servo import KINDS, STIFF
 
 #: Stiffnesses of the contacts whose derivatives lead on where the errors are those of hard contacts; iterations.
 _SOFT, _DESCENT = (160.0, 640.0), 5
 #: Most shaken starts, and how far they are drawn, in standard deviations of the parameters; they end after so many in
 #: turn that do not lower the cost, which is that of independent errors of variance 1, by that much.
 _SHAKES, _SHAKEN, _IDLE, _GAIN = 40, 6.0, 6, 1.0
-#: One of so many minima counts as being as good as the best at least.
+#: One of so many minima counts as being as good as the best at least: of forty ten, whose
+#: mean square gives a deviation to 22 % (one over the root of 2 N).
 _QUARTER = 4
 
 
@@ -44,7 +45,7 @@ def softened(search: Search, point: Point, part: float = _SOFT[0]) -> Normal:
     runs, theta = copy(search.runs), point.theta
     value, held = runs.values(theta), part * held_stiffness(runs, theta)
     k, d = KINDS.index("kj"), KINDS.index("dj")
-    rigid = value["stiffness"] > QUANTITIES["stiffness"].upper
+    rigid = value["stiffness"] > STIFF
     runs.known = runs.known.copy()
     runs.known[rigid, k], runs.known[rigid, d] = held[rigid], 2.0 * np.sqrt(held * value["armature"])[rigid]
     soft = replace(search, runs=runs, budget=np.inf)
@@ -154,8 +155,7 @@ def shaken(search: Search, point: Point) -> tuple[Point, Array]:
         if cost < value:
             found.append((best.theta, value))
             best, value = tried, cost
-        if search.progress is not None:
-            search.progress(f"contacts: {1e3 * normal.rms:.3g} mrad", number + 1, _SHAKES)
+        search.progress(f"contacts: {1e3 * normal.rms:.3g} mrad", number + 1, _SHAKES)
         if idle == _IDLE:
             break
     count = sum(piece.measured.size for piece in runs.pieces)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,27 +18,23 @@ from casid.drives._contacts import has_play, shaken, softened
 from casid.drives._profile import Profile, Profiles
 from casid.drives._recording import CommandRecording
 from casid.drives._runs import FreeRuns, Parameter, Point
-from casid.drives._search import Normal, Search, compared_errors
+from casid.drives._search import AGAIN, Normal, Progress, Search, compared_errors, silent
 from casid.drives._servo import QUANTITIES, STIFF, Servo, Unknown
 from casid.drives._start import CUTOFFS, LINEAR, REACHED, ConvexStart, convex_start
 from casid.drives._statistics import Estimate, estimates, gain_ratios
-from casid.drives._verdict import CommandFinding, check_recordings, further, judge, with_remedy
+from casid.drives._verdict import check_recordings, further, judge, with_remedy
 from casid.errors import DatasetError
-from casid.evidence import NOTICEABLE
+from casid.evidence import NOTICEABLE, Finding
 from casid.files import listed, near, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Progress = Callable[[str, int, int], None]
-
-#: Weak priors: standard deviation as a multiple of the value's size, so that what the data leave open stays in place.
+#: Weak priors: standard deviation as a multiple of the value's size, so that what the data leave open stays in place; a
+#: value that they know to 10 % is moved by (0.1 / 3)^2 = 0.1 % of its distance from the start.
 _WEAK = 3.0
-#: The same for gains that nothing known fixes.
-_HELD = 0.05
-#: Iterations from another start: the next convex one, and the best one with the terms that were taken.
-_AGAIN = 8
-#: Pieces are not made shorter than this to hold some out [s].
+#: Pieces are not made shorter than this to hold some out [s]: each has an initial state, which explains the more of its
+#: motion the shorter it is.
 _SHORTEST = 2.0
 
 
@@ -123,7 +119,7 @@ class CommandIdentification(Displayed):
         Free-run error there.
     rollouts, seconds, simulated : float
         Runs through all recordings, time taken [s], simulated time of one run [s].
-    findings : tuple of CommandFinding
+    findings : tuple of Finding
     ratios : mapping of str to (float, float)
         Ratios to kp with half widths of 95 %.
     runs : FreeRuns
@@ -144,7 +140,7 @@ class CommandIdentification(Displayed):
     rollouts: float
     seconds: float
     simulated: float
-    findings: tuple[CommandFinding, ...]
+    findings: tuple[Finding, ...]
     ratios: dict[str, tuple[float, float]]
     runs: FreeRuns
     profiles: tuple[Profile, ...] = ()
@@ -226,7 +222,7 @@ class CommandIdentification(Displayed):
             What was left out, with the free-run error before and after.
         """
         none: dict[str, Any] = {key: getattr(Servo(), key) for key in terms}
-        has = {key: self.table[key] < STIFF if none[key] == np.inf else self.table[key] != 0.0 for key in terms}
+        has = {key: self.table[key] <= STIFF if none[key] == np.inf else self.table[key] != 0.0 for key in terms}
         lost = {key: words for key, words in terms.items() if np.any(has[key])}
         if not lost:
             return self, ()
@@ -256,7 +252,7 @@ class CommandIdentification(Displayed):
             "parameters": [asdict(e) for e in self.estimates],
             "profiles": [one.plain() for one in self.profiles],
             "ratios_to_kp": {name: list(pair) for name, pair in self.ratios.items()},
-            "findings": [asdict(f) for f in self.findings],
+            "findings": [f.record() for f in self.findings],
         }  # fmt: skip
 
     def __repr__(self) -> str:
@@ -301,7 +297,7 @@ def identify_from_commands(
     ExportError
         Without a C compiler.
     """
-    began, options = time.perf_counter(), options or SimulationOptions()
+    began, options, progress = time.perf_counter(), options or SimulationOptions(), progress or silent
     names = [joint.name for joint in robot.coordinates]
     longest = options.longest
     if options.folds >= 2:  # one short recording: pieces enough to hold some out
@@ -318,11 +314,11 @@ def identify_from_commands(
     if asked:
         made = Profiles(search, point, normal, weak, fine, options.level)
         for number, i in enumerate(asked):
-            if progress is not None:
-                progress(f"profile of {search.runs.parameters[i].name}", number, len(asked))
+            progress(f"profile of {search.runs.parameters[i].name}", number, len(asked))
             profiles.append(made.of(i))
     listed, C = estimates(search, point, normal, weak, best.ratios)
-    held = _held_out(search, point, normal, options.folds)
+    group, size = folds_of(search.runs, options.folds), sum(piece.measured.size for piece in search.runs.pieces)
+    held = float(np.sqrt(held_out(search, point, normal, group).sum() / size)) if group else float("nan")
     if not any(f.wrong for f in findings):
         findings += further(fine, point, names)
     findings += judge(fine, point, listed, names)
@@ -349,11 +345,10 @@ def _known_servo(recordings: Sequence[CommandRecording]) -> Servo:
 
 
 def _fitted(
-    runs: FreeRuns, options: SimulationOptions, start: ArrayLike | None, progress: Progress | None
+    runs: FreeRuns, options: SimulationOptions, start: ArrayLike | None, progress: Progress
 ) -> tuple[Search, FreeRuns, ConvexStart, float, Point, Normal, Array]:
     """Best point of all starts, and the error at that start."""
-    if progress is not None:
-        progress("convex start", 0, 1)
+    progress("convex start", 0, 1)
     whole, runs = runs, runs.thinned(options.coarse)
     convex = [convex_start(runs, cutoff) for cutoff in CUTOFFS if cutoff * 2 * runs.period < 1.0]
     candidates = [(one, one.theta) for one in convex]
@@ -380,7 +375,7 @@ def _fitted(
             break
         if runs.rollouts + runs.cost > options.budget and reached[k] >= normal.rms:
             break
-        again, tried = search.descended(points[k], search.normal(points[k]), _AGAIN, wanted=_wanted(normal))
+        again, tried = search.descended(points[k], search.normal(points[k]), AGAIN, wanted=normal.cost / NOTICEABLE**2)
         if tried.cost < normal.cost:
             first, point, normal = k, again, tried
     best, at_first = candidates[first][0], reached[first]
@@ -391,7 +386,7 @@ def _fitted(
     if len(more):  # what was taken is searched from the convex start too, as long as it may end noticeably lower
         linear = [p.kind in LINEAR for p in runs.parameters]
         again = runs.point(np.where(linear, convex_start(runs, best.cutoff).theta, point.theta))
-        again, tried = search.descended(again, search.normal(again), _AGAIN, wanted=_wanted(normal))
+        again, tried = search.descended(again, search.normal(again), AGAIN, wanted=normal.cost / NOTICEABLE**2)
         if tried.cost < normal.cost:
             point, normal = again, tried
     play = has_play(runs, point.theta)
@@ -413,15 +408,11 @@ def _fitted(
     return search, fine, best, at_first, point, normal, weak
 
 
-def _wanted(normal: Normal) -> float:
-    """Cost that is noticeably lower."""
-    return normal.cost / NOTICEABLE**2
-
-
 def _weakly(runs: FreeRuns, start: ConvexStart) -> tuple[tuple[Parameter, ...], Array]:
     """The parameters with weak priors around a start where the user gave none, and those priors' deviations.
 
-    Gains that nothing fixes are held at what is assumed, so that their joints' other values are those for that gain.
+    Gains that nothing fixes are held at what is assumed, to what does not count as a difference, so that their joints'
+    other values are those for that gain.
     """
     parameters, theta = runs.parameters, start.theta
     viscous, dry = friction_sizes(runs, theta)
@@ -439,17 +430,8 @@ def _weakly(runs: FreeRuns, start: ConvexStart) -> tuple[tuple[Parameter, ...], 
         size = max(size, float(signed[p.attribute][p.joints[0]])) if p.attribute in signed else size
         sd = QUANTITIES[p.attribute].weak or _WEAK * size
         if p.attribute == "kp" and p.joints[0] in start.ratios:
-            sd = _HELD * size
+            sd = (NOTICEABLE - 1.0) * size
         weak[i] = sd
         mean = 0.0 if p.attribute == "bias" else float(theta[i])
         made.append(replace(p, unknown=Unknown(mean, sd, p.lower, p.upper)))
     return tuple(made), weak
-
-
-def _held_out(search: Search, point: Point, normal: Normal, folds: int) -> float:
-    """Free-run error over motions that were left out, each group's fit by one Gauss-Newton step from the whole's."""
-    group = folds_of(search.runs, folds)
-    if not group:
-        return float("nan")
-    squares = held_out(search, point, normal, group)
-    return float(np.sqrt(squares.sum() / sum(piece.measured.size for piece in search.runs.pieces)))

@@ -197,7 +197,7 @@ class Step:
         if encoder:
             kj, gap = (ca.reshape(g["p"], len(KINDS), L)[KINDS.index(kind), :].T for kind in ("kj", "gap"))
             side = ca.if_else(still > 0, 1, -1)
-            apart = side * gap / 2 + ca.if_else(kj < STIFF, still / kj, 0)
+            apart = side * gap / 2 + ca.if_else(kj <= STIFF, still / kj, 0)
             hidden = q + parts[2] + (apart if encoder == LINK else -apart), v + parts[3]
             ends = ((q, v), hidden) if encoder == LINK else (hidden, (q, v))
             q, v = (ca.vertcat(*pair) for pair in zip(*ends, strict=True))
@@ -219,8 +219,7 @@ class Step:
 
 def tilted_gravity(gravity: Array, tilt: Array) -> Array:
     """Gravity in the frame of a base that is tilted by `Servo.tilt_x`, `Servo.tilt_y`, shape (3,)."""
-    t = ca.SX.sym("t", 2)
-    return np.asarray(ca.Function("gravity", [t], [_tilted(gravity, t)])(tilt)).ravel()
+    return np.asarray(ca.evalf(_tilted(gravity, ca.SX(ca.DM(tilt))))).ravel()
 
 
 def _tilted(gravity: Array, tilt: ca.SX) -> ca.SX:
@@ -258,13 +257,13 @@ def _level(s: Mapping[str, ca.SX], faded: bool = True) -> tuple[ca.SX, ca.SX]:
 
 def _bristles(s: Mapping[str, ca.SX], faded: bool = True) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Whether dry friction has a memory, the stiffness of its bristles (0: it has none), their torque of sliding."""
-    bent = ca.logic_and(s["p_bristle"] < STIFF, s["p_fc"] + s["p_fl"] + s["p_fs"] > 0)
+    bent = ca.logic_and(s["p_bristle"] <= STIFF, s["p_fc"] + s["p_fl"] + s["p_fs"] > 0)
     return bent, ca.if_else(bent, s["p_bristle"], 0), ca.fmax(_level(s, faded)[0], _LEAST_GRIP)
 
 
 def _exact(s: Mapping[str, ca.SX]) -> ca.SX:
     """Whether a joint has dry friction without memory."""
-    return ca.logic_and(s["p_bristle"] >= STIFF, s["p_fc"] + s["p_fl"] + s["p_fs"] > 0)
+    return ca.logic_and(s["p_bristle"] > STIFF, s["p_fc"] + s["p_fl"] + s["p_fs"] > 0)
 
 
 def _viscous(s: Mapping[str, ca.SX]) -> ca.SX:
@@ -296,7 +295,7 @@ def _torques(s: Mapping[str, ca.SX], case: Case) -> dict[str, ca.SX]:
         give = _positive(1 - ca.sign(v) * s["w"] / grip)
         torque -= ca.if_else(bent, s["w"] + give * (stiffness * h / 4 * (n - v) + s["p_micro"] * mean), 0)
         level = ca.if_else(bent, 0, level)
-    elastic = s["p_kj"] < STIFF
+    elastic = s["p_kj"] <= STIFF
     k = ca.if_else(elastic, s["p_kj"], _CONTACT * ca.fmax(s["p_ia"], _LEAST_INERTIA) / h**2)
     trapezoid = h / 4 * (n - v - s["n_link"] + s["v_link"])
     contact = k * h * (n - s["n_link"])

@@ -19,7 +19,7 @@ from casid.evidence import NOTICEABLE
 from casid.files import read_bytes, write_files
 from casid.inertia import Parameters
 
-#: Of the written file [s]: small and of fourth order, so that the motion is that of the equation, as here.
+#: Of the written file [s], MuJoCo's default: small and of fourth order, so that the motion is that of the equation.
 _TIMESTEP = 0.002
 #: MuJoCo's dry friction is a soft constraint; with these it creeps by less than 1e-6 rad/s.
 _FRICTION = {"solreffriction": "0.004 1", "solimpfriction": "0.9999 0.9999 0.001 0.5 2"}
@@ -233,11 +233,11 @@ def _springs(root: ElementTree.Element, found: CommandIdentification) -> list[st
                 continue
             k = names.index(str(joint.get("name")))
             stiffness, damping, play = (float(table[key][k]) for key in ("stiffness", "joint_damping", "backlash"))
-            if play == 0.0 and stiffness >= STIFF:
+            if play == 0.0 and stiffness > STIFF:
                 continue
             name, ends = f"{names[k]}_backlash", numbers(np.array([-play / 2, play / 2]))
             words = {key: value for key in ("type", "axis", "pos") if (value := joint.get(key)) is not None}
-            rigid = stiffness >= STIFF
+            rigid = stiffness > STIFF
             limits = {"limited": "true", "range": ends, **_CONTACT} if rigid else {"limited": "false"}
             body.insert(place + 1, ElementTree.Element("joint", {"name": name, **words, **limits}))
             if not rigid:

@@ -12,14 +12,14 @@ from scipy.stats import t as student
 
 from casid.arrays import Array
 from casid.drives._runs import FreeRuns, Point
-from casid.drives._search import Normal, Search
+from casid.drives._search import AGAIN, Normal, Search
 from casid.drives._servo import KINDS, Unknown
 from casid.drives._statistics import covariance
 from casid.evidence import NOTICEABLE
 
-#: A profile's path: factor between its steps, most of them, refinements of an end; iterations at each value and their
-#: first damping, small for the long valleys of parameters that are traded.
-_GROWTH, _FAR, _REFINED, _DESCENT, _PLAIN = 2.0, 14, 3, 8, 1e-8
+#: A profile's path: factor between its steps, most of them, refinements of an end; first damping at each
+#: value, small for the long valleys of parameters that are traded.
+_GROWTH, _FAR, _REFINED, _PLAIN = 2.0, 14, 3, 1e-8
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,8 +80,7 @@ class Profiles:
         self, search: Search, point: Point, normal: Normal, weak: Array, fine: FreeRuns, level: float = 0.95
     ) -> None:  # fmt: skip
         C, freedom = covariance(search, point, normal)
-        D = search.scaling(normal, point.theta)
-        inverse = np.linalg.pinv(normal.A / np.outer(D, D), rcond=1e-10, hermitian=True) / np.outer(D, D)
+        inverse = search.inverse(normal, point.theta)
         self.level, quantile = level, student.ppf(0.5 + level / 2, freedom)
         self.half = quantile * np.sqrt(np.maximum(np.diag(C), 1e-300))
         self.threshold = quantile**2 * np.maximum(np.diag(C) / np.maximum(np.diag(inverse), 1e-300), 1.0)
@@ -92,7 +91,7 @@ class Profiles:
         )
         tolerance = 0.01 * float(self.threshold.min()) / len(self.half)
         self.search = replace(search, runs=runs, tolerance=tolerance, budget=np.inf)
-        self.point, self.normal = self.search.descended(point, self.search.normal(point), _DESCENT, _PLAIN)
+        self.point, self.normal = self.search.descended(point, self.search.normal(point), AGAIN, _PLAIN)
 
     def of(self, i: int) -> Profile:
         """Profile of one parameter, by its place."""
@@ -141,7 +140,7 @@ class Profiles:
         runs.parameters = tuple(q for k, q in enumerate(runs.parameters) if k != i)
         search, tangent = replace(self.search, runs=runs), self._tangent(i, value)
         point = min(point, tangent, key=search.value)
-        reached, normal = search.descended(point, search.normal(point), _DESCENT, _PLAIN)
+        reached, normal = search.descended(point, search.normal(point), AGAIN, _PLAIN)
         own = p.unknown.value is not None and np.isfinite(p.unknown.sd)
         prior = ((value - float(p.unknown.value or 0.0)) / p.unknown.sd) ** 2 if own else 0.0
         return normal.cost + prior, reached

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from casid.arrays import Array
 from casid.description import Robot
 from casid.errors import DatasetError
+from casid.evidence import REPEATED
 from casid.files import listed, near, numeric_array, read_toml, shown
 from casid.measurement import (
     Columns,
@@ -31,9 +32,9 @@ from casid.measurement import (
 _COLUMNS = ("enabled", "gain", "torque")
 #: Text that says whether a servo is on.
 _SWITCH = frozenset(word for true in ("true", "false") for word in (true, true.capitalize(), true.upper()))
-#: Fewest samples of a piece.
-FEWEST = 20
-#: Samples lost in a row from which the motion goes on in another piece.
+#: Fewest samples of a piece: what one error is worth.
+FEWEST = int(REPEATED)
+#: Samples lost in a row from which the motion goes on in another piece; over fewer the last command is held.
 FEWEST_LOST = 5
 
 

@@ -14,8 +14,8 @@ from casid.drives._identify import CommandIdentification
 from casid.drives._recording import CommandRecording
 from casid.drives._servo import UNITS
 from casid.drives._statistics import Estimate
-from casid.drives._verdict import CommandFinding
 from casid.errors import DatasetError
+from casid.evidence import Finding
 from casid.report import (
     BLUE,
     INK,
@@ -178,7 +178,7 @@ class CommandSection(ReportSection):
         return figure
 
 
-def _text(finding: CommandFinding) -> str:
+def _text(finding: Finding) -> str:
     joint = f" of {finding.joint}" if finding.joint else ""
     return f"{finding.kind}{joint}: {finding.text}{f' ({finding.remedy})' if finding.remedy else ''}"
 

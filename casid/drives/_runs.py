@@ -25,7 +25,8 @@ from casid.files import listed, near, shown
 
 T = TypeVar("T")
 
-#: Deviations of position and speed of what no encoder shows at the start of a piece [rad, rad/s].
+#: Deviations of position and speed of what no encoder shows at the start of a piece [rad, rad/s]: of a
+#: drive that is off by play of a degree, and moves in it.
 _HIDDEN = (0.02, 0.5)
 
 
@@ -196,6 +197,13 @@ class FreeRuns:
         """The same with other recordings, and with another step if one is given."""
         made = FreeRuns(self.robot, self.servo, recordings, step or self.step, self.longest, self.threads)
         made.branches, made.parameters = self.branches, self.parameters
+        return made
+
+    def under(self, servo: Servo) -> FreeRuns:
+        """The same pieces under another servo, with its own unknowns."""
+        made = copy(self)
+        made.servo, made.rollouts = servo, 0.0
+        made.known, made.parameters = _parameters(self.robot, servo)
         return made
 
     def thinned(self, seconds: float) -> FreeRuns:

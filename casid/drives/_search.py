@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import lsq_linear
 
-from casid.arrays import Array
+from casid.arrays import RANK, Array
 from casid.drives._rollout import Branch
 from casid.drives._runs import FreeRuns, Point
 from casid.evidence import Comparison, compared, robust_sd
 
+Progress = Callable[[str, int, int], None]
+
 #: Mean square of the parameters' moves still to come, in units of their variances, below which a search has ended:
 #: intervals are wider by half of it; and the share of the cost, where few errors count as independent.
 CONVERGED, _NEGLIGIBLE = 0.05, 2e-3
-#: A model misses what encoders show where its errors are beyond so many deviations of their noise.
+#: A model misses what encoders show where its errors are beyond so many deviations of their noise: three quarters of
+#: their square are then its own.
 MISFIT = 2.0
-#: Steps of the last search, by finer integration; so many steps in turn that do not lower the cost end a search.
-_POLISHED, _FAILED = 5, 4
+#: Steps of the last search, by finer integration; of one that begins again near its end; so many steps in turn that do
+#: not lower the cost end a search.
+_POLISHED, AGAIN, _FAILED = 5, 8, 4
+
+
+def silent(text: str, number: int, total: int) -> None:
+    """Show no progress."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +41,11 @@ class Block:
     #: Sums of squares of the errors and number of samples, one a joint.
     squares: Array
     count: int
+
+    def eliminated(self, rows: Array) -> Array:
+        """Rows of parameters and initial state -> of the parameters alone, shape (parameters, ...)."""
+        m = len(self.places)
+        return np.asarray(rows[:m] - self.A[:m, m:] @ np.linalg.solve(self.A[m:, m:], rows[m:]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +92,7 @@ class Search:
     tolerance: float = CONVERGED
     threshold: float = 4.0
     budget: float = 100.0
-    progress: Callable[[str, int, int], None] | None = None
+    progress: Progress = silent
     scale: float = 1e-3
     inflation: float = 1.0
     scatter: Array | None = None
@@ -143,25 +156,29 @@ class Search:
 
         return self._summed(runs.linearised(point, use), point.theta)
 
-    def reduced(self, normal: Normal, kept: Sequence[int], theta: Array) -> Normal:
-        """Normal equations of some pieces only."""
-        return replace(self._summed([normal.blocks[k] for k in kept], theta), blocks=[])
-
     def _summed(self, blocks: list[list[Block]], theta: Array) -> Normal:
         A, g, cost = np.diag(self.weight), self.weight * (self.mean - theta), self.prior(theta)
         squares = np.zeros(self.runs.robot.n)
         for made in blocks:
             for branch, block in zip(self.runs.branches, made, strict=True):
-                m = len(block.places)
-                inner = np.linalg.solve(block.A[m:, m:], np.column_stack([block.A[m:, :m], block.g[m:]]))
-                part = block.A[:m, :m] - block.A[:m, m:] @ inner[:, :m]
-                A[np.ix_(block.places, block.places)] += part
-                g[block.places] += block.g[:m] - block.A[:m, m:] @ inner[:, m]
+                both = block.eliminated(np.column_stack([block.A[:, : len(block.places)], block.g]))
+                A[np.ix_(block.places, block.places)] += both[:, :-1]
+                g[block.places] += both[:, -1]
                 cost += block.cost
                 squares[list(branch.joints)] += block.squares
         return Normal(A, g, cost, blocks, squares, sum(made[0].count for made in blocks))
 
+    def inverse(self, normal: Normal, theta: Array) -> Array:
+        """Pseudo-inverse of the normal equations, scaled."""
+        D = self.scaling(normal, theta)
+        return np.asarray(np.linalg.pinv(normal.A / np.outer(D, D), rcond=RANK, hermitian=True) / np.outer(D, D))
+
     # ------------------------------------------------------------------ steps
+
+    def without(self, normal: Normal, theta: Array, left: Collection[int]) -> Array:
+        """Parameters of a fit without some pieces: one Gauss-Newton step from those of all."""
+        part = self._summed([made for k, made in enumerate(normal.blocks) if k not in left], theta)
+        return self.step(replace(part, blocks=[]), Point(theta, []), 1e-3)[0].theta
 
     def scaling(self, normal: Normal, theta: Array) -> Array:
         """Roots of the diagonal of the normal equations, those of parameters without effect bounded from below."""
@@ -278,8 +295,7 @@ class Search:
                 continue
             fallen = normal.cost - tried.cost
             kept, point, normal, damping = min(1.0, fallen / expected), candidate, tried, max(damping / 10.0, 1e-8)
-            if self.progress is not None:
-                self.progress(f"free runs: {1e3 * normal.rms:.3g} mrad", iterations - left + 1, iterations)
+            self.progress(f"free runs: {1e3 * normal.rms:.3g} mrad", iterations - left + 1, iterations)
             if fallen < self.enough(normal.cost):
                 break
         return point, normal

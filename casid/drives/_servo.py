@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from dataclasses import dataclass, fields
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -14,8 +14,7 @@ from casid.errors import DatasetError
 from casid.files import finite_number, listed, near, shown
 
 
-@dataclass(frozen=True)
-class Quantity:
+class Quantity(NamedTuple):
     """What an attribute of `Servo` means.
 
     Attributes
@@ -86,7 +85,7 @@ SHARED = ("tilt_x", "tilt_y")
 #: Attributes that servos of one kind share: of motor, gear ratio and firmware, not of what wears or carries the link.
 OF_KIND = ("kp", "kd", "ki", "armature", "limit", "duty", "back_emf")
 #: A stiffness beyond is that of a rigid joint, or of friction without memory [N.m/rad].
-STIFF = 1e8
+STIFF = QUANTITIES["stiffness"].upper
 #: A torque limit beyond is none [N.m].
 UNLIMITED = QUANTITIES["limit"].upper
 #: Terms that joints of simulators do not have, in words.
@@ -244,7 +243,7 @@ class Servo:
     ki: Value = 0.0
     tilt_x: float | Unknown = 0.0
     tilt_y: float | Unknown = 0.0
-    scale: Value = field(default=Unknown(1.0, 0.2, 0.3, 3.0))
+    scale: Value = Unknown(1.0, 0.2, 0.3, 3.0)
     same: Sequence[Sequence[str]] = ()
 
     def __post_init__(self) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,25 +26,22 @@ from casid.description.joint_parameters import COULOMB, LOAD, OFFSET, ROTOR, VIS
 from casid.drives._recording import CommandRecording, held_commands
 from casid.drives._runs import FreeRuns
 from casid.drives._servo import KINDS, QUANTITIES, Unknown
-from casid.evidence import REPEATED
+from casid.evidence import CONFIDENCE, REPEATED
+from casid.measurement import STILL_SD
 
 #: Unknowns of a joint in the order of the regression's columns.
 LINEAR = ("kp", ROTOR.symbol, VISCOUS.symbol, "kd", "ki", "emf", COULOMB.symbol, LOAD.symbol, OFFSET.symbol, "fva",
            "fod", "bias")  # fmt: skip
 #: Those of them that may be negative.
 _SIGNED = (OFFSET.symbol, "fva", "fod", "bias")
-#: Slower than so many deviations of the filtered speed counts as rest.
-_REST = 6.0
-#: Cells of the grid of delays.
+#: Delays of the grid: 7 ms apart, or less than half a cycle; the free runs find what is between.
 _GRID = 13
-#: Mean sign of the speed, over what the filter blurs, from which a joint moves in one direction: for 95 % of the time.
-_CLEAR = 0.9
-#: A compliance that is so many deviations from zero is determined.
+#: A compliance that is so many deviations from zero is determined: chance does not reach them (6e-7) at any joint.
 _DETERMINED = 5.0
 #: A torque limit is looked for from this share of the torque of the largest error: one without effect has no
 #: derivative.
 REACHED = 0.7
-#: Cut-off frequencies of the convex starts [Hz].
+#: Cut-off frequencies of the convex starts [Hz], an octave apart: the free runs choose between them.
 CUTOFFS = (1.5, 3.0, 6.0)
 #: Values where nothing is known, by kind.
 _TYPICAL = {quantity.kind: quantity.typical for quantity in QUANTITIES.values()}
@@ -72,8 +70,7 @@ class ConvexStart:
     ratios: tuple[int, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class _Stretch:
+class _Stretch(NamedTuple):
     """Filtered motion of all joints in a stretch of a recording; commands: one column a delay for each joint."""
 
     columns: dict[str, Array]
@@ -112,10 +109,10 @@ def convex_start(runs: FreeRuns, cutoff: float) -> ConvexStart:
     stretches = [s for data in runs.recordings for s in _stretches(runs, data, cutoff, delays)]
     theta = np.array([x.unknown.value if x.unknown.value is not None else _TYPICAL[x.kind] for x in p])
     joints = [_factors(runs, stretches, k, place) for k in range(n)]
-    priors = {k: p[place["kp", k]].unknown for k in range(n) if ("kp", k) in place}
     bounds = {key: (lower[i], upper[i]) for key, i in place.items()}
-    for k, prior in priors.items():
-        joints[k] = _with_prior(joints[k], prior)
+    for k in range(n):
+        if ("kp", k) in place:
+            joints[k] = _with_prior(joints[k], p[place["kp", k]].unknown)
     costs = np.array([[_solve(j, d, k, bounds)[1] for d in range(delays.shape[1])] for k, j in enumerate(joints)])
     chosen = costs.argmin(axis=1)
     if runs.servo.whole("delay"):
@@ -155,6 +152,7 @@ def _stretches(runs: FreeRuns, data: CommandRecording, cutoff: float, delays: Ar
     """Filtered stretches of a recording without gaps."""
     model, pi, made = runs.model, runs.robot.standard_parameters(), []
     width = min(cutoff * 2 * data.period, 0.9)
+    clear = 2.0 * CONFIDENCE - 1.0  # mean sign of a joint that moves in one direction for that share of the time
     sos, wide = butter(2, width, output="sos"), butter(2, min(2 * width, 0.95), output="sos")
     for rows in data.pieces():
         t, q = data.t[rows], np.asarray(data.q[rows])
@@ -164,7 +162,7 @@ def _stretches(runs: FreeRuns, data: CommandRecording, cutoff: float, delays: Ar
         dq = np.gradient(smooth, t, axis=0)
         ddq = np.gradient(dq, t, axis=0)
         speed = np.gradient(sosfiltfilt(wide, q, axis=0), t, axis=0)
-        slow = _REST * runs.noise * np.sqrt(width) * 2.0 * cutoff + 1e-4
+        slow = STILL_SD * runs.noise * np.sqrt(width) * 2.0 * cutoff + 1e-4
         sides = np.tanh(speed / slow)
         signs = sosfiltfilt(sos, sides, axis=0)
         load = np.abs(np.asarray(model.inverse_dynamics(smooth, dq, 0.0 * ddq, pi)))
@@ -181,7 +179,7 @@ def _stretches(runs: FreeRuns, data: CommandRecording, cutoff: float, delays: Ar
             filtered = sosfiltfilt(sos, command[0] / (2 * half))
             errors[:, k] = on[:, [k]] * (np.interp(t[:, None] - delays[k], t, filtered) - smooth[:, [k]])
         edge = min(int(1 / (np.pi * width)), len(t) // 4)
-        use = (np.abs(signs) >= _CLEAR) & (np.abs(errors[:, :, 0]) < runs.known[:, KINDS.index("duty")])
+        use = (np.abs(signs) >= clear) & (np.abs(errors[:, :, 0]) < runs.known[:, KINDS.index("duty")])
         use[:edge] = use[-edge:] = False
         columns = {
             "kp": tau,

@@ -14,13 +14,12 @@ from casid.drives._runs import Parameter, Point, quantum_of
 from casid.drives._search import MISFIT, Block, Normal, Search, correlation
 from casid.drives._servo import QUANTITIES
 
-#: A posterior deviation above this share of the weak prior's: the data leave it open.
-OPEN = 0.5
-#: Fewest pieces whose scores give a variance of their own.
+#: Fewest pieces whose scores give a variance of their own: Student's quantile is then 15 % above the normal one.
 _PIECES = 10
-#: Directions with less than this share of a piece's information are left out where pieces are compared.
+#: Directions with less than this share of a piece's information, a deviation a thousand times that of the best one, are
+#: left out where pieces are compared.
 _RANK = 1e-6
-#: Harmonics of the error of an encoder's steps.
+#: Harmonics of the error of an encoder's steps: 91 % of its variance, ``6 / pi^2 sum 1 / k^2``.
 _HARMONICS = 6
 #: Parameters of a drive, which all carry its scale.
 SCALED = ("kp", "kd", "armature", "viscous", "coulomb", "offset", "limit", "stiffness", "joint_damping",
@@ -89,9 +88,7 @@ def covariance(search: Search, point: Point, normal: Normal) -> tuple[Array, Arr
     shown = runs.simulate(point)
     errors = runs.missed(point, shown)
     inflation = correlation(errors)
-    A = normal.A
-    D = search.scaling(normal, point.theta)
-    inverse = np.linalg.pinv(A / np.outer(D, D), rcond=1e-10, hermitian=True) / np.outer(D, D)
+    inverse = search.inverse(normal, point.theta)
     factor = float((normal.squares * inflation).sum() / (normal.count * len(inflation)))
     factor /= search.scale**2 * search.inflation
     C = inverse * max(factor, 1e-300)
@@ -127,10 +124,8 @@ def _between(search: Search, point: Point, normal: Normal) -> tuple[Array, int]:
     names, size = list(dict.fromkeys(group)), len(point.theta)
     if len(names) < 3:
         return np.zeros((size, size)), len(names)
-    left = []
-    for name in names:
-        part = search.reduced(normal, [k for k, other in enumerate(group) if other != name], point.theta)
-        left.append(search.step(part, Point(point.theta, []), 1e-3)[0].theta)
+    pieces = [[k for k, other in enumerate(group) if other == name] for name in names]
+    left = [search.without(normal, point.theta, own) for own in pieces]
     away = np.array(left) - np.mean(left, axis=0)
     return np.asarray((len(names) - 1) / len(names) * away.T @ away), len(names)
 
@@ -147,7 +142,7 @@ def _heterogeneity(normal: Normal, point: Point, factor: float) -> float:
     for made in normal.blocks:
         A, s = np.zeros((size, size)), _score(made, size)
         for block in made:
-            A[np.ix_(block.places, block.places)] += _eliminated(block, _eliminated(block, block.A).T)
+            A[np.ix_(block.places, block.places)] += block.eliminated(block.A[:, : len(block.places)])
         known = np.flatnonzero(np.diag(A) > least)
         D = np.sqrt(np.diag(A)[known])
         scaled = A[np.ix_(known, known)] / np.outer(D, D)
@@ -171,14 +166,8 @@ def _score(made: Sequence[Block], size: int) -> Array:
     """Gradient of one piece in the parameters, its initial state eliminated."""
     g = np.zeros(size)
     for block in made:
-        g[block.places] += _eliminated(block, block.g)
+        g[block.places] += block.eliminated(block.g)
     return g
-
-
-def _eliminated(block: Block, g: Array) -> Array:
-    """Gradients in parameters and initial state -> in the parameters alone, shape (parameters, ...)."""
-    m = len(block.places)
-    return np.asarray(g[:m] - block.A[:m, m:] @ np.linalg.solve(block.A[m:, m:], g[m:]))
 
 
 def _steps(search: Search, point: Point, normal: Normal, shown: Sequence[Array]) -> Array:
@@ -206,7 +195,7 @@ def _steps(search: Search, point: Point, normal: Normal, shown: Sequence[Array])
             r = runs.pieces[index].measured[:, j] - shown[index][:, j]
             phase = 2 * np.pi * np.outer(shown[index][:, j], k) / quantum[j]
             waves = np.hstack([np.cos(phase), np.sin(phase)]) * np.tile(np.sqrt(shares[j]), 2) * quantum[j] / 12**0.5
-            g = _eliminated(block, (S[:, place] * search.rho(r)[1][:, None]).T @ waves)
+            g = block.eliminated((S[:, place] * search.rho(r)[1][:, None]).T @ waves)
             made[np.ix_(places, places)] += g @ g.T
         return made
 
@@ -241,7 +230,7 @@ def estimates(
         value = float(point.theta[i])
         low, high = max(value - width[i] * sd[i], p.lower), min(value + width[i] * sd[i], p.upper)
         ratio = p.joints[0] in ratios and p.attribute in SCALED
-        opened = bool(sd[i] > OPEN * weak[i]) or ratio
+        opened = bool(sd[i] > weak[i] - sd[i]) or ratio  # the greater part of the weak prior's deviation is left
         if opened:
             low, high = p.lower, p.upper
         words = _words(p, value, low, high, opened, partner, float(rho[i, best]), ratio)

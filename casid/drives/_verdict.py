@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import ndtri
@@ -16,55 +16,25 @@ from casid.drives._servo import FREE, QUANTITIES, Servo, Unknown
 from casid.drives._start import CUTOFFS, convex_start
 from casid.drives._statistics import Estimate
 from casid.errors import DatasetError
-from casid.evidence import CONFIDENCE, NOTICEABLE, robust_sd
-from casid.measurement import time_gaps
+from casid.evidence import CONFIDENCE, NOTICEABLE, Finding, robust_sd
+from casid.measurement import STILL_TIME, time_gaps
 
-#: A joint that moves less than so many steps of its encoder does not move.
+#: A joint that moves less than so many steps of its encoder does not move, it shakes.
 _STEPS = 8.0
-#: Share of lost cycles that is named.
+#: Share of lost cycles that is named; it only notes.
 _SHARE = 0.002
-#: Windows in which commands or joints stand [s].
-_WINDOW = 0.5
 #: The free runs explain a motion under a standing command if their error changes by less than this share of it; it is
 #: no more than their usual misfit if that changes by less than so many times what it changes by in most windows.
 _EXPLAINED, _USUAL = 0.5, 3.0
-#: Another reading, or a remedy, makes the result as it stands wrong where it explains more than this share of the
-#: errors' square: the greater part of the misfit.
-_EXPLAINS = 0.5
 #: Kinds of finding whose remedy is tried on the commands.
 TRIED = ("sign", "joint order", "unit")
 #: A torque limit is begun at these shares of what it is at most: what it does has no derivative where it does nothing.
 _SHARES = (1.0, 0.5, 0.25)
-#: Length of the pieces that readings are tried on [s].
+#: Length of the pieces that readings are tried on [s]: each is a fit of its own.
 _TRIAL = 30.0
 
 
-@dataclass(frozen=True)
-class CommandFinding:
-    """One thing that is wrong, or to be checked.
-
-    Attributes
-    ----------
-    kind : str
-        ``sign``, ``joint order``, ``unit``, ``standstill``, ``zero``, ``delay``, ``saturation``, ``stall``, ``bound``.
-    joint : str
-        Joint or joints; empty: all.
-    text : str
-        Evidence.
-    remedy : str
-        What corrects it, with the error before and after where it was tried; empty: nothing.
-    wrong : bool
-        Whether the result is wrong because of it.
-    """
-
-    kind: str
-    joint: str
-    text: str
-    remedy: str = ""
-    wrong: bool = True
-
-
-def check_recordings(recordings: Sequence[CommandRecording], names: Sequence[str]) -> tuple[CommandFinding, ...]:
+def check_recordings(recordings: Sequence[CommandRecording], names: Sequence[str]) -> tuple[Finding, ...]:
     """Findings before any model: joints that do not move, signs, order.
 
     Raises
@@ -86,7 +56,7 @@ def check_recordings(recordings: Sequence[CommandRecording], names: Sequence[str
             "that were sent"
         )
     found = [
-        CommandFinding("standstill", names[k], f"moves by {1e3 * np.ptp(q[:, k]):.2g} mrad in all recordings",
+        Finding("standstill", names[k], f"moves by {1e3 * np.ptp(q[:, k]):.2g} mrad in all recordings",
                        "record a motion of this joint; its values are assumed, not measured", False)
         for k in np.flatnonzero(~moves).tolist()
     ]  # fmt: skip
@@ -100,10 +70,10 @@ def check_recordings(recordings: Sequence[CommandRecording], names: Sequence[str
         if k < other and nearest[other] == k and _explained(left, follows[k, other][1], len(active)):
             text = f"the encoder of '{names[k]}' follows the command of '{names[other]}', and the other way round"
             both = f"{names[k]}, {names[other]}"
-            found.append(CommandFinding("joint order", both, text, "columns in the robot's order"))
+            found.append(Finding("joint order", both, text, "columns in the robot's order"))
         elif slope < 0.0 and nearest[other] == k and _explained(moved, left, len(active)):
             text = f"encoder and command move against each other ({slope:.2g} x the command)"
-            found.append(CommandFinding("sign", names[k], text, "reverse the command or the encoder of this joint"))
+            found.append(Finding("sign", names[k], text, "reverse the command or the encoder of this joint"))
     # nearer to the ratio of degrees than to 1
     far = [k for k in active if 0.0 < follows[k, k][0] and follows[k, k][0] ** 2 < np.radians(1)
            and _explained(follows[k, -1][1], follows[k, k][1], len(active))]  # fmt: skip
@@ -111,7 +81,7 @@ def check_recordings(recordings: Sequence[CommandRecording], names: Sequence[str
         most = max(follows[k, k][0] for k in far)
         text = f"encoders move by {most:.2g} of their commands at most, as where those are in degrees"
         remedy = 'units = { q_des = "deg" } in the recording\'s TOML'
-        found.append(CommandFinding("unit", ", ".join(names[k] for k in far), text, remedy))
+        found.append(Finding("unit", ", ".join(names[k] for k in far), text, remedy))
     return tuple(found)
 
 
@@ -138,12 +108,10 @@ def _followed(recordings: Sequence[CommandRecording]) -> dict[tuple[int, int], t
 def _explained(before: Sequence[Array], after: Sequence[Array], tried: int) -> bool:
     """Whether the greater part of the square of errors is explained, surely."""
     one = compared_errors(before, after, tried, after)
-    return one.better and one.after < (1.0 - _EXPLAINS) * one.before
+    return one.better and one.before - one.after > one.after
 
 
-def judge(
-    runs: FreeRuns, point: Point, estimates: Sequence[Estimate], names: Sequence[str]
-) -> tuple[CommandFinding, ...]:
+def judge(runs: FreeRuns, point: Point, estimates: Sequence[Estimate], names: Sequence[str]) -> tuple[Finding, ...]:
     """Findings about the fit: zeros, delays, saturation, stalls, bounds.
 
     A gain that the data leave open carries the load's deflection, and so does the offset: no zero is in doubt then.
@@ -156,15 +124,15 @@ def judge(
         if p.attribute == "bias" and sure.get(("bias", p.joints), 0.0) > QUANTITIES["bias"].weak:
             text = (f"the command is offset by {value:.3f} rad: encoder and model have different zeros, or a load is "
                     "missing")  # fmt: skip
-            found.append(CommandFinding("zero", joint, text, "position_offset of this joint, or links = 'scaled'"))
+            found.append(Finding("zero", joint, text, "position_offset of this joint, or links = 'scaled'"))
         elif (
             p.attribute == "delay" and sure.get(("delay", p.joints), 0.0) > 2 * runs.period
         ):  # one to send, one to read
             text = f"commands act {1e3 * value:.0f} ms late, {value / runs.period:.1f} cycles"
             remedy = "taken into account; check the logger's order of writing and reading"
-            found.append(CommandFinding("delay", joint, text, remedy, False))
+            found.append(Finding("delay", joint, text, remedy, False))
         elif p.attribute == "kp" and not p.lower * (1.0 + ALIKE) < value < p.upper * (1.0 - ALIKE):
-            found.append(CommandFinding("bound", joint, f"kp is at its bound, {value:.3g} N.m/rad", wrong=False))
+            found.append(Finding("bound", joint, f"kp is at its bound, {value:.3g} N.m/rad", wrong=False))
     return (*found, *_stalls(runs, errors, names))
 
 
@@ -174,30 +142,30 @@ def _windows(x: Array, width: int) -> Array:
     return np.asarray(x)[: count * width].reshape(count, width, -1)
 
 
-def _stalls(runs: FreeRuns, errors: Sequence[Array], names: Sequence[str]) -> list[CommandFinding]:
+def _stalls(runs: FreeRuns, errors: Sequence[Array], names: Sequence[str]) -> list[Finding]:
     """Stretches in which a joint stands while its command and the model move on: a stop, an obstacle, an overload."""
     made: dict[tuple[str, str], tuple[float, float]] = {}
     spread = robust_sd(np.concatenate(errors))
     for piece, e in zip(runs.pieces, errors, strict=True):
-        width = max(3, round(_WINDOW / piece.recording.period))
+        width = max(3, round(STILL_TIME / piece.recording.period))
         still, asked = (np.ptp(_windows(x, width), axis=1) for x in (piece.measured, piece.recording.q_des[piece.rows]))
         off = np.abs(_windows(e, width)).max(axis=1)
         stuck = (still < (NOTICEABLE - 1.0) * asked) & (off > 12 * spread) & (asked > 12 * spread)
         for k in np.flatnonzero(stuck.sum(axis=0) >= 2).tolist():
             seconds, largest = made.get((names[k], piece.recording.name), (0.0, 0.0))
-            seconds += _WINDOW * float(stuck[:, k].sum())
+            seconds += STILL_TIME * float(stuck[:, k].sum())
             made[names[k], piece.recording.name] = seconds, max(largest, float(off[stuck[:, k], k].max()))
     return [
-        CommandFinding("stall", joint, f"{recording}: stands for {seconds:.1f} s while the command moves on, "
+        Finding("stall", joint, f"{recording}: stands for {seconds:.1f} s while the command moves on, "
                        f"{largest:.2g} rad from the model: a stop, an obstacle or an overload",
                        "robust loss: these samples count little; leave the stretch out (between)", False)
         for (joint, recording), (seconds, largest) in made.items()
     ]  # fmt: skip
 
 
-def further(runs: FreeRuns, point: Point, names: Sequence[str]) -> list[CommandFinding]:
+def further(runs: FreeRuns, point: Point, names: Sequence[str]) -> list[Finding]:
     """Findings about clocks, commands, mounts, and, without one that is wrong, what explains a misfit better."""
-    errors, found = runs.missed(point), list[CommandFinding]()
+    errors, found = runs.missed(point), list[Finding]()
     for data in dict.fromkeys(piece.recording for piece in runs.pieces):
         missed = np.full(np.shape(data.q), np.nan)
         for piece, error in zip(runs.pieces, errors, strict=True):
@@ -210,18 +178,16 @@ def further(runs: FreeRuns, point: Point, names: Sequence[str]) -> list[CommandF
     return found
 
 
-def _lost_cycles(data: CommandRecording) -> list[CommandFinding]:
+def _lost_cycles(data: CommandRecording) -> list[Finding]:
     remedy = "commands are held over them; longer ones split the recording"
     return [
-        CommandFinding("lost cycles", "", f"{data.name}: {len(gap.spans)} steps of the clock miss "
+        Finding("lost cycles", "", f"{data.name}: {len(gap.spans)} steps of the clock miss "
                        f"{int(gap.counts.sum())} cycles", remedy, False)
         for gap in time_gaps(data.t, 1) if len(gap.spans) >= _SHARE * len(data)
     ]  # fmt: skip
 
 
-def _missing_commands(
-    data: CommandRecording, missed: Array, noise: Array, names: Sequence[str]
-) -> list[CommandFinding]:
+def _missing_commands(data: CommandRecording, missed: Array, noise: Array, names: Sequence[str]) -> list[Finding]:
     """Stretches in which a joint moves on although its command has stood for two windows, and the model does not.
 
     ``missed`` (N, n) are the errors of the free runs, NaN outside of them: a slow or ringing joint moves on, too.
@@ -229,7 +195,7 @@ def _missing_commands(
     """
     if data.torque is not None:
         return []
-    width = max(3, round(_WINDOW / data.period))
+    width = max(3, round(STILL_TIME / data.period))
     moved, left = (np.ptp(_windows(x, width), axis=1) for x in (data.q, missed))
     range_of_noise = 2.0 * ndtri(1.0 - (1.0 - CONFIDENCE) / (2 * width)) * noise
     known = [x[np.isfinite(x)] for x in left.T]
@@ -245,12 +211,12 @@ def _missing_commands(
     for k in np.flatnonzero((beyond & leaves).sum(axis=0) >= 2).tolist():
         rows = found[:, k]
         text = (f"{data.name}: the joint moves by up to {moved[rows, k].max():.2g} rad while its command stands, for "
-                f"{_WINDOW * rows.sum():.1f} s")  # fmt: skip
-        made.append(CommandFinding("missing commands", names[k], text, "leave the stretch out (between)", True))
+                f"{STILL_TIME * rows.sum():.1f} s")  # fmt: skip
+        made.append(Finding("missing commands", names[k], text, "leave the stretch out (between)", True))
     return made
 
 
-def _slips(runs: FreeRuns, point: Point, errors: Sequence[Array], names: Sequence[str]) -> list[CommandFinding]:
+def _slips(runs: FreeRuns, point: Point, errors: Sequence[Array], names: Sequence[str]) -> list[Finding]:
     """A lasting jump of a joint's error: the encoder or the horn moved on its shaft.
 
     Means over windows, less what goes with the posture, load, speed and direction of the joint, as errors of gains,
@@ -258,10 +224,10 @@ def _slips(runs: FreeRuns, point: Point, errors: Sequence[Array], names: Sequenc
     be larger than what dry friction, which holds a joint anywhere within ``+- fc / kp``, play, and the encoder's noise
     leave open.
     """
-    made, pi = list[CommandFinding](), runs.robot.standard_parameters()
+    made, pi = list[Finding](), runs.robot.standard_parameters()
     value = runs.values(point.theta)
     for data in dict.fromkeys(piece.recording for piece in runs.pieces):
-        width = max(3, round(_WINDOW / data.period))
+        width = max(3, round(STILL_TIME / data.period))
         pairs = [(e, piece.measured) for piece, e in zip(runs.pieces, errors, strict=True) if piece.recording is data]
         missed, q = (np.concatenate([_windows(x, width) for x in each]) for each in zip(*pairs, strict=True))
         missed, q, rate = missed.mean(axis=1), q.mean(axis=1), q[:, -1] - q[:, 0]
@@ -287,13 +253,11 @@ def _slips(runs: FreeRuns, point: Point, errors: Sequence[Array], names: Sequenc
                 seconds = place * width * data.period
                 text = f"{data.name}: after {seconds:.0f} s the joint stands {jump:.3f} rad off for good"
                 remedy = "a slipped mount or a lost zero: identify the parts before and after it apart (between)"
-                made.append(CommandFinding("slip", names[k], text, remedy, True))
+                made.append(Finding("slip", names[k], text, remedy, True))
     return made
 
 
-def _tried_readings(
-    runs: FreeRuns, point: Point, errors: Sequence[Array], names: Sequence[str]
-) -> list[CommandFinding]:
+def _tried_readings(runs: FreeRuns, point: Point, errors: Sequence[Array], names: Sequence[str]) -> list[Finding]:
     """Which of: another gain, a saturated servo, another mass of a body, explains a misfit; each is fitted.
 
     Of those that explain the greater part of it, surely, the first that no other is surely and noticeably better than:
@@ -315,9 +279,9 @@ def _tried_readings(
     for found, reached, kind, text in best:
         again, _ = _fitted(part, part.servo, runs, {**known, **reached})  # a better start is no better reading
         one = min((compared_errors(x, found, len(tried)) for x in (left, again)), key=lambda one: one.before)
-        if one.better and one.after < (1.0 - _EXPLAINS) * one.before:
+        if one.better and one.before - one.after > one.after:  # the greater part of the misfit is explained
             remedy = f"tried: {1e3 * one.before**0.5:.3g} -> {1e3 * one.after**0.5:.3g} mrad"
-            return [CommandFinding(kind, names[int(rms.argmax())], text, remedy, True)]
+            return [Finding(kind, names[int(rms.argmax())], text, remedy, True)]
     return []
 
 
@@ -342,12 +306,7 @@ def _fitted(
     part: FreeRuns, servo: Servo, runs: FreeRuns, known: dict[str, float]
 ) -> tuple[list[Array], dict[str, float]]:
     """Errors of free runs fitted from known values or a convex start [rad], and the values reached."""
-    recordings = list(dict.fromkeys(piece.recording for piece in part.pieces))
-    made = FreeRuns(part.robot, servo, recordings, part.step, part.longest, part.threads)
-    made.branches = part.branches
-    kept = {(piece.recording, piece.rows.start) for piece in part.pieces}
-    made.pieces = [piece for piece in made.pieces if (piece.recording, piece.rows.start) in kept]
-    held = {p.name: p for p in runs.parameters}
+    made, held = part.under(servo), {p.name: p for p in runs.parameters}
     made.parameters = tuple(held.get(p.name, p) for p in made.parameters)
     convex = convex_start(made, CUTOFFS[0]).theta
     first = [known.get(p.name, float(x)) for p, x in zip(made.parameters, convex, strict=True)]
@@ -363,7 +322,7 @@ def _fitted(
     return missed, {p.name: float(v) for p, v in zip(made.parameters, point.theta, strict=True)}
 
 
-def with_remedy(finding: CommandFinding, runs: FreeRuns, names: Sequence[str], before: float) -> CommandFinding:
+def with_remedy(finding: Finding, runs: FreeRuns, names: Sequence[str], before: float) -> Finding:
     """A finding whose remedy was tried from a convex start: columns exchanged, a command reversed or in radians.
 
     Parameters
@@ -380,8 +339,7 @@ def with_remedy(finding: CommandFinding, runs: FreeRuns, names: Sequence[str], b
         order = joints[::-1] if finding.kind == "joint order" else joints
         u[:, joints] = u[:, order] * {"sign": -1.0, "unit": np.radians(1)}.get(finding.kind, 1.0)
         changed.append(replace(data, q_des=u))
-    again = FreeRuns(runs.robot, runs.servo, changed, runs.step, runs.longest, runs.threads)
-    again.branches = runs.branches
+    again = runs.of(changed).under(runs.servo)
     after = again.error(again.point(convex_start(again, CUTOFFS[0]).theta))
     remedy = f"{finding.remedy}; tried: {1e3 * before:.3g} -> {1e3 * after:.3g} mrad"
-    return replace(finding, remedy=remedy, wrong=after**2 < (1.0 - _EXPLAINS) * before**2)
+    return replace(finding, remedy=remedy, wrong=before**2 - after**2 > after**2)

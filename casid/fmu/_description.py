@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from html import escape
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,12 +14,6 @@ from casid.version import __version__
 
 #: Name of the library and of everything that FMI identifies the model by.
 IDENTIFIER = "robot"
-#: Units by name, as powers of the base units.
-_UNITS = {
-    "s": {"s": 1}, "rad": {"rad": 1}, "rad/s": {"rad": 1, "s": -1}, "rad/s2": {"rad": 1, "s": -2}, "m": {"m": 1},
-    "m/s": {"m": 1, "s": -1}, "m/s2": {"m": 1, "s": -2}, "N": {"kg": 1, "m": 1, "s": -2},
-    "N.m": {"kg": 1, "m": 2, "s": -2},
-}  # fmt: skip
 #: Blocks of variables: causality, initial value ("exact" with a start), of what it is the derivative, units, words.
 _BLOCKS = {
     "q": ("output", "exact", "", ("rad", "m"), "joint position"),
@@ -30,8 +24,7 @@ _BLOCKS = {
 }
 
 
-@dataclass(frozen=True)
-class _Variable:
+class _Variable(NamedTuple):
     """A variable; value references count them in their order, from 0."""
 
     name: str
@@ -58,8 +51,7 @@ def description(robot: Robot, author: str, token: str, step: float, fmi: int) ->
     fmi
         Version of the interface, 2 or 3.
     """
-    variables, states = _variables(robot, step), 2 * robot.n
-    older = fmi == 2
+    variables, older = _variables(robot, step), fmi == 2
     able = f'modelIdentifier="{IDENTIFIER}" canGetAndSetFMU{"s" if older else "S"}tate="true"'
     inside = f'><SourceFiles><File name="{IDENTIFIER}.c"/></SourceFiles></' if older else ""
     close = (f"{inside}ModelExchange>", f"{inside}CoSimulation>") if older else ("/>", "/>")
@@ -72,7 +64,6 @@ def description(robot: Robot, author: str, token: str, step: float, fmi: int) ->
         "generationTool": f"casid {__version__}",
     }  # fmt: skip
     indicators = ' numberOfEventIndicators="0"' if older else ""
-    write, structure = (_scalar, _structure_2) if older else (_float, _structure_3)
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
         f'<fmiModelDescription {identity} {_pairs(origin)} variableNamingConvention="structured"{indicators}>',
@@ -83,10 +74,10 @@ def description(robot: Robot, author: str, token: str, step: float, fmi: int) ->
         "  </UnitDefinitions>",
         f'  <DefaultExperiment startTime="0" stopTime="1" stepSize="{float(step)!r}"/>',
         "  <ModelVariables>",
-        *(f"    {write(number, variable)}" for number, variable in enumerate(variables)),
+        *(f"    {_written(number, variable, older)}" for number, variable in enumerate(variables)),
         "  </ModelVariables>",
         "  <ModelStructure>",
-        *(f"    {line}" for line in structure(states // 2)),
+        *(f"    {line}" for line in _structure(robot.n, older)),
         "  </ModelStructure>",
         "</fmiModelDescription>",
     ]
@@ -94,8 +85,14 @@ def description(robot: Robot, author: str, token: str, step: float, fmi: int) ->
 
 
 def _units(used: set[str]) -> Iterator[str]:
+    """Units as powers of the base units."""
+    known = {
+        "s": {"s": 1}, "rad": {"rad": 1}, "rad/s": {"rad": 1, "s": -1}, "rad/s2": {"rad": 1, "s": -2}, "m": {"m": 1},
+        "m/s": {"m": 1, "s": -1}, "m/s2": {"m": 1, "s": -2}, "N": {"kg": 1, "m": 1, "s": -2},
+        "N.m": {"kg": 1, "m": 2, "s": -2},
+    }  # fmt: skip
     for name in sorted(used):
-        powers = " ".join(f'{base}="{power}"' for base, power in _UNITS[name].items())
+        powers = " ".join(f'{base}="{power}"' for base, power in known[name].items())
         yield f'<Unit name="{name}"><BaseUnit {powers}/></Unit>'
 
 
@@ -115,49 +112,31 @@ def _variables(robot: Robot, step: float) -> list[_Variable]:
     return [*found, _Variable("step", "parameter", "s", "exact", repr(float(step)), None, "tunable", words)]
 
 
-def _common(number: int, variable: _Variable) -> str:
-    pairs = {"name": variable.name, "valueReference": str(number), "causality": variable.causality,
-             "variability": variable.variability, "initial": variable.initial,
-             "description": variable.words}  # fmt: skip
-    return _pairs(pairs)
-
-
-def _float(number: int, variable: _Variable) -> str:
-    """A variable of FMI 3; a derivative names the value reference of what it is of."""
-    return f"<Float64 {_common(number, variable)} {_own(variable, 0)}/>"
-
-
-def _scalar(number: int, variable: _Variable) -> str:
-    """A variable of FMI 2; a derivative names the place in the list, from 1, of what it is of."""
-    return f"<ScalarVariable {_common(number, variable)}><Real {_own(variable, 1)}/></ScalarVariable>"
-
-
-def _own(variable: _Variable, first: int) -> str:
-    """Unit, start and derivative of a variable; places are counted from ``first``."""
-    of = "" if variable.derivative is None else str(variable.derivative + first)
-    return _pairs({"unit": variable.unit, "start": variable.start, "derivative": of})
+def _written(number: int, variable: _Variable, older: bool) -> str:
+    """A variable; a derivative names what it is of: FMI 3 by its value reference, FMI 2 by its place, from 1."""
+    of = "" if variable.derivative is None else str(variable.derivative + older)
+    common = _pairs({
+        "name": variable.name, "valueReference": str(number), "causality": variable.causality,
+        "variability": variable.variability, "initial": variable.initial, "description": variable.words,
+    })  # fmt: skip
+    own = _pairs({"unit": variable.unit, "start": variable.start, "derivative": of})
+    return f"<ScalarVariable {common}><Real {own}/></ScalarVariable>" if older else f"<Float64 {common} {own}/>"
 
 
 def _pairs(values: dict[str, str]) -> str:
     return " ".join(f'{key}="{escape(value)}"' for key, value in values.items() if value)
 
 
-def _structure(n: int, first: int) -> Iterator[tuple[str, list[tuple[int, str]]]]:
-    """Outputs, derivatives and initial unknowns, each with what it depends on; variables are counted from ``first``."""
-    q, dq, tau, ddq, rate = (range(first + 1 + block * n, first + 1 + (block + 1) * n) for block in range(5))
+def _structure(n: int, older: bool) -> Iterator[str]:
+    """Outputs, derivatives and initial unknowns, each with what it depends on, by value references or places."""
+    q, dq, tau, ddq, rate = (range(older + 1 + block * n, older + 1 + (block + 1) * n) for block in range(5))
     every = " ".join(map(str, (*q, *dq, *tau)))
     known = {r: str(of) for r, of in zip(rate, dq, strict=True)} | dict.fromkeys(ddq, every)
     parts = {"Output": (*q, *dq, *ddq), "ContinuousStateDerivative": (*rate, *ddq), "InitialUnknown": (*ddq, *rate)}
     for kind, listed in parts.items():
-        yield kind, [(r, f' dependencies="{known[r]}"' if r in known else "") for r in listed]
-
-
-def _structure_3(n: int) -> Iterator[str]:
-    for kind, listed in _structure(n, 0):
-        yield from (f'<{kind} valueReference="{r}"{needs}/>' for r, needs in listed)
-
-
-def _structure_2(n: int) -> Iterator[str]:
-    for kind, listed in _structure(n, 1):
-        name = kind.removeprefix("ContinuousState") + "s"
-        yield from (f"<{name}>", *(f'  <Unknown index="{r}"{needs}/>' for r, needs in listed), f"</{name}>")
+        needs = {r: f' dependencies="{known[r]}"' if r in known else "" for r in listed}
+        if older:
+            name = kind.removeprefix("ContinuousState") + "s"
+            yield from (f"<{name}>", *(f'  <Unknown index="{r}"{needs[r]}/>' for r in listed), f"</{name}>")
+        else:
+            yield from (f'<{kind} valueReference="{r}"{needs[r]}/>' for r in listed)

@@ -16,9 +16,10 @@ from casid.errors import DatasetError
 from casid.expressions import shaped
 from casid.files import numeric_array
 from casid.inertia import consistency, divergence_hessian, from_pseudo_inertia, pseudo_inertia
-from casid.learning._parametrisations import Parametrisation, non_negative, parametrisation
+from casid.learning._parametrisations import Parametrisation, parametrisation
 
-#: First coordinates of terms.
+#: First coordinates of terms, whose squares are small beside the torques of links, and not zero, where a square has no
+#: slope.
 _TERM_START = 0.1
 
 
@@ -90,7 +91,7 @@ class Chart:
             for part in ca.vertsplit(theta[:split], self.links.size)
         ]
         for k, squared in enumerate(self._squared):
-            parts.append(non_negative(theta[split + k]) if squared else theta[split + k])
+            parts.append(theta[split + k] ** 2 if squared else theta[split + k])
         pi = ca.densify(ca.vertcat(*parts))
         jacobian = ca.densify(ca.jacobian(pi, theta))
         options = {"cse": True}
@@ -123,10 +124,6 @@ class Chart:
             return True
         links = parameters[: self.n * 13].reshape(self.n, 13)
         return bool(np.all(np.abs(links[:, 10:]).max(axis=1) <= ROUNDING * np.abs(links[:, :6]).max(axis=1)))
-
-    def smallest_eigenvalue(self, parameters: Array) -> float:
-        """Smallest eigenvalue of any link's pseudo-inertia: positive where every link is a body."""
-        return float(np.linalg.eigvalsh(pseudo_inertia(self.standard(parameters)[0].reshape(self.n, 10))).min())
 
     def inconsistent(self, parameters: Array) -> tuple[str, ...]:
         """Names of the links that no body can have, with an asymmetric inertia or without full consistency."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -14,12 +15,11 @@ from casid.learning._chart import Chart
 from casid.learning._loss import Loss
 
 
-@dataclass(frozen=True, eq=False)
-class Step:
+class Step(NamedTuple):
     """Coordinates and the optimiser's memory (arrays only, so that a training can be resumed)."""
 
     theta: Array
-    memory: Mapping[str, Array] = field(default_factory=dict)
+    memory: Mapping[str, Array] = MappingProxyType({})
 
 
 class Optimiser(ABC):

@@ -127,12 +127,9 @@ def body(mass: ca.SX, com: ca.SX, inertia: ca.SX) -> ca.SX:
 
 def lower_triangular(entries: ca.SX) -> ca.SX:
     """Lower triangular 3x3 matrix of ``xx yy zz yx zx zy`` (diagonal first)."""
-    zero = ca.SX(0)
-    return ca.vertcat(
-        ca.horzcat(entries[0], zero, zero),
-        ca.horzcat(entries[3], entries[1], zero),
-        ca.horzcat(entries[4], entries[5], entries[2]),
-    )
+    matrix = ca.diag(entries[:3])
+    matrix[1, 0], matrix[2, 0], matrix[2, 1] = ca.vertsplit(entries[3:])
+    return matrix
 
 
 def triangular_entries(factor: Vector) -> Vector:
@@ -371,11 +368,6 @@ class Spectral(Parametrisation):
         mass, com, inertia = from_standard(parameters)
         squares, axes = principal_axes((np.trace(inertia) / 2 * np.eye(3) - inertia) / mass)
         return np.concatenate([[np.log(mass)], com, rotation_vector(axes), np.log(squares)])
-
-
-def non_negative(theta: ca.SX) -> ca.SX:
-    """``theta^2``, entry by entry: eq. 11 of the paper without its bias, so that zero is reached."""
-    return theta * theta
 
 
 #: By name, from least to most structure.

@@ -75,6 +75,7 @@ class TorqueLoss(Loss):
         symmetric: bool = True,
     ) -> None:
         self.model, self.datasets = model, [datasets] if isinstance(datasets, Dataset) else list(datasets)
+        self._batches: dict[tuple[int, bool], tuple[Array, Array]] = {}
         self._function = Function(training_regressor(model, symmetric), axes=2)
         n = model.n
         self.samples = sum(len(d) for d in self.datasets)
@@ -128,10 +129,6 @@ class TorqueLoss(Loss):
         rows = (self._joints * weights[:, None, None]).reshape(-1, self._joints.shape[2])
         stack = np.asarray(np.linalg.qr(rows, mode="r"))
         return stack[:-1, :-1], stack[:-1, -1], float(stack[-1, -1] ** 2)
-
-    @cached_property
-    def _batches(self) -> dict[tuple[int, bool], tuple[Array, Array]]:
-        return {}
 
     def quadratics(self, size: int, shuffle: bool) -> tuple[Array, Array]:
         """The normal equations of every batch, ``A_k = Y_k' S^-2 Y_k / (N_k n)``, ``b_k`` likewise; kept."""

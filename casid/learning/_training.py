@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import io
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,8 +21,7 @@ from casid.learning._optimisers import Optimiser, Step
 from casid.learning._torque import Limit
 
 
-@dataclass(frozen=True)
-class Epoch:
+class Epoch(NamedTuple):
     """One epoch of training.
 
     Attributes
@@ -64,7 +63,7 @@ def write_checkpoint(path: Path, identity: str, step: Step, history: list[Epoch]
     arrays |= {
         "identity": np.array(identity),
         "theta": step.theta,
-        "history": np.array([astuple(epoch) for epoch in history], dtype=float),
+        "history": np.array(history, dtype=float),
     }
     stream = io.BytesIO()
     np.savez(stream, **arrays)

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.arrays import RANK, Array
+from casid.arrays import RANK, ROUNDING, Array
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.evidence import CONFIDENCE, jackknife
@@ -150,8 +150,6 @@ class Resting:
 Known = tuple[ArrayLike, ArrayLike]
 #: Speed below which a recording is one of poses [rad/s or m/s], and most samples of such a recording.
 STILL, MOST_POSES = 1e-3, 2000
-#: Speed at which dry friction is its whole band, and no other torque counts [rad/s or m/s].
-SLOWEST = 1e-6
 #: Stretches of a recording that are left out in turn: Student's quantile of nine degrees of freedom is 15 % above the
 #: normal one.
 STRETCHES = 10
@@ -193,7 +191,6 @@ class LoadStack:
         self.model, self.parameters = model, parameters if information is None else None
         self.base = 0 if self.parameters is not None else model.base.rank
         self.drift = [f"{kind}{k + 1}" for kind in ("fo", "fc") for k in range(model.n)] if drift else []
-        self.names = [*self.drift]
         self._known = self._prior(information)
         self._stretches: list[tuple[bool, list[list[Array]]]] = []
         self._loaded: list[list[Array]] = [[] for _ in range(model.n)]
@@ -278,7 +275,8 @@ class LoadStack:
         """Half the band of dry friction by the robot's parameters at poses at rest, shape (N, n) [N.m]; else zero."""
         if self.held is None or self.parameters is None:
             return np.zeros(q.shape)
-        slow, parameters = np.full(self.model.n, max(self.model.velocity_deadband, SLOWEST)), self.parameters
+        # a speed that is rounding has the whole of dry friction and no other torque
+        slow, parameters = np.full(self.model.n, max(self.model.velocity_deadband, ROUNDING)), self.parameters
 
         def torque(velocities: Array) -> Array:
             return np.asarray(self.model.regressor(q, velocities, ddq) @ parameters)
@@ -327,11 +325,7 @@ class LoadStack:
         are left out.
         """
         width = self._whole.shape[1] - 1
-        R = self._whole[:width, :width]
-        scale = lengths((R**2).sum(axis=0))
-        _, s, Vt = np.linalg.svd(R / scale, full_matrices=False)
-        sure = s > RANK * s[0]
-        root = (Vt[sure].T / s[sure]) / scale[:, None]
+        _, root = scaled_inverse(self._whole[:width, :width])
         own = root[self.base :]
         moved = self.known[:, :-1] @ root @ own.T
         return np.asarray(own @ own.T), np.asarray(moved.T @ moved)
@@ -362,8 +356,8 @@ class LoadStack:
 
     def _least_squares(self, factors: Sequence[Array], weights: Array) -> Array:
         stack = np.vstack([w * f for w, f in zip(weights, factors, strict=True)])
-        scale = lengths((stack[:, :-1] ** 2).sum(axis=0))
-        return np.asarray(np.linalg.lstsq(stack[:, :-1] / scale, stack[:, -1], rcond=RANK)[0] / scale)
+        U, root = scaled_inverse(stack[:, :-1])
+        return np.asarray(root @ (U.T @ stack[:, -1]))
 
     def errors(self, x: Array) -> tuple[float, float]:
         """Relative error of the loaded recordings without and with the load [%]; the robot as fitted with it."""
@@ -377,6 +371,14 @@ class LoadStack:
         size = np.sqrt(sum(float(f[:, -1] @ f[:, -1]) for f in factors))
         made = [np.sqrt(sum(float(np.sum((f[:, :-2] @ z - f[:, -2]) ** 2)) for f in factors)) for z in (without, whole)]
         return 100.0 * float(made[0] / size), 100.0 * float(made[1] / size)
+
+
+def scaled_inverse(A: Array) -> tuple[Array, Array]:
+    """``U, B`` with ``A B = U`` orthonormal: ``B U'b`` solves ``A x = b``; columns scaled, rounding left out."""
+    scale = lengths((A**2).sum(axis=0))
+    U, s, Vt = np.linalg.svd(A / scale, full_matrices=False)
+    sure = s > RANK * s[0]
+    return U[:, sure], (Vt[sure].T / s[sure]) / scale[:, None]
 
 
 def least_norm(R: Array, r: Array) -> Array:

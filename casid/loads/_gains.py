@@ -17,13 +17,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from casid.arrays import ALIKE, RANK, Array
+from casid.arrays import ALIKE, Array
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.loads._equations import load_stack
+from casid.loads._equations import load_stack, scaled_inverse
 from casid.loads._payload import Payload, payload
 from casid.measurement import Dataset
-from casid.regression import lengths
 
 #: Relative standard deviation from which a joint's own factor is not used: about the error of nominal gains that is to
 #: be corrected (two published sets of the UR10e's differ by 6 % from joint to joint).
@@ -141,8 +140,5 @@ def _each(
 
 def _least_norm(A: Array, b: Array) -> tuple[Array, Array]:
     """Least squares of least norm with scaled columns, and the deviations of its unknowns for residuals of size 1."""
-    scale = lengths((A**2).sum(axis=0))
-    U, s, Vt = np.linalg.svd(A / scale, full_matrices=False)
-    sure = s > RANK * s[0]
-    x = Vt[sure].T @ ((U[:, sure].T @ b) / s[sure]) / scale
-    return x, np.linalg.norm((Vt[sure].T / s[sure]) / scale[:, None], axis=1)
+    U, root = scaled_inverse(A)
+    return root @ (U.T @ b), np.linalg.norm(root, axis=1)

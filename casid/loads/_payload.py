@@ -69,7 +69,7 @@ LARGEST_RADIUS, LARGEST_MASS = 1.0, 1000.0
 #: Edge of the cube that is the plausible body of a load [m]: a part that a gripper takes; it decides only what the
 #: recordings leave open.
 EDGE = 0.1
-#: Smallest margin of a load's physical consistency [SI].
+#: Smallest margin of a load's physical consistency [SI], a thousandth of the default of links, which are heavier.
 MARGIN = 1e-9
 #: What is said of a load whose moments of inertia the recordings do not tell from zero.
 POINT = (
@@ -221,7 +221,7 @@ def payload(
         variance = 1.0
     start = least_norm(R, r)
     tolerance = variance * chi_square(max(int(np.linalg.matrix_rank(R)), 1), 1.0 - CONFIDENCE)
-    standard, drifts, solution = _consistent(R, r, left, stack.names, tolerance)
+    standard, drifts, solution = _consistent(R, r, left, stack.drift, tolerance)
     x, (mass, com, inertia) = np.concatenate([standard, list(drifts.values())]), from_standard(standard)
     wider = dict.fromkeys(quantities(10, com), 1.0)
     if bounded is None:
@@ -306,9 +306,7 @@ def _too_heavy(model: Model, standard: Array, with_load: Sequence[Dataset]) -> l
     worst = np.zeros(robot.n)
     for data in with_load:
         q = data.q[:: max(1, len(data) // 200)]
-        worst = np.maximum(
-            worst, np.abs(np.array(model.gravity.map(len(q))(q.T, np.tile(x[:, None], len(q))))).max(axis=1)
-        )
+        worst = np.maximum(worst, np.abs(model.inverse_dynamics(q, 0.0 * q, 0.0 * q, x)).max(axis=0))
     over = np.isfinite(limits) & (worst > limits)
     if not over.any():
         return []

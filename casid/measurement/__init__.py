@@ -10,6 +10,8 @@ from casid.measurement._readers import read_dataset as read_dataset
 from casid.measurement._defects import Defect as Defect
 from casid.measurement._checks import defects as defects
 from casid.measurement._defects import LEAST_MOTION as LEAST_MOTION
+from casid.measurement._defects import STILL_SD as STILL_SD
+from casid.measurement._defects import STILL_TIME as STILL_TIME
 from casid.measurement._defects import moving_joints as moving_joints
 from casid.measurement._defects import time_gaps as time_gaps
 

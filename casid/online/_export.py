@@ -215,27 +215,23 @@ int main(void) {{
 
 def _self_test(online: Online | OnlineLoad, prefix: str, count: int) -> str:
     """A program that feeds the estimator samples of a plausible robot, and compares with Python's estimate of them."""
-    model, rng = online.model, np.random.default_rng(0)
-    truth = np.full(len(model.parameter_names), 0.1) if isinstance(online, Online) else online.parameters.copy()
-    columns = model.link_columns if isinstance(online, Online) else model.link_columns[-1:]
-    for place, body in zip(columns, online.plausible.bodies, strict=True):
-        truth[list(place)] = body + (0.0 if isinstance(online, Online) else truth[list(place)])
+    model, rng, bodies = online.model, np.random.default_rng(0), online.plausible.bodies
+    fresh: Online | OnlineLoad
+    if isinstance(online, Online):
+        fresh = Online(model, online.weights, online.plausible, online.forgetting, online.mu)
+        truth = np.full(len(model.parameter_names), 0.1)
+        truth[np.ravel(model.link_columns)] = bodies.ravel()
+    else:
+        fresh = OnlineLoad(model, online.parameters, online.weights, bodies[0], online.forgetting, online.mu)
+        truth = online.parameters.copy()
+        truth[list(model.link_columns[-1])] += bodies[0]
     q, dq, ddq = (rng.uniform(-limit, limit, (_SAMPLES, model.n)) for limit in (1.0, 1.0, 3.0))
     tau = regressor_rows(model.regressor, {"q": q, "dq": dq, "ddq": ddq, "tau": np.zeros_like(q)}) @ truth
     tau = tau + rng.normal(size=q.shape) / online.weights
-    settings = (online.weights, online.plausible, online.forgetting, online.mu)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # few samples: what the estimate leaves open is no matter here
-        if isinstance(online, Online):
-            fresh = Online(model, *settings)
-            fresh.update(q, dq, ddq, tau)
-            expected = fresh.estimate(_ITERATIONS).entropic.x
-        else:
-            load = OnlineLoad(
-                model, online.parameters, online.weights, online.plausible.bodies[0], online.forgetting, online.mu
-            )
-            load.update(q, dq, ddq, tau)
-            expected = load.estimate(_ITERATIONS).parameters
+        fresh.update(q, dq, ddq, tau)
+        expected = fresh.estimate(_ITERATIONS).entropic.x
     rows = ",\n".join(
         "{" + ", ".join("{" + ", ".join(f"{x:.17g}" for x in part) + "}" for part in sample) + "}"
         for sample in zip(q, dq, ddq, tau, strict=True)

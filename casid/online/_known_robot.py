@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from casid.arrays import RANK, Array
 from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.evidence import ResidualNoise
+from casid.evidence import REPEATED, ResidualNoise
 from casid.loads import Resting
 from casid.measurement import Dataset
 from casid.regression import CompressedData, compress, lengths, torques, wls
@@ -45,10 +45,11 @@ SMALLEST, LARGEST = 1e-6, 1e3
 #: Candidates for the speed below which a joint counts as resting, over the root mean square of its speed: the
 #: grid, by factors of two, of a likelihood of one unknown.
 SPEEDS = (0.0, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16)
-#: Fewest samples by which two regimes are told apart, of rest and motion, before and after a change: a standard
-#: deviation of twenty is known to 16 % (one over the root of 2 N).
-FEW = 20
-#: Steps of the fixed point of the timing error: reweighted least squares of two unknowns.
+#: Fewest samples by which two regimes are told apart, of rest and motion, before and after a change: what one error is
+#: worth; a standard deviation of twenty is known to 16 % (one over the root of 2 N).
+FEW = int(REPEATED)
+#: Steps of the fixed point of the timing error, reweighted least squares of two unknowns: the last of them
+#: changes it by 1e-13 where residuals are as assumed.
 TURNS = 20
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -30,8 +30,6 @@ from casid.online._samples import (
 )
 from casid.retrieval import chi_square
 
-#: Newton steps at most.
-ITERATIONS = 100
 #: Samples after a change whose residuals come from the load that is not known yet, rather than from noise: five of each
 #: of its ten parameters.
 SETTLING = 50
@@ -250,8 +248,7 @@ class OnlineLoad(Estimator):
         before, own = (recent or self._recent).new()
         both = before.updated(own.R, own.rho)
         one, old, new = (
-            entropic_estimate(part.R, part.rho, self.plausible, self.mu, self._last, ITERATIONS)
-            for part in (both, before, own)
+            entropic_estimate(part.R, part.rho, self.plausible, self.mu, self._last) for part in (both, before, own)
         )
         gain = (one.objective + both.rest) - (old.objective + before.rest) - new.objective
         usual = self._usual.variance
@@ -267,7 +264,7 @@ class OnlineLoad(Estimator):
         self._last, self._judged, self._settled = None, 0.0, 0
         self.since = kept[0].time if kept else now
         for sample in kept:
-            sample = replace(sample, before=self._plain)
+            sample = sample._replace(before=self._plain)
             self._take(sample)
             if self._early is not None:
                 self._early.add(sample)
@@ -291,10 +288,10 @@ class OnlineLoad(Estimator):
         if self._usual is self.noise:
             self._plain = self.information
         if abs(self.information.count - self._judged) > REFRESH * self._judged:
-            self._last = self._solve(ITERATIONS).x
+            self._last = self._solve().x
             self._judged = self.information.count
 
-    def estimate(self, iterations: int = ITERATIONS) -> LoadEstimate:
+    def estimate(self, iterations: int = 100) -> LoadEstimate:
         """The load now, from the last estimate on.
 
         Before the detector can raise an alarm (`ChangeDetector.learning`), the samples so far are searched for a
@@ -321,7 +318,7 @@ class OnlineLoad(Estimator):
         """Right-hand sides with the torques of one joint each: their solutions add up to the estimate."""
         return Information(np.zeros((10, 10)), np.zeros((10, self.model.n)))
 
-    def _solve(self, iterations: int) -> Entropic:
+    def _solve(self, iterations: int = 100) -> Entropic:
         return entropic_estimate(
             self.information.R, self.information.rho, self.plausible, self.mu, self._last, iterations
         )

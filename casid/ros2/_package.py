@@ -106,7 +106,7 @@ _PLACES = {
     "controllers.yaml": "config/controllers.yaml",
     "controller.launch.py.in": "launch/controller.launch.py",
 }
-#: Random states that the package's own test compares at.
+#: Random states that the package's own test compares at: as many as that of the C core.
 _CASES = 4
 
 
@@ -179,7 +179,10 @@ def export_ros2(
     check_target(target, overwrite)
     model = model_of(robot)
     robot = model.robot
-    model, values = _without_positions(model, _values(model, parameters, payload, frame))
+    values = model.parameters(robot.standard_parameters() if parameters is None else parameters)
+    if payload is not None:
+        values = with_payload(model, values, payload, frame or robot.flange.name)
+    model, values = _without_positions(model, values)
     functions = core_functions(model, values)
     _warn(model, values)
     core, notes = identifier(robot.name), notes_of(model, values, "none", frame or robot.flange.name, payload)
@@ -252,14 +255,6 @@ def _package_name(name: str) -> str:
             "first); choose another folder or give the package's name"
         )
     return name
-
-
-def _values(
-    model: Model, parameters: Parameters | ArrayLike | None, payload: ArrayLike | None, frame: str | None
-) -> Array:
-    given = model.robot.standard_parameters() if parameters is None else parameters
-    values = model.parameters(given)
-    return values if payload is None else with_payload(model, values, payload, frame or model.robot.flange.name)
 
 
 def _slots(robot: Robot, model: Model, package: str, core: str) -> dict[str, str]:
