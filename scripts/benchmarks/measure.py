@@ -21,6 +21,10 @@ from typing import Any, TypeVar
 from casid.testing import NotMeasured as NotMeasured
 from casid.testing import need as need
 
+#: README's first recording, but for its folder.
+README_RECORDING = (
+    "simulate panda --duration 20 --term-values viscous=0.5,coulomb=0.2 --bandwidth 60 --noise 1e-5,1e-3,0.05"
+)
 #: What measures a row.
 F = TypeVar("F", bound=Callable[..., tuple[str, bool]])
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from casid.description import Robot, load_robot
+from casid.description import Robot, found, load_robot
 from casid.dynamics import Model
 from casid.inertia import express_in, link_slice, to_pinocchio
 from casid.testing import NotMeasured, need
@@ -18,16 +17,16 @@ from casid.testing import NotMeasured, need
 #: Takes a name, a value and the expected one.
 Note = Callable[[str, object, np.ndarray], None]
 
-#: Package and file of URDF robots with full inertial values: arms, torsos with a prismatic lift, branched trees.
+#: URDF robots with full inertial values in installed packages: arms, torsos with a prismatic lift, branched trees.
 URDFS = (
-    ("example-robot-data", "panda_description/urdf/panda.urdf"),
-    ("example-robot-data", "ur_description/urdf/ur5_robot.urdf"),
-    ("example-robot-data", "xarm_description/urdf/xarm7.urdf"),
-    ("example-robot-data", "kinova_description/robots/kinova.urdf"),
-    ("example-robot-data", "tiago_description/robots/tiago.urdf"),
-    ("example-robot-data", "baxter_description/urdf/baxter.urdf"),
-    ("example-robot-data", "talos_data/robots/talos_full_v2.urdf"),
-    ("pybullet", "kuka_iiwa/model.urdf"),
+    "example-robot-data/robots/panda_description/urdf/panda.urdf",
+    "example-robot-data/robots/ur_description/urdf/ur5_robot.urdf",
+    "example-robot-data/robots/xarm_description/urdf/xarm7.urdf",
+    "example-robot-data/robots/kinova_description/robots/kinova.urdf",
+    "example-robot-data/robots/tiago_description/robots/tiago.urdf",
+    "example-robot-data/robots/baxter_description/urdf/baxter.urdf",
+    "example-robot-data/robots/talos_data/robots/talos_full_v2.urdf",
+    "pybullet_data/kuka_iiwa/model.urdf",
 )
 
 
@@ -193,13 +192,9 @@ def compare_urdf(path: Path, seed: int = 0) -> float:
     return worst
 
 
-def installed_urdf(package: str, relative: str) -> Path:
-    """A URDF that ships in a PyPI package: ``example-robot-data`` or ``pybullet``."""
-    try:
-        files = importlib.metadata.files(package) or []
-    except importlib.metadata.PackageNotFoundError:
-        raise NotMeasured(f"needs the package '{package}' (pip install casid[peers])") from None
-    for file in files:
-        if file.as_posix().endswith(relative):
-            return Path(str(file.locate()))
-    raise NotMeasured(f"{package} does not hold {relative}")
+def installed_urdf(inside: str) -> Path:
+    """A URDF in an installed package: ``example-robot-data/robots/...`` or ``pybullet_data/...``."""
+    path = found(f"package://{inside}", None, ())
+    if path is None:
+        raise NotMeasured(f"needs {inside} of the packages example-robot-data and pybullet (pip install casid[peers])")
+    return path

@@ -10,7 +10,7 @@ from scipy.optimize import least_squares
 from casid.arrays import Array
 from casid.description import Robot
 from casid.dynamics import Model
-from casid.inertia import TENSOR_INDEX, from_standard, link_slice, pseudo_inertia, to_standard
+from casid.inertia import from_standard, link_slice, pseudo_inertia, to_standard
 from casid.retrieval import Problem
 
 #: Shapes of the links [m] (Gaz et al. 2019, supplement, Sec. V).
@@ -116,7 +116,7 @@ def random_start(problem: Problem, seed: int) -> Array:
 
 
 def _drawn(problem: Problem, seed: int) -> Array:
-    low, high = (np.where(np.isfinite(b), b, sign) for b, sign in zip(_box(problem), (-1.0, 1.0), strict=True))
+    low, high = (np.where(np.isfinite(b), b, sign) for b, sign in zip(box(problem), (-1.0, 1.0), strict=True))
     return np.asarray(np.random.default_rng([seed, 10]).uniform(low, high))
 
 
@@ -140,17 +140,13 @@ def reach(problem: Problem, truth: Array, motion: Motion, ratio: float) -> float
     return float(np.abs(truth + ratio / gains[best] * null[best])[[9, 19]].max())
 
 
-def _box(problem: Problem) -> tuple[Array, Array]:
+def box(problem: Problem) -> tuple[Array, Array]:
+    """Bounds of ``m, c, I`` of all links, shapes (10 n,)."""
     bounds = [link.bounds for link in problem.variables.robot.links]
     rows = np.vstack([np.vstack([b.mass, b.com, b.inertia_com]) for b in bounds]).astype(float)
     return rows[:, 0], rows[:, 1]
 
 
 def _standard(p: Array) -> Array:
-    parts = []
-    for m, *rest in p.reshape(2, 10):
-        inertia = np.zeros((3, 3))
-        for value, (i, j) in zip(rest[3:], TENSOR_INDEX, strict=True):
-            inertia[i, j] = inertia[j, i] = value
-        parts.append(to_standard(m, np.array(rest[:3]), inertia))
-    return np.concatenate(parts)
+    tensor = [[4, 5, 6], [5, 7, 8], [6, 8, 9]]
+    return np.concatenate([to_standard(ten[0], ten[1:4], ten[tensor]) for ten in p.reshape(2, 10)])

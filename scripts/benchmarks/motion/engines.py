@@ -14,7 +14,7 @@ import numpy as np
 import casid
 from benchmarks import recordings
 from benchmarks.measure import Rows, need, scratch
-from benchmarks.motion.bullet import Bullet
+from benchmarks.motion.bullet import Bullet, placed
 from casid.arrays import Array
 from casid.codegen import Function
 from casid.control import ComputedTorque
@@ -57,10 +57,8 @@ class Drake(Engine):
         self.order = [joint.velocity_start() for joint in joints]
 
     def _at(self, q: Array, dq: Array) -> None:
-        positions, velocities = np.empty(len(q)), np.empty(len(q))
-        positions[self.places], velocities[self.order] = q, dq
-        self.plant.SetPositions(self.context, positions)
-        self.plant.SetVelocities(self.context, velocities)
+        self.plant.SetPositions(self.context, placed(q, self.places))
+        self.plant.SetVelocities(self.context, placed(dq, self.order))
 
     def mass_matrix(self, q: Array) -> Array:
         """M (n x n)."""
@@ -76,9 +74,7 @@ class Drake(Engine):
     def acceleration(self, q: Array, dq: Array, tau: Array) -> Array:
         """Accelerations (n) under torques."""
         self._at(q, dq)
-        forces = np.empty(len(tau))
-        forces[self.order] = tau
-        self.plant.get_applied_generalized_force_input_port().FixValue(self.context, forces)
+        self.plant.get_applied_generalized_force_input_port().FixValue(self.context, placed(tau, self.order))
         rates = self.plant.EvalTimeDerivatives(self.context).CopyToVector()[self.plant.num_positions() :]
         return np.asarray(rates[self.order])
 
@@ -103,10 +99,8 @@ class Dart(Engine):
                 node.setInertia(dart.dynamics.Inertia(1e-300, np.zeros(3), 1e-300 * np.eye(3)))
 
     def _at(self, q: Array, dq: Array) -> None:
-        positions, velocities = np.empty(len(q)), np.empty(len(q))
-        positions[self.order], velocities[self.order] = q, dq
-        self.body.setPositions(positions)
-        self.body.setVelocities(velocities)
+        self.body.setPositions(placed(q, self.order))
+        self.body.setVelocities(placed(dq, self.order))
 
     def mass_matrix(self, q: Array) -> Array:
         """M (n x n)."""
@@ -121,9 +115,7 @@ class Dart(Engine):
     def acceleration(self, q: Array, dq: Array, tau: Array) -> Array:
         """Accelerations (n) under torques."""
         self._at(q, dq)
-        forces = np.empty(len(tau))
-        forces[self.order] = tau
-        self.body.setForces(forces)
+        self.body.setForces(placed(tau, self.order))
         self.body.computeForwardDynamics()
         return np.asarray(self.body.getAccelerations()[self.order])
 
@@ -343,13 +335,12 @@ def replay(kind: type[MuJoCo] | type[Bullet], held_out: bool = False) -> Replay:
     bodies = Model(robot, gravity=recordings.GRAVITY).with_parameters(inertial)
     exact = bodies.inverse_dynamics(motion.q, motion.dq, motion.ddq)
     place = model.frame_placement("flange")
-    ours, theirs = (place(values) for values in (positions, motion.q))
+    errors = pose_errors(place(positions), place(motion.q))
+    return Replay(motion.t, measured, torques + friction, *errors, torques - exact)
+
+
+def pose_errors(ours: Array, theirs: Array) -> tuple[Array, Array]:
+    """Distances [m] and angles [deg] between placements, shape (N, 4, 4) each."""
     cosine = (np.einsum("nij,nij->n", ours[:, :3, :3], theirs[:, :3, :3]) - 1) / 2
-    return Replay(
-        motion.t,
-        measured,
-        torques + friction,
-        np.linalg.norm(ours[:, :3, 3] - theirs[:, :3, 3], axis=1),
-        np.degrees(np.arccos(np.clip(cosine, -1, 1))),
-        torques - exact,
-    )
+    distances = np.linalg.norm(ours[:, :3, 3] - theirs[:, :3, 3], axis=1)
+    return np.asarray(distances), np.asarray(np.degrees(np.arccos(np.clip(cosine, -1, 1))))

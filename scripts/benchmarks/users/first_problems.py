@@ -12,8 +12,8 @@ import numpy as np
 
 import casid
 from benchmarks.measure import Rows, need
-from benchmarks.pinocchio import build, parameter_map
-from benchmarks.real.robots import FILES, OTHERS, described
+from benchmarks.pinocchio import build, installed_urdf, parameter_map
+from benchmarks.real.robots import FILES, OTHERS
 from benchmarks.users.planted_problems import COM, MARGIN, MASS, Case, Claim, Operations, cases, falsehood
 from casid.arrays import Array
 from casid.description import Robot
@@ -115,7 +115,7 @@ class _Controller:
 
 @cache
 def _controller(name: str) -> _Controller:
-    robot = casid.load_robot(name if name in _SHIPPED else described(*(FILES | OTHERS)[name][:2]))
+    robot = casid.load_robot(name if name in _SHIPPED else installed_urdf((FILES | OTHERS)[name][0]))
     rng, n = np.random.default_rng(len(name)), robot.n
     stretch = 1.0 + rng.uniform(-0.1, 0.1, (n, 4))  # of the pseudo-inertia's axes: masses, centres, inertias by 20 %
     given = pseudo_inertia(robot.standard_parameters().reshape(n, 10))

@@ -11,7 +11,6 @@ from papers.methods.regression import Answer, Regression, Stopwatch
 from papers.methods.wam import WamData
 
 from casid.arrays import Array
-from casid.inertia._parameters import spatial_inertia
 from casid.regression import essential
 
 
@@ -51,11 +50,9 @@ def essential_fit(data: WamData) -> EssentialFit:
     K = base.K[kept]
     parameters = cad + np.linalg.pinv(K) @ (fit.beta[kept] - K @ cad)
     allowed = FeasibleSet.of(model)
-    smallest = min(float(np.linalg.eigvalsh(spatial_inertia(parameters[i : i + 10]))[0]) for i in allowed.links)
-    smallest = min(smallest, float(parameters[list(allowed.nonnegative)].min()))
     beta = np.zeros(base.rank)
     beta[kept] = fit.beta[kept]
-    return EssentialFit(parameters, len(kept), data.relative_error(beta, weighted=True), smallest)
+    return EssentialFit(parameters, len(kept), data.relative_error(beta, weighted=True), allowed.margin(parameters))
 
 
 @dataclass(frozen=True, eq=False)
