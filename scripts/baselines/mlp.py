@@ -49,11 +49,6 @@ class MLP(Network):
         return dense(weights, x, jax.nn.silu if self.trigonometric else jnp.tanh)
 
 
-def paper() -> MLP:
-    """The paper's network."""
-    return MLP()
-
-
 def tuned() -> MLP:
     """Sines and cosines in, smooth activations, wider first layer."""
     return MLP("MLP tuned", (256, 256, 128), True)

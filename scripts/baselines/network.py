@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from baselines.contract import Baseline, Motion
+from baselines.contract import Motion
 
 from casid.arrays import Array
 
@@ -37,8 +37,8 @@ def dense(weights: Weights, x: jax.Array, activation: Callable[[jax.Array], jax.
     return x @ W + b
 
 
-class Network(Baseline):
-    """A baseline that is trained by gradients on normalised torques.
+class Network:
+    """A learnt inverse dynamics, trained by gradients on normalised torques, for so many epochs at most.
 
     Subclasses give ``start`` (weights) and ``torque`` (one sample), and add to ``scales`` in ``prepare`` what they
     normalise by. Scales are arguments of the compiled programs: networks of one structure are compiled once in a
@@ -78,7 +78,10 @@ class Network(Baseline):
     def fit(
         self, motion: Motion, seed: int = 0, stop: Callable[[int, Callable[[Motion], Array]], bool] | None = None
     ) -> int:
-        """See `Baseline`."""
+        """Train; the number of epochs used.
+
+        ``stop(epoch, predict)`` is asked after each epoch and ends the training when it says so.
+        """
         self.prepare(motion)
         rng = np.random.default_rng(seed)
         held = np.zeros(len(motion), dtype=bool)
@@ -123,7 +126,7 @@ class Network(Baseline):
         return np.concatenate(parts) * self.scale + self.offset()
 
     def predict(self, motion: Motion) -> Array:
-        """See `Baseline`."""
+        """Torques (N, n); ``motion.tau`` is not looked at."""
         return self._torques(self._weights, motion)
 
 

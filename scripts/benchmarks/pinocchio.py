@@ -74,6 +74,11 @@ def parameter_map(robot: Robot) -> np.ndarray:
     return T
 
 
+def symmetric(upper: np.ndarray) -> np.ndarray:
+    """From the upper triangle."""
+    return np.asarray(np.triu(upper) + np.triu(upper, 1).T)
+
+
 def relative_error(value: object, expected: np.ndarray, scale: float = 0.0) -> float:
     """Largest deviation over the largest magnitude of the expected array, or over ``scale`` where that is larger."""
     expected = np.asarray(expected, dtype=float)
@@ -105,9 +110,7 @@ def compare(robot: Robot, parameters: np.ndarray, seed: int = 0, states: int = 3
         columns = np.concatenate([np.arange(10) + 10 * (peer.getJointId(j.name) - 1) for j in robot.joints])
         note("regressor", model.regressor(q, dq, ddq), Y[:, columns] @ parameter_map(robot))
         note("base_regressor", np.array(model.base_regressor(q, dq, ddq)) @ model.base.values(parameters), tau[order])
-        M = pin.crba(peer, data, pq)
-        M = np.triu(M) + np.triu(M, 1).T
-        M = M[np.ix_(order, order)]
+        M = symmetric(pin.crba(peer, data, pq))[np.ix_(order, order)]
         note("mass_matrix", model.mass_matrix(q, parameters), M)
         g = pin.computeGeneralizedGravity(peer, data, pq)[order]
         note("gravity", model.gravity(q, parameters), g)
@@ -126,11 +129,11 @@ def compare(robot: Robot, parameters: np.ndarray, seed: int = 0, states: int = 3
         derivatives = pin.computeRNEADerivatives(peer, data, pq, pdq, pddq)
         ours = model.derivatives("inverse_dynamics")(q=q, dq=dq, ddq=ddq, pi=parameters)
         for name, theirs in zip(("dtau_dq", "dtau_ddq", "dtau_dddq"), derivatives, strict=True):
-            theirs = np.triu(theirs) + np.triu(theirs, 1).T if name == "dtau_dddq" else np.array(theirs)
+            theirs = symmetric(theirs) if name == "dtau_dddq" else np.array(theirs)
             note(f"inverse_dynamics {name}", ours[name], theirs[np.ix_(order, order)], size)
         pin.computeABADerivatives(peer, data, pq, pdq, tau)
         ours = model.derivatives("forward_dynamics")(q=q, dq=dq, tau=tau[order], pi=parameters)
-        minv = np.triu(data.Minv) + np.triu(data.Minv, 1).T
+        minv = symmetric(data.Minv)
         for name, theirs in (("dddq_dq", data.ddq_dq), ("dddq_ddq", data.ddq_dv), ("dddq_dtau", minv)):
             note(f"forward_dynamics {name}", ours[name], np.array(theirs)[np.ix_(order, order)], size)
         _compare_kinematics(robot, model, peer, data, q, order, note)

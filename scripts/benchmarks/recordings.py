@@ -134,6 +134,12 @@ def _chain(name: str, placements: Sequence[Placement]) -> Robot:
     ))  # fmt: skip
 
 
+def arrays(data: Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Positions, velocities, accelerations and torques of a processed recording."""
+    assert data.dq is not None and data.ddq is not None
+    return data.q, data.dq, data.ddq, data.tau
+
+
 def table(name: str) -> list[dict[str, str]]:
     """Rows of a table among the recordings."""
     with (data_folder() / name).open(newline="") as file:

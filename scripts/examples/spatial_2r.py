@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from benchmarks.published import by_name
 from casid.problems.spatial_2r import true_parameters
 from matplotlib.figure import Figure
 from papers.pictures import legend, panels
@@ -22,7 +23,6 @@ from rich.table import Table
 
 import casid
 from casid.files import prepare_directory
-from casid.inertia import from_standard, link_slice
 from casid.report import BLUE, ORANGE, RED
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
@@ -68,15 +68,9 @@ def parameter_table(solution: casid.Solution, truth: np.ndarray) -> Table:
     table = Table(title="link parameters: both sets generate the same torques")
     for column in ("quantity", "unit", "true", "retrieved"):
         table.add_column(column, justify="left" if column in ("quantity", "unit") else "right")
-    for k, link in enumerate(solution.link_parameters):
-        mass, com, inertia = from_standard(truth[link_slice(k)])
-        table.add_row(f"m{k + 1}", "kg", f"{mass:.4f}", f"{link.mass:.4f}")
-        for i, axis in enumerate("xyz"):
-            table.add_row(f"c{k + 1}{axis}", "m", f"{com[i]:.4f}", f"{link.com[i]:.4f}")
-        for i in range(3):
-            for j in range(i, 3):
-                name = f"I{k + 1}{'xyz'[i]}{'xyz'[j]}"
-                table.add_row(name, "kg.m^2", f"{inertia[i, j]:.4f}", f"{link.inertia_com[i, j]:.4f}")
+    found = by_name(solution.standard_parameters)
+    for name, value in by_name(truth).items():
+        table.add_row(name, {"m": "kg", "c": "m", "I": "kg.m^2"}[name[0]], f"{value:.4f}", f"{found[name]:.4f}")
     return table
 
 

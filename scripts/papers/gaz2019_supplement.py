@@ -129,11 +129,10 @@ def condition_numbers() -> dict[str, float]:
         f"{cutoff:g} Hz{'' if trim else ', ramps kept'}": panda.classical(cutoff, trim, every=5).condition()
         for cutoff, trim in ((1.0, 0.5), (5.0, 0.5), (5.0, 0.0), (20.0, 0.5))
     }
-    model, data = panda.friction_model(), recordings.panda(every=5)
-    assert data.dq is not None and data.ddq is not None
-    Y = model.base_regressor(data.q, data.dq, data.ddq)
+    model, (q, dq, ddq, _) = panda.friction_model(), recordings.arrays(recordings.panda(every=5))
+    Y = model.base_regressor(q, dq, ddq)
     for slowest in SLOWEST[1:]:
-        kept = (np.abs(data.dq) > slowest).all(axis=1)
+        kept = (np.abs(dq) > slowest).all(axis=1)
         found[f"5 Hz, all joints faster than {slowest:g} rad/s"] = float(
             np.linalg.cond(Y[kept].reshape(-1, model.base.rank))
         )
@@ -295,9 +294,8 @@ def engine_torques(every: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     from casid.testing import MuJoCo, running
 
     data = panda.recording()
-    assert data.dq is not None and data.ddq is not None
     robot = panda.model().robot.with_parameters(panda.printed_parameters("p_hat"))
-    states = zip(data.q[::every], data.dq[::every], data.ddq[::every], strict=True)
+    states = zip(*(part[::every] for part in recordings.arrays(data)[:3]), strict=True)
     with running(robot, MuJoCo) as engine:
         torque = np.array([engine.inverse_dynamics(*state) for state in states])
     return data.t[::every], data.tau[::every], torque

@@ -141,9 +141,9 @@ def paragraphs(*words: str) -> Part:
     return Part("words", words)
 
 
-def checked(*checks: Check) -> Part:
-    """Statements that depend on the computation."""
-    return Part("checks", checks)
+def checked(claim: str, holds: object, expected: bool = True) -> Part:
+    """A statement that depends on the computation, see `Check`."""
+    return Part("checks", (Check(claim, bool(holds), expected),))
 
 
 Function = Callable[[Setting], Parts]

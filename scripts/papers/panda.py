@@ -161,14 +161,12 @@ class Validation:
 
 def validated(beta: Array) -> Validation:
     """Coefficients on the recording (Gaz et al. 2019, Sec. IV-B and VI)."""
-    data = recording()
-    assert data.dq is not None and data.ddq is not None
-    Y = model().base_regressor(data.q, data.dq, data.ddq)
-    rigid = Y @ beta
+    q, dq, ddq, tau = recordings.arrays(recording())
+    rigid = model().base_regressor(q, dq, ddq) @ beta
     friction, shapes = np.zeros_like(rigid), np.zeros((7, 3))
     for k in SEVEN:
-        found = fit_friction(data.dq[:, k], data.tau[:, k] - rigid[:, k], "sigmoid")
-        friction[:, k], shapes[k] = found(data.dq[:, k]), [*found.amplitudes, *found.shape]
+        found = fit_friction(dq[:, k], tau[:, k] - rigid[:, k], "sigmoid")
+        friction[:, k], shapes[k] = found(dq[:, k]), [*found.amplitudes, *found.shape]
     return Validation(rigid, friction, shapes)
 
 

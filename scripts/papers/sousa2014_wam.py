@@ -391,7 +391,7 @@ def by_ripple(setting: Setting) -> tuple[list[list[object]], bool]:
         pairs = []
         for seed in seeds(setting):
             found = of(setting, seed, share)
-            sets = (found.estimate, found.feasible.beta)
+            sets = (found.weighted.beta, found.feasible.beta)
             pairs.append([[found.relative_error(beta, name) for beta in sets] for name in wam.TRAJECTORIES[1:]])
         errors = np.array(pairs)
         middle = np.median(errors, axis=0)

@@ -29,7 +29,7 @@ def epochs(name: str, duration: float, most: int) -> list[float]:
     kind = PARAMETRISATIONS[name]
     loss = TorqueLoss(rungs.iiwa(), rungs.dataset(rungs.sines(duration=duration)), None, kind.symmetric)
     found = rungs.epochs_of(loss, Chart(rungs.iiwa(), kind), rungs.ADAM, most, np.array(rungs.TARGETS), {0: None})
-    return [float(e) for e in found[0]]
+    return [float(e) for e in found]
 
 
 def published(quick: bool) -> tuple[Part, np.ndarray]:

@@ -19,9 +19,9 @@ import casadi as ca
 import numpy as np
 
 import casid
-from benchmarks.measure import NotMeasured, Rows, need, process, scratch
-from benchmarks.pinocchio import build, parameter_map, relative_error
-from casid.codegen import CFunction, Function, batch_source, digest, find_compiler, operation_count, scalar_source
+from benchmarks.measure import NotMeasured, Rows, need, need_compiler, process, scratch
+from benchmarks.pinocchio import build, parameter_map, relative_error, symmetric
+from casid.codegen import CFunction, Function, batch_source, digest, operation_count, scalar_source
 from casid.codegen._compiler import cached_file
 from casid.description import Joint, Link, Robot
 from casid.dynamics import Model, forward_dynamics_derivatives, inverse_dynamics_derivatives, reduced
@@ -44,9 +44,7 @@ class Controller:
 
 def build_controller(robot: Robot, folder: Path, payload: float = 0.0, flags: tuple[str, ...] = ()) -> Controller:
     """Export the controller's model and the plant, whose flange carries ``payload`` kg more, and compile."""
-    cc = find_compiler()
-    if cc is None:
-        raise NotMeasured("needs a C compiler (Debian: apt-get install gcc)")
+    cc = need_compiler()
     functions = ("inverse_dynamics", "gravity", "forward_dynamics")
     export_robot(robot, folder / "controller", functions, prefix="controller", overwrite=True)
     body = (payload, 0.0, 0.0, 0.05)
@@ -169,8 +167,7 @@ def race(robot: Robot, states: int = 64, repeats: int = 300) -> Race:
     if robot.n < _MANY:
         functions["forward_dynamics_derivatives"] = forward_dynamics_derivatives(given)
     built = {name: CFunction(function, f"casid_{name}") for name, function in functions.items()}
-    cc = find_compiler()
-    assert cc is not None  # _tools has looked
+    cc = need_compiler()
     with scratch() as folder:
         (folder / "scalar.c").write_text(scalar_source(list(built.values()), "casid"))
         (folder / "batch.c").write_text(batch_source([built["regressor"]], "casid_batch"))
@@ -216,7 +213,7 @@ def _tools() -> tuple[Path, Path, str]:
     if eigen is None:
         raise NotMeasured("needs Eigen's headers (Debian: apt-get install libeigen3-dev)")
     cxx = shutil.which("g++")
-    if cxx is None or find_compiler() is None or platform.machine() != "x86_64":
+    if cxx is None or platform.machine() != "x86_64":
         raise NotMeasured("needs gcc and g++ on x86-64 (Debian: apt-get install gcc g++)")
     return prefix, eigen, cxx
 
@@ -328,8 +325,7 @@ def operations() -> tuple[str, bool]:
 
 @row("20544 samples of the Panda regressor (7 x 43) from Python", "<= 60 ms, one core")
 def batch_from_python() -> tuple[str, bool]:
-    if find_compiler() is None:
-        raise NotMeasured("needs a C compiler (Debian: apt-get install gcc)")
+    need_compiler()
     model = Model(casid.load_robot("panda"))
     rng = np.random.default_rng(0)
     function, times = model.base_regressor, []
@@ -357,8 +353,7 @@ def size_and_compile_time() -> tuple[str, bool]:
 @row("every exported function against the CasADi graph and Pinocchio", "<= 1e-12 relative (scalar), <= 1e-11 (vector)")
 def accuracy() -> tuple[str, bool]:
     """Every exportable function, all three parametrisations, against the graph and, where it can, Pinocchio."""
-    if find_compiler() is None:
-        raise NotMeasured("needs a C compiler (Debian: apt-get install gcc)")
+    need_compiler()
     need("pinocchio")
     worst_graph, worst_peer, worst_vector = ("", 0.0), ("", 0.0), ("", 0.0)
     compared = 0
@@ -449,13 +444,13 @@ def _against_pinocchio(
         both = [[np.array(part) for part in parts] for parts in (
             pin.computeRNEADerivatives(*at, dq, ddq), pin.computeABADerivatives(*at, dq, tau)
         )]  # fmt: skip
-        inverse, forward = ((first, second, _symmetric(third)) for first, second, third in both)
+        inverse, forward = ((first, second, symmetric(third)) for first, second, third in both)
         expected: dict[str, tuple[tuple[np.ndarray, ...], Sequence[np.ndarray]]] = {
             "inverse_dynamics": ((q, dq, ddq), (tau,)),
             "gravity": ((q,), (gravity,)),
             "coriolis": ((q, dq), (pin.nonLinearEffects(*at, dq) - gravity,)),
-            "mass_matrix": ((q,), (_symmetric(pin.crba(*at)),)),
-            "inverse_mass_matrix": ((q,), (_symmetric(pin.computeMinverse(*at)),)),
+            "mass_matrix": ((q,), (symmetric(pin.crba(*at)),)),
+            "inverse_mass_matrix": ((q,), (symmetric(pin.computeMinverse(*at)),)),
             "forward_dynamics": ((q, dq, tau), (pin.aba(*at, dq, tau).copy(),)),
             "regressor": ((q, dq, ddq), (pin.computeJointTorqueRegressor(*at, dq, ddq) @ T,)),
             "inverse_dynamics_derivatives": ((q, dq, ddq), inverse),
@@ -466,10 +461,6 @@ def _against_pinocchio(
             found = [relative_error(value, true) for value, true in zip(call(name, *state), truths, strict=True)]
             errors[name] = max(errors.get(name, 0.0), *found)
     return [(f"{label} {name}", error) for name, error in errors.items()]
-
-
-def _symmetric(upper: np.ndarray) -> np.ndarray:
-    return np.asarray(np.triu(upper) + np.triu(upper, 1).T)
 
 
 @row("valgrind on the controller example", "0 allocations in the loop, 0 errors")

@@ -18,9 +18,9 @@ from benchmarks.compiled import humanoid, race, ratio
 from benchmarks.doors import problems
 from benchmarks.doors.peak import LENGTH, LOOPS, arithmetic, fastest
 from benchmarks.doors.tools import KNOTS, TOOLS, motion_problem, same_optimum
-from benchmarks.measure import NotMeasured, Rows, need, process
+from benchmarks.measure import Rows, need, need_compiler, process
 from benchmarks.pinocchio import build
-from casid.codegen import WIDTH, CFunction, Function, batch_source, compile_shared, find_compiler
+from casid.codegen import WIDTH, CFunction, Function, batch_source, compile_shared
 from casid.dynamics import Model, inverse_dynamics_derivatives
 
 MEASURES = row = Rows()
@@ -44,8 +44,7 @@ def seconds(call: Callable[[], object], number: int, repeats: int = 25) -> float
 @functools.cache
 def panda() -> tuple[Model, np.ndarray]:
     """The model, and motions (3, samples, 7)."""
-    if find_compiler() is None:
-        raise NotMeasured("needs a C compiler (Debian: apt-get install gcc)")
+    need_compiler()
     return Model("panda"), np.random.default_rng(0).normal(size=(3, SAMPLES, 7))
 
 

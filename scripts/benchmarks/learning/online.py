@@ -18,17 +18,10 @@ from scipy.signal import lfilter
 from scipy.stats import binom
 
 import casid
-from benchmarks.measure import NotMeasured, Rows, need, process, scratch
-from benchmarks.recordings import (
-    FRICTION,
-    GRAVITY,
-    panda,
-    panda_model,
-    ur10e,
-    ur10e_recording,
-)  # fmt: skip
+from benchmarks.measure import Rows, need, need_compiler, process, scratch
+from benchmarks.recordings import FRICTION, GRAVITY, arrays, panda, panda_model, ur10e, ur10e_recording
 from casid.arrays import Array
-from casid.codegen import Function, find_compiler
+from casid.codegen import Function
 from casid.description import write_robot
 from casid.dynamics import Model
 from casid.dynamics.terms import GEAR_FRICTION, friction_dictionary
@@ -135,12 +128,6 @@ def adaptive(attacks: int = 12) -> tuple[str, bool]:
         )
         ok &= rise <= 1e-8 and (law.name != "natural" or least > 0)
     return "; ".join(texts), ok
-
-
-def arrays(data: Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Positions, velocities, accelerations and torques of a processed recording."""
-    assert data.dq is not None and data.ddq is not None
-    return data.q, data.dq, data.ddq, data.tau
 
 
 @cache
@@ -375,8 +362,7 @@ def exported() -> tuple[str, bool]:
     The worst update is that of a single pass; the largest of each update's fastest pass, which leaves out what other
     processes take, is printed beside it.
     """
-    if find_compiler() is None:
-        raise NotMeasured("needs a C compiler")
+    need_compiler()
     model, data = panda_model(), panda()
     fit = wls(compress(model, data))
     pi = np.linalg.lstsq(model.base.K, fit.beta, rcond=None)[0]

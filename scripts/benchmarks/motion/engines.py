@@ -310,8 +310,8 @@ def identified(held_out: bool = False) -> tuple[Model, Array, Samples, Array]:
     model = Model(robot, recordings.FRICTION, recordings.GRAVITY)
     pi = model.parameters(result.parameters)
     motion = settings.apply(later)
-    assert motion.dq is not None and motion.ddq is not None
-    return model, pi, Samples(motion.t - motion.t[0], motion.q, motion.dq, motion.ddq), np.asarray(motion.tau)
+    *state, tau = recordings.arrays(motion)
+    return model, pi, Samples(motion.t - motion.t[0], *state), tau
 
 
 @cache

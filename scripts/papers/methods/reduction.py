@@ -174,7 +174,7 @@ def reduction_path(data: WamData, beyond: int, distances: bool, at_zero: bool = 
     removed, error, distance = [], [], []
     feasible_at = None
     kept = np.ones(base.rank, dtype=bool)
-    for step in reductions(R, r, constant, data.rows):
+    for step in reductions(R, r, constant, int(data.regression.counts.sum())):
         if step.last_removed is not None:
             kept[step.last_removed] = False
         if not kept.any():

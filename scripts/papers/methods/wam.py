@@ -152,7 +152,7 @@ class WamData:
 
     @cached_property
     def weighted(self) -> Fit:
-        """Weighted least squares."""
+        """Weighted least squares: beta_WLS, blind to physics."""
         return wls(self.regression)
 
     @cached_property
@@ -162,20 +162,10 @@ class WamData:
         bottom = np.append(np.zeros(len(rho)), np.sqrt(rest))
         return np.vstack([np.column_stack([R, rho]), bottom])
 
-    @property
-    def rows(self) -> int:
-        """Scalar equations."""
-        return int(self.regression.counts.sum())
-
-    @property
-    def estimate(self) -> Array:
-        """beta_WLS, blind to physics, shape (76,)."""
-        return self.weighted.beta
-
     @cached_property
     def corrected(self) -> Feasibility:
         """beta': the feasible base parameters nearest to beta_WLS (Sec. 4.5.2)."""
-        return feasibility_test(self.model, self.estimate, consistency="semi")
+        return feasibility_test(self.model, self.weighted.beta, consistency="semi")
 
     @cached_property
     def feasible(self) -> FeasibleFit:
@@ -190,7 +180,7 @@ class WamData:
     def solutions(self) -> dict[str, Array]:
         """The four sets of Table 4.9."""
         return {
-            "beta_WLS": self.estimate, "beta'": self.corrected.corrected, "beta*": self.feasible.beta,
+            "beta_WLS": self.weighted.beta, "beta'": self.corrected.corrected, "beta*": self.feasible.beta,
             "beta*e": self.constrained.beta,
         }  # fmt: skip
 
@@ -217,11 +207,6 @@ def random_poses(n: int, count: int, seed: int = 0) -> Array:
     return np.random.default_rng(seed).uniform(-np.pi, np.pi, (n, count))
 
 
-def mass_matrices(model: Model, parameters: Array, q: Array) -> Array:
-    """Mass matrices of the links at poses q of shape (n, count), shape (count, n, n)."""
-    return np.asarray(model.mass_matrix(q.T, parameters))
-
-
 def ratios(infeasible: Array, feasible: Array, weights: Array) -> Array:
     """Percentage of positive definite matrices ``(1 - w) infeasible + w feasible`` for every weight w."""
     percent = []
@@ -245,7 +230,7 @@ def wam_mass_matrices(beta: Array, q: Array) -> Array:
         if term.name == "motor_rotor":
             rotors[joint] = pi[column]
     T = np.asarray(model.robot.transmission, dtype=float)
-    links = mass_matrices(Model(model.robot), pi[np.ravel(model.link_columns)], q)
+    links = np.asarray(Model(model.robot).mass_matrix(q.T, pi[np.ravel(model.link_columns)]))
     return np.asarray(links + T @ np.diag(rotors) @ T.T)
 
 
