@@ -48,12 +48,7 @@ class Network:
     def __init__(self, name: str, epochs: int, rate: float = 1e-3, batch: int = 256, decay: float = 1e-5) -> None:
         self.name, self.epochs, self.rate, self.batch, self.decay = name, epochs, rate, batch, decay
         self.scales: Scales = {}
-        self._weights: Any = None
-
-    @property
-    def weights(self) -> Any:
-        """Those of the best epoch."""
-        return self._weights
+        self.weights: Any = None  # of the best epoch
 
     def start(self, key: jax.Array, n: int) -> Any:
         """Random weights for n joints."""
@@ -93,7 +88,7 @@ class Network:
         optimiser, step, _ = programs(self)
         state = optimiser.init(weights)
         arrays = self.normalised(train)
-        best, self._weights, used = np.inf, weights, 0
+        best, self.weights, used = np.inf, weights, 0
         for used in range(1, self.epochs + 1):
             order = rng.permutation(len(train))[: steps * count].reshape(steps, count)
             for k, rows in enumerate(order):
@@ -101,7 +96,7 @@ class Network:
                 weights, state, _ = step(weights, state, self.scales, rate, *(x[rows] for x in arrays))
             value = float((((self._torques(weights, check) - check.tau) / self.scale) ** 2).mean())
             if value < best:
-                best, self._weights = value, weights
+                best, self.weights = value, weights
             if stop is not None and stop(used, self.predict):
                 break
         return used
@@ -127,7 +122,7 @@ class Network:
 
     def predict(self, motion: Motion) -> Array:
         """Torques (N, n); ``motion.tau`` is not looked at."""
-        return self._torques(self._weights, motion)
+        return self._torques(self.weights, motion)
 
 
 _COMPILED: dict[tuple[Any, ...], tuple[Any, Any, Any]] = {}

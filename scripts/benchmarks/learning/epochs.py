@@ -465,7 +465,7 @@ def _network(network: Any, motion: Motion, check: Motion) -> list[float]:
     errors = []
     for part in _batches(motion):
         weights, state = compiled(weights, state, *network.normalised(part))
-        network._weights = weights
+        network.weights = weights
         errors.append(float(nmse(check.tau, network.predict(check)).mean()))
     return errors
 

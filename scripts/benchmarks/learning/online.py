@@ -197,7 +197,7 @@ _AFTER = (0.5, 1.0, 2.0, 4.0)
 
 @dataclass(frozen=True)
 class Splice:
-    """What one splice gave: seconds after it, and the mass that came or went [kg]; samples of the run after it."""
+    """What one splice gave: seconds after it, and the mass that came or went [kg]."""
 
     delay: float
     settled: float
@@ -205,9 +205,6 @@ class Splice:
     held: list[bool]
     others: int
     physical: bool
-    times: np.ndarray
-    masses: np.ndarray
-    intervals: np.ndarray
 
 
 def spliced(online: OnlineLoad, after: list[np.ndarray], t: np.ndarray, splice: int, before: float) -> Splice:
@@ -232,10 +229,7 @@ def spliced(online: OnlineLoad, after: list[np.ndarray], t: np.ndarray, splice: 
     at = [int(np.searchsorted(times, s)) for s in _AFTER]
     held = [intervals[i][0] <= masses[-1] <= intervals[i][1] for i in at]
     delay = float(late[0] - t[splice]) if len(late) else np.inf
-    return Splice(
-        delay, settled, masses[-1] - before, held, earlier + max(0, len(late) - 1), physical, np.array(times),
-        np.array(masses), np.array(intervals),
-    )  # fmt: skip
+    return Splice(delay, settled, masses[-1] - before, held, earlier + max(0, len(late) - 1), physical)
 
 
 def _sines(model: Model, seed: int, count: int) -> tuple[np.ndarray, ...]:

@@ -54,10 +54,6 @@ class Verdict:
     feasible : bool
     margin : float
         t: smallest eigenvalue that all links can have together (SI units, at most 1).
-    witness : ndarray, shape (N,)
-        Standard parameters with these base parameters; feasible if the verdict is.
-    mismatch : float
-        ``|K witness - beta| / |beta|``.
     excluded_radius : float
         No feasible parameters shorter than this exist; infinite proofs end in rounding, about 1e6 and more is a clear
         no. Zero if feasible.
@@ -65,8 +61,6 @@ class Verdict:
 
     feasible: bool
     margin: float
-    witness: Array
-    mismatch: float
     excluded_radius: float
 
 
@@ -138,11 +132,9 @@ def feasibility_test(K: Array, beta: Array, feasible: FeasibleSet, tolerance: fl
     witness = found.x[:size]
     witness = witness + np.linalg.lstsq(K, beta - K @ witness, rcond=None)[0]
     margin = feasible.margin(witness)
-    mismatch = float(np.linalg.norm(K @ witness - beta) / max(np.linalg.norm(beta), 1e-300))
     if margin >= -tolerance:
-        return Verdict(True, margin, witness, mismatch, 0.0)
-    radius = _excluded_radius(K, beta, S, feasible, found.z[len(beta) : -1])
-    return Verdict(False, margin, witness, mismatch, radius)
+        return Verdict(True, margin, 0.0)
+    return Verdict(False, margin, _excluded_radius(K, beta, S, feasible, found.z[len(beta) : -1]))
 
 
 def closest_feasible(K: Array, beta: Array, feasible: FeasibleSet) -> tuple[Array, float]:

@@ -20,7 +20,6 @@ class EssentialFit:
 
     Attributes
     ----------
-    parameters : ndarray, shape (N,)
     kept : int
         Essential base parameters.
     error : float
@@ -29,7 +28,6 @@ class EssentialFit:
         Smallest of all links' spatial inertias, and of parameters that must not be negative.
     """
 
-    parameters: Array
     kept: int
     error: float
     eigenvalue: float
@@ -52,7 +50,7 @@ def essential_fit(data: WamData) -> EssentialFit:
     allowed = FeasibleSet.of(model)
     beta = np.zeros(base.rank)
     beta[kept] = fit.beta[kept]
-    return EssentialFit(parameters, len(kept), data.relative_error(beta, weighted=True), allowed.margin(parameters))
+    return EssentialFit(len(kept), data.relative_error(beta, weighted=True), allowed.margin(parameters))
 
 
 @dataclass(frozen=True, eq=False)
