@@ -45,8 +45,10 @@ class Network:
     process, whatever data they see.
     """
 
-    def __init__(self, name: str, epochs: int, rate: float = 1e-3, batch: int = 256, decay: float = 1e-5) -> None:
-        self.name, self.epochs, self.rate, self.batch, self.decay = name, epochs, rate, batch, decay
+    epochs, batch, decay = 300, 256, 1e-5
+
+    def __init__(self, name: str, rate: float) -> None:
+        self.name, self.rate = name, rate
         self.scales: Scales = {}
         self.weights: Any = None  # of the best epoch
 

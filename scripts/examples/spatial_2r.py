@@ -17,12 +17,13 @@ from benchmarks.published import by_name
 from casid.problems.spatial_2r import true_parameters
 from matplotlib.figure import Figure
 from papers.pictures import legend, panels
-from papers.two_links import Motion, outside_shapes, relaxed_retrieval, torques, validation_motion, wrenches
+from papers.two_links import outside_shapes, relaxed_retrieval, torques, validation_motion, wrenches
 from rich.console import Console
 from rich.table import Table
 
 import casid
 from casid.files import prepare_directory
+from casid.motion import Samples
 from casid.report import BLUE, ORANGE, RED
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
@@ -31,21 +32,21 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).res
 STYLE = {"true": (BLUE, "-", 2.6), "feasible": (RED, "--", 1.4), "infeasible": (ORANGE, ":", 1.8)}
 
 
-def torque_figure(motion: Motion, series: dict[str, np.ndarray]) -> Figure:
+def torque_figure(motion: Samples, series: dict[str, np.ndarray]) -> Figure:
     """Joint torques of every parameter set (the supplement's Fig. 9)."""
     title = "Joint torques on the validation motion: feasible or not, they agree"
     figure, both = panels(title, 10.0, 5.0, 2, sharex=True)
     for k, axes in enumerate(both):
         for name, values in series.items():
             colour, line, width = STYLE[name]
-            axes.plot(motion.time, values[:, k], line, color=colour, linewidth=width, label=name)
+            axes.plot(motion.t, values[:, k], line, color=colour, linewidth=width, label=name)
         axes.set_ylabel(f"torque of joint {k + 1} [N m]")
     both[1].set_xlabel("time [s]")
     legend(figure)
     return figure
 
 
-def wrench_figure(motion: Motion, series: dict[str, np.ndarray]) -> Figure:
+def wrench_figure(motion: Samples, series: dict[str, np.ndarray]) -> Figure:
     """Forces that the joints transmit (the supplement's Fig. 10); an infeasible set much larger is divided to fit."""
     figure, each = panels("Forces that the joints transmit: torques do not tell them", 10.0, 7.0, 3, 2, sharex=True)
     largest = np.abs(series["true"][:, :, :3]).max()
@@ -56,7 +57,7 @@ def wrench_figure(motion: Motion, series: dict[str, np.ndarray]) -> Figure:
             colour, line, width = STYLE[name]
             shown = values[k][:, row] / (divisor if name == "infeasible" else 1.0)
             label = f"infeasible / {divisor:.0e}" if name == "infeasible" and divisor > 1 else name
-            axes.plot(motion.time, shown, line, color=colour, linewidth=width, label=label)
+            axes.plot(motion.t, shown, line, color=colour, linewidth=width, label=label)
         axes.set_ylabel(f"F{'xyz'[row]} of joint {k + 1} [N]")
         axes.set_xlabel("time [s]" if row == 2 else "")
     legend(figure)

@@ -43,11 +43,6 @@ class Comparison:
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
-    @classmethod
-    def of(cls, title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Comparison:
-        """From values of any kind: numbers are written with four digits."""
-        return cls(title, tuple(columns), tuple(tuple(cell(value) for value in row) for row in rows))
-
 
 @dataclass(frozen=True)
 class Check:
@@ -113,7 +108,8 @@ Parts = Iterable[Part]
 
 def compared(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Part:
     """A table: numbers are written with four digits."""
-    return Part("comparisons", (Comparison.of(title, columns, rows),))
+    cells = tuple(tuple(cell(value) for value in row) for row in rows)
+    return Part("comparisons", (Comparison(title, tuple(columns), cells),))
 
 
 def pictured(name: str, figure: Figure) -> Part:

@@ -438,8 +438,8 @@ def network_of(name: str, friction: bool = False) -> Network:
     from baselines import delan, mlp
 
     if name.startswith("MLP"):
-        return mlp.MLP() if name == "MLP" else mlp.tuned()
-    return delan.DeLaN(name, name == "DeLaN", damping=friction)
+        return mlp.paper() if name == "MLP" else mlp.tuned()
+    return delan.DeLaN(name, name == "DeLaN", friction)
 
 
 def _network(network: Any, motion: Motion, check: Motion) -> list[float]:

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 import casid
 from benchmarks import recordings
+from benchmarks.encoders.measured import PUBLISHED_EMPS
 from benchmarks.measure import Rows, data_folder
 from benchmarks.real.robots import (
     IDENTIFYING,
@@ -342,7 +343,6 @@ def against_forty(robots: tuple[str, ...] = ROBOTS, quick: bool = False, jobs: i
 
 
 RUNS = 50
-PUBLISHED_EMPS = np.array([95.1089, 203.5034, 20.3935, -3.1648])
 
 
 # ---------------------------------------------------------------------- friction on recordings

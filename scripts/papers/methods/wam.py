@@ -8,7 +8,6 @@ from functools import cache, cached_property
 import casadi as ca
 import numpy as np
 from benchmarks import published
-from benchmarks.excitation import wam_table
 from papers import wam_cases as thesis
 
 from casid.arrays import Array
@@ -24,8 +23,8 @@ from casid.retrieval import Constraints, LinkVariables, com_box, total_mass
 from casid.simulation import Plant, SmoothCoulomb, simulate
 
 TRAJECTORIES = ("A", "B", "C", "D")
-#: Fundamental frequency [rad/s], harmonics and periods (eq. 4.21, 4.22, Sec. 4.3.3).
-FUNDAMENTAL, HARMONICS, PERIODS = 2 * np.pi * 0.08, 6, 3
+#: Harmonics and periods (eq. 4.21, 4.22, Sec. 4.3.3).
+HARMONICS, PERIODS = 6, 3
 #: Cut-off of the positions' filter [Hz] (Sec. 4.3.3), its order, and how many samples are kept: 1 of 10.
 CUTOFF, ORDER, EVERY = 4.8, 3, 10
 #: Encoders of 4096 counts a turn behind the ratios of eq. 4.4 [rad].
@@ -53,10 +52,12 @@ class AccelerationFeedForward(ModelBased):
 @cache
 def trajectory(name: str, periods: int = PERIODS) -> Trajectory:
     """One of `TRAJECTORIES`."""
-    a, b = (wam_table(name).coefficients for name in ("wam_table_4_4_trajectory_A", "wam_table_4_5_trajectory_B"))
+    a, b = (
+        thesis.wam_table(name).coefficients for name in ("wam_table_4_4_trajectory_A", "wam_table_4_5_trajectory_B")
+    )
     odd = (np.arange(7) % 2 == 0)[:, None]
     mixed: dict[str, Array] = {"A": a, "B": b, "C": np.where(odd, a, b), "D": np.where(odd, b, a)}
-    return Trajectory(Fourier(FUNDAMENTAL, HARMONICS, periods=periods), mixed[name], robot="wam7")
+    return Trajectory(Fourier(thesis.FUNDAMENTAL, HARMONICS, periods=periods), mixed[name], robot="wam7")
 
 
 @cache
