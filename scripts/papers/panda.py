@@ -8,6 +8,7 @@ from functools import cache, cached_property
 import numpy as np
 from benchmarks import published, recordings
 from benchmarks.measure import data_folder
+from benchmarks.measured import table_viii
 
 import casid
 from casid.arrays import Array
@@ -102,15 +103,11 @@ class Classical:
     @cached_property
     def one_step(self) -> FeasibleFit:
         """Links and friction at once under the bounds: pi_OSI, all joints alike as in the document."""
-        from benchmarks.measured import table_viii
-
         return feasible_regression(self.ordinary, constraints=table_viii)
 
     @cached_property
     def one_step_weighted(self) -> FeasibleFit:
         """The same, each joint by its residual."""
-        from benchmarks.measured import table_viii
-
         return feasible_regression(self.weighted, constraints=table_viii)
 
 

@@ -302,7 +302,7 @@ def fig_6_4(setting: Setting) -> Parts:
     over = by_ripple(setting)
     shares = [[f"{share:g}", *_spread(some), _ordered(some)] for share, some in over.items()]
     fits = [essential_fit(of(setting, seed)) for seed in seeds(setting)]
-    pulled = [[f"seed {k}", e.kept, e.error, e.eigenvalue, "yes" if e.feasible else "no"] for k, e in enumerate(fits)]
+    pulled = [[f"seed {k}", *fit, "yes" if fit[2] >= 0 else "no"] for k, fit in enumerate(fits)]
     columns = ("", "removed of 76", "full model, infeasible [%]", "first feasible reduced model [%]", "beta* [%]")
     yield compared("Model reduction on the weighted data of trajectory A", columns, rows)
     yield compared(

@@ -125,15 +125,20 @@ def sequential(
     watch.prepared()
     total, message, solved = 0, "", False
     for step in steps:
-        guard = _Guard(step, watch.built + seconds)
+
+        def objective(x: np.ndarray, step: Step = step) -> float:
+            if time.process_time() > watch.built + seconds:
+                raise _OutOfTime(x.copy())
+            return step.objective(x)
+
         constraint: Any = {"type": "ineq", "fun": step.constraints, "jac": step.jacobian}
         try:
             result = minimize(
-                guard.objective, x, jac=step.gradient, method="SLSQP", constraints=[constraint],
+                objective, x, jac=step.gradient, method="SLSQP", constraints=[constraint],
                 options={"maxiter": iterations, "ftol": 1e-12},
             )  # fmt: skip
-        except _OutOfTime:
-            x, message, solved = guard.last, f"stopped after {seconds:g} s", False
+        except _OutOfTime as late:
+            x, message, solved = late.args[0], f"stopped after {seconds:g} s", False
             break
         x, message, solved = result.x, str(result.message), bool(result.success)
         total += int(result.nit)
@@ -161,20 +166,7 @@ def mata_ipopt(data: Regression, iterations: int = 300, seconds: float = 60.0) -
 
 
 class _OutOfTime(Exception):
-    pass
-
-
-class _Guard:
-    """The objective, remembering its last argument and ending when the time is over."""
-
-    def __init__(self, step: Step, deadline: float) -> None:
-        self.step, self.deadline, self.last = step, deadline, np.zeros(step.size)
-
-    def objective(self, x: np.ndarray) -> float:
-        self.last = x.copy()
-        if time.process_time() > self.deadline:
-            raise _OutOfTime
-        return self.step.objective(x)
+    """With the point where the time was over."""
 
 
 #: Smallest mass [kg]: the matrix divides by it.

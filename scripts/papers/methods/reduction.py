@@ -14,32 +14,21 @@ from casid.arrays import Array
 from casid.regression import essential
 
 
-@dataclass(frozen=True, eq=False)
-class EssentialFit:
-    """Standard parameters near CAD values that have the essential base parameters.
+def essential_fit(data: WamData) -> tuple[int, float, float]:
+    """Standard parameters near CAD values that have the essential base parameters; of these how many, their error.
 
-    Attributes
-    ----------
-    kept : int
+    Of the simulated arm; CAD values of links from its robot file, none of friction and rotors.
+
+    Returns
+    -------
+    int
         Essential base parameters.
-    error : float
+    float
         Relative error of the weighted data [%].
-    eigenvalue : float
-        Smallest of all links' spatial inertias, and of parameters that must not be negative.
+    float
+        Smallest eigenvalue of all links' spatial inertias, and of parameters that must not be negative: these very
+        parameters are feasible where it is not negative; others with the same base parameters may be.
     """
-
-    kept: int
-    error: float
-    eigenvalue: float
-
-    @property
-    def feasible(self) -> bool:
-        """Whether these very parameters are feasible; others with the same base parameters may be."""
-        return self.eigenvalue >= 0
-
-
-def essential_fit(data: WamData) -> EssentialFit:
-    """Of the simulated arm; CAD values of links from its robot file, none of friction and rotors."""
     model, base = data.model, data.base
     fit, removed = essential(data.weighted)
     kept = [k for k, name in enumerate(base.names) if name not in removed]
@@ -50,7 +39,7 @@ def essential_fit(data: WamData) -> EssentialFit:
     allowed = FeasibleSet.of(model)
     beta = np.zeros(base.rank)
     beta[kept] = fit.beta[kept]
-    return EssentialFit(len(kept), data.relative_error(beta, weighted=True), allowed.margin(parameters))
+    return len(kept), data.relative_error(beta, weighted=True), allowed.margin(parameters)
 
 
 @dataclass(frozen=True, eq=False)
