@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import time
+import timeit
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -154,12 +155,7 @@ def _c_seconds(function: CFunction, states: Sequence[Array], pi: Array, calls: i
 
 def _per_call(function: Callable[[], object], repeats: int) -> float:
     """Shortest processor time of a few calls [s]."""
-    best = float("inf")
-    for _ in range(repeats):
-        began = time.process_time()
-        function()
-        best = min(best, time.process_time() - began)
-    return best
+    return min(timeit.repeat(function, timer=time.process_time, number=1, repeat=repeats))
 
 
 @item("Table 7.1")

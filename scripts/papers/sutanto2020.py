@@ -148,10 +148,6 @@ def table_2(setting: Setting) -> Parts:
         if not title.startswith("Panda (")
     )
     yield compared("NMSE of the torques on the part that was not learnt, mean of the joints", ("model", *found), rows)
-    yield holds(better, _friction(found, ladder))
-
-
-def _friction(found: dict[str, dict[str, float]], ladder: list[str]) -> bool:
-    """Whether the best of the ladder improves with the friction that casid chose, on every recording."""
     chosen = [f"{name}{models.CHOSEN}" for name in ladder]
-    return all(min(row[name] for name in chosen) < min(row[name] for name in ladder) for row in found.values())
+    lent = (min(row[name] for name in chosen) < min(row[name] for name in ladder) for row in found.values())
+    yield holds(better, all(lent))

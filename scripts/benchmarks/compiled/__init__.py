@@ -9,6 +9,7 @@ import platform
 import re
 import shutil
 import time
+import timeit
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -166,11 +167,8 @@ def race(robot: Robot) -> Race:
         (folder / "batch.c").write_text(batch_source([built["regressor"]], "casid_batch"))
         (folder / "regressor.c").write_text(scalar_source([built["regressor"]], "casid"))
         _write_robot(folder / "robot.txt", robot, pi)
-        compile_times = []
-        for _ in range(3):
-            start = time.perf_counter()
-            process(*cc, "-std=c99", *_CASID, "-c", "regressor.c", "-o", "regressor.o", folder=folder)
-            compile_times.append(time.perf_counter() - start)
+        compiling = (*cc, "-std=c99", *_CASID, "-c", "regressor.c", "-o", "regressor.o")
+        compile_times = timeit.repeat(lambda: process(*compiling, folder=folder), number=1, repeat=3)
         for name in ("scalar", "batch"):
             process(*cc, "-std=gnu11", *_CASID, "-c", f"{name}.c", "-o", f"{name}.o", folder=folder)
         library = prefix / "lib"

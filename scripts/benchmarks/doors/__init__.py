@@ -7,6 +7,7 @@ import functools
 import re
 import sys
 import time
+import timeit
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -32,13 +33,7 @@ Result = tuple[str, bool]
 
 def seconds(call: Callable[[], object], number: int, repeats: int = 25) -> float:
     """Least time of a call [s]: of several loops of so many calls."""
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        for _ in range(number):
-            call()
-        times.append((time.perf_counter() - start) / number)
-    return min(times)
+    return min(timeit.repeat(call, number=number, repeat=repeats)) / number
 
 
 @functools.cache

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+import timeit
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -201,11 +200,6 @@ def speed() -> Result:
     loop = CompiledLoop(Loop(plant, controller, integrator, Sampling(10.0), Stops()), integrator)
     start = plant.start(done.q[0], done.dq[0])[None]
 
-    def timed(run: Callable[[], object]) -> float:
-        began = time.perf_counter()
-        run()
-        return time.perf_counter() - began
-
     with scratch() as folder:
         path = folder / "robot.xml"
         write_robot(plant.model.robot, path)
@@ -228,8 +222,8 @@ def speed() -> Result:
     same = float(np.abs(first - done.q[1:1001]).max())
     ours, theirs = [], []
     for _ in range(5):
-        ours.append(timed(lambda: loop(start, rows, None)))
-        theirs.append(timed(lambda: rollout.rollout(model, [data], state, tau)))
+        ours.append(timeit.timeit(lambda: loop(start, rows, None), number=1))
+        theirs.append(timeit.timeit(lambda: rollout.rollout(model, [data], state, tau), number=1))
     ratio = min(theirs) / min(ours)
     text = (
         f"{ratio:.1f} x: {1e2 * min(ours):.2f} against {1e2 * min(theirs):.2f} ms a simulated second (energy book, "
