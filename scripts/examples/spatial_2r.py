@@ -91,7 +91,7 @@ def wrench_table(series: dict[str, np.ndarray]) -> Table:
     return table
 
 
-def main() -> int:
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--out", type=Path, default=Path("out"))
     parser.add_argument("--seed", type=int, default=0, help="of the relaxed retrieval's random start")
@@ -120,8 +120,7 @@ def main() -> int:
     torque_figure(motion, moments).savefig(folder / "spatial_2r_torques.png")
     wrench_figure(motion, forces).savefig(folder / "spatial_2r_wrenches.png")
     console.print(f"pictures in {folder}")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
