@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -18,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from benchmarks.measure import process
 from matplotlib import pyplot
 from PIL import Image
 from scipy.spatial import Delaunay
@@ -105,10 +105,7 @@ def run(command: str, folder: Path) -> float:
         If it fails, with its message.
     """
     start = time.perf_counter()
-    program = [sys.executable, "-m", *command.split()]
-    done = subprocess.run(program, cwd=folder, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{command}: {done.stderr.strip() or done.stdout.strip()}")
+    process(sys.executable, "-m", *command.split(), folder=folder)
     return time.perf_counter() - start
 
 

@@ -1,9 +1,7 @@
-"""What every baseline does: fit torques of a motion, predict those of another."""
+"""Motions that baselines learn from, and their measure."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,33 +25,6 @@ class Motion:
     def __len__(self) -> int:
         """Number of samples."""
         return len(self.q)
-
-
-class Baseline(ABC):
-    """A learnt inverse dynamics.
-
-    Attributes
-    ----------
-    name : str
-    epochs : int
-        Budget: passes over the training data at most.
-    """
-
-    name: str
-    epochs: int
-
-    @abstractmethod
-    def fit(
-        self, motion: Motion, seed: int = 0, stop: Callable[[int, Callable[[Motion], Array]], bool] | None = None
-    ) -> int:
-        """Train; the number of epochs used.
-
-        ``stop(epoch, predict)`` is asked after each epoch and ends the training when it says so.
-        """
-
-    @abstractmethod
-    def predict(self, motion: Motion) -> Array:
-        """Torques (N, n); ``motion.tau`` is not looked at."""
 
 
 def nmse(measured: Array, predicted: Array) -> Array:

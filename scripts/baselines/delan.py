@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -25,17 +24,11 @@ class DeLaN(Network):
         Learn a non-negative viscous and Coulomb friction of each joint too.
     """
 
-    def __init__(
-        self,
-        name: str = "DeLaN",
-        structured: bool = True,
-        hidden: Sequence[int] = (64, 64),
-        damping: bool = False,
-        epochs: int = 300,
-        rate: float = 1e-2,
-    ) -> None:
-        super().__init__(name, epochs, rate)
-        self.structured, self.hidden, self.damping = structured, tuple(hidden), damping
+    hidden = (64, 64)
+
+    def __init__(self, name: str, structured: bool, damping: bool) -> None:
+        super().__init__(name, 1e-2)
+        self.structured, self.damping = structured, damping
 
     def prepare(self, motion: Motion) -> None:
         """Scales of energies, of their slopes along each joint, and of the inertia."""
@@ -68,7 +61,7 @@ class DeLaN(Network):
 
     def structure(self) -> tuple[Any, ...]:
         """See `Network`."""
-        return "DeLaN", self.structured, self.hidden, self.damping
+        return "DeLaN", self.structured, self.damping
 
     def _lagrangian(self, weights: Any, scales: Any, q: jax.Array, dq: jax.Array) -> jax.Array:
         slope, turn = scales["slope"], scales["turn"]
@@ -97,9 +90,9 @@ class DeLaN(Network):
         return tau / scales["tau"]
 
 
-def _small(weights: Weights, factor: float = 0.1) -> Weights:
+def _small(weights: Weights) -> Weights:
     *first, (W, b) = weights
-    return [*first, (factor * W, b)]
+    return [*first, (0.1 * W, b)]
 
 
 def _inertia(motion: Motion, least: Array) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -21,16 +20,9 @@ class MLP(Network):
         Sines and cosines of the positions in place of the positions: the tuned one.
     """
 
-    def __init__(
-        self,
-        name: str = "MLP",
-        hidden: Sequence[int] = (250, 250, 100),
-        trigonometric: bool = False,
-        epochs: int = 300,
-        rate: float = 3e-3,
-    ) -> None:
-        super().__init__(name, epochs, rate)
-        self.hidden, self.trigonometric = tuple(hidden), trigonometric
+    def __init__(self, name: str, hidden: tuple[int, ...], trigonometric: bool) -> None:
+        super().__init__(name, 3e-3)
+        self.hidden, self.trigonometric = hidden, trigonometric
 
     def start(self, key: jax.Array, n: int) -> Any:
         """Random layers."""
@@ -51,7 +43,7 @@ class MLP(Network):
 
 def paper() -> MLP:
     """The paper's network."""
-    return MLP()
+    return MLP("MLP", (250, 250, 100), False)
 
 
 def tuned() -> MLP:

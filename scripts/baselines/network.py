@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from baselines.contract import Baseline, Motion
+from baselines.contract import Motion
 
 from casid.arrays import Array
 
@@ -37,23 +37,20 @@ def dense(weights: Weights, x: jax.Array, activation: Callable[[jax.Array], jax.
     return x @ W + b
 
 
-class Network(Baseline):
-    """A baseline that is trained by gradients on normalised torques.
+class Network:
+    """A learnt inverse dynamics, trained by gradients on normalised torques, for so many epochs at most.
 
     Subclasses give ``start`` (weights) and ``torque`` (one sample), and add to ``scales`` in ``prepare`` what they
     normalise by. Scales are arguments of the compiled programs: networks of one structure are compiled once in a
     process, whatever data they see.
     """
 
-    def __init__(self, name: str, epochs: int, rate: float = 1e-3, batch: int = 256, decay: float = 1e-5) -> None:
-        self.name, self.epochs, self.rate, self.batch, self.decay = name, epochs, rate, batch, decay
-        self.scales: Scales = {}
-        self._weights: Any = None
+    epochs, batch, decay = 300, 256, 1e-5
 
-    @property
-    def weights(self) -> Any:
-        """Those of the best epoch."""
-        return self._weights
+    def __init__(self, name: str, rate: float) -> None:
+        self.name, self.rate = name, rate
+        self.scales: Scales = {}
+        self.weights: Any = None  # of the best epoch
 
     def start(self, key: jax.Array, n: int) -> Any:
         """Random weights for n joints."""
@@ -78,7 +75,10 @@ class Network(Baseline):
     def fit(
         self, motion: Motion, seed: int = 0, stop: Callable[[int, Callable[[Motion], Array]], bool] | None = None
     ) -> int:
-        """See `Baseline`."""
+        """Train; the number of epochs used.
+
+        ``stop(epoch, predict)`` is asked after each epoch and ends the training when it says so.
+        """
         self.prepare(motion)
         rng = np.random.default_rng(seed)
         held = np.zeros(len(motion), dtype=bool)
@@ -90,7 +90,7 @@ class Network(Baseline):
         optimiser, step, _ = programs(self)
         state = optimiser.init(weights)
         arrays = self.normalised(train)
-        best, self._weights, used = np.inf, weights, 0
+        best, self.weights, used = np.inf, weights, 0
         for used in range(1, self.epochs + 1):
             order = rng.permutation(len(train))[: steps * count].reshape(steps, count)
             for k, rows in enumerate(order):
@@ -98,7 +98,7 @@ class Network(Baseline):
                 weights, state, _ = step(weights, state, self.scales, rate, *(x[rows] for x in arrays))
             value = float((((self._torques(weights, check) - check.tau) / self.scale) ** 2).mean())
             if value < best:
-                best, self._weights = value, weights
+                best, self.weights = value, weights
             if stop is not None and stop(used, self.predict):
                 break
         return used
@@ -123,8 +123,8 @@ class Network(Baseline):
         return np.concatenate(parts) * self.scale + self.offset()
 
     def predict(self, motion: Motion) -> Array:
-        """See `Baseline`."""
-        return self._torques(self._weights, motion)
+        """Torques (N, n); ``motion.tau`` is not looked at."""
+        return self._torques(self.weights, motion)
 
 
 _COMPILED: dict[tuple[Any, ...], tuple[Any, Any, Any]] = {}

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import enum
 import importlib
+import json
 import multiprocessing
 import os
 import subprocess
+import sys
 import tempfile
 import time
 import warnings
@@ -18,9 +20,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
+from casid.codegen import find_compiler
 from casid.testing import NotMeasured as NotMeasured
 from casid.testing import need as need
 
+#: README's first recording, but for its folder.
+README_RECORDING = (
+    "simulate panda --duration 20 --term-values viscous=0.5,coulomb=0.2 --bandwidth 60 --noise 1e-5,1e-3,0.05"
+)
 #: What measures a row.
 F = TypeVar("F", bound=Callable[..., tuple[str, bool]])
 
@@ -180,6 +187,24 @@ def in_process(function: Callable[..., Any], *words: Any, limit: float) -> Any:
     if not good:
         raise found
     return found
+
+
+def need_compiler() -> list[str]:
+    """The C compiler; NotMeasured without one."""
+    compiler = find_compiler()
+    if compiler is None:
+        raise NotMeasured("needs a C compiler (Debian: apt-get install gcc)")
+    return compiler
+
+
+def by_acados(script: Path, *words: object) -> Any:
+    """What a script prints as JSON in the environment of acados; NotMeasured without one."""
+    done = process(os.environ.get("CASID_ACADOS_PYTHON", sys.executable), script, *words, may_fail=True)
+    if "No module named 'acados'" in done.stderr:
+        raise NotMeasured("needs acados: set CASID_ACADOS_PYTHON to a Python that has it, see docs/mpc.md")
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip().splitlines()[-1])
+    return json.loads(done.stdout)
 
 
 class Rows(list[Measure]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from casid.description import Robot, load_robot
+from casid.description import Robot, found, load_robot
 from casid.dynamics import Model
 from casid.inertia import express_in, link_slice, to_pinocchio
 from casid.testing import NotMeasured, need
@@ -18,16 +17,16 @@ from casid.testing import NotMeasured, need
 #: Takes a name, a value and the expected one.
 Note = Callable[[str, object, np.ndarray], None]
 
-#: Package and file of URDF robots with full inertial values: arms, torsos with a prismatic lift, branched trees.
+#: URDF robots with full inertial values in installed packages: arms, torsos with a prismatic lift, branched trees.
 URDFS = (
-    ("example-robot-data", "panda_description/urdf/panda.urdf"),
-    ("example-robot-data", "ur_description/urdf/ur5_robot.urdf"),
-    ("example-robot-data", "xarm_description/urdf/xarm7.urdf"),
-    ("example-robot-data", "kinova_description/robots/kinova.urdf"),
-    ("example-robot-data", "tiago_description/robots/tiago.urdf"),
-    ("example-robot-data", "baxter_description/urdf/baxter.urdf"),
-    ("example-robot-data", "talos_data/robots/talos_full_v2.urdf"),
-    ("pybullet", "kuka_iiwa/model.urdf"),
+    "example-robot-data/robots/panda_description/urdf/panda.urdf",
+    "example-robot-data/robots/ur_description/urdf/ur5_robot.urdf",
+    "example-robot-data/robots/xarm_description/urdf/xarm7.urdf",
+    "example-robot-data/robots/kinova_description/robots/kinova.urdf",
+    "example-robot-data/robots/tiago_description/robots/tiago.urdf",
+    "example-robot-data/robots/baxter_description/urdf/baxter.urdf",
+    "example-robot-data/robots/talos_data/robots/talos_full_v2.urdf",
+    "pybullet_data/kuka_iiwa/model.urdf",
 )
 
 
@@ -75,6 +74,11 @@ def parameter_map(robot: Robot) -> np.ndarray:
     return T
 
 
+def symmetric(upper: np.ndarray) -> np.ndarray:
+    """From the upper triangle."""
+    return np.asarray(np.triu(upper) + np.triu(upper, 1).T)
+
+
 def relative_error(value: object, expected: np.ndarray, scale: float = 0.0) -> float:
     """Largest deviation over the largest magnitude of the expected array, or over ``scale`` where that is larger."""
     expected = np.asarray(expected, dtype=float)
@@ -106,9 +110,7 @@ def compare(robot: Robot, parameters: np.ndarray, seed: int = 0, states: int = 3
         columns = np.concatenate([np.arange(10) + 10 * (peer.getJointId(j.name) - 1) for j in robot.joints])
         note("regressor", model.regressor(q, dq, ddq), Y[:, columns] @ parameter_map(robot))
         note("base_regressor", np.array(model.base_regressor(q, dq, ddq)) @ model.base.values(parameters), tau[order])
-        M = pin.crba(peer, data, pq)
-        M = np.triu(M) + np.triu(M, 1).T
-        M = M[np.ix_(order, order)]
+        M = symmetric(pin.crba(peer, data, pq))[np.ix_(order, order)]
         note("mass_matrix", model.mass_matrix(q, parameters), M)
         g = pin.computeGeneralizedGravity(peer, data, pq)[order]
         note("gravity", model.gravity(q, parameters), g)
@@ -127,11 +129,11 @@ def compare(robot: Robot, parameters: np.ndarray, seed: int = 0, states: int = 3
         derivatives = pin.computeRNEADerivatives(peer, data, pq, pdq, pddq)
         ours = model.derivatives("inverse_dynamics")(q=q, dq=dq, ddq=ddq, pi=parameters)
         for name, theirs in zip(("dtau_dq", "dtau_ddq", "dtau_dddq"), derivatives, strict=True):
-            theirs = np.triu(theirs) + np.triu(theirs, 1).T if name == "dtau_dddq" else np.array(theirs)
+            theirs = symmetric(theirs) if name == "dtau_dddq" else np.array(theirs)
             note(f"inverse_dynamics {name}", ours[name], theirs[np.ix_(order, order)], size)
         pin.computeABADerivatives(peer, data, pq, pdq, tau)
         ours = model.derivatives("forward_dynamics")(q=q, dq=dq, tau=tau[order], pi=parameters)
-        minv = np.triu(data.Minv) + np.triu(data.Minv, 1).T
+        minv = symmetric(data.Minv)
         for name, theirs in (("dddq_dq", data.ddq_dq), ("dddq_ddq", data.ddq_dv), ("dddq_dtau", minv)):
             note(f"forward_dynamics {name}", ours[name], np.array(theirs)[np.ix_(order, order)], size)
         _compare_kinematics(robot, model, peer, data, q, order, note)
@@ -193,13 +195,9 @@ def compare_urdf(path: Path, seed: int = 0) -> float:
     return worst
 
 
-def installed_urdf(package: str, relative: str) -> Path:
-    """A URDF that ships in a PyPI package: ``example-robot-data`` or ``pybullet``."""
-    try:
-        files = importlib.metadata.files(package) or []
-    except importlib.metadata.PackageNotFoundError:
-        raise NotMeasured(f"needs the package '{package}' (pip install casid[peers])") from None
-    for file in files:
-        if file.as_posix().endswith(relative):
-            return Path(str(file.locate()))
-    raise NotMeasured(f"{package} does not hold {relative}")
+def installed_urdf(inside: str) -> Path:
+    """A URDF in an installed package: ``example-robot-data/robots/...`` or ``pybullet_data/...``."""
+    path = found(f"package://{inside}", None, ())
+    if path is None:
+        raise NotMeasured(f"needs {inside} of the packages example-robot-data and pybullet (pip install casid[peers])")
+    return path

@@ -51,9 +51,9 @@ def panda_model() -> Model:
     return Model(casid.load_robot("panda"), FRICTION, GRAVITY)
 
 
-def ur10e_raw() -> Dataset:
+def ur10e_raw(rows: tuple[int, int] | None = UR10E_ROWS["30sec_12harm"]) -> Dataset:
     path = data_folder() / "ur10e" / "identification_data" / "ur-20_02_10-30sec_12harm.npz"
-    return read_dataset(path, columns={"tau": "i"}, gains=UR_GAINS, rows=UR10E_ROWS["30sec_12harm"])
+    return read_dataset(path, columns={"tau": "i"}, gains=UR_GAINS, rows=rows)
 
 
 def ur10e() -> tuple[Model, list[Dataset]]:
@@ -61,10 +61,11 @@ def ur10e() -> tuple[Model, list[Dataset]]:
     return Model(casid.load_robot("ur10e"), (*FRICTION, "rotor"), GRAVITY), [settings.apply(ur10e_raw())]
 
 
-def ur10e_recording(where: str | Path, rows: tuple[int, int] | None = None, gains: Any = UR_GAINS) -> Dataset:
+def ur10e_recording(where: str | Path, gains: Any = UR_GAINS) -> Dataset:
     """By a path or the name in `UR10E_ROWS`: through the reference protocol, the regressor's columns filtered too."""
+    rows = None
     if isinstance(where, str):
-        rows = rows or UR10E_ROWS[where]
+        rows = UR10E_ROWS[where]
         (where,) = (data_folder() / "ur10e" / "identification_data").glob(f"*{where}.npz")
     return UR10E.apply(read_dataset(where, columns={"tau": "i"}, gains=gains, rows=rows))
 
@@ -131,6 +132,12 @@ def _chain(name: str, placements: Sequence[Placement]) -> Robot:
         Joint(f"joint{k + 1}", "revolute", k - 1, Link(f"link{k + 1}"), placement, np.array(axis, dtype=float))
         for k, (placement, axis) in enumerate(placements)
     ))  # fmt: skip
+
+
+def arrays(data: Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Positions, velocities, accelerations and torques of a processed recording."""
+    assert data.dq is not None and data.ddq is not None
+    return data.q, data.dq, data.ddq, data.tau
 
 
 def table(name: str) -> list[dict[str, str]]:

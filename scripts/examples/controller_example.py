@@ -21,7 +21,7 @@ from benchmarks.compiled import build_controller, run_controller
 import casid
 
 
-def main() -> int:
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--robot", default="panda", help="a shipped robot's name or a file with inertial values")
     parser.add_argument("--payload", type=float, default=1.0, help="mass at the plant's flange [kg]")
@@ -37,8 +37,7 @@ def main() -> int:
             if built.franka is not None and payload == 0.0:
                 done = subprocess.run([built.franka], capture_output=True, text=True, check=True)
                 print(done.stdout.strip())
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -49,7 +49,7 @@ def totals_figure(falls: dict[str, Simulation]) -> Figure:
     return figure
 
 
-def main() -> int:
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--out", type=Path, default=Path("free_fall"))
@@ -80,8 +80,7 @@ def main() -> int:
     }
     written = write_files(folder, files)
     Console(width=150).print(f"Written to {folder}: {', '.join(path.name for path in written)}", highlight=False)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -23,6 +23,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -103,15 +104,7 @@ def _solved(
     plant.cost_y_expr, plant.cost_y_expr_e = ca.vertcat(plant.x, ddq), plant.x
     cost.W, cost.W_e = np.diag(np.append(state, np.full(n, change))) * 2 / DT, np.diag(state) * 2
     cost.yref, cost.yref_e = np.append(ends, np.zeros(n)), ends
-    options = ocp.solver_options
-    if hasattr(options, "N_horizon"):
-        options.N_horizon = steps
-    else:
-        ocp.dims.N = steps
-    options.tf, options.integrator_type = steps * DT, "DISCRETE"
-    options.nlp_solver_type, options.qp_solver = "SQP", "PARTIAL_CONDENSING_HPIPM"
-    options.hessian_approx, options.nlp_solver_max_iter = "GAUSS_NEWTON", 100
-    ocp.code_export_directory = str(folder / "code")
+    discrete(ocp, folder, steps, DT)
     solver = template.AcadosOcpSolver(ocp, json_file=str(folder / "ocp.json"))
     hold = np.array(given.gravity(start), dtype=float).ravel() / limits.effort
     for k in range(steps + 1):
@@ -132,6 +125,20 @@ def _solved(
         float((np.abs(torques.full()) / limits.effort[:, None]).max()),
         float((np.abs(x[n:]) / limits.velocity[:, None]).max()),
     )  # fmt: skip
+
+
+def discrete(ocp: Any, folder: Path, steps: int, step: float) -> Any:
+    """Options of a problem in steps of a discrete model: SQP with HPIPM, code into the folder."""
+    options = ocp.solver_options
+    if hasattr(options, "N_horizon"):
+        options.N_horizon = steps
+    else:
+        ocp.dims.N = steps
+    options.tf, options.integrator_type = steps * step, "DISCRETE"
+    options.nlp_solver_type, options.qp_solver = "SQP", "PARTIAL_CONDENSING_HPIPM"
+    options.hessian_approx, options.nlp_solver_max_iter = "GAUSS_NEWTON", 100
+    ocp.code_export_directory = str(folder / "code")
+    return options
 
 
 @contextlib.contextmanager

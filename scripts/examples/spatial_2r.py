@@ -13,16 +13,17 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from benchmarks.published import by_name
 from casid.problems.spatial_2r import true_parameters
 from matplotlib.figure import Figure
 from papers.pictures import legend, panels
-from papers.two_links import Motion, outside_shapes, relaxed_retrieval, torques, validation_motion, wrenches
+from papers.two_links import outside_shapes, relaxed_retrieval, torques, validation_motion, wrenches
 from rich.console import Console
 from rich.table import Table
 
 import casid
 from casid.files import prepare_directory
-from casid.inertia import from_standard, link_slice
+from casid.motion import Samples
 from casid.report import BLUE, ORANGE, RED
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
@@ -31,21 +32,21 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).res
 STYLE = {"true": (BLUE, "-", 2.6), "feasible": (RED, "--", 1.4), "infeasible": (ORANGE, ":", 1.8)}
 
 
-def torque_figure(motion: Motion, series: dict[str, np.ndarray]) -> Figure:
+def torque_figure(motion: Samples, series: dict[str, np.ndarray]) -> Figure:
     """Joint torques of every parameter set (the supplement's Fig. 9)."""
     title = "Joint torques on the validation motion: feasible or not, they agree"
     figure, both = panels(title, 10.0, 5.0, 2, sharex=True)
     for k, axes in enumerate(both):
         for name, values in series.items():
             colour, line, width = STYLE[name]
-            axes.plot(motion.time, values[:, k], line, color=colour, linewidth=width, label=name)
+            axes.plot(motion.t, values[:, k], line, color=colour, linewidth=width, label=name)
         axes.set_ylabel(f"torque of joint {k + 1} [N m]")
     both[1].set_xlabel("time [s]")
     legend(figure)
     return figure
 
 
-def wrench_figure(motion: Motion, series: dict[str, np.ndarray]) -> Figure:
+def wrench_figure(motion: Samples, series: dict[str, np.ndarray]) -> Figure:
     """Forces that the joints transmit (the supplement's Fig. 10); an infeasible set much larger is divided to fit."""
     figure, each = panels("Forces that the joints transmit: torques do not tell them", 10.0, 7.0, 3, 2, sharex=True)
     largest = np.abs(series["true"][:, :, :3]).max()
@@ -56,7 +57,7 @@ def wrench_figure(motion: Motion, series: dict[str, np.ndarray]) -> Figure:
             colour, line, width = STYLE[name]
             shown = values[k][:, row] / (divisor if name == "infeasible" else 1.0)
             label = f"infeasible / {divisor:.0e}" if name == "infeasible" and divisor > 1 else name
-            axes.plot(motion.time, shown, line, color=colour, linewidth=width, label=label)
+            axes.plot(motion.t, shown, line, color=colour, linewidth=width, label=label)
         axes.set_ylabel(f"F{'xyz'[row]} of joint {k + 1} [N]")
         axes.set_xlabel("time [s]" if row == 2 else "")
     legend(figure)
@@ -68,15 +69,9 @@ def parameter_table(solution: casid.Solution, truth: np.ndarray) -> Table:
     table = Table(title="link parameters: both sets generate the same torques")
     for column in ("quantity", "unit", "true", "retrieved"):
         table.add_column(column, justify="left" if column in ("quantity", "unit") else "right")
-    for k, link in enumerate(solution.link_parameters):
-        mass, com, inertia = from_standard(truth[link_slice(k)])
-        table.add_row(f"m{k + 1}", "kg", f"{mass:.4f}", f"{link.mass:.4f}")
-        for i, axis in enumerate("xyz"):
-            table.add_row(f"c{k + 1}{axis}", "m", f"{com[i]:.4f}", f"{link.com[i]:.4f}")
-        for i in range(3):
-            for j in range(i, 3):
-                name = f"I{k + 1}{'xyz'[i]}{'xyz'[j]}"
-                table.add_row(name, "kg.m^2", f"{inertia[i, j]:.4f}", f"{link.inertia_com[i, j]:.4f}")
+    found = by_name(solution.standard_parameters)
+    for name, value in by_name(truth).items():
+        table.add_row(name, {"m": "kg", "c": "m", "I": "kg.m^2"}[name[0]], f"{value:.4f}", f"{found[name]:.4f}")
     return table
 
 
@@ -96,7 +91,7 @@ def wrench_table(series: dict[str, np.ndarray]) -> Table:
     return table
 
 
-def main() -> int:
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--out", type=Path, default=Path("out"))
     parser.add_argument("--seed", type=int, default=0, help="of the relaxed retrieval's random start")
@@ -125,8 +120,7 @@ def main() -> int:
     torque_figure(motion, moments).savefig(folder / "spatial_2r_torques.png")
     wrench_figure(motion, forces).savefig(folder / "spatial_2r_wrenches.png")
     console.print(f"pictures in {folder}")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

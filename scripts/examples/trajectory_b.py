@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from casid.simulation import Simulation
 
 
-def main() -> int:
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--out", type=Path, default=Path("trajectory_b"))
     options = parser.parse_args()
@@ -56,7 +56,6 @@ def main() -> int:
     console.print(table)
     written = write_files(folder, files)
     console.print(f"Written to {folder}: {', '.join(path.name for path in written)}", highlight=False)
-    return 0
 
 
 def tracking_figure(runs: dict[str, Simulation], title: str) -> Figure:
@@ -79,4 +78,4 @@ def tracking_figure(runs: dict[str, Simulation], title: str) -> Figure:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -8,7 +8,8 @@ from functools import partial
 
 import numpy as np
 from benchmarks import published, recordings
-from benchmarks.encoders.measured import one_joint
+from benchmarks.encoders.measured import PUBLISHED_EMPS, one_joint
+from papers import wam_cases as thesis
 
 import casid
 from casid import retrieval
@@ -131,8 +132,7 @@ def panda_bodies() -> Found:
 
 def wam(column: str) -> Found:
     """A column of Table 4.9, joint and motor terms included."""
-    terms = ("viscous", "coulomb", "offset", "motor_viscous", "motor_coulomb", "motor_offset", "motor_rotor")
-    model = Model(casid.load_robot("wam7"), terms)
+    model = thesis.model()
     name = "wam_table_4_9_feasible_estimates"
     values = np.array([float(row[column]) for row in published.table(name)])
     found = from_coefficients(model, Printed(model.base.names, model.base.K, values))
@@ -179,7 +179,7 @@ def puma() -> Found:
 
 def emps() -> Found:
     """Mass and friction of the axis, as printed: IDIM-LS."""
-    mass, viscous, dry, offset = 95.1089, 203.5034, 20.3935, -3.1648
+    mass, viscous, dry, offset = PUBLISHED_EMPS.tolist()
     robot = one_joint("emps", "prismatic", mass, "0 0 0", "1 0 0")
     body = casid.inertia.to_standard(mass, np.zeros(3), 0.1 * mass * np.eye(3))  # a cart's; without effect
     terms = {"fv1": viscous, "fc1": dry, "fo1": offset}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import timeit
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -119,13 +120,12 @@ def table_i(setting: Setting) -> Parts:
     t = np.arange(0.0, motion.duration, 0.01 if setting.quick else 0.001)
     state = motion.at(t)
     limits = casid.load_robot("panda").limits
-    rows = []
-    for k, row in enumerate(published.table("panda_ral_table_I_validation_sinusoids")):
+    printed, rows = published.table("panda_ral_table_I_validation_sinusoids"), []
+    for k, row in enumerate(printed):
         top = float(np.abs(state.dq[:, k]).max())
         inside = bool((state.q[:, k] >= limits.lower[k]).all() and (state.q[:, k] <= limits.upper[k]).all())
         rows.append([k + 1, row["A_rad_per_s"], row["T_s"], top, float(limits.velocity[k]), "yes" if inside else "no"])
     columns = ("joint", "A [rad/s] (printed)", "T [s] (printed)", "largest speed [rad/s]", "limit", "q within limits")
-    printed = published.table("panda_ral_table_I_validation_sinusoids")
     speed, period = published.column(printed, "A_rad_per_s"), published.column(printed, "T_s")
     deviation = float(np.abs(state.dq - speed * np.sin(2 * np.pi * t[:, None] / period)).max())
     over = [str(row[0]) for row in rows if float(str(row[3])) > float(str(row[4]))]
@@ -373,13 +373,8 @@ def lagrangian(model: Model) -> ca.Function:
 
 def timed(function: ca.Function, states: list[tuple[np.ndarray, ...]]) -> float:
     """Microseconds a call, in CasADi's interpreter; the quickest of five passes."""
-    passes = []
-    for _ in range(5):
-        began = time.perf_counter()
-        for state in states:
-            function(*state)
-        passes.append((time.perf_counter() - began) / len(states))
-    return 1e6 * min(passes)
+    passes = timeit.repeat(lambda: [function(*state) for state in states], number=1, repeat=5)
+    return 1e6 * min(passes) / len(states)
 
 
 @item("Sec. VI")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 from benchmarks import published, recordings
 from benchmarks.excitation import table_ii as printed_motion
 from benchmarks.measured import table_viii
-from benchmarks.motion.engines import ENGINES, Replay, replay
+from benchmarks.motion.engines import ENGINES, Replay, pose_errors, replay
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
@@ -18,7 +17,6 @@ from casid.control import ComputedTorque
 from casid.errors import SolveError
 from casid.identification import FeasibleFit, RegressionProblem, feasible_regression
 from casid.identification.repair import feasibility_test
-from casid.identification.repair._feasibility import Feasibility
 from casid.inertia import from_standard, pseudo_inertia
 from casid.measurement import Dataset
 from casid.simulation import Plant, simulate
@@ -131,11 +129,10 @@ def condition_numbers() -> dict[str, float]:
         f"{cutoff:g} Hz{'' if trim else ', ramps kept'}": panda.classical(cutoff, trim, every=5).condition()
         for cutoff, trim in ((1.0, 0.5), (5.0, 0.5), (5.0, 0.0), (20.0, 0.5))
     }
-    model, data = panda.friction_model(), recordings.panda(every=5)
-    assert data.dq is not None and data.ddq is not None
-    Y = model.base_regressor(data.q, data.dq, data.ddq)
+    model, (q, dq, ddq, _) = panda.friction_model(), recordings.arrays(recordings.panda(every=5))
+    Y = model.base_regressor(q, dq, ddq)
     for slowest in SLOWEST[1:]:
-        kept = (np.abs(data.dq) > slowest).all(axis=1)
+        kept = (np.abs(dq) > slowest).all(axis=1)
         found[f"5 Hz, all joints faster than {slowest:g} rad/s"] = float(
             np.linalg.cond(Y[kept].reshape(-1, model.base.rank))
         )
@@ -195,35 +192,23 @@ def printed_error(column: str) -> float:
 MARGIN = 1e-6
 
 
-@dataclass(frozen=True, eq=False)
-class Anew:
-    """The semidefinite program's answer: unknowns x (links first), its objective, the certified one of the same."""
+def anew() -> tuple[Array, float, FeasibleFit]:
+    """Regression of all samples with one LMI a link, the bounds of Table VIII and friction that is not negative.
 
-    x: Array
-    objective: float
-    certified: FeasibleFit
-
-    @property
-    def links(self) -> Array:
-        """Standard parameters, shape (70,)."""
-        return self.x[:70]
-
-
-@cache
-def anew() -> Anew:
-    """Regression of all samples with one LMI a link, the bounds of Table VIII and friction that is not negative."""
+    Standard parameters, shape (70,), by the semidefinite program, its objective, and the certified fit of the same.
+    """
     fit = panda.classical().ordinary
     built = RegressionProblem(fit, constraints=table_viii, margin=MARGIN)
     x = bounded_regression(built, MARGIN, 1e-10).x
     certified = feasible_regression(fit, constraints=table_viii, margin=MARGIN)
-    return Anew(x, float(built.problem.objective(x)), certified)
+    return x[:70], float(built.problem.objective(x)), certified
 
 
 @item("Sec. III")
 def sec_iii(setting: Setting) -> Parts:
     """Printed delta beside the one found here."""
-    found, base = anew(), panda.model().base
-    sets = {"delta, printed": panda.printed_parameters("delta"), "delta, here": found.links}
+    (links, objective, certified), base = anew(), panda.model().base
+    sets = {"delta, printed": panda.printed_parameters("delta"), "delta, here": links}
     validated = {name: panda.validated(base.values(x)) for name, x in sets.items()}
     moments, apart = [eigenvalues(x) for x in sets.values()], [squared_distances(x) for x in sets.values()]
     rows: list[list[object]] = [
@@ -236,10 +221,10 @@ def sec_iii(setting: Setting) -> Parts:
         rows.append([f"mass of link {k + 1} [kg]", *(float(x[10 * k + 9]) for x in sets.values())])
     for k in range(1, 7):
         rows.append([f"smallest moment of link {k + 1} [kg m^2]", *(f"{one[k, 0]:.1e}" for one in moments)])
-    difference = found.objective / found.certified.solution.objective - 1
+    difference = objective / certified.solution.objective - 1
     yield compared("delta, printed and anew", ("", *sets), rows)
-    yield numbers(MARGIN, below(abs(difference), 1e-6), below(found.certified.gap, 1e-6))
-    yield numbers(found.certified.relative_error)
+    yield numbers(MARGIN, below(abs(difference), 1e-6), below(certified.gap, 1e-6))
+    yield numbers(certified.relative_error)
     yield holds(moments[1][:, 1].min() >= 0.5 * MARGIN, abs(difference) <= 1e-6)
     yield holds(all(one["pi_OSI"] < min(one["pi_CLS"], one["pi_RE"]) for one in apart))
     yield holds(all((np.abs(one[2:, 0] - 2 * MARGIN) <= 5e-8).all() for one in moments))
@@ -309,9 +294,8 @@ def engine_torques(every: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     from casid.testing import MuJoCo, running
 
     data = panda.recording()
-    assert data.dq is not None and data.ddq is not None
     robot = panda.model().robot.with_parameters(panda.printed_parameters("p_hat"))
-    states = zip(data.q[::every], data.dq[::every], data.ddq[::every], strict=True)
+    states = zip(*(part[::every] for part in recordings.arrays(data)[:3]), strict=True)
     with running(robot, MuJoCo) as engine:
         torque = np.array([engine.inverse_dynamics(*state) for state in states])
     return data.t[::every], data.tau[::every], torque
@@ -383,12 +367,11 @@ def fig_7(setting: Setting) -> Parts:
         [np.array(model.forward_kinematics.call([q])[-1]) for q in (there, here)]
         for there, here in zip(done.q_ref[::every], done.q[::every], strict=True)
     ]
-    position = [1e3 * float(np.linalg.norm(a[:3, 3] - b[:3, 3])) for a, b in pairs]
-    turn = [float(np.degrees(np.arccos(np.clip((np.trace(a[:3, :3].T @ b[:3, :3]) - 1) / 2, -1, 1)))) for a, b in pairs]
+    distance, turn = pose_errors(*np.array(pairs).transpose(1, 0, 2, 3))
     errors = {
         f"{name}, replay of the recorded motion": (1e3 * one.distance, one.angle) for name, one in replays().items()
     }
-    errors["casid's simulator, computed torque"] = np.array(position), np.array(turn)
+    errors["casid's simulator, computed torque"] = 1e3 * distance, turn
     rows: list[list[object]] = [
         ["printed: all engines (V-REP)", "below 15", "below 3", "", ""],
         ["printed: ODE", "below 5", "below 1.2", "", ""],
@@ -397,7 +380,7 @@ def fig_7(setting: Setting) -> Parts:
     rows += [[name, *(float(f(x)) for f in (np.mean, np.max) for x in pair)] for name, pair in errors.items()]
     columns = ("", "mean position [mm]", "mean orientation [deg]", "largest [mm]", "largest [deg]")
     figure = joints_figure(
-        done.t[::every], {"position [mm]": np.array(position)[:, None], "orientation [deg]": np.array(turn)[:, None]},
+        done.t[::every], {"position [mm]": 1e3 * distance[:, None], "orientation [deg]": turn[:, None]},
         "Pose error of the last link's frame on the sinusoids", "mm, deg", columns=1, label="error",
     )  # fmt: skip
     yield compared("Pose error", columns, rows)
@@ -427,10 +410,8 @@ def squared_distances(parameters: Array) -> dict[str, float]:
     }
 
 
-def delta_verdict() -> Feasibility:
-    """Whether any consistent parameters have the coefficients of delta."""
-    model = panda.model()
-    return feasibility_test(model, model.base.values(panda.printed_parameters("delta")))
+#: Columns of Tables VIII and IX.
+PRINTED = ("parameter", "lower", "upper", "p_hat", "delta")
 
 
 @item("Table VIII")
@@ -447,13 +428,13 @@ def table_viii_item(setting: Setting) -> Parts:
     least = {name: eigenvalues(x) for name, x in sets.items()}
     for i, what in enumerate(("smallest moment [kg m^2]", "of pseudo-inertia")):
         rows += [[f"link {k + 1}: {what}", *(float(one[k, i]) for one in least.values())] for k in range(7)]
-    mass, com = panda.retrieved().standard_parameters[9::10], [link.com for link in panda.retrieved().link_parameters]
-    table: list[list[object]] = []
-    for row in published.table("panda_table_VIII_masses_coms"):
-        k = int(row["parameter"][1]) - 1
-        own = float(mass[k]) if row["parameter"][0] == "m" else float(com[k]["xyz".index(row["parameter"][2])])
-        table.append([row["parameter"], row["lower"], row["upper"], row["p_hat"], row["delta"], own])
-    verdict, squared = delta_verdict(), squared_distances(sets["delta"])
+    ours = published.by_name(sets["casid"])
+    table = [
+        [*(row[key] for key in PRINTED), ours[row["parameter"]]]
+        for row in published.table("panda_table_VIII_masses_coms")
+    ]
+    model, squared = panda.model(), squared_distances(sets["delta"])
+    verdict = feasibility_test(model, model.base.values(sets["delta"]))
     times = squared["pi_RE"] / squared_distances(sets["p_hat"])["pi_RE"]
     yield compared("Consistency and fit", ("", *sets), rows)
     yield compared("Table VIII", ("parameter", "LB", "UB", "p_hat", "delta", "casid"), table)
@@ -469,13 +450,12 @@ def table_viii_item(setting: Setting) -> Parts:
 @item("Table IX")
 def table_ix(setting: Setting) -> Parts:
     """All inertias."""
-    found = panda.retrieved().link_parameters
+    ours = published.by_name(panda.retrieved().standard_parameters)
     rows: list[list[object]] = []
     within = printed = True
     for row in published.table("panda_table_IX_inertias"):
-        name, low, high = row["parameter"], float(row["lower"]), float(row["upper"])
-        own = float(found[int(name[1]) - 1].inertia_com["xyz".index(name[2]), "xyz".index(name[3])])
-        rows.append([name, row["lower"], row["upper"], row["p_hat"], row["delta"], own])
+        low, high, own = float(row["lower"]), float(row["upper"]), ours[row["parameter"]]
+        rows.append([*(row[key] for key in PRINTED), own])
         within &= low - 1e-6 <= own <= high + 1e-6
         printed &= all(low <= float(row[key]) <= high for key in ("p_hat", "delta"))
     columns = ("parameter", "LB", "UB", "p_hat", "delta", "casid")

@@ -12,6 +12,7 @@ from examples.spatial_2r import torque_figure, wrench_figure
 
 import casid
 from casid.dynamics import Model
+from casid.motion import Samples
 from papers import two_links as arm
 from papers.item import Parts, Setting, below, compared, holds, items_of, numbers, pictured
 
@@ -29,7 +30,7 @@ def relaxed(starts: int) -> tuple[arm.Relaxed, ...]:
 
 
 @cache
-def motion() -> arm.Motion:
+def motion() -> Samples:
     """Of the validation."""
     return arm.validation_motion()
 

@@ -43,11 +43,6 @@ class Comparison:
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
-    @classmethod
-    def of(cls, title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Comparison:
-        """From values of any kind: numbers are written with four digits."""
-        return cls(title, tuple(columns), tuple(tuple(cell(value) for value in row) for row in rows))
-
 
 @dataclass(frozen=True)
 class Check:
@@ -113,7 +108,8 @@ Parts = Iterable[Part]
 
 def compared(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Part:
     """A table: numbers are written with four digits."""
-    return Part("comparisons", (Comparison.of(title, columns, rows),))
+    cells = tuple(tuple(cell(value) for value in row) for row in rows)
+    return Part("comparisons", (Comparison(title, tuple(columns), cells),))
 
 
 def pictured(name: str, figure: Figure) -> Part:
@@ -141,9 +137,9 @@ def paragraphs(*words: str) -> Part:
     return Part("words", words)
 
 
-def checked(*checks: Check) -> Part:
-    """Statements that depend on the computation."""
-    return Part("checks", checks)
+def checked(claim: str, holds: object, expected: bool = True) -> Part:
+    """A statement that depends on the computation, see `Check`."""
+    return Part("checks", (Check(claim, bool(holds), expected),))
 
 
 Function = Callable[[Setting], Parts]

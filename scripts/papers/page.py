@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from papers.catalogue import PAPERS, Claim, Paper, paper_of
-from papers.item import Check, Comparison, Item, Outcome, Status
+from papers.item import Comparison, Item, Outcome, Status
 
 _NUMBER = re.compile(r"(?<![A-Za-z_\d.])[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 #: How the lines of a page begin that say what holds and what does not.
@@ -122,7 +122,8 @@ def section_of(done: Done, folder: str) -> str:
         lines += [f"{MISSING}{done.missing}", ""]
     if done.outcome is None:
         return "\n".join(lines)
-    lines += [_line(check) for check in done.outcome.checks]
+    for check in done.outcome.checks:
+        lines.append((HOLDS if check.holds else FAILS) + _plain(check.claim) + CHANGED * check.changed)
     lines += [""] if done.outcome.checks else []
     for comparison in done.outcome.comparisons:
         lines += _table(comparison)
@@ -131,10 +132,6 @@ def section_of(done: Done, folder: str) -> str:
     for words in done.outcome.words:
         lines += [_plain(words), ""]
     return "\n".join(lines)
-
-
-def _line(check: Check) -> str:
-    return (HOLDS if check.holds else FAILS) + _plain(check.claim) + (CHANGED if check.changed else "")
 
 
 def _plain(text: str) -> str:

@@ -8,6 +8,7 @@ from functools import cache, cached_property
 import numpy as np
 from benchmarks import published, recordings
 from benchmarks.measure import data_folder
+from benchmarks.measured import table_viii
 
 import casid
 from casid.arrays import Array
@@ -102,15 +103,11 @@ class Classical:
     @cached_property
     def one_step(self) -> FeasibleFit:
         """Links and friction at once under the bounds: pi_OSI, all joints alike as in the document."""
-        from benchmarks.measured import table_viii
-
         return feasible_regression(self.ordinary, constraints=table_viii)
 
     @cached_property
     def one_step_weighted(self) -> FeasibleFit:
         """The same, each joint by its residual."""
-        from benchmarks.measured import table_viii
-
         return feasible_regression(self.weighted, constraints=table_viii)
 
 
@@ -161,14 +158,12 @@ class Validation:
 
 def validated(beta: Array) -> Validation:
     """Coefficients on the recording (Gaz et al. 2019, Sec. IV-B and VI)."""
-    data = recording()
-    assert data.dq is not None and data.ddq is not None
-    Y = model().base_regressor(data.q, data.dq, data.ddq)
-    rigid = Y @ beta
+    q, dq, ddq, tau = recordings.arrays(recording())
+    rigid = model().base_regressor(q, dq, ddq) @ beta
     friction, shapes = np.zeros_like(rigid), np.zeros((7, 3))
     for k in SEVEN:
-        found = fit_friction(data.dq[:, k], data.tau[:, k] - rigid[:, k], "sigmoid")
-        friction[:, k], shapes[k] = found(data.dq[:, k]), [*found.amplitudes, *found.shape]
+        found = fit_friction(dq[:, k], tau[:, k] - rigid[:, k], "sigmoid")
+        friction[:, k], shapes[k] = found(dq[:, k]), [*found.amplitudes, *found.shape]
     return Validation(rigid, friction, shapes)
 
 

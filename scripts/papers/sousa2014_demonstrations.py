@@ -10,18 +10,7 @@ from examples.free_fall import joints_figure, totals_figure
 
 from casid.report import energy_figure, motion_figure, set_title
 from papers import wam_cases as thesis
-from papers.item import (
-    Check,
-    Parts,
-    Setting,
-    checked,
-    compared,
-    holds,
-    items_of,
-    numbers,
-    paragraphs,
-    pictured,
-)
+from papers.item import Parts, Setting, checked, compared, holds, items_of, numbers, paragraphs, pictured
 
 item = items_of("sousa2014")
 
@@ -100,15 +89,15 @@ def gains_and_tracking(law: str, setting: Setting) -> Parts:
         errors: list[object] = list(thesis.rms_degrees(one).tolist()) if one.end.finished else ["-"] * 7
         rows.append([f"{name}: rms error [deg]", *errors])
     followed = all(done[n].end.finished for n in done if n != MISFIT)
-    yield checked(Check("the feasible sets follow to the end", followed))
+    yield checked("the feasible sets follow to the end", followed)
     if MISFIT in done:
         end = done[MISFIT].end
         still = not end.finished and thesis.MOTION_ON < end.time < thesis.MOTION_ON + 1
-        yield checked(Check(f"{MISFIT} holds still and diverges within a second of the start of the motion", still))
+        yield checked(f"{MISFIT} holds still and diverges within a second of the start of the motion", still)
         rms = {n: thesis.rms_degrees(done[n]) for n in thesis.FEASIBLE}
         largest = max(float(np.abs(rms[n] - rms["beta*"]).max()) for n in rms)
         words = f"beta' and beta*e differ little from beta* (at most 1 deg rms; here {largest:.1f})"
-        yield checked(Check(words, largest <= 1, expected=False))
+        yield checked(words, largest <= 1, expected=False)
     yield compared("Gains, and tracking of trajectory B", ("", *(f"joint {k}" for k in range(1, 8))), rows)
     yield paragraphs(*(f"{name}: {one.end}." for name, one in done.items() if not one.end.finished))
 
@@ -121,7 +110,7 @@ def tracking(number: str, name: str, law: str, setting: Setting) -> Parts:
     for factor in (WEAKER[:1] if setting.quick else WEAKER) if name == MISFIT else ():
         end = thesis.track(MISFIT, law, factor).end
         words = f"it diverges with gains decreased to near zero, too: Kp at {factor:g} of Table 5.1 ({end})"
-        yield checked(Check(words, not end.finished, expected=factor == WEAKER[0]))
+        yield checked(words, not end.finished, expected=factor == WEAKER[0])
     yield pictured(f"fig_5_{number}", shown)
     yield numbers(done.end)
 

@@ -217,9 +217,8 @@ def fig_6_2(setting: Setting) -> Parts:
     mata = [size.answers["Mata (SQP)"] for size in done]
     solved = sum(a.success for a in mata)
     rows = [
-        [words, str(", ".join(map(str, ok)) or "none"), *np.percentile(r[mask], [0, 50, 100]).tolist()]
+        [words, ", ".join(map(str, ok)) or "none", *np.percentile(r[large], [0, 50, 100]).tolist()]
         for words, ok, r in ((SETS["semi"], feasible, ratios), (SETS["full"], never, with_triangle))
-        for mask in (large,)
     ]
     columns = ("feasible set", "OLS feasible for links", "least ratio", "median", "largest")
     yield _table(setting, "error")
@@ -277,12 +276,6 @@ def paths(setting: Setting) -> list[ReductionPath]:
     ]
 
 
-def paths_at_zero(setting: Setting) -> list[ReductionPath]:
-    """The same with removed parameters at zero, of a few seeds."""
-    few = seeds(setting)[:AT_ZERO]
-    return [reduction_path(of(setting, seed), distances=False, beyond=0, at_zero=True) for seed in few]
-
-
 def by_ripple(setting: Setting) -> dict[float, list[ReductionPath]]:
     """Paths for each share of the ripple."""
     return {
@@ -309,7 +302,7 @@ def fig_6_4(setting: Setting) -> Parts:
     over = by_ripple(setting)
     shares = [[f"{share:g}", *_spread(some), _ordered(some)] for share, some in over.items()]
     fits = [essential_fit(of(setting, seed)) for seed in seeds(setting)]
-    pulled = [[f"seed {k}", e.kept, e.error, e.eigenvalue, "yes" if e.feasible else "no"] for k, e in enumerate(fits)]
+    pulled = [[f"seed {k}", *fit, "yes" if fit[2] >= 0 else "no"] for k, fit in enumerate(fits)]
     columns = ("", "removed of 76", "full model, infeasible [%]", "first feasible reduced model [%]", "beta* [%]")
     yield compared("Model reduction on the weighted data of trajectory A", columns, rows)
     yield compared(
@@ -324,7 +317,9 @@ def fig_6_4(setting: Setting) -> Parts:
     )
     yield pictured("fig_6_4", reduction_figure(found[0]))
     yield numbers(np.median(removed), removed.min(), removed.max(), REMOVED, near, len(found))
-    yield numbers(until_zero(paths_at_zero(setting)))
+    few = seeds(setting)[:AT_ZERO]
+    at_zero = [reduction_path(of(setting, seed), distances=False, beyond=0, at_zero=True) for seed in few]
+    yield numbers(until_zero(at_zero))
     yield stated(RIPPLES[0], RIPPLES[-1])
     yield holds(ordered, near == len(found), all(_in_order(p) for some in over.values() for p in some))
 

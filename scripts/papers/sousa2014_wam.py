@@ -8,7 +8,6 @@ from functools import cache, partial
 
 import numpy as np
 from benchmarks import published
-from matplotlib.figure import Figure
 
 from casid.identification.repair import feasibility_test
 from casid.identification.repair._feasibility import Feasibility
@@ -98,7 +97,7 @@ def series(name: str, t: np.ndarray) -> np.ndarray:
     for k, row in enumerate(rows):
         *coefficients, q[:, k] = [float(row[key]) for key in row if key != "joint"]
         for i in range(wam.HARMONICS):
-            a, b, w = coefficients[i], coefficients[wam.HARMONICS + i], wam.FUNDAMENTAL * (i + 1)
+            a, b, w = coefficients[i], coefficients[wam.HARMONICS + i], thesis.FUNDAMENTAL * (i + 1)
             q[:, k] += a / w * np.sin(w * t) - b / w * np.cos(w * t)
     return q
 
@@ -391,7 +390,7 @@ def by_ripple(setting: Setting) -> tuple[list[list[object]], bool]:
         pairs = []
         for seed in seeds(setting):
             found = of(setting, seed, share)
-            sets = (found.estimate, found.feasible.beta)
+            sets = (found.weighted.beta, found.feasible.beta)
             pairs.append([[found.relative_error(beta, name) for beta in sets] for name in wam.TRAJECTORIES[1:]])
         errors = np.array(pairs)
         middle = np.median(errors, axis=0)
@@ -453,7 +452,7 @@ def table_4_11(setting: Setting) -> Parts:
     yield holds((middle[1:, 1] < middle[1:, 0])[:, 4:6].all())
 
 
-def figure_predictions(name: str, compared: bool, setting: Setting) -> Figure:
+def predictions(number: str, name: str, compared: bool, setting: Setting) -> Parts:
     """Torques of a trajectory over one period, or the errors of both solutions; of the first seed."""
     found, periods = of(setting, 0), 1 if setting.quick else wam.PERIODS
     data = wam.disturbed(wam.processed(name, periods), 0, wam.TRAJECTORIES.index(name))
@@ -464,12 +463,8 @@ def figure_predictions(name: str, compared: bool, setting: Setting) -> Figure:
     if compared:
         series, errors = {key: tau - torque[key] for key in ("beta_WLS", "beta*e")}, {}
     what = "Prediction errors" if compared else "Measured and predicted torque"
-    return joints_figure(data.t[shown], series, f"{what}, trajectory {name} (simulated)", "N m", errors)
-
-
-def predictions(number: str, name: str, compared: bool, setting: Setting) -> Parts:
-    """One of the four figures."""
-    yield pictured(f"fig_4_{number}", figure_predictions(name, compared, setting))
+    figure = joints_figure(data.t[shown], series, f"{what}, trajectory {name} (simulated)", "N m", errors)
+    yield pictured(f"fig_4_{number}", figure)
 
 
 for _number, _name, _compared in (("6", "A", False), ("7", "A", True), ("8", "B", False), ("9", "B", True)):

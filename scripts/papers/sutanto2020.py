@@ -29,7 +29,7 @@ def epochs(name: str, duration: float, most: int) -> list[float]:
     kind = PARAMETRISATIONS[name]
     loss = TorqueLoss(rungs.iiwa(), rungs.dataset(rungs.sines(duration=duration)), None, kind.symmetric)
     found = rungs.epochs_of(loss, Chart(rungs.iiwa(), kind), rungs.ADAM, most, np.array(rungs.TARGETS), {0: None})
-    return [float(e) for e in found[0]]
+    return [float(e) for e in found]
 
 
 def published(quick: bool) -> tuple[Part, np.ndarray]:
@@ -148,10 +148,6 @@ def table_2(setting: Setting) -> Parts:
         if not title.startswith("Panda (")
     )
     yield compared("NMSE of the torques on the part that was not learnt, mean of the joints", ("model", *found), rows)
-    yield holds(better, _friction(found, ladder))
-
-
-def _friction(found: dict[str, dict[str, float]], ladder: list[str]) -> bool:
-    """Whether the best of the ladder improves with the friction that casid chose, on every recording."""
     chosen = [f"{name}{models.CHOSEN}" for name in ladder]
-    return all(min(row[name] for name in chosen) < min(row[name] for name in ladder) for row in found.values())
+    lent = (min(row[name] for name in chosen) < min(row[name] for name in ladder) for row in found.values())
+    yield holds(better, all(lent))

@@ -10,41 +10,31 @@ from scipy.optimize import least_squares
 from casid.arrays import Array
 from casid.description import Robot
 from casid.dynamics import Model
-from casid.inertia import TENSOR_INDEX, from_standard, link_slice, pseudo_inertia, to_standard
+from casid.inertia import from_standard, link_slice, pseudo_inertia, to_standard
+from casid.motion import Samples
 from casid.retrieval import Problem
 
 #: Shapes of the links [m] (Gaz et al. 2019, supplement, Sec. V).
 CYLINDER, SECOND, TIP, CONE = 0.15, 0.08, 0.02, 0.2
 
 
-@dataclass(frozen=True, eq=False)
-class Motion:
-    """Sinusoidal joint velocities; arrays of shape (samples, 2)."""
-
-    time: Array
-    q: Array
-    dq: Array
-    ddq: Array
-
-
-def validation_motion(samples: int = 1000, duration: float = 10.0) -> Motion:
+def validation_motion(samples: int = 1000) -> Samples:
     """``dq_i = A_i sin(2 pi t / T_i)`` (Gaz et al. 2019, eq. 31), not the motion of the identification."""
-    t = np.linspace(0.0, duration, samples)
+    t = np.linspace(0.0, 10.0, samples)
     amplitude, pulse = np.array([1.2, -1.7]), 2 * np.pi / np.array([3.1, 2.3])
     angle = pulse * t[:, None]
-    return Motion(
-        t, amplitude / pulse * (1 - np.cos(angle)), amplitude * np.sin(angle), amplitude * pulse * np.cos(angle)
-    )
+    q = amplitude / pulse * (1 - np.cos(angle))
+    return Samples(t, q, amplitude * np.sin(angle), amplitude * pulse * np.cos(angle))
 
 
-def torques(robot: Robot, parameters: Array, motion: Motion) -> Array:
+def torques(robot: Robot, parameters: Array, motion: Samples) -> Array:
     """Joint torques along the motion, shape (samples, n)."""
     return np.asarray(Model(robot).inverse_dynamics(motion.q, motion.dq, motion.ddq, parameters))
 
 
-def wrenches(robot: Robot, parameters: Array, motion: Motion) -> Array:
+def wrenches(robot: Robot, parameters: Array, motion: Samples) -> Array:
     """Force [N] and moment [N.m] that each joint transmits, shape (n, samples, 6)."""
-    function = Model(robot).joint_wrenches.map(len(motion.time))
+    function = Model(robot).joint_wrenches.map(len(motion.t))
     stacked = np.array(function(motion.q.T, motion.dq.T, motion.ddq.T, parameters))
     return np.stack([stacked[:, k :: robot.n].T for k in range(robot.n)])
 
@@ -116,18 +106,18 @@ def random_start(problem: Problem, seed: int) -> Array:
 
 
 def _drawn(problem: Problem, seed: int) -> Array:
-    low, high = (np.where(np.isfinite(b), b, sign) for b, sign in zip(_box(problem), (-1.0, 1.0), strict=True))
+    low, high = (np.where(np.isfinite(b), b, sign) for b, sign in zip(box(problem), (-1.0, 1.0), strict=True))
     return np.asarray(np.random.default_rng([seed, 10]).uniform(low, high))
 
 
-def force_ratios(robot: Robot, parameters: Array, truth: Array, motion: Motion) -> tuple[float, float]:
+def force_ratios(robot: Robot, parameters: Array, truth: Array, motion: Samples) -> tuple[float, float]:
     """Largest force that each joint transmits, over the true one."""
     ours, true = (wrenches(robot, x, motion)[:, :, :3] for x in (parameters, truth))
     one, two = np.linalg.norm(ours, axis=2).max(axis=1) / np.linalg.norm(true, axis=2).max(axis=1)
     return float(one), float(two)
 
 
-def reach(problem: Problem, truth: Array, motion: Motion, ratio: float) -> float:
+def reach(problem: Problem, truth: Array, motion: Samples, ratio: float) -> float:
     """Largest mass [kg] of the smallest parameters that explain the coefficients and give forces of this ratio.
 
     Forces are linear in the parameters; the coefficients leave a null space, and its direction of strongest force is
@@ -140,17 +130,13 @@ def reach(problem: Problem, truth: Array, motion: Motion, ratio: float) -> float
     return float(np.abs(truth + ratio / gains[best] * null[best])[[9, 19]].max())
 
 
-def _box(problem: Problem) -> tuple[Array, Array]:
+def box(problem: Problem) -> tuple[Array, Array]:
+    """Bounds of ``m, c, I`` of all links, shapes (10 n,)."""
     bounds = [link.bounds for link in problem.variables.robot.links]
     rows = np.vstack([np.vstack([b.mass, b.com, b.inertia_com]) for b in bounds]).astype(float)
     return rows[:, 0], rows[:, 1]
 
 
 def _standard(p: Array) -> Array:
-    parts = []
-    for m, *rest in p.reshape(2, 10):
-        inertia = np.zeros((3, 3))
-        for value, (i, j) in zip(rest[3:], TENSOR_INDEX, strict=True):
-            inertia[i, j] = inertia[j, i] = value
-        parts.append(to_standard(m, np.array(rest[:3]), inertia))
-    return np.concatenate(parts)
+    tensor = [[4, 5, 6], [5, 7, 8], [6, 8, 9]]
+    return np.concatenate([to_standard(ten[0], ten[1:4], ten[tensor]) for ten in p.reshape(2, 10)])

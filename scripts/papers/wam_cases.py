@@ -7,13 +7,12 @@ from functools import cache
 
 import numpy as np
 from benchmarks import published
-from benchmarks.excitation import wam_table
 
 import casid
 from casid.arrays import Array
 from casid.control import PD, ComputedTorque, Controller, Passive, PDGravity, Switched
 from casid.dynamics import Model
-from casid.motion import Follow, Hold, Positions, Trajectory
+from casid.motion import Follow, Fourier, Hold, Positions, Trajectory
 from casid.simulation import ExactCoulomb, Plant, Simulation, SmoothCoulomb, Stops, simulate
 from casid.simulation._plant import FrictionTreatment
 from casid.simulation.integrators import DormandPrince
@@ -27,6 +26,8 @@ SETS = {
 FEASIBLE = tuple(SETS)[1:]
 #: Switch-on of the PD control and of the trajectory [s]; the trajectory's period [s] (Sec. 5.2, eq. 4.22).
 PD_ON, MOTION_ON, PERIOD = 2.0, 4.0, 12.5
+#: Fundamental frequency of the trajectories [rad/s] (eq. 4.22).
+FUNDAMENTAL = 2 * np.pi * 0.08
 
 
 @cache
@@ -60,6 +61,13 @@ def divergence(name: str, tolerance: float = 1e-8) -> Simulation:
         plant, Passive(7), Hold(np.zeros(7)), 0.2, rate=1000.0, integrator=DormandPrince(tolerance),
         stops=Stops(definite=False, speed=1e6),
     )  # fmt: skip
+
+
+def wam_table(name: str) -> Trajectory:
+    """A published trajectory (Table 4.4 or 4.5)."""
+    keys = [*(f"a_{k}" for k in range(1, 7)), *(f"b_{k}" for k in range(1, 7)), "q0"]
+    rows = [[float(row[key]) for key in keys] for row in published.table(name)]
+    return Trajectory(Fourier(FUNDAMENTAL, 6), np.array(rows))
 
 
 def trajectory_b() -> Trajectory:

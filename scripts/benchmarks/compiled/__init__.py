@@ -9,6 +9,7 @@ import platform
 import re
 import shutil
 import time
+import timeit
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,9 +20,9 @@ import casadi as ca
 import numpy as np
 
 import casid
-from benchmarks.measure import NotMeasured, Rows, need, process, scratch
-from benchmarks.pinocchio import build, parameter_map, relative_error
-from casid.codegen import CFunction, Function, batch_source, digest, find_compiler, operation_count, scalar_source
+from benchmarks.measure import NotMeasured, Rows, need, need_compiler, process, scratch
+from benchmarks.pinocchio import build, parameter_map, relative_error, symmetric
+from casid.codegen import CFunction, Function, batch_source, digest, operation_count, scalar_source
 from casid.codegen._compiler import cached_file
 from casid.description import Joint, Link, Robot
 from casid.dynamics import Model, forward_dynamics_derivatives, inverse_dynamics_derivatives, reduced
@@ -44,9 +45,7 @@ class Controller:
 
 def build_controller(robot: Robot, folder: Path, payload: float = 0.0, flags: tuple[str, ...] = ()) -> Controller:
     """Export the controller's model and the plant, whose flange carries ``payload`` kg more, and compile."""
-    cc = find_compiler()
-    if cc is None:
-        raise NotMeasured("needs a C compiler (Debian: apt-get install gcc)")
+    cc = need_compiler()
     functions = ("inverse_dynamics", "gravity", "forward_dynamics")
     export_robot(robot, folder / "controller", functions, prefix="controller", overwrite=True)
     body = (payload, 0.0, 0.0, 0.05)
@@ -84,6 +83,8 @@ _PINOCCHIO = (
 #: The program runs this often, each time from a copy of its own, and the median counts: where the pages of a program
 #: happen to lie in memory can slow a long function by half, and stays so for as long as the file lives.
 _COPIES = 7
+#: States of a pass, and passes of all copies together.
+_STATES, _REPEATS = 64, 300
 #: Joints from which the derivatives of forward dynamics are left out: their code grows with the cube of the number.
 _MANY = 20
 _CASID = ("-O3", "-march=native", "-ffp-contract=fast")
@@ -91,26 +92,17 @@ _LETTERS = {(1.0, 0.0, 0.0): "x", (0.0, 1.0, 0.0): "y", (0.0, 0.0, 1.0): "z"}
 
 
 @dataclass(frozen=True)
-class Time:
-    """Median and minimum time of one evaluation [ns], largest relative deviation from Pinocchio."""
-
-    median: float
-    minimum: float
-    error: float
-
-
-@dataclass(frozen=True)
 class Race:
-    """Times by function; size [bytes] and compile time [s] of the regressor's source."""
+    """Median time of one evaluation by function [ns]; size [bytes], compile time [s] of the regressor's source."""
 
-    times: dict[str, Time]
+    times: dict[str, float]
     regressor_size: int
     regressor_compile_time: float
 
     def ratio(self, ours: str, theirs: str) -> float:
         """Median time of a casid function over that of a Pinocchio algorithm; the fastest of its variants."""
-        variants = [t.median for name, t in self.times.items() if name.startswith(f"pinocchio {theirs}")]
-        return self.times[ours].median / min(variants)
+        variants = [t for name, t in self.times.items() if name.startswith(f"pinocchio {theirs}")]
+        return self.times[ours] / min(variants)
 
 
 def random_parameters(robot: Robot, seed: int = 0) -> np.ndarray:
@@ -146,7 +138,7 @@ def humanoid() -> Robot:
     return Robot("humanoid", tuple(joints))
 
 
-def race(robot: Robot, states: int = 64, repeats: int = 300) -> Race:
+def race(robot: Robot) -> Race:
     """Build both sides and let them run.
 
     Raises
@@ -169,18 +161,14 @@ def race(robot: Robot, states: int = 64, repeats: int = 300) -> Race:
     if robot.n < _MANY:
         functions["forward_dynamics_derivatives"] = forward_dynamics_derivatives(given)
     built = {name: CFunction(function, f"casid_{name}") for name, function in functions.items()}
-    cc = find_compiler()
-    assert cc is not None  # _tools has looked
+    cc = need_compiler()
     with scratch() as folder:
         (folder / "scalar.c").write_text(scalar_source(list(built.values()), "casid"))
         (folder / "batch.c").write_text(batch_source([built["regressor"]], "casid_batch"))
         (folder / "regressor.c").write_text(scalar_source([built["regressor"]], "casid"))
         _write_robot(folder / "robot.txt", robot, pi)
-        compile_times = []
-        for _ in range(3):
-            start = time.perf_counter()
-            process(*cc, "-std=c99", *_CASID, "-c", "regressor.c", "-o", "regressor.o", folder=folder)
-            compile_times.append(time.perf_counter() - start)
+        compiling = (*cc, "-std=c99", *_CASID, "-c", "regressor.c", "-o", "regressor.o")
+        compile_times = timeit.repeat(lambda: process(*compiling, folder=folder), number=1, repeat=3)
         for name in ("scalar", "batch"):
             process(*cc, "-std=gnu11", *_CASID, "-c", f"{name}.c", "-o", f"{name}.o", folder=folder)
         library = prefix / "lib"
@@ -189,18 +177,13 @@ def race(robot: Robot, states: int = 64, repeats: int = 300) -> Race:
         runs = []
         for i in range(_COPIES):
             shutil.copy(folder / "race", folder / f"race{i}")
-            runs.append(
-                process(f"./race{i}", "robot.txt", str(states), str(-(-repeats // _COPIES)), folder=folder).stdout
-            )
+            runs.append(process(f"./race{i}", "robot.txt", _STATES, -(-_REPEATS // _COPIES), folder=folder).stdout)
         size = (folder / "regressor.c").stat().st_size
-    rows: dict[str, list[list[float]]] = {}
+    medians: dict[str, list[float]] = {}
     for line in "".join(runs).splitlines():
-        name, *numbers = line.split(",")
-        rows.setdefault(name, []).append([float(number) for number in numbers])
-    times = {}
-    for name, values in rows.items():
-        median, minimum, error = np.array(values).T
-        times[name] = Time(float(np.median(median)), float(minimum.min()), float(error.max()))
+        name, median, *_ = line.split(",")
+        medians.setdefault(name, []).append(float(median))
+    times = {name: float(np.median(values)) for name, values in medians.items()}
     return Race(times, size, float(np.median(compile_times)))
 
 
@@ -216,7 +199,7 @@ def _tools() -> tuple[Path, Path, str]:
     if eigen is None:
         raise NotMeasured("needs Eigen's headers (Debian: apt-get install libeigen3-dev)")
     cxx = shutil.which("g++")
-    if cxx is None or find_compiler() is None or platform.machine() != "x86_64":
+    if cxx is None or platform.machine() != "x86_64":
         raise NotMeasured("needs gcc and g++ on x86-64 (Debian: apt-get install gcc g++)")
     return prefix, eigen, cxx
 
@@ -274,7 +257,7 @@ def ratio(ours: str, theirs: str, bar: float) -> tuple[str, bool]:
     """Ratio of median times on both robots."""
     races = {name: _race(name) for name in ROBOTS}
     ratios = {name: r.ratio(ours, theirs) for name, r in races.items()}
-    text = ", ".join(f"{name} {ratios[name]:.3f} ({races[name].times[ours].median:.0f} ns)" for name in ROBOTS)
+    text = ", ".join(f"{name} {ratios[name]:.3f} ({races[name].times[ours]:.0f} ns)" for name in ROBOTS)
     return text, max(ratios.values()) <= bar
 
 
@@ -328,8 +311,7 @@ def operations() -> tuple[str, bool]:
 
 @row("20544 samples of the Panda regressor (7 x 43) from Python", "<= 60 ms, one core")
 def batch_from_python() -> tuple[str, bool]:
-    if find_compiler() is None:
-        raise NotMeasured("needs a C compiler (Debian: apt-get install gcc)")
+    need_compiler()
     model = Model(casid.load_robot("panda"))
     rng = np.random.default_rng(0)
     function, times = model.base_regressor, []
@@ -357,10 +339,9 @@ def size_and_compile_time() -> tuple[str, bool]:
 @row("every exported function against the CasADi graph and Pinocchio", "<= 1e-12 relative (scalar), <= 1e-11 (vector)")
 def accuracy() -> tuple[str, bool]:
     """Every exportable function, all three parametrisations, against the graph and, where it can, Pinocchio."""
-    if find_compiler() is None:
-        raise NotMeasured("needs a C compiler (Debian: apt-get install gcc)")
+    need_compiler()
     need("pinocchio")
-    worst_graph, worst_peer, worst_vector = ("", 0.0), ("", 0.0), ("", 0.0)
+    graph, peer, vector = (0.0, ""), (0.0, ""), (0.0, "")
     compared = 0
     for name in ROBOTS:
         robot = casid.load_robot(name)
@@ -376,23 +357,15 @@ def accuracy() -> tuple[str, bool]:
                 values = {"pi": pi, "beta": model.base.values(pi)}
                 for c in exported.functions:
                     f = library[c.name.removeprefix(f"{robot.name}_")]
-                    worst_graph = max(
-                        worst_graph, _against_graph(f"{name} {mode} {f.name()}", f, c.function, values), key=_error
-                    )
-                    worst_vector = max(
-                        worst_vector, _batch_against_graph(f"{name} {mode} {f.name()}", c.function, values), key=_error
-                    )
+                    label = f"{name} {mode} {f.name()}"
+                    graph = max(graph, (_against_graph(f, c.function, values), label))
+                    vector = max(vector, (_batch_against_graph(c.function, values), label))
                     compared += 1
-                worst_peer = max(
-                    worst_peer, *_against_pinocchio(f"{name} {mode}", robot, library, pi, values), key=_error
-                )
-    text = f"{compared} functions: scalar against graph {worst_graph[1]:.1e} ({worst_graph[0]}), against Pinocchio "
-    text += f"{worst_peer[1]:.1e} ({worst_peer[0]}), vector {worst_vector[1]:.1e} ({worst_vector[0]})"
-    return text, worst_graph[1] <= 1e-12 and worst_peer[1] <= 1e-12 and worst_vector[1] <= 1e-11
-
-
-def _error(item: tuple[str, float]) -> float:
-    return item[1]
+                errors = _against_pinocchio(robot, library, pi, values)
+                peer = max(peer, *((error, f"{name} {mode} {function}") for function, error in errors.items()))
+    text = f"{compared} functions: scalar against graph {graph[0]:.1e} ({graph[1]}), against Pinocchio "
+    text += f"{peer[0]:.1e} ({peer[1]}), vector {vector[0]:.1e} ({vector[1]})"
+    return text, graph[0] <= 1e-12 and peer[0] <= 1e-12 and vector[0] <= 1e-11
 
 
 def _states(function: ca.Function, values: dict[str, np.ndarray], count: int) -> list[list[np.ndarray]]:
@@ -403,18 +376,16 @@ def _states(function: ca.Function, values: dict[str, np.ndarray], count: int) ->
     ]
 
 
-def _against_graph(
-    label: str, f: Callable[..., Any], graph: ca.Function, values: dict[str, np.ndarray]
-) -> tuple[str, float]:
+def _against_graph(f: Callable[..., Any], graph: ca.Function, values: dict[str, np.ndarray]) -> float:
     worst = 0.0
     for state in _states(graph, values, 10):
         ours = f(*state)
         for value, expected in zip(ours if isinstance(ours, tuple) else (ours,), graph.call(state), strict=True):
             worst = max(worst, relative_error(value, expected.full()))
-    return label, worst
+    return worst
 
 
-def _batch_against_graph(label: str, graph: ca.Function, values: dict[str, np.ndarray]) -> tuple[str, float]:
+def _batch_against_graph(graph: ca.Function, values: dict[str, np.ndarray]) -> float:
     states = _states(graph, values, 19)
     arrays = [
         values[name] if name in values else np.array([state[i] for state in states])
@@ -425,12 +396,12 @@ def _batch_against_graph(label: str, graph: ca.Function, values: dict[str, np.nd
     for o, batch in enumerate(ours if isinstance(ours, tuple) else (ours,)):
         for value, state in zip(batch, states, strict=True):
             worst = max(worst, relative_error(value, graph.call(state)[o].full()))
-    return label, worst
+    return worst
 
 
 def _against_pinocchio(
-    label: str, robot: Robot, library: LoadedLibrary, pi: np.ndarray, values: dict[str, np.ndarray]
-) -> list[tuple[str, float]]:
+    robot: Robot, library: LoadedLibrary, pi: np.ndarray, values: dict[str, np.ndarray]
+) -> dict[str, float]:
     pin = need("pinocchio")
     model, data = build(robot, pi)
     T = parameter_map(robot)
@@ -449,13 +420,13 @@ def _against_pinocchio(
         both = [[np.array(part) for part in parts] for parts in (
             pin.computeRNEADerivatives(*at, dq, ddq), pin.computeABADerivatives(*at, dq, tau)
         )]  # fmt: skip
-        inverse, forward = ((first, second, _symmetric(third)) for first, second, third in both)
+        inverse, forward = ((first, second, symmetric(third)) for first, second, third in both)
         expected: dict[str, tuple[tuple[np.ndarray, ...], Sequence[np.ndarray]]] = {
             "inverse_dynamics": ((q, dq, ddq), (tau,)),
             "gravity": ((q,), (gravity,)),
             "coriolis": ((q, dq), (pin.nonLinearEffects(*at, dq) - gravity,)),
-            "mass_matrix": ((q,), (_symmetric(pin.crba(*at)),)),
-            "inverse_mass_matrix": ((q,), (_symmetric(pin.computeMinverse(*at)),)),
+            "mass_matrix": ((q,), (symmetric(pin.crba(*at)),)),
+            "inverse_mass_matrix": ((q,), (symmetric(pin.computeMinverse(*at)),)),
             "forward_dynamics": ((q, dq, tau), (pin.aba(*at, dq, tau).copy(),)),
             "regressor": ((q, dq, ddq), (pin.computeJointTorqueRegressor(*at, dq, ddq) @ T,)),
             "inverse_dynamics_derivatives": ((q, dq, ddq), inverse),
@@ -465,11 +436,7 @@ def _against_pinocchio(
         for name, (state, truths) in expected.items():
             found = [relative_error(value, true) for value, true in zip(call(name, *state), truths, strict=True)]
             errors[name] = max(errors.get(name, 0.0), *found)
-    return [(f"{label} {name}", error) for name, error in errors.items()]
-
-
-def _symmetric(upper: np.ndarray) -> np.ndarray:
-    return np.asarray(np.triu(upper) + np.triu(upper, 1).T)
+    return errors
 
 
 @row("valgrind on the controller example", "0 allocations in the loop, 0 errors")

@@ -7,6 +7,7 @@ import functools
 import re
 import sys
 import time
+import timeit
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -18,9 +19,9 @@ from benchmarks.compiled import humanoid, race, ratio
 from benchmarks.doors import problems
 from benchmarks.doors.peak import LENGTH, LOOPS, arithmetic, fastest
 from benchmarks.doors.tools import KNOTS, TOOLS, motion_problem, same_optimum
-from benchmarks.measure import NotMeasured, Rows, need, process
+from benchmarks.measure import Rows, need, need_compiler, process
 from benchmarks.pinocchio import build
-from casid.codegen import WIDTH, CFunction, Function, batch_source, compile_shared, find_compiler
+from casid.codegen import WIDTH, CFunction, Function, batch_source, compile_shared
 from casid.dynamics import Model, inverse_dynamics_derivatives
 
 MEASURES = row = Rows()
@@ -32,20 +33,13 @@ Result = tuple[str, bool]
 
 def seconds(call: Callable[[], object], number: int, repeats: int = 25) -> float:
     """Least time of a call [s]: of several loops of so many calls."""
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        for _ in range(number):
-            call()
-        times.append((time.perf_counter() - start) / number)
-    return min(times)
+    return min(timeit.repeat(call, number=number, repeat=repeats)) / number
 
 
 @functools.cache
 def panda() -> tuple[Model, np.ndarray]:
     """The model, and motions (3, samples, 7)."""
-    if find_compiler() is None:
-        raise NotMeasured("needs a C compiler (Debian: apt-get install gcc)")
+    need_compiler()
     return Model("panda"), np.random.default_rng(0).normal(size=(3, SAMPLES, 7))
 
 

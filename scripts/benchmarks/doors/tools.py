@@ -9,8 +9,6 @@ import contextlib
 import functools
 import io
 import json
-import os
-import subprocess
 import sys
 import warnings
 from collections.abc import Callable
@@ -23,9 +21,9 @@ import numpy as np
 sys.path[:0] = [str(Path(__file__).resolve().parents[2])]  # as a script
 
 import casid
-from benchmarks.measure import NotMeasured, need
+from benchmarks.measure import NotMeasured, by_acados, need, need_compiler
 from casid.arrays import Array
-from casid.codegen import Function, find_compiler
+from casid.codegen import Function
 
 KNOTS, STEP = 30, 0.05
 START = np.array([0.0, -0.3, 0.0, -1.8, 0.0, 1.5, 0.5])
@@ -35,8 +33,7 @@ _QUIET: dict[str, Any] = {"print_time": False, "ipopt": {"print_level": 0, "sb":
 
 @functools.cache
 def inverse_dynamics() -> Function:
-    if find_compiler() is None:
-        raise NotMeasured("needs a C compiler (Debian: apt-get install gcc)")
+    need_compiler()
     return casid.Model("panda").inverse_dynamics
 
 
@@ -121,19 +118,8 @@ def by_do_mpc() -> Array:
     return np.hstack([mpc.opt_x_num["_u", k, 0].full() for k in range(KNOTS)])
 
 
-def by_acados() -> Array:
-    """In a process of its own: acados has an environment of its own."""
-    command = [os.environ.get("CASID_ACADOS_PYTHON", sys.executable), __file__]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if "No module named 'acados'" in done.stderr:
-        raise NotMeasured("needs acados: set CASID_ACADOS_PYTHON to a Python that has it, see docs/mpc.md")
-    if done.returncode:
-        raise RuntimeError(done.stderr.strip().splitlines()[-1])
-    return np.array(json.loads(done.stdout))
-
-
 def _acados() -> Array:
-    from examples.mpc_acados import acados, quiet_folder
+    from examples.mpc_acados import acados, discrete, quiet_folder
 
     with quiet_folder() as folder:
         template, function = acados(folder), inverse_dynamics()
@@ -147,18 +133,10 @@ def _acados() -> Array:
         rest, goal = (np.concatenate([place, np.zeros(7)]) for place in (START, GOAL))
         ocp.constraints.x0, ocp.constraints.idxbx_e = rest, np.arange(14)
         ocp.constraints.lbx_e = ocp.constraints.ubx_e = goal
-        options, library = ocp.solver_options, function.external_library
-        if hasattr(options, "N_horizon"):
-            options.N_horizon = KNOTS
-        else:
-            ocp.dims.N = KNOTS
-        options.tf, options.integrator_type = KNOTS * STEP, "DISCRETE"
-        options.nlp_solver_type, options.qp_solver = "SQP", "PARTIAL_CONDENSING_HPIPM"
-        options.hessian_approx, options.nlp_solver_max_iter = "GAUSS_NEWTON", 100
+        options, library = discrete(ocp, folder, KNOTS, STEP), function.external_library
         (folder / "libcasid_external.so").symlink_to(library)
         options.model_external_shared_lib_dir = f"{folder} -Wl,-rpath,{folder}"
         options.model_external_shared_lib_name = "casid_external"
-        ocp.code_export_directory = str(folder / "code")
         solver = template.AcadosOcpSolver(ocp, json_file=str(folder / "ocp.json"))
         for k in range(KNOTS + 1):
             solver.set(k, "x", rest)
@@ -169,7 +147,8 @@ def _acados() -> Array:
 
 #: Accelerations (7, KNOTS) by each tool.
 TOOLS: dict[str, Callable[[], Array]] = {
-    "fatrop": by_fatrop, "rockit": by_rockit, "do-mpc": by_do_mpc, "acados": by_acados,
+    "fatrop": by_fatrop, "rockit": by_rockit, "do-mpc": by_do_mpc,
+    "acados": lambda: np.array(by_acados(Path(__file__))),
 }  # fmt: skip
 
 

@@ -199,17 +199,10 @@ ROLLOUTS = {"SO-101": 3000, "Go2": 8000, "XL330": 3000}
 
 
 @cache
-def found(make: Callable[[], Bench]) -> CommandIdentification:
-    """The result on the training motions."""
+def found(make: Callable[[], Bench], **options: Any) -> CommandIdentification:
+    """The result on the training motions; ``terms=()``: by the plain law alone, the parameters of CMA-ES."""
     bench = make()
-    return identify_from_commands(bench.robot, bench.train, bench.servo)
-
-
-@cache
-def plainly(make: Callable[[], Bench]) -> CommandIdentification:
-    """The same without terms beyond the plain law: the parameters of CMA-ES."""
-    bench = make()
-    return identify_from_commands(bench.robot, bench.train, bench.servo, SimulationOptions(terms=()))
+    return identify_from_commands(bench.robot, bench.train, bench.servo, SimulationOptions(**options))
 
 
 def against_cma(make: Callable[[], Bench], seeds: Sequence[int], share: float = 1.0) -> tuple[str, bool]:
@@ -220,7 +213,9 @@ def against_cma(make: Callable[[], Bench], seeds: Sequence[int], share: float = 
     """
     need("cma", "encoders")
     bench, mine = make(), found(make)
-    text, met = _beside(bench, 1e3 * plainly(make).error_of(bench.test), seeds, int(ROLLOUTS[bench.name] * share))
+    text, met = _beside(
+        bench, 1e3 * found(make, terms=()).error_of(bench.test), seeds, int(ROLLOUTS[bench.name] * share)
+    )
     text += f"; with the terms of the default {1e3 * mine.error_of(bench.test):.1f} mrad"
     free = [data for data in bench.test if data.name != "single_joint_wrist_roll"]
     if len(free) < len(bench.test):
@@ -268,7 +263,7 @@ def richer_friction() -> tuple[str, bool]:
         bench = make()
         servo = replace(bench.servo, load_friction=FREE, stribeck=FREE, stribeck_speed=Unknown(0.1, 0.1, 0.01, 2.0))
         made = identify_from_commands(bench.robot, bench.train, servo)
-        plain, rich = (1e3 * one.error_of(bench.test) for one in (plainly(make), made))
+        plain, rich = (1e3 * one.error_of(bench.test) for one in (found(make, terms=()), made))
         better &= rich <= plain
         texts.append(f"{bench.name} {plain:.1f} -> {rich:.1f} mrad")
     return "; ".join(texts), better

@@ -304,24 +304,19 @@ def _limited(case: Case) -> drives.CommandRecording:
     return case.again(limit=top.tolist())
 
 
-def _stalled(case: Case) -> drives.CommandRecording:
-    q = np.array(case.data.q)
-    first = len(q) // 3
-    q[first : 2 * first, case.joint] = q[first, case.joint]
-    return replace(case.data, q=q)
+def _held(case: Case, signal: str, joint: int | slice) -> drives.CommandRecording:
+    """The second third keeps its first value."""
+    values: Array = np.array(getattr(case.data, signal))
+    first = len(values) // 3
+    values[first : 2 * first, joint] = values[first, joint]
+    changed: dict[str, Any] = {signal: values}
+    return replace(case.data, **changed)
 
 
 def _stepped(case: Case, size: float, share: float) -> drives.CommandRecording:
     q = np.array(case.data.q)
     q[int(share * len(q)) :, case.joint] += size
     return replace(case.data, q=q)
-
-
-def _missing(case: Case) -> drives.CommandRecording:
-    u = np.array(case.data.q_des)
-    first = len(u) // 3
-    u[first : 2 * first] = u[first]
-    return replace(case.data, q_des=u)
 
 
 def _lost(case: Case) -> drives.CommandRecording:
@@ -367,14 +362,14 @@ def _late(case: Case) -> drives.CommandRecording:
 FAULTS: Mapping[str, tuple[Callable[[Case], drives.CommandRecording], tuple[str, ...]]] = {
     "gain given wrongly": (lambda case: case.data, ("gain",)),
     "saturation": (_limited, ("saturation",)),
-    "stall": (_stalled, ("stall",)),
+    "stall": (lambda case: _held(case, "q", case.joint), ("stall",)),
     "slip": (lambda case: _stepped(case, 0.1, 0.5), ("slip",)),
     "wrong zero": (lambda case: _stepped(case, 0.2, 0.0), ("zero",)),
     "wrong sign": (_reversed, ("sign",)),
     "swapped joints": (_swapped, ("joint order",)),
     "delay of four cycles": (_late, ("delay",)),
     "load": (_loaded, ("load",)),
-    "missing commands": (_missing, ("missing commands",)),
+    "missing commands": (lambda case: _held(case, "q_des", slice(None)), ("missing commands",)),
     "lost cycles": (_lost, ("lost cycles",)),
     "never moves": (_standing, ("standstill",)),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
+from papers import wam_cases as thesis
 
 import casid
 from benchmarks import published
@@ -30,8 +31,6 @@ Array = np.ndarray
 
 #: Base angular frequency of the Panda's published trajectory [rad/s] (Gaz et al. 2019, supplement, Sec. II).
 PANDA_FREQUENCY = 0.15 * np.pi
-#: Of the WAM's (Sousa 2014, eq. 4.22).
-WAM_FREQUENCY = 2 * np.pi * 0.08
 SAMPLES = 160
 
 
@@ -45,13 +44,6 @@ def table_ii() -> Trajectory:
     return Trajectory(Fourier(PANDA_FREQUENCY, 5), coefficients)
 
 
-def wam_table(name: str) -> Trajectory:
-    """A published trajectory of the WAM (Sousa 2014, Table 4.4 or 4.5)."""
-    keys = [*(f"a_{k}" for k in range(1, 7)), *(f"b_{k}" for k in range(1, 7)), "q0"]
-    rows = [[float(row[key]) for key in keys] for row in published.table(name)]
-    return Trajectory(Fourier(WAM_FREQUENCY, 6), np.array(rows))
-
-
 # ---------------------------------------------------------------------- observations
 
 
@@ -59,13 +51,6 @@ def wam_table(name: str) -> Trajectory:
 def panda_observation() -> Observation:
     """43 inertial and 21 friction columns."""
     return Observation.of_model(Model(casid.load_robot("panda"), terms=("viscous", "coulomb", "offset")))
-
-
-@cache
-def wam_observation() -> Observation:
-    """The coupled model of Sousa 2014, eq. 4.9-4.15, with T = T_c (eq. 4.12): friction at joints and motors, rotors."""
-    friction = ("viscous", "coulomb", "offset", "motor_viscous", "motor_coulomb", "motor_offset")
-    return Observation.of_model(Model(casid.load_robot("wam7"), terms=(*friction, "motor_rotor")))
 
 
 def condition(observation: Observation, trajectory: Trajectory, samples: int = SAMPLES) -> float:
@@ -122,15 +107,15 @@ def panda() -> tuple[str, bool]:
         "documented positions, the velocities and accelerations that A and B reach",
      "at most half of Table 4.4's condition number", "thesis: 105 to 124")  # fmt: skip
 def wam() -> tuple[str, bool]:
-    A, B = wam_table("wam_table_4_4_trajectory_A"), wam_table("wam_table_4_5_trajectory_B")
-    observation = wam_observation()
+    A, B = thesis.wam_table("wam_table_4_4_trajectory_A"), thesis.wam_table("wam_table_4_5_trajectory_B")
+    observation = Observation.of_model(thesis.model())
     limits = reached_limits([A, B])
     arm = casid.load_robot("wam7").limits
     lower, upper = np.vstack([arm.lower, limits.lower[1:]]), np.vstack([arm.upper, limits.upper[1:]])
     documented = MotionLimits(limits.joints, lower, upper)
     designs = {}
     for key, kept in (("documented", documented), ("reached", limits)):
-        designs[key] = Designer(observation, Fourier(WAM_FREQUENCY, 6), kept, samples=SAMPLES).run(seed=0)
+        designs[key] = Designer(observation, Fourier(thesis.FUNDAMENTAL, 6), kept, samples=SAMPLES).run(seed=0)
     design = designs["documented"]
     ours, reference = condition(observation, design.trajectory), condition(observation, A)
     inside = max(check.excess for check in certify_limits(design.trajectory, documented)) <= 0

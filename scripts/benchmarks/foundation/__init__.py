@@ -156,8 +156,8 @@ def reverse_engineering() -> tuple[str, bool]:
 @row("every dynamics function against Pinocchio", "<= 1e-10 relative")
 def against_pinocchio() -> tuple[str, bool]:
     errors: dict[str, float] = {}
-    for package, file in pinocchio.URDFS:
-        path = pinocchio.installed_urdf(package, file)
+    for file in pinocchio.URDFS:
+        path = pinocchio.installed_urdf(file)
         name = file.rsplit("/", maxsplit=1)[-1].removesuffix(".urdf")
         errors[f"{name} (reader)"] = pinocchio.compare_urdf(path)
         robot = casid.load_robot(path, lock=pinocchio.mimicking_joints(path))

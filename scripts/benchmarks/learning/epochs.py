@@ -146,12 +146,12 @@ def _start(chart: Chart, seed: int, known: bool, alike: bool = False) -> Array:
 def epochs_of(
     loss: TorqueLoss, chart: Chart, optimiser: Optimiser, epochs: int, targets: Array, starts: dict[int, Array | None]
 ) -> Array:
-    """Epochs until each target, shape (seeds, targets); inf where it is not reached."""
+    """Epochs until each target, median over the seeds; inf where it is not reached."""
     rows = []
     for seed, start in starts.items():
         run = train(loss, chart, optimiser, epochs=epochs, target=float(min(targets)), seed=seed, start=start)
         rows.append([next((float(e.number) for e in run.epochs if e.nmse <= t), np.inf) for t in targets])
-    return np.array(rows)
+    return np.asarray(np.median(rows, axis=0))
 
 
 def _reached(name: str, reading: Reading, seeds: range) -> Array:
@@ -160,7 +160,7 @@ def _reached(name: str, reading: Reading, seeds: range) -> Array:
     chart = Chart(iiwa(), kind, COM if reading.known else ())
     starts: dict[int, Array | None] = {seed: _start(chart, seed, reading.known, reading.alike) for seed in seeds}
     loss = _loss(kind.symmetric, reading.one, reading.plain)
-    return np.asarray(np.median(epochs_of(loss, chart, reading.optimiser, reading.epochs, GRID, starts), axis=0))
+    return epochs_of(loss, chart, reading.optimiser, reading.epochs, GRID, starts)
 
 
 def curves(readings: tuple[Reading, ...], seeds: range = SEEDS) -> list[Array]:
@@ -202,9 +202,8 @@ def _outside(epochs: Array, held: NDArray[np.bool_]) -> str:
     return ", ".join(f"{words} {count}" for words, count in counts.items() if count)
 
 
-def _shown(epochs: Array, k: int) -> str:
-    numbers = " / ".join("-" if np.isinf(e) else f"{e:g}" for e in epochs[:, k])
-    return f"{GRID[k]:.2g}: {numbers}"
+def _shown(epochs: Array, between: str) -> str:
+    return between.join("-" if np.isinf(e) else f"{e:g}" for e in epochs)
 
 
 @row("order of the ladder with Adam: epochs to 36 targets from 0.3 to 1e-4, seven readings of what is blank",
@@ -222,7 +221,9 @@ def order_of_the_ladder(readings: tuple[Reading, ...] = READINGS, seeds: range =
         text = f"{reading.words} (<= {reading.epochs} epochs): in order at {where}"
         if not held.all():
             text += f"; elsewhere {_outside(epochs, held)}"
-        texts.append(f"{text}; at " + ", ".join(_shown(epochs, k) for k in marks or (5, 15, 25)))
+        texts.append(
+            f"{text}; at " + ", ".join(f"{GRID[k]:.2g}: {_shown(epochs[:, k], ' / ')}" for k in marks or (5, 15, 25))
+        )
     return f"{' / '.join(RUNGS)}, median of {len(seeds)} seeds. " + ". ".join(texts), met
 
 
@@ -273,12 +274,7 @@ def _reached_ladder(name: str, optimiser: Optimiser, epochs: int, published: boo
     """Epochs to the three targets, median over the seeds."""
     chart = Chart(iiwa(), name)
     starts = {seed: chart.draw(np.random.default_rng(seed)) if published else None for seed in seeds}
-    rows = epochs_of(_loss(chart.links.symmetric), chart, optimiser, epochs, np.array(TARGETS), starts)
-    return np.asarray(np.median(rows, axis=0))
-
-
-def _shown_ladder(row: Array) -> str:
-    return "/".join("-" if np.isinf(m) else f"{m:g}" for m in row)
+    return epochs_of(_loss(chart.links.symmetric), chart, optimiser, epochs, np.array(TARGETS), starts)
 
 
 @row("iiwa sine data, five seeds: epochs to three targets (largest joint's NMSE)",
@@ -300,7 +296,7 @@ def epochs_to_target(seeds: range = SEEDS) -> tuple[str, bool]:
     found = {(way, name): row for (way, name, _), row in zip(work, rows, strict=True)}
     texts, ok = [], True
     for name in PARAMETRISATIONS:
-        shown = [f"{way} {_shown_ladder(found[way, name])}" for way in ways if (way, name) in found]
+        shown = [f"{way} {_shown(found[way, name], '/')}" for way in ways if (way, name) in found]
         texts.append(f"{name}: {', '.join(shown)}")
         if name in PHYSICAL:
             newtons = min(found[way, name].max() for way in ("Gauss-Newton", "natural gradient"))
@@ -442,8 +438,8 @@ def network_of(name: str, friction: bool = False) -> Network:
     from baselines import delan, mlp
 
     if name.startswith("MLP"):
-        return mlp.MLP() if name == "MLP" else mlp.tuned()
-    return delan.DeLaN(name, name == "DeLaN", damping=friction)
+        return mlp.paper() if name == "MLP" else mlp.tuned()
+    return delan.DeLaN(name, name == "DeLaN", friction)
 
 
 def _network(network: Any, motion: Motion, check: Motion) -> list[float]:
@@ -469,7 +465,7 @@ def _network(network: Any, motion: Motion, check: Motion) -> list[float]:
     errors = []
     for part in _batches(motion):
         weights, state = compiled(weights, state, *network.normalised(part))
-        network._weights = weights
+        network.weights = weights
         errors.append(float(nmse(check.tau, network.predict(check)).mean()))
     return errors
 

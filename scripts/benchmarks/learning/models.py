@@ -20,7 +20,7 @@ from scipy.spatial import cKDTree
 from benchmarks.learning.epochs import ADAM, AMPLITUDE, NETWORKS, PERIODS, RATE, dataset, iiwa, network_of, sines
 from benchmarks.learning.online import simulate_law
 from benchmarks.measure import Rows, need, skipped
-from benchmarks.recordings import FRICTION, panda, panda_model, rokae, ur10e, ur10e_recording
+from benchmarks.recordings import FRICTION, arrays, panda, panda_model, rokae, ur10e, ur10e_recording
 from casid.arrays import Array
 from casid.codegen import Function
 from casid.dynamics import Model, newton_euler
@@ -71,9 +71,8 @@ class Split:
         return float(np.median(cKDTree(seen / scale).query(asked / scale)[0]))
 
 
-def _motion(d: Dataset) -> Motion:
-    assert d.dq is not None and d.ddq is not None
-    return Motion(d.q, d.dq, d.ddq, d.tau)
+def _motion(data: Dataset) -> Motion:
+    return Motion(*arrays(data))
 
 
 def _network_scores(name: str, split_of: Callable[..., Split], keys: Sequence[Key]) -> list[float]:

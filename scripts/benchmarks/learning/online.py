@@ -18,17 +18,10 @@ from scipy.signal import lfilter
 from scipy.stats import binom
 
 import casid
-from benchmarks.measure import NotMeasured, Rows, need, process, scratch
-from benchmarks.recordings import (
-    FRICTION,
-    GRAVITY,
-    panda,
-    panda_model,
-    ur10e,
-    ur10e_recording,
-)  # fmt: skip
+from benchmarks.measure import Rows, need, need_compiler, process, scratch
+from benchmarks.recordings import FRICTION, GRAVITY, arrays, panda, panda_model, ur10e, ur10e_recording
 from casid.arrays import Array
-from casid.codegen import Function, find_compiler
+from casid.codegen import Function
 from casid.description import write_robot
 from casid.dynamics import Model
 from casid.dynamics.terms import GEAR_FRICTION, friction_dictionary
@@ -137,12 +130,6 @@ def adaptive(attacks: int = 12) -> tuple[str, bool]:
     return "; ".join(texts), ok
 
 
-def arrays(data: Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Positions, velocities, accelerations and torques of a processed recording."""
-    assert data.dq is not None and data.ddq is not None
-    return data.q, data.dq, data.ddq, data.tau
-
-
 @cache
 def recordings() -> tuple[Dataset, Dataset]:
     """The same motion without and with a load."""
@@ -210,7 +197,7 @@ _AFTER = (0.5, 1.0, 2.0, 4.0)
 
 @dataclass(frozen=True)
 class Splice:
-    """What one splice gave: seconds after it, and the mass that came or went [kg]; samples of the run after it."""
+    """What one splice gave: seconds after it, and the mass that came or went [kg]."""
 
     delay: float
     settled: float
@@ -218,9 +205,6 @@ class Splice:
     held: list[bool]
     others: int
     physical: bool
-    times: np.ndarray
-    masses: np.ndarray
-    intervals: np.ndarray
 
 
 def spliced(online: OnlineLoad, after: list[np.ndarray], t: np.ndarray, splice: int, before: float) -> Splice:
@@ -245,10 +229,7 @@ def spliced(online: OnlineLoad, after: list[np.ndarray], t: np.ndarray, splice: 
     at = [int(np.searchsorted(times, s)) for s in _AFTER]
     held = [intervals[i][0] <= masses[-1] <= intervals[i][1] for i in at]
     delay = float(late[0] - t[splice]) if len(late) else np.inf
-    return Splice(
-        delay, settled, masses[-1] - before, held, earlier + max(0, len(late) - 1), physical, np.array(times),
-        np.array(masses), np.array(intervals),
-    )  # fmt: skip
+    return Splice(delay, settled, masses[-1] - before, held, earlier + max(0, len(late) - 1), physical)
 
 
 def _sines(model: Model, seed: int, count: int) -> tuple[np.ndarray, ...]:
@@ -375,8 +356,7 @@ def exported() -> tuple[str, bool]:
     The worst update is that of a single pass; the largest of each update's fastest pass, which leaves out what other
     processes take, is printed beside it.
     """
-    if find_compiler() is None:
-        raise NotMeasured("needs a C compiler")
+    need_compiler()
     model, data = panda_model(), panda()
     fit = wls(compress(model, data))
     pi = np.linalg.lstsq(model.base.K, fit.beta, rcond=None)[0]

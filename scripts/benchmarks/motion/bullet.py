@@ -12,6 +12,13 @@ from casid.description import Robot
 from casid.testing import Engine
 
 
+def placed(values: Array, places: list[int]) -> Array:
+    """Values of the robot's joints in an engine's order."""
+    found = np.empty(len(values))
+    found[places] = values
+    return found
+
+
 class Bullet(Engine):
     """A robot's URDF in PyBullet."""
 
@@ -45,19 +52,14 @@ class Bullet(Engine):
         """End the engine."""
         self.bullet.disconnect()
 
-    def _listed(self, values: Array) -> list[float]:
-        listed = np.zeros(len(values))
-        listed[self.place] = values
-        return [float(v) for v in listed]
-
     def mass_matrix(self, q: Array) -> Array:
         """M (n x n)."""
-        M = self.bullet.calculateMassMatrix(self.body, self._listed(q))
+        M = self.bullet.calculateMassMatrix(self.body, placed(q, self.place).tolist())
         return np.asarray(np.array(M)[np.ix_(self.place, self.place)])
 
     def bias(self, q: Array, dq: Array) -> Array:
         """``c + g`` (n)."""
-        given = [self._listed(v) for v in (q, dq, 0 * q)]
+        given = [placed(v, self.place).tolist() for v in (q, dq, 0 * q)]
         tau = self.bullet.calculateInverseDynamics(self.body, *given)
         return np.array(tau)[self.place]
 

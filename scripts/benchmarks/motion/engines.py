@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+import timeit
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -14,7 +13,7 @@ import numpy as np
 import casid
 from benchmarks import recordings
 from benchmarks.measure import Rows, need, scratch
-from benchmarks.motion.bullet import Bullet
+from benchmarks.motion.bullet import Bullet, placed
 from casid.arrays import Array
 from casid.codegen import Function
 from casid.control import ComputedTorque
@@ -57,10 +56,8 @@ class Drake(Engine):
         self.order = [joint.velocity_start() for joint in joints]
 
     def _at(self, q: Array, dq: Array) -> None:
-        positions, velocities = np.empty(len(q)), np.empty(len(q))
-        positions[self.places], velocities[self.order] = q, dq
-        self.plant.SetPositions(self.context, positions)
-        self.plant.SetVelocities(self.context, velocities)
+        self.plant.SetPositions(self.context, placed(q, self.places))
+        self.plant.SetVelocities(self.context, placed(dq, self.order))
 
     def mass_matrix(self, q: Array) -> Array:
         """M (n x n)."""
@@ -76,9 +73,7 @@ class Drake(Engine):
     def acceleration(self, q: Array, dq: Array, tau: Array) -> Array:
         """Accelerations (n) under torques."""
         self._at(q, dq)
-        forces = np.empty(len(tau))
-        forces[self.order] = tau
-        self.plant.get_applied_generalized_force_input_port().FixValue(self.context, forces)
+        self.plant.get_applied_generalized_force_input_port().FixValue(self.context, placed(tau, self.order))
         rates = self.plant.EvalTimeDerivatives(self.context).CopyToVector()[self.plant.num_positions() :]
         return np.asarray(rates[self.order])
 
@@ -103,10 +98,8 @@ class Dart(Engine):
                 node.setInertia(dart.dynamics.Inertia(1e-300, np.zeros(3), 1e-300 * np.eye(3)))
 
     def _at(self, q: Array, dq: Array) -> None:
-        positions, velocities = np.empty(len(q)), np.empty(len(q))
-        positions[self.order], velocities[self.order] = q, dq
-        self.body.setPositions(positions)
-        self.body.setVelocities(velocities)
+        self.body.setPositions(placed(q, self.order))
+        self.body.setVelocities(placed(dq, self.order))
 
     def mass_matrix(self, q: Array) -> Array:
         """M (n x n)."""
@@ -121,9 +114,7 @@ class Dart(Engine):
     def acceleration(self, q: Array, dq: Array, tau: Array) -> Array:
         """Accelerations (n) under torques."""
         self._at(q, dq)
-        forces = np.empty(len(tau))
-        forces[self.order] = tau
-        self.body.setForces(forces)
+        self.body.setForces(placed(tau, self.order))
         self.body.computeForwardDynamics()
         return np.asarray(self.body.getAccelerations()[self.order])
 
@@ -209,11 +200,6 @@ def speed() -> Result:
     loop = CompiledLoop(Loop(plant, controller, integrator, Sampling(10.0), Stops()), integrator)
     start = plant.start(done.q[0], done.dq[0])[None]
 
-    def timed(run: Callable[[], object]) -> float:
-        began = time.perf_counter()
-        run()
-        return time.perf_counter() - began
-
     with scratch() as folder:
         path = folder / "robot.xml"
         write_robot(plant.model.robot, path)
@@ -236,8 +222,8 @@ def speed() -> Result:
     same = float(np.abs(first - done.q[1:1001]).max())
     ours, theirs = [], []
     for _ in range(5):
-        ours.append(timed(lambda: loop(start, rows, None)))
-        theirs.append(timed(lambda: rollout.rollout(model, [data], state, tau)))
+        ours.append(timeit.timeit(lambda: loop(start, rows, None), number=1))
+        theirs.append(timeit.timeit(lambda: rollout.rollout(model, [data], state, tau), number=1))
     ratio = min(theirs) / min(ours)
     text = (
         f"{ratio:.1f} x: {1e2 * min(ours):.2f} against {1e2 * min(theirs):.2f} ms a simulated second (energy book, "
@@ -318,8 +304,8 @@ def identified(held_out: bool = False) -> tuple[Model, Array, Samples, Array]:
     model = Model(robot, recordings.FRICTION, recordings.GRAVITY)
     pi = model.parameters(result.parameters)
     motion = settings.apply(later)
-    assert motion.dq is not None and motion.ddq is not None
-    return model, pi, Samples(motion.t - motion.t[0], motion.q, motion.dq, motion.ddq), np.asarray(motion.tau)
+    *state, tau = recordings.arrays(motion)
+    return model, pi, Samples(motion.t - motion.t[0], *state), tau
 
 
 @cache
@@ -343,13 +329,12 @@ def replay(kind: type[MuJoCo] | type[Bullet], held_out: bool = False) -> Replay:
     bodies = Model(robot, gravity=recordings.GRAVITY).with_parameters(inertial)
     exact = bodies.inverse_dynamics(motion.q, motion.dq, motion.ddq)
     place = model.frame_placement("flange")
-    ours, theirs = (place(values) for values in (positions, motion.q))
+    errors = pose_errors(place(positions), place(motion.q))
+    return Replay(motion.t, measured, torques + friction, *errors, torques - exact)
+
+
+def pose_errors(ours: Array, theirs: Array) -> tuple[Array, Array]:
+    """Distances [m] and angles [deg] between placements, shape (N, 4, 4) each."""
     cosine = (np.einsum("nij,nij->n", ours[:, :3, :3], theirs[:, :3, :3]) - 1) / 2
-    return Replay(
-        motion.t,
-        measured,
-        torques + friction,
-        np.linalg.norm(ours[:, :3, 3] - theirs[:, :3, 3], axis=1),
-        np.degrees(np.arccos(np.clip(cosine, -1, 1))),
-        torques - exact,
-    )
+    distances = np.linalg.norm(ours[:, :3, 3] - theirs[:, :3, 3], axis=1)
+    return np.asarray(distances), np.asarray(np.degrees(np.arccos(np.clip(cosine, -1, 1))))

@@ -41,14 +41,6 @@ REFUSAL_NAMES = {
 PIECES, SHARES = 6, (2 / 3, 1 / 2)
 
 
-def _columns(
-    data: Dataset, change: Callable[[Any], Any], names: tuple[str, ...] = ("q", "dq", "ddq", "tau")
-) -> Dataset:
-    arrays: dict[str, Any] = {name: getattr(data, name) for name in names}
-    changed: dict[str, Any] = {name: None if value is None else change(value) for name, value in arrays.items()}
-    return replace(data, **changed)
-
-
 class Fault(NamedTuple):
     """A fault, the kinds of findings that name it, and the robot and recording with it."""
 
@@ -70,9 +62,10 @@ def faults(robot: Robot, data: Dataset) -> Iterator[Fault]:
     yield Fault("all signs", ("sign", "gravity"), robot, replace(data, tau=-data.tau))
     order = np.arange(n)
     order[[1, 2]] = order[[2, 1]]
-    take = partial(np.take, indices=order, axis=1)
-    yield Fault("joints exchanged", ("joint order", "clock"), robot, _columns(data, take))
-    yield Fault("torques exchanged", ("joint order",), robot, replace(data, tau=take(data.tau)))
+    arrays = {name: getattr(data, name) for name in ("q", "dq", "ddq", "tau")}
+    swapped: dict[str, Any] = {name: x if x is None else x[:, order] for name, x in arrays.items()}
+    yield Fault("joints exchanged", ("joint order", "clock"), robot, replace(data, **swapped))
+    yield Fault("torques exchanged", ("joint order",), robot, replace(data, tau=swapped["tau"]))
     shift = np.where(np.arange(n) == 1, 0.35, 0.0)
     yield Fault("zero position", ("zero position", "gravity"), robot, replace(data, q=data.q + shift))
     yield Fault("torque unit", ("torque scale",), robot, replace(data, tau=0.01 * data.tau))

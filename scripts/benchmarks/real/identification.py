@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 import casid
 from benchmarks import recordings
+from benchmarks.encoders.measured import PUBLISHED_EMPS
 from benchmarks.measure import Rows, data_folder
 from benchmarks.real.robots import (
     IDENTIFYING,
@@ -297,11 +298,6 @@ def sets(quick: bool = False) -> list[Options]:
     return [Options(*one) for one in made if not quick or (one[0] in (None, 5.0) and one[2] == "linear")]
 
 
-def _parts(data: Dataset) -> tuple[Dataset, Dataset]:
-    edge = 2 * len(data) // 3
-    return data.rows(slice(0, edge), "first two thirds"), data.rows(slice(edge, None), "last third")
-
-
 def _error(robot: Robot, train: Dataset, test: Dataset, one: Options) -> float:
     """Error of predicted torques [%]; infinite where the set fails."""
     processing = Processing() if one.cutoff is None else Processing(cutoff=one.cutoff)
@@ -318,7 +314,8 @@ def _error(robot: Robot, train: Dataset, test: Dataset, one: Options) -> float:
 def compared(name: str, quick: bool = False) -> dict[str, Any]:
     """Errors of the default and of every other set on one recording [%]; infinite ones are left out."""
     robot, data = recording_of(name)
-    train, later = _parts(data)
+    edge = 2 * len(data) // 3
+    train, later = data.rows(slice(0, edge), "first two thirds"), data.rows(slice(edge, None), "last third")
     default = identify(robot, train, checks=Checks(verdict=False))
     used = default.processing
     assert isinstance(used, Processing)
@@ -346,7 +343,6 @@ def against_forty(robots: tuple[str, ...] = ROBOTS, quick: bool = False, jobs: i
 
 
 RUNS = 50
-PUBLISHED_EMPS = np.array([95.1089, 203.5034, 20.3935, -3.1648])
 
 
 # ---------------------------------------------------------------------- friction on recordings

@@ -8,9 +8,9 @@ from functools import cache
 import numpy as np
 from joblib import Parallel, delayed
 
-from benchmarks.learning.online import arrays, load_estimator, splices_of
+from benchmarks.learning.online import load_estimator, splices_of
 from benchmarks.measure import Rows, data_folder
-from benchmarks.recordings import ur10e_recording
+from benchmarks.recordings import arrays, ur10e_recording
 from casid.description import Joint, Link, Robot, modified_dh
 from casid.dynamics import Model
 from casid.inertia import to_standard

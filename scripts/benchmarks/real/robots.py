@@ -8,9 +8,6 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from importlib.util import find_spec
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -18,12 +15,13 @@ from joblib import Parallel, delayed
 
 import casid
 from benchmarks import recordings
-from benchmarks.measure import NotMeasured, Rows, data_folder, process
+from benchmarks.measure import README_RECORDING, Rows, data_folder, process, scratch
+from benchmarks.pinocchio import installed_urdf
 from casid.description import Inertial, Robot
 from casid.dynamics import Model
 from casid.errors import CasidError
 from casid.excitation import DesignSettings
-from casid.identification import Checks, Identification, RegressionProblem, identify, predict
+from casid.identification import Checks, RegressionProblem, identify, predict
 from casid.identification._bounds import default_bounds, expected_rotors
 from casid.identification._consistent_fits import SHARES
 from casid.inertia import from_standard, to_standard
@@ -125,17 +123,14 @@ def _simulated() -> Case:
     return robot, Dataset(t, q, tau, name="simulated")
 
 
-URDFS = "share/example-robot-data/robots"
-
-
-def chain_file(inside: str, *keep: str) -> tuple[str, str, tuple[str, ...]]:
-    """Package, file, and beginnings of the names of the joints that move (none: all)."""
-    return "cmeel.prefix", f"{URDFS}/{inside}", keep
+def chain_file(inside: str, *keep: str) -> tuple[str, tuple[str, ...]]:
+    """A file of example-robot-data, and beginnings of the names of the joints that move (none: all)."""
+    return f"example-robot-data/robots/{inside}", keep
 
 
 #: The five arms that the bars are about, on which the plausible bodies' proportions were set.
 FILES = {
-    "iiwa": ("pybullet_data", "kuka_iiwa/model.urdf", ()),
+    "iiwa": ("pybullet_data/kuka_iiwa/model.urdf", ()),
     "UR10": chain_file("ur_description/urdf/ur10_robot.urdf"),
     "Z1": chain_file("z1_description/urdf/z1.urdf"),
     "xArm7": chain_file("xarm_description/urdf/xarm7.urdf"),
@@ -154,20 +149,9 @@ NOISE, VISCOUS, COULOMB, OFFSET = 0.02, 0.05, 0.08, 0.02
 BARS = {False: (0.3, 0.5), True: (0.2, 0.4)}
 
 
-def described(package: str, inside: str) -> Path:
-    """A file of a package; `NotMeasured` without it."""
-    spec = find_spec("casid") if package == "cmeel.prefix" else find_spec(package)
-    numpy_folder = Path(np.__file__).resolve().parents[1]
-    roots = [numpy_folder / package] + ([Path(p) for p in spec.submodule_search_locations or ()] if spec else [])
-    path = next((root / inside for root in roots if (root / inside).is_file()), None)
-    if path is None:
-        raise NotMeasured("needs the packages example-robot-data and pybullet")
-    return path
-
-
-def chain(package: str, inside: str, keep: tuple[str, ...]) -> Robot:
+def chain(inside: str, keep: tuple[str, ...]) -> Robot:
     """The joints of a package's file that move, see `chain_file`; `NotMeasured` without the package."""
-    path = described(package, inside)
+    path = installed_urdf(inside)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         whole = casid.load_robot(path)
@@ -309,8 +293,7 @@ def one_recording(name: str) -> tuple[Robot, list[Dataset]]:
 
 
 def _ur10e() -> tuple[Robot, list[Dataset]]:
-    path = data_folder() / "ur10e" / "identification_data" / "ur-20_02_10-30sec_12harm.npz"
-    return blind(casid.load_robot("ur10e")), [read_dataset(path, columns={"tau": "i"}, gains=recordings.UR_GAINS)]
+    return blind(casid.load_robot("ur10e")), [recordings.ur10e_raw(None)]
 
 
 def _kr300() -> tuple[Robot, list[Dataset]]:
@@ -325,12 +308,6 @@ def _kinova(signal: str) -> tuple[Robot, list[Dataset]]:
 def _rokae() -> tuple[Robot, list[Dataset]]:
     path = data_folder() / "rokae_xmate" / "excitation.npz"
     return recordings.rokae()[0].robot, [read_dataset(path, columns={"tau": "tau_joint"}, rate=1000.0)]
-
-
-def _found(read: Read) -> Identification:
-    """The default call."""
-    robot, data = read()
-    return identify(robot, data, checks=Checks(verdict=False))
 
 
 @row("Kinova sensors: masses by default", "4-10 kg (6.4), held out <= 9 %", "145 kg", partial(_kinova, "tau_sensor"), 4,
@@ -350,7 +327,7 @@ def masses(
     read: Read, low: float, high: float, error: float = np.inf, held_out: float = np.inf, sprung: tuple[str, ...] = ()
 ) -> Result:
     """Total mass of the moving links, error and held-out error by the default call; joints with counterbalances."""
-    found = _found(read)
+    found = identify(*read(), checks=Checks(verdict=False))
     total = float(found.standard_parameters[9::10].sum())
     at_bound = [bound.text for bound in found.feasible.active if "mass" in bound.text]
     held = "-" if found.held_out is None else f"{found.held_out.tested['consistent'].total:.2f}"
@@ -493,17 +470,10 @@ def _gaps(seed: int) -> tuple[float, float, str]:
 
 def readme_example() -> tuple[float, float]:
     """Gaps of README's ``casid simulate`` and ``casid identify``."""
-    with TemporaryDirectory() as folder:
-        made = Path(folder)
-        simulate = (
-            "simulate panda --duration 20 --term-values viscous=0.5,coulomb=0.2 --bandwidth 60 --noise 1e-5,1e-3,0.05"
-        )
-        for line in (
-            f"{simulate} --out {made / 'run'}",
-            f"identify panda {made / 'run' / 'recording.npz'} --out {made / 'r'}",
-        ):
-            process(sys.executable, "-m", "casid", *line.split())
-        record = json.loads((made / "r" / "identification.json").read_text(encoding="utf-8"))
+    with scratch() as folder:
+        for line in (f"{README_RECORDING} --out run", "identify panda run/recording.npz --out r"):
+            process(sys.executable, "-m", "casid", *line.split(), folder=folder)
+        record = json.loads((folder / "r" / "identification.json").read_text(encoding="utf-8"))
     return float(record["gap"]), float(record["believable"]["gap"])
 
 

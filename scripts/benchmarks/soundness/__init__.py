@@ -26,7 +26,6 @@ FEW = 24
 PIECE = 50
 EXERCISED = ("casid/expressions/**/*.py", "casid/inertia/**/*.py", "casid/retrieval/**/*.py", "tests/attack/*.py")
 _SECONDS_OF_TESTS = 3_600
-_LEFT = f"{PROBLEMS - FEW} of {PROBLEMS} problems"
 #: Findings by row; all others are of the last one.
 _BOUNDS = ("bound above a feasible value", "bound above own value", "part of a proof")
 _SOLUTIONS = ("optimal but violated", "feasible but violated", "objective")
@@ -67,13 +66,10 @@ def judged(problems: int) -> bool:
     return bool(tally["problems"] >= problems and tally["late"] == 0)
 
 
-@row(
-    "lower bounds above a feasible value, 4,000 problems of 16 kinds",
-    "0",
-    "relative 1e-9",
-    quick=(FEW,),
-    left_out=_LEFT,
-)
+attack_row = functools.partial(row, quick=(FEW,), left_out=f"{PROBLEMS - FEW} of {PROBLEMS} problems")
+
+
+@attack_row("lower bounds above a feasible value, 4,000 problems of 16 kinds", "0", "relative 1e-9")
 def bounds(problems: int = PROBLEMS) -> tuple[str, bool]:
     tally = attacked(problems)
     count, first = found(problems, *_BOUNDS)
@@ -82,7 +78,7 @@ def bounds(problems: int = PROBLEMS) -> tuple[str, bool]:
     return text, count == 0 and judged(problems)
 
 
-@row("'optimal' with a violation above 1e-8", "0", "independent re-check", quick=(FEW,), left_out=_LEFT)
+@attack_row("'optimal' with a violation above 1e-8", "0", "independent re-check")
 def statuses(problems: int = PROBLEMS) -> tuple[str, bool]:
     tally = attacked(problems)
     count, first = found(problems, *_SOLUTIONS)
@@ -92,13 +88,13 @@ def statuses(problems: int = PROBLEMS) -> tuple[str, bool]:
     return text + first, count == 0 and judged(problems)
 
 
-@row("interval ends passed by a feasible point", "0", "relative 1e-9", quick=(FEW,), left_out=_LEFT)
+@attack_row("interval ends passed by a feasible point", "0", "relative 1e-9")
 def ends(problems: int = PROBLEMS) -> tuple[str, bool]:
     count, first = found(problems, *_ENDS)
     return f"{count} of {attacked(problems)['ends']} attempts{first}", count == 0 and judged(problems)
 
 
-@row("other false statements, tracebacks", "0", "infeasible though not, throw=False", quick=(FEW,), left_out=_LEFT)
+@attack_row("other false statements, tracebacks", "0", "infeasible though not, throw=False")
 def others(problems: int = PROBLEMS) -> tuple[str, bool]:
     claims = {f["claim"] for f in attacked(problems)["findings"]} - {*_BOUNDS, *_SOLUTIONS, *_ENDS}
     count, first = found(problems, *claims)

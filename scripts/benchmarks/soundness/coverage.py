@@ -8,9 +8,9 @@ from functools import partial
 import numpy as np
 from joblib import Parallel, delayed
 
-from benchmarks.learning.online import arrays
 from benchmarks.measure import Rows
 from benchmarks.real import loads as loads
+from benchmarks.recordings import arrays
 from casid.inertia import to_standard
 from casid.measurement import Dataset, Processing
 from casid.online import Online, OnlineLoad, TorqueErrors

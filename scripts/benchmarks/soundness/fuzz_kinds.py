@@ -20,12 +20,11 @@ import numpy as np
 from typer.main import get_command
 
 import casid
-from benchmarks.measure import NotMeasured, scratch
+from benchmarks.measure import NotMeasured, need_compiler, scratch
 from benchmarks.soundness import fuzz_files as made
 from benchmarks.soundness.fuzz_files import Seed, bags, csv, csv_text, files, npz, packed, recording, saved
 from casid import retrieval
 from casid.cli import app
-from casid.codegen import find_compiler
 from casid.description import Robot, convert, load_robot
 from casid.drives import read_commands
 from casid.dynamics import Model
@@ -345,8 +344,7 @@ def read_constraints(path: Path) -> Numbers:
 
 @cache
 def exported() -> list[Seed]:
-    if find_compiler() is None:
-        raise NotMeasured("needs a C compiler")
+    need_compiler()
     x, M = ca.SX.sym("x", 3), ca.SX.sym("M", 3, 3)
     functions = [
         ca.Function("product", [M, x], [M @ x], ["M", "x"], ["y"]),

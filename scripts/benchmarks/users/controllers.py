@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import os
 import shutil
 import subprocess
@@ -21,7 +20,7 @@ from examples import mpc
 from scipy.signal import butter, filtfilt
 
 import casid
-from benchmarks.measure import NotMeasured, Rows, data_folder, need, process, scratch
+from benchmarks.measure import NotMeasured, Rows, by_acados, data_folder, need, process, scratch
 from benchmarks.recordings import UR_GAINS
 from casid.control import Passive
 from casid.dynamics import momentum_observer
@@ -233,16 +232,8 @@ def _do_mpc() -> tuple[str, bool]:
 
 @row("MPC with acados", "converge, limits kept, implicit <= explicit per iteration", "scripts/examples/mpc_acados.py")
 def _acados() -> tuple[str, bool]:
-    python = os.environ.get("CASID_ACADOS_PYTHON", sys.executable)
     script = ROOT / "scripts" / "examples" / "mpc_acados.py"
-    found = {}
-    for form in ("implicit", "explicit"):
-        done = process(python, script, "--form", form, "--steps", 15, may_fail=True)
-        if "No module named 'acados'" in done.stderr:
-            raise NotMeasured(
-                "needs acados: set CASID_ACADOS_PYTHON to a Python that has it, see scripts/examples/mpc_acados.py"
-            )
-        found[form] = json.loads(done.stdout)
+    found = {form: by_acados(script, "--form", form, "--steps", 15) for form in ("implicit", "explicit")}
     ratio = found["implicit"]["per_iteration"] / found["explicit"]["per_iteration"]
     kept = all(max(r["largest_torque"], r["largest_speed"]) <= 1 + 1e-4 for r in found.values())
     text = "; ".join(

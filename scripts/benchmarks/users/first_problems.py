@@ -12,8 +12,8 @@ import numpy as np
 
 import casid
 from benchmarks.measure import Rows, need
-from benchmarks.pinocchio import build, parameter_map
-from benchmarks.real.robots import FILES, OTHERS, described
+from benchmarks.pinocchio import build, installed_urdf, parameter_map, symmetric
+from benchmarks.real.robots import FILES, OTHERS
 from benchmarks.users.planted_problems import COM, MARGIN, MASS, Case, Claim, Operations, cases, falsehood
 from casid.arrays import Array
 from casid.description import Robot
@@ -115,25 +115,21 @@ class _Controller:
 
 @cache
 def _controller(name: str) -> _Controller:
-    robot = casid.load_robot(name if name in _SHIPPED else described(*(FILES | OTHERS)[name][:2]))
+    robot = casid.load_robot(name if name in _SHIPPED else installed_urdf((FILES | OTHERS)[name][0]))
     rng, n = np.random.default_rng(len(name)), robot.n
     stretch = 1.0 + rng.uniform(-0.1, 0.1, (n, 4))  # of the pseudo-inertia's axes: masses, centres, inertias by 20 %
     given = pseudo_inertia(robot.standard_parameters().reshape(n, 10))
     links = np.concatenate([from_pseudo_inertia(J) for J in stretch[:, :, None] * given * stretch[:, None, :]])
     pin, (model, data) = need("pinocchio"), build(robot, links)
     q = rng.uniform(np.maximum(robot.limits.lower, -3.0), np.minimum(robot.limits.upper, 3.0), (_POSES, n))
-    M = []
-    for row in q:
-        half = np.triu(pin.crba(model, data, row))
-        M.append(half + np.triu(half, 1).T)
+    M = np.array([symmetric(pin.crba(model, data, row)) for row in q])
     g = np.array([pin.computeGeneralizedGravity(model, data, row).copy() for row in q])
-    return _Controller(robot, parameter_map(robot) @ links, q, np.array(M), g)
+    return _Controller(robot, parameter_map(robot) @ links, q, M, g)
 
 
 def _noisy(made: _Controller, seed: int) -> tuple[Array, Array]:
     rng = np.random.default_rng(seed)
-    relative = np.triu(rng.standard_normal(made.M.shape))
-    relative += np.triu(relative, 1).transpose(0, 2, 1)
+    relative = np.array([symmetric(one) for one in rng.standard_normal(made.M.shape)])
     return made.M * (1.0 + _NOISE[0] * relative), made.g + _NOISE[1] * rng.standard_normal(made.g.shape)
 
 

@@ -13,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks.measure import Rows, process, scratch, skipped
+from benchmarks.measure import README_RECORDING, Rows, process, scratch, skipped
 from benchmarks.users.first_hour import controller_samples
 
 row = Rows()
@@ -22,7 +22,6 @@ row = Rows()
 _MOMENTS = (0.2, 0.6, 1.2, 2.0, 3.0, 4.0, 5.0, 6.5, 8.0, 10.0)
 #: Longest time from the signal to the end, and longest silence at a terminal [s].
 _LONGEST, _SILENT = 1.0, 2.0
-_RECORDING = "simulate panda --duration 20 --term-values viscous=0.5,coulomb=0.2 --bandwidth 60 --noise 1e-5,1e-3,0.05"
 _COMMANDS = (
     "excite panda --duration 10 --samples 80 --iterations 5000 --out motion",
     "study panda_retrieval study.jsonl --starts 5000",
@@ -70,7 +69,7 @@ def interrupts(moments: tuple[float, ...] = _MOMENTS, commands: tuple[str, ...] 
     """Each command interrupted at each moment; where it had ended by then, at half of the time, and so on."""
     worst, failed = 0.0, []
     with scratch() as folder:
-        for made in (f"{_RECORDING} --out run", "solve panda_retrieval --no-believable --out run"):
+        for made in (f"{README_RECORDING} --out run", "solve panda_retrieval --no-believable --out run"):
             process(*_casid(made), folder=folder)
         controller_samples(folder / "run" / "samples.npz")
         for command in commands:
@@ -125,7 +124,7 @@ def _silence(command: str, folder: Path) -> tuple[float, int]:
 def silent(commands: tuple[str, ...] = _SHOWN) -> tuple[str, bool]:
     """The longest silence of each command."""
     with scratch() as folder:
-        process(*_casid(f"{_RECORDING} --out run"), folder=folder)
+        process(*_casid(f"{README_RECORDING} --out run"), folder=folder)
         found = {command.split()[0]: _silence(command, folder) for command in commands}
     text = ", ".join(f"{name} {longest:.1f} s, {back} times back" for name, (longest, back) in found.items())
     return text, all(longest <= _SILENT and not back for longest, back in found.values())

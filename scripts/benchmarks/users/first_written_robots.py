@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -34,10 +35,10 @@ class Tally:
     refused: list[str] = field(default_factory=list)
     largest: float = 0.0
 
-    def take(self, what: str, torques: Callable[[], Array], expected: Array) -> None:
+    def take(self, what: str, expected: Array, torques: Callable[..., Array], *given: Any) -> None:
         """Torques of one reader, one row a state."""
         try:
-            found = torques()
+            found = torques(*given)
         except Exception as error:  # whatever a reader raises is a refusal
             self.refused.append(f"{what}: {type(error).__name__} {str(error).splitlines()[0][:80]}")
             return
@@ -98,12 +99,23 @@ def _every_law(tally: Tally, name: str, robot: Robot, laws: tuple[str, ...], fol
         for ending in FORMATS:
             path = folder / f"robot.{ending}"
             write_robot(changed, path)
+            tally.take(f"casid: {name}, {law}, {ending}", expected, _with_friction, path, states)
 
-            def read(path: Path = path) -> Array:
-                again = load_robot(path)
-                return torques(Model.of_parameters(again, again.parameters), again.parameters, states)
 
-            tally.take(f"casid: {name}, {law}, {ending}", read, expected)
+def _with_friction(path: Path, states: Array) -> Array:
+    robot = load_robot(path)
+    return torques(Model.of_parameters(robot, robot.parameters), robot.parameters, states)
+
+
+def _rigid(robot: Robot, states: Array) -> Array:
+    """Of the links alone."""
+    model, pi = Model(robot), robot.standard_parameters()
+    return np.array([model.inverse_dynamics(*state, pi) for state in states])
+
+
+def _moved(run: Callable[[Path, Robot, Array], Array], path: Path, whole: Robot, states: Array, joints: Any) -> Array:
+    """A reader's torques of some joints."""
+    return run(path, whole, states)[:, joints]
 
 
 def _pybullet(path: Path, robot: Robot, states: Array) -> Array:
@@ -153,25 +165,12 @@ def _every_reader(tally: Tally, name: str, robot: Robot, folder: Path) -> None:
             states[:, :, compared] = own
             for joint, position in lock.items():
                 states[:, 0, all_joints.index(joint)] = position
-            links = Model(read)
-            expected = np.array([links.inverse_dynamics(*state, lighter) for state in own])
-            again = Model(load_robot(path, lock=lock))
+            expected = _rigid(changed, own)
             what = f"{name}, {ending}{', --lock' if lock else ''}"
-
-            def by_casid(again: Model = again, own: Array = own) -> Array:
-                pi = again.robot.standard_parameters()
-                return np.array([again.inverse_dynamics(*state, pi) for state in own])
-
-            tally.take(f"casid: {what}", by_casid, expected)
+            tally.take(f"casid: {what}", expected, _rigid, load_robot(path, lock=lock), own)
             for reader, (run, known) in READERS.items():
                 if ending in known:
-                    tally.take(
-                        f"{reader}: {what}",
-                        lambda run=run, path=path, whole=whole, compared=compared, states=states: run(  # type: ignore[misc]
-                            path, whole, states
-                        )[:, compared],
-                        expected,
-                    )
+                    tally.take(f"{reader}: {what}", expected, _moved, run, path, whole, states, compared)
 
 
 @row("first hour: written robots (TOML, URDF, MJCF, SDF; every friction law; --lock) read by casid and others",

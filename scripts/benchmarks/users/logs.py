@@ -156,7 +156,7 @@ def joints(patterns: Mapping[str, str], n: int = 6, first: int = 1) -> list[tupl
 
 
 DEG = 180.0 / np.pi
-MS, US, NS, RPM, CENTI = {"t": 1e3}, {"t": 1e6}, {"t": 1e9}, 60 / (2 * np.pi), 100.0
+MS, US, NS, RPM = {"t": 1e3}, {"t": 1e6}, {"t": 1e9}, 60 / (2 * np.pi)
 KT = (9.9, 10.2, 9.1, 6.0, 5.5, 5.1)
 _UR = ("shoulder_pan_joint", "shoulder_lift_joint", "elbow_joint", "wrist_1_joint", "wrist_2_joint", "wrist_3_joint")
 

@@ -31,11 +31,17 @@ ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"
 
 
-def _chromium() -> str:
-    for name in ("chromium", "chromium-browser", "google-chrome"):
-        if path := shutil.which(name):
-            return path
-    raise NotMeasured("needs Chromium, e.g. apt-get install chromium")
+@contextlib.contextmanager
+def _browser() -> Iterator[Any]:
+    """Headless Chromium."""
+    playwright = need("playwright.sync_api", "browser")
+    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if path is None:
+        raise NotMeasured("needs Chromium, e.g. apt-get install chromium")
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
 
 
 def _undocumented() -> list[str]:
@@ -108,8 +114,6 @@ def _tasks() -> tuple[str, bool]:
 
 @row("report in headless Chromium", "0 messages, 0 requests, <= 6 MB", "")
 def _report() -> tuple[str, bool]:
-    chromium = _chromium()
-    playwright = need("playwright.sync_api", "browser")
     robot = casid.load_robot("panda")
     plant = Plant.of(robot, viscous=0.5)
     gains = np.full(robot.n, 100.0)
@@ -119,10 +123,9 @@ def _report() -> tuple[str, bool]:
     text = report_of(identify(robot, done.dataset(), model=model, checks=checks)).html()
     messages: list[str] = []
     asked: list[str] = []
-    with scratch() as folder, playwright.sync_playwright() as started:
+    with _browser() as browser, scratch() as folder:
         path = folder / "report.html"
         path.write_text(text, encoding="utf-8")
-        browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1150, "height": 900})
         page.on("console", lambda message: messages.append(message.text))
         page.on("pageerror", lambda error: messages.append(str(error)))
@@ -131,7 +134,6 @@ def _report() -> tuple[str, bool]:
         bodies = page.locator("svg ellipse").count()
         page.locator("#theme").click()
         page.locator("th").first.click()
-        browser.close()
     network = [url for url in asked if not url.startswith(("file:", "data:"))]
     size = len(text.encode()) / 1e6
     return (
@@ -244,13 +246,10 @@ def _search(page: Any, root: str) -> list[str]:
 
 def _looked_at(site: Path, shots: Path | None) -> tuple[list[str], list[str], int, int]:
     """Failed searches, what is cut, equations that are not drawn, and all equations; pictures are kept in ``shots``."""
-    chromium = _chromium()
-    playwright = need("playwright.sync_api", "browser")
     failed: list[str] = []
     cut: list[str] = []
     raw = equations = 0
-    with _served(site) as address, playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+    with _served(site) as address, _browser() as browser:
         for name, (width, height) in WINDOWS.items():
             page = browser.new_page(viewport={"width": width, "height": height})
             if name == "desktop":
@@ -262,7 +261,6 @@ def _looked_at(site: Path, shots: Path | None) -> tuple[list[str], list[str], in
                 equations += page.locator("article math").count() if name == "desktop" else 0
                 if shots is not None:
                     page.screenshot(path=shots / f"{path.replace('/', '_')}_{name}.png")
-        browser.close()
     return failed, cut, raw, equations
 
 

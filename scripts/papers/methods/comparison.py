@@ -128,20 +128,15 @@ def quickest(method: Callable[[Regression], Answer], data: Regression, repeats: 
 
 
 def run_sizes(
-    sizes: Sequence[int],
-    seed: int = 0,
-    kind: Kind = "full",
-    mata_seconds: float = 10.0,
-    mata_links: int = 40,
-    repeats: int = 12,
+    sizes: Sequence[int], kind: Kind = "full", mata_seconds: float = 10.0, mata_links: int = 40, repeats: int = 12
 ) -> Iterator[Size]:
     """Every method on every size; the first, untimed, solve of each solver is spent before."""
-    warm_up = random_regression(1, seed, points=50, kind=kind)
+    warm_up = random_regression(1, points=50, kind=kind)
     lmi(warm_up)
     casid_answer(warm_up)
     mata_ipopt(warm_up)
     for links in sizes:
-        yield run_size(random_regression(links, seed, kind=kind), mata_seconds, links <= mata_links, repeats)
+        yield run_size(random_regression(links, kind=kind), mata_seconds, links <= mata_links, repeats)
 
 
 @dataclass(frozen=True)
@@ -179,9 +174,9 @@ class Duel:
         return self.solve / self.clarabel
 
 
-def duel(links: int, rounds: int = 10, seed: int = 0) -> Duel:
+def duel(links: int, rounds: int = 10) -> Duel:
     """Take turns, so that other work on the machine disturbs both alike; keep each one's shortest time."""
-    data = random_regression(links, seed)
+    data = random_regression(links)
     start = time.process_time()
     assert data.triangle.size
     compress = time.process_time() - start

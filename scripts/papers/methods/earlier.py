@@ -11,10 +11,11 @@ import casadi as ca
 import numpy as np
 from papers.methods.feasible_set import inertia_matrix, steiner
 from papers.methods.regression import Answer, Kind, Regression, Stopwatch
+from scipy.linalg import block_diag
 from scipy.optimize import least_squares, minimize
 
 from casid.arrays import Array
-from casid.inertia import from_standard, link_slice, to_standard
+from casid.inertia import from_standard, to_standard
 
 #: The i-th leading minor of a matrix of order one must be at least this to the power i.
 STRICTNESS = 1e-3
@@ -73,11 +74,7 @@ class Step:
 
     def jacobian(self, x: np.ndarray) -> np.ndarray:
         """Of the constraints."""
-        blocks = np.array(self._jacobian(x.reshape(-1, 10).T))  # 4 x 10 n
-        full = np.zeros((self.count, self.size))
-        for k in range(self.size // 10):
-            full[4 * k : 4 * k + 4, link_slice(k)] = blocks[:, link_slice(k)]
-        return full
+        return np.asarray(block_diag(*np.hsplit(np.array(self._jacobian(x.reshape(-1, 10).T)), self.size // 10)))
 
     def nlp(self) -> tuple[dict[str, ca.MX], ca.Function]:
         """CasADi's problem, and ``hess_lag``: constant objective block and one 10x10 block a link."""
@@ -128,15 +125,20 @@ def sequential(
     watch.prepared()
     total, message, solved = 0, "", False
     for step in steps:
-        guard = _Guard(step, watch.built + seconds)
+
+        def objective(x: np.ndarray, step: Step = step) -> float:
+            if time.process_time() > watch.built + seconds:
+                raise _OutOfTime(x.copy())
+            return step.objective(x)
+
         constraint: Any = {"type": "ineq", "fun": step.constraints, "jac": step.jacobian}
         try:
             result = minimize(
-                guard.objective, x, jac=step.gradient, method="SLSQP", constraints=[constraint],
+                objective, x, jac=step.gradient, method="SLSQP", constraints=[constraint],
                 options={"maxiter": iterations, "ftol": 1e-12},
             )  # fmt: skip
-        except _OutOfTime:
-            x, message, solved = guard.last, f"stopped after {seconds:g} s", False
+        except _OutOfTime as late:
+            x, message, solved = late.args[0], f"stopped after {seconds:g} s", False
             break
         x, message, solved = result.x, str(result.message), bool(result.success)
         total += int(result.nit)
@@ -164,20 +166,7 @@ def mata_ipopt(data: Regression, iterations: int = 300, seconds: float = 60.0) -
 
 
 class _OutOfTime(Exception):
-    pass
-
-
-class _Guard:
-    """The objective, remembering its last argument and ending when the time is over."""
-
-    def __init__(self, step: Step, deadline: float) -> None:
-        self.step, self.deadline, self.last = step, deadline, np.zeros(step.size)
-
-    def objective(self, x: np.ndarray) -> float:
-        self.last = x.copy()
-        if time.process_time() > self.deadline:
-            raise _OutOfTime
-        return self.step.objective(x)
+    """With the point where the time was over."""
 
 
 #: Smallest mass [kg]: the matrix divides by it.
@@ -223,11 +212,7 @@ class EigenvalueStep(Step):
         _, matrices, slopes = self._evaluated(x)
         vectors = np.linalg.eigh(matrices)[1]
         rows = np.einsum("kie,kijp,kje->kep", vectors, slopes, vectors)
-        full = np.zeros((4 * self.links, self.size))
-        for k in range(self.links):
-            full[4 * k, 10 * k + 9] = 1.0
-            full[4 * k + 1 : 4 * k + 4, link_slice(k)] = rows[k]
-        return full
+        return np.asarray(block_diag(*(np.vstack([np.eye(10)[9], own]) for own in rows)))
 
 
 def mata_eigenvalues(data: Regression, iterations: int = 300, seconds: float = 60.0) -> Answer:
@@ -290,11 +275,7 @@ def ting(data: Regression, evaluations: int = 200) -> Answer:
         return np.asarray((data.R @ parameters_of(theta)[0] - data.r) / scale)
 
     def jacobian(theta: Array) -> Array:
-        blocks = parameters_of(theta)[1]
-        made = np.zeros((len(data.r), len(theta)))
-        for k, block in enumerate(blocks):
-            made[:, link_slice(k)] = data.R[:, link_slice(k)] @ block
-        return made / scale
+        return np.asarray(data.R @ block_diag(*parameters_of(theta)[1]) / scale)
 
     watch.prepared()
     found = least_squares(

@@ -10,28 +10,26 @@ from typing import Any
 import casadi as ca
 import clarabel
 import numpy as np
-from papers.methods.regression import Answer, Kind, Regression, answer
+from papers.methods.regression import MATRIX, Answer, Kind, Regression, answer
 from scipy import sparse
 
 from casid.arrays import Array
 from casid.dynamics import Model
 from casid.identification import RegressionProblem
-from casid.inertia import pseudo_inertia
-from casid.inertia._parameters import spatial_inertia
 
 ORDER: dict[Kind, int] = {"full": 4, "semi": 6}
 
 
 def svec(matrix: Array) -> Array:
     """Upper triangle of a symmetric matrix by columns, off-diagonal entries times sqrt(2)."""
-    rows, columns = _upper(len(matrix))
+    columns, rows = np.tril_indices(len(matrix))
     return np.asarray(matrix[rows, columns] * np.where(rows == columns, 1.0, np.sqrt(2.0)))
 
 
 def smat(vector: Array) -> Array:
     """Inverse of `svec`."""
     order = int((np.sqrt(8 * len(vector) + 1) - 1) / 2)
-    rows, columns = _upper(order)
+    columns, rows = np.tril_indices(order)
     matrix = np.zeros((order, order))
     matrix[rows, columns] = matrix[columns, rows] = vector / np.where(rows == columns, 1.0, np.sqrt(2.0))
     return matrix
@@ -39,14 +37,7 @@ def smat(vector: Array) -> Array:
 
 def cone_map(kind: Kind) -> Array:
     """Matrix C, shape (p (p + 1) / 2, 10): ``svec`` of a link's matrix is ``C x`` for its ten standard parameters x."""
-    matrix = pseudo_inertia if kind == "full" else spatial_inertia
-    return np.stack([svec(matrix(unit)) for unit in np.eye(10)], axis=1)
-
-
-def _upper(order: int) -> tuple[np.ndarray, np.ndarray]:
-    columns = np.repeat(np.arange(order), np.arange(1, order + 1))
-    rows = np.concatenate([np.arange(j + 1) for j in range(order)])
-    return rows, columns
+    return np.stack([svec(MATRIX[kind](unit)) for unit in np.eye(10)], axis=1)
 
 
 def stack(blocks: Sequence[Sequence[Any]]) -> Any:
@@ -63,10 +54,6 @@ class Verdict:
     feasible : bool
     margin : float
         t: smallest eigenvalue that all links can have together (SI units, at most 1).
-    witness : ndarray, shape (N,)
-        Standard parameters with these base parameters; feasible if the verdict is.
-    mismatch : float
-        ``|K witness - beta| / |beta|``.
     excluded_radius : float
         No feasible parameters shorter than this exist; infinite proofs end in rounding, about 1e6 and more is a clear
         no. Zero if feasible.
@@ -74,8 +61,6 @@ class Verdict:
 
     feasible: bool
     margin: float
-    witness: Array
-    mismatch: float
     excluded_radius: float
 
 
@@ -122,8 +107,7 @@ class FeasibleSet:
 
     def margin(self, parameters: Array) -> float:
         """Smallest eigenvalue of the links' matrices, and of the non-negative parameters."""
-        matrix = pseudo_inertia if self.kind == "full" else spatial_inertia
-        smallest = [np.linalg.eigvalsh(matrix(parameters[i : i + 10]))[0] for i in self.links]
+        smallest = [np.linalg.eigvalsh(MATRIX[self.kind](parameters[i : i + 10]))[0] for i in self.links]
         return float(min([*smallest, *parameters[list(self.nonnegative)]]))
 
 
@@ -148,11 +132,9 @@ def feasibility_test(K: Array, beta: Array, feasible: FeasibleSet, tolerance: fl
     witness = found.x[:size]
     witness = witness + np.linalg.lstsq(K, beta - K @ witness, rcond=None)[0]
     margin = feasible.margin(witness)
-    mismatch = float(np.linalg.norm(K @ witness - beta) / max(np.linalg.norm(beta), 1e-300))
     if margin >= -tolerance:
-        return Verdict(True, margin, witness, mismatch, 0.0)
-    radius = _excluded_radius(K, beta, S, feasible, found.z[len(beta) : -1])
-    return Verdict(False, margin, witness, mismatch, radius)
+        return Verdict(True, margin, 0.0)
+    return Verdict(False, margin, _excluded_radius(K, beta, S, feasible, found.z[len(beta) : -1]))
 
 
 def closest_feasible(K: Array, beta: Array, feasible: FeasibleSet) -> tuple[Array, float]:
@@ -269,14 +251,11 @@ def epigraph(R: Array, r: Array, known: float = 0.0) -> tuple[Any, Array, Any]:
     return A, b, clarabel.PSDTriangleConeT(order)
 
 
-def _all_links(data: Regression) -> FeasibleSet:
-    return FeasibleSet(10 * data.links, tuple(range(0, 10 * data.links, 10)), data.kind)
-
-
 def lmi(data: Regression, tolerance: float | None = None) -> Answer:
     """Quadratic objective, one cone a link."""
-    start = time.process_time()
-    found = least_squares(data.R, data.r, *_all_links(data).rows(), data.margin, tolerance, start)
+    start, size = time.process_time(), 10 * data.links
+    allowed = FeasibleSet(size, tuple(range(0, size, 10)), data.kind)
+    found = least_squares(data.R, data.r, *allowed.rows(), data.margin, tolerance, start)
     return found.answer("LMI-SDP", data, found.x)
 
 

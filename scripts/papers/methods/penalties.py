@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
+from papers.two_links import box
 from scipy.optimize import dual_annealing, minimize
 
 import casid
@@ -47,14 +48,8 @@ class PenalisedRetrieval:
     def of(cls, problem: Problem) -> PenalisedRetrieval:
         """The same problem as the library's: its objective's rows and the bounds of its robot."""
         robot = problem.variables.robot
-        low, high = [], []
-        for link in robot.links:
-            bounds = link.bounds
-            rows = np.vstack([bounds.mass, bounds.com, bounds.inertia_com])
-            low.append(rows[:, 0])
-            high.append(rows[:, 1])
         assert robot.total_mass is not None
-        lower, upper = np.ravel(low).astype(float), np.ravel(high).astype(float)
+        lower, upper = box(problem)
         if not (np.isfinite(lower).all() and np.isfinite(upper).all()):
             raise ValueError(f"robot '{robot.name}': every mass, centre of mass and inertia needs bounds")
         total = (float(robot.total_mass[0]), float(robot.total_mass[1]))

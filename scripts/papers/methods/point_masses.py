@@ -12,10 +12,11 @@ import numpy as np
 from papers.methods.feasible_set import Solved, conic, stack
 from papers.methods.regression import Answer, Regression
 from scipy import sparse
+from scipy.linalg import block_diag
 from scipy.optimize import nnls
 
 from casid.arrays import Array
-from casid.inertia import from_pseudo_inertia, link_slice, to_standard
+from casid.inertia import from_pseudo_inertia, to_standard
 
 
 def grid(box: Array, per_edge: int = 3) -> Array:
@@ -76,12 +77,7 @@ def regression_by_masses(
     start = time.process_time() if start is None else start
     rows, size = R.shape
     lengths = np.concatenate([np.linalg.norm(block, axis=0) for block in maps])
-    A = np.zeros((size, len(lengths)))
-    column = 0
-    for k, block in enumerate(maps):
-        A[link_slice(k), column : column + block.shape[1]] = block
-        column += block.shape[1]
-    A /= lengths  # unknowns p times the length of their column, x = A p + offset, t = R x - r
+    A = block_diag(*maps) / lengths  # unknowns p times the length of their column, x = A p + offset, t = R x - r
     count = len(lengths)
     pull = np.zeros(count) if prior is None else (prior.weight / lengths) ** 2
     aim = np.zeros(count) if prior is None else prior.masses * lengths

@@ -11,38 +11,24 @@ from papers.methods.regression import Answer, Regression, Stopwatch
 from papers.methods.wam import WamData
 
 from casid.arrays import Array
-from casid.inertia._parameters import spatial_inertia
 from casid.regression import essential
 
 
-@dataclass(frozen=True, eq=False)
-class EssentialFit:
-    """Standard parameters near CAD values that have the essential base parameters.
+def essential_fit(data: WamData) -> tuple[int, float, float]:
+    """Standard parameters near CAD values that have the essential base parameters; of these how many, their error.
 
-    Attributes
-    ----------
-    parameters : ndarray, shape (N,)
-    kept : int
+    Of the simulated arm; CAD values of links from its robot file, none of friction and rotors.
+
+    Returns
+    -------
+    int
         Essential base parameters.
-    error : float
+    float
         Relative error of the weighted data [%].
-    eigenvalue : float
-        Smallest of all links' spatial inertias, and of parameters that must not be negative.
+    float
+        Smallest eigenvalue of all links' spatial inertias, and of parameters that must not be negative: these very
+        parameters are feasible where it is not negative; others with the same base parameters may be.
     """
-
-    parameters: Array
-    kept: int
-    error: float
-    eigenvalue: float
-
-    @property
-    def feasible(self) -> bool:
-        """Whether these very parameters are feasible; others with the same base parameters may be."""
-        return self.eigenvalue >= 0
-
-
-def essential_fit(data: WamData) -> EssentialFit:
-    """Of the simulated arm; CAD values of links from its robot file, none of friction and rotors."""
     model, base = data.model, data.base
     fit, removed = essential(data.weighted)
     kept = [k for k, name in enumerate(base.names) if name not in removed]
@@ -51,11 +37,9 @@ def essential_fit(data: WamData) -> EssentialFit:
     K = base.K[kept]
     parameters = cad + np.linalg.pinv(K) @ (fit.beta[kept] - K @ cad)
     allowed = FeasibleSet.of(model)
-    smallest = min(float(np.linalg.eigvalsh(spatial_inertia(parameters[i : i + 10]))[0]) for i in allowed.links)
-    smallest = min(smallest, float(parameters[list(allowed.nonnegative)].min()))
     beta = np.zeros(base.rank)
     beta[kept] = fit.beta[kept]
-    return EssentialFit(parameters, len(kept), data.relative_error(beta, weighted=True), smallest)
+    return len(kept), data.relative_error(beta, weighted=True), allowed.margin(parameters)
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +161,7 @@ def reduction_path(data: WamData, beyond: int, distances: bool, at_zero: bool = 
     removed, error, distance = [], [], []
     feasible_at = None
     kept = np.ones(base.rank, dtype=bool)
-    for step in reductions(R, r, constant, data.rows):
+    for step in reductions(R, r, constant, int(data.regression.counts.sum())):
         if step.last_removed is not None:
             kept[step.last_removed] = False
         if not kept.any():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -14,6 +15,8 @@ from casid.inertia import pseudo_inertia, to_standard
 from casid.inertia._parameters import spatial_inertia
 
 Kind = Literal["full", "semi"]
+#: A link's matrix of ten standard parameters, positive definite where it is consistent.
+MATRIX: dict[Kind, Callable[[Array], Array]] = {"full": pseudo_inertia, "semi": spatial_inertia}
 
 #: A link counts as feasible when the smallest eigenvalue of its matrix is above minus this (SI units).
 FEASIBILITY_TOLERANCE = 1e-8
@@ -89,8 +92,7 @@ class Regression:
 
     def eigenvalue(self, x: Array) -> float:
         """Smallest eigenvalue of all links' matrices: positive where every link is physically consistent."""
-        matrix = pseudo_inertia if self.kind == "full" else spatial_inertia
-        return float(min(np.linalg.eigvalsh(matrix(link))[0] for link in x.reshape(-1, 10)))
+        return float(min(np.linalg.eigvalsh(MATRIX[self.kind](link))[0] for link in x.reshape(-1, 10)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,6 @@ from functools import cache, cached_property
 import casadi as ca
 import numpy as np
 from benchmarks import published
-from benchmarks.excitation import wam_table
 from papers import wam_cases as thesis
 
 from casid.arrays import Array
@@ -24,8 +23,8 @@ from casid.retrieval import Constraints, LinkVariables, com_box, total_mass
 from casid.simulation import Plant, SmoothCoulomb, simulate
 
 TRAJECTORIES = ("A", "B", "C", "D")
-#: Fundamental frequency [rad/s], harmonics and periods (eq. 4.21, 4.22, Sec. 4.3.3).
-FUNDAMENTAL, HARMONICS, PERIODS = 2 * np.pi * 0.08, 6, 3
+#: Harmonics and periods (eq. 4.21, 4.22, Sec. 4.3.3).
+HARMONICS, PERIODS = 6, 3
 #: Cut-off of the positions' filter [Hz] (Sec. 4.3.3), its order, and how many samples are kept: 1 of 10.
 CUTOFF, ORDER, EVERY = 4.8, 3, 10
 #: Encoders of 4096 counts a turn behind the ratios of eq. 4.4 [rad].
@@ -53,10 +52,12 @@ class AccelerationFeedForward(ModelBased):
 @cache
 def trajectory(name: str, periods: int = PERIODS) -> Trajectory:
     """One of `TRAJECTORIES`."""
-    a, b = (wam_table(name).coefficients for name in ("wam_table_4_4_trajectory_A", "wam_table_4_5_trajectory_B"))
+    a, b = (
+        thesis.wam_table(name).coefficients for name in ("wam_table_4_4_trajectory_A", "wam_table_4_5_trajectory_B")
+    )
     odd = (np.arange(7) % 2 == 0)[:, None]
     mixed: dict[str, Array] = {"A": a, "B": b, "C": np.where(odd, a, b), "D": np.where(odd, b, a)}
-    return Trajectory(Fourier(FUNDAMENTAL, HARMONICS, periods=periods), mixed[name], robot="wam7")
+    return Trajectory(Fourier(thesis.FUNDAMENTAL, HARMONICS, periods=periods), mixed[name], robot="wam7")
 
 
 @cache
@@ -152,7 +153,7 @@ class WamData:
 
     @cached_property
     def weighted(self) -> Fit:
-        """Weighted least squares."""
+        """Weighted least squares: beta_WLS, blind to physics."""
         return wls(self.regression)
 
     @cached_property
@@ -162,20 +163,10 @@ class WamData:
         bottom = np.append(np.zeros(len(rho)), np.sqrt(rest))
         return np.vstack([np.column_stack([R, rho]), bottom])
 
-    @property
-    def rows(self) -> int:
-        """Scalar equations."""
-        return int(self.regression.counts.sum())
-
-    @property
-    def estimate(self) -> Array:
-        """beta_WLS, blind to physics, shape (76,)."""
-        return self.weighted.beta
-
     @cached_property
     def corrected(self) -> Feasibility:
         """beta': the feasible base parameters nearest to beta_WLS (Sec. 4.5.2)."""
-        return feasibility_test(self.model, self.estimate, consistency="semi")
+        return feasibility_test(self.model, self.weighted.beta, consistency="semi")
 
     @cached_property
     def feasible(self) -> FeasibleFit:
@@ -190,7 +181,7 @@ class WamData:
     def solutions(self) -> dict[str, Array]:
         """The four sets of Table 4.9."""
         return {
-            "beta_WLS": self.estimate, "beta'": self.corrected.corrected, "beta*": self.feasible.beta,
+            "beta_WLS": self.weighted.beta, "beta'": self.corrected.corrected, "beta*": self.feasible.beta,
             "beta*e": self.constrained.beta,
         }  # fmt: skip
 
@@ -217,11 +208,6 @@ def random_poses(n: int, count: int, seed: int = 0) -> Array:
     return np.random.default_rng(seed).uniform(-np.pi, np.pi, (n, count))
 
 
-def mass_matrices(model: Model, parameters: Array, q: Array) -> Array:
-    """Mass matrices of the links at poses q of shape (n, count), shape (count, n, n)."""
-    return np.asarray(model.mass_matrix(q.T, parameters))
-
-
 def ratios(infeasible: Array, feasible: Array, weights: Array) -> Array:
     """Percentage of positive definite matrices ``(1 - w) infeasible + w feasible`` for every weight w."""
     percent = []
@@ -245,7 +231,7 @@ def wam_mass_matrices(beta: Array, q: Array) -> Array:
         if term.name == "motor_rotor":
             rotors[joint] = pi[column]
     T = np.asarray(model.robot.transmission, dtype=float)
-    links = mass_matrices(Model(model.robot), pi[np.ravel(model.link_columns)], q)
+    links = np.asarray(Model(model.robot).mass_matrix(q.T, pi[np.ravel(model.link_columns)]))
     return np.asarray(links + T @ np.diag(rotors) @ T.T)
 
 

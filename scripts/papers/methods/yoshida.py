@@ -47,7 +47,6 @@ class ThreeLink:
     kind: Kind
     verdict: Verdict
     distance: float
-    closest: Array
 
     @property
     def text(self) -> str:
@@ -71,8 +70,8 @@ def three_link_verdicts() -> list[ThreeLink]:
         for kind in kinds:
             allowed = FeasibleSet(30, (0, 10, 20), kind)
             verdict = feasibility_test(base.K, beta, allowed)
-            nearest, distance = closest_feasible(base.K, beta, allowed)
-            found.append(ThreeLink(name, kind, verdict, 0.0 if verdict.feasible else distance, base.values(nearest)))
+            distance = 0.0 if verdict.feasible else closest_feasible(base.K, beta, allowed)[1]
+            found.append(ThreeLink(name, kind, verdict, distance))
     return found
 
 

@@ -11,13 +11,13 @@ import copy
 import json
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.measure import need
+from benchmarks.pinocchio import installed_urdf
 from casid.description import load_robot
 from casid.testing import MuJoCo
 
@@ -47,10 +47,7 @@ class Truth:
 
 def robot_file() -> Path:
     """The UR5 of the installed example-robot-data."""
-    package = metadata.distribution("example-robot-data")
-    return Path(
-        str(package.locate_file("cmeel.prefix/share/example-robot-data/robots/ur_description/urdf/ur5_robot.urdf"))
-    )
+    return installed_urdf("example-robot-data/robots/ur_description/urdf/ur5_robot.urdf")
 
 
 def _moving(root: ElementTree.Element) -> tuple[list[ElementTree.Element], list[ElementTree.Element]]:
