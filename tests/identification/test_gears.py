@@ -41,12 +41,17 @@ def test_tolerances_of_torque_constants_are_no_finding(arm, arm_data, gear):
     assert not [f for f in judged.findings if f.about == "torques" and f.wrong] and judged.tried > 60
 
 
-def scale(arm, data, terms=FRICTION, springs=()):
-    """What the posterior of plausible links says of the scales of torques."""
+def posterior(arm, data, terms=FRICTION, springs=()):
+    """The posterior of plausible links."""
     fits = ConsistentFits(arm, (data,), Constraints(), Choice(), springs=springs)
     fitted, note = fits.fitted(wls(compress(Model(arm, terms), data)))
     assert not note
-    return ScalePosterior([data], fitted, fits).found()
+    return ScalePosterior([data], fitted, fits)
+
+
+def scale(arm, data, terms=FRICTION, springs=()):
+    """What it says of the scales of torques."""
+    return posterior(arm, data, terms, springs).found()
 
 
 def scaled(data, joint, gear):
@@ -69,3 +74,13 @@ def test_a_spring_does_not_take_the_place_of_a_gear(arm, arm_data):
     assert found.sure and found.joint == 1 and found.factor == pytest.approx(2.0, rel=0.1) and not found.springs
     clean = scale(arm, arm_data, terms, springs)
     assert clean is None or not clean.sure
+
+
+def test_the_posterior_of_a_scale_is_its_least_and_counts_what_the_right_scale_leaves(arm, arm_data):
+    made = posterior(arm, scaled(arm_data, 3, 2.0))
+    account, right = made._accounts[0], -np.log(2.0)
+    as_recorded, rescaled = (made._independent(account, 3, log) for log in (0.0, right))
+    assert rescaled[3] > 2.0 * as_recorded[3]  # white noise is what the right scale leaves
+    value, _ = made._least(account, 3, 0.0)
+    made._squares = made._squares * np.where(np.arange(6) == 3, 1e-2, 1.0)  # the search begins far off
+    assert made._least(account, 3, 0.0)[0] == pytest.approx(value, abs=0.1)

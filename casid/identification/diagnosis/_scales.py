@@ -13,6 +13,8 @@ known within a factor of 1.2; only where L falls towards it is it computed beyon
 are sure where the same holds for the samples of each joint's residual that count as independent
 (`casid.evidence.ResidualNoise`: errors of a model repeat themselves): twice the fall of L from the least within 1.2
 exceeds the quantile of chi^2 with one degree of freedom at the one confidence, shared among the joints (Wilks 1938).
+These are the samples of what is left under that factor, the larger model, for both: without a wrong scale it is what is
+left as recorded; with one, that holds the fault's own error, which repeats itself and would be counted against it.
 
 References
 ----------
@@ -33,13 +35,12 @@ from casid.evidence import CONFIDENCE, ResidualNoise
 from casid.identification._consistent_fits import ConsistentFits
 from casid.identification._joint_terms import COUNTERBALANCE, SPRING, gram, gram_squares, spring_bounds
 from casid.identification._regression import FeasibleFit
-from casid.identification.diagnosis._readings import TURNS
 from casid.measurement import Dataset
 from casid.regression import CompressedData, Fit, compress, torques, wls
 from casid.retrieval import chi_square
 
 #: Factor within which torque constants are known (data sheets state 10 %, of motor and of gear), those beyond that are
-#: tried, and the accuracy of the best one's logarithm.
+#: tried, and the accuracy of the best one's logarithm and of L.
 KNOWN, FACTORS, FINE = 1.2, tuple(2.0 ** (k / 2) for k in range(1, 4)), 0.02
 
 
@@ -88,10 +89,7 @@ class ScalePosterior:
 
     def __init__(self, datasets: Sequence[Dataset], feasible: FeasibleFit, fits: ConsistentFits) -> None:
         fit = feasible.fit
-        left = [np.where(d.counted, d.tau - torques(feasible.model, feasible.values, d), np.nan) for d in datasets]
-        repeats = [ResidualNoise.of([one[:, [k]] for one in left]).sure_inflation for k in range(fit.data.n)]
-        self._samples = fit.data.independent_samples
-        self._surely = fit.data.counts / np.maximum(fit.data.correlation, repeats)
+        self._datasets, self._samples = datasets, fit.data.independent_samples
         self.joints = tuple(map(int, np.flatnonzero(fit.data.counts)))
         self._near = feasible.parameters
         self._squares = fit.data.squared_errors(feasible.beta)
@@ -111,15 +109,15 @@ class ScalePosterior:
 
         if self._accounts[0].fits.constraints.consistency != "full":
             return None
-        here = [self._least(account, 0, 0.0) for account in self._accounts]
+        here = [self._least(account, 0, 0.0)[0] for account in self._accounts]
         known, beyond = min(here), list[tuple[float, float, int, _Account]]()
         for account, own in zip(self._accounts, here, strict=True):
             for k in self.joints:
                 for side in (1.0, -1.0):
-                    edge = self._least(account, k, side * float(np.log(KNOWN)))
+                    edge = self._least(account, k, side * float(np.log(KNOWN)))[0]
                     known = min(known, edge)
                     logs: Array = side * np.log(FACTORS if edge < own else ())
-                    beyond += [(self._least(account, k, float(log)), float(log), k, account) for log in logs]
+                    beyond += [(self._least(account, k, float(log))[0], float(log), k, account) for log in logs]
         if not beyond:
             return None
         value, log, k, account = min(beyond, key=lambda one: one[0])
@@ -127,19 +125,30 @@ class ScalePosterior:
             return None
         step = float(np.log(FACTORS[0])) / 2.0
         fine = minimize_scalar(
-            lambda x: self._least(account, k, x), bounds=(log - step, log + step), options={"xatol": FINE}
+            lambda x: self._least(account, k, x)[0], bounds=(log - step, log + step), options={"xatol": FINE}
         )
         value, log = min((value, log), (float(fine.fun), float(fine.x)))
         near = [own * float(np.log(KNOWN)) for own in (-1.0, 0.0, 1.0)]
-        known = min(self._least(one, k, x, self._surely) for one in self._accounts for x in near)
-        gain = known - self._least(account, k, log, self._surely)
+        surely = self._independent(account, k, log)
+        known = min(self._least(one, k, x, surely)[0] for one in self._accounts for x in near)
+        gain = known - self._least(account, k, log, surely)[0]
         chance = chi_square(1, (1.0 - CONFIDENCE) / len(self.joints)) / 2.0
         return Scale(k, float(np.exp(log)), gain, gain > chance, account is self._accounts[0])
 
-    def _least(self, account: _Account, joint: int, log: float, samples: Array | None = None) -> float:
-        """L with the torque of a joint times ``exp(log)``; infinite where no bodies are found.
+    def _independent(self, account: _Account, joint: int, log: float) -> Array:
+        """Samples that count as independent, by what is left with the torque of a joint times ``exp(log)``."""
+        model, counts = account.fit.data.model, account.fit.data.counts
+        values = self._least(account, joint, log)[1]
+        factors = np.where(np.arange(model.n) == joint, np.exp(-log), 1.0)
+        left = [np.where(d.counted, d.tau - factors * torques(model, values, d), np.nan) for d in self._datasets]
+        repeats = [ResidualNoise.of([one[:, [k]] for one in left]).sure_inflation for k in range(model.n)]
+        return np.asarray(counts / np.maximum(account.fit.data.correlation, repeats))
 
-        Plausible bodies are weighed anew for each: what they weigh follows the torques.
+    def _least(self, account: _Account, joint: int, log: float, samples: Array | None = None) -> tuple[float, Array]:
+        """L with the torque of a joint times ``exp(log)`` and where it is least; infinite where no bodies are found.
+
+        Plausible bodies are weighed anew for each: what they weigh follows the torques. The logarithms of the squares
+        are replaced by their tangents in turn, which lie above them: L falls from turn to turn.
         """
         data, rank = _scaled(account.fit.data, joint, float(np.exp(log))), account.fit.data.base.rank
         priced = account.fits.priced(replace(account.fit, data=data, indirect=False), spring_bounds(data), 1.0)
@@ -147,17 +156,20 @@ class ScalePosterior:
         x: Array | None = np.array([self._near[data.model.parameter_names[c]] for c in priced.problem.columns])
         squares, value, counts = self._squares, np.inf, self._samples if samples is None else samples
         used = (counts > 0) & (squares > 0)
-        for _ in range(TURNS):
+        complexity = account.springs / 2.0 * float(np.log(counts.sum()))
+        while True:
             weights = np.where(used, np.sqrt(counts / 2.0 / np.where(used, squares, 1.0)), 0.0)
             x = priced.program.priced(
                 1.0, x, (), gram_squares(gram(data.factors, weights, rank + 1), columns), relaxed=True
             )
             if x is None:
-                return np.inf
-            squares = data.squared_errors(data.base.values(priced.problem.values(x)))
+                return np.inf, np.zeros(0)
+            values = priced.problem.values(x)
+            squares, before = data.squared_errors(data.base.values(values)), value
             likelihood = float(counts[used] @ np.log(squares[used])) / 2.0
-            value = likelihood + priced.program.divergence(x, 1.0) + account.springs / 2.0 * float(np.log(counts.sum()))
-        return value
+            value = likelihood + priced.program.divergence(x, 1.0) + complexity
+            if not before - value > FINE:
+                return value, values
 
 
 def _scaled(data: CompressedData, joint: int, factor: float) -> CompressedData:
