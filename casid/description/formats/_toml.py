@@ -429,7 +429,12 @@ def edited(text: str, changes: Changes, where: str) -> str:
                 joint["link"] = link = tomlkit.table()
             _set_body(link, changes.inertials[link_name])
         if name in changes.terms:
-            _set_terms(joint, changes.terms[name])
+            terms = tomlkit.inline_table()
+            terms.update(nested(changes.terms[name]))
+            if terms:
+                _put(joint, "terms", terms)
+            else:
+                joint.pop("terms", None)
     base = document.get("base")
     if isinstance(base, tomlkit.items.Table) and str(base.get("name", "base")) in changes.inertials:
         _set_body(base, changes.inertials[str(base.get("name", "base"))])
@@ -454,17 +459,6 @@ def _set_body(table: Any, body: Inertial | None) -> None:
         plain = value.tolist() if isinstance(value, np.ndarray) else float(value)
         if key not in table or table[key] != plain:
             _put(table, key, plain)
-
-
-def _set_terms(joint: Any, terms: Mapping[str, float]) -> None:
-    import tomlkit  # slow to import
-
-    inline = tomlkit.inline_table()
-    inline.update(nested(terms))
-    if terms:
-        _put(joint, "terms", inline)
-    else:
-        joint.pop("terms", None)
 
 
 def _put(table: Any, key: str, value: Any) -> None:
