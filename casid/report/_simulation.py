@@ -12,7 +12,6 @@ from rich.table import Table
 from casid.description import robot_reference
 from casid.errors import DatasetError
 from casid.inertia import parameter_record
-from casid.measurement import Dataset
 from casid.report._excitation import skeleton_gif
 from casid.report._section import Report, SectionOf, report_of
 from casid.report._style import BLUE, GREEN, INK, MUTED, ORANGE, RED, new_figure, tidy
@@ -59,9 +58,13 @@ class MotionSection(SectionOf[Simulation]):
         """``animation.gif``; ``recording.npz``, the sensors' values, unless there are too few for a recording."""
         contents = {"animation.gif": _animation(self.result)}
         try:
-            contents["recording.npz"] = recording_npz(self.result.dataset())
+            dataset = self.result.dataset()
         except DatasetError:
-            pass  # too few samples; the record gives the time and the reason of the end
+            return contents  # too few samples; the record gives the time and the reason of the end
+        arrays = {name: value for name in ("t", "q", "dq", "tau") if (value := getattr(dataset, name)) is not None}
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, **arrays)  # as `casid.read_dataset` reads it
+        contents["recording.npz"] = buffer.getvalue()
         return contents
 
     def pictures(self) -> Mapping[str, Callable[..., Figure]]:
@@ -97,14 +100,6 @@ class EnergySection(SectionOf[Simulation]):
 def _of_simulation(simulation: Simulation) -> Report:
     sections = (MotionSection(simulation), EnergySection(simulation))
     return Report(f"{simulation.plant.model.robot.name}: simulation", sections, json="simulation.json")
-
-
-def recording_npz(dataset: Dataset) -> bytes:
-    """A recording as npz: ``t, q, dq, tau``, as `casid.read_dataset` reads it."""
-    arrays = {name: value for name in ("t", "q", "dq", "tau") if (value := getattr(dataset, name)) is not None}
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, **arrays)
-    return buffer.getvalue()
 
 
 def motion_figure(simulation: Simulation) -> Figure:
