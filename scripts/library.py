@@ -24,7 +24,7 @@ from benchmarks.measure import data_folder
 from libraries import ENTRIES, Found
 
 from casid.description import LinkBounds, Robot, description_of, identified_names, identified_record, load_robot
-from casid.description.formats._toml import assignments, written
+from casid.description.formats._toml import Toml, assignments
 from casid.errors import DatasetError
 from casid.files import read_toml
 from casid.version import __version__
@@ -68,7 +68,7 @@ def text_of(name: str, found: Found) -> str:
         if values:
             entries = {key: rounded(value) for key, value in values.items()}
             blocks.append([f"[identified.{table}]", *assignments(entries)])
-    body = written(description_of(bare(found.robot, name, source)))
+    body = Toml().write(description_of(bare(found.robot, name, source))).decode()
     head = f"# Written by scripts/library.py: {entry['robot']}.\n"
     return head + body + "\n" + "\n\n".join("\n".join(block) for block in blocks) + "\n"
 

@@ -129,9 +129,8 @@ def export(
     announce_written(done.path, [done.path / name for name in done.files])
 
 
-#: Options that only the folder of C code has, and only the estimators.
+#: Options that only the folder of C code has.
 _FOLDER = ("functions", "runtime_parameters", "batched", "languages")
-_ONLINE = ("deviation", "forgetting")
 
 
 def _refuse_unused(context: typer.Context, online: bool, ros2: bool, fmu: bool) -> None:
@@ -141,7 +140,7 @@ def _refuse_unused(context: typer.Context, online: bool, ros2: bool, fmu: bool) 
     if online:
         refuse(context, ("ros2", "fmu", *_FOLDER, "payload", "frame"), "does not go with --online")
     else:
-        refuse(context, _ONLINE, "is for --online")
+        refuse(context, ("deviation", "forgetting"), "is for --online")
     if not fmu:
         refuse(context, ("fmi", "author"), "is for --fmu")
     if ros2 or fmu:

@@ -13,7 +13,7 @@ import typer
 
 from casid._annexes import recordings
 from casid.cli import options as o
-from casid.cli.shared import Group, RobotArgument, announce_written, console, present
+from casid.cli.shared import Group, RobotArgument, announce_written, console, note, present
 from casid.errors import DatasetError, ExportError
 from casid.files import comma_list, comma_numbers
 
@@ -52,7 +52,7 @@ def recording(
         raise ExportError(f"'{data}': name the recording itself, its description will be the .toml beside it")
     _write(path, _filled("recording.toml.in", file=data.name, toml=path.name), overwrite)
     if not data.exists():
-        typer.echo(f"note: there is no '{data}' yet", err=True)
+        note(f"there is no '{data}' yet")
     typer.echo(f"Next: enter in it what is not as casid expects, then  casid identify ROBOT {path} --out result")
 
 
@@ -179,8 +179,7 @@ def import_(
         read: object = reader(path, owner)
     else:
         read = check_against(read_dataset(path), owner)
-        for note in read.notes:
-            typer.echo(f"note: {note}", err=True)
+        note(*read.notes)
     lock = f" --lock {options.lock}" if options.lock else ""
     typer.echo(f"{read!r}\nNext: casid identify {robot} {path}{lock} --out result")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from casid.cli import options as o
-from casid.cli.shared import ProblemArgument, keeping, out_folder, present, refuse, shown, starts_bar
+from casid.cli.shared import ProblemArgument, keeping, note, out_folder, present, refuse, shown, starts_bar
 
 if TYPE_CHECKING:
     from casid.retrieval import Problem, Solution
@@ -185,7 +185,7 @@ def _choice(solution: Solution, share: float | None) -> Believable | None:
     elif share is None and problem.coefficients is None:
         why = "the problem has no coefficients with errors, from which their distance follows; give --share"
     if why:
-        typer.echo(f"note: no most plausible links are chosen: {why}", err=True)
+        note(f"no most plausible links are chosen: {why}")
         return None
     try:
         if share is not None:
@@ -193,5 +193,5 @@ def _choice(solution: Solution, share: float | None) -> Believable | None:
         tolerance = coefficient_tolerance(solution)
         return replace(believable(problem, solution, tolerance=tolerance.value), reason=tolerance.reason)
     except CasidError as error:
-        typer.echo(f"note: no more plausible parameters were found: {error}", err=True)
+        note(f"no more plausible parameters were found: {error}")
         return None

@@ -17,6 +17,7 @@ from casid.cli.shared import (
     announce_conversion,
     announce_written,
     console,
+    note,
     out_folder,
     present,
     refuse,
@@ -162,9 +163,8 @@ def identify(
             progress=progress,
         )
     if choices.quick and "delay" not in given:
-        typer.echo(
-            "note: --quick looks for no delay of the torques, which shifts rotor inertias and friction: --delay auto",
-            err=True,
+        note(
+            "--quick looks for no delay of the torques, which shifts rotor inertias and friction: --delay auto",
         )
     present(report_of(result), folder)
     for path in files:
@@ -214,7 +214,7 @@ def validate(
         record, model = dict[str, Any](), Model.of_parameters(loaded, loaded.parameters)
         parameters = model.parameters(loaded.parameters)
         if not model.terms:
-            typer.echo(f"note: the file of robot '{loaded.name}' has no joint terms: friction counts as zero", err=True)
+            note(f"the file of robot '{loaded.name}' has no joint terms: friction counts as zero")
     if "gravity" in settings.given:  # mounted another way since
         model = Model(loaded, model.terms, velocity_deadband=model.velocity_deadband)
     data = settings.recording(recording, loaded)
@@ -222,11 +222,10 @@ def validate(
         fitted = refit(model, parameters, settings.prepared(data, load_processing(record), model), refit_friction)
         model, parameters = fitted.model, fitted.values
     prediction = predict(model, parameters, settings.prepared(data, load_processing(record), model))
-    for note in prediction.dataset.notes:
-        typer.echo(f"note: {note}", err=True)
+    note(*prediction.dataset.notes)
     found_for = record.get("robot", loaded.name)
     if found_for != loaded.name:
-        typer.echo(f"note: {found[0]} was found for robot '{found_for}', not for '{loaded.name}'", err=True)
+        note(f"{found[0]} was found for robot '{found_for}', not for '{loaded.name}'")
     present(report_of(prediction, joints=[joint.name for joint in loaded.coordinates]), folder)
 
 
@@ -315,7 +314,7 @@ def reverse_engineer(
     screen, estimate = console(), result.estimate
     if "M" not in arrays:
         rest = "the recording determines the rest" if recording else "only what gravity depends on is determined"
-        typer.echo(f"note: no mass matrices 'M': {rest}", err=True)
+        note(f"no mass matrices 'M': {rest}")
     screen.print(
         f"{estimate.rank} coefficients; condition number {estimate.condition_number:.4g}, relative error "
         f"{estimate.relative_error:.4g} %",

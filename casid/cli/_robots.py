@@ -13,6 +13,7 @@ from casid.cli.shared import (
     TermsOption,
     announce_conversion,
     console,
+    note,
     refuse,
 )
 from casid.files import comma_list
@@ -128,4 +129,4 @@ def view(
     (written,) = write_files(prepare_directory(out.parent), {out.name: content})
     typer.echo(f"Written to {written}")
     if browser and not webbrowser.open(written.resolve().as_uri()):
-        typer.echo("note: no browser found here; open the file with one, on any machine", err=True)
+        note("no browser found here; open the file with one, on any machine")

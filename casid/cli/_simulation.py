@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from casid.cli import options as o
-from casid.cli.shared import RobotArgument, out_folder, present, refuse
+from casid.cli.shared import RobotArgument, note, out_folder, present, refuse
 from casid.errors import DatasetError
 from casid.files import assignments, comma_numbers
 
@@ -184,21 +184,19 @@ def simulate(
     )
     written = present(report_of(done), folder)
     if folder is not None and all(path.name != "recording.npz" for path in written):
-        typer.echo(f"note: no recording.npz: {len(done)} samples are too few", err=True)
+        note(f"no recording.npz: {len(done)} samples are too few")
     loads = [loaded.coordinates[k].name for term, k in plant.model.term_columns.values() if term.loaded]
     if loads:
-        typer.echo(
-            f"note: friction of {', '.join(dict.fromkeys(loads))} grows with the load, here with that of the links "
+        note(
+            f"friction of {', '.join(dict.fromkeys(loads))} grows with the load, here with that of the links "
             "without acceleration",
-            err=True,
         )
     missed = abs(done.tracking_error).max(axis=0, initial=0.0)
     far = [f"{joint.name} by {error:.3g}" for joint, error in zip(loaded.coordinates, missed, strict=True) if error > 1]
     if far and done.end.finished and control.controller != "passive":
-        typer.echo(
-            f"note: the arm does not follow its motion [rad or m]: {', '.join(far)}; raise --bandwidth, or look at "
+        note(
+            f"the arm does not follow its motion [rad or m]: {', '.join(far)}; raise --bandwidth, or look at "
             "friction and torque limits",
-            err=True,
         )
     if not done.end.finished:
         raise typer.Exit(2)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, ge
 
 import typer
 
-from casid.cli.shared import out_file
+from casid.cli.shared import note, out_file
 from casid.errors import DatasetError
 
 if TYPE_CHECKING:
@@ -260,9 +260,9 @@ class Settings:
         ready = prepare(data, processing)
         if delay is None:
             return ready
-        (made,), _, note = without_delay(model, [data], [ready], processing, None if delay == "auto" else delay)
-        if note:
-            typer.echo(f"note: {data.name}: {note}", err=True)
+        (made,), _, remark = without_delay(model, [data], [ready], processing, None if delay == "auto" else delay)
+        if remark:
+            note(f"{data.name}: {remark}")
         return made
 
     def robot(self, name: str) -> Robot:
@@ -272,8 +272,7 @@ class Settings:
         from casid.description import load_robot
 
         robot = load_robot(name, **self.reading())
-        for note in robot.notes:
-            typer.echo(f"note: {note}", err=True)
+        note(*robot.notes)
         if "total_mass" in self.given:
             robot = replace(robot, total_mass=interval("--total-mass", self.given["total_mass"]))
         return robot

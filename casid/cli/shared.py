@@ -231,6 +231,12 @@ def refuse(context: typer.Context, options: Iterable[str], why: str) -> None:
             raise typer.BadParameter(f"--{name.replace('_', '-')} {why}")
 
 
+def note(*texts: object) -> None:
+    """Print remarks, a line each, on stderr."""
+    for text in texts:
+        typer.echo(f"note: {text}", err=True)
+
+
 def announce_written(folder: Path, files: Iterable[Path]) -> None:
     """Print the names of the files that a command has written."""
     names = ", ".join(path.relative_to(folder).as_posix() for path in files)
@@ -239,8 +245,7 @@ def announce_written(folder: Path, files: Iterable[Path]) -> None:
 
 def announce_conversion(written: Written) -> None:
     """Print the files of a written robot, what was changed and what its format cannot hold."""
-    for note in written.notes:
-        typer.echo(f"note: {note}", err=True)
+    note(*written.notes)
     robot, *beside = written.files
     announce_written(robot.parent, [robot])
     if beside:

@@ -17,7 +17,6 @@ from casid.errors import DatasetError
 from casid.motion import Motion
 
 
-@dataclass(frozen=True, eq=False)
 class ContactTaskSpace(TaskSpace):
     """A controller of a frame at which the external force is measured, and compensated (Sousa 2014, eq. 2.33)."""
 

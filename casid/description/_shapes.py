@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -86,9 +87,8 @@ def hull_points(
         cloud = 0.5 * np.array(sizes) * np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, -1).T
     elif shape.tag == "cylinder":
         radius, length = sizes
-        angle = np.arange(48) * 2 * np.pi / 48
         outer = radius / np.cos(np.pi / 48)  # the polygon holds the circle
-        ring = np.stack([outer * np.cos(angle), outer * np.sin(angle), np.zeros(48)], axis=1)
+        ring = outer * np.column_stack([_circle(48), np.zeros(48)])
         top = np.array([0.0, 0.0, length / 2])
         cloud = np.vstack([ring + top, ring - top])
     else:
@@ -258,16 +258,12 @@ def _hulls(content: bytes, where: str, folder: Path | None) -> tuple[tuple[str, 
     for link in XmlFile(content, where).root.findall("link"):
         name = link.get("name", "")
         for bodies in (link.findall("visual"), link.findall("collision")):
-            own = [_hull_of(body, where, folder, name) for body in bodies]
+            own = []
+            for body in bodies:
+                with suppress(RobotError):
+                    own.append(hull(hull_points(body, where, folder, (), name)))
             kept = tuple(one for one in own if one is not None)
             if kept:
                 found.append((name, kept))
                 break
     return tuple(found)
-
-
-def _hull_of(body: ElementTree.Element, where: str, folder: Path | None, link: str) -> Hull | None:
-    try:
-        return hull(hull_points(body, where, folder, (), link))
-    except RobotError:
-        return None

@@ -155,8 +155,6 @@ FUNCTIONS: dict[str, Exportable] = {
 }
 
 
-RuntimeParameters = Literal["none", "standard", "base"]
-
 #: What most controllers and simulators need.
 DEFAULT_FUNCTIONS = ("inverse_dynamics", "gravity", "coriolis", "mass_matrix", "forward_dynamics")
 #: Functions that divide by the mass matrix or simulate with it.
@@ -203,7 +201,7 @@ def export_robot(
     functions: Sequence[str] = DEFAULT_FUNCTIONS,
     *,
     parameters: Parameters | ArrayLike | None = None,
-    runtime_parameters: RuntimeParameters = "none",
+    runtime_parameters: Literal["none", "standard", "base"] = "none",
     payload: ArrayLike | None = None,
     frame: str | None = None,
     prefix: str | None = None,

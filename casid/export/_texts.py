@@ -12,9 +12,6 @@ from casid.codegen import WIDTH, Argument, CFunction
 from casid.export._beside import Described, shape_words
 from casid.version import __version__
 
-_FLAGS = "-O3 -march=native -ffp-contract=fast"
-_WARNINGS = "-Wall -Wextra -Wpedantic"
-
 
 def comment(paragraphs: Sequence[str]) -> str:
     lines: list[str] = []
@@ -219,8 +216,8 @@ def makefile(prefix: str, batched: bool) -> str:
     )
     return f"""# make: library and example; make test: compare with numbers evaluated in Python. Written by casid.
 CC ?= cc
-CFLAGS ?= {_FLAGS}
-STRICT = -std=c99 {_WARNINGS}
+CFLAGS ?= -O3 -march=native -ffp-contract=fast
+STRICT = -std=c99 -Wall -Wextra -Wpedantic
 
 all: lib{prefix}.a lib{prefix}.so example
 

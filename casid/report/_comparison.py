@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.table import Table
 
 from casid.identification import Comparison, Difference
-from casid.report._section import Report, ReportSection, picked, report_of
-from casid.report._style import BLUE, MUTED, ORANGE, new_figure, set_title, tidy
+from casid.report._section import Report, SectionOf, picked, report_of
+from casid.report._style import BLUE, MUTED, ORANGE, new_figure, tidy
 from casid.report._tables import NAME, WORD, PlainTable, numbers, summary_table
 
 if TYPE_CHECKING:
@@ -21,11 +20,8 @@ if TYPE_CHECKING:
 _SHOWN = 5
 
 
-@dataclass(frozen=True, eq=False)
-class ComparisonSection(ReportSection):
+class ComparisonSection(SectionOf[Comparison]):
     """Differences of base parameters with their torques; links and errors side by side."""
-
-    found: Comparison
 
     def tables(self) -> Sequence[Table]:
         """Base parameters, links, and the result in one line."""
@@ -33,7 +29,7 @@ class ComparisonSection(ReportSection):
 
     def record(self) -> Mapping[str, Any]:
         """All differences."""
-        found = self.found
+        found = self.result
         names = ("name", "expression", "before", "after", "sd", "p", "significant", "torque", "joint")
         return {
             "before": found.names[0],
@@ -46,10 +42,10 @@ class ComparisonSection(ReportSection):
 
     def pictures(self) -> Mapping[str, Callable[..., Figure]]:
         """Differences in standard deviations."""
-        return {"comparison": lambda: comparison_figure(self.found)}
+        return {"comparison": lambda: comparison_figure(self.result)}
 
     def _differences(self) -> Table:
-        found = self.found
+        found = self.result
         others = [one for one in found.differences if not one.significant]
         columns = {"parameter": NAME} | numbers("before", "change", "p", "torque") | {"joint": WORD}
         note = "torque [N.m]: what the difference makes in the recordings, at the joint where it is largest"
@@ -60,7 +56,7 @@ class ComparisonSection(ReportSection):
         """Masses of the links; for the eye, since torques determine base parameters only."""
         before, after = (
             {name: record["parameters"].get(f"m{k + 1}", 0.0) for k, name in enumerate(record["links"])}
-            for record in (self.found.before, self.found.after)
+            for record in (self.result.before, self.result.after)
         )
         shared = [(name, before[name], after[name]) for name in before if name in after]
         masses = (*shared, ("all", sum(before.values()), sum(after.values())))
@@ -70,13 +66,13 @@ class ComparisonSection(ReportSection):
         return PlainTable("Masses of the links [kg]", columns, [*rows[:-1], None, rows[-1]], note)
 
     def _errors(self) -> Table:
-        after = {entry["name"]: entry["relative_error"] for entry in self.found.after["joints"]}
-        before = {entry["name"]: entry["relative_error"] for entry in self.found.before["joints"]}
+        after = {entry["name"]: entry["relative_error"] for entry in self.result.after["joints"]}
+        before = {entry["name"]: entry["relative_error"] for entry in self.result.before["joints"]}
         rows = [(name, f"{one:.2f}", f"{after[name]:.2f}" if name in after else "") for name, one in before.items()]
         return PlainTable("Torque errors [%]", {"joint": NAME} | numbers("before", "after"), rows)
 
     def _summary(self) -> list[tuple[str, str]]:
-        found = self.found
+        found = self.result
         rows = [("result", found.line)]
         if found.inflation > 1.0:
             rows.append(
@@ -87,8 +83,7 @@ class ComparisonSection(ReportSection):
 
 def comparison_figure(found: Comparison) -> Figure:
     """Differences over their standard deviations, one dot a base parameter; significant ones in colour."""
-    figure = new_figure(9.0, 3.6)
-    set_title(figure, "Differences of base parameters, in standard deviations")
+    figure = new_figure(9.0, 3.6, "Differences of base parameters, in standard deviations")
     axes = figure.subplots()
     ordered = sorted(found.differences, key=lambda one: one.expression)
     sizes = np.array([one.change / one.sd if one.sd > 0 else 0.0 for one in ordered])

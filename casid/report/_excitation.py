@@ -29,7 +29,6 @@ from casid.report._style import (
     link_colours,
     new_figure,
     png_bytes,
-    set_title,
     tidy,
 )
 from casid.report._tables import NAME, NUMBER, TEXT, PlainTable, summary_table
@@ -41,8 +40,6 @@ if TYPE_CHECKING:
 
 _UNITS = ("rad", "rad/s", "rad/s²")
 _NAMES = ("position", "velocity", "acceleration")
-#: Samples at which singular values are evaluated where the designer is not known.
-_SAMPLES = 160
 #: Pictures of an animation.
 _FRAMES = 72
 
@@ -112,7 +109,7 @@ class AccuracySection(ReportSection):
     """Predicted standard deviations of the parameters, and the weakest of them."""
 
     design: Design
-    samples: int = _SAMPLES
+    samples: int = Designer.samples
 
     def tables(self) -> Sequence[Table]:
         """The weakest parameters."""
@@ -184,7 +181,7 @@ def _of_design(
     design: Design, designer: Designer | None = None, robot: Robot | None = None, rate: float = 100.0
 ) -> Report:
     limits = None if designer is None else designer.limits
-    samples = _SAMPLES if designer is None else len(designer.objective.matrices[0])
+    samples = Designer.samples if designer is None else len(designer.objective.matrices[0])
     sections: tuple[ReportSection, ...] = (
         DesignSection(design, designer, robot),
         AccuracySection(design, samples),
@@ -223,8 +220,7 @@ def motion_figure(trajectory: Trajectory, limits: MotionLimits) -> Figure:
     One row a joint, whose marks are its limits, or its own extremes where it has none.
     """
     n, poses = trajectory.n, trajectory.basis.static
-    figure = new_figure(7.0 if poses else 12.0, 0.8 * n + 1.4, layout=None)
-    set_title(figure, "Motion against its limits")
+    figure = new_figure(7.0 if poses else 12.0, 0.8 * n + 1.4, "Motion against its limits", layout=None)
     grid = figure.subplots(1, 1 if poses else 3, squeeze=False)[0]
     figure.subplots_adjust(0.17 if poses else 0.1, 0.5 / figure.get_figheight(), 0.98, 1 - 0.7 / figure.get_figheight())
     start, end = trajectory.basis.span
@@ -251,8 +247,7 @@ def motion_figure(trajectory: Trajectory, limits: MotionLimits) -> Figure:
 
 def singular_values_figure(observation: Observation, trajectory: Trajectory, samples: int) -> Figure:
     """Singular values of the observation matrix, largest first."""
-    figure = new_figure(9.0, 4.6)
-    set_title(figure, "Singular values of the observation matrix")
+    figure = new_figure(9.0, 4.6, "Singular values of the observation matrix")
     axes = figure.subplots()
     values = np.linalg.svd(observation.matrix(trajectory.sample(samples)), compute_uv=False)
     text = f"this motion: condition number {values[0] / values[-1]:.4g}"
@@ -265,8 +260,7 @@ def singular_values_figure(observation: Observation, trajectory: Trajectory, sam
 def deviations_figure(names: tuple[str, ...], deviations: Array, alone: Array) -> Figure:
     """Predicted standard deviation of every base parameter; hollow: if all others were known."""
     r = len(names)
-    figure = new_figure(max(8.0, 0.19 * r + 2.0), 4.8)
-    set_title(figure, "Predicted standard deviations")
+    figure = new_figure(max(8.0, 0.19 * r + 2.0), 4.8, "Predicted standard deviations")
     axes = figure.subplots()
     at = np.arange(r)
     axes.vlines(at, alone, deviations, color=FAINT, linewidth=2.0)

@@ -16,7 +16,7 @@ from casid.dynamics import linear_form
 from casid.errors import ProblemError
 from casid.files import csv_bytes
 from casid.report._section import ReportSection
-from casid.report._style import BAND, BLUE, INK, MUTED, ORANGE, new_figure, set_title, tidy
+from casid.report._style import BAND, BLUE, INK, MUTED, ORANGE, new_figure, tidy
 from casid.retrieval import Coefficients, Solution
 from casid.retrieval.plausible import Believable
 
@@ -110,9 +110,8 @@ def fit_figure(fit: FittedCoefficients, title: str) -> Figure:
     rows = np.empty(len(given))
     rows[order] = np.arange(len(given))
 
-    figure = new_figure(10.0, 1.9 + 0.235 * len(given))
+    figure = new_figure(10.0, 1.9 + 0.235 * len(given), title)
     left, right = figure.subplots(1, 2, sharey=True, width_ratios=[1.15, 1.0])
-    set_title(figure, title)
     _bands(left, [_link(expressions[i]) for i in order])
     _bands(right, [_link(expressions[i]) for i in order])
     _values(left, rows, fitted, given, sd, mask)

@@ -13,10 +13,10 @@ from casid.files import csv_bytes
 from casid.identification import Identification
 from casid.inertia import parameter_csv
 from casid.report._intervals import IntervalsSection
-from casid.report._joints import ErrorsSection, IdentificationSection, JointTermsSection
+from casid.report._joints import ErrorsSection, JointTermsSection
 from casid.report._links import links_figure, links_table
-from casid.report._section import Report, report_of
-from casid.report._style import BAND, FAINT, GREEN, MUTED, new_figure, set_title, tidy
+from casid.report._section import Report, SectionOf, report_of
+from casid.report._style import BAND, FAINT, GREEN, MUTED, new_figure, tidy
 from casid.report._tables import NAME, TEXT, PlainTable, numbers, summary_table
 from casid.report.viewer import Page, nominal_bodies
 from casid.version import __version__
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-class VerdictSection(IdentificationSection):
+class VerdictSection(SectionOf[Identification]):
     """Verdict on the recordings, its findings, and the main numbers."""
 
     def tables(self) -> Sequence[Table]:
@@ -71,7 +71,7 @@ class VerdictSection(IdentificationSection):
             page.text("None.")
 
 
-class IdentifiedLinksSection(IdentificationSection):
+class IdentifiedLinksSection(SectionOf[Identification]):
     """The physically consistent links."""
 
     def tables(self) -> Sequence[Table]:
@@ -99,11 +99,10 @@ class IdentifiedLinksSection(IdentificationSection):
             "zoom; point at a body for its numbers."
         )
         page.robot(robot, bodies, posture=result.datasets[0].q[0] if result.datasets else None)
-        for table in self.tables():
-            page.table(table)
+        page.table(*self.tables())
 
 
-class DeterminedSection(IdentificationSection):
+class DeterminedSection(SectionOf[Identification]):
     """Parameters that the data determine, proven ranges of masses, bounds that are reached."""
 
     def tables(self) -> Sequence[Table]:
@@ -124,8 +123,7 @@ class DeterminedSection(IdentificationSection):
                 "Proven ranges [kg]: no physically consistent set that explains the data has a mass outside; what is "
                 "open is the plausible choice."
             )
-            for table in self.tables():
-                page.table(table)
+            page.table(*self.tables())
         page.heading("Bounds that are reached")
         for bound in result.feasible.active:
             page.text(bound.text)
@@ -133,7 +131,7 @@ class DeterminedSection(IdentificationSection):
             page.text("None.")
 
 
-class BaseParametersSection(IdentificationSection):
+class BaseParametersSection(SectionOf[Identification]):
     """Base parameters, unconstrained and consistent."""
 
     def files(self) -> Mapping[str, bytes]:
@@ -163,7 +161,7 @@ class BaseParametersSection(IdentificationSection):
         page.table(PlainTable("Base parameters", columns, base))
 
 
-class SummarySection(IdentificationSection):
+class SummarySection(SectionOf[Identification]):
     """The whole identification in numbers: recordings, fits, certificate, held-out error; all of it as JSON."""
 
     def tables(self) -> Sequence[Table]:
@@ -294,7 +292,8 @@ def base_figure(identification: Identification) -> Figure:
     known = np.flatnonzero(np.isfinite(fit.sd) & (fit.sd > 0))
     names = [fit.data.base.names[k] for k in known]
     moved = (feasible.beta[known] - fit.beta[known]) / fit.sd[known]
-    figure = new_figure(max(8.0, 0.17 * len(names) + 2.0), 3.4)
+    title = "Base parameters: consistent fit against the unconstrained one (band: 2 sd)"
+    figure = new_figure(max(8.0, 0.17 * len(names) + 2.0), 3.4, title)
     ax = figure.subplots()
     positions = np.arange(len(names))
     ax.axhspan(-2, 2, color=BAND, zorder=0)
@@ -306,5 +305,4 @@ def base_figure(identification: Identification) -> Figure:
     ax.set_xticks(positions, names, rotation=90, fontsize=7)
     ax.set_xlim(-1, len(names))
     tidy(ax, "y", y="shift / sd")
-    set_title(figure, "Base parameters: consistent fit against the unconstrained one (band: 2 sd)")
     return figure

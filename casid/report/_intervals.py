@@ -12,8 +12,8 @@ from rich.text import Text
 from casid.arrays import ALIKE
 from casid.dynamics import Model
 from casid.files import csv_bytes
-from casid.report._section import Report, ReportSection, report_of
-from casid.report._style import BAND, FAINT, GREEN, INK, MUTED, ORANGE, RED, new_figure, set_title, tidy
+from casid.report._section import Report, SectionOf, report_of
+from casid.report._style import BAND, FAINT, GREEN, INK, MUTED, ORANGE, RED, new_figure, tidy
 from casid.report._tables import NAME, NUMBER, TEXT, WORD, Cell, PlainTable, numbers
 from casid.retrieval.insight import Intervals, ParameterInterval, WhatIf
 
@@ -93,15 +93,12 @@ def _alone(intervals: Intervals) -> list[str]:
     return [name for name in names if name not in sums]
 
 
-class IntervalsSection(ReportSection):
+class IntervalsSection(SectionOf[Intervals]):
     """Proven ends of each quantity beside its bounds, the torque that its range makes, a verdict."""
-
-    def __init__(self, intervals: Intervals) -> None:
-        self.intervals = intervals
 
     def tables(self) -> Sequence[Table]:
         """One row for each quantity, with a verdict; the base parameters, where they were asked for, on their own."""
-        intervals, alone = self.intervals, _alone(self.intervals)
+        intervals, alone = self.result, _alone(self.result)
         colours = {"known": "green", "roughly known": "yellow", "no effect": "dim", "small": "dim", "open": "red"}
         cells: dict[str, tuple[Cell, ...]] = {}
         for e, share, known in judged(intervals):
@@ -132,26 +129,23 @@ class IntervalsSection(ReportSection):
         """``intervals.csv``."""
         rows = [
             (e.name, e.low, e.high, e.attained_low, e.attained_high, *e.prior, digits(e), known)
-            for e, _, known in judged(self.intervals)
+            for e, _, known in judged(self.result)
         ]
         header = ("quantity", "low", "high", "attained_low", "attained_high", "bound_low", "bound_high")
         return {"intervals.csv": csv_bytes((*header, "digits", "verdict"), rows)}
 
     def pictures(self) -> Mapping[str, Callable[..., Figure]]:
         """``intervals``: each within its bounds."""
-        return {"intervals": lambda: intervals_figure(self.intervals)}
+        return {"intervals": lambda: intervals_figure(self.result)}
 
 
-class MeasurementsSection(ReportSection):
+class MeasurementsSection(SectionOf[Iterable[WhatIf]]):
     """Effect of further measurements on the intervals, the most helpful first."""
-
-    def __init__(self, effects: Iterable[WhatIf]) -> None:
-        self.effects = tuple(effects)
 
     def tables(self) -> Sequence[Table]:
         """One row for each candidate."""
         rows = []
-        for effect in self.effects:
+        for effect in self.result:
             helped = ", ".join(
                 f"{name} {100 * share:.0f} %" for name, share in effect.most_helped if round(100 * share)
             )
@@ -165,8 +159,8 @@ def intervals_figure(intervals: Intervals) -> Figure:
     alone = _alone(intervals)
     entries, verdicts = zip(*((e, known) for e, _, known in judged(intervals) if e.name in alone), strict=True)
     rows = np.arange(len(entries))
-    figure = new_figure(10.0, 1.8 + 0.19 * len(entries))
-    set_title(figure, f"{intervals.problem.name}: what the data and the constraints determine")
+    title = f"{intervals.problem.name}: what the data and the constraints determine"
+    figure = new_figure(10.0, 1.8 + 0.19 * len(entries), title)
     left, right = figure.subplots(1, 2, sharey=True, width_ratios=[1.5, 1.0])
     for k, e in enumerate(entries):
         low, high = e.prior
@@ -198,6 +192,6 @@ def intervals_figure(intervals: Intervals) -> Figure:
 
 @report_of.register(Intervals)
 def _of_intervals(intervals: Intervals, effects: Iterable[WhatIf] = ()) -> Report:
-    more = (MeasurementsSection(effects),) if effects else ()
+    more = (MeasurementsSection(tuple(effects)),) if effects else ()
     sections = (IntervalsSection(intervals), *more)
     return Report(f"{intervals.problem.name}: intervals", sections, page="intervals.html")

@@ -12,8 +12,8 @@ from rich.table import Table
 from casid.dynamics.terms import friction_model
 from casid.errors import DatasetError
 from casid.identification import Identification, Prediction, predict
-from casid.report._section import Report, ReportSection, report_of
-from casid.report._style import BLUE, MUTED, ORANGE, new_figure, set_title, tidy
+from casid.report._section import Report, ReportSection, SectionOf, report_of
+from casid.report._style import BLUE, MUTED, ORANGE, new_figure, tidy
 from casid.report._tables import NAME, NUMBER, TEXT, WORD, PlainTable, numbers, texts
 from casid.report.viewer import Page
 
@@ -24,14 +24,7 @@ if TYPE_CHECKING:
 _POINTS = 3000
 
 
-@dataclass(frozen=True, eq=False)
-class IdentificationSection(ReportSection):
-    """One subject of an identification."""
-
-    result: Identification
-
-
-class ErrorsSection(IdentificationSection):
+class ErrorsSection(SectionOf[Identification]):
     """Errors of each joint, on the training data and held out, and the torques over time."""
 
     def tables(self) -> Sequence[Table]:
@@ -59,8 +52,7 @@ class ErrorsSection(IdentificationSection):
             "A percentage relates the error to the joint's own torque: on a joint that carries little "
             "it is large although the error in N·m is small. Compare both columns."
         )
-        for table in self.tables():
-            page.table(table)
+        page.table(*self.tables())
         page.heading("Torques")
         for number, data in enumerate(self.result.datasets):
             page.heading(data.name, 3)
@@ -115,8 +107,7 @@ class PredictionSection(ReportSection):
 
     def show(self, page: Page, drawn: Mapping[str, bytes]) -> None:
         """The table, and curves."""
-        for table in self.tables():
-            page.table(table, titled=True)
+        page.table(*self.tables(), titled=True)
         _add_curves(page, self.prediction, self.joints)
 
     def pictures(self) -> Mapping[str, Callable[..., Figure]]:
@@ -125,7 +116,7 @@ class PredictionSection(ReportSection):
         return {"torques": lambda: torque_figure(self.prediction, tuple(self.joints), title)}
 
 
-class JointTermsSection(IdentificationSection):
+class JointTermsSection(SectionOf[Identification]):
     """Joint terms of an identification."""
 
     def tables(self) -> Sequence[Table]:
@@ -237,7 +228,7 @@ def _used(prediction: Prediction) -> np.ndarray:
 def torque_figure(prediction: Prediction, names: tuple[str, ...], title: str) -> Figure:
     """Measured and predicted torque of each joint over time, and what the prediction leaves on a scale of its own."""
     n = prediction.dataset.n
-    figure = new_figure(13.0, 1.75 * n + 0.8)
+    figure = new_figure(13.0, 1.75 * n + 0.8, title)
     axes = figure.subplots(n, 2, sharex=True, squeeze=False, width_ratios=[1.9, 1.0])
     step = max(1, len(prediction.dataset) // _POINTS)
     t, residual, mask = prediction.dataset.t[::step], _used(prediction), prediction.dataset.mask
@@ -254,7 +245,6 @@ def torque_figure(prediction: Prediction, names: tuple[str, ...], title: str) ->
     axes[0, 0].legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), borderpad=0, ncols=2, fontsize=8, frameon=False)
     for ax in axes[-1]:
         ax.set_xlabel("time [s]")
-    set_title(figure, title)
     return figure
 
 
@@ -270,7 +260,8 @@ def friction_figure(identification: Identification) -> Figure:
     n = model.n
     columns = min(n, 4)
     rows = -(-n // columns)
-    figure = new_figure(3.1 * columns, 2.6 * rows + 0.6)
+    title = "Torque beyond the links' own (blue) and fitted joint terms (orange)"
+    figure = new_figure(3.1 * columns, 2.6 * rows + 0.6, title)
     axes = np.atleast_1d(figure.subplots(rows, columns, squeeze=False)).ravel()
     rigid = identification.feasible.values.copy()
     friction = np.zeros_like(rigid)
@@ -291,5 +282,4 @@ def friction_figure(identification: Identification) -> Figure:
             continue
         tidy(ax, x="velocity [rad/s]", y="N·m", title=names[k])
         ax.locator_params(axis="x", nbins=4)
-    set_title(figure, "Torque beyond the links' own (blue) and fitted joint terms (orange)")
     return figure

@@ -15,7 +15,7 @@ from casid.errors import DatasetError
 from casid.files import numeric_array
 from casid.inertia import LinkParameters, from_standard, link_slice
 from casid.report._shapes import Shape, link_placements, shapes_found
-from casid.report._style import FAINT, INK, MUTED, link_colours, new_figure, set_title
+from casid.report._style import FAINT, INK, MUTED, link_colours, new_figure
 from casid.report._tables import NAME, PlainTable, numbers
 
 if TYPE_CHECKING:
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.transforms import Bbox
     from mpl_toolkits.mplot3d import Axes3D
-
-#: Elevation and azimuth of the two sides [deg].
-_VIEWS = ((18.0, -62.0), (12.0, 28.0))
 
 
 def links_table(links: Iterable[LinkParameters], title: str = "Links") -> Table:
@@ -64,8 +61,8 @@ def links_figure(robot: Robot, parameters: ArrayLike, posture: ArrayLike | None 
     columns = max(1, min(len(labels), 150 // (max(map(len, labels)) + 6)))
     head = 0.55 + 0.22 * -(-len(labels) // columns)  # inches that title and legend take
     height = 6.0 + head
-    figure = new_figure(10.0, height, layout=None)
-    set_title(figure, title or f"{robot.name}: links as ellipsoids of uniform density")
+    title = title or f"{robot.name}: links as ellipsoids of uniform density"
+    figure = new_figure(10.0, height, title, layout=None)
 
     bodies = [_ellipsoid(parameters[link_slice(k)], placements[k]) for k in range(len(robot.links))]
     points = [np.zeros((1, 3)), np.stack([T[:3, 3] for T in placements])]
@@ -73,7 +70,7 @@ def links_figure(robot: Robot, parameters: ArrayLike, posture: ArrayLike | None 
     drawn = [_moved(shape, placements) for shape in shapes_found(robot)]
     points += [shape.vertices for shape in drawn]
     cloud = np.concatenate(points)
-    for k, (elevation, azimuth) in enumerate(_VIEWS):
+    for k, (elevation, azimuth) in enumerate(((18.0, -62.0), (12.0, 28.0))):  # two sides [deg]
         axes = figure.add_axes((0.5 * k, 0.0, 0.5, 6.0 / height), projection="3d", computed_zorder=False)
         axes = cast("Axes3D", axes)
         axes.view_init(elevation, azimuth)

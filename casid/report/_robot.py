@@ -16,7 +16,7 @@ from casid.dynamics import BaseParameters
 from casid.errors import RobotError
 from casid.identification.repair import FileCheck
 from casid.report._links import links_figure
-from casid.report._section import Report, ReportSection, report_of
+from casid.report._section import Report, ReportSection, SectionOf, report_of
 from casid.report._tables import NAME, NUMBER, TEXT, WORD, PlainTable, numbers, summary_table, texts
 
 if TYPE_CHECKING:
@@ -92,15 +92,12 @@ def operations_table(title: str, rows: Iterable[tuple[str, Operations]]) -> Tabl
     return PlainTable(title, columns, [(label, *map(str, astuple(count))) for label, count in rows])
 
 
-class JointsSection(ReportSection):
+class JointsSection(SectionOf[Robot]):
     """Joints of a robot with limits and masses; its bodies on the robot."""
-
-    def __init__(self, robot: Robot) -> None:
-        self.robot = robot
 
     def tables(self) -> Sequence[Table]:
         """One row for each joint."""
-        robot, limits = self.robot, self.robot.limits
+        robot, limits = self.result, self.result.limits
         branched = any(joint.parent != k - 1 for k, joint in enumerate(robot.joints))
         heads = ("joint", "type", *(["parent"] if branched else []), "positions", "speed", "effort", "link")
         own = zip(limits.lower, limits.upper, limits.velocity, limits.effort, strict=True)
@@ -123,7 +120,7 @@ class JointsSection(ReportSection):
         return {"links": self._links}
 
     def _links(self, posture: Any = None) -> Figure:
-        robot = self.robot
+        robot = self.result
         unknown = [link.name for link in robot.links if link.inertial is None]
         if unknown:
             raise RobotError(

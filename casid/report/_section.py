@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import singledispatch
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rich.table import Table
 
@@ -22,6 +22,8 @@ from casid.report.viewer import Page
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+T = TypeVar("T")
 
 
 class ReportSection:
@@ -54,8 +56,14 @@ class ReportSection:
         """Add the subject to a page; ``drawn`` holds the written pictures as PNG, by file name. Default: all of it."""
         for name in self.pictures():
             page.image(drawn.get(f"{name}.png"))
-        for table in self.tables():
-            page.table(table, titled=True)
+        page.table(*self.tables(), titled=True)
+
+
+class SectionOf(ReportSection, Generic[T]):
+    """A section about one result, or one part of it."""
+
+    def __init__(self, result: T) -> None:
+        self.result = result
 
 
 @dataclass(frozen=True)

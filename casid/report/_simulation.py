@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,10 +12,9 @@ from rich.table import Table
 from casid.description import robot_reference
 from casid.errors import DatasetError
 from casid.inertia import parameter_record
-from casid.measurement import Dataset
 from casid.report._excitation import skeleton_gif
-from casid.report._section import Report, ReportSection, report_of
-from casid.report._style import BLUE, GREEN, INK, MUTED, ORANGE, RED, new_figure, set_title, tidy
+from casid.report._section import Report, SectionOf, report_of
+from casid.report._style import BLUE, GREEN, INK, MUTED, ORANGE, RED, new_figure, tidy
 from casid.report._tables import NAME, PlainTable, numbers, summary_table
 from casid.simulation import Simulation
 from casid.version import __version__
@@ -25,15 +23,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-@dataclass(frozen=True, eq=False)
-class MotionSection(ReportSection):
+class MotionSection(SectionOf[Simulation]):
     """The simulated motion: tracking errors and torques of each joint, the recording, an animation."""
-
-    simulation: Simulation
 
     def tables(self) -> Sequence[Table]:
         """One row for each joint."""
-        simulation = self.simulation
+        simulation = self.result
         robot, error, tau = simulation.plant.model.robot, simulation.tracking_error, simulation.tau
         values = {
             "largest error": np.abs(error).max(axis=0),
@@ -47,7 +42,7 @@ class MotionSection(ReportSection):
 
     def record(self) -> Mapping[str, Any]:
         """End of the simulation, parameters of the plant, errors of each joint."""
-        simulation, end, error = self.simulation, self.simulation.end, self.simulation.tracking_error
+        simulation, end, error = self.result, self.result.end, self.result.tracking_error
         model = simulation.plant.model
         return {
             **robot_reference(model.robot),
@@ -61,27 +56,28 @@ class MotionSection(ReportSection):
 
     def files(self) -> Mapping[str, bytes]:
         """``animation.gif``; ``recording.npz``, the sensors' values, unless there are too few for a recording."""
-        contents = {"animation.gif": _animation(self.simulation)}
+        contents = {"animation.gif": _animation(self.result)}
         try:
-            contents["recording.npz"] = recording_npz(self.simulation.dataset())
+            dataset = self.result.dataset()
         except DatasetError:
-            pass  # too few samples; the record gives the time and the reason of the end
+            return contents  # too few samples; the record gives the time and the reason of the end
+        arrays = {name: value for name in ("t", "q", "dq", "tau") if (value := getattr(dataset, name)) is not None}
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, **arrays)  # as `casid.read_dataset` reads it
+        contents["recording.npz"] = buffer.getvalue()
         return contents
 
     def pictures(self) -> Mapping[str, Callable[..., Figure]]:
         """``motion``."""
-        return {"motion": lambda: motion_figure(self.simulation)}
+        return {"motion": lambda: motion_figure(self.result)}
 
 
-@dataclass(frozen=True, eq=False)
-class EnergySection(ReportSection):
+class EnergySection(SectionOf[Simulation]):
     """Energy of the plant: work of the motors, dissipation, error of integration."""
-
-    simulation: Simulation
 
     def tables(self) -> Sequence[Table]:
         """Values at the end."""
-        energy = self.simulation.energy
+        energy = self.result.energy
         rows = [
             ("work of the motors", f"{energy.work[-1]:.6g}"),
             ("dissipated by joint terms", f"{energy.dissipated[-1]:.6g}"),
@@ -91,13 +87,13 @@ class EnergySection(ReportSection):
 
     def record(self) -> Mapping[str, Any]:
         """Values at the end [J]."""
-        energy = self.simulation.energy
+        energy = self.result.energy
         last = {name: getattr(energy, name)[-1] for name in ("kinetic", "potential", "work", "dissipated")}
         return {"energy": last | {"relative_imbalance": energy.relative_imbalance}}
 
     def pictures(self) -> Mapping[str, Callable[..., Figure]]:
         """``energy``."""
-        return {"energy": lambda: energy_figure(self.simulation)}
+        return {"energy": lambda: energy_figure(self.result)}
 
 
 @report_of.register(Simulation)
@@ -106,19 +102,10 @@ def _of_simulation(simulation: Simulation) -> Report:
     return Report(f"{simulation.plant.model.robot.name}: simulation", sections, json="simulation.json")
 
 
-def recording_npz(dataset: Dataset) -> bytes:
-    """A recording as npz: ``t, q, dq, tau``, as `casid.read_dataset` reads it."""
-    arrays = {name: value for name in ("t", "q", "dq", "tau") if (value := getattr(dataset, name)) is not None}
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, **arrays)
-    return buffer.getvalue()
-
-
 def motion_figure(simulation: Simulation) -> Figure:
     """Positions and torques of every joint; dashed: the reference."""
     n, joints = simulation.n, simulation.plant.model.robot.coordinates
-    figure = new_figure(11.0, 0.5 + 1.35 * n)
-    set_title(figure, f"{simulation.plant.model.robot.name}: {simulation.end}")
+    figure = new_figure(11.0, 0.5 + 1.35 * n, f"{simulation.plant.model.robot.name}: {simulation.end}")
     grid = figure.subplots(n, 2, sharex=True, squeeze=False)
     for k in range(n):
         positions, torques = grid[k]
@@ -141,8 +128,7 @@ def motion_figure(simulation: Simulation) -> Figure:
 def energy_figure(simulation: Simulation) -> Figure:
     """Energies and works over time, and below them the error of integration."""
     energy = simulation.energy
-    figure = new_figure(9.0, 5.6)
-    set_title(figure, f"{simulation.plant.model.robot.name}: energy")
+    figure = new_figure(9.0, 5.6, f"{simulation.plant.model.robot.name}: energy")
     entries, rest = figure.subplots(2, 1, sharex=True, height_ratios=[3, 1])
     for values, label, colour in (
         (energy.kinetic, "kinetic", BLUE),

@@ -17,8 +17,8 @@ from casid.identification import ReverseEngineering
 from casid.inertia import STANDARD_NAMES, parameter_csv, parameter_record, tensor_entries
 from casid.report._fit import FitSection, coefficients
 from casid.report._links import links_figure, links_table
-from casid.report._section import Report, ReportSection, picked, report_of
-from casid.report._style import GREEN, INK, RED, new_figure, set_title, tidy
+from casid.report._section import Report, ReportSection, SectionOf, picked, report_of
+from casid.report._style import GREEN, INK, RED, new_figure, tidy
 from casid.report._tables import PlainTable, summary_table, texts
 from casid.retrieval import Problem, Solution
 from casid.retrieval.plausible import Believable
@@ -35,15 +35,12 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
-class ProblemSection(ReportSection):
+class ProblemSection(SectionOf[Problem]):
     """Size of a problem, and its constraints."""
-
-    problem: Problem
 
     def tables(self) -> Sequence[Table]:
         """Summary, and one row for each constraint."""
-        problem = self.problem
+        problem = self.result
         stated = [constraint for constraint in problem.constraints if constraint.label not in problem.objective_labels]
         soft = sum(not constraint.hard for constraint in stated)
         rows = [
@@ -67,31 +64,28 @@ class ProblemSection(ReportSection):
         return (summary_table(f"Problem {problem.name}", rows), *([table] if stated else []))
 
 
-@dataclass(frozen=True, eq=False)
-class BodiesSection(ReportSection):
+class BodiesSection(SectionOf[Solution | Believable]):
     """Links of a solution, or of the choice that was made beside it."""
-
-    solution: Solution | Believable
 
     def tables(self) -> Sequence[Table]:
         """One row for each link."""
-        return (links_table(self.solution.link_parameters, f"Links: {self._kind}"),)
+        return (links_table(self.result.link_parameters, f"Links: {self._kind}"),)
 
     @property
     def _kind(self) -> str:
-        if not isinstance(self.solution, Solution):
+        if not isinstance(self.result, Solution):
             return "most plausible"
-        return "optimal" if self.solution.problem.objective_labels else "best fit"
+        return "optimal" if self.result.problem.objective_labels else "best fit"
 
     def record(self) -> Mapping[str, Any]:
         """Parameters, and what they mean for each link."""
         names = ("mass", "com", "inertia_com", "principal_moments")
-        links = {link.name: picked(link, *names) for link in self.solution.link_parameters}
-        return {**parameter_record(self.solution.parameters), "link_parameters": links}
+        links = {link.name: picked(link, *names) for link in self.result.link_parameters}
+        return {**parameter_record(self.result.parameters), "link_parameters": links}
 
     def files(self) -> Mapping[str, bytes]:
         """``parameters.csv``, ``links.csv``."""
-        parameters = self.solution.parameters
+        parameters = self.result.parameters
         rows = [
             [link.name, link.mass, *link.com, *tensor_entries(link.inertia_com), *link.standard]
             for link in parameters.links.values()
@@ -100,9 +94,9 @@ class BodiesSection(ReportSection):
 
     def pictures(self) -> Mapping[str, Callable[..., Figure]]:
         """``links``."""
-        problem = self.solution.problem
+        problem = self.result.problem
         title = f"{problem.name}: links ({self._kind}), as ellipsoids of uniform density"
-        parameters = self.solution.standard_parameters
+        parameters = self.result.standard_parameters
         return {"links": lambda: links_figure(problem.variables.robot, parameters, title=title)}
 
 
@@ -168,14 +162,11 @@ class StartsSection(ReportSection):
 
     def pictures(self) -> Mapping[str, Callable[..., Figure]]:
         """``starts``."""
-        return {"starts": self._figure}
+        return {"starts": lambda: starts_figure(self.solutions)}
 
     def figures(self) -> Mapping[str, Figure]:
         """``starts``, where there are several."""
-        return {"starts": self._figure()} if len(self.solutions) > 1 else {}
-
-    def _figure(self) -> Figure:
-        return starts_figure(self.solutions)
+        return super().figures() if len(self.solutions) > 1 else {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,9 +252,8 @@ def starts_figure(starts: Sequence[Solution]) -> Figure:
     gap, work = (np.array([getattr(start, name) for start in starts], dtype=float) for name in ("gap", "iterations"))
     good = np.array([start.certified for start in starts])
     tolerance = starts[0].tolerances.gap
-    figure = new_figure(10.0, 4.8)
+    figure = new_figure(10.0, 4.8, f"{starts[0].problem.name}: convergence of {len(starts)} starts")
     left, right = figure.subplots(1, 2, width_ratios=[1.25, 1.0])
-    set_title(figure, f"{starts[0].problem.name}: convergence of {len(starts)} starts")
     _sorted_gaps(left, gap, good, tolerance)
     _iterations(right, work, good)
     return figure

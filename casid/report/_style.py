@@ -36,17 +36,21 @@ def with_pyplot() -> Iterator[None]:
         _BY_PYPLOT.reset(token)
 
 
-def new_figure(width: float, height: float, layout: Literal["constrained"] | None = "constrained") -> Figure:
-    """Empty figure of the given size [inch], drawn by Agg, which needs no display."""
+def new_figure(
+    width: float, height: float, title: str = "", layout: Literal["constrained"] | None = "constrained"
+) -> Figure:
+    """Empty figure of the given size [inch], drawn by Agg, which needs no display, with a title (`set_title`)."""
     if _BY_PYPLOT.get():
         import matplotlib.pyplot as plt  # chooses a window system, which files do not need
 
-        return plt.figure(figsize=(width, height), facecolor="white", layout=layout)
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+        figure = plt.figure(figsize=(width, height), facecolor="white", layout=layout)
+    else:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), dpi=DPI, facecolor="white", layout=layout)
-    FigureCanvasAgg(figure)
+        figure = Figure(figsize=(width, height), dpi=DPI, facecolor="white", layout=layout)
+        FigureCanvasAgg(figure)
+    set_title(figure, title)
     return figure
 
 
@@ -71,8 +75,9 @@ def tidy(
 
 
 def set_title(figure: Figure, text: str) -> None:
-    """Title of the whole picture, top left."""
-    figure.suptitle(text, x=0.012, ha="left", fontsize=13, fontweight="bold", color=INK)
+    """Title of the whole picture, top left; without a text none."""
+    if text:
+        figure.suptitle(text, x=0.012, ha="left", fontsize=13, fontweight="bold", color=INK)
 
 
 def link_colours(count: int) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -84,9 +85,12 @@ def simulate(
     loop = Loop(plant, controller, integrator, sampling, stops or Stops())
     state_errors, torque_errors = (sensor or Sensor()).errors(len(times), n)
     signals = controller.sampled(motion)
+    form = None
     if isinstance(integrator, FixedStep):
         integrator.check_friction(plant, start[:n])
-    form = _compiled_form(loop, integrator, compiled)
+        if compiled is not False:
+            made = partial(CompiledLoop, loop, integrator)
+            form = made() if compiled else without_failure(made)
     if form is None:
         trace = sampled_loop(loop, start, signals, state_errors)
     else:
@@ -96,15 +100,6 @@ def simulate(
         plant, times[:count], x[:, :n], x[:, n : 2 * n], trace.applied, trace.commands, motion.q[:count],
         motion.dq[:count], state_errors[:count], torque_errors[:count], x[:, 2 * n], x[:, 2 * n + 1], trace.end,
     )  # fmt: skip
-
-
-def _compiled_form(loop: Loop, integrator: Integrator, compiled: bool | None) -> CompiledLoop | None:
-    """The loop in C, or None where it runs in Python."""
-    if not isinstance(integrator, FixedStep) or compiled is False:
-        return None
-    if compiled:
-        return CompiledLoop(loop, integrator)
-    return without_failure(lambda: CompiledLoop(loop, integrator))
 
 
 def default_integrator(plant: Plant, sampling: Sampling, q: ArrayLike) -> RungeKutta4:

@@ -27,12 +27,11 @@ from casid.description.formats._contract import (
     base_beside_world,
     weightless_where_fixed,
 )
-from casid.description.formats._mjcf_reader import read_mjcf_content
+from casid.description.formats._mjcf_reader import TERMS, read_mjcf_content
 from casid.description.formats._xml import Element, XmlFile, document, node, term_words
 from casid.inertia import consistency, tensor_entries
 
 _WORLD = "world"
-_TERMS = (("damping", "fv"), ("frictionloss", "fc"), ("armature", "Ia"), ("stiffness", "ks"))
 
 
 def range_is_written(limits: JointLimits) -> bool:
@@ -110,7 +109,7 @@ def _joint(joint: RawJoint, body: Array) -> dict[str, str]:
         words["range"] = numbers([limits.lower, limits.upper])
     if math.isfinite(limits.effort) and limits.effort > 0:
         words["actuatorfrcrange"] = numbers([-limits.effort, limits.effort])
-    return words | term_words(joint.terms, _TERMS)
+    return words | term_words(joint.terms, TERMS)
 
 
 def _placed(placement: Array) -> dict[str, str]:
@@ -214,7 +213,7 @@ class Mjcf(Format):
             if terms is None or (file.parents.get(joint) is not None and file.parents[joint].tag == "equality"):
                 continue
             # zeros are written out: a class of defaults may hold other values
-            values: dict[str, str | None] = {key: number(terms.get(symbol, 0.0)) for key, symbol in _TERMS}
+            values: dict[str, str | None] = {key: number(terms.get(symbol, 0.0)) for key, symbol in TERMS}
             if values["stiffness"] == "0" and not any("stiffness" in other.attrib for other in file.root.iter("joint")):
                 del values["stiffness"]
             if any("springref" in other.attrib for other in file.root.iter("joint")):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -173,9 +173,14 @@ def unsupported(root: Element, context: Context) -> tuple[str, ...]:
     RobotError
         Listing every element whose forces casid does not model: closed loops, deformable bodies, tendons with forces.
     """
-    refused = [*_equalities(root, context), *_bodies(root)]
     notes: list[str] = []
     held = {tendon for _, tendon, _, _ in _held_tendons(root, context)}
+    refused = list(_equalities(root, context, held))
+    refused += [
+        f"<{element.tag}> '{element.get('name', element.get('prefix', '?'))}' ({_MAKERS[element.tag]})"
+        for element in root.iter()
+        if element.tag in _MAKERS
+    ]
     for group in root.findall("tendon"):
         for tendon in group:
             full = context.attributes(tendon, None)
@@ -231,8 +236,7 @@ def _held_tendons(root: Element, context: Context) -> Iterator[tuple[str, str, l
             yield element.get("name", "?"), tendon.get("name", ""), pulled, length
 
 
-def _equalities(root: Element, context: Context) -> Iterator[str]:
-    held = {tendon for _, tendon, _, _ in _held_tendons(root, context)}
+def _equalities(root: Element, context: Context, held: Container[str | None]) -> Iterator[str]:
     for element in _active(root, context):
         name = f"equality {element.tag} '{element.get('name', '?')}'"
         if element.tag == "tendon" and element.get("tendon1") in held and "tendon2" not in element.attrib:
@@ -243,12 +247,6 @@ def _equalities(root: Element, context: Context) -> Iterator[str]:
             yield f"{name}, which holds joint '{element.get('joint1', '?')}' (lock that joint instead)"
         elif any(context.numbers(element, "polycoef", None, name, (0.0, 1.0))[2:]):
             yield f"{name}, whose polycoef is not linear"
-
-
-def _bodies(root: Element) -> Iterator[str]:
-    for element in root.iter():
-        if element.tag in _MAKERS:
-            yield f"<{element.tag}> '{element.get('name', element.get('prefix', '?'))}' ({_MAKERS[element.tag]})"
 
 
 def joint_couplings(root: Element, context: Context, references: Mapping[str, float]) -> dict[str, MimicRule]:

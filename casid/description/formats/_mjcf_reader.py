@@ -21,6 +21,8 @@ from casid.errors import RobotError
 from casid.inertia import tensor
 
 _WORLD = "world"
+#: Attributes of a joint that are joint terms, and their symbols.
+TERMS = (("damping", "fv"), ("frictionloss", "fc"), ("armature", "Ia"), ("stiffness", "ks"))
 _KINDS = {"hinge": "revolute", "slide": "prismatic", "ball": "ball", "free": "floating"}
 
 
@@ -147,12 +149,8 @@ class _Reader:
                 body.children.append(inner)
             elif child.tag == "freejoint":
                 body.joints.append((Element("joint", {"type": "free", **child.attrib}), frame))
-            elif child.tag == "joint":
-                body.joints.append((self.context.attributes(child, body.childclass), frame))
-            elif child.tag == "geom":
-                body.geoms.append((self.context.attributes(child, body.childclass), frame))
-            elif child.tag == "site":
-                body.sites.append((self.context.attributes(child, body.childclass), frame))
+            elif child.tag in ("joint", "geom", "site"):
+                getattr(body, f"{child.tag}s").append((self.context.attributes(child, body.childclass), frame))
             elif child.tag == "inertial":
                 if body.inertial is not None:
                     self.context.fail(f"body '{body.name}' has more than one <inertial>; keep the one that holds")
@@ -198,12 +196,9 @@ class _Reader:
                 else transform(translation=-reference * axis)
             )
             placement = placement @ back
-        named = (("damping", "fv"), ("frictionloss", "fc"), ("armature", "Ia"))
-        terms = {symbol: self._first(element, key, what) for key, symbol in named}
-        stiffness = self._first(element, "stiffness", what)
-        if stiffness:
-            terms["ks"] = stiffness
-            terms["fo"] = -stiffness * turn(context.number(element, "springref", what, 0.0))
+        terms = {symbol: self._first(element, key, what) for key, symbol in TERMS}
+        if terms["ks"]:
+            terms["fo"] = -terms["ks"] * turn(context.number(element, "springref", what, 0.0))
         return RawJoint(
             name,
             _KINDS[kind],

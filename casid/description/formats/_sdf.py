@@ -20,10 +20,9 @@ from casid.description._document import MOVING_TYPES, Description, JointLimits, 
 from casid.description._placement import INFINITE, Poses, angle_notes, number, numbers, rpy_of, xyz_rpy
 from casid.description._robot import Inertial, Link
 from casid.description.formats._contract import Changes, Format, Reading, base_beside_world, free_name
-from casid.description.formats._xml import Element, Elements, XmlFile, document, node, term_words, text_of, turned
+from casid.description.formats._xml import SIX, Element, Elements, XmlFile, document, node, term_words, text_of, turned
 from casid.inertia import tensor, tensor_entries
 
-_SIX = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 _DYNAMICS = (("damping", "fv"), ("friction", "fc"), ("spring_stiffness", "ks"))
 _WORLD = "world"
 
@@ -173,9 +172,9 @@ class _Reader(Elements):
         mass, inertia = (self.child(found, key, what) for key in ("mass", "inertia"))
         if found.find("fluid_added_mass") is not None:
             self.fail(f"{what}: <fluid_added_mass> is not modelled; remove it")
-        entries = dict.fromkeys(_SIX, 0.0) | dict.fromkeys(("ixx", "iyy", "izz"), 1.0)  # SDFormat's defaults
+        entries = dict.fromkeys(SIX, 0.0) | dict.fromkeys(("ixx", "iyy", "izz"), 1.0)  # SDFormat's defaults
         if inertia is not None:
-            entries = {key: self.text_number(self.child(inertia, key, what), what, entries[key]) for key in _SIX}
+            entries = {key: self.text_number(self.child(inertia, key, what), what, entries[key]) for key in SIX}
         pose = self._pose(self.child(found, "pose", what), what)
         matrix = turned(tensor(list(entries.values())), pose[:3, :3])
         return Inertial(self.text_number(mass, what, 1.0), pose[:3, 3], matrix)
@@ -285,7 +284,7 @@ def _block(name: str, values: Mapping[str, str]) -> Element:
 
 
 def _inertial(body: Inertial) -> Element:
-    entries = dict(zip(_SIX, map(number, tensor_entries(body.inertia_com)), strict=True))
+    entries = dict(zip(SIX, map(number, tensor_entries(body.inertia_com)), strict=True))
     pose, mass = node("pose", {}, f"{numbers(body.com)} 0 0 0"), node("mass", {}, number(body.mass))
     return node("inertial", {}, pose, mass, _block("inertia", entries))
 

@@ -109,55 +109,99 @@ class Toml(Format):
     def read(self, content: bytes, reading: Reading) -> Description:
         """See `Format.read`."""
         data = parse_toml(decode(content, reading.where, "robot file", RobotError), reading.where, RobotError)
-        return _description(data, reading.where, reading.angle_tolerance, content)
+        keys = (
+            "schema", "name", "convention", "gravity", "total_mass", "base", "source", "joint", "frame", "transmission",
+            "capsule", "identified",
+        )  # fmt: skip
+        file = Table(data, reading.where, keys)
+        file.require("schema", "name", "convention")
+        if data["schema"] != 1:
+            file.fail(f"key 'schema': this version of casid reads schema 1, got {shown(data['schema'])}")
+        base = _base(file)
+        reader = _Reader(reading.where, file.choice("convention", _ROW), reading.angle_tolerance)
+        joints: list[RawJoint] = []
+        for number, entry in enumerate(file.tables("joint"), start=1):
+            joints.append(reader.joint(entry, number, joints[-1].link.name if joints else base.name))
+        last = joints[-1].link.name if joints else base.name
+        frames = [reader.frame(entry, number, last) for number, entry in enumerate(file.tables("frame"), start=1)]
+        moving = [joint.name for joint in joints if joint.type != "fixed" and joint.mimic is None]
+        return Description(
+            file.text("name"),
+            reading.where,
+            base,
+            tuple(joints),
+            frames=tuple(frames),
+            gravity=file.array("gravity", (3,)) if "gravity" in data else None,
+            total_mass=file.interval("total_mass", (0.0, np.inf)),
+            source=_source(file),
+            transmission=file.array("transmission", (len(moving),) * 2) if "transmission" in data else None,
+            capsules=tuple(
+                read_capsule(entry, number, reading.where)
+                for number, entry in enumerate(file.tables("capsule"), start=1)
+            ),
+            notes=tuple(angle_notes(reader.angles, reader.tolerance)),
+            format=Toml.name,
+            content=content,
+        )
 
     def write(self, description: Description) -> bytes:
-        """See `Format.write`."""
-        return written(description).encode()
+        """A new file in the convention ``placement``; see `Format.write`."""
+        head: dict[str, Any] = {"schema": 1, "name": description.name, "convention": "placement"}
+        if description.gravity is not None:
+            head["gravity"] = description.gravity
+        if description.total_mass != (0.0, math.inf):
+            head["total_mass"] = description.total_mass
+        if description.base.inertial is None:
+            head["base"] = description.base.name
+        if description.transmission is not None:
+            head["transmission"] = description.transmission
+        blocks = [assignments(head)]
+        if description.source:
+            blocks.append(["[source]", *assignments(description.source)])
+        if description.base.inertial is not None:
+            body = {"name": description.base.name, **inertial_values(description.base.inertial)}
+            blocks.append(["[base]", *assignments(body)])
+        for joint in description.joints:
+            blocks += _joint(joint)
+        for frame in description.frames:
+            values = {"name": frame.name, "link": frame.link, **_placed(frame.placement, "xyz", "rpy")}
+            blocks.append(["[[frame]]", *assignments(values)])
+        return joined([*blocks, *capsule_blocks(capsule.table() for capsule in description.capsules)]).encode()
 
     def holds_term(self, symbol: str) -> bool:
         """Every symbol of the catalogue of joint parameters, families included."""
         return joint_parameter(symbol) is not None
 
     def edit(self, content: bytes, changes: Changes, where: str) -> bytes:
-        """See `Format.edit`."""
-        return edited(content.decode("utf-8"), changes, where).encode()
+        """Comments, order and everything else stay; see `Format.edit`."""
+        import tomlkit  # slow to import
 
-
-def _description(data: dict[str, Any], where: str, angle_tolerance: float, content: bytes) -> Description:
-    keys = (
-        "schema", "name", "convention", "gravity", "total_mass", "base", "source", "joint", "frame", "transmission",
-        "capsule", "identified",
-    )  # fmt: skip
-    file = Table(data, where, keys)
-    file.require("schema", "name", "convention")
-    if data["schema"] != 1:
-        file.fail(f"key 'schema': this version of casid reads schema 1, got {shown(data['schema'])}")
-    base = _base(file)
-    reader = _Reader(where, file.choice("convention", _ROW), angle_tolerance)
-    joints: list[RawJoint] = []
-    for number, entry in enumerate(file.tables("joint"), start=1):
-        joints.append(reader.joint(entry, number, joints[-1].link.name if joints else base.name))
-    last = joints[-1].link.name if joints else base.name
-    frames = [reader.frame(entry, number, last) for number, entry in enumerate(file.tables("frame"), start=1)]
-    moving = [joint.name for joint in joints if joint.type != "fixed" and joint.mimic is None]
-    return Description(
-        file.text("name"),
-        where,
-        base,
-        tuple(joints),
-        frames=tuple(frames),
-        gravity=file.array("gravity", (3,)) if "gravity" in data else None,
-        total_mass=file.interval("total_mass", (0.0, np.inf)),
-        source=_source(file),
-        transmission=file.array("transmission", (len(moving),) * 2) if "transmission" in data else None,
-        capsules=tuple(
-            read_capsule(entry, number, where) for number, entry in enumerate(file.tables("capsule"), start=1)
-        ),
-        notes=tuple(angle_notes(reader.angles, reader.tolerance)),
-        format=Toml.name,
-        content=content,
-    )
+        document = tomlkit.parse(content.decode("utf-8"))
+        if changes.inertials or changes.terms:
+            document.pop("identified", None)  # it is about other numbers
+        entries = document.get("joint", [])
+        for number, joint in enumerate(entries, start=1):
+            name = str(joint.get("name", f"joint{number}"))
+            link = joint.get("link")
+            link_name = f"link{number}" if link is None else str(link.get("name", f"link{number}"))
+            if link_name in changes.inertials:
+                if link is None:
+                    joint["link"] = link = tomlkit.table()
+                _set_body(link, changes.inertials[link_name])
+            if name in changes.terms:
+                terms = tomlkit.inline_table()
+                terms.update(nested(changes.terms[name]))
+                if terms:
+                    _put(joint, "terms", terms)
+                else:
+                    joint.pop("terms", None)
+        base = document.get("base")
+        if isinstance(base, tomlkit.items.Table) and str(base.get("name", "base")) in changes.inertials:
+            _set_body(base, changes.inertials[str(base.get("name", "base"))])
+        result = tomlkit.dumps(document)
+        if "\x00" in result:
+            raise RobotError(f"{where}: cannot be written as TOML: it would hold a NUL character")
+        return result.encode()
 
 
 def _base(file: Table) -> Link:
@@ -347,31 +391,6 @@ def assignments(values: Mapping[str, Any]) -> list[str]:
     return [f"{key_text(key)} = {value_text(value)}" for key, value in values.items()]
 
 
-def written(description: Description) -> str:
-    """A description as the text of a new file, in the convention ``placement``."""
-    head: dict[str, Any] = {"schema": 1, "name": description.name, "convention": "placement"}
-    if description.gravity is not None:
-        head["gravity"] = description.gravity
-    if description.total_mass != (0.0, math.inf):
-        head["total_mass"] = description.total_mass
-    if description.base.inertial is None:
-        head["base"] = description.base.name
-    if description.transmission is not None:
-        head["transmission"] = description.transmission
-    blocks = [assignments(head)]
-    if description.source:
-        blocks.append(["[source]", *assignments(description.source)])
-    if description.base.inertial is not None:
-        body = {"name": description.base.name, **inertial_values(description.base.inertial)}
-        blocks.append(["[base]", *assignments(body)])
-    for joint in description.joints:
-        blocks += _joint(joint)
-    for frame in description.frames:
-        values = {"name": frame.name, "link": frame.link, **_placed(frame.placement, "xyz", "rpy")}
-        blocks.append(["[[frame]]", *assignments(values)])
-    return joined([*blocks, *capsule_blocks(capsule.table() for capsule in description.capsules)])
-
-
 def capsule_blocks(tables: Iterable[Mapping[str, Any]]) -> list[list[str]]:
     """Lines of tables ``[[capsule]]``, in robot files and sidecars."""
     return [["[[capsule]]", *assignments(table)] for table in tables]
@@ -412,33 +431,6 @@ def _placed(placement: Array, xyz: str, rpy: str) -> dict[str, Any]:
     return {xyz: placement[:3, 3], rpy: list(rpy_of(placement[:3, :3]))}
 
 
-def edited(text: str, changes: Changes, where: str) -> str:
-    """The same file with other bodies and joint terms; comments, order and everything else stay."""
-    import tomlkit  # slow to import
-
-    document = tomlkit.parse(text)
-    if changes.inertials or changes.terms:
-        document.pop("identified", None)  # it is about other numbers
-    entries = document.get("joint", [])
-    for number, joint in enumerate(entries, start=1):
-        name = str(joint.get("name", f"joint{number}"))
-        link = joint.get("link")
-        link_name = f"link{number}" if link is None else str(link.get("name", f"link{number}"))
-        if link_name in changes.inertials:
-            if link is None:
-                joint["link"] = link = tomlkit.table()
-            _set_body(link, changes.inertials[link_name])
-        if name in changes.terms:
-            _set_terms(joint, changes.terms[name])
-    base = document.get("base")
-    if isinstance(base, tomlkit.items.Table) and str(base.get("name", "base")) in changes.inertials:
-        _set_body(base, changes.inertials[str(base.get("name", "base"))])
-    result = tomlkit.dumps(document)
-    if "\x00" in result:
-        raise RobotError(f"{where}: cannot be written as TOML: it would hold a NUL character")
-    return result
-
-
 def _set_body(table: Any, body: Inertial | None) -> None:
     about_origin = "first_moment" in table
     keys = ("mass", "first_moment", "inertia") if about_origin else ("mass", "com", "inertia_com")
@@ -454,17 +446,6 @@ def _set_body(table: Any, body: Inertial | None) -> None:
         plain = value.tolist() if isinstance(value, np.ndarray) else float(value)
         if key not in table or table[key] != plain:
             _put(table, key, plain)
-
-
-def _set_terms(joint: Any, terms: Mapping[str, float]) -> None:
-    import tomlkit  # slow to import
-
-    inline = tomlkit.inline_table()
-    inline.update(nested(terms))
-    if terms:
-        _put(joint, "terms", inline)
-    else:
-        joint.pop("terms", None)
 
 
 def _put(table: Any, key: str, value: Any) -> None:

@@ -33,12 +33,11 @@ from casid.description.formats._contract import (
     links_at_joints,
     weightless_where_fixed,
 )
-from casid.description.formats._xml import Element, Elements, XmlFile, document, node, term_words, text_of, turned
+from casid.description.formats._xml import SIX, Element, Elements, XmlFile, document, node, term_words, text_of, turned
 from casid.errors import RobotError
 from casid.inertia import tensor, tensor_entries
 
 _DYNAMICS = (("damping", "fv"), ("friction", "fc"))
-_SIX = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 
 
 class Urdf(Format):
@@ -124,7 +123,7 @@ class _Reader(Elements):
         if mass is None or inertia is None:
             self.fail(f"{what}: <inertial> has no <{'mass' if mass is None else 'inertia'}>")
         xyz, rpy = self._origin(inertial, what)
-        matrix = tensor([self.number(inertia, key, what) for key in _SIX])
+        matrix = tensor([self.number(inertia, key, what) for key in SIX])
         matrix = turned(matrix, rotation_rpy(rpy, self.tolerance))
         return Link(name, Inertial(self.number(mass, "value", what), np.array(xyz), matrix))
 
@@ -195,7 +194,7 @@ def _inertial(body: Inertial) -> Element:
         {},
         node("origin", {"xyz": numbers(body.com), "rpy": "0 0 0"}),
         node("mass", {"value": number(body.mass)}),
-        node("inertia", dict(zip(_SIX, map(number, tensor_entries(body.inertia_com)), strict=True))),
+        node("inertia", dict(zip(SIX, map(number, tensor_entries(body.inertia_com)), strict=True))),
     )
 
 

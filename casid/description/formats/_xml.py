@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NoReturn
@@ -21,8 +22,8 @@ from casid.errors import RobotError, RobotWarning
 from casid.files import number_list
 
 Element = ElementTree.Element
-#: Most elements inside one another; half of Python's depth of recursion.
-_DEPTH = 500
+#: Entries of an inertia tensor as URDF and SDF name them.
+SIX = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 #: A tag to its end: values of attributes may hold ``>``.
 _TAG = re.compile(rb"""(?:[^"'>]|"[^"]*"|'[^']*')*>""")
 
@@ -49,6 +50,7 @@ class XmlFile:
         self._spans: dict[Element, tuple[int, int, int]] = {}  # start, end of the start tag, end
         self.parents: dict[Element, Element] = {}
         stack: list[Element] = []
+        deepest = sys.getrecursionlimit() // 2  # what walks through elements calls itself
         starts: list[int] = []
         parser = expat.ParserCreate()
         roots: list[Element] = []
@@ -61,8 +63,8 @@ class XmlFile:
             else:
                 roots.append(element)
             stack.append(element)
-            if len(stack) > _DEPTH:
-                raise RobotError(f"{where}: has elements nested more than {_DEPTH} deep")
+            if len(stack) > deepest:
+                raise RobotError(f"{where}: has elements nested more than {deepest} deep")
             starts.append(parser.CurrentByteIndex)
 
         def end(tag: str) -> None:

@@ -98,7 +98,6 @@ class Criterion(ABC):
         return F * np.outer(units, units), units
 
 
-@dataclass(frozen=True, eq=False)
 class ConditionNumber(Criterion):
     """Condition number of the observation matrix W (Gautier and Khalil 1992; as a criterion: Sousa 2014, Sec. 4.3.2).
 
@@ -118,7 +117,6 @@ class ConditionNumber(Criterion):
         return 0.5 * f, 0.5 * (vectors * slope) @ vectors.T
 
 
-@dataclass(frozen=True, eq=False)
 class DOptimality(Criterion):
     """Volume of the confidence ellipsoid: ``det(F)^(-1 / 2r)``, the geometric mean of its semi-axes."""
 
@@ -132,7 +130,6 @@ class DOptimality(Criterion):
         return float(-np.log(eigenvalues).sum() / (2 * r)), -(vectors / eigenvalues) @ vectors.T / (2 * r)
 
 
-@dataclass(frozen=True, eq=False)
 class AOptimality(Criterion):
     """Root-mean-square standard deviation of the parameters: ``sqrt(trace(F^-1) / r)``."""
 

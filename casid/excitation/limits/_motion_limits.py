@@ -84,25 +84,18 @@ class MotionLimits:
             if joint.type == "prismatic" and not np.isfinite([lower[k], upper[k]]).all():
                 raise ProblemError(f"robot '{robot.name}': prismatic joint '{joint.name}' needs both position limits")
         names = tuple(joint.name for joint in robot.coordinates)
-        result = cls(names, np.vstack([lower, -top]), np.vstack([upper, top]))
-        result._check()
-        return result
+        low, high = np.vstack([lower, -top]), np.vstack([upper, top])
+        for k, name in enumerate(names):
+            for order, what in enumerate(QUANTITIES):
+                if not low[order, k] < high[order, k]:
+                    ends = f"[{low[order, k]:g}, {high[order, k]:g}]"
+                    raise ProblemError(f"joint '{name}': its {what} limits {ends} exclude every motion")
+        return cls(names, low, high)
 
     @property
     def n(self) -> int:
         """Number of joints."""
         return len(self.joints)
-
-    def _check(self) -> None:
-        if np.isnan(self.lower).any() or np.isnan(self.upper).any():
-            raise ProblemError("limits: a limit is NaN")
-        for k, name in enumerate(self.joints):
-            for order, what in enumerate(QUANTITIES):
-                if not self.lower[order, k] < self.upper[order, k]:
-                    raise ProblemError(
-                        f"joint '{name}': its {what} limits [{self.lower[order, k]:g}, "
-                        f"{self.upper[order, k]:g}] exclude every motion"
-                    )
 
     def implied(self, joint: int, order: int, rate: float) -> bool:
         """Do the limits of lower derivatives imply those of this one, if a derivative is at most ``rate`` times larger?

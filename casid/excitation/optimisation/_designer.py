@@ -28,7 +28,7 @@ from casid.files import numeric_array
 from casid.motion import Basis, Motion, Trajectory
 
 #: From smooth and easy to nearly exact.
-STAGES = (Stage(0.2, 2.0, 200), Stage(0.06, 6.0, 200), Stage(0.02, 20.0, 300))
+STAGES = (Stage(0.2, 2.0, 200, 0.2), Stage(0.06, 6.0, 200, 0.3), Stage(0.02, 20.0, 300, 0.5))
 #: Rows of state constraints nearer to their bound than this, in units of the constraint, are optimised with.
 WINDOW = 0.25
 #: At most so many rows of one state constraint.
@@ -39,12 +39,8 @@ FINER = 10
 BACKOFF = 3e-4
 #: Solves that add violated instants.
 ROUNDS = 6
-#: Part of a start's iterations that each stage may take.
-SHARES = (0.2, 0.3, 0.5)
 #: Iterations between two attempts to keep an iterate that violates limits, pulled towards the standing pose.
 EVERY = 20
-#: IPOPT's status where a stage has used up its iterations.
-_AT_MOST = "Maximum_Iterations_Exceeded"
 #: How far motions are pulled.
 PULLS = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3)
 #: The same back towards a motion that keeps all limits.
@@ -172,11 +168,10 @@ class Designer:
         if starts < 1:
             raise ProblemError(f"design: at least one start is needed, got {starts}")
         done: list[Start] = []
+        whole = sum(stage.share for stage in stages)
         stages = [
-            replace(stage, iterations=int(min(stage.iterations, max(1, share * iterations))))
-            for stage, share in zip(
-                stages, SHARES if len(stages) == 3 else [1 / len(stages)] * len(stages), strict=True
-            )
+            replace(stage, iterations=int(min(stage.iterations, max(1, stage.share / whole * iterations))))
+            for stage in stages
         ]
         with requests() as request:
             for k in range(starts):
@@ -239,7 +234,7 @@ class Designer:
                 self._offer(best, x, middle)
             if stopped:
                 break
-        if status == _AT_MOST and not best.limited:
+        if status == "Maximum_Iterations_Exceeded" and not best.limited:
             best.limited = f"{best.iterations} iterations"
         best.coefficients, best.value = self._certified(best.coefficients, middle)
         seconds = time.perf_counter() - began

@@ -27,11 +27,14 @@ class Stage:
     sharpness : float
         Power of the p-norms that stand for largest and smallest values.
     iterations : int
+    share : float
+        Part of a start's iterations that it may take, relative to those of the other stages.
     """
 
     width: float
     sharpness: float
     iterations: int
+    share: float = 1.0
 
 
 class Objective:

@@ -71,9 +71,9 @@ class Page:
         else:
             self.add(f'<img alt="" src="data:image/png;base64,{base64.b64encode(picture).decode()}">')
 
-    def table(self, table: Table, titled: bool = False) -> None:
-        """Add a table whose columns sort by a click, but for its foot."""
-        self.add(f'<div class="scroll">{html_of(table, titled)}</div>')
+    def table(self, *tables: Table, titled: bool = False) -> None:
+        """Add tables whose columns sort by a click, but for their feet."""
+        self.add(*(f'<div class="scroll">{html_of(table, titled)}</div>' for table in tables))
 
     def robot(
         self,
@@ -83,20 +83,60 @@ class Page:
         posture: ArrayLike | None = None,
         surfaces: Sequence[Shape] | None = None,
     ) -> None:
-        """Add a robot to turn and move, see `scene` for the parameters.
+        """Add a robot to turn and move: joints with placements, sets of bodies as ellipsoids, a motion.
+
+        Each body is the ellipsoid of uniform density with the link's mass and inertia, see `links_figure`.
 
         Parameters
         ----------
+        bodies
+            Label -> standard parameters, shape (10 links,); the last one is shown first. Default: the robot's own.
+        motion
+            Times [s], shape (N,), and joint positions, shape (N, n).
+        posture
+            Joint positions at the beginning, shape (n,); default: the motion's first, or the middle of the limits.
         surfaces
-            Default: those of the robot's file, where its meshes are found.
+            Shapes of links, drawn behind the bodies; default: those of the robot's file, where its meshes are found.
 
         Raises
         ------
         DatasetError
             If an array has another shape or a value is not finite.
         """
+        played = None if motion is None else _motion(robot, *motion)
+        start = robot.limits.middle if played is None else played["q"][0]
+        sets: Mapping[str, ArrayLike] = nominal_bodies(robot, "nominal") if bodies is None else bodies
+        record: dict[str, Any] = {
+            "name": robot.name,
+            "joints": [
+                {
+                    "type": joint.type,
+                    "parent": joint.parent,
+                    "axis": _plain(joint.axis),
+                    "placement": _plain(joint.placement),
+                    "link": _plain(joint.link_placement),
+                }
+                for joint in robot.joints
+            ],
+            "links": [link.name for link in robot.links],
+            "colours": link_colours(len(robot.links)),
+            "coordinates": _coordinates(robot),
+            "posture": _plain(start if posture is None else posture),
+            "sets": [
+                {"label": label, "bodies": _bodies(robot, np.asarray(values, dtype=float))}
+                for label, values in sets.items()
+            ],
+        }
+        if robot.coupled:
+            matrix, offset = robot.coupling()
+            record |= {"coupling": [_plain(row) for row in matrix], "offset": _plain(offset)}
+        shown = shapes_found(robot) if surfaces is None else surfaces
+        if shown:
+            record["shapes"] = [_surface(shape) for shape in shown]
+        if played is not None:
+            record["motion"] = played
         key = f"robot{len(self.robots) + 1}"
-        self.robots[key] = scene(robot, bodies, motion, posture, shapes_found(robot) if surfaces is None else surfaces)
+        self.robots[key] = record
         self.add(f'<div class="robot" id="robot-{key}" data-robot="{key}"></div>')
 
     def curves(
@@ -116,7 +156,27 @@ class Page:
             Unit of the values; charts of one group are zoomed together.
         """
         key = str(len(self.plots))
-        self.plots[key] = charts(t, curves, titles, unit, group)
+        times = np.asarray(t, dtype=float)
+        kept = _thinned(len(times), _POINTS)
+        self.plots[key] = [
+            {
+                "title": title,
+                "unit": unit,
+                "group": group,
+                "t": _plain(times[kept]),
+                "curves": [
+                    {
+                        "label": label,
+                        "colour": colour,
+                        "y": _plain(np.asarray(values, dtype=float)[kept, k]),
+                    }
+                    for colour, (label, values) in zip(
+                        chain(("blue", "orange"), repeat("grey")), curves.items(), strict=False
+                    )
+                ],
+            }
+            for k, title in enumerate(titles)
+        ]
         self.add(f'<div data-plots="{key}"></div>')
 
     def html(self) -> str:
@@ -144,70 +204,6 @@ def _asset(name: str) -> str:
     return (files(__package__) / "assets" / name).read_text(encoding="utf-8")
 
 
-def scene(
-    robot: Robot,
-    bodies: Mapping[str, ArrayLike] | None = None,
-    motion: tuple[ArrayLike, ArrayLike] | None = None,
-    posture: ArrayLike | None = None,
-    surfaces: Sequence[Shape] = (),
-) -> dict[str, Any]:
-    """A robot as plain values: joints with placements, sets of bodies as ellipsoids, a motion.
-
-    Each body is the ellipsoid of uniform density with the link's mass and inertia, see `links_figure`.
-
-    Parameters
-    ----------
-    bodies
-        Label -> standard parameters, shape (10 links,); the last one is shown first. Default: the robot's own.
-    motion
-        Times [s], shape (N,), and joint positions, shape (N, n).
-    posture
-        Joint positions at the beginning, shape (n,); default: the motion's first, or the middle of the limits.
-    surfaces
-        Shapes of links, drawn behind the bodies.
-
-    Raises
-    ------
-    DatasetError
-        If an array has another shape or a value is not finite.
-    """
-    start = robot.limits.middle
-    played = None
-    if motion is not None:
-        played = _motion(robot, *motion)
-        start = np.array(played["q"][0])
-    if posture is not None:
-        start = np.asarray(posture, dtype=float)
-    sets: Mapping[str, ArrayLike] = nominal_bodies(robot, "nominal") if bodies is None else bodies
-    record: dict[str, Any] = {
-        "name": robot.name,
-        "joints": [
-            {
-                "type": joint.type,
-                "parent": joint.parent,
-                "axis": _plain(joint.axis),
-                "placement": _plain(joint.placement),
-                "link": _plain(joint.link_placement),
-            }
-            for joint in robot.joints
-        ],
-        "links": [link.name for link in robot.links],
-        "colours": link_colours(len(robot.links)),
-        "coordinates": _coordinates(robot),
-        "posture": _plain(start),
-        "sets": [
-            {"label": label, "bodies": _bodies(robot, np.asarray(values, dtype=float))}
-            for label, values in sets.items()
-        ],
-    }
-    if robot.coupled:
-        matrix, offset = robot.coupling()
-        record |= {"coupling": [_plain(row) for row in matrix], "offset": _plain(offset)}
-    if surfaces:
-        record["shapes"] = [_surface(shape) for shape in surfaces]
-    return record if played is None else record | {"motion": played}
-
-
 def _surface(shape: Shape) -> dict[str, Any]:
     """Vertices as whole numbers of 1/10000 of the longest side."""
     unit = _round(max(float(np.ptp(shape.vertices, axis=0).max()), 1e-9) / 1e4)
@@ -215,33 +211,6 @@ def _surface(shape: Shape) -> dict[str, Any]:
         "joint": shape.joint, "unit": unit, "faces": shape.faces.tolist(),
         "at": np.round(shape.vertices / unit).astype(int).tolist(),
     }  # fmt: skip
-
-
-def charts(
-    t: ArrayLike, curves: Mapping[str, ArrayLike], titles: Sequence[str], unit: str, group: str
-) -> list[dict[str, Any]]:
-    """One chart for each joint as plain values, see `Page.curves`."""
-    times = np.asarray(t, dtype=float)
-    kept = _thinned(len(times), _POINTS)
-    return [
-        {
-            "title": title,
-            "unit": unit,
-            "group": group,
-            "t": _plain(times[kept]),
-            "curves": [
-                {
-                    "label": label,
-                    "colour": colour,
-                    "y": _plain(np.asarray(values, dtype=float)[kept, k]),
-                }
-                for colour, (label, values) in zip(
-                    chain(("blue", "orange"), repeat("grey")), curves.items(), strict=False
-                )
-            ],
-        }
-        for k, title in enumerate(titles)
-    ]
 
 
 def nominal_bodies(robot: Robot, label: str = "nominal, of the description") -> dict[str, Array]:

@@ -263,7 +263,9 @@ class _Adaptive:
 
     def __call__(self, t0: float, t1: float, x: Array, u: Array) -> Array:
         t = t0
-        x = self._enter(t, x, u)
+        if self.modes is not None:  # the torque differs from that of the interval before
+            resume = self.mode is not None and self.mode.slowest(x) > 0 and self.mode.holds(x, u)
+            x = x if resume else self._change(t, x, u)
         changes = 0
         while t < t1:
             if self.mode is not None and self.mode.at_rest:
@@ -277,13 +279,6 @@ class _Adaptive:
                 raise Stopped(t, x, Reason.STUCK, "dry friction changes its mode without end")
             t = t1 if last and taken == h else t + taken
         return x
-
-    def _enter(self, t: float, x: Array, u: Array) -> Array:
-        """Mode at the beginning of an interval, whose torque differs from that before."""
-        if self.modes is None:
-            return x
-        resume = self.mode is not None and self.mode.slowest(x) > 0 and self.mode.holds(x, u)
-        return x if resume else self._change(t, x, u)
 
     def _change(self, t: float, x: Array, u: Array) -> Array:
         assert self.modes is not None
