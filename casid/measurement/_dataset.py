@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from casid.arrays import Array
 from casid.errors import DatasetError
 from casid.measurement._defects import Defect
-from casid.measurement._low_pass import LowPass
+
+if TYPE_CHECKING:
+    from casid.measurement._processing import LowPass
 
 
 @dataclass(frozen=True, eq=False)
