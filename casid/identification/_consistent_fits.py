@@ -23,7 +23,13 @@ from casid.arrays import Array
 from casid.description import Robot
 from casid.errors import SolveError
 from casid.evidence import NOTICEABLE, compared
-from casid.identification._bounds import (
+from casid.identification._options import Choice, Constraints
+from casid.identification._prediction import Part
+from casid.identification._regression import (
+    Bounds,
+    FeasibleFit,
+    RegressionProblem,
+    Statement,
     default_bounds,
     expected_rotors,
     largest_torques,
@@ -33,9 +39,6 @@ from casid.identification._bounds import (
     weighed_bodies,
     with_link_bounds,
 )
-from casid.identification._options import Choice, Constraints
-from casid.identification._prediction import Part
-from casid.identification._regression import Bounds, FeasibleFit, RegressionProblem, Statement
 from casid.measurement import Dataset
 from casid.regression import Fit
 from casid.retrieval import LeastSquares, chi_square
