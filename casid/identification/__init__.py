@@ -23,8 +23,8 @@ from casid.identification._regression import RegressionProblem as RegressionProb
 from casid.identification._regression import FeasibleFit as FeasibleFit
 
 # Predicted torques and held-out errors
-from casid.identification._prediction import predict as predict
-from casid.identification._prediction import Prediction as Prediction
+from casid.identification._accuracy import predict as predict
+from casid.identification._accuracy import Prediction as Prediction
 
 # Differences between two identifications
 from casid.identification._comparison import compare as compare

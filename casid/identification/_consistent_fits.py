@@ -23,8 +23,8 @@ from casid.arrays import Array
 from casid.description import Robot
 from casid.errors import SolveError
 from casid.evidence import NOTICEABLE, compared
+from casid.identification._accuracy import Part
 from casid.identification._options import Choice, Constraints
-from casid.identification._prediction import Part
 from casid.identification._regression import (
     Bounds,
     FeasibleFit,

@@ -24,9 +24,9 @@ from casid.description import Robot, load_robot
 from casid.dynamics import Model
 from casid.errors import DatasetError, ProblemError, SolveError
 from casid.evidence import NOTICEABLE
+from casid.identification._accuracy import HeldOut, Part, certified_intervals, held_out, parts_of
 from casid.identification._consistent_fits import ConsistentFits, SharePath, chosen_share, fixed, own_share
 from casid.identification._identification import Identification
-from casid.identification._intervals import certified_intervals
 from casid.identification._joint_terms import (
     COUNTERBALANCE,
     SPRING,
@@ -39,7 +39,6 @@ from casid.identification._joint_terms import (
     search,
 )
 from casid.identification._options import Checks, Choice, Constraints, ModelOptions
-from casid.identification._prediction import HeldOut, Part, held_out, parts_of
 from casid.identification._regression import FeasibleFit, split_bounds
 from casid.identification.diagnosis._findings import Finding
 from casid.identification.diagnosis._hypotheses import proven_delay, taken_out

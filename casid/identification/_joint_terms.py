@@ -42,10 +42,9 @@ from casid.dynamics import Model
 from casid.dynamics.terms import Friction, friction_model
 from casid.errors import DatasetError, ProblemError, SolveError
 from casid.evidence import NOTICEABLE, PARTS, Comparison, compared
+from casid.identification._accuracy import HeldOut, Part, determined, held_out
 from casid.identification._consistent_fits import ConsistentFits, Priced
-from casid.identification._intervals import determined
 from casid.identification._options import LINEAR_FRICTION, ModelOptions
-from casid.identification._prediction import HeldOut, Part, held_out
 from casid.identification._regression import (
     HEAVIER,
     Explained,

@@ -15,7 +15,7 @@ from casid.description import Inertial, Joint, Link, LinkBounds, Robot
 from casid.dynamics import Model
 from casid.errors import ProblemError
 from casid.identification import Checks, identify
-from casid.identification._intervals import centre_intervals, mass_intervals, without_intervals
+from casid.identification._accuracy import centre_intervals, mass_intervals, without_intervals
 from casid.identification._regression import (
     GROWTH,
     LEAST_HELD,
