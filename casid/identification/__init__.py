@@ -2,10 +2,10 @@
 
 # The pipeline, its options and its result
 from casid.identification._identify import identify as identify
-from casid.identification._options import Checks as Checks
-from casid.identification._options import Choice as Choice
-from casid.identification._options import Constraints as Constraints
-from casid.identification._options import ModelOptions as ModelOptions
+from casid.identification._identify import Checks as Checks
+from casid.identification._consistent_fits import Choice as Choice
+from casid.identification._consistent_fits import Constraints as Constraints
+from casid.identification._joint_terms import ModelOptions as ModelOptions
 from casid.identification._identification import Identification as Identification
 from casid.identification._identification import load_model as load_model
 

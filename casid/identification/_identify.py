@@ -23,22 +23,30 @@ from casid.arrays import Array
 from casid.description import Robot, load_robot
 from casid.dynamics import Model
 from casid.errors import DatasetError, ProblemError, SolveError
-from casid.evidence import NOTICEABLE
+from casid.evidence import NOTICEABLE, PARTS
 from casid.identification._accuracy import HeldOut, Part, certified_intervals, held_out, parts_of
-from casid.identification._consistent_fits import ConsistentFits, SharePath, chosen_share, fixed, own_share
+from casid.identification._consistent_fits import (
+    Choice,
+    ConsistentFits,
+    Constraints,
+    SharePath,
+    chosen_share,
+    fixed,
+    own_share,
+)
 from casid.identification._identification import Identification
 from casid.identification._joint_terms import (
     COUNTERBALANCE,
     SPRING,
     FoundSpring,
     IdentifiedFriction,
+    ModelOptions,
     check_bounds,
     identified_friction,
     plain_model,
     rotor_notes,
     search,
 )
-from casid.identification._options import Checks, Choice, Constraints, ModelOptions
 from casid.identification._regression import FeasibleFit, split_bounds
 from casid.identification.diagnosis._findings import Finding
 from casid.identification.diagnosis._hypotheses import proven_delay, taken_out
@@ -70,6 +78,35 @@ BEGINS = {
 }  # fmt: skip
 #: Processing of all recordings, or of each.
 Processings = Processing | bool | Sequence[Processing | bool | None] | None
+
+
+@dataclass(frozen=True)
+class Checks:
+    """What is computed to judge the result.
+
+    Attributes
+    ----------
+    folds : int
+        Parts of the motion that are held out in turn, two or more; 0: none.
+    verdict : bool
+        Whether other readings of the recordings are tried (`casid.identification.diagnosis`).
+    intervals : bool
+        Whether proven ranges of the links' masses are computed (`certified_intervals`).
+
+    Raises
+    ------
+    DatasetError
+        For another number of folds.
+    """
+
+    folds: int = PARTS
+    verdict: bool = True
+    intervals: bool = False
+
+    def __post_init__(self) -> None:
+        if self.folds < 0 or self.folds == 1:
+            raise DatasetError(f"folds: expected 2 parts of the motion or more, or 0 for none, got {self.folds}")
+
 
 _MODEL, _CONSTRAINTS, _CHOICE, _CHECKS = ModelOptions(), Constraints(), Choice(), Checks()
 
