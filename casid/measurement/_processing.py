@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 
 from casid.arrays import ALIKE, Array
 from casid.errors import DatasetError
-from casid.measurement._dataset import Dataset, FullRate
-from casid.measurement._defects import (
+from casid.measurement._dataset import (
     MOST_LOST,
+    Dataset,
     Defect,
+    FullRate,
     defect_notes,
     find_defects,
     moving_joints,
