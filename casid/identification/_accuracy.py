@@ -41,7 +41,7 @@ from casid.files import open_end
 from casid.identification._regression import FeasibleFit
 from casid.inertia import Parameters
 from casid.measurement import Dataset
-from casid.regression import CompressedData, Fit, torques
+from casid.regression import EXCITATION_TOLERANCE, CompressedData, Fit, torques
 from casid.retrieval import chi_square, parameter_intervals
 from casid.retrieval.insight import Intervals
 from casid.retrieval.plausible import misses
@@ -252,8 +252,6 @@ def held_out(parts: Sequence[Part], betas: Sequence[Mapping[str, Array]]) -> Hel
 
 # ------------------------------------------------------------------ what the data determine
 
-#: A parameter is determined if no more of it than this lies outside what the torques depend on.
-OUTSIDE = 1e-6
 #: Error above which a fit is wrong [%], and ends of an interval over each other above which a mass is called open.
 WRONG, OPEN = 30.0, 1.5
 
@@ -310,7 +308,7 @@ def determined(fit: Fit, values: Array) -> tuple[ChosenValue, ...]:
         unit = np.zeros(len(model.parameter_names))
         unit[j] = 1.0
         low, high = -np.inf, np.inf
-        if np.abs(shares[:, j] - unit).max() <= OUTSIDE:
+        if np.abs(shares[:, j] - unit).max() <= EXCITATION_TOLERANCE:
             combination = inverse[j]
             middle = float(combination @ beta)
             half = quantile * float(np.sqrt(max(combination @ fit.covariance @ combination, 0.0)))

@@ -71,11 +71,6 @@ from casid.retrieval.plausible import robot_bodies
 CONDITION = 1e4
 #: Called with a step in words, and how much of all work is done: ``(text, done, total)``.
 Progress = Callable[[str, float, float], None]
-#: Shares of the time that is spent when each step begins: means of a simulated and a measured motion of a Panda.
-BEGINS = {
-    "reading": 0.0, "cleaning": 0.14, "compressing": 0.29, "choosing friction, springs and the share": 0.32,
-    "fitting believable links": 0.74, "judging": 0.76,
-}  # fmt: skip
 #: Processing of all recordings, or of each.
 Processings = Processing | bool | Sequence[Processing | bool | None] | None
 
@@ -183,10 +178,16 @@ def identify(
         one is False or (isinstance(one, Processing) and one.delay != 0.0) for one in settings
     )
 
+    # shares of the time that is spent when each step begins: means of a simulated and a measured motion of a Panda
+    begins = {
+        "reading": 0.0, "cleaning": 0.14, "compressing": 0.29, "choosing friction, springs and the share": 0.32,
+        "fitting believable links": 0.74, "judging": 0.76,
+    }  # fmt: skip
+
     def identified(lag: float | Literal["auto"] | None, before: float = 0.0) -> Identification:
         def begin(step: str) -> None:
             again = " once more, without the delay" if before else ""
-            progress(f"{step}{again}", before + BEGINS[step], before + 1.0)
+            progress(f"{step}{again}", before + begins[step], before + 1.0)
 
         begin("cleaning")
         cleaned = clean(measured, model, processing, lag)
@@ -204,7 +205,7 @@ def identify(
         lag = None if settled or made.verdict is None else proven_delay(made.verdict.findings)
         if lag is None:
             return made
-        again = identified(float(lag.values["seconds"]), 1.0 - BEGINS["cleaning"])
+        again = identified(float(lag.values["seconds"]), 1.0 - begins["cleaning"])
     if again.verdict is None:
         return again
     return replace(again, verdict=replace(again.verdict, findings=(taken_out(lag), *again.verdict.findings)))

@@ -229,7 +229,8 @@ class MeasurementNoise:
 
 # ------------------------------------------------------------------ least squares
 
-#: Share of a column's length (after equilibration) that must be left by the columns before it to count as identifiable.
+#: Share of a column's length (after equilibration) that must be left by the columns before it to count as identifiable;
+#: a single parameter is, of which no more lies outside the combinations that are.
 EXCITATION_TOLERANCE = 1e-6
 #: A parameter whose uncertain effect is so many times the torques is not determined.
 BEYOND = 10.0
