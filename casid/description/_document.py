@@ -147,6 +147,11 @@ def positions(lock: Lock) -> dict[str, float]:
     return dict.fromkeys(lock, 0.0)
 
 
+def fixed_name(link: str) -> str:
+    """Name that a reader gives to a fixed joint whose format has none."""
+    return f"{link}_fixed"
+
+
 def renamed(joints: Sequence[RawJoint], names: Mapping[str, str]) -> tuple[RawJoint, ...]:
     """The joints with other names, wherever they are named."""
 
@@ -587,10 +592,10 @@ class MovingBody:
     def terms(self) -> Mapping[str, float]:
         """The joint's terms, the bodies that load locked joints added to its own."""
         own = self.joint.terms
-        load = load_body(own)
         loads = [(load_body(part.joint.terms), part.placement) for part in self.fixed]
         behind = [carried(body, placement) for body, placement in loads if body is not None]
-        if load is None or not behind:
+        load = load_body(own) if behind else None
+        if load is None:
             return own
         return {**own, **dict(zip(LOAD_BODY, np.sum([load, *behind], axis=0).tolist(), strict=True))}
 

@@ -9,105 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from casid.description._document import Description, JointLimits, RawCapsule, RawJoint, renamed
-from casid.description._robot import LIMITS, Inertial, Link, LinkBounds
-from casid.description.joint_parameters import (
-    JOINT_PARAMETERS,
-    SHAPES,
-    is_shape,
-    joint_parameter,
-    nested,
-    shape_fault,
-)
+from casid.description._document import Description, JointLimits, RawJoint, fixed_name, renamed
+from casid.description._robot import LIMITS, Link
+from casid.description.formats._toml import Table, bounds_of, read_capsule
+from casid.description.joint_parameters import SHAPES, is_shape, nested
 from casid.errors import RobotError
-from casid.files import Table as AnyTable
 from casid.files import decode, parse_toml
-from casid.inertia import tensor
 
 if TYPE_CHECKING:
     from casid.description.formats._contract import Format
 
-
-class Table(AnyTable):
-    """One table of a robot file; it raises `RobotError`."""
-
-    error = RobotError
-
-    def joint_terms(self) -> dict[str, float]:
-        """Values of the key ``terms`` by the symbols of the catalogue of joint parameters; empty without the key."""
-        given = self.data.get("terms")
-        known = [symbol for symbol, entry in JOINT_PARAMETERS.items() if not entry.family] + list(SHAPES)
-        if isinstance(given, dict):
-            known += [symbol for symbol in given if symbol not in known and joint_parameter(symbol) is not None]
-        table = self.table("terms", known)
-        if table is None:
-            return {}
-        found: dict[str, float] = {}
-        for symbol in table.data:
-            group = table.table(symbol, SHAPES[symbol]) if symbol in SHAPES else None
-            if group is None:
-                found[symbol] = table.number(symbol)
-            else:
-                found |= {f"{symbol}.{name}": group.number(name) for name in group.data}
-        fault = shape_fault(found)
-        if fault:
-            table.fail(fault)
-        return found
-
-
-def inertial(table: Table) -> Inertial | None:
-    """The body, about the centre of mass or about the origin; None where the table gives none."""
-    six = "xx, xy, xz, yy, yz, zz"
-    keys = ("mass", "com", "inertia_com", "first_moment", "inertia")
-    if not any(key in table for key in keys):
-        return None
-    about_origin = "first_moment" in table or "inertia" in table
-    if about_origin and ("com" in table or "inertia_com" in table):
-        table.fail("give either 'com' and 'inertia_com' (centre of mass) or 'first_moment' and 'inertia' (origin)")
-    if about_origin:
-        table.require("mass", "first_moment", "inertia")
-        inertia = table.array("inertia", (6,), entries=six)
-        moment = table.array("first_moment", (3,), entries="lx, ly, lz")
-        mass = table.number("mass")
-        if mass == 0.0 and moment.any():
-            table.fail("key 'first_moment': must be zero where the mass is zero")
-        return Inertial.of(np.concatenate([inertia, moment, [mass]]))
-    table.require("mass", "com", "inertia_com")
-    com = table.array("com", (3,), entries="x, y, z")
-    return Inertial(table.number("mass"), com, tensor(table.array("inertia_com", (6,), entries=six)))
-
-
-def bounds_of(table: Table) -> LinkBounds:
-    """A table ``bounds``; what it leaves out is free."""
-    free = LinkBounds()
-    com = table.array("com", (3, 2), free.com.tolist(), entries="[lower, upper] of x, y, z", infinite=True)
-    six = "[lower, upper] of xx, xy, xz, yy, yz, zz"
-    inertia = table.array("inertia_com", (6, 2), free.inertia_com.tolist(), entries=six, infinite=True)
-    try:
-        return LinkBounds(np.array(table.interval("mass", (0.0, np.inf))), com, inertia)
-    except RobotError as error:
-        table.fail(str(error))
-
-
-def read_capsule(data: Mapping[str, Any], number: int, where: str) -> RawCapsule:
-    """Read one ``[[capsule]]`` table of a robot file; RobotError naming the file, the table and the key."""
-    table = Table(data, f"{where}: capsule {number}", ("name", "link", "start", "end", "radius"))
-    table.require("link", "start", "radius")
-    link = table.text("link")
-    start = table.array("start", (3,), entries="x, y, z")
-    end = table.array("end", (3,), start.tolist(), entries="x, y, z")
-    return RawCapsule(table.text("name", link), link, start, end, table.number("radius"))
-
-
 #: What a sidecar file is called: the robot file's name with this behind it.
 SUFFIX = ".casid.toml"
-#: Parts of a description that some format may lack.
-FEATURES = frozenset(
-    {
-        "gravity", "total_mass", "source", "bounds", "transmission", "capsules", "velocity", "acceleration", "jerk",
-        "effort", "order", "fixed joints", "base",
-    }
-)  # fmt: skip
 _JOINT_KEYS = ("name", "link", "inertial", "limits", "terms")
 
 
@@ -186,11 +99,6 @@ def _joint(joint: RawJoint, form: Format) -> dict[str, Any]:
     if terms:
         found["terms"] = nested(terms)
     return found
-
-
-def fixed_name(link: str) -> str:
-    """Name that a reader gives to a fixed joint whose format has none."""
-    return f"{link}_fixed"
 
 
 def words(tables: Mapping[str, Any]) -> tuple[str, ...]:

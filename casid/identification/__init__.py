@@ -2,10 +2,10 @@
 
 # The pipeline, its options and its result
 from casid.identification._identify import identify as identify
-from casid.identification._options import Checks as Checks
-from casid.identification._options import Choice as Choice
-from casid.identification._options import Constraints as Constraints
-from casid.identification._options import ModelOptions as ModelOptions
+from casid.identification._identify import Checks as Checks
+from casid.identification._consistent_fits import Choice as Choice
+from casid.identification._consistent_fits import Constraints as Constraints
+from casid.identification._joint_terms import ModelOptions as ModelOptions
 from casid.identification._identification import Identification as Identification
 from casid.identification._identification import load_model as load_model
 
@@ -23,8 +23,8 @@ from casid.identification._regression import RegressionProblem as RegressionProb
 from casid.identification._regression import FeasibleFit as FeasibleFit
 
 # Predicted torques and held-out errors
-from casid.identification._prediction import predict as predict
-from casid.identification._prediction import Prediction as Prediction
+from casid.identification._accuracy import predict as predict
+from casid.identification._accuracy import Prediction as Prediction
 
 # Differences between two identifications
 from casid.identification._comparison import compare as compare

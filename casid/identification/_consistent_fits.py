@@ -14,8 +14,9 @@ they count in the fit.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
@@ -23,7 +24,12 @@ from casid.arrays import Array
 from casid.description import Robot
 from casid.errors import SolveError
 from casid.evidence import NOTICEABLE, compared
-from casid.identification._bounds import (
+from casid.identification._accuracy import Part
+from casid.identification._regression import (
+    Bounds,
+    FeasibleFit,
+    RegressionProblem,
+    Statement,
     default_bounds,
     expected_rotors,
     largest_torques,
@@ -33,17 +39,70 @@ from casid.identification._bounds import (
     weighed_bodies,
     with_link_bounds,
 )
-from casid.identification._options import Choice, Constraints
-from casid.identification._prediction import Part
-from casid.identification._regression import Bounds, FeasibleFit, RegressionProblem, Statement
 from casid.measurement import Dataset
 from casid.regression import Fit
-from casid.retrieval import LeastSquares, chi_square
-from casid.retrieval.plausible import DivergenceProgram, PlausibleBodies
+from casid.retrieval import ConstraintBuilder, LeastSquares, Prior, chi_square
+from casid.retrieval.constraints import ConsistencyKind
+from casid.retrieval.plausible import DivergenceProgram, PlausibleBodies, check_share
 
 #: Shares that are tried; those that are tried too where the largest of these is the choice; and the one that is taken
 #: where nothing can be held out.
 SHARES, FURTHER, NOT_HELD_OUT = (0.3, 0.2, 0.15, 0.1, 0.07, 0.05, 0.03, 0.02), (1.0, 0.7, 0.45), 0.05
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """What the consistent fit obeys.
+
+    Attributes
+    ----------
+    build : callable, "default" or None
+        From the unknowns to constraints. ``"default"``: the bounds of the description, and where it gives none, bounds
+        that scale with the robot's size and torques (`default_bounds`). ``None``: physical consistency only.
+    bounds : mapping of str to (float, float)
+        Of single parameters, e.g. ``{"fo1": (-1, 1), "m7": (0, 3)}``.
+    consistency : {"full", "semi"}
+    margin : float, optional
+        Of physical consistency; default: see `feasible_regression`.
+    prior : Prior, optional
+        Regularisation towards given bodies.
+    """
+
+    build: ConstraintBuilder | Literal["default"] | None = "default"
+    bounds: Bounds = field(default_factory=dict)
+    consistency: ConsistencyKind = "full"
+    margin: float | None = None
+    prior: Prior | None = None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The choice among all parameter sets that explain the data as well as the best.
+
+    Attributes
+    ----------
+    believable : bool
+        Take the most plausible set (`casid.identification.believable`); without effect with a prior, or with less than
+        full consistency.
+    bodies : PlausibleBodies, optional
+        Default: `plausible_bodies` of the robot.
+    share : float, optional
+        Relative increase of the residual's norm that is allowed; default: chosen by held-out error
+        (`casid.identification._consistent_fits`).
+
+    Raises
+    ------
+    ProblemError
+        If the share is not positive and finite.
+    """
+
+    believable: bool = True
+    bodies: PlausibleBodies | None = None
+    share: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.share is not None:
+            check_share(self.share)
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,10 +18,17 @@ from casid.dynamics import Model
 from casid.dynamics.terms import Friction
 from casid.errors import DatasetError, RobotError
 from casid.files import finite_number, open_end, read_json
+from casid.identification._accuracy import (
+    ChosenValue,
+    HeldOut,
+    Prediction,
+    centre_intervals,
+    determined,
+    mass_intervals,
+    predict,
+)
 from casid.identification._consistent_fits import SharePath
-from casid.identification._intervals import ChosenValue, centre_intervals, determined, mass_intervals
 from casid.identification._joint_terms import FoundSpring
-from casid.identification._prediction import HeldOut, Prediction, predict
 from casid.identification._regression import FeasibleFit
 from casid.identification.diagnosis._findings import Verdict
 from casid.inertia import Parameters, parameter_record, read_parameters
@@ -96,7 +103,7 @@ class Identification(ParameterResult, Displayed):
 
     @cached_property
     def mass_ranges(self) -> tuple[ChosenValue, ...]:
-        """Interval of 95 % of the mass of all links, then of each: `casid.identification._intervals`."""
+        """Interval of 95 % of the mass of all links, then of each: `casid.identification._accuracy`."""
         return mass_intervals(self.model.robot, self.feasible, self.intervals, self._right)
 
     @cached_property

@@ -23,25 +23,31 @@ from casid.arrays import Array
 from casid.description import Robot, load_robot
 from casid.dynamics import Model
 from casid.errors import DatasetError, ProblemError, SolveError
-from casid.evidence import NOTICEABLE
-from casid.identification._bounds import split_bounds
-from casid.identification._consistent_fits import ConsistentFits, SharePath, chosen_share, fixed, own_share
+from casid.evidence import NOTICEABLE, PARTS
+from casid.identification._accuracy import HeldOut, Part, certified_intervals, held_out, parts_of
+from casid.identification._consistent_fits import (
+    Choice,
+    ConsistentFits,
+    Constraints,
+    SharePath,
+    chosen_share,
+    fixed,
+    own_share,
+)
 from casid.identification._identification import Identification
-from casid.identification._intervals import certified_intervals
 from casid.identification._joint_terms import (
     COUNTERBALANCE,
     SPRING,
     FoundSpring,
     IdentifiedFriction,
+    ModelOptions,
     check_bounds,
     identified_friction,
     plain_model,
     rotor_notes,
     search,
 )
-from casid.identification._options import Checks, Choice, Constraints, ModelOptions
-from casid.identification._prediction import HeldOut, Part, held_out, parts_of
-from casid.identification._regression import FeasibleFit
+from casid.identification._regression import FeasibleFit, split_bounds
 from casid.identification.diagnosis._findings import Finding
 from casid.identification.diagnosis._hypotheses import proven_delay, taken_out
 from casid.identification.diagnosis._readings import filtered
@@ -65,13 +71,37 @@ from casid.retrieval.plausible import robot_bodies
 CONDITION = 1e4
 #: Called with a step in words, and how much of all work is done: ``(text, done, total)``.
 Progress = Callable[[str, float, float], None]
-#: Shares of the time that is spent when each step begins: means of a simulated and a measured motion of a Panda.
-BEGINS = {
-    "reading": 0.0, "cleaning": 0.14, "compressing": 0.29, "choosing friction, springs and the share": 0.32,
-    "fitting believable links": 0.74, "judging": 0.76,
-}  # fmt: skip
 #: Processing of all recordings, or of each.
 Processings = Processing | bool | Sequence[Processing | bool | None] | None
+
+
+@dataclass(frozen=True)
+class Checks:
+    """What is computed to judge the result.
+
+    Attributes
+    ----------
+    folds : int
+        Parts of the motion that are held out in turn, two or more; 0: none.
+    verdict : bool
+        Whether other readings of the recordings are tried (`casid.identification.diagnosis`).
+    intervals : bool
+        Whether proven ranges of the links' masses are computed (`certified_intervals`).
+
+    Raises
+    ------
+    DatasetError
+        For another number of folds.
+    """
+
+    folds: int = PARTS
+    verdict: bool = True
+    intervals: bool = False
+
+    def __post_init__(self) -> None:
+        if self.folds < 0 or self.folds == 1:
+            raise DatasetError(f"folds: expected 2 parts of the motion or more, or 0 for none, got {self.folds}")
+
 
 _MODEL, _CONSTRAINTS, _CHOICE, _CHECKS = ModelOptions(), Constraints(), Choice(), Checks()
 
@@ -148,10 +178,16 @@ def identify(
         one is False or (isinstance(one, Processing) and one.delay != 0.0) for one in settings
     )
 
+    # shares of the time that is spent when each step begins: means of a simulated and a measured motion of a Panda
+    begins = {
+        "reading": 0.0, "cleaning": 0.14, "compressing": 0.29, "choosing friction, springs and the share": 0.32,
+        "fitting believable links": 0.74, "judging": 0.76,
+    }  # fmt: skip
+
     def identified(lag: float | Literal["auto"] | None, before: float = 0.0) -> Identification:
         def begin(step: str) -> None:
             again = " once more, without the delay" if before else ""
-            progress(f"{step}{again}", before + BEGINS[step], before + 1.0)
+            progress(f"{step}{again}", before + begins[step], before + 1.0)
 
         begin("cleaning")
         cleaned = clean(measured, model, processing, lag)
@@ -169,7 +205,7 @@ def identify(
         lag = None if settled or made.verdict is None else proven_delay(made.verdict.findings)
         if lag is None:
             return made
-        again = identified(float(lag.values["seconds"]), 1.0 - BEGINS["cleaning"])
+        again = identified(float(lag.values["seconds"]), 1.0 - begins["cleaning"])
     if again.verdict is None:
         return again
     return replace(again, verdict=replace(again.verdict, findings=(taken_out(lag), *again.verdict.findings)))

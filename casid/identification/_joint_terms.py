@@ -16,7 +16,7 @@ stated is nested: on each part of the motion with the joints chosen on the other
 
 Where consistent links are free enough to take the counterbalance's place, the held-out error does not show it, but the
 masses do: without it, the bodies that the kinematics suggest explain the torques best with next to no mass. A
-counterbalance is therefore accepted too where those bodies (`casid.identification._bounds.explained`) weigh more
+counterbalance is therefore accepted too where those bodies (`casid.identification._regression.explained`) weigh more
 with it than `HEAVIER` times what they weigh without it, where their error falls as surely and by as
 much as is asked above, and where it takes gravity's load off its joint: a wrong sign or misplaced bodies lower the
 mass, and move it by less than a third on the sixteen real and simulated recordings without a counterbalance. The
@@ -33,26 +33,82 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from casid.arrays import Array
 from casid.description import Robot
 from casid.description.joint_parameters import symbol_and_joint
 from casid.dynamics import Model
-from casid.dynamics.terms import Friction, friction_model
+from casid.dynamics.terms import Friction, JointTerm, friction_model
 from casid.errors import DatasetError, ProblemError, SolveError
 from casid.evidence import NOTICEABLE, PARTS, Comparison, compared
-from casid.identification._bounds import HEAVIER, Explained, expected_rotors, explained, known_rotors
+from casid.identification._accuracy import HeldOut, Part, determined, held_out
 from casid.identification._consistent_fits import ConsistentFits, Priced
-from casid.identification._intervals import determined
-from casid.identification._options import LINEAR_FRICTION, ModelOptions
-from casid.identification._prediction import HeldOut, Part, held_out
-from casid.identification._regression import FeasibleFit, extra_bounds
+from casid.identification._regression import (
+    HEAVIER,
+    Explained,
+    FeasibleFit,
+    expected_rotors,
+    explained,
+    extra_bounds,
+    known_rotors,
+)
 from casid.measurement import Dataset
 from casid.regression import CompressedData, Fit, compress, wls
 from casid.regression.friction import CANDIDATES, STATIC, STRETCHES, Candidate, FrictionSearch, fit_jointly
 from casid.retrieval import LeastSquares
 from casid.retrieval.plausible import PlausibleBodies
+
+#: Linear friction of a joint, the default.
+LINEAR_FRICTION = ("viscous", "coulomb", "offset")
+#: Joint terms of an identification: a geared drive's rotor inertia would else be put into the links.
+DEFAULT_TERMS = (*LINEAR_FRICTION, "rotor")
+#: Terms of a motor that turns several joints (`Robot.transmission`): its friction and rotor act on all of them.
+MOTOR_TERMS = ("motor_viscous", "motor_coulomb", "motor_rotor")
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """The dynamic model that is fitted.
+
+    Attributes
+    ----------
+    terms : sequence of str or JointTerm, optional
+        Joint terms; default: `DEFAULT_TERMS`, and `MOTOR_TERMS` of the motors that turn several joints. With nonlinear
+        ``friction``, viscous, coulomb and offset are left out of them.
+    friction : str, optional
+        ``linear``; ``static``: chosen joint by joint by cross-validation from laws without memory; ``auto``: likewise
+        from all laws (`casid.identification._joint_terms`), which takes longer; or the name of a law, fitted jointly
+        with the inertial parameters (`casid.regression.fit_jointly`). Default: ``static`` where a least squares fit
+        holds parts of the motion out and ``terms`` are the default ones, else ``linear``.
+    velocity_deadband : float
+        Speed below which Coulomb friction counts as zero [rad/s].
+    gravity : array_like, shape (3,), optional
+        In the base frame [m/s^2]; default: the robot's.
+    springs : bool
+        Look for springs and counterbalances by held-out error (`casid.identification._joint_terms`), where friction is
+        no law by name and ``terms`` have none.
+    """
+
+    terms: Sequence[str | JointTerm] | None = None
+    friction: str | None = None
+    velocity_deadband: float = 0.0
+    gravity: ArrayLike | None = None
+    springs: bool = True
+
+    def decided(self, comparing: bool) -> ModelOptions:
+        """The same with its friction named; ``comparing``: whether laws can be compared by held-out error."""
+        default = "static" if comparing and self.terms is None else "linear"
+        return replace(self, friction=self.friction or default)
+
+    def terms_of(self, robot: Robot) -> tuple[str | JointTerm, ...]:
+        """Joint terms that a robot gets: as given, or the default."""
+        if self.terms is not None:
+            return tuple(self.terms)
+        T = np.eye(robot.n) if robot.transmission is None else np.asarray(robot.transmission)
+        coupled = [joint.name for joint, turned in zip(robot.coordinates, T.T, strict=True) if (turned != 0).sum() > 1]
+        return (*DEFAULT_TERMS, *(f"{term}@{joint}" for term in MOTOR_TERMS for joint in coupled))
+
 
 #: Laws that are chosen from: ``auto`` from all of them, those with memory, a spring or signs of their own too; the
 #: default from static ones.

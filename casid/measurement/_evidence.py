@@ -1,148 +1,25 @@
-"""What the numbers of a log say: clock, blocks, units, signs; by differences, limits, the robot's dynamics."""
+"""What the numbers of a log say: clock, blocks, units; by differences, limits, the robot's dynamics."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 import numpy as np
 
-from casid.arrays import ALIKE, RANK, Array
+from casid.arrays import Array
 from casid.description import Robot
-from casid.dynamics import Model
 from casid.errors import DatasetError
-from casid.evidence import REPEATED
-from casid.measurement._dataset import Dataset
-from casid.measurement._defects import CORRELATED, MOST_LOST, same_velocity, velocity_factors
-from casid.measurement._processing import Processing, prepare
+from casid.measurement._checks import explained
+from casid.measurement._dataset import CORRELATED, MOST_LOST, same_velocity, velocity_factors
 from casid.measurement._text import clock_seconds
 
-#: Samples that enter the fit of the dynamics.
-_SAMPLES = 1200
 #: Sampling rates of recordings [Hz].
 SLOWEST, FASTEST = 10.0, 12e3
 #: Speeds of recordings as a share of the limits; a limit that is not known is taken as 3 rad/s or m/s.
 LEAST_SPEED, MOST_SPEED, USUAL_LIMIT = 0.01, 1.3, 3.0
 #: Largest stroke of a joint in recordings that are made for identification [rad or m].
 LEAST_STROKE = np.radians(10.0)
-
-
-#: Friction and inertia so many deviations from zero show the sign of a torque; misfits that differ by this factor too.
-CERTAIN, _BETTER = 6.0, 3.0
-#: Joints whose signs are tried, all ways.
-_FEW = 10
-
-
-@dataclass(frozen=True)
-class Explained:
-    """How far the robot's dynamics with friction explain each torque, whatever its scale.
-
-    Attributes
-    ----------
-    share : ndarray, shape (n,)
-        Share of the variance (R^2) under each joint's own parameters.
-    gravity : ndarray, shape (n,)
-        Correlation of the torque with the gravity torque that fits it best; NaN where gravity does not act.
-    reversed : tuple of int
-        Joints (from 0) whose torque has the other sign: with it all joints' torques fit one set of parameters far
-        better, and friction and inertia are positive.
-    """
-
-    share: Array
-    gravity: Array
-    reversed: tuple[int, ...]
-
-
-def explained(robot: Robot, t: Array, q: Array, tau: Array) -> Explained | None:
-    """Fit of every joint's torque by its row of the dynamics; None where the recording cannot be processed."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            data = prepare(
-                Dataset(t, q, tau), Processing(velocity="differentiate", filter_columns=False, defects=False, every=1)
-            )
-    except DatasetError:
-        return None
-    assert data.dq is not None and data.ddq is not None
-    pick = np.linspace(0, len(data) - 1, min(_SAMPLES, len(data))).astype(int)
-    q, dq, ddq, tau = data.q[pick], data.dq[pick], data.ddq[pick], data.tau[pick]
-    model = Model(robot)
-    rows = model.regressor(q, dq, ddq)
-    fixed = model.regressor(q, 0 * q, 0 * q)
-    found = []
-    for k in range(robot.n):
-        moved = np.asarray(model.regressor(q, 0 * q, np.tile(np.eye(robot.n)[k], (len(q), 1))))
-        inertia = (moved[:, k] - fixed[:, k]).mean(axis=0)
-        found.append(_joint(rows[:, k], fixed[:, k], inertia, dq[:, k], tau[:, k]))
-    share, gravity, sense, noise = np.array(found).T
-    ends: list[Any] = [
-        np.linalg.qr(np.column_stack([rows[:, k], tau[:, k]]) / noise[k], mode="r") for k in range(robot.n)
-    ]
-    signs = _signs(np.array([end[:, :-1] for end in ends]), np.array([end[:, -1] for end in ends]))
-    signs = signs * (1.0 if float(signs @ np.nan_to_num(sense)) >= 0 else -1.0)
-    signs = np.where(np.abs(sense) > CERTAIN, np.sign(sense), signs)
-    return Explained(share, gravity, tuple(int(k) for k in np.flatnonzero(signs < 0)))
-
-
-def _signs(rows: Array, tau: Array) -> Array:
-    """Sign of each joint's torque, up to a common one, with which one set of parameters fits all.
-
-    Parameters
-    ----------
-    rows, tau
-        Triangular factors of the joints, shapes (n, r, P) and (n, r).
-    """
-    n = len(rows)
-    basis = _basis(rows.reshape(-1, rows.shape[2]))
-    loose = [tau[k] - (b := _basis(rows[k])) @ (b.T @ tau[k]) for k in range(n)]
-    floor = sum(float(one @ one) for one in loose)
-
-    parts = np.array([basis.reshape(n, -1, basis.shape[1])[k].T @ tau[k] for k in range(n)])
-
-    def misfit(signs: Array) -> float:  # the torques' own length does not depend on the signs
-        return max(float((tau**2).sum() - ((signs @ parts) ** 2).sum()) - floor, 0.0) + floor
-
-    ways = [np.array([1.0, *one]) for one in product((1.0, -1.0), repeat=min(n, _FEW) - 1)]
-    ways = [np.concatenate([way, np.ones(n - len(way))]) for way in ways]
-    best = min(ways, key=misfit)
-    return best if misfit(best) < misfit(np.ones(n)) / _BETTER else np.ones(n)
-
-
-def _joint(rows: Array, fixed: Array, inertia: Array, dq: Array, tau: Array) -> tuple[float, ...]:
-    """Explained share, correlation with gravity, friction and inertia over their deviations, and noise of a joint."""
-    power = float(((tau - tau.mean()) ** 2).sum())
-    speed = float(np.abs(dq).max())
-    if power == 0.0 or speed == 0.0:
-        return np.nan, np.nan, 0.0, 1.0
-    columns = np.column_stack([np.tanh(dq / (0.03 * speed)), np.ones_like(dq), rows])
-    scale = np.linalg.norm(columns, axis=0)
-    used = scale > RANK * scale.max()
-    u, s, v = np.linalg.svd(columns[:, used] / scale[used], full_matrices=False)
-    kept = s > RANK * s[0]
-    u, s, v = u[:, kept], s[kept], v[kept]
-    left = tau - u @ (u.T @ tau)
-    noise = np.sqrt(REPEATED * float(left @ left) / len(dq)) + 1e-12
-    sense = 0.0
-    for wanted in (np.eye(1, len(scale)).ravel(), np.concatenate([[0.0, 0.0], inertia])):
-        weights = (v @ (wanted[used] / scale[used])) / s
-        sense += float(weights @ (u.T @ tau)) / (noise * float(np.linalg.norm(weights)) + 1e-300)
-    still = _basis(np.column_stack([np.ones_like(dq), fixed]))
-    torque = still @ (still.T @ tau)
-    acts = np.ptp(fixed, axis=0).max(initial=0.0) > ALIKE and np.ptp(torque) > 0
-    correlation = float(np.corrcoef(torque, tau)[0, 1]) if acts else np.nan
-    return 1.0 - float(left @ left) / power, correlation, sense, max(noise, 1e-9)
-
-
-def _basis(columns: Array) -> Array:
-    """Orthonormal basis of what columns span."""
-    scale = np.linalg.norm(columns, axis=0)
-    used = scale > RANK * scale.max(initial=0.0)  # what rounding leaves of a column that does not act
-    u, s, _ = np.linalg.svd(columns[:, used] / scale[used], full_matrices=False)
-    kept: Array = u[:, s > RANK * s.max(initial=0.0)]
-    return kept
 
 
 def speed_of(robot: Robot, t: Array, q: Array) -> float:

@@ -15,31 +15,11 @@ from casid.description import Robot
 from casid.errors import DatasetError
 from casid.files import Table, exists, finite_number, near, numeric_array, read_toml, shown
 from casid.measurement._columns import Names, choose_signals, torque_notes
-from casid.measurement._dataset import Dataset
-from casid.measurement._defects import MOST_LOST
+from casid.measurement._dataset import MOST_LOST, Dataset
 from casid.measurement._formats import read_columns
 from casid.measurement._names import factors
 from casid.measurement._proposing import Answers, Proposal, propose
 from casid.measurement._text import TextLayout
-
-#: Option -> how it is taken from the table.
-_OPTIONS: dict[str, Callable[[Table, str], Any]] = {
-    "columns": lambda table, key: _names_of(table, key),
-    "units": lambda table, key: _names_of(table, key),
-    "text": lambda table, key: dict(table.data[key]) if isinstance(table.data[key], dict) else table.table(key, ()),
-    "rate": Table.number,
-    "time_scale": Table.number,
-    "degrees": Table.flag,
-    "gains": Table.numbers,
-    "transmission": lambda table, key: _square(table, key),
-    "position_offset": Table.numbers,
-    "unwrap": Table.flag,
-    "rows": lambda table, key: _pair(table, key),
-    "between": lambda table, key: table.array(key, (2,), entries="first, last").tolist(),
-    "topic": Table.text,
-    "name": Table.text,
-}
-
 
 #: Tables and keys of a recording's TOML that others read: options of the run, servos, what is unknown, bodies.
 ABOUT = ("options", "servo", "unknown", "links", "joints", "motion")
@@ -64,12 +44,22 @@ def read_description(path: Path, file: str | None = None) -> tuple[Path, dict[st
     return place, {key: read(table, key) for key, read in _OPTIONS.items() if key in table}
 
 
+def _table_of(table: Table, key: str) -> Table:
+    """A table with any keys."""
+    value = table.data[key]
+    found = table.table(key, value if isinstance(value, dict) else ())
+    assert found is not None
+    return found
+
+
 def _names_of(table: Table, key: str) -> dict[str, Any]:
     """A text for each signal, or a list of one entry a column."""
-    value = table.data[key]
-    names = table.table(key, value if isinstance(value, dict) else ())
-    assert names is not None
+    names = _table_of(table, key)
     return {name: entry if isinstance(entry, list) else names.text(name) for name, entry in names.data.items()}
+
+
+def _layout(table: Table, key: str) -> dict[str, Any]:
+    return dict(_table_of(table, key).data)
 
 
 def _square(table: Table, key: str) -> list[list[float]]:
@@ -77,11 +67,34 @@ def _square(table: Table, key: str) -> list[list[float]]:
     return [list(map(float, row)) for row in table.array(key, (n, n))]
 
 
+def _ends(table: Table, key: str) -> list[float]:
+    return [float(end) for end in table.array(key, (2,), entries="first, last")]
+
+
 def _pair(table: Table, key: str) -> tuple[int, int]:
-    first, last = table.array(key, (2,), entries="first, last")
+    first, last = _ends(table, key)
     if not (first.is_integer() and last.is_integer() and 0 <= first < last):
         table.fail(f"key '{key}': expected two whole numbers, the first below the second")
     return int(first), int(last)
+
+
+#: Option -> how it is taken from the table.
+_OPTIONS: dict[str, Callable[[Table, str], Any]] = {
+    "columns": _names_of,
+    "units": _names_of,
+    "text": _layout,
+    "rate": Table.number,
+    "time_scale": Table.number,
+    "degrees": Table.flag,
+    "gains": Table.numbers,
+    "transmission": _square,
+    "position_offset": Table.numbers,
+    "unwrap": Table.flag,
+    "rows": _pair,
+    "between": _ends,
+    "topic": Table.text,
+    "name": Table.text,
+}
 
 
 def read_dataset(

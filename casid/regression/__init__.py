@@ -28,6 +28,7 @@ from casid.regression._reverse_engineering import reverse_engineer as reverse_en
 from casid.regression._processing_choice import held_out_squares as held_out_squares
 from casid.regression._processing_choice import processing_of_each as processing_of_each
 from casid.regression._processing_choice import Delay as Delay
+from casid.regression._fit import EXCITATION_TOLERANCE as EXCITATION_TOLERANCE
 from casid.regression._fit import quadratic as quadratic
 from casid.regression._fit import unexcited_reasons as unexcited_reasons
 from casid.regression._reverse_engineering import Estimate as Estimate

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from casid.arrays import ROUNDING, Array
-from casid.dynamics import BaseParameters, linear_form, regroup
+from casid.dynamics import BaseParameters, Model, linear_form, regroup
 from casid.errors import DatasetError
-from casid.evidence import LEFT, robust_sd, white_sd
+from casid.evidence import LEFT, Batches, robust_sd, white_sd
 from casid.measurement import Dataset, Processing
 from casid.regression._compress import CompressedData, compress, observation_blocks
 
@@ -228,7 +229,8 @@ class MeasurementNoise:
 
 # ------------------------------------------------------------------ least squares
 
-#: Share of a column's length (after equilibration) that must be left by the columns before it to count as identifiable.
+#: Share of a column's length (after equilibration) that must be left by the columns before it to count as identifiable;
+#: a single parameter is, of which no more lies outside the combinations that are.
 EXCITATION_TOLERANCE = 1e-6
 #: A parameter whose uncertain effect is so many times the torques is not determined.
 BEYOND = 10.0
@@ -549,3 +551,108 @@ def _solve(data: CompressedData, weights: Array, method: str) -> Fit:
     for array in (beta, covariance, weights):
         array.setflags(write=False)
     return Fit(data, beta, weights, excited, covariance, condition, method)
+
+
+# ------------------------------------------------------------------ estimators
+
+
+class Observations:
+    """A model and the processed recordings that it is fitted to.
+
+    Parameters
+    ----------
+    model : Model
+    datasets : Dataset or sequence of Dataset
+    noise : callable, optional
+        ``() -> MeasurementNoise`` of the processed recordings, for estimators that weight by it.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        datasets: Dataset | Sequence[Dataset],
+        noise: Callable[[], MeasurementNoise] | None = None,
+    ) -> None:
+        self.model = model
+        self.datasets = (datasets,) if isinstance(datasets, Dataset) else tuple(datasets)
+        self._noise = noise
+        self._part: CompressedData | None = None
+        if not self.datasets:
+            raise DatasetError("no recording to estimate from")
+
+    @cached_property
+    def compressed(self) -> CompressedData:
+        """The R factors, computed once."""
+        return compress(self.model, self.datasets) if self._part is None else self._part
+
+    @cached_property
+    def noise(self) -> MeasurementNoise:
+        """Noise of the processed recordings; DatasetError if none was given."""
+        if self._noise is None:
+            raise DatasetError(
+                "the noise of the recordings is not known; give it to the estimator, e.g. MaximumLikelihood("
+                "MeasurementNoise.of(raw, processing))"
+            )
+        return self._noise()
+
+    def of(self, model: Model) -> Observations:
+        """The same recordings with another model."""
+        return self if model is self.model else Observations(model, self.datasets, self._noise)
+
+    def only(self, part: CompressedData) -> Observations:
+        """The samples of a part of the compressed data alone (`CompressedData.only`); the others are masked."""
+        counted = self.rows(part)
+        datasets = [
+            replace(data, mask=rows[:, None] & data.counted) for data, rows in zip(self.datasets, counted, strict=True)
+        ]
+        made = Observations(self.model, datasets, self._noise)
+        made._part = part
+        return made
+
+    @property
+    def whole(self) -> bool:
+        """Whether no sample is left out (`only`)."""
+        return self._part is None
+
+    def rows(self, part: CompressedData | None = None) -> list[NDArray[np.bool_]]:
+        """Samples of each recording that belong to a part of the compressed data; default: to these observations."""
+        chosen = part or self._part
+        if chosen is None:
+            return [np.ones(len(data), dtype=bool) for data in self.datasets]
+        kept = [np.zeros(len(data), dtype=bool) for data in self.datasets]
+        for segment in chosen.segments:
+            for recording, first, stop in segment.spans:
+                kept[recording][first:stop] = True
+        return kept
+
+    def batches(self, size: int) -> Batches:
+        """Empty batches for the scores of so many parameters at all samples."""
+        correlation = float(np.max(self.compressed.correlation))
+        return Batches(sum(len(data) for data in self.datasets), size, correlation)
+
+
+class Estimator(ABC):
+    """A way to estimate base parameters; a new one is one subclass and one line of `ESTIMATORS`.
+
+    Hyper-parameters belong to the constructor, so that one object fits any data, the whole or a part.
+    """
+
+    name: str
+
+    @abstractmethod
+    def fit(self, data: Observations) -> Fit:
+        """Base parameters with their covariance."""
+
+    def refit(self, part: CompressedData, whole: Fit, data: Observations) -> Fit:
+        """The estimate from a part of the data, for held-out errors.
+
+        Parameters
+        ----------
+        part
+            Some segments of ``whole.data`` (`CompressedData.only`).
+        whole
+            This estimator's fit of all data; an estimator may keep what it settled there, such as sample weights.
+        data
+            The observations of ``whole``.
+        """
+        return self.fit(data.only(part))

@@ -15,11 +15,13 @@ from casid.description import Inertial, Joint, Link, LinkBounds, Robot
 from casid.dynamics import Model
 from casid.errors import ProblemError
 from casid.identification import Checks, identify
-from casid.identification._bounds import (
+from casid.identification._accuracy import centre_intervals, mass_intervals, without_intervals
+from casid.identification._regression import (
     GROWTH,
     LEAST_HELD,
     ROTOR,
     UNSEEN,
+    ActiveBound,
     default_bounds,
     expected_rotors,
     explained,
@@ -32,8 +34,6 @@ from casid.identification._bounds import (
     weighed_bodies,
     with_link_bounds,
 )
-from casid.identification._intervals import centre_intervals, mass_intervals, without_intervals
-from casid.identification._regression import ActiveBound
 from casid.identification.diagnosis import Finding
 from casid.inertia import consistency, from_standard
 from casid.measurement import Dataset

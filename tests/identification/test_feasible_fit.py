@@ -9,7 +9,7 @@ import pytest
 import casid
 from casid.dynamics import Model
 from casid.identification import Checks, Choice, FeasibleFit, ModelOptions, feasible_regression, identify
-from casid.identification._intervals import determined
+from casid.identification._accuracy import determined
 from casid.identification._regression import active_bounds
 from casid.regression import compress, irls, residual_torques, wls
 from casid.testing import recording, with_friction

@@ -30,7 +30,7 @@ class Square(FrictionLaw):
 ''',
     "regression/estimators/_equal.py": '''
 from casid.regression._fit import wls
-from casid.regression.estimators._estimator import Estimator
+from casid.regression._fit import Estimator
 
 class Equal(Estimator):
     """Weighted least squares with equal weights."""

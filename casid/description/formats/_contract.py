@@ -16,6 +16,14 @@ from casid.description._placement import ANGLE_TOLERANCE
 from casid.description._robot import Inertial, Link, LinkBounds, carried
 from casid.description.joint_parameters import LOAD_BODY, load_body
 
+#: Parts of a description that some format may lack.
+FEATURES = frozenset(
+    {
+        "gravity", "total_mass", "source", "bounds", "transmission", "capsules", "velocity", "acceleration", "jerk",
+        "effort", "order", "fixed joints", "base",
+    }
+)  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -62,8 +70,7 @@ class Format(ABC):
     suffixes : tuple of str
         Of file names, lower case.
     holds : frozenset of str
-        What the format can express, of `casid.description._sidecar.FEATURES`; everything else that a description has
-        goes to a sidecar file.
+        What the format can express, of `FEATURES`; everything else that a description has goes to a sidecar file.
     terms : frozenset of str
         Symbols of the joint terms it can express.
     mark : bytes

@@ -9,10 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from casid.arrays import Array
-from casid.description._document import Description, JointLimits, RawFrame, RawJoint
+from casid.description._document import Description, JointLimits, RawFrame, RawJoint, fixed_name
 from casid.description._placement import rotation_about, transform
 from casid.description._robot import Inertial, Link
-from casid.description._sidecar import fixed_name
 from casid.description.formats._contract import NO_BODY, Reading
 from casid.description.formats._mjcf_context import Context, joint_couplings, unsupported, with_includes
 from casid.description.formats._mjcf_geoms import Meshes, body_of_geoms

@@ -72,7 +72,7 @@ from typing import Any
 import numpy as np
 
 from casid.arrays import Array
-from casid.description._document import Description, JointLimits, MimicRule, RawFrame, RawJoint
+from casid.description._document import Description, JointLimits, MimicRule, RawCapsule, RawFrame, RawJoint
 from casid.description._placement import (
     angle_notes,
     degrees_slip,
@@ -83,12 +83,86 @@ from casid.description._placement import (
     xyz_rpy,
 )
 from casid.description._robot import Inertial, Link, LinkBounds
-from casid.description._sidecar import FEATURES, Table, bounds_of, inertial, read_capsule
-from casid.description.formats._contract import Changes, Format, Reading
-from casid.description.joint_parameters import JOINT_PARAMETERS, joint_parameter, nested
+from casid.description.formats._contract import FEATURES, Changes, Format, Reading
+from casid.description.joint_parameters import JOINT_PARAMETERS, SHAPES, joint_parameter, nested, shape_fault
 from casid.errors import RobotError, RobotWarning
+from casid.files import Table as AnyTable
 from casid.files import decode, parse_toml, shown
-from casid.inertia import tensor_entries
+from casid.inertia import tensor, tensor_entries
+
+# ------------------------------------------------------------------ tables
+
+
+class Table(AnyTable):
+    """One table of a robot file; it raises `RobotError`."""
+
+    error = RobotError
+
+    def joint_terms(self) -> dict[str, float]:
+        """Values of the key ``terms`` by the symbols of the catalogue of joint parameters; empty without the key."""
+        given = self.data.get("terms")
+        known = [symbol for symbol, entry in JOINT_PARAMETERS.items() if not entry.family] + list(SHAPES)
+        if isinstance(given, dict):
+            known += [symbol for symbol in given if symbol not in known and joint_parameter(symbol) is not None]
+        table = self.table("terms", known)
+        if table is None:
+            return {}
+        found: dict[str, float] = {}
+        for symbol in table.data:
+            group = table.table(symbol, SHAPES[symbol]) if symbol in SHAPES else None
+            if group is None:
+                found[symbol] = table.number(symbol)
+            else:
+                found |= {f"{symbol}.{name}": group.number(name) for name in group.data}
+        fault = shape_fault(found)
+        if fault:
+            table.fail(fault)
+        return found
+
+
+def inertial(table: Table) -> Inertial | None:
+    """The body, about the centre of mass or about the origin; None where the table gives none."""
+    six = "xx, xy, xz, yy, yz, zz"
+    keys = ("mass", "com", "inertia_com", "first_moment", "inertia")
+    if not any(key in table for key in keys):
+        return None
+    about_origin = "first_moment" in table or "inertia" in table
+    if about_origin and ("com" in table or "inertia_com" in table):
+        table.fail("give either 'com' and 'inertia_com' (centre of mass) or 'first_moment' and 'inertia' (origin)")
+    if about_origin:
+        table.require("mass", "first_moment", "inertia")
+        inertia = table.array("inertia", (6,), entries=six)
+        moment = table.array("first_moment", (3,), entries="lx, ly, lz")
+        mass = table.number("mass")
+        if mass == 0.0 and moment.any():
+            table.fail("key 'first_moment': must be zero where the mass is zero")
+        return Inertial.of(np.concatenate([inertia, moment, [mass]]))
+    table.require("mass", "com", "inertia_com")
+    com = table.array("com", (3,), entries="x, y, z")
+    return Inertial(table.number("mass"), com, tensor(table.array("inertia_com", (6,), entries=six)))
+
+
+def bounds_of(table: Table) -> LinkBounds:
+    """A table ``bounds``; what it leaves out is free."""
+    free = LinkBounds()
+    com = table.array("com", (3, 2), free.com.tolist(), entries="[lower, upper] of x, y, z", infinite=True)
+    six = "[lower, upper] of xx, xy, xz, yy, yz, zz"
+    inertia = table.array("inertia_com", (6, 2), free.inertia_com.tolist(), entries=six, infinite=True)
+    try:
+        return LinkBounds(np.array(table.interval("mass", (0.0, np.inf))), com, inertia)
+    except RobotError as error:
+        table.fail(str(error))
+
+
+def read_capsule(data: Mapping[str, Any], number: int, where: str) -> RawCapsule:
+    """Read one ``[[capsule]]`` table of a robot file; RobotError naming the file, the table and the key."""
+    table = Table(data, f"{where}: capsule {number}", ("name", "link", "start", "end", "radius"))
+    table.require("link", "start", "radius")
+    link = table.text("link")
+    start = table.array("start", (3,), entries="x, y, z")
+    end = table.array("end", (3,), start.tolist(), entries="x, y, z")
+    return RawCapsule(table.text("name", link), link, start, end, table.number("radius"))
+
 
 # ------------------------------------------------------------------ reader
 
@@ -274,7 +348,7 @@ class _Reader:
 
     def _named(self, kind: str, data: Mapping[str, Any], number: int) -> str:
         name = data.get("name")
-        return f"{self.where}: {kind} {number}" + (f" {shown(name)}" if isinstance(name, str) else "")
+        return f"{self.where}: {kind} {number}" + (f" {name!r}" if isinstance(name, str) else "")
 
     def _placed(self, table: Table, xyz: str = "xyz", rpy: str = "rpy") -> Array:
         shift = table.array(xyz, (3,), (0.0, 0.0, 0.0), entries="x, y, z").tolist()

@@ -14,11 +14,16 @@ from casid.arrays import ALIKE, Array
 from casid.description import Robot
 from casid.errors import ProblemError, SolveError
 from casid.evidence import NOTICEABLE, compared
-from casid.identification._bounds import explained, largest_torques, reach
+from casid.identification._accuracy import (
+    HeldOut,
+    assumed_reached,
+    certified_intervals,
+    mass_intervals,
+    parts_of,
+    without_intervals,
+)
 from casid.identification._consistent_fits import ConsistentFits
-from casid.identification._intervals import assumed_reached, certified_intervals, mass_intervals, without_intervals
-from casid.identification._prediction import HeldOut, parts_of
-from casid.identification._regression import REACHED, FeasibleFit
+from casid.identification._regression import REACHED, FeasibleFit, explained, largest_torques, reach
 from casid.identification.diagnosis._findings import Finding, Trial, Verdict
 from casid.identification.diagnosis._hypotheses import Hypotheses
 from casid.identification.diagnosis._readings import FEWER, NOTHING, Readings, moving, opposite_axis

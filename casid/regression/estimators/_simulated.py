@@ -19,9 +19,9 @@ from casid.evidence import Batches
 from casid.files import numeric_array
 from casid.measurement import Dataset
 from casid.regression._compress import CHUNK, lengths, observation_blocks
-from casid.regression._fit import BEYOND, EXCITATION_TOLERANCE, Fit, joint_weights, wls
+from casid.regression._fit import BEYOND, EXCITATION_TOLERANCE, Estimator, Fit, Observations, joint_weights, wls
 from casid.regression._rollout import VariationalDynamics
-from casid.regression.estimators._estimator import Estimator, Observations, solved_in_turn
+from casid.regression.estimators._catalogue import solved_in_turn
 
 # ------------------------------------------------------------------ instrumental variables
 

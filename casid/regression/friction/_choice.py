@@ -153,15 +153,12 @@ def friction_columns(dictionaries: Sequence[Dictionary], dataset: Dataset, loads
     source, period = motion(dataset), sampling_period(dataset)
     assert source.dq is not None and source.ddq is not None
     arrays = [source.q, source.dq, source.ddq, loads, source.tau]
-    states = [z for k, d in enumerate(dictionaries) for z in states_of(_laws(d), source.q[:, k], period)]
+    laws = [[(c.law, c.theta) for c in d.remembering] for d in dictionaries]
+    states = [z for k, own in enumerate(laws) for z in states_of(own, source.q[:, k], period)]
     arrays.append(np.concatenate([np.zeros((len(source.q), 0)), *states], axis=1))
     edges = np.cumsum([0, *(d.size for d in dictionaries)])
     out = filtered(dataset, _together(dictionaries), arrays)
     return [out[:, a:b] for a, b in itertools.pairwise(edges)]
-
-
-def _laws(dictionary: Dictionary) -> list[tuple[FrictionLaw, Sequence[float]]]:
-    return [(c.law, c.theta) for c in dictionary.remembering]
 
 
 def _together(dictionaries: Sequence[Dictionary]) -> Function:
@@ -302,16 +299,13 @@ class CandidateFits:
         cross = G[np.ix_(local, keep)]
         return np.asarray(self.weights[k] ** 2 * (G[np.ix_(keep, keep)] - cross.T @ np.linalg.solve(inner, cross)))
 
-    def _scaled_fit(self, chosen: Sequence[int]) -> Array:
+    def fit(self, chosen: Sequence[int]) -> Array:
+        """Base parameters of the model with these candidates, from all samples."""
         from scipy.linalg import cho_factor, cho_solve  # slow to import
 
         reduced = np.sum([self._reduced(k, i, range(STRETCHES)) for k, i in enumerate(chosen)], axis=0)
         A = _ridged(reduced[:-1, :-1])
-        return np.asarray(cho_solve(cho_factor(A), reduced[:-1, -1]))
-
-    def fit(self, chosen: Sequence[int]) -> Array:
-        """Base parameters of the model with these candidates, from all samples."""
-        return np.asarray(self._scaled_fit(chosen) / self._lengths)
+        return np.asarray(cho_solve(cho_factor(A), reduced[:-1, -1]) / self._lengths)
 
     def _squares(self, chosen: Sequence[int], beta: Array) -> Array:
         """Squared errors of each joint with these base parameters and its best amplitudes, shape (n,)."""

@@ -381,7 +381,7 @@ class Constraint(Kept):
                 yield from _over_mass(numerators[entry], link.mass, low, high, entry, link.index)
             return
         forms = affine_rows(self.expression, setting.x)
-        hides = self.hard and may_hide(as_function(self.expression, setting.x))
+        hides = self.hard and not all(forms) and may_hide(as_function(self.expression, setting.x))
         for entry in range(self.size):
             low, high = float(self.lower[entry]), float(self.upper[entry])
             if not (np.isfinite(low) or np.isfinite(high)):
