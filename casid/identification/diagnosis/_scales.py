@@ -11,15 +11,17 @@ D the divergence from plausible bodies (docs/plausible.md, P2), nu_j the joint's
 parameters of the springs that were found, with and without which it is computed (Schwarz 1978). Torque constants are
 known within a factor of 1.2; only where L falls towards it is it computed beyond. The joint and factor of the least L
 are sure where the same holds for the samples of each joint's residual that count as independent
-(`casid.evidence.ResidualNoise`: errors of a model repeat themselves): twice the fall of L from the least within 1.2
-exceeds the quantile of chi^2 with one degree of freedom at the one confidence, shared among the joints (Wilks 1938).
-These are the samples of what is left under that factor, the larger model, for both: without a wrong scale it is what is
-left as recorded; with one, that holds the fault's own error, which repeats itself and would be counted against it.
+(`casid.evidence.ResidualNoise`: errors of a model repeat themselves). These are the samples of what is left under that
+factor, the larger model, for both: without a wrong scale it is what is left as recorded; with one, that holds the
+fault's own error, which repeats itself and would be counted against it. Twice the fall of L from the least within 1.2
+exceeds the quantile of chi^2 with one degree of freedom, at the one confidence shared among the joints. A factor within
+1.2 is hardest to tell from one beyond at that edge, where only errors away from it count: half of chi^2, whose quantile
+is that at twice the level (Chernoff 1954).
 
 References
 ----------
-G. Schwarz, "Estimating the dimension of a model", Annals of Statistics 6(2), 1978. S. S. Wilks, "The large-sample
-distribution of the likelihood ratio for testing composite hypotheses", Annals of Mathematical Statistics 9(1), 1938.
+G. Schwarz, "Estimating the dimension of a model", Annals of Statistics 6(2), 1978. H. Chernoff, "On the distribution of
+the likelihood ratio", Annals of Mathematical Statistics 25(3), 1954.
 """
 
 from __future__ import annotations
@@ -132,7 +134,7 @@ class ScalePosterior:
         surely = self._independent(account, k, log)
         known = min(self._least(one, k, x, surely)[0] for one in self._accounts for x in near)
         gain = known - self._least(account, k, log, surely)[0]
-        chance = chi_square(1, (1.0 - CONFIDENCE) / len(self.joints)) / 2.0
+        chance = chi_square(1, 2.0 * (1.0 - CONFIDENCE) / len(self.joints)) / 2.0
         return Scale(k, float(np.exp(log)), gain, gain > chance, account is self._accounts[0])
 
     def _independent(self, account: _Account, joint: int, log: float) -> Array:
