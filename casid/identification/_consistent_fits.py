@@ -114,7 +114,7 @@ class Priced:
     price: float
 
     def found(self, squares: LeastSquares, left_out: Sequence[str], near: Array | None) -> Array:
-        """The problem's unknowns for other squares; SolveError if none are found."""
+        """The problem's unknowns for other squares, without rows that are no linear inequalities; or SolveError."""
         made = self.program.priced(self.price, near, left_out, squares)
         if made is None:
             raise SolveError("no plausible parameters at this price", None)

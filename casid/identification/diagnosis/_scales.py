@@ -161,9 +161,7 @@ class ScalePosterior:
         complexity = account.springs / 2.0 * float(np.log(counts.sum()))
         while True:
             weights = np.where(used, np.sqrt(counts / 2.0 / np.where(used, squares, 1.0)), 0.0)
-            x = priced.program.priced(
-                1.0, x, (), gram_squares(gram(data.factors, weights, rank + 1), columns), relaxed=True
-            )
+            x = priced.program.priced(1.0, x, (), gram_squares(gram(data.factors, weights, rank + 1), columns))
             if x is None:
                 return np.inf, np.zeros(0)
             values = priced.problem.values(x)

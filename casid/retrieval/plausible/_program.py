@@ -209,9 +209,10 @@ class DivergenceProgram:
         near: Array | None = None,
         left_out: Sequence[str] = (),
         objective: LeastSquares | None = None,
-        relaxed: bool = False,
     ) -> Array | None:
         """Parameters of least ``D + price q``, shape (N,), some of the joint terms' unknowns zero; no proof.
+
+        Rows that are no linear inequalities are left out.
 
         Parameters
         ----------
@@ -223,15 +224,13 @@ class DivergenceProgram:
             Names of unknowns that are zero; their bounds must allow it.
         objective
             In place of the problem's.
-        relaxed
-            Whether rows that are no linear inequalities are left out.
 
         Returns
         -------
         ndarray or None
-            ``None`` where another row is no linear inequality, the bodies' scale is unknown, or no answer is found.
+            ``None`` where the bodies' scale is unknown, or no answer is found.
         """
-        if not self._plain or (self.nonlinear.size and not relaxed):
+        if not self._plain:
             return None
         kept = np.array([name not in left_out for name in self.problem.variables.names])
         program = self._interior_point(kept, objective)
@@ -240,7 +239,7 @@ class DivergenceProgram:
             point = program.solve(point, price * DEARER**-step, ROUGH)
         point = program.solve(point, price)
         if not point.solved:
-            return None if near is None else self.priced(price, None, left_out, objective, relaxed)
+            return None if near is None else self.priced(price, None, left_out, objective)
         y = np.zeros(len(kept))
         y[kept] = point.y
         return self.basis @ y + self.origin
