@@ -40,8 +40,8 @@ Where it has a value
         Values by CasADi's own function; NaN where any operation that counts has no value.
 
 Any other arithmetic
-    ``Walk(as_function(expression, x)).read(rules)``
-        The values of a graph in whatever arithmetic, from a rule for each kind of step.
+    ``Walk(as_function(expression, x))``
+        The steps of a graph, each with what it does and a value to be filled in by whatever arithmetic.
 """
 
 # which kind an expression is: if-else, logic, either-or

@@ -167,8 +167,11 @@ def replace_conditions(expression: ca.SX, x: ca.SX, decide: Decide) -> ca.SX:
         return [_Node(value, _digest(key, str(k)), _cut(f"{text}{{{k}}}", key)) for k, value in enumerate(values)]
 
     rules: Rules = {"constant": constant, "entry": entry, "operation": apply, "call": call}
-    nodes = Walk(as_function(expression, x)).read(rules)
-    return ca.vertcat(ca.SX(0, 1), *[node.value for node in nodes])
+    steps = Walk(as_function(expression, x))
+    for step in steps:
+        step.value = rules[step.kind](*step.given)
+    result: ca.SX = ca.vertcat(*[o.value for o in steps.values]) if steps.values else ca.SX(0, 1)
+    return result
 
 
 def _settled(node: _Node, decision: bool | None) -> _Node:
@@ -246,5 +249,7 @@ def alternatives(expression: ca.SX, x: ca.SX, most: int = 1_000, upper: bool = F
         return [_Rows(value, ((value,),)) for value in rebuild_call(callee, [o.whole for o in operands])]
 
     rules: Rules = {"constant": constant, "entry": lambda k: _Rows(x[k], ((x[k],),)), "operation": apply, "call": call}
-    (found,) = Walk(as_function(expression, x)).read(rules)
-    return tuple(ca.vertcat(*rows) for rows in found.options)
+    steps = Walk(as_function(expression, x))
+    for step in steps:
+        step.value = rules[step.kind](*step.given)
+    return tuple(ca.vertcat(*rows) for rows in steps.values[0].options)

@@ -536,7 +536,10 @@ def enclose(
         return _interval(_apply(code, operands), operands)
 
     rules: Rules = {"constant": constant, "entry": entry, "operation": apply, "call": _call}
-    return Walk(function).read(rules)
+    steps = Walk(function)
+    for step in steps:
+        step.value = rules[step.kind](*step.given)
+    return steps.values
 
 
 def _interval(found: Range, operands: Sequence[Interval]) -> Interval:
@@ -612,7 +615,10 @@ def required_domains(expression: ca.SX, x: ca.SX) -> tuple[ca.SX, ...]:
         return ()
     rules: Rules = {"operation": _apply_domain, "call": _call_domain}
     rules |= {"constant": lambda v: _Node(ca.SX(v)), "entry": lambda k: _Node(x[k])}
-    rows = list(_united([o.hidden for o in Walk(function).read(rules)]).values())
+    steps = Walk(function)
+    for step in steps:
+        step.value = rules[step.kind](*step.given)
+    rows = list(_united([o.hidden for o in steps.values]).values())
     if not rows:
         return ()
     free = np.full(x.numel(), np.inf)

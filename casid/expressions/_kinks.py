@@ -112,7 +112,10 @@ def convex_kinks(expression: ca.SX, x: ca.SX) -> tuple[ca.SX, tuple[Maximum, ...
         return expression, ()
     rules: Rules = {"operation": _apply, "call": _call}
     rules |= {"constant": lambda value: _Sum(ca.SX(value)), "entry": lambda k: _Sum(x[k])}
-    (found,) = Walk(function).read(rules)
+    steps = Walk(function)
+    for step in steps:
+        step.value = rules[step.kind](*step.given)
+    (found,) = steps.values
     taken = [k for k in found.kinks if k.weight > 0 and None not in affine_rows(ca.vertcat(*k.pieces), x)]
     rest = tuple(kink for kink in found.kinks if kink not in taken)
     return (_Sum(found.smooth, rest).whole, tuple(taken)) if taken else (expression, ())
@@ -225,5 +228,7 @@ def smoothed(expression: ca.SX, x: ca.SX, width: float, near: Array | None = Non
     kinks = _Kinks(width, near is not None, [])
     rules: Rules = {"operation": kinks.apply, "call": kinks.call}
     rules |= {"constant": lambda v: _Node(ca.SX(v), v), "entry": lambda k: _Node(x[k], float(point[k]))}
-    nodes = Walk(as_function(expression, x)).read(rules)
-    return (ca.vertcat(*[node.value for node in nodes]) if kinks.count else expression), kinks.ties
+    steps = Walk(as_function(expression, x))
+    for step in steps:
+        step.value = rules[step.kind](*step.given)
+    return (ca.vertcat(*[node.value for node in steps.values]) if kinks.count else expression), kinks.ties

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isfinite
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import casadi as ca
 import numpy as np
@@ -93,7 +93,15 @@ def polynomials(expression: ca.SX, x: ca.SX, denominators: Iterable[int] = ()) -
     below = frozenset(denominators)
     apply = _where_known(lambda code, known: _operation(code, known, below))
     rules: Rules = {"constant": _number, "entry": _entry, "operation": apply, "call": _call}
-    return tuple(Walk(as_function(expression, x)).read(rules))
+    return tuple(_values(expression, x, rules))
+
+
+def _values(expression: ca.SX, x: ca.SX, rules: Rules) -> list[Any]:
+    """What every entry of an expression is in an arithmetic."""
+    steps = Walk(as_function(expression, x))
+    for step in steps:
+        step.value = rules[step.kind](*step.given)
+    return steps.values
 
 
 def _where_known(operation: Callable[[int, list[T]], T | None]) -> Callable[[int, list[T | None]], T | None]:
@@ -430,7 +438,7 @@ def square_sum(expression: ca.SX, x: ca.SX) -> SquareSum | None:
         return [None if p is None else _Squares(p) for p in _call(callee, plain)]
 
     rules: Rules = {"constant": number, "entry": lambda k: _Squares(_entry(k)), "operation": _where_known(apply)}
-    (found,) = Walk(as_function(expression, x)).read({**rules, "call": call})
+    (found,) = _values(expression, x, {**rules, "call": call})
     return None if found is None else found.flat()
 
 
@@ -463,5 +471,5 @@ def exact_value(expression: ca.SX, x: ca.SX, point: Array) -> Fraction | None:
     """Value of a scalar expression at a point, with nothing rounded; None where an operation is not rational."""
     apply = _where_known(lambda code, known: _rational(code, known, frozenset()))
     rules: Rules = {"constant": _number, "entry": lambda k: _number(float(point[k])), "operation": apply}
-    (found,) = Walk(as_function(expression, x)).read({**rules, "call": unknown})
+    (found,) = _values(expression, x, {**rules, "call": unknown})
     return None if found is None else found.constant

@@ -124,8 +124,7 @@ class Step:
 class Walk:
     """The steps of an SX function of one dense vector, in order, for any arithmetic; then the values of its outputs.
 
-    `read` takes one rule for each kind of step; a reader that needs more goes through the steps itself and gives each
-    its value, ``for step in steps: step.value = ...``, then ``steps.values``.
+    ``steps = Walk(function)``, ``for step in steps: step.value = rules[step.kind](*step.given)``, ``steps.values``.
 
     Parameters
     ----------
@@ -149,12 +148,6 @@ class Walk:
         entries = [Step("entry", (k,)) for k in range(self._function.nnz_in(0))]
         yield from entries
         self.values = (yield from self._run(self._function, [[step.value for step in entries]]))[0]
-
-    def read(self, rules: Rules) -> list[Any]:
-        """Values of the outputs in the arithmetic of these rules."""
-        for step in self:
-            step.value = rules[step.kind](*step.given)
-        return self.values
 
     def _run(self, function: ca.Function, inputs: list[Sequence[Any]]) -> Generator[Step, None, list[list[Any]]]:
         for k in range(function.n_instructions()):

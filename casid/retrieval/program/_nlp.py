@@ -112,7 +112,10 @@ def derivatives(of: Operations) -> tuple[ca.Function, ca.Function, ca.Function]:
             return constants[-1]
 
         rules: Rules = {"constant": constant, "entry": lambda k: x[k], "operation": rebuild}
-        value = ca.vertcat(ca.SX(0, 1), *Walk(of.function, calls=False).read(rules))
+        steps = Walk(of.function, calls=False)
+        for step in steps:
+            step.value = rules[step.kind](*step.given)
+        value = ca.vertcat(ca.SX(0, 1), *steps.values)
     c, slope = ca.vertcat(ca.SX(0, 1), *constants), ca.jacobian(value, x)
     return (
         ca.Function("g", [x, c], [value]),
