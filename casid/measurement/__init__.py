@@ -10,8 +10,6 @@ from casid.measurement._readers import read_dataset as read_dataset
 from casid.measurement._dataset import Defect as Defect
 from casid.measurement._checks import defects as defects
 from casid.measurement._dataset import LEAST_MOTION as LEAST_MOTION
-from casid.measurement._dataset import STILL_SD as STILL_SD
-from casid.measurement._dataset import STILL_TIME as STILL_TIME
 from casid.measurement._dataset import moving_joints as moving_joints
 from casid.measurement._dataset import time_gaps as time_gaps
 
@@ -53,4 +51,6 @@ from casid.measurement._text import TextLayout as TextLayout
 
 # between rooms
 from casid.measurement._checks import in_robot_order as in_robot_order
+from casid.measurement._dataset import STILL_SD as STILL_SD
+from casid.measurement._dataset import STILL_TIME as STILL_TIME
 from casid.measurement._formats import FORMATS as FORMATS
