@@ -288,4 +288,4 @@ def _better(runs: FreeRuns, plain: Array, rich: Array) -> bool:
     unit = [names.index(m) for m in motions] if len(names) >= 4 else list(range(len(motions)))
     size = np.bincount(unit, [float(piece.measured.size) for piece in runs.pieces])
     one = compared(np.bincount(unit, plain) / size, np.bincount(unit, rich) / size)
-    return one.gain > 1.0 and one.after < (2.0 - NOTICEABLE) * one.before
+    return one.gain > 1.0 and one.before - one.after > (NOTICEABLE - 1.0) * one.before
