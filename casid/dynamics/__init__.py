@@ -2,7 +2,7 @@
 
 # The model and its base parameters
 from casid.dynamics._model import Model as Model
-from casid.dynamics._model import BaseParameters as BaseParameters
+from casid.dynamics._base_parameters import BaseParameters as BaseParameters
 from casid.dynamics._model import base_parameters as base_parameters
 from casid.dynamics._reduced import reduced as reduced
 
@@ -14,9 +14,9 @@ from casid.dynamics._derived import operational_space as operational_space
 from casid.dynamics._derived import momentum_observer as momentum_observer
 
 # between rooms
-from casid.dynamics._model import linear_form as linear_form
-from casid.dynamics._model import random_rows as random_rows
-from casid.dynamics._model import regroup as regroup
+from casid.dynamics._base_parameters import linear_form as linear_form
+from casid.dynamics._base_parameters import random_rows as random_rows
+from casid.dynamics._base_parameters import regroup as regroup
 from casid.dynamics._model import stacked_regressor as stacked_regressor
 from casid.dynamics._derived import dry_friction_directions as dry_friction_directions
 from casid.dynamics._derived import dry_friction_places as dry_friction_places

@@ -26,7 +26,8 @@ from numpy.typing import ArrayLike
 
 from casid.arrays import ROUNDING, Array
 from casid.description import Joint, Robot
-from casid.dynamics._model import Model, Numbers, regroup, stacked_regressor
+from casid.dynamics._base_parameters import regroup
+from casid.dynamics._model import Model, Numbers, stacked_regressor
 from casid.inertia import Parameters, express_in
 
 LinkColumns = tuple[tuple[int, ...], ...]

@@ -25,11 +25,7 @@ from casid.description import Robot
 from casid.errors import SolveError
 from casid.evidence import NOTICEABLE, compared
 from casid.identification._accuracy import Part
-from casid.identification._regression import (
-    Bounds,
-    FeasibleFit,
-    RegressionProblem,
-    Statement,
+from casid.identification._bounds import (
     default_bounds,
     expected_rotors,
     largest_torques,
@@ -39,6 +35,7 @@ from casid.identification._regression import (
     weighed_bodies,
     with_link_bounds,
 )
+from casid.identification._regression import Bounds, FeasibleFit, RegressionProblem, Statement
 from casid.measurement import Dataset
 from casid.regression import Fit
 from casid.retrieval import ConstraintBuilder, LeastSquares, Prior, chi_square

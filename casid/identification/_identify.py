@@ -25,6 +25,7 @@ from casid.dynamics import Model
 from casid.errors import DatasetError, ProblemError, SolveError
 from casid.evidence import NOTICEABLE, PARTS
 from casid.identification._accuracy import HeldOut, Part, certified_intervals, held_out, parts_of
+from casid.identification._bounds import split_bounds
 from casid.identification._consistent_fits import (
     Choice,
     ConsistentFits,
@@ -47,7 +48,7 @@ from casid.identification._joint_terms import (
     rotor_notes,
     search,
 )
-from casid.identification._regression import FeasibleFit, split_bounds
+from casid.identification._regression import FeasibleFit
 from casid.identification.diagnosis._findings import Finding
 from casid.identification.diagnosis._hypotheses import proven_delay, taken_out
 from casid.identification.diagnosis._readings import filtered

@@ -16,7 +16,7 @@ stated is nested: on each part of the motion with the joints chosen on the other
 
 Where consistent links are free enough to take the counterbalance's place, the held-out error does not show it, but the
 masses do: without it, the bodies that the kinematics suggest explain the torques best with next to no mass. A
-counterbalance is therefore accepted too where those bodies (`casid.identification._regression.explained`) weigh more
+counterbalance is therefore accepted too where those bodies (`casid.identification._bounds.explained`) weigh more
 with it than `HEAVIER` times what they weigh without it, where their error falls as surely and by as
 much as is asked above, and where it takes gravity's load off its joint: a wrong sign or misplaced bodies lower the
 mass, and move it by less than a third on the sixteen real and simulated recordings without a counterbalance. The
@@ -43,16 +43,9 @@ from casid.dynamics.terms import Friction, JointTerm, friction_model
 from casid.errors import DatasetError, ProblemError, SolveError
 from casid.evidence import NOTICEABLE, PARTS, Comparison, compared
 from casid.identification._accuracy import HeldOut, Part, determined, held_out
+from casid.identification._bounds import HEAVIER, Explained, expected_rotors, explained, known_rotors
 from casid.identification._consistent_fits import ConsistentFits, Priced
-from casid.identification._regression import (
-    HEAVIER,
-    Explained,
-    FeasibleFit,
-    expected_rotors,
-    explained,
-    extra_bounds,
-    known_rotors,
-)
+from casid.identification._regression import FeasibleFit, extra_bounds
 from casid.measurement import Dataset
 from casid.regression import CompressedData, Fit, compress, wls
 from casid.regression.friction import CANDIDATES, STATIC, STRETCHES, Candidate, FrictionSearch, fit_jointly

@@ -19,8 +19,8 @@ from casid.errors import DatasetError, SolveError
 from casid.evidence import CONFIDENCE, compared
 from casid.files import open_end
 from casid.identification._accuracy import Prediction, predict
+from casid.identification._bounds import suggested_bodies
 from casid.identification._identification import model_record, processing_record
-from casid.identification._regression import suggested_bodies
 from casid.identification.diagnosis._findings import Finding
 from casid.inertia import Parameters
 from casid.measurement import Dataset, Processing, check_angles, prepare

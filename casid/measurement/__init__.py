@@ -7,11 +7,11 @@ from casid.measurement._readers import read_dataset as read_dataset
 
 # isort: split
 # defects
-from casid.measurement._dataset import Defect as Defect
+from casid.measurement._defects import Defect as Defect
 from casid.measurement._checks import defects as defects
-from casid.measurement._dataset import LEAST_MOTION as LEAST_MOTION
-from casid.measurement._dataset import moving_joints as moving_joints
-from casid.measurement._dataset import time_gaps as time_gaps
+from casid.measurement._defects import LEAST_MOTION as LEAST_MOTION
+from casid.measurement._defects import moving_joints as moving_joints
+from casid.measurement._defects import time_gaps as time_gaps
 
 # isort: split
 # processing
@@ -21,7 +21,7 @@ from casid.measurement._processing import prepare as prepare
 from casid.measurement._processing import advanced as advanced
 from casid.measurement._processing import repaired as repaired
 from casid.measurement._processing import without_rest as without_rest
-from casid.measurement._dataset import find_defects as find_defects
+from casid.measurement._defects import find_defects as find_defects
 from casid.measurement._processing import LONGEST_TRIM as LONGEST_TRIM
 
 # isort: split
@@ -51,6 +51,6 @@ from casid.measurement._text import TextLayout as TextLayout
 
 # between rooms
 from casid.measurement._checks import in_robot_order as in_robot_order
-from casid.measurement._dataset import STILL_SD as STILL_SD
-from casid.measurement._dataset import STILL_TIME as STILL_TIME
+from casid.measurement._defects import STILL_SD as STILL_SD
+from casid.measurement._defects import STILL_TIME as STILL_TIME
 from casid.measurement._formats import FORMATS as FORMATS

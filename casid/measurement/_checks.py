@@ -15,7 +15,8 @@ from casid.description import Robot
 from casid.dynamics import Model
 from casid.errors import CasidWarning, DatasetError
 from casid.evidence import REPEATED
-from casid.measurement._dataset import STILL, Dataset, Defect
+from casid.measurement._dataset import Dataset
+from casid.measurement._defects import STILL, Defect
 from casid.measurement._processing import Processing, is_motion, prepare, repaired
 
 

@@ -18,7 +18,7 @@ from casid.arrays import Array
 from casid.description import Robot
 from casid.errors import DatasetError
 from casid.files import listed, near, numeric_array, shown
-from casid.measurement._dataset import MOST_LOST
+from casid.measurement._defects import MOST_LOST
 from casid.measurement._names import SYNONYMS, UNITS, Meaning, meaning, numbered, readings
 from casid.measurement._text import Cells, TextLayout, clock_seconds
 

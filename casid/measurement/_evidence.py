@@ -11,7 +11,7 @@ from casid.arrays import Array
 from casid.description import Robot
 from casid.errors import DatasetError
 from casid.measurement._checks import explained
-from casid.measurement._dataset import CORRELATED, MOST_LOST, same_velocity, velocity_factors
+from casid.measurement._defects import CORRELATED, MOST_LOST, same_velocity, velocity_factors
 from casid.measurement._text import clock_seconds
 
 #: Sampling rates of recordings [Hz].

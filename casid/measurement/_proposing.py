@@ -16,7 +16,7 @@ from casid.errors import DatasetError, printable
 from casid.files import listed, shown
 from casid.measurement._checks import explained
 from casid.measurement._columns import LARGEST, Evidence, Group, best, chosen_group, joint_of, signal_groups
-from casid.measurement._dataset import CORRELATED, same_velocity, velocity_factors
+from casid.measurement._defects import CORRELATED, same_velocity, velocity_factors
 from casid.measurement._evidence import (
     FASTEST,
     LEAST_SPEED,

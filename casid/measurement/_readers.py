@@ -15,7 +15,8 @@ from casid.description import Robot
 from casid.errors import DatasetError
 from casid.files import Table, exists, finite_number, near, numeric_array, read_toml, shown
 from casid.measurement._columns import Names, choose_signals, torque_notes
-from casid.measurement._dataset import MOST_LOST, Dataset
+from casid.measurement._dataset import Dataset
+from casid.measurement._defects import MOST_LOST
 from casid.measurement._formats import read_columns
 from casid.measurement._names import factors
 from casid.measurement._proposing import Answers, Proposal, propose

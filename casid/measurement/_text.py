@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from casid.errors import DatasetError
 from casid.files import reason, shown
-from casid.measurement._dataset import MOST_LOST
+from casid.measurement._defects import MOST_LOST
 from casid.measurement._names import meaning, unit_cells
 
 #: One column: its name, and numbers or, where a cell is none, the cells as text.

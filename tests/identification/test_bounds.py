@@ -16,12 +16,11 @@ from casid.dynamics import Model
 from casid.errors import ProblemError
 from casid.identification import Checks, identify
 from casid.identification._accuracy import centre_intervals, mass_intervals, without_intervals
-from casid.identification._regression import (
+from casid.identification._bounds import (
     GROWTH,
     LEAST_HELD,
     ROTOR,
     UNSEEN,
-    ActiveBound,
     default_bounds,
     expected_rotors,
     explained,
@@ -34,6 +33,7 @@ from casid.identification._regression import (
     weighed_bodies,
     with_link_bounds,
 )
+from casid.identification._regression import ActiveBound
 from casid.identification.diagnosis import Finding
 from casid.inertia import consistency, from_standard
 from casid.measurement import Dataset

@@ -12,7 +12,7 @@ from casid.description import Joint, Link, Robot
 from casid.dynamics import Model
 from casid.errors import ProblemError
 from casid.identification import RegressionProblem
-from casid.identification._regression import default_bounds
+from casid.identification._bounds import default_bounds
 from casid.inertia import Divergence, consistency, pseudo_inertia, to_standard
 from casid.measurement import Processing
 from casid.regression import compress, wls

@@ -31,8 +31,9 @@ from casid.dynamics import Model
 from casid.errors import DatasetError, SolveError
 from casid.evidence import NOTICEABLE, PARTS
 from casid.identification._accuracy import parts_of
+from casid.identification._bounds import HEAVIER
 from casid.identification._consistent_fits import ConsistentFits
-from casid.identification._regression import HEAVIER, FeasibleFit
+from casid.identification._regression import FeasibleFit
 from casid.identification.diagnosis._findings import MOST_OF_RESIDUAL, Finding, Trial
 from casid.identification.diagnosis._readings import (
     Readings,

@@ -22,8 +22,9 @@ from casid.identification._accuracy import (
     parts_of,
     without_intervals,
 )
+from casid.identification._bounds import explained, largest_torques, reach
 from casid.identification._consistent_fits import ConsistentFits
-from casid.identification._regression import REACHED, FeasibleFit, explained, largest_torques, reach
+from casid.identification._regression import REACHED, FeasibleFit
 from casid.identification.diagnosis._findings import Finding, Trial, Verdict
 from casid.identification.diagnosis._hypotheses import Hypotheses
 from casid.identification.diagnosis._readings import FEWER, NOTHING, Readings, moving, opposite_axis

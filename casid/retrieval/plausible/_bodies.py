@@ -23,7 +23,7 @@ move stand in one table, `casid.retrieval.plausible._bodies`. An ellipsoid, not 
 where their motors are, not at their ends, and the boxes' moments of inertia were 1.3 times theirs in the median.
 
 The common factor of the boxes' masses is not known from the kinematics. Where torques were measured it follows them
-(`casid.identification._regression`); it is else estimated with the parameters
+(`casid.identification._bounds`); it is else estimated with the parameters
 (`casid.retrieval.plausible.believable`). Where only the largest torque is known, the mass of all moving links is 3.2
 times what that torque supports at the length of the arm, ``m = 3.2 tau / (g reach)`` (docs/plausible.md, P10). The
 torque limits of descriptions are a worse guide (0.23 to 6.9).

@@ -22,8 +22,8 @@ from casid.dynamics import Model
 from casid.errors import CasidError
 from casid.excitation import DesignSettings
 from casid.identification import Checks, RegressionProblem, identify, predict
+from casid.identification._bounds import default_bounds, expected_rotors
 from casid.identification._consistent_fits import SHARES
-from casid.identification._regression import default_bounds, expected_rotors
 from casid.inertia import from_standard, to_standard
 from casid.measurement import Dataset, read_dataset
 from casid.regression import compress, wls
