@@ -34,7 +34,7 @@ def robot():
 def data(robot):
     model = Model(robot, FRICTION)
     parameters = model.parameters(robot.standard_parameters(), np.tile([4.0, 6.0, -0.5], robot.n))
-    return recording(model, parameters, samples=700, noise=0.5)
+    return recording(model, parameters, samples=400, noise=0.5)
 
 
 def verdict(robot, data, **options):

@@ -59,7 +59,8 @@ def test_bounds_that_no_term_has_are_refused_first(robot, data, monkeypatch):
 
 @pytest.mark.claim("a bound of an amplitude that linear friction lacks does not end the comparison with it")
 @pytest.mark.parametrize("kept", [False, True])
-def test_bounds_of_chosen_friction_leave_linear_friction_out(robot, data, kept):
+def test_bounds_of_chosen_friction_leave_linear_friction_out(robot, data, kept, monkeypatch):
+    monkeypatch.setattr("casid.identification._joint_terms.STATIC", ("linear", "stribeck"))
     given = Constraints(bounds={"fs3": (0.0, 5.0), "m3": (0.0, 20.0)})
     own = data if kept else stick_slip(robot)
     result = identify(robot, own, processing=False, model=ModelOptions(springs=False), constraints=given,

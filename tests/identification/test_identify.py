@@ -32,7 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("recordings")
     model = Model(casid.load_robot("three_link"), ("viscous", "coulomb", "offset"))
     x = model.parameters(LINKS, TERMS)
-    t, q, dq, ddq = motion(3, 1500, 1)
+    t, q, dq, ddq = motion(3, 600, 1)
     for name, held in (("run", False), ("held", True)):
         if held:
             q, dq, ddq = (a.copy() for a in (q, dq, ddq))

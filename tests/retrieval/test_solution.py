@@ -95,7 +95,7 @@ def test_the_gap_sees_light_links() -> None:
 
 
 @pytest.mark.claim("no set that has feasible points is called infeasible")
-@pytest.mark.parametrize("seed", [1, 4, *(pytest.param(k, marks=pytest.mark.slow) for k in (0, 2, 3, 5))])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(k, marks=pytest.mark.slow) for k in (0, 2, 3, 4, 5))])
 def test_no_false_infeasible(seed: int) -> None:
     rng = np.random.default_rng(seed)
 
