@@ -76,7 +76,9 @@ def test_faults_are_named_with_a_remedy_that_was_tried(robot, data, name):
 
 
 @pytest.mark.claim("wrong gravity is named, not fitted without notice")
-@pytest.mark.parametrize("gravity", [(9.81, 0, 0), (0, 0, 9.81), (6.94, 0, -6.94)])
+@pytest.mark.parametrize(
+    "gravity", [pytest.param((9.81, 0, 0), marks=pytest.mark.slow), (0, 0, 9.81), (6.94, 0, -6.94)]
+)
 def test_wrong_gravity_is_named_with_the_option_that_corrects_it(robot, data, gravity):
     judged = verdict(replace(robot, gravity=np.array(gravity)), data, **QUICK)
     found = judged.about("torques")[0]
@@ -267,7 +269,7 @@ def test_defects_are_worded(robot, data):
 
 
 @pytest.mark.parametrize(("speed", "cause"), [
-    (1.9, None), (4.1, "faster than its limit"), pytest.param(0.015, "slow motion", marks=pytest.mark.slow),
+    pytest.param(1.9, None, marks=pytest.mark.slow), (4.1, "faster than its limit"), pytest.param(0.015, "slow motion", marks=pytest.mark.slow),
 ])  # fmt: skip
 def test_speeds_are_compared_with_limits(robot, data, speed, cause):
     scale = speed / np.abs(data.dq).max()

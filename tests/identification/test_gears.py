@@ -40,7 +40,9 @@ def torques(robot, data, factors):
 
 
 @pytest.mark.claim("a torque of another gear ratio or constant is called wrong, with its joint and its factor")
-@pytest.mark.parametrize(("joint", "gear"), [(1, 0.5), (2, 0.7), pytest.param(1, 1.5, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("joint", "gear"), [(1, 0.5), *(pytest.param(*one, marks=pytest.mark.slow) for one in ((1, 1.5), (2, 0.7)))]
+)
 def test_a_torque_of_another_scale_is_named(four, four_data, joint, gear):
     judged = torques(four, four_data, np.where(np.arange(4) == joint, gear, 1.0))
     (found,) = [f for f in judged.findings if f.cause == "torque of another scale"]

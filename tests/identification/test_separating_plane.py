@@ -24,7 +24,7 @@ def bodies(generator, count, triangle, robotic=False):
 
 
 @pytest.mark.claim("the plane of an infeasible verdict has every consistent body on its far side, whatever its size")
-@pytest.mark.parametrize("kind", ["semi", "full"])
+@pytest.mark.parametrize("kind", [pytest.param("semi", marks=pytest.mark.slow), "full"])
 def test_no_consistent_body_of_any_size_lies_before_the_plane(kind):
     robot = casid.load_robot("three_link")
     base = Model(robot).base

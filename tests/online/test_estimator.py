@@ -242,7 +242,7 @@ def test_an_estimate_that_was_cut_short_goes_on_and_warns(model):
 
 
 @pytest.mark.claim("intervals on line count errors that repeat from sample to sample")
-@pytest.mark.parametrize("correlation", [0.0, 0.9])
+@pytest.mark.parametrize("correlation", [pytest.param(0.0, marks=pytest.mark.slow), 0.9])
 def test_intervals_hold_the_truth_where_errors_repeat(correlation):
     """As samples come one by one or in blocks."""
     arm = Model("three_link", ("viscous", "coulomb", "offset"))
