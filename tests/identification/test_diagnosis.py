@@ -269,7 +269,8 @@ def test_defects_are_worded(robot, data):
 
 
 @pytest.mark.parametrize(("speed", "cause"), [
-    pytest.param(1.9, None, marks=pytest.mark.slow), (4.1, "faster than its limit"), pytest.param(0.015, "slow motion", marks=pytest.mark.slow),
+    (4.1, "faster than its limit"), pytest.param(1.9, None, marks=pytest.mark.slow),
+    pytest.param(0.015, "slow motion", marks=pytest.mark.slow),
 ])  # fmt: skip
 def test_speeds_are_compared_with_limits(robot, data, speed, cause):
     scale = speed / np.abs(data.dq).max()
