@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 
 from casid.cli import app
 from casid.codegen import find_compiler
+from casid.description import Limits, Robot
 from casid.inertia import skew, tensor
 from casid.motion import Basis, Fourier, QuinticSpline, Ramped, Trajectory
 from casid.retrieval import LinkVariables, Problem, com_box, least_squares, link_variables, mass_bounds
@@ -26,6 +28,13 @@ def run(*arguments: object, code: int = 0) -> str:
     assert result.exit_code == code, result.output
     assert result.exception is None or isinstance(result.exception, SystemExit)
     return result.output
+
+
+def first_joints(robot: Robot, count: int) -> Robot:
+    """The robot without what lies beyond its first joints, and without limits."""
+    return replace(
+        robot, joints=robot.joints[:count], limits=Limits.unlimited(count), transmission=None, frames=(), capsules=()
+    )
 
 
 def spatial_inertia(parameters: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ import pytest
 import casid
 from casid.description import Limits, Mimic
 from casid.dynamics import Kinematics, Model
+from tests.helpers import first_joints
 
 
 def test_zeros_of_constants_are_structural():
@@ -29,7 +30,7 @@ def test_a_jacobian_of_followers_is_the_derivative_of_the_placement_too():
     kinematics = Kinematics(robot, q)
     placement = kinematics.placement(frame)
     f = ca.Function("f", [q], [kinematics.jacobian(frame), placement])
-    free = replace(panda, joints=panda.joints[:3], limits=Limits.unlimited(3), frames=(), capsules=())
+    free = first_joints(panda, 3)
     p = ca.SX.sym("p", 3)
     expected = ca.Function("expected", [p], [Kinematics(free, p).placement(frame)])
     at, h = np.array([0.4, -0.7]), 1e-6
@@ -47,7 +48,7 @@ def test_a_follower_adds_its_torque_to_the_joint_it_follows():
     panda = casid.load_robot("panda")
     joints = (panda.joints[0], replace(panda.joints[1], mimic=Mimic(0, -0.6, 0.2)), *panda.joints[2:4])
     robot = replace(panda, joints=joints, limits=Limits.unlimited(3), frames=(), capsules=())
-    free = replace(panda, joints=panda.joints[:4], limits=Limits.unlimited(4), frames=(), capsules=())
+    free = first_joints(panda, 4)
     slaved, model, pi = Model(robot), Model(free), free.standard_parameters()
     G, g = np.array([[1.0, 0, 0], [-0.6, 0, 0], [0, 1, 0], [0, 0, 1]]), np.array([0, 0.2, 0, 0])
     q, dq, ddq = np.random.default_rng(1).normal(size=(3, 3))

@@ -6,6 +6,7 @@ import casid
 from casid.dynamics import Model
 from casid.regression import compress, wls
 from casid.testing import recording, with_friction
+from tests.helpers import first_joints
 
 FRICTION = ("viscous", "coulomb", "offset")
 
@@ -25,6 +26,18 @@ def arm():
 def arm_data(arm):
     model = Model(arm, FRICTION)
     return recording(model, model.parameters(arm.standard_parameters(), [4.0, 6.0, -0.5] * 6), noise=0.5)
+
+
+@pytest.fixture(scope="session")
+def four(arm):
+    """Its first four joints."""
+    return first_joints(arm, 4)
+
+
+@pytest.fixture(scope="session")
+def four_data(four):
+    model = Model(four, FRICTION)
+    return recording(model, model.parameters(four.standard_parameters(), [4.0, 6.0, -0.5] * 4), noise=0.5)
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from casid.dynamics import Model
 from casid.dynamics.terms import friction_model
 from casid.errors import ProblemError
 from casid.identification import Checks, Constraints, ModelOptions, identify, load_model
-from casid.identification._joint_terms import _laws
+from casid.identification._joint_terms import CHOSEN, _laws
 from casid.regression.friction import STATIC
 from casid.testing import recording
 
@@ -41,7 +41,7 @@ def test_bounded_amplitudes_are_in_every_law_that_is_tried(robot):
 
 @pytest.mark.claim("automatic friction is linear where a choice does not predict better")
 def test_linear_friction_is_kept_in_doubt(robot, data, monkeypatch):
-    monkeypatch.setattr("casid.identification._joint_terms.STATIC", ("linear", "stribeck"))
+    monkeypatch.setitem(CHOSEN, "static", ("linear", "stribeck"))
     result = identify(robot, data, processing=False, checks=Checks(verdict=False))
     assert result.law is None and any(note.startswith("linear friction is kept") for note in result.notes)
     assert result.friction == "linear" and load_model(result.record(), robot)[0].parameter_names[-1] == "Ia6"
@@ -60,7 +60,7 @@ def test_bounds_that_no_term_has_are_refused_first(robot, data, monkeypatch):
 @pytest.mark.claim("a bound of an amplitude that linear friction lacks does not end the comparison with it")
 @pytest.mark.parametrize("kept", [False, True])
 def test_bounds_of_chosen_friction_leave_linear_friction_out(robot, data, kept, monkeypatch):
-    monkeypatch.setattr("casid.identification._joint_terms.STATIC", ("linear", "stribeck"))
+    monkeypatch.setitem(CHOSEN, "static", ("linear", "stribeck+load"))
     given = Constraints(bounds={"fs3": (0.0, 5.0), "m3": (0.0, 20.0)})
     own = data if kept else stick_slip(robot)
     result = identify(robot, own, processing=False, model=ModelOptions(springs=False), constraints=given,

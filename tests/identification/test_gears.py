@@ -7,28 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from casid.description import Limits, load_robot
 from casid.dynamics import Model
 from casid.identification import Checks, Choice, Constraints, ModelOptions, identify
 from casid.identification._consistent_fits import ConsistentFits
 from casid.identification.diagnosis._scales import ScalePosterior
 from casid.regression import compress, wls
-from casid.testing import recording
 
 FRICTION = ("viscous", "coulomb", "offset")
-
-
-@pytest.fixture(scope="module")
-def four():
-    """The first four joints of an arm."""
-    whole = load_robot("ur10e")
-    return replace(whole, joints=whole.joints[:4], limits=Limits.unlimited(4), frames=())
-
-
-@pytest.fixture(scope="module")
-def four_data(four):
-    model = Model(four, FRICTION)
-    return recording(model, model.parameters(four.standard_parameters(), [4.0, 6.0, -0.5] * 4), noise=0.5)
 
 
 def torques(robot, data, factors):

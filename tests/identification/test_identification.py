@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 
 import casid
-from casid.description import Limits
 from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.identification import Checks, ModelOptions, identify, load_model, predict
 from casid.inertia import Parameters
 from casid.measurement import Processing
 from casid.testing import recording
-from tests.helpers import run
+from tests.helpers import first_joints, run
 
 FRICTION = ("viscous", "coulomb", "offset")
 AS_IT_IS = Processing(rate=None, cutoff=None, velocity="measured", acceleration="measured", trim=0.0, every=1)
@@ -59,7 +58,7 @@ def test_identify_predict_and_reload(robot, model, noisy, tmp_path):
 
 def test_identify_with_nonlinear_friction_round_trips(tmp_path):
     robot = casid.load_robot("wam7")
-    robot = replace(robot, joints=robot.joints[:2], limits=Limits.unlimited(2), transmission=None, frames=())
+    robot = first_joints(robot, 2)
     plain = Model(robot)
     data = recording(plain, robot.standard_parameters(), samples=400, noise=1e-6)
     tau = data.tau + 0.8 * np.tanh(data.dq / 0.1)

@@ -9,11 +9,11 @@ import pytest
 
 import casid
 from casid import identification
-from casid.description import Limits
 from casid.identification import Checks, Constraints, ModelOptions, identify
 from casid.measurement import Processing
 from casid.retrieval import sensible_bounds, total_mass
 from casid.testing import blind, recording, with_friction
+from tests.helpers import first_joints
 
 AS_IT_IS = Processing(
     rate=None, cutoff=None, velocity="measured", acceleration="measured", trim=0.0, every=1, filter_columns=False
@@ -67,7 +67,7 @@ def test_a_value_outside_its_interval_is_not_determined(robot, model, truth):
 
 def test_the_six_steps_alone_give_what_identify_gives(robot):
     """Each from the result of the one before."""
-    short = replace(robot, joints=robot.joints[:3], limits=Limits.unlimited(3), frames=())
+    short = first_joints(robot, 3)
     data = recording(*with_friction(short), samples=400, noise=0.05)
     checks = Checks(folds=2)
     cleaned = identification.clean(identification.read(short, data), processing=AS_IT_IS)

@@ -23,6 +23,7 @@ from casid.identification.diagnosis._readings import (
 )
 from casid.measurement import Dataset, Processing
 from casid.testing import recording, with_friction
+from tests.helpers import first_joints
 
 FRICTION = ("viscous", "coulomb", "offset")
 
@@ -248,7 +249,7 @@ CUTOFF = 1.0
 @pytest.mark.claim("friction's jumps pass the torques' filter where readings are compared")
 def test_friction_that_jumps_is_explained_through_the_filter_of_the_torques():
     whole = casid.load_robot("kuka_iiwa")
-    arm = replace(whole, joints=whole.joints[:3], limits=type(whole.limits).unlimited(3))
+    arm = first_joints(whole, 3)
     model, parameters = with_friction(arm, (0.4, 30.0, -0.1))
     made = recording(model, parameters, samples=4000)
     raw = Dataset(made.t, made.q, made.tau)

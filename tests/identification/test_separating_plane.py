@@ -24,7 +24,7 @@ def bodies(generator, count, triangle, robotic=False):
 
 
 @pytest.mark.claim("the plane of an infeasible verdict has every consistent body on its far side, whatever its size")
-@pytest.mark.parametrize("kind", [pytest.param("semi", marks=pytest.mark.slow), "full"])
+@pytest.mark.parametrize("kind", ["semi", "full"])
 def test_no_consistent_body_of_any_size_lies_before_the_plane(kind):
     robot = casid.load_robot("three_link")
     base = Model(robot).base
@@ -46,7 +46,7 @@ def test_no_consistent_body_of_any_size_lies_before_the_plane(kind):
 @pytest.mark.claim(
     "bodies on the border of what is physical, needles and points among them, are never called infeasible"
 )
-@pytest.mark.parametrize("kind", ["semi", "full"])
+@pytest.mark.parametrize("kind", [pytest.param("semi", marks=pytest.mark.slow), "full"])
 @pytest.mark.parametrize("name", ["spatial_2r", pytest.param("ur10e", marks=pytest.mark.slow)])
 def test_border_bodies_are_not_infeasible_and_no_plane_lies_behind_a_feasible_point(name, kind):
     model = Model(casid.load_robot(name), ("viscous", "rotor", "offset"))

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from casid.description import Inertial, Joint, Limits, Link, Robot
+from casid.description import Inertial, Joint, Link, Robot
 from casid.dynamics import Model
 from casid.identification import Checks, ModelOptions, identify
 from casid.identification._joint_terms import (
@@ -25,6 +25,7 @@ from casid.identification._joint_terms import (
 from casid.regression import compress
 from casid.retrieval.plausible import plausible_bodies
 from casid.testing import blind, recording
+from tests.helpers import first_joints
 
 QUIET = Checks(verdict=False)
 
@@ -68,7 +69,7 @@ def test_a_counterbalanced_lift_has_its_weight(arm):
 
 
 def test_none_is_looked_for_where_that_is_asked(arm):
-    short = blind(replace(arm, joints=arm.joints[:3], limits=Limits.unlimited(3), frames=()))
+    short = blind(first_joints(arm, 3))
     data = recorded(replace(short, joints=arm.joints[:3]), ())
     found = identify(short, data, processing=False, checks=QUIET, model=ModelOptions(springs=False))
     assert found.springs == () and "spring" not in " ".join(found.notes)
@@ -148,7 +149,7 @@ def test_a_spring_must_lower_the_error_by_an_eighth_and_surely(ratio, scatter, t
 
 def sprung(arm, masked=False):
     """Trials of the UR10e's first two joints on a recording, with links of any parameters: plain least squares."""
-    robot = replace(arm, joints=arm.joints[:2], limits=Limits.unlimited(2), frames=())
+    robot = first_joints(arm, 2)
     names = [joint.name for joint in robot.coordinates]
     data = recorded(robot, (f"spring@{names[1]}",), ks2=40.0)
     if masked:
