@@ -41,7 +41,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent)]
 
 from benchmarks.measure import Measure, Outcome, Verdict, headline, measures, outcome, skipped, topics
-from benchmarks.results import WHOLE, claimed, digest, publish
+from benchmarks.results import PRODUCT, claimed, digest, publish
 
 _COLOUR = {Verdict.MET: "green", Verdict.MISSED: "red", Verdict.NOT_MEASURED: "red"}
 _ALL = "all"
@@ -81,7 +81,7 @@ def _run(
         table.add_column(column, justify="right" if column == "s" else "left")
     outcomes = []
     for measure in chosen:
-        with claimed(topic, measure.name, state, options.quick) if options.missing else nullcontext(True) as mine:
+        with claimed(topic, measure, state, options.quick) if options.missing else nullcontext(True) as mine:
             if not mine:
                 continue
             row = outcome(measure, options.quick, measure.name in options.waive)
@@ -109,10 +109,10 @@ def main() -> int:
         parser.error(f"--waive: no row has the name '{unknown}'; the rows are\n{listed}")
     if options.only and options.quick and all(m.quick is skipped for listed in chosen.values() for m in listed):
         parser.error(f"no row with '{options.only}' in its name has a quick form: measure it without --quick")
-    state = digest(*WHOLE) if options.publish else ""
+    state = digest(*PRODUCT) if options.publish else ""
 
     def done(topic: str, row: Outcome) -> None:
-        if options.publish and digest(*WHOLE) == state:
+        if options.publish and digest(*PRODUCT) == state:
             publish(topic, [row], catalogue, options.quick, state=state)
         elif options.publish:
             sys.stderr.write(f"not published, for code, data or packages changed meanwhile: {row.measure.name}\n")

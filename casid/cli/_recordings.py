@@ -94,6 +94,9 @@ class Output(o.RobotFiles):
         "Write the servos found from commands; the ending is the format: .usda, .isaac.json, .pace.yaml, "
         ".mjlab.yaml, .bam.json, .ranges.json. May be repeated.",
     )
+    samples: int = o.option(
+        0, "So many parameter sets that data and plausible links leave open, and their ranges, in --out.", min=0
+    )
 
 
 def _terms(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -131,6 +134,8 @@ def identify(
 
         if not choices.believable:
             refuse(context, ("share",), "does not go with --no-believable")
+        if output.samples and output.out is None:
+            refuse(context, ("samples",), "needs --out, where they are written")
         folder, files = out_folder(output.out), output.robots()
         for path in recording:
             if recording.count(path) > 1:
@@ -140,6 +145,7 @@ def identify(
     for kind in recordings() if reading.tau is None else ():
         commanded = kind.from_commands(loaded, recording)
         if commanded is not None:
+            refuse(context, ("samples",), "needs recordings with torques")
             kind.identify_commands(loaded, commanded, files, folder, output.actuators or (), choices.profile or ())
             return
     refuse(context, ("actuators", "profile"), "needs recordings of commands without torques")
@@ -167,6 +173,13 @@ def identify(
             "--quick looks for no delay of the torques, which shifts rotor inertias and friction: --delay auto",
         )
     present(report_of(result), folder)
+    if output.samples and folder is not None:
+        from casid.files import write_files
+
+        try:
+            announce_written(folder, write_files(folder, result.samples(output.samples).files()))
+        except DatasetError as reason:
+            note(reason)
     for path in files:
         announce_conversion(write_robot(loaded.with_parameters(result.parameters), path))
 

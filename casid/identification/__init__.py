@@ -25,6 +25,11 @@ from casid.identification._regression import FeasibleFit as FeasibleFit
 # Predicted torques and held-out errors
 from casid.identification._accuracy import predict as predict
 from casid.identification._accuracy import Prediction as Prediction
+from casid.identification._accuracy import other_motion_errors as other_motion_errors
+
+# Samples of what data and plausible bodies leave open
+from casid.identification._samples import posterior_samples as posterior_samples
+from casid.identification._samples import Samples as Samples
 
 # Differences between two identifications
 from casid.identification._comparison import compare as compare
@@ -36,6 +41,8 @@ from casid.identification._reverse_engineering import ReverseEngineering as Reve
 from casid.identification._reverse_engineering import refit_friction as refit_friction
 
 # between rooms
+from casid.identification._accuracy import OTHER_MOTIONS as OTHER_MOTIONS
+from casid.identification._accuracy import MotionSpread as MotionSpread
 from casid.identification._comparison import Difference as Difference
 from casid.identification._identification import load_information as load_information
 from casid.identification._identification import load_processing as load_processing

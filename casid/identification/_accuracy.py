@@ -28,6 +28,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -217,6 +218,41 @@ class HeldOut:
         parts = {"training": self.training, "held_out": self.tested}
         made = {part: {kind: e.record() for kind, e in errors.items()} for part, errors in parts.items()}
         return {"folds": self.folds, "stretches": self.stretches, **made}
+
+
+class MotionSpread(NamedTuple):
+    """Of log(error on another recording / held-out error), recordings of a robot counting as one: mean, deviation."""
+
+    mean: float
+    deviation: float
+    robots: int
+
+
+#: Real and simulated robots by default, each pair of their recordings: scripts/benchmarks/real/other_motions.csv.
+OTHER_MOTIONS = MotionSpread(0.0, 0.25, 25)
+#: Share of other motions within the stated errors.
+STATED = 0.9
+
+
+def other_motion_errors(held_out: float, spread: MotionSpread = OTHER_MOTIONS) -> tuple[float, float]:
+    """Ends between which 90 % of the errors on other motions of a robot lie while it moves [%].
+
+    Parts of a motion are predicted from the others, which repeat its postures and speeds; another motion has others.
+    With mean m and deviation s of the logarithm of their ratio over n robots the prediction interval is
+
+        held_out exp(m -+ t s sqrt(1 + 1/n)),    t Student's quantile of n - 1 degrees of freedom.
+
+    Parameters
+    ----------
+    held_out
+        [%]
+    spread
+    """
+    from scipy.special import stdtrit  # slow to import
+
+    mean, s, n = spread
+    half = float(stdtrit(n - 1, (1.0 + STATED) / 2.0)) * s * float(np.sqrt(1.0 + 1.0 / n))
+    return held_out * float(np.exp(mean - half)), held_out * float(np.exp(mean + half))
 
 
 def held_out(parts: Sequence[Part], betas: Sequence[Mapping[str, Array]]) -> HeldOut:

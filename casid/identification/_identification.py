@@ -25,11 +25,14 @@ from casid.identification._accuracy import (
     centre_intervals,
     determined,
     mass_intervals,
+    other_motion_errors,
     predict,
+    without_intervals,
 )
 from casid.identification._consistent_fits import SharePath
 from casid.identification._joint_terms import FoundSpring
 from casid.identification._regression import FeasibleFit
+from casid.identification._samples import Samples, posterior_samples
 from casid.identification.diagnosis._findings import Verdict
 from casid.inertia import Parameters, parameter_record, read_parameters
 from casid.measurement import Dataset, Processing
@@ -121,6 +124,24 @@ class Identification(ParameterResult, Displayed):
         whole = self.mass_ranges[0]
         return whole.low, whole.high
 
+    @property
+    def other_motion_errors(self) -> tuple[float, float] | None:
+        """Ends of nine in ten errors on other motions [%] (`other_motion_errors`); None where nothing was held out."""
+        return None if self.held_out is None else other_motion_errors(self.held_out.tested["consistent"].total)
+
+    def samples(self, count: int = 1000, seed: int = 0) -> Samples:
+        """Parameter sets within the intervals of masses and centres (`posterior_samples`), for simulators' robots.
+
+        Raises
+        ------
+        DatasetError
+            If masses have no intervals, such as where the verdict is WRONG.
+        """
+        reason = without_intervals(self.model.robot, self.feasible, self._right)
+        if reason:
+            raise DatasetError(f"no samples: {reason}")
+        return posterior_samples(self.feasible, count, seed, self.mass_ranges, self.centre_ranges)
+
     def predict(self, dataset: Dataset) -> Prediction:
         """Torques of a processed recording by Newton-Euler with the consistent parameters."""
         return predict(self.model, self.feasible.values, dataset)
@@ -171,6 +192,7 @@ class Identification(ParameterResult, Displayed):
             if self.intervals is None
             else {e.name: [open_end(e.low), open_end(e.high)] for e in self.intervals.entries},
             "held_out": None if self.held_out is None else self.held_out.record(),
+            "other_motion_errors": self.other_motion_errors,
             "processing": processing_record(self.processing),
             "recordings": list(fit.data.datasets),
             "steps": list(fit.data.steps),

@@ -53,4 +53,5 @@ from casid.retrieval._problem_files import ConstraintBuilder as ConstraintBuilde
 from casid.retrieval._problem_files import load_constraints as load_constraints
 from casid.retrieval._solution import ParameterResult as ParameterResult
 from casid.retrieval._problem import LinearRows as LinearRows
+from casid.retrieval._problem import split_rows as split_rows
 from casid.retrieval._solver import PreparedProblem as PreparedProblem

@@ -1,20 +1,24 @@
 """What was measured: rows by topic in one file with the state of the code that they are of, and the page of all.
 
-A state is a digest of names and contents of files that git does not ignore, of the recordings, and of the versions of
-the packages that casid computes with. A row counts while its state is that of the last publication: all others are "not
-measured". Work that takes hours adds up in pieces (50 of 4,000 problems), one line each of ``build/pieces/NAME.jsonl``,
-which count likewise while the files that they exercise are unchanged. The page anew, with the rows of other machines:
+The state of the product is a digest of names and contents of files that git does not ignore, of the recordings, and of
+the versions of the packages that casid computes with; a row has that of the scripts that measure it besides. A row counts while
+its state is that of the last publication: all others are "not measured". Work that takes hours adds up in pieces (50 of
+4,000 problems), a line each of ``build/pieces/NAME.jsonl``, which count likewise while the files that they exercise
+are unchanged. The page anew, with the rows of other machines:
 ``python scripts/benchmarks/results.py [their results.json ...]``.
 """
 
 from __future__ import annotations
 
+import ast
 import datetime
 import fcntl
+import functools
 import hashlib
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 import time
@@ -34,9 +38,10 @@ from casid.errors import DatasetError
 from casid.files import read_toml, write_files
 
 ROOT = Path(__file__).resolve().parents[2]
+SCRIPTS = ROOT / "scripts"
 FOLDER, DOCS = ROOT / "build" / "pieces", ROOT / "docs"
 #: What every row depends on: code, descriptions, problems, and packages.
-WHOLE = ("casid/**/*", "problems/*.py", "robots/**/*.toml", "scripts/**/*", "tests/attack/*.py")
+PRODUCT = ("casid/**/*", "problems/*.py", "robots/**/*.toml")
 PACKAGES = ("casadi", "numpy", "scipy")
 #: Longest cell of the page; the whole of it stands in the file.
 CELL = 120
@@ -82,6 +87,50 @@ def digest(*patterns: str, root: Path = ROOT) -> str:
         recordings = []
     whole.update(" ".join(f"{path.name} {path.stat().st_size}" for path in recordings).encode())
     return whole.hexdigest()[:16]
+
+
+def _script(module: str) -> Path | None:
+    """The file of a module of ``scripts/`` or ``tests/``."""
+    places = (
+        folder / f"{module.replace('.', '/')}{end}" for folder in (SCRIPTS, ROOT) for end in (".py", "/__init__.py")
+    )
+    return next((place for place in places if place.is_file() and not place.is_relative_to(ROOT / "casid")), None)
+
+
+@functools.cache
+def _named(path: Path) -> tuple[str, ...]:
+    """Modules that a script imports, and scripts that it names to run them."""
+    names = list[str]()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and not node.module.startswith("casid"):
+            names += [one if _script(one := f"{node.module}.{a.name}") else node.module for a in node.names]
+        elif isinstance(node, ast.Constant) and re.fullmatch(r"[\w/]*[a-z0-9]\.py", str(node.value)):
+            paths = SCRIPTS.rglob(Path(str(node.value)).name)
+            names += [".".join(path.relative_to(SCRIPTS).with_suffix("").parts) for path in paths]
+    return tuple(names)
+
+
+@functools.cache
+def scripts_of(module: str) -> str:
+    """Digest of the scripts that a module reaches and of other files beside them; empty for what is no script."""
+    waiting, found = [module], set[Path]()
+    while waiting:
+        path = _script(waiting.pop())
+        if path is not None and path not in found and path.is_relative_to(SCRIPTS) | bool(found):
+            found.add(path)
+            waiting += _named(path)
+    folders = {path.parent for path in found if path.parent.parent == SCRIPTS / "benchmarks"}
+    found |= {path for folder in folders for path in folder.rglob("*") if path.parent != folder or path.suffix != ".py"}
+    files = sorted(path for path in found if path.is_file() and "__pycache__" not in path.parts)
+    whole = b"".join(f"{path.relative_to(ROOT)}\0".encode() + path.read_bytes() for path in files)
+    return hashlib.sha256(whole).hexdigest()[:16] if files else ""
+
+
+def state_of(measure: Measure, product: str) -> str:
+    """The state of a row: that of the product, and of its scripts."""
+    run = measure.run
+    scripts = scripts_of((run.func if isinstance(run, functools.partial) else run).__module__)
+    return f"{product}:{scripts}" if scripts else product
 
 
 def kept(name: str, key: str | None, folder: Path = FOLDER) -> dict[str, dict[str, Any]]:
@@ -150,7 +199,7 @@ def stored(docs: Path = DOCS) -> dict[str, Any]:
 
 def verdict(record: Mapping[str, Any], row: Mapping[str, Any]) -> str:
     """``yes``, ``NO``, or ``-`` where the row is of another state than the publication."""
-    return row["verdict"] if row and row["state"] == record.get("state") else "-"
+    return row["verdict"] if row and row["state"].partition(":")[0] == record.get("state") else "-"
 
 
 @contextmanager
@@ -167,12 +216,12 @@ def locked(path: Path, wait: bool = True) -> Iterator[bool]:
 
 
 @contextmanager
-def claimed(topic: str, name: str, state: str, quick: bool = False, docs: Path = DOCS) -> Iterator[bool]:
+def claimed(topic: str, measure: Measure, product: str, quick: bool = False, docs: Path = DOCS) -> Iterator[bool]:
     """Whether a row is this run's to measure: not yet published in this state, and no other run is measuring it."""
-    key = hashlib.sha256(f"{topic} {name} {docs}".encode()).hexdigest()[:16]
+    key = hashlib.sha256(f"{topic} {measure.name} {docs}".encode()).hexdigest()[:16]
     with locked(FOLDER.parent / "locks" / key, wait=False) as mine:
-        row = stored(docs)["rows"].get(topic, {}).get(name, {})
-        yield mine and not (row and row["state"] == state and (quick or not row["quick"]))
+        row = stored(docs)["rows"].get(topic, {}).get(measure.name, {})
+        yield mine and not (row and row["state"] == state_of(measure, product) and (quick or not row["quick"]))
 
 
 def publish(
@@ -189,7 +238,7 @@ def publish(
         Whether the run was quick: its smaller rows replace no whole ones of the same state.
     """
     with locked(FOLDER.parent / "locks" / "results"):
-        record, state = stored(docs), state or digest(*WHOLE)
+        record, state = stored(docs), state or digest(*PRODUCT)
         record |= {"commit": commit(), "state": state}
         rows = record["rows"].setdefault(topic, {})
         today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
@@ -202,12 +251,18 @@ def publish(
                 continue
             rows[one.measure.name] = {
                 "value": one.value, "verdict": one.verdict.value, "seconds": round(one.seconds, 1), "date": today,
-                "commit": record["commit"], "state": state, "quick": smaller, "machine": machine(),
+                "commit": record["commit"], "state": state_of(one.measure, state), "quick": smaller,
+                "machine": machine(),
             }  # fmt: skip
         record["rows"] = {
             name: {m.name: record["rows"][name][m.name] for m in listed if m.name in record["rows"].get(name, {})}
             for name, listed in sorted(catalogue.items())
         }
+        for name, listed in catalogue.items():
+            for m in listed:  # of which the scripts have changed
+                row = record["rows"][name].get(m.name)
+                if row and row["state"] not in ("", state_of(m, row["state"].partition(":")[0])):
+                    row["state"] = ""
         text = json.dumps(record, indent=1, ensure_ascii=False)
         write_files(docs, {"results.json": text + "\n", "results.md": page(record, catalogue, docs)})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -55,3 +56,10 @@ def test_a_term_may_be_of_one_joint() -> None:
     assert found == {"coulomb": [0.0, 0.3], "viscous": [0.1, 0.5]}
     with pytest.raises(typer.BadParameter, match="no joint 'joint9'; there are joint1, joint2"):
         _by_joint(robot, "viscous@joint9=1")
+
+
+def test_joints_that_friction_holds_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    stuck = " ".join(run("simulate", "panda", "--duration", 2, "--term-values", "coulomb@joint7=5").split())
+    assert re.search(r"does not follow its motion \[rad or m\]: joint7 by 0\.\d+; raise --bandwidth", stuck)
+    assert "does not follow" not in run("simulate", "panda", "--duration", 2, "--term-values", "coulomb@joint7=0.01")

@@ -172,14 +172,14 @@ def test_runs_that_publish_at_once_lose_no_row(tmp_path: Path) -> None:
 
 
 def test_a_row_is_measured_by_one_run_and_once_in_a_state(tmp_path: Path) -> None:
-    with results.claimed("topic", "row 1", "a", docs=tmp_path) as mine:
-        with results.claimed("topic", "row 1", "a", docs=tmp_path) as second:
+    with results.claimed("topic", _measure("row 1"), "a", docs=tmp_path) as mine:
+        with results.claimed("topic", _measure("row 1"), "a", docs=tmp_path) as second:
             assert mine and not second
-        with results.claimed("topic", "row 2", "a", docs=tmp_path) as other:
+        with results.claimed("topic", _measure("row 2"), "a", docs=tmp_path) as other:
             assert other
     _published(1, tmp_path)
     for state, open_ in (("a", False), ("b", True)):
-        with results.claimed("topic", "row 1", state, docs=tmp_path) as again:
+        with results.claimed("topic", _measure("row 1"), state, docs=tmp_path) as again:
             assert again is open_
 
 
@@ -202,6 +202,39 @@ def test_a_state_is_its_files_names_and_contents(tmp_path: Path) -> None:
     (tmp_path / ".gitignore").write_text("built.py\n")
     (tmp_path / "built.py").write_text("built beside the sources")
     assert state() == states[-1]
+
+
+def test_the_state_of_a_row_is_that_of_the_scripts_that_measure_it(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(results, "ROOT", tmp_path)
+    monkeypatch.setattr(results, "SCRIPTS", tmp_path / "scripts")
+    topic = tmp_path / "scripts" / "benchmarks" / "topic"
+    (topic / "peers").mkdir(parents=True)
+    texts = {
+        "__init__.py": "from benchmarks.topic import a, b\n",
+        "a.py": "from benchmarks.topic import c\nrun('tool.py')\n",
+        "b.py": "1", "c.py": "1", "peers/tool.py": "1", "table.csv": "1",
+    }  # fmt: skip
+    for name, text in texts.items():
+        (topic / name).write_text(text)
+
+    def state() -> str:
+        results.scripts_of.cache_clear()
+        results._named.cache_clear()
+        return results.scripts_of("benchmarks.topic.a")
+
+    first = state()
+    for name, changes in {
+        "b.py": False,
+        "__init__.py": False,
+        "c.py": True,
+        "peers/tool.py": True,
+        "table.csv": True,
+    }.items():
+        (topic / name).write_text("2")
+        assert (state() != first) is changes, name
+        (topic / name).write_text(texts[name])
+    results.scripts_of.cache_clear()
+    assert results.scripts_of("json") == ""
 
 
 def test_what_is_kept_is_not_measured_again_and_time_ends_the_rest(tmp_path: Path) -> None:

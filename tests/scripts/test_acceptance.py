@@ -104,7 +104,7 @@ def test_work_in_a_process_of_its_own_answers_raises_or_is_late():
 def test_an_older_table_is_judged_by_what_is_published(monkeypatch):
     right = {"verdict": "yes", "state": "now", "quick": False}
     monkeypatch.setattr(house, "digest", lambda *_: "now")
-    monkeypatch.setattr(house, "measures", lambda _: [_row(skipped)])
+    monkeypatch.setattr(house, "measures", lambda _: [_row(lambda: None)])
     for change, verdict in (
         ({}, Verdict.MET), ({"verdict": "NO"}, Verdict.MISSED), ({"state": "then"}, Verdict.NOT_MEASURED),
         ({"quick": True}, Verdict.NOT_MEASURED),

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import FrameType
 
 from benchmarks.measure import NotMeasured, Rows, measures, need, process, skipped, topics
-from benchmarks.results import WHOLE, digest, stored
+from benchmarks.results import PRODUCT, digest, state_of, stored
 
 MEASURES = row = Rows()
 
@@ -188,10 +188,12 @@ def survivors(room: str) -> tuple[str, bool]:
 
 def older(topic: str) -> tuple[str, bool]:
     """The table of another topic as it was published in this state; it is not measured here."""
-    rows, now = stored()["rows"].get(topic, {}), digest(*WHOLE)
-    found = {measure.name: rows.get(measure.name, {}) for measure in measures(topic)}
-    ended = {name: row["verdict"] for name, row in found.items() if row and row["state"] == now and not row["quick"]}
-    left, missed = len(found) - len(ended), [name for name, word in ended.items() if word == "NO"]
+    rows, now, listed = stored()["rows"].get(topic, {}), digest(*PRODUCT), measures(topic)
+    found = {m.name: (rows.get(m.name), state_of(m, now)) for m in listed}
+    ended = {
+        name: row["verdict"] for name, (row, own) in found.items() if row and row["state"] == own and not row["quick"]
+    }
+    left, missed = len(listed) - len(ended), [name for name, word in ended.items() if word == "NO"]
     if left and not missed:
         raise NotMeasured(f"{left} rows are not published in this state: acceptance.py {topic} --publish --missing")
     text = f"{len(ended) - len(missed)} rows met, {left} not measured, missed: {'; '.join(missed) or 'none'}"
