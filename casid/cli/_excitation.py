@@ -16,7 +16,17 @@ from dataclasses import dataclass, replace
 
 from casid._annexes import recordings
 from casid.cli import options as o
-from casid.cli.shared import INTERRUPTED, RobotArgument, announce_written, keeping, out_folder, present, refuse, shown
+from casid.cli.shared import (
+    INTERRUPTED,
+    RobotArgument,
+    announce_written,
+    keeping,
+    note,
+    out_folder,
+    present,
+    refuse,
+    shown,
+)
 from casid.files import comma_list, comma_numbers
 
 
@@ -198,11 +208,11 @@ def _note_unchecked(machine: Robot, bounds: Bounds) -> None:
     """Print which limits are not kept, and why."""
     if not (bounds.collision and machine.capsules):
         reason = "no capsules known" if bounds.collision else "switched off"
-        typer.echo(f"note: no collision check: {reason}", err=True)
+        note(f"no collision check: {reason}")
     limited = any(limit < float("inf") for limit in machine.limits.effort)
     if not (bounds.torque and limited and all(link.inertial for link in machine.links)):
         reason = "the robot's file gives no effort limits, or no bodies" if bounds.torque else "switched off"
-        typer.echo(f"note: no torque limits: {reason}", err=True)
+        note(f"no torque limits: {reason}")
 
 
 def _refuse_unused(context: typer.Context, basis: str, payload: bool, rest: bool) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from casid.cli import options as o
-from casid.cli.shared import ProblemArgument, keeping, note, out_folder, present, refuse, shown, starts_bar
+from casid.cli.shared import ProblemArgument, keeping, note, out_folder, present, refuse, say, shown, starts_bar
 
 if TYPE_CHECKING:
     from casid.retrieval import Problem, Solution
@@ -153,7 +153,7 @@ def study(
     with starts_bar(f"{loaded.name}: {starts} starts", starts) as advance:
         found = run(loaded, file, starts, seed, chosen, cluster or jobs, progress=advance)
     best = found.best
-    typer.echo(
+    say(
         f"{len(found.results)} starts, {found.certified} certified, {found.solved} solved now in {found.time:.1f} s; "
         f"best: {best.status}, sum of squares {best.objective:.6e} (seed {best.seed})"
     )
@@ -167,7 +167,7 @@ def explain(problem: ProblemArgument, method: MethodOption = "auto") -> None:
     from casid.retrieval.methods import method_of
 
     chosen = method_of(method)
-    typer.echo(str(retrieval.explain(retrieval.solve(retrieval.load_problem(problem), method=chosen))))
+    say(retrieval.explain(retrieval.solve(retrieval.load_problem(problem), method=chosen)))
 
 
 def _choice(solution: Solution, share: float | None) -> Believable | None:

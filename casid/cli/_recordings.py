@@ -16,11 +16,11 @@ from casid.cli.shared import (
     RobotArgument,
     announce_conversion,
     announce_written,
-    console,
     note,
     out_folder,
     present,
     refuse,
+    say,
     shown,
 )
 from casid.errors import DatasetError, InertiaWarning
@@ -324,17 +324,16 @@ def reverse_engineer(
         loaded, arrays["q"], arrays.get("M"), arrays["g"], data, gravity=None, friction=friction,
         processing=settings.processing(),
     )  # fmt: skip
-    screen, estimate = console(), result.estimate
+    estimate = result.estimate
     if "M" not in arrays:
         rest = "the recording determines the rest" if recording else "only what gravity depends on is determined"
         note(f"no mass matrices 'M': {rest}")
-    screen.print(
+    say(
         f"{estimate.rank} coefficients; condition number {estimate.condition_number:.4g}, relative error "
-        f"{estimate.relative_error:.4g} %",
-        highlight=False,
+        f"{estimate.relative_error:.4g} %"
     )
     for finding in result.findings:
-        typer.echo(f"WRONG: {finding.text}", err=True)
+        say(f"WRONG: {finding.text}", err=True)
     reports = [report_of(result)]
     if result.validation is not None:
         reports.append(report_of(result.validation, joints=[joint.name for joint in loaded.joints]))

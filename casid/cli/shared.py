@@ -170,12 +170,19 @@ def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__
     typer.echo(f"{name}: {' '.join(str(message).split())}", err=True)
 
 
-def console() -> Console:
-    """Standard output, as wide as the terminal or as COLUMNS says; without either, wide enough for every table."""
+def console(err: bool = False) -> Console:
+    """Standard output or error, as wide as the terminal or as COLUMNS says; else wide enough for every table."""
     from rich.console import Console
 
-    given = os.environ.get("COLUMNS", "").isdigit()
-    return Console() if given or sys.stdout.isatty() else Console(width=_PLAIN_WIDTH)
+    given = os.environ.get("COLUMNS", "").isdigit() or (sys.stderr if err else sys.stdout).isatty()
+    return Console(stderr=err, width=None if given else _PLAIN_WIDTH)
+
+
+def say(text: object, err: bool = False) -> None:
+    """Print sentences as they are, in lines no wider than the `console`, on standard output or error."""
+    from rich.text import Text
+
+    console(err).print(Text(str(text)))
 
 
 def out_folder(out: Path | None) -> Path | None:
@@ -232,15 +239,15 @@ def refuse(context: typer.Context, options: Iterable[str], why: str) -> None:
 
 
 def note(*texts: object) -> None:
-    """Print remarks, a line each, on stderr."""
+    """Print remarks, each from a line of its own, on stderr."""
     for text in texts:
-        typer.echo(f"note: {text}", err=True)
+        say(f"note: {text}", err=True)
 
 
 def announce_written(folder: Path, files: Iterable[Path]) -> None:
     """Print the names of the files that a command has written."""
     names = ", ".join(path.relative_to(folder).as_posix() for path in files)
-    console().print(f"Written to {folder}: {names}", markup=False, highlight=False)
+    say(f"Written to {folder}: {names}")
 
 
 def announce_conversion(written: Written) -> None:
@@ -249,8 +256,7 @@ def announce_conversion(written: Written) -> None:
     robot, *beside = written.files
     announce_written(robot.parent, [robot])
     if beside:
-        text = f"Beside it {beside[0].name}, for what this format cannot hold: {'; '.join(written.sidecar)}"
-        console().print(text, markup=False, highlight=False)
+        say(f"Beside it {beside[0].name}, for what this format cannot hold: {'; '.join(written.sidecar)}")
 
 
 def present(report: Report, folder: Path | None = None) -> list[Path]:

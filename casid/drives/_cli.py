@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from casid.cli.shared import announce_written, present, shown
+from casid.cli.shared import announce_written, note, present, say, shown
 from casid.errors import DatasetError
 
 if TYPE_CHECKING:
@@ -104,8 +104,7 @@ def identify_commands(
             notes = write_actuators(result, path)[1]
         else:
             notes = write_robot(identified_robot(result), path).notes
-        for note in notes:
-            typer.echo(f"note: {note}", err=True)
+        note(*notes)
         typer.echo(f"Written to {path.parent}: {path.name}")
 
 
@@ -127,8 +126,8 @@ def excite_commands(
             found.runs, found.theta, limits, duration=duration, iterations=iterations, seed=seed,
             progress=lambda done, total, value: progress(f"commands: {100 * value:.3g} %", done, total),
         )  # fmt: skip
-    typer.echo(f"{design.evaluations} motions tried; expected standard deviation of the worst parameter, "
-               f"{design.worst}: {100 * design.value:.3g} % (first motion {100 * design.first:.3g} %)")  # fmt: skip
+    say(f"{design.evaluations} motions tried; expected standard deviation of the worst parameter, "
+        f"{design.worst}: {100 * design.value:.3g} % (first motion {100 * design.first:.3g} %)")  # fmt: skip
     if folder is not None:
         texts = {f"commands.{form}": trajectory_text(design.trajectory, form, rate) for form in ("toml", "csv")}
         announce_written(folder, write_files(folder, texts))

@@ -126,8 +126,14 @@ class Identification(ParameterResult, Displayed):
 
     @property
     def other_motion_errors(self) -> tuple[float, float] | None:
-        """Ends of nine in ten errors on other motions [%] (`other_motion_errors`); None where nothing was held out."""
-        return None if self.held_out is None else other_motion_errors(self.held_out.tested["consistent"].total)
+        """Ends of nine in ten errors on other motions [%] (`casid.identification.other_motion_errors`).
+
+        None where nothing was held out, the verdict is WRONG, or the motion leaves base parameters open.
+        """
+        fit = self.unconstrained
+        if self.held_out is None or not self._right or fit.rank < fit.data.base.rank:
+            return None
+        return other_motion_errors(self.held_out.tested["consistent"].total)
 
     def samples(self, count: int = 1000, seed: int = 0) -> Samples:
         """Parameter sets within the intervals of masses and centres (`posterior_samples`), for simulators' robots.

@@ -30,6 +30,24 @@ def build():
 """
 
 
+@pytest.mark.claim("notes and sentences of commands keep to 80 columns, words and markup whole")
+def test_sentences_keep_to_the_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    study = run("study", "spatial_2r", tmp_path / "study.jsonl", "--starts", 2)
+    explained = run("explain", "spatial_2r")
+    simulated = run("simulate", "panda", "--duration", 0.1, "--term-values", "load_friction=0.1")
+    assert "sum of squares" in " ".join(study.split()) and "no feasible set is better" in " ".join(explained.split())
+    assert "grows with the load, here with that of the links without acceleration" in " ".join(simulated.split())
+    said = "joint [red] of axis:100: " * 9
+    shared.note(said)
+    noted = capsys.readouterr().err
+    assert noted.split() == ["note:", *said.split()]
+    for text in (study, explained, simulated, noted):
+        assert max(map(len, text.splitlines())) <= 80
+
+
 @pytest.mark.claim("an empty folder stays behind after an error")
 def test_a_folder_that_a_failed_command_made_is_gone(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(IMPOSSIBLE, encoding="utf-8")

@@ -342,3 +342,20 @@ def test_a_total_mass_scales_all_bodies(tmp_path):
 def test_gravity_that_is_switched_off(tmp_path):
     path = _file(tmp_path, _FINGERS, ahead='<option gravity="0 0 -9"><flag gravity="disable"/></option>')
     assert not np.any(casid.load_robot(path).gravity)
+
+
+@pytest.mark.claim("a file in which two shapes have one name is converted to one that MuJoCo loads")
+def test_the_first_of_a_name_keeps_it(tmp_path):
+    ball = '<geom name="ball" size="0.1"/>'
+    body = f'<body name="b"><joint name="j"/>{ball}<camera name="ball"/>{ball}</body>'
+    for count, inside in ((2, body + ball), (0, body.replace(ball, "", 1))):
+        source = _file(tmp_path, inside)
+        found = casid.description.convert(source, tmp_path / "again.xml")
+        notes = [note for note in found.notes if "stands twice: only the first keeps it, of geom 'ball'" in note]
+        text = (tmp_path / "again.xml").read_text()
+        assert text == source.read_text().replace(ball, ball.replace(' name="ball"', "")).replace(
+            "<geom size", '<geom name="ball" size', 1
+        )
+        assert len(notes) == bool(count) and text.count("<geom size") == count
+        mujoco = pytest.importorskip("mujoco", reason="needs the extra peers")
+        mujoco.MjModel.from_xml_path(str(tmp_path / "again.xml"))

@@ -64,3 +64,17 @@ def test_a_base_called_world_makes_way_where_the_name_is_taken(tmp_path: Path, s
     back = load_description(tmp_path / f"m{suffix}")
     assert back.base.name == "world_link" and back.base.inertial is not None and back.base.inertial.mass == 2
     np.testing.assert_array_equal(back.robot().frame("desk").placement[:3, 3], [1, 2, 3])
+
+
+@pytest.mark.claim("a moving link called world is written under another name: MuJoCo refuses a second world")
+@pytest.mark.parametrize("suffix", [".xml", ".sdf"])
+def test_a_moving_link_called_world_makes_way(tmp_path: Path, suffix: str) -> None:
+    body = "link = { name = 'world', mass = 2, com = [0, 0, 1], inertia_com = [1, 0, 0, 1, 0, 1] }"
+    joints = f"joint = [{{ type = 'revolute', {body} }}, {{ type = 'revolute', parent = 'world' }}]"
+    (tmp_path / "m.toml").write_text(f"schema = 1\nname = 'm'\nconvention = 'placement'\nbase = 'root'\n{joints}")
+    done = convert(tmp_path / "m.toml", tmp_path / f"m{suffix}")
+    assert any("'world' is now called 'world_link'" in note for note in done.notes)
+    back = load_description(tmp_path / f"m{suffix}")
+    first, second = back.joints
+    assert first.link.name == second.parent == "world_link" and back.base.name == "root"
+    assert first.link.inertial is not None and first.link.inertial.mass == 2

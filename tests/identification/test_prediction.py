@@ -1,15 +1,30 @@
 """Predicted torques, and errors on parts of the motion that a fit did not see."""
 
+import csv
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import t
 
 from casid.errors import DatasetError
-from casid.identification import Checks, Choice, ModelOptions, Prediction, identify, predict
+from casid.identification import (
+    OTHER_MOTIONS,
+    Checks,
+    Choice,
+    ModelOptions,
+    Prediction,
+    identify,
+    other_motion_errors,
+    predict,
+)
 from casid.measurement import Dataset
 from casid.regression import compress, wls
 from casid.regression.estimators import WLS
+from casid.testing import blind
+
+ROOT = Path(__file__).resolve().parents[2]
 
 FRICTION = ("viscous", "coulomb", "offset")
 
@@ -81,3 +96,28 @@ def test_a_record_has_no_number_where_nothing_was_measured(robot, noisy):
     assert record["folds"] == 2 and record["stretches"] == 12
     for half in ("training", "held_out"):
         assert record[half]["unconstrained"]["joints"][6] is None and record[half]["consistent"]["joints"][5] > 0
+
+
+def test_the_range_of_errors_on_other_motions_is_that_of_its_table():
+    robots = {}
+    with (ROOT / "scripts" / "benchmarks" / "real" / "other_motions.csv").open(newline="") as file:
+        for row in csv.DictReader(file):
+            if row["open"] == "0":
+                robots.setdefault(row["robot"], []).append(np.log(float(row["error"]) / float(row["held_out"])))
+    n, mean = len(robots), np.mean([np.mean(own) for own in robots.values()])
+    deviation = np.sqrt(sum(np.mean((np.array(own) - mean) ** 2) for own in robots.values()) / (n - 1))
+    assert OTHER_MOTIONS == pytest.approx((mean, deviation, n), abs=1e-4)
+    low, high = other_motion_errors(2.0)
+    half = t.ppf(0.95, n - 1) * deviation * np.sqrt(1 + 1 / n)
+    assert (low, high) == pytest.approx((2 * np.exp(mean - half), 2 * np.exp(mean + half)), rel=1e-3)
+    held = [np.mean((np.array(own) > np.log(low / 2)) & (np.array(own) < np.log(high / 2))) for own in robots.values()]
+    assert np.mean(held) >= 0.9
+
+
+def test_no_range_is_stated_where_nothing_is_held_out_or_a_motion_leaves_parameters_open(four, four_data):
+    whole = identify(blind(four), four_data, processing=False, checks=Checks(folds=4, verdict=False))
+    held = whole.held_out.tested["consistent"].total
+    assert whole.other_motion_errors == other_motion_errors(held)
+    assert replace(whole, held_out=None).other_motion_errors is None
+    still = replace(four_data, **{name: getattr(four_data, name) * [1, 1, 1, 0] for name in ("q", "dq", "ddq")})
+    assert identify(blind(four), still, processing=False, checks=Checks(4, False)).other_motion_errors is None

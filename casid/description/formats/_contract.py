@@ -236,17 +236,26 @@ def bodiless_where_weightless(description: Description) -> Description:
     return description.with_links(bodiless)
 
 
-def base_beside_world(description: Description) -> tuple[Description, tuple[str, ...]]:
-    """A base with a body that is called ``world``, the name some formats keep for the world itself, gets another."""
+def links_beside_world(description: Description) -> tuple[Description, tuple[str, ...]]:
+    """A link that is called ``world``, the name some formats keep for the world itself, gets another.
+
+    A base without a body is the world.
+    """
     old = description.base
-    if old.name != "world" or old.inertial is None:
+    if all(link.name != "world" or (link is old and old.inertial is None) for link in description.links):
         return description, ()
     name = free_name("world_link", {link.name for link in description.links})
+
+    def own(link: Link) -> Link:
+        return replace(link, name=name) if link.name == "world" else link
+
     result = replace(
         description,
-        base=replace(old, name=name),
-        joints=tuple(replace(j, parent=name) if j.parent == "world" else j for j in description.joints),
+        base=own(old),
+        joints=tuple(
+            replace(j, parent=name if j.parent == "world" else j.parent, link=own(j.link)) for j in description.joints
+        ),
         frames=tuple(replace(f, link=name) if f.link == "world" else f for f in description.frames),
         capsules=tuple(replace(c, link=name) if c.link == "world" else c for c in description.capsules),
     )
-    return result, (f"the base link 'world' is now called '{name}': in this format 'world' is the world itself",)
+    return result, (f"link 'world' is now called '{name}': in this format 'world' is the world itself",)

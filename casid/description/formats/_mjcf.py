@@ -24,7 +24,7 @@ from casid.description.formats._contract import (
     Changes,
     Format,
     Reading,
-    base_beside_world,
+    links_beside_world,
     weightless_where_fixed,
 )
 from casid.description.formats._mjcf_reader import TERMS, read_mjcf_content
@@ -130,6 +130,18 @@ def _inertial(body: Inertial) -> Element:
     return node("inertial", {"pos": numbers(body.com), "mass": number(body.mass), **inertia})
 
 
+def _repeated(file: XmlFile) -> list[Element]:
+    """Shapes, cameras and lights with the name of one before them, which MuJoCo refuses."""
+    found, seen = [], set[tuple[str, str]]()
+    for element in (element for tag in ("geom", "camera", "light") for element in file.root.iter(tag)):
+        name = element.get("name")
+        if name is not None and (element.tag, name) in seen:
+            found.append(element)
+        elif name is not None:
+            seen.add((element.tag, name))
+    return found
+
+
 class Mjcf(Format):
     """MJCF files."""
 
@@ -150,20 +162,25 @@ class Mjcf(Format):
         return keys if limits.effort > 0 else (*keys, "effort")
 
     def prepared(self, description: Description) -> tuple[Description, tuple[str, ...]]:
-        """A base with a body cannot be called ``world``; what is fixed without a body has zero mass."""
-        named, words = base_beside_world(description)
+        """No link with a body can be called ``world``; what is fixed without a body has zero mass."""
+        named, words = links_beside_world(description)
         return weightless_where_fixed(named), words
 
     def doubts(self, description: Description) -> tuple[str, ...]:
-        """MuJoCo loads no file with a body that no mass distribution has."""
+        """MuJoCo loads no file with a body that no mass distribution has, or a name that stands twice."""
         wrong = [
             link.name for link in description.links
             if not (link.weightless or link.inertial is None)
             and not consistency(link.inertial.standard_parameters()).full
         ]  # fmt: skip
-        if not wrong:
-            return ()
-        return (f"MuJoCo refuses bodies that are not physical, here {', '.join(wrong)}: casid check repairs them",)
+        own = description.format == self.name and description.content
+        again = _repeated(XmlFile(description.content, description.where)) if own else ()
+        twice = dict.fromkeys(f"{element.tag} '{element.get('name')}'" for element in again)
+        doubts = {
+            f"MuJoCo refuses a name that stands twice: only the first keeps it, of {', '.join(twice)}": twice,
+            f"MuJoCo refuses bodies that are not physical, here {', '.join(wrong)}: casid check repairs them": wrong,
+        }
+        return tuple(text for text, found in doubts.items() if found)
 
     def renamed(self, description: Description) -> dict[str, str]:
         """Links that have no body of their own: several joints of one body."""
@@ -208,6 +225,7 @@ class Mjcf(Format):
         file = XmlFile(content, where)
         bodies = ((body.get("name") or f"body{k}", body) for k, body in enumerate(file.root.iter("body"), start=1))
         edits, inside = file.inertial_edits(bodies, changes.inertials, _inertial)
+        edits |= {element: file.retagged(element, {"name": None}) for element in _repeated(file)}
         for joint in file.root.iter("joint"):
             terms = changes.terms.get(joint.get("name", ""))
             if terms is None or (file.parents.get(joint) is not None and file.parents[joint].tag == "equality"):

@@ -19,7 +19,7 @@ from casid.arrays import Array
 from casid.description._document import MOVING_TYPES, Description, JointLimits, MimicRule, RawFrame, RawJoint
 from casid.description._placement import INFINITE, Poses, angle_notes, number, numbers, rpy_of, xyz_rpy
 from casid.description._robot import Inertial, Link
-from casid.description.formats._contract import Changes, Format, Reading, base_beside_world, free_name
+from casid.description.formats._contract import Changes, Format, Reading, free_name, links_beside_world
 from casid.description.formats._xml import SIX, Element, Elements, XmlFile, document, node, term_words, text_of, turned
 from casid.inertia import tensor, tensor_entries
 
@@ -42,8 +42,8 @@ class Sdf(Format):
         return _Reader(reading).description(XmlFile(content, reading.where))
 
     def prepared(self, description: Description) -> tuple[Description, tuple[str, ...]]:
-        """A base with a body cannot be called ``world``."""
-        return base_beside_world(description)
+        """No link with a body can be called ``world``."""
+        return links_beside_world(description)
 
     def joint_names(self, description: Description) -> dict[str, str]:
         """Links, joints and frames share one set of names."""

@@ -1,28 +1,39 @@
-"""Encoders alone: models of a part of a record, and written ones, on motions that they have not seen."""
+"""Encoders alone: models of a part of a record, and the files that are written, on motions that they have not seen."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
-from benchmarks.encoders.measured import BENCHES, Bench, emps, found, go2, mujoco_run
-from benchmarks.measure import Rows, need, scratch
-from casid.drives import CommandRecording, FreeRuns, Servo, SimulationOptions, identify_from_commands, write_mjcf
+from benchmarks.encoders.measured import Bench, emps, found, go2, so101, xl330
+from benchmarks.measure import Rows, data_folder, need, scratch
+from casid.drives import (
+    CommandIdentification,
+    CommandRecording,
+    FreeRuns,
+    SimulationOptions,
+    held_commands,
+    identify_from_commands,
+    write_mjcf,
+)
+from casid.drives._servo import TERMS_WITHOUT_PLACE, UNLIMITED
 from casid.dynamics import Model
 from casid.measurement import Dataset, Processing
 from casid.regression import compress, ols
+from casid.testing import MuJoCo
 
 row = Rows()
 
-#: Train and test samples of the EMPS, in shares of its record.
+#: Samples of the EMPS that train and that test, in shares of its record.
 PARTS = {
     "first 60 %": ((0.0, 0.6), (0.6, 1.0)),
     "first third": ((0.0, 1 / 3), (1 / 3, 1.0)),
     "last third": ((2 / 3, 1.0), (0.0, 2 / 3)),
 }
-#: IDIM-LS as Janot et al. (2019) filter it.
+#: Of Janot et al. (2019).
 IDIM = Processing(cutoff=100.0, torque_cutoff=40.0, every=10, trim=0.05)
 
 
@@ -33,32 +44,83 @@ def least_squares(bench: Bench, data: CommandRecording) -> np.ndarray:
     return np.asarray(ols(compress(model, IDIM.apply(Dataset(data.t - data.t[0], data.q, data.torque)))).beta)
 
 
+def free_run(bench: Bench, test: CommandRecording, runs: FreeRuns, theta: np.ndarray) -> float:
+    """Error of one free run [mm], the first 20 samples giving the state."""
+    one = FreeRuns(bench.robot, runs.servo, [test.rows(slice(10, None))], 1e-3, np.inf, 1)
+    one.parameters = runs.parameters
+    return 1e3 * float(one.errors(one.point(theta))[0])
+
+
 @row("EMPS: terms chosen by default", "never worse than the four parameters, and <= 0.9 x IDIM-LS on each",
      quick=(("first 60 %",),), left_out="the thirds")  # fmt: skip
 def terms_by_default(names: tuple[str, ...] = tuple(PARTS)) -> tuple[str, bool]:
-    """The default call on a part of the record, beside its four parameters alone: one free run over the rest.
-
-    IDIM-LS takes the same samples. The first 20 samples of the rest give the state from which it is run.
-    """
+    """The default call on a part of the record beside its four parameters alone and IDIM-LS on the same samples."""
     bench, texts, met = emps(), list[str](), True
-    whole = CommandRecording(*(np.concatenate(parts) for parts in _columns(bench)[:3]), torque=_columns(bench)[3])
+    z = np.load(data_folder() / "emps" / "estimation.npz")
+    q, tau = (np.asarray(z[key], dtype=float).reshape(-1, 1) for key in ("q", "tau"))
+    whole = CommandRecording(np.ravel(z["t"]), q, 0.0 * q, torque=tau, name="emps")
     for name in names:
         train, test = (whole.rows(slice(*(round(share * len(whole)) for share in part))) for part in PARTS[name])
-
-        def error(servo: Servo, theta: np.ndarray, test: CommandRecording = test) -> float:
-            runs = FreeRuns(bench.robot, servo, [test.rows(slice(10, None))], 1e-3, np.inf, 1)
-            return 1e3 * float(runs.errors(runs.point(theta))[0])
-
-        made = [
+        made, plain = (
             identify_from_commands(bench.robot, (train,), bench.servo, options)
             for options in (None, SimulationOptions(terms=()))
-        ]
-        chosen, plain = (error(one.servo, one.theta) for one in made)
-        squares = error(bench.servo, least_squares(bench, train))
-        terms = ", ".join(dict.fromkeys(e.attribute for e in made[0].estimates))
-        texts.append(
-            f"{name}: {chosen:.2f} mm ({terms}), four parameters {plain:.2f}, IDIM-LS {squares:.2f}: "
-            f"{chosen / squares:.2f}"
         )
-        met = met and chosen <= plain and chosen <= 0.9 * squares
+        own, four = (free_run(bench, test, one.runs, one.theta) for one in (made, plain))
+        squares = free_run(bench, test, FreeRuns(bench.robot, bench.servo, [train]), least_squares(bench, train))
+        terms = ", ".join(dict.fromkeys(e.attribute for e in made.estimates))
+        texts.append(
+            f"{name}: {own:.2f} mm ({terms}), four parameters {four:.2f}, IDIM-LS {squares:.2f}: {own / squares:.2f}"
+        )
+        met = met and own <= four and own <= 0.9 * squares
+    return "; ".join(texts), met
+
+
+def replayed(path: Path, made: CommandIdentification, data: CommandRecording) -> np.ndarray:
+    """Positions in MuJoCo by steps near the file's, under delayed commands, its actuators set as the recording says.
+
+    A file has the gains of one setting; a servo that is off, has another voltage or another setting is that one scaled.
+    """
+    engine, start, table = MuJoCo(path, made.robot), made.runs.of([data]).pieces[0].start, made.table
+    model, a, n = engine.model, engine.driving, data.n
+    step = float(model.opt.timestep)
+    engine.start(start[:n], start[n : 2 * n], step)
+    settings = [one.gain for one in made.recordings for _ in one.t]
+    setting, on = max(sorted(set(settings)), key=settings.count), data.on()
+    gain, bias, force = (np.array(getattr(model, f"actuator_{key}")) for key in ("gainprm", "biasprm", "forcerange"))
+    damping, motor = np.array(model.dof_damping), table["duty"] < UNLIMITED
+    shown = [start[:n]]
+    for k in range(len(data) - 1):
+        share, volts = on[k] / setting, on[k] / data.gain
+        model.actuator_gainprm[a, 0] = share * gain[a, 0]
+        model.actuator_biasprm[a, 0] = share * (bias[a, 0] + table["offset"]) - table["offset"]
+        model.actuator_biasprm[a, 1:3] = share[:, None] * bias[a, 1:3]
+        model.actuator_forcerange[a] = np.where(motor, volts, 1.0)[:, None] * force[a]
+        model.dof_damping[engine.order] = damping[engine.order] - np.where(motor & (on[k] == 0), table["back_emf"], 0.0)
+        steps = max(1, round((data.t[k + 1] - data.t[k]) / step))
+        edges = np.linspace(data.t[k], data.t[k + 1], steps + 1)
+        whole = [held_commands(data.t, data.q_des[:, j], edges - table["delay"][j])[1] for j in range(n)]
+        h = float(edges[1] - edges[0])
+        shown.append([engine.command(mean, h) for mean in np.diff(np.array(whole), axis=1).T / h][-1])
+    return np.array(shown)
+
+
+@row("replay of the written MJCF by MuJoCo's own step on each robot", "<= 1.05 x casid's own error on each robot",
+     quick=((xl330,),), left_out="SO-101 and Go2")  # fmt: skip
+def written(benches: tuple[Callable[[], Bench], ...] = (so101, go2, xl330)) -> tuple[str, bool]:
+    """Errors of recordings held out, in the pieces of casid's own error."""
+    need("mujoco", "engines")
+    texts, met = list[str](), True
+    for make in benches:
+        bench, one = make(), found(make)
+        pieces = [replace(p.recording.rows(p.rows), name=str(k)) for k, p in enumerate(one.runs.of(bench.test).pieces)]
+        kept, lost = one.without(TERMS_WITHOUT_PLACE)  # as the file holds it, which `write_mjcf` does itself
+        with scratch() as folder:
+            path, _ = write_mjcf(kept, folder / "found.xml")
+            squares = [(replayed(path, kept, data) - data.q) ** 2 for data in pieces]
+        rms, own, model = float(np.sqrt(np.mean(np.concatenate(squares)))), one.error_of(pieces), kept.error_of(pieces)
+        texts.append(f"{bench.name} {1e3 * rms:.1f} mrad, casid {1e3 * own:.1f}: {rms / own:.2f}")
+        texts[-1] += (
+            f" ({1e3 * model:.1f} by casid without {lost[0].partition(';')[0].partition(': ')[2]})" if lost else ""
+        )
+        met = met and rms <= 1.05 * own
     return "; ".join(texts), met
