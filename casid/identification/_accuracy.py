@@ -16,7 +16,8 @@ c and a of robots whose bodies are known (`casid.retrieval.plausible.misses`: of
 bodies follow the kinematics, the links' shapes, or inertial values of the description), t Student's quantile of 95 %
 with as many degrees of freedom as robots less one. Where shapes or inertial values tell the links' proportions, s' of a
 total of n links is divided by n. A coordinate of a centre of mass has ``-+ t c s``. All within the
-bounds of the description and the proven ranges, where they were asked for. Each robot judged with itself left out,
+bounds of the description, which narrow the covariance too (`_within_bounds`), and the proven ranges, where they were
+asked for. Each robot judged with itself left out,
 `scripts/acceptance.py real --only intervals` measures how often they hold the truth.
 
 Where the fit is wrong (the verdict, an error above 30 %, a mass on an assumed bound) nothing is stated but that.
@@ -462,7 +463,7 @@ def _half_widths(robot: Robot, feasible: FeasibleFit, right: bool) -> tuple[Arra
     rows = np.vstack([masses.sum(axis=0), masses, np.array(
         [np.kron(np.eye(links)[k // 3], row) for k, row in enumerate(centres)]
     )])  # fmt: skip
-    covariance = choice.covariance[: 10 * links, : 10 * links]
+    covariance = _within_bounds(choice.covariance[: 10 * links, : 10 * links], robot, tens)
     s = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", rows, covariance, rows), 0.0))
     origins = choice.bodies.origins
     relative, half = s[: 1 + links] / np.array([tens[:, 9].sum(), *tens[:, 9]]), np.empty(1 + links)
@@ -470,3 +471,21 @@ def _half_widths(robot: Robot, feasible: FeasibleFit, right: bool) -> tuple[Arra
     half[1:] = [misses(origin)[1].half_width(one) for origin, one in zip(origins, relative[1:], strict=True)]
     coordinates = np.reshape(s[1 + links :], (links, 3))
     return half, np.ravel([misses(o)[2].half_width(one) for o, one in zip(origins, coordinates, strict=True)])
+
+
+def _within_bounds(covariance: Array, robot: Robot, tens: Array) -> Array:
+    """A covariance where the description bounds masses and centres on both sides: between them all is alike.
+
+    Each is a measurement g'x of variance v, the square of its range over 12: ``C - C g g' C / (v + g' C g)``.
+    """
+    units, masses = np.eye(tens.size), np.eye(tens.size)[9::10]
+    known = [(masses.sum(axis=0), np.ptp(robot.total_mass))]
+    for k, link in enumerate(robot.links):
+        known.append((masses[k], np.ptp(link.bounds.mass)))
+        centre, m = tens[k, 6:9] / tens[k, 9], tens[k, 9]
+        known += [(units[10 * k + 6 + i] - centre[i] * masses[k], m * np.ptp(link.bounds.com[i])) for i in range(3)]
+    for g, width in known:
+        if np.isfinite(width):
+            moved = covariance @ g
+            covariance = covariance - np.outer(moved, moved) / max(width**2 / 12.0 + g @ moved, np.finfo(float).tiny)
+    return covariance

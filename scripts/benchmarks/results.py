@@ -1,10 +1,10 @@
 """What was measured: rows by topic in one file with the state of the code that they are of, and the page of all.
 
 The state of the product is a digest of names and contents of files that git does not ignore, of the recordings, and of
-the versions of the packages that casid computes with; a row has that of the scripts that measure it besides. A row counts while
-its state is that of the last publication: all others are "not measured". Work that takes hours adds up in pieces (50 of
-4,000 problems), a line each of ``build/pieces/NAME.jsonl``, which count likewise while the files that they exercise
-are unchanged. The page anew, with the rows of other machines:
+the versions of the packages that casid computes with. A row has that of its scripts besides, and counts while both are
+those of the last publication: all others are "not measured". Work that takes hours adds up in pieces (50 of 4,000
+problems), a line each of ``build/pieces/NAME.jsonl``, which count while the files that they exercise are unchanged. The
+page anew, with the rows of other machines:
 ``python scripts/benchmarks/results.py [their results.json ...]``.
 """
 

@@ -355,3 +355,18 @@ def test_few_shapes_or_known_masses_change_nothing(tmp_path: Path) -> None:
     described = casid.load_robot("kuka_iiwa")
     given = plausible_bodies(described)
     assert shaped_bodies(described, given) is given
+
+
+def test_the_interval_of_a_link_shrinks_to_what_torques_say_where_the_others_are_known(four, four_data):
+    true = four.standard_parameters().reshape(-1, 10)
+
+    def known(joint, ten):
+        centre = np.reshape(ten[6:9] / ten[9], (3, 1)) + np.array([-1e-4, 1e-4])
+        return replace(joint, link=replace(joint.link, bounds=LinkBounds(ten[9] * np.array([0.999, 1.001]), centre)))
+
+    bare = blind(four)
+    informed = replace(bare, joints=(*map(known, bare.joints[:-1], true), bare.joints[-1]))
+    options = {"processing": False, "checks": Checks(folds=0, verdict=False)}
+    without, with_them = (identify(robot, four_data, **options).mass_ranges[-1] for robot in (bare, informed))
+    assert with_them.low <= true[-1, 9] <= with_them.high
+    assert np.log(with_them.high / with_them.low) < 0.3 * np.log(without.high / without.low)

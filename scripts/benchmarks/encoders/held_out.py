@@ -119,8 +119,7 @@ def written(benches: tuple[Callable[[], Bench], ...] = (so101, go2, xl330)) -> t
             squares = [(replayed(path, kept, data) - data.q) ** 2 for data in pieces]
         rms, own, model = float(np.sqrt(np.mean(np.concatenate(squares)))), one.error_of(pieces), kept.error_of(pieces)
         texts.append(f"{bench.name} {1e3 * rms:.1f} mrad, casid {1e3 * own:.1f}: {rms / own:.2f}")
-        texts[-1] += (
-            f" ({1e3 * model:.1f} by casid without {lost[0].partition(';')[0].partition(': ')[2]})" if lost else ""
-        )
+        left = "".join(lost[:1]).partition(";")[0].removeprefix("left out: ")
+        texts[-1] += f" ({1e3 * model:.1f} by casid without {left})" if left else ""
         met = met and rms <= 1.05 * own
     return "; ".join(texts), met

@@ -131,9 +131,9 @@ def _with(root: ElementTree.Element, truth: Truth) -> ElementTree.Element:
     return changed
 
 
-def _commanded(fundamental: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def _commanded(fundamental: float, rng: np.random.Generator, middle: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Instants and commanded positions: Fourier series within the reach and the speed, ``_PERIODS`` of them."""
-    n, order = len(_MIDDLE), np.arange(1, _HARMONICS + 1) * 2 * np.pi * fundamental
+    n, order = len(middle), np.arange(1, _HARMONICS + 1) * 2 * np.pi * fundamental
     a, b = rng.uniform(-1, 1, (2, n, _HARMONICS))
     time = np.arange(round(_PERIODS / fundamental * RATE * _SUBSTEPS)) / (RATE * _SUBSTEPS)
     sine, cosine = np.sin(np.outer(time, order)), np.cos(np.outer(time, order))
@@ -141,7 +141,7 @@ def _commanded(fundamental: float, rng: np.random.Generator) -> tuple[np.ndarray
     speed = cosine @ a.T + sine @ b.T
     gain = np.minimum(_REACH / np.abs(position).max(0), _SPEED / np.abs(speed).max(0))
     begun = np.minimum(time / _BEGINNING, 1.0)
-    return time, _MIDDLE + position * gain * (begun**3 * (10 - 15 * begun + 6 * begun**2))[:, None]
+    return time, middle + position * gain * (begun**3 * (10 - 15 * begun + 6 * begun**2))[:, None]
 
 
 def servos(rated: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -174,21 +174,22 @@ def _simulated(engine: MuJoCo, commands: np.ndarray) -> dict[str, np.ndarray]:
     return {key: np.array([instant[key] for instant in found]) for key in found[0]}
 
 
-def write(folder: Path, seed: int = 0) -> Truth:
+def write(folder: Path, seed: int = 0, file: Path | None = None, middle: np.ndarray = _MIDDLE) -> Truth:
     """Write ``robot.urdf``, ``train.csv``, ``held_out.csv``, ``servos.json`` for tools, ``truth.npz`` for the judge.
 
     Columns of the recordings: ``t`` [s], ``command1``... and ``q1``... [rad], ``tau1``... [N m]. The clean held-out
-    motion with its velocities, accelerations and torques is in ``truth.npz``.
+    motion with its velocities, accelerations and torques is in ``truth.npz``. Another robot: its URDF, whose joints are
+    revolute and whose base is ``base_link``, and the middle of its motion.
     """
     rng = np.random.default_rng(seed)
-    root = bare(robot_file())
+    root = bare(file or robot_file())
     truth, rated = draw(root, rng), _rated(_moving(root)[0])
     ElementTree.ElementTree(root).write(folder / "robot.urdf", encoding="utf-8", xml_declaration=True)
     moved = _servoed(ElementTree.tostring(_with(root, truth), encoding="unicode"), truth, rated)
     robot = load_robot(folder / "robot.urdf")
     clean: dict[str, np.ndarray] = {}
     for name, fundamental in FUNDAMENTALS.items():
-        time, commands = _commanded(fundamental, rng)
+        time, commands = _commanded(fundamental, rng, middle)
         clean = _simulated(MuJoCo(moved, robot), commands)
         noisy = [
             clean["q"] + rng.normal(0, _POSITION_NOISE, clean["q"].shape),
