@@ -546,14 +546,14 @@ class Table:
             self.fail(f"key '{key}': expected at most 1000000 numbers, got {len(value)}")
         return np.array([self._finite(key, number, False) for number in value], dtype=float)
 
-    def angle(self, key: str, default: float | None = None) -> float:
+    def angle(self, key: str, default: float | None = None, infinite: bool = False) -> float:
         """An angle [rad], from ``key`` in radians or ``key_deg`` in degrees."""
         if f"{key}_deg" in self.data:
             self._not_both(key)
-            return math.radians(self.number(f"{key}_deg", infinite=True))
+            return math.radians(self.number(f"{key}_deg", infinite=infinite))
         if key not in self.data and default is None:
             self.fail(f"missing key '{key}_deg' (degrees) or '{key}' (radians)")
-        return self.number(key, default, infinite=True)
+        return self.number(key, default, infinite=infinite)
 
     def angles(self, key: str, count: int, default: object | None = None) -> Array:
         """Angles [rad], from ``key`` in radians or ``key_deg`` in degrees."""

@@ -141,6 +141,10 @@ BAD = {
         MDH + '[[joint]]\ntype = "revolute"\nmdh = { a = 0, d = 0, theta_deg = 0, alpha = 1, alpha_deg = 0 }\n',
         "give either 'alpha' or 'alpha_deg', not both",
     ),
+    "infinite angle": (
+        MDH + '[[joint]]\ntype = "revolute"\nmdh = { a = 0, d = 0, theta_deg = 0, alpha = inf }\n',
+        "joint 1, mdh: key 'alpha': must be finite, got inf",
+    ),
     "row too short": (
         MDH + '[[joint]]\nname = "j"\ntype = "revolute"\nmdh = [0.1, 90, 0.2]\n',
         r"joint 1 'j': key 'mdh': expected 4 numbers \(a, alpha_deg, d, theta_deg\), got a row of 3 numbers",

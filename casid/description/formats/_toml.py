@@ -433,7 +433,7 @@ def _limits(table: Table, kind: str) -> JointLimits:
     if degrees and kind == "prismatic":
         table.fail(f"key '{degrees[0]}': a prismatic joint moves in metres, not degrees")
     ends = {"lower": -np.inf, "upper": np.inf, "velocity": np.inf}
-    values = {key: table.angle(key, free) for key, free in ends.items()}
+    values = {key: table.angle(key, free, infinite=True) for key, free in ends.items()}
     others = {key: table.number(key, np.inf, infinite=True) for key in ("acceleration", "jerk", "effort")}
     return JointLimits(**values, **others)
 
