@@ -54,13 +54,16 @@ class Samples:
     model : Model
     values : ndarray, shape (chains, steps, N)
         In the order of the model's parameters.
+    count : int
+        How many of them were asked for: those of the first steps of all chains.
     """
 
     model: Model
     values: Array
+    count: int
 
     def __len__(self) -> int:
-        return int(np.prod(self.values.shape[:2]))
+        return self.count
 
     def __getitem__(self, index: int) -> Parameters:
         """One parameter set, for `Robot.with_parameters`; neighbours are of different chains."""
@@ -70,7 +73,7 @@ class Samples:
     @cached_property
     def table(self) -> Array:
         """All sets, shape (len, N)."""
-        return np.asarray(self.values.swapaxes(0, 1).reshape(len(self), -1))
+        return np.asarray(self.values.swapaxes(0, 1).reshape(-1, self.values.shape[2])[: self.count])
 
     @cached_property
     def effective(self) -> Array:
@@ -85,7 +88,7 @@ class Samples:
         lags = [(z[:, : steps - k] * z[:, k:]).sum(axis=(0, 1)) / (chains * steps) / variance for k in range(steps)]
         pairs = np.array([a + b for a, b in zip(lags[::2], lags[1::2], strict=False)])
         kept = np.cumprod(pairs > 0, axis=0) * np.minimum.accumulate(pairs, axis=0)
-        return np.asarray(chains * steps / np.maximum(2.0 * kept.sum(axis=0) - 1.0, 1.0))
+        return np.asarray(self.count / np.maximum(2.0 * kept.sum(axis=0) - 1.0, 1.0))
 
     def ranges(self) -> dict[str, tuple[float, float]]:
         """Ends that hold 95 % of the samples: of each mass, coordinate of a centre of mass, and joint term."""
@@ -117,7 +120,7 @@ def posterior_samples(
     ----------
     fit
     count
-        How many, rounded up to a multiple of the chains.
+        How many.
     seed
     masses, centres
         Intervals that all samples keep: of the total mass, then of each link; of each coordinate of each centre.
@@ -138,7 +141,7 @@ def posterior_samples(
         raise DatasetError("no plausible links were chosen: samples are of the posterior about them")
     if count < 1:
         raise DatasetError(f"samples: expected one or more, got {count}")
-    return _Chains(fit, seed, _kept(fit, masses, centres)).run(-(-count // CHAINS))
+    return _Chains(fit, seed, _kept(fit, masses, centres)).run(count)
 
 
 def _kept(fit: FeasibleFit, masses: Sequence[ChosenValue], centres: Sequence[ChosenValue]) -> Array:
@@ -186,8 +189,9 @@ class _Chains:
         forms = np.einsum("kli,ija,kmj->klma", own, PSEUDO_INERTIA_MAP.reshape(4, 4, 10), own)
         self._moves = np.einsum("kija,kar->kijr", forms, blocks)
 
-    def run(self, steps: int) -> Samples:
-        """So many samples of each chain."""
+    def run(self, count: int) -> Samples:
+        """So many samples of all chains."""
+        steps = -(-count // CHAINS)
         w, rank = np.zeros((CHAINS, self._root.shape[1])), self._root.shape[1]
         v, left, begun = self._rng.normal(size=(CHAINS, rank)), np.full(CHAINS, STEP), w.copy()
         made: list[list[Array]] = [[] for _ in range(CHAINS)]
@@ -211,7 +215,7 @@ class _Chains:
         else:
             raise ProblemError("samples: chains stay at the walls of the choice: no step gets away from them")
         found = np.array([own[FORGOTTEN:wanted] for own in made])
-        return Samples(self._fit.model, self._whole(found @ self._root.T))
+        return Samples(self._fit.model, self._whole(found @ self._root.T), count)
 
     def _whole(self, moved: Array) -> Array:
         """All parameters; those that the problem has eliminated follow the others by least squares."""
