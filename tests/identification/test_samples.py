@@ -42,11 +42,11 @@ def test_moments_are_those_of_a_normal_distribution_of_which_the_impossible_is_t
     fit = problem.choose(problem.solve())
     x, c = fit.believable.x, misses("skeleton")[1].scale
     covariance = c**2 * fit.believable.covariance
-    drawn = np.random.default_rng(3).multivariate_normal(x, covariance, size=1_000_000, method="eigh")
+    drawn = np.random.default_rng(3).multivariate_normal(x, covariance, size=300_000, method="eigh")
     bodies = pseudo_inertia(drawn[:, :20].reshape(-1, 2, 10))
     kept = drawn[(np.linalg.eigvalsh(bodies)[..., 0] > 1e-6).all(axis=1) & (drawn[:, 20:] >= 0).all(axis=1)]
     assert 1000 < len(kept) < 0.9 * len(drawn)  # walls are met
-    samples = posterior_samples(fit, 20_000, seed=1)
+    samples = posterior_samples(fit, 6_000, seed=1)
     table = samples.table[:, problem.columns]
     sd = kept.std(axis=0)
     chance = np.sqrt(1 / len(kept) + 1 / samples.effective[problem.columns])
