@@ -127,6 +127,7 @@ def identify(
     """
     with shown("reading"):
         from casid.description import write_robot
+        from casid.files import write_files
         from casid.identification import Choice, Constraints, ModelOptions
         from casid.identification import identify as run
         from casid.report import report_of
@@ -173,15 +174,10 @@ def identify(
             "--quick looks for no delay of the torques, which shifts rotor inertias and friction: --delay auto",
         )
     present(report_of(result), folder)
-    if output.samples and folder is not None:
-        from casid.files import write_files
-
-        try:
-            announce_written(folder, write_files(folder, result.samples(output.samples).files()))
-        except DatasetError as reason:
-            note(reason)
     for path in files:
         announce_conversion(write_robot(loaded.with_parameters(result.parameters), path))
+    if output.samples and folder is not None:
+        announce_written(folder, write_files(folder, result.samples(output.samples).files()))
 
 
 @o.grouped

@@ -13,9 +13,6 @@ from casid.cli.shared import RobotArgument, note, out_folder, present, refuse
 from casid.errors import DatasetError
 from casid.files import assignments, comma_numbers
 
-#: Deviation of a reference below which a joint is not asked to move [rad or m].
-STILL = 1e-3
-
 if TYPE_CHECKING:
     from casid.control import Controller
     from casid.description import Robot
@@ -164,6 +161,7 @@ def simulate(
     out: Annotated[Path | None, typer.Option(help="Folder for the recording, pictures and an animation.")] = None,
 ) -> None:
     """Simulate a robot under a controller: a recording that `identify` reads, pictures, the energy balance."""
+    from casid.arrays import ALIKE
     from casid.report import report_of
     from casid.simulation import Sensor
     from casid.simulation import simulate as run
@@ -196,7 +194,7 @@ def simulate(
         )
     error = done.tracking_error
     missed, demanded = abs(error).max(axis=0, initial=0.0), done.q_ref.std(axis=0)
-    stands = (demanded > STILL) & (error.std(axis=0) > demanded / 2)  # 1 for a joint that does not move
+    stands = (demanded > ALIKE) & (error.std(axis=0) > demanded / 2)  # as large as demanded for one that stands
     far = [
         f"{joint.name} by {largest:.3g}"
         for joint, largest, still in zip(loaded.coordinates, missed, stands, strict=True)

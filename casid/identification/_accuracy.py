@@ -16,7 +16,7 @@ c and a of robots whose bodies are known (`casid.retrieval.plausible.misses`: of
 bodies follow the kinematics, the links' shapes, or inertial values of the description), t Student's quantile of 95 %
 with as many degrees of freedom as robots less one. Where shapes or inertial values tell the links' proportions, s' of a
 total of n links is divided by n. A coordinate of a centre of mass has ``-+ t c s``. All within the
-bounds of the description, which narrow the covariance too (`_within_bounds`), and the proven ranges, where they were
+bounds of the description, which narrow the covariance too (`within_bounds`), and the proven ranges, where they were
 asked for. Each robot judged with itself left out,
 `scripts/acceptance.py real --only intervals` measures how often they hold the truth.
 
@@ -463,7 +463,7 @@ def _half_widths(robot: Robot, feasible: FeasibleFit, right: bool) -> tuple[Arra
     rows = np.vstack([masses.sum(axis=0), masses, np.array(
         [np.kron(np.eye(links)[k // 3], row) for k, row in enumerate(centres)]
     )])  # fmt: skip
-    covariance = _within_bounds(choice.covariance[: 10 * links, : 10 * links], robot, tens)
+    covariance = within_bounds(choice.covariance, robot, tens)[: 10 * links, : 10 * links]
     s = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", rows, covariance, rows), 0.0))
     origins = choice.bodies.origins
     relative, half = s[: 1 + links] / np.array([tens[:, 9].sum(), *tens[:, 9]]), np.empty(1 + links)
@@ -473,12 +473,21 @@ def _half_widths(robot: Robot, feasible: FeasibleFit, right: bool) -> tuple[Arra
     return half, np.ravel([misses(o)[2].half_width(one) for o, one in zip(origins, coordinates, strict=True)])
 
 
-def _within_bounds(covariance: Array, robot: Robot, tens: Array) -> Array:
+def within_bounds(covariance: Array, robot: Robot, tens: Array) -> Array:
     """A covariance where the description bounds masses and centres on both sides: between them all is alike.
 
     Each is a measurement g'x of variance v, the square of its range over 12: ``C - C g g' C / (v + g' C g)``.
+
+    Parameters
+    ----------
+    covariance
+        Of standard parameters, then others, shape (N, N).
+    robot
+    tens
+        Standard parameters about which it is, shape (n, 10).
     """
-    units, masses = np.eye(tens.size), np.eye(tens.size)[9::10]
+    units = np.eye(len(covariance))
+    masses = units[9 : tens.size : 10]
     known = [(masses.sum(axis=0), np.ptp(robot.total_mass))]
     for k, link in enumerate(robot.links):
         known.append((masses[k], np.ptp(link.bounds.mass)))

@@ -1,8 +1,8 @@
 r"""Samples of the parameters that data and plausible bodies leave open, every one of a robot that can exist.
 
-The posterior of docs/plausible.md about the choice x, with its covariance C (P11) widened by the factor c by which
-single masses of robots with known bodies missed theirs (P12), on the parameters that are physically consistent, obey
-every constraint, and lie within the intervals that the result states:
+The posterior of docs/plausible.md about the choice x, with its covariance C (P11, narrowed by given bounds) widened by
+the factor c by which single masses of robots with known bodies missed theirs (P12), on the parameters that are
+physically consistent, obey every constraint, and lie within the intervals that the result states:
 
     p(z) ~ exp(-(z - x)' C^-1 (z - x) / (2 c^2)),    J_k(z) >= margin 1,    lo <= A z <= hi,    g(z) <= 0.
 
@@ -27,7 +27,7 @@ from casid.dynamics import Model
 from casid.errors import DatasetError, ProblemError
 from casid.evidence import CONFIDENCE
 from casid.files import csv_bytes
-from casid.identification._accuracy import ChosenValue
+from casid.identification._accuracy import ChosenValue, within_bounds
 from casid.identification._regression import FeasibleFit
 from casid.inertia import PSEUDO_INERTIA_MAP, Parameters, pseudo_inertia
 from casid.retrieval import split_rows
@@ -79,8 +79,8 @@ class Samples:
     def effective(self) -> Array:
         """Independent samples that each parameter's mean is worth, shape (N,): their number if all differ by chance.
 
-        The variance within chains over that of the chains' means, times the chains (Gelman et al. 2013, Sec. 11.5),
-        with the autocorrelations of a chain summed as long as pairs of them are positive (Geyer 1992).
+        Their number over ``1 + 2 sum_k rho_k``, rho_k the autocorrelations of all chains about the common mean, summed
+        as long as pairs of them are positive, and monotone (C. J. Geyer, Statistical Science 7(4), 1992, Sec. 3.3).
         """
         z = self.values - self.table.mean(axis=0)
         chains, steps, _ = z.shape
@@ -168,7 +168,8 @@ class _Chains:
         origins = choice.bodies.origins
         widened = misses(max(origins, key=origins.count))[1].scale
         linear, self._nonlinear = split_rows(choice.problem)
-        C, A, hard = choice.covariance, linear.matrix, np.array([row.weight is None for row in linear.rows], dtype=bool)
+        C = within_bounds(choice.covariance, fit.model.robot, fit.standard_parameters.reshape(-1, 10))
+        A, hard = linear.matrix, np.array([row.weight is None for row in linear.rows], dtype=bool)
         given = hard & (linear.upper - linear.lower <= ALIKE * (1.0 + np.abs(linear.lower)))
         if given.any():  # equations
             C = C - C @ A[given].T @ np.linalg.pinv(A[given] @ C @ A[given].T) @ A[given] @ C

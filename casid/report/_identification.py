@@ -283,7 +283,8 @@ def _held_out_rows(result: Identification) -> list[tuple[str, str]]:
         f"{kind} {apart.tested[kind].total:.3f} % (training {apart.training[kind].total:.3f} %)"
         for kind in apart.tested
     )
-    other = "not known: this motion leaves base parameters open, or the verdict is WRONG"
+    left = result.unconstrained.data.base.rank - result.unconstrained.rank
+    other = f"not stated: {f'{left} base parameters are not excited' if left else 'the verdict is WRONG'}"
     if result.other_motion_errors is not None:
         other = "{:.2g} to {:.2g} % in nine of ten, while the robot moves".format(*result.other_motion_errors)
     return [

@@ -370,3 +370,6 @@ def test_the_interval_of_a_link_shrinks_to_what_torques_say_where_the_others_are
     without, with_them = (identify(robot, four_data, **options).mass_ranges[-1] for robot in (bare, informed))
     assert with_them.low <= true[-1, 9] <= with_them.high
     assert np.log(with_them.high / with_them.low) < 0.3 * np.log(without.high / without.low)
+    found = identify(informed, four_data, **options)
+    masses = found.samples(64).table[:, [columns[9] for columns in found.model.link_columns]]
+    assert np.all(np.abs(masses[:, :-1] / true[:-1, 9] - 1) <= 1.001e-3) and masses[:, -1].std() > 0

@@ -11,7 +11,6 @@ from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
-from unittest import mock
 
 import numpy as np
 
@@ -84,7 +83,7 @@ def recordings(name: str) -> tuple[Robot, dict[str, Dataset]]:
 
 def _two_motions(robot: Robot, gap: float = 1.0) -> dict[str, Dataset]:
     """Two motions of one simulated robot: `recorded` draws another truth for each seed, hence both in one call."""
-    single, edges = simulated_robots._motion, list[float]()
+    single, edges = simulated_robots.moved_once, list[float]()
 
     def both(robot: Robot, rng: np.random.Generator, designed: bool) -> tuple[np.ndarray, ...]:
         first, second = (single(robot, rng, designed) for _ in range(2))
@@ -92,8 +91,7 @@ def _two_motions(robot: Robot, gap: float = 1.0) -> dict[str, Dataset]:
         late = second[0] + first[0][-1] + gap
         return (np.append(first[0], late), *(np.vstack(parts) for parts in zip(first[1:], second[1:], strict=True)))
 
-    with mock.patch.object(simulated_robots, "_motion", both):
-        data = simulated_robots.recorded(robot, 0)
+    data = simulated_robots.recorded(robot, 0, drawn=both)
     cut = int(np.searchsorted(data.t, edges[0]))
     later = data.rows(slice(cut + 2, None), "motion 2")  # the torque's delay mixes two samples with those before
     return {"motion 1": data.rows(slice(0, cut), "motion 1"), "motion 2": replace(later, t=later.t - later.t[0])}

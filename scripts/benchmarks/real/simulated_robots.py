@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -85,7 +86,7 @@ def placeholders(robot: Robot) -> bool:
     return any(np.trace(body.inertia_com) / 2 > body.mass * (robot.reach or np.inf) ** 2 for body in bodies)
 
 
-def _motion(robot: Robot, rng: np.random.Generator, designed: bool) -> tuple[np.ndarray, ...]:
+def moved_once(robot: Robot, rng: np.random.Generator, designed: bool) -> tuple[np.ndarray, ...]:
     """30 to 60 s at 200 samples a second."""
     t = np.arange(0.0, float(rng.uniform(30.0, 60.0)), 0.005)
     if designed:
@@ -98,10 +99,14 @@ def _motion(robot: Robot, rng: np.random.Generator, designed: bool) -> tuple[np.
     return t, middle + factor * q, factor * dq, factor * ddq
 
 
-def recorded(robot: Robot, seed: int, designed: bool = False) -> Dataset:
+#: A motion of a robot: instants, positions, velocities, accelerations.
+Moved = Callable[[Robot, np.random.Generator, bool], tuple[np.ndarray, ...]]
+
+
+def recorded(robot: Robot, seed: int, designed: bool = False, drawn: Moved = moved_once) -> Dataset:
     """A recording of the robot with everything that real ones have."""
     rng = np.random.default_rng(seed)
-    t, q, dq, ddq = _motion(robot, rng, designed)
+    t, q, dq, ddq = drawn(robot, rng, designed)
     n, model = robot.n, Model(robot, ("viscous", "coulomb", "offset", "rotor"))
     standard = robot.standard_parameters()
 
