@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -166,12 +166,15 @@ def _stalls(runs: FreeRuns, errors: Sequence[Array], names: Sequence[str]) -> li
 def further(runs: FreeRuns, point: Point, names: Sequence[str]) -> list[Finding]:
     """Findings about clocks, commands, mounts, and, without one that is wrong, what explains a misfit better."""
     errors, found = runs.missed(point), list[Finding]()
+    value, pi = runs.values(point.theta), runs.robot.standard_parameters()
     for data in dict.fromkeys(piece.recording for piece in runs.pieces):
         missed = np.full(np.shape(data.q), np.nan)
         for piece, error in zip(runs.pieces, errors, strict=True):
             if piece.recording is data:
                 missed[piece.rows] = error
-        found += [*_lost_cycles(data), *_missing_commands(data, missed, runs.noise, names)]
+        load = np.asarray(runs.model.inverse_dynamics(data.q, 0.0 * data.q, 0.0 * data.q, pi))
+        leeway = _leeway(value, load, runs.noise)
+        found += [*_lost_cycles(data), *_missing_commands(data, missed, runs.noise, leeway, names)]
     found += _slips(runs, point, errors, names)
     if not any(f.wrong for f in found):
         found += _tried_readings(runs, point, errors, names)
@@ -187,11 +190,20 @@ def _lost_cycles(data: CommandRecording) -> list[Finding]:
     ]  # fmt: skip
 
 
-def _missing_commands(data: CommandRecording, missed: Array, noise: Array, names: Sequence[str]) -> list[Finding]:
+def _leeway(value: Mapping[str, Array], load: Array, noise: Array) -> Array:
+    """Where a joint may rest under one command: dry friction holds it ``+- f / kp``; play; encoder noise [rad]."""
+    dry = value["load_friction"] * np.abs(load).max(axis=0) + value["coulomb"] + value["stribeck"]
+    return np.asarray(2.0 * dry / np.maximum(value["kp"], 1e-300) + value["backlash"] + MISFIT * noise)
+
+
+def _missing_commands(
+    data: CommandRecording, missed: Array, noise: Array, leeway: Array, names: Sequence[str]
+) -> list[Finding]:
     """Stretches in which a joint moves on although its command has stood for two windows, and the model does not.
 
     ``missed`` (N, n) are the errors of the free runs, NaN outside of them: a slow or ringing joint moves on, too.
-    A joint moves where the range of its window is larger than that of the encoder's noise (Bonferroni).
+    A joint moves where the range of its window is larger than that of the encoder's noise (Bonferroni), and in all
+    farther than where it may rest: other joints' motion shakes it loose within that.
     """
     if data.torque is not None:
         return []
@@ -206,10 +218,17 @@ def _missing_commands(data: CommandRecording, missed: Array, noise: Array, names
     away = np.abs([_windows(x, width) for x in (data.q - data.q_des, missed)])
     away = (away - np.minimum.accumulate(away, axis=2)).max(axis=2)
     # late or slow motion leads to the command or, under a load, to where the model rests; most of this leads away
+    both = [_windows(x, width) for x in (data.q, np.where(np.isnan(missed), data.q, missed))]
     leaves = ~(away <= _EXPLAINED * moved).any(axis=0)
     beyond = found & ~(left < _USUAL * usual)
     for k in np.flatnonzero((beyond & leaves).sum(axis=0) >= 2).tolist():
-        rows = found[:, k]
+        rows, stretch = found[:, k], np.cumsum(~still[:, k])
+        spans = [
+            [np.ptp(x[np.isfinite(x)]) for x in (windows[rows & (stretch == one), :, k] for windows in both)]
+            for one in np.unique(stretch[rows])
+        ]
+        if max(map(min, spans)) <= leeway[k]:
+            continue
         text = (f"{data.name}: the joint moves by up to {moved[rows, k].max():.2g} rad while its command stands, for "
                 f"{STILL_TIME * rows.sum():.1f} s")  # fmt: skip
         made.append(Finding("missing commands", names[k], text, "leave the stretch out (between)", True))
@@ -233,6 +252,7 @@ def _slips(runs: FreeRuns, point: Point, errors: Sequence[Array], names: Sequenc
         missed, q, rate = missed.mean(axis=1), q.mean(axis=1), q[:, -1] - q[:, 0]
         moves = rate / (np.abs(rate) + runs.noise)
         load = np.asarray(runs.model.inverse_dynamics(q, 0.0 * q, 0.0 * q, pi))
+        leeway = _leeway(value, load, runs.noise)
         places = np.arange(3, len(q) - 2)
         for k in range(missed.shape[1] if len(missed) >= 8 else 0):
             sound = np.column_stack([np.ones(len(q)), *(x[:, k] for x in (q, load, rate, moves))])
@@ -246,10 +266,7 @@ def _slips(runs: FreeRuns, point: Point, errors: Sequence[Array], names: Sequenc
             place, jump = int(places[best]), float(abs(steps[best]))
             rest = plain - steps[best] * ((np.arange(len(q)) >= place) - U @ after[best, 1:])
             explains = _explained([plain[:, None]], [rest[:, None]], len(places))
-            dry = value["load_friction"][k] * float(np.abs(load[:, k]).max())
-            dry += value["coulomb"][k] + value["stribeck"][k]
-            left = 2.0 * dry / max(value["kp"][k], 1e-300) + value["backlash"][k] + MISFIT * runs.noise[k]
-            if jump > left and explains:
+            if jump > leeway[k] and explains:
                 seconds = place * width * data.period
                 text = f"{data.name}: after {seconds:.0f} s the joint stands {jump:.3f} rad off for good"
                 remedy = "a slipped mount or a lost zero: identify the parts before and after it apart (between)"

@@ -12,7 +12,15 @@ from scipy.stats import chi2
 import casid
 from casid.errors import DatasetError, ProblemError, SolveError
 from casid.identification import Checks, Choice, Constraints, ModelOptions, identify
-from casid.identification._consistent_fits import FURTHER, SHARES, ConsistentFits, chosen_share, fixed, own_share
+from casid.identification._consistent_fits import (
+    LARGER,
+    SHARES,
+    SMALLER,
+    ConsistentFits,
+    chosen_share,
+    fixed,
+    own_share,
+)
 from casid.inertia import pseudo_inertia
 from casid.regression import compress, wls
 from casid.regression.estimators import WLS
@@ -34,7 +42,7 @@ def test_the_choice_rests_on_parts_that_no_fit_saw(robot, noisy):
 
 
 @pytest.mark.claim("every share that the choice tries is one that a user may give")
-@pytest.mark.parametrize("share", (*SHARES, *FURTHER))
+@pytest.mark.parametrize("share", (*SHARES, *LARGER))
 def test_shares_that_are_tried_may_be_given(share):
     assert Choice(share=share).share == share
 
@@ -90,10 +98,18 @@ class Stretch:
         return np.array([self.motion.torques])
 
     def squared_errors(self, share: float) -> np.ndarray:
-        return np.array([self.motion.errors[share][self.index]])
+        return np.atleast_1d(self.motion.errors[share][self.index])
 
 
 BEST = [1.0, 3.0, 2.0, 2.0]
+
+
+@pytest.mark.claim("the share is judged joint by joint: a wrist is not outvoted by a shoulder")
+def test_a_joint_of_small_torques_counts_as_much_as_one_of_large_ones():
+    shoulder, wrist = 1e4 * np.array(BEST), np.array(BEST)
+    errors = {0.3: np.column_stack([shoulder, 4.0 * wrist]), 0.1: np.column_stack([1.01 * shoulder, wrist])}
+    assert Motion(errors).chosen().share == 0.1
+    assert Motion({share: e[:, 0] for share, e in errors.items()}).chosen().share == 0.3
 
 
 def test_errors_and_their_deviations_are_those_of_the_stretches():
@@ -104,12 +120,14 @@ def test_errors_and_their_deviations_are_those_of_the_stretches():
     assert steps[0.03].error == pytest.approx(100 * np.sqrt(8.4 / 400.0))
     order = [0, 2, 1, 3]
     spread = 2.0 * np.std(np.subtract(other, BEST)[order], ddof=1)  # of a sum of four differences
-    assert steps[0.03].deviation == pytest.approx(steps[0.03].error * spread / 8.4 / 2)
+    assert steps[0.03].ratio == pytest.approx(np.sqrt(8.4 / 8.0)) and steps[0.02].ratio == pytest.approx(1.0)
+    assert steps[0.03].deviation == pytest.approx(steps[0.03].ratio * spread / 8.4 / 2)
 
 
 @pytest.mark.parametrize(("rises", "taken"), [
     ([0.2, -0.1, 0.2, -0.1], True),  # 0.2 in all, two standard errors are 0.69
     ([0.1, 0.1, 0.1, 0.1], False),  # small but sure
+    ([0.01, 0.01, 0.01, 0.01], True),  # sure, and less than half a percent
     ([1.6, -0.2, -0.2, 0.0], False),  # unsure, and more than 5 % above the best
 ])  # fmt: skip
 def test_a_larger_share_is_taken_where_it_is_not_surely_worse_and_not_much(rises, taken):
@@ -118,22 +136,24 @@ def test_a_larger_share_is_taken_where_it_is_not_surely_worse_and_not_much(rises
 
 
 @pytest.mark.claim("where the largest share is the choice the path goes on, or states that it ends there")
-def test_shares_beyond_the_largest_are_tried_only_where_it_is_chosen():
-    every = (*SHARES, *FURTHER)
+def test_shares_beyond_the_ends_are_tried_only_where_an_end_is_chosen():
+    every = (*SHARES, *LARGER)
     flat = Motion(dict.fromkeys(every, BEST))
     found = flat.chosen()
-    assert found.share == max(FURTHER) and flat.asked == set(every)
+    assert found.share == max(LARGER) and flat.asked == set(every)
     assert found.ends and "the data would allow more" in found.reason
     bent = Motion({share: list(np.multiply(BEST, 1.0 if share < 0.6 else 2.0)) for share in every})
     found = bent.chosen()
     assert found.share == 0.45 and not found.ends and "allow more" not in found.reason
-    steep = Motion({share: list(np.multiply(BEST, 1.0 + share)) for share in every})
-    assert steep.chosen().share < max(SHARES) and steep.asked == set(SHARES)
+    steep = Motion({share: list(np.multiply(BEST, 1.0 + 1000.0 * share)) for share in (*every, *SMALLER)})
+    assert steep.chosen().share == min(SMALLER) and steep.asked == {*SHARES, *SMALLER}
+    curved = Motion({share: list(np.multiply(BEST, 1.0 + abs(np.log(share / 0.07)))) for share in every})
+    assert curved.chosen().share == 0.07 and curved.asked == set(SHARES)
 
 
 @pytest.mark.parametrize("most", [0.025, 0.3, 0.6])
 def test_the_largest_share_that_may_be_tried_is_tried_and_none_beyond(most):
-    motion = Motion(dict.fromkeys((*SHARES, *FURTHER, most), BEST))
+    motion = Motion(dict.fromkeys((*SHARES, *LARGER, most), BEST))
     assert motion.chosen(most).share == most == max(motion.asked)
 
 

@@ -227,7 +227,7 @@ def write(rows: Sequence[Missed]) -> None:
 
 
 if __name__ == "__main__":
-    made = table()
+    made = table(jobs=-1)
     write(made)
     for origin, kind, own in classes(made):
         print(origin, kind, fitted(own), judged(own)[0])
