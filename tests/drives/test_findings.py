@@ -119,6 +119,16 @@ def test_commands_that_are_logged_early_do_not_miss(arm, seed):
     assert not {"missing commands", "slip"} & {f.kind for f in findings(arm, replace(late, q_des=u))}
 
 
+@pytest.mark.claim("a joint that others shake within what its dry friction holds misses no command")
+def test_motion_within_the_leeway_of_dry_friction_misses_no_command(arm):
+    u = broadband_commands(T, [0.2, -0.3], 0.7)
+    u[200:400, 1] = u[200, 1]
+    data = commanded_motion(arm, replace(TRUE, coulomb=[0.1, 1.5]), T, u, noise=5e-4, quantum=1.5e-3)
+    shaken = np.array(data.q)  # friction holds the elbow within 2 * 1.5 / 9 = 0.33 rad
+    shaken[300:400, 1] += 0.1 * np.sin(np.pi * np.arange(100) / 100)
+    assert "missing commands" not in {f.kind for f in findings(arm, replace(data, q=shaken))}
+
+
 @pytest.mark.claim("a reversed joint is named where other motion hides half of its correlation")
 def test_a_reversed_joint_is_found_beside_motion_of_another_origin(arm):
     data = motion(arm)
