@@ -293,9 +293,10 @@ class SharePath:
         if min(step.share for step in self.steps) > min(SHARES):
             end += "; at smaller shares no answer was found in every part"
         return (
-            f"share {100 * self.share:.3g} % of {len(self.steps)} tried: held-out error {own.error:.2f} %, "
-            f"{best.error:.2f} % at {100 * best.share:.3g} %; by joint, over the least of each, {own.ratio:.3f} and "
-            f"{best.ratio:.3f}, less by {own.ratio - best.ratio:.3f} +- {own.deviation:.3f}{end}"
+            f"share {100 * self.share:.3g} % of {len(self.steps)} tried: over the least of each joint, held-out errors "
+            f"are {own.ratio:.3f} x (root mean square), at best {best.ratio:.3f} x at {100 * best.share:.3g} %, a "
+            f"difference of {own.ratio - best.ratio:.3f} +- {own.deviation:.3f}; of all joints {own.error:.2f} and "
+            f"{best.error:.2f} %{end}"
         )
 
     @property

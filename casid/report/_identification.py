@@ -268,10 +268,12 @@ def _choice_rows(result: Identification) -> list[tuple[str, str]]:
     if result.share is None:
         return [("links", text)]
     path = "; ".join(
-        f"{100 * step.share:.3g} % {step.error:.2f} +- {step.deviation:.2f} % {step.mass:.4g} kg"
+        f"{100 * step.share:.3g} % {step.error:.2f} % ({step.ratio:.3f} x) {step.mass:.4g} kg"
         for step in result.share.steps
     )
-    rests = f"{result.share.reason}" + (f". Share, held-out error, total mass: {path}" if path else "")
+    rests = result.share.reason
+    if path:
+        rests += f". Share, held-out error (over the least of each joint), total mass: {path}"
     return [("links", text), ("share of plausibility", rests)]
 
 

@@ -195,9 +195,9 @@ class Misses(NamedTuple):
 #: Of totals, single links and centres of mass [m], by where a body is from: the kinematics, its link's shape, inertial
 #: values of a description (the truth within 10 % of it). Robots: scripts/benchmarks/real/mass_deviations.csv.
 MISSES = {
-    "skeleton": (Misses(1.273, 0.212, 37), Misses(1.346, 0.553, 34), Misses(1.062, np.inf, 30)),
-    "shape": (Misses(4.553, 0.119, 28, True), Misses(1.326, 0.442, 28), Misses(1.612, np.inf, 28)),
-    "description": (Misses(5.179, 0.056, 29, True), Misses(1.012, 0.085, 29), Misses(0.246, np.inf, 29)),
+    "skeleton": (Misses(1.374, 0.218, 37), Misses(1.423, 0.551, 34), Misses(1.093, np.inf, 30)),
+    "shape": (Misses(4.796, 0.117, 28, True), Misses(1.276, 0.430, 28), Misses(1.369, np.inf, 28)),
+    "description": (Misses(4.997, 0.054, 29, True), Misses(1.020, 0.087, 29), Misses(0.294, np.inf, 29)),
 }
 
 

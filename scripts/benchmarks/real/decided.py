@@ -50,7 +50,7 @@ def decided(seconds: float) -> tuple[str, bool]:
     tau = tau + 0.2 * np.random.default_rng(0).normal(size=tau.shape)
     known, data, terms = last_unknown(robot), Dataset(t, q, tau, dq, ddq), ModelOptions(terms=("viscous", "coulomb"))
     found = [
-        identify(known, data, processing=False, model=terms, checks=Checks(0, False, intervals=proven))
+        identify(known, data, processing=False, model=terms, checks=Checks(verdict=False, intervals=proven))
         for proven in (False, True)
     ]
     printed, ranges = found[0].mass_ranges[-1], found[1].intervals
