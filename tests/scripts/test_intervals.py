@@ -7,7 +7,7 @@ from scipy.stats import binom
 from casid.retrieval.plausible import misses
 
 
-@pytest.mark.claim("intervals of masses hold the truth of 95 % of robots that were left out, as far as their number tells")
+@pytest.mark.claim("intervals of masses hold the truth of 95 % of robots left out, as far as their number tells")
 def test_scales_are_those_of_the_table():
     for origin, kind, rows in intervals.classes(intervals.read()):
         made = misses(origin)[intervals.KINDS.index(kind)]
