@@ -35,6 +35,17 @@ def log(folder: Path, header: str, *columns: np.ndarray, toml: str = "") -> Path
     return folder / ("log.toml" if toml else "log.csv")
 
 
+@pytest.mark.claim("columns of joints that are locked are left out, and the note says how far they move")
+def test_columns_of_locked_joints_are_left_out(tmp_path):
+    t = np.arange(200) * 0.02
+    q = np.column_stack([0.5 * np.sin(t), 0.1 * np.cos(t)])
+    np.savez(tmp_path / "a.npz", t=t, q=q, q_des=q)
+    robot = load_robot("spatial_2r", lock={"joint1": 0.0})
+    data = read_commands(tmp_path / "a.npz", robot)
+    np.testing.assert_array_equal(data.q, q[:, 1:])
+    assert data.joints == ("joint2",) and "locked joints left out: joint1 (moves by 0.87)" in data.notes[-1]
+
+
 def test_columns_come_in_the_robots_order_and_in_radians(tmp_path: Path) -> None:
     robot = load_robot("spatial_2r")
     path = log(

@@ -386,7 +386,8 @@ def run(*words: str) -> str:
         except SystemExit as end:
             code = end.code
     if code in (0, None):
-        if "nan" in out.getvalue().replace(",", " ").split():
+        named = any(b'"nan"' in Path(word).read_bytes() for word in words if Path(word).is_file())  # a link's name
+        if "nan" in out.getvalue().replace(",", " ").split() and not named:
             raise AssertionError("'nan' is printed")
         return out.getvalue()
     lines = [line for line in err.getvalue().splitlines() if line.startswith("error:")]
