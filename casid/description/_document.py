@@ -489,8 +489,13 @@ class Description:
         return replace(robot, capsules=capsules, transmission=transmission)
 
     def unlocked(self) -> Robot:
-        """The robot with all its joints; those that casid cannot move (floating, planar) stay fixed at position 0."""
-        return self.robot(lock=[joint.name for joint in self.joints if joint.type not in ("fixed", *MOVING_TYPES)])
+        """The robot with all its joints; those that casid cannot move (floating, planar) stay fixed at position 0.
+
+        Its warnings are those of the loader, which has given them.
+        """
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return self.robot(lock=[joint.name for joint in self.joints if joint.type not in ("fixed", *MOVING_TYPES)])
 
     def changed(self, *, lock: Lock = (), gravity: ArrayLike | None = None) -> Description:
         """The machine with joints fixed at a position, with another gravity; RobotError as for `robot`."""

@@ -457,9 +457,7 @@ def _check_loads(description: Description) -> None:
     if not any(joint.type in MOVING_TYPES for joint in description.joints):
         check_unique(description.joints, description.frames, description.base.name, description.where)
         return
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        description.unlocked()
+    description.unlocked()
 
 
 def write_robot(robot: Robot, path: str | Path) -> Written:

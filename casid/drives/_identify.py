@@ -260,6 +260,7 @@ class CommandIdentification(Displayed):
         return f"CommandIdentification({self.robot.name}: {self.headline})"
 
 
+@one_thread()  # pieces run beside one another
 def identify_from_commands(
     robot: Robot,
     recordings: Sequence[CommandRecording],
@@ -299,40 +300,39 @@ def identify_from_commands(
         Without a C compiler.
     """
     began, options, progress = time.perf_counter(), options or SimulationOptions(), progress or silent
-    with one_thread():  # pieces run beside one another
-        names = [joint.name for joint in robot.coordinates]
-        longest = options.longest
-        if options.folds >= 2:  # one short recording: pieces enough to hold some out
-            total = sum(float(data.t[-1] - data.t[0]) for data in recordings)
-            longest = min(longest, max(_SHORTEST, total / options.folds))
-        servo = _known_servo(recordings) if servo is None else servo
-        runs = FreeRuns(robot, servo, recordings, options.step, longest, options.threads)
-        if not runs.parameters:
-            raise DatasetError("everything about the servos is given: nothing is left to find")
-        findings = list(check_recordings(recordings, names))
-        runs.named(profile)
-        search, fine, best, at_first, point, normal, weak = _fitted(runs, options, start, progress)
-        asked, profiles = search.runs.named(profile), list[Profile]()
-        if asked:
-            made = Profiles(search, point, normal, weak, fine, options.level)
-            for number, i in enumerate(asked):
-                progress(f"profile of {search.runs.parameters[i].name}", number, len(asked))
-                profiles.append(made.of(i))
-        listed, C = estimates(search, point, normal, weak, best.ratios)
-        group, size = folds_of(search.runs, options.folds), sum(piece.measured.size for piece in search.runs.pieces)
-        held = float(np.sqrt(held_out(search, point, normal, group).sum() / size)) if group else float("nan")
-        if not any(f.wrong for f in findings):
-            findings += further(fine, point, names)
-        findings += judge(fine, point, listed, names)
-        errors = np.sqrt(normal.squares / normal.count)
-        findings = [with_remedy(f, runs, names, float(np.sqrt(np.mean(errors**2)))) for f in findings]
-        rollouts, fine.rollouts = search.runs.rollouts, 0.0
-        ratios = gain_ratios(fine.parameters, point.theta, C, 1.96)
-        return CommandIdentification(
-            robot, runs.servo, tuple(recordings), listed, C, errors, held, best, at_first, rollouts,
-            time.perf_counter() - began, runs.seconds, tuple(findings), ratios, fine,
-            tuple(profiles), options,
-        )  # fmt: skip
+    names = [joint.name for joint in robot.coordinates]
+    longest = options.longest
+    if options.folds >= 2:  # one short recording: pieces enough to hold some out
+        total = sum(float(data.t[-1] - data.t[0]) for data in recordings)
+        longest = min(longest, max(_SHORTEST, total / options.folds))
+    servo = _known_servo(recordings) if servo is None else servo
+    runs = FreeRuns(robot, servo, recordings, options.step, longest, options.threads)
+    if not runs.parameters:
+        raise DatasetError("everything about the servos is given: nothing is left to find")
+    findings = list(check_recordings(recordings, names))
+    runs.named(profile)
+    search, fine, best, at_first, point, normal, weak = _fitted(runs, options, start, progress)
+    asked, profiles = search.runs.named(profile), list[Profile]()
+    if asked:
+        made = Profiles(search, point, normal, weak, fine, options.level)
+        for number, i in enumerate(asked):
+            progress(f"profile of {search.runs.parameters[i].name}", number, len(asked))
+            profiles.append(made.of(i))
+    listed, C = estimates(search, point, normal, weak, best.ratios)
+    group, size = folds_of(search.runs, options.folds), sum(piece.measured.size for piece in search.runs.pieces)
+    held = float(np.sqrt(held_out(search, point, normal, group).sum() / size)) if group else float("nan")
+    if not any(f.wrong for f in findings):
+        findings += further(fine, point, names)
+    findings += judge(fine, point, listed, names)
+    errors = np.sqrt(normal.squares / normal.count)
+    findings = [with_remedy(f, runs, names, float(np.sqrt(np.mean(errors**2)))) for f in findings]
+    rollouts, fine.rollouts = search.runs.rollouts, 0.0
+    ratios = gain_ratios(fine.parameters, point.theta, C, 1.96)
+    return CommandIdentification(
+        robot, runs.servo, tuple(recordings), listed, C, errors, held, best, at_first, rollouts,
+        time.perf_counter() - began, runs.seconds, tuple(findings), ratios, fine,
+        tuple(profiles), options,
+    )  # fmt: skip
 
 
 def _known_servo(recordings: Sequence[CommandRecording]) -> Servo:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -14,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from casid.arrays import Array
 from casid.description import Robot
-from casid.errors import CasidWarning, DatasetError
+from casid.errors import DatasetError
 from casid.evidence import REPEATED
 from casid.files import listed, near, numeric_array, read_toml, shown
 from casid.measurement import (
@@ -296,8 +295,9 @@ def read_commands(path: str | Path, robot: Robot, settings: Mapping[str, Any] | 
         if np.ptp(extra["gain"]) > 0:
             raise DatasetError(f"{where}: the gain '{servo['gain']}' changes during the recording; split it there")
     q, u = (_positions(found[key], key, options, where) for key in ("q", "q_des"))
-    locked = () if joints or q.shape[1] == robot.n else _with_locked(robot)
-    joints = locked if len(locked) == q.shape[1] else joints
+    if not joints and q.shape[1] != robot.n and robot.origin is not None and robot.origin.locked:
+        whole = tuple(joint.name for joint in robot.origin.unlocked().coordinates)
+        joints = whole if len(whole) == q.shape[1] else joints
     which = _chosen(robot, joints, q.shape[1], where)
     if "q" not in units and "degrees" not in options:
         check_angles(q[:, which], robot, where)
@@ -313,9 +313,8 @@ def read_commands(path: str | Path, robot: Robot, settings: Mapping[str, Any] | 
             *notes,
             f"{where}: torques are never negative: magnitudes, not used (columns = {{ tau = ... }} names them)",
         )
-    if joints == locked:
-        gone = [f"{joint} (moves by {np.ptp(q[:, k]):.2g})" for k, joint in enumerate(joints) if k not in which]
-        notes = (*notes, *([f"{where}: locked joints left out: {listed(gone)}"] if gone else []))
+    if gone := [f"{joint} (moves by {np.ptp(q[:, k]):.2g})" for k, joint in enumerate(joints) if k not in which]:
+        notes = (*notes, f"{where}: columns left out: {listed(gone)}")
     data = CommandRecording(t, q[:, which], u[:, which], None if enabled is None else np.ravel(enabled), gain,
                             torque, name=options.get("name", where.split(".")[0]), motion=motion,
                             joints=tuple(joint.name for joint in robot.coordinates),
@@ -380,15 +379,6 @@ def _extra(table: Columns, name: str | list[str], where: str, key: str) -> Array
     if key == "enabled" and (value.dtype.kind == "b" or (value.dtype.kind == "U" and set(value) <= _SWITCH)):
         return np.char.equal(np.char.lower(value.astype(str)), "true").astype(float)
     return numeric_array(value, f"{where}: {name}", DatasetError)
-
-
-def _with_locked(robot: Robot) -> tuple[str, ...]:
-    """Joints of the robot and those that are locked, in the order of its description; none without a lock."""
-    if robot.origin is None or not robot.origin.locked:
-        return ()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CasidWarning)  # the loader has given them
-        return tuple(joint.name for joint in robot.origin.unlocked().coordinates)
 
 
 def _chosen(robot: Robot, joints: Sequence[str], count: int, where: str) -> list[int]:

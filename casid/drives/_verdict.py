@@ -217,17 +217,17 @@ def _missing_commands(
     found = still & (moved > range_of_noise) & ~(left < _EXPLAINED * moved)
     away = np.abs([_windows(x, width) for x in (data.q - data.q_des, missed)])
     away = (away - np.minimum.accumulate(away, axis=2)).max(axis=2)
+    both = [_windows(x, width) for x in (data.q, missed)]
     # late or slow motion leads to the command or, under a load, to where the model rests; most of this leads away
-    both = [_windows(x, width) for x in (data.q, np.where(np.isnan(missed), data.q, missed))]
     leaves = ~(away <= _EXPLAINED * moved).any(axis=0)
     beyond = found & ~(left < _USUAL * usual)
     for k in np.flatnonzero((beyond & leaves).sum(axis=0) >= 2).tolist():
         rows, stretch = found[:, k], np.cumsum(~still[:, k])
         spans = [
-            [np.ptp(x[np.isfinite(x)]) for x in (windows[rows & (stretch == one), :, k] for windows in both)]
+            float(np.nanmin([np.ptp(windows[rows & (stretch == one), :, k]) for windows in both]))  # NaN: no free run
             for one in np.unique(stretch[rows])
         ]
-        if max(map(min, spans)) <= leeway[k]:
+        if max(spans) <= leeway[k]:
             continue
         text = (f"{data.name}: the joint moves by up to {moved[rows, k].max():.2g} rad while its command stands, for "
                 f"{STILL_TIME * rows.sum():.1f} s")  # fmt: skip

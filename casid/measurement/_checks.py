@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from casid.arrays import ALIKE, RANK, Array
 from casid.description import Robot
 from casid.dynamics import Model
-from casid.errors import CasidWarning, DatasetError
+from casid.errors import DatasetError
 from casid.evidence import REPEATED
 from casid.measurement._dataset import Dataset
 from casid.measurement._defects import STILL, Defect
@@ -154,9 +154,7 @@ def without_locked(dataset: Dataset, robot: Robot) -> Dataset:
     """
     if robot.origin is None or not robot.origin.locked:
         return dataset
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CasidWarning)  # the loader has given them
-        whole = robot.origin.unlocked()
+    whole = robot.origin.unlocked()
     names = [joint.name for joint in whole.coordinates]
     held = {names.index(name): position for name, position in robot.origin.locked.items() if name in names}
     if not held or dataset.n < whole.n or (dataset.joints and len(set(dataset.joints)) < whole.n):

@@ -21,7 +21,7 @@ Errors that are reported are of the torques as measured: `CompressedData.plain` 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -350,8 +350,9 @@ class SegmentedFactors:
         return tuple(self._done)
 
 
-def one_thread() -> AbstractContextManager[object]:
-    """A context in which BLAS and LAPACK use one thread.
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """A context, or with ``@one_thread()`` a function, in which BLAS and LAPACK use one thread.
 
     Threads that wait for one another cost an identification four times its work on two cores: its matrices have some
     hundred rows and columns. Without the package threadpoolctl nothing is limited.
@@ -359,9 +360,10 @@ def one_thread() -> AbstractContextManager[object]:
     try:
         from threadpoolctl import threadpool_limits
     except ImportError:
-        return nullcontext()
-    limited: AbstractContextManager[object] = threadpool_limits(1, user_api="blas")
-    return limited
+        yield
+        return
+    with threadpool_limits(1, user_api="blas"):
+        yield
 
 
 # ------------------------------------------------------------------ compression

@@ -43,7 +43,7 @@ def test_columns_of_locked_joints_are_left_out(tmp_path):
     robot = load_robot("spatial_2r", lock={"joint1": 0.0})
     data = read_commands(tmp_path / "a.npz", robot)
     np.testing.assert_array_equal(data.q, q[:, 1:])
-    assert data.joints == ("joint2",) and "locked joints left out: joint1 (moves by 0.87)" in data.notes[-1]
+    assert data.joints == ("joint2",) and "columns left out: joint1 (moves by 0.87)" in data.notes[-1]
 
 
 def test_columns_come_in_the_robots_order_and_in_radians(tmp_path: Path) -> None:

@@ -386,8 +386,9 @@ def run(*words: str) -> str:
         except SystemExit as end:
             code = end.code
     if code in (0, None):
-        named = any(b'"nan"' in Path(word).read_bytes() for word in words if Path(word).is_file())  # a link's name
-        if "nan" in out.getvalue().replace(",", " ").split() and not named:
+        named = any(b'"nan"' in Path(word).read_bytes() for word in words if Path(word).is_file())
+        printed = [line.split()[named:] for line in out.getvalue().replace(",", " ").splitlines()]  # without the name
+        if any("nan" in line for line in printed):
             raise AssertionError("'nan' is printed")
         return out.getvalue()
     lines = [line for line in err.getvalue().splitlines() if line.startswith("error:")]
