@@ -295,8 +295,8 @@ class SharePath:
         return (
             f"share {100 * self.share:.3g} % of {len(self.steps)} tried: over the least of each joint, held-out errors "
             f"are {own.ratio:.3f} x (root mean square), at best {best.ratio:.3f} x at {100 * best.share:.3g} %, a "
-            f"difference of {own.ratio - best.ratio:.3f} +- {own.deviation:.3f}; of all joints {own.error:.2f} and "
-            f"{best.error:.2f} %{end}"
+            f"difference of {own.ratio - best.ratio:.3f} +- {own.deviation:.3f}; of all joints {own.error:.3g} and "
+            f"{best.error:.3g} %{end}"
         )
 
     @property

@@ -268,7 +268,7 @@ def _choice_rows(result: Identification) -> list[tuple[str, str]]:
     if result.share is None:
         return [("links", text)]
     path = "; ".join(
-        f"{100 * step.share:.3g} % {step.error:.2f} % ({step.ratio:.3f} x) {step.mass:.4g} kg"
+        f"{100 * step.share:.3g} % {step.error:.3g} % ({step.ratio:.3f} x) {step.mass:.4g} kg"
         for step in result.share.steps
     )
     rests = result.share.reason
