@@ -31,7 +31,9 @@ link is 1, and scalars u. With ``D`` (`Measure`) and ``q = ||A y - b||^2``
 with slacks s = G y - h and multipliers z, ``s z -> mu``, and a dual matrix Z_k of each link, ``M_k Z_k -> 1``: D's
 own logarithm is the barrier of the cone, so that the answers are points of the central path of the least-squares
 problem and Nesterov and Todd's direction takes long steps along it. It converges from any start, and from the answer
-at a similar price within a few steps. The answer at a price is the most plausible of all sets with ``q <= q(price)``:
+at a similar price within a few steps. Unknowns and slacks, multipliers, and duals go each as far as they may alone
+(the last two enter the curvature only), up to 0.9 of the way to the boundary, near the answer up to ``1 - Newton's
+decrement``; mu falls to the lesser of ``mu / 10`` and ``mu^1.5``. The answer at a price is the most plausible of all sets with ``q <= q(price)``:
 the path of prices is the path of tolerances, from the largest, where the references themselves are the answer, to the
 smallest (`Climb`). With ``price = inf`` the squares are equations ``A y = b``.
 
@@ -258,6 +260,8 @@ def largest(divergence: float) -> float:
     return float(value) * (1.0 + ALIKE)
 
 
+#: Least slack of a row and the complementarity at first, at the references and near an answer.
+FIRST, NEARBY = (1e-2, 0.1), (1e-4, 1e-3)
 #: Complementarity of the rows at first; and of an answer, with its Newton decrement: near it, roughly and exactly.
 LOOSEST, NEAR, ROUGH, EXACT = 1e-6, (1e-6, 1.0), (1e-7, 1e-3), (1e-12, 1e-8)
 #: Steps allowed for one price, roughly and exactly, and the share of the way to the boundary that a step goes at most.
@@ -305,10 +309,11 @@ class InteriorPoint:
         self._rows, self._least = rows / self._sizes[:, None], least / self._sizes
 
     def start(self, y: Array | None = None) -> Point:
-        """A point with slacks inside; default: the references."""
+        """A point with slacks inside, near an answer; default: the references."""
+        floor, mu = FIRST if y is None else NEARBY
         y = self.measure.references if y is None else y
-        slacks = np.maximum(self._rows @ y - self._least, 1e-2 * (1.0 + np.abs(self._least)))
-        return Point(y, slacks, 0.1 / slacks, np.asarray(np.linalg.inv(self.measure.matrices(y)), dtype=float))
+        slacks = np.maximum(self._rows @ y - self._least, floor * (1.0 + np.abs(self._least)))
+        return Point(y, slacks, mu / slacks, np.asarray(np.linalg.inv(self.measure.matrices(y)), dtype=float))
 
     def residual(self, y: Array) -> float:
         """Q at y."""
@@ -336,7 +341,7 @@ class InteriorPoint:
             if done:
                 break
             if decrement < 1.0 and mu:
-                mu = max(0.1 * mu, least)
+                mu = max(min(0.1 * mu, mu**1.5), least)
         return replace(now, solved=done, slope=slope)
 
     def _step(self, at: Point, price: float, mu: float) -> tuple[Point, float, float, float]:
@@ -369,10 +374,10 @@ class InteriorPoint:
         dM = measure.matrices(dy)
         dZ = scaled.inverse - at.duals - scaled.across(dM)
         u, du = (measure.inside(v[10 * measure.links :]) for v in (y, y + dy))
-        along = min(
-            _inside(scaled.M_root, dM), _inside(scaled.Z_root, dZ), _within(s, ds), _within(z, dz), _within(u, du - u)
-        )
-        made = Point(y + along * dy, s + along * ds, z + along * dz, at.duals + along * dZ, at.steps + 1)
+        share = max(BOUNDARY, 1.0 - decrement)
+        along = min(_inside(scaled.M_root, dM, share), _within(s, ds, share), _within(u, du - u, share))
+        raised, turned = _within(z, dz, share), _inside(scaled.Z_root, dZ, share)
+        made = Point(y + along * dy, s + along * ds, z + raised * dz, at.duals + turned * dZ, at.steps + 1)
         return made, decrement, slope, along
 
     def _by_equation(self, y: Array, W: Array, price: float) -> tuple[Array, float]:
@@ -441,15 +446,15 @@ class Scaling:
         return np.asarray(np.swapaxes(root, 1, 2) @ root)
 
 
-def _inside(root: Array, change: Array) -> float:
+def _inside(root: Array, change: Array, share: float) -> float:
     """Longest step, at most 1, that keeps matrices S positive definite, with ``root S root' = 1``."""
     falling = float(np.linalg.eigvalsh(root @ change @ np.swapaxes(root, 1, 2)).min(initial=0.0))
-    return min(1.0, -BOUNDARY / falling) if falling < 0 else 1.0
+    return min(1.0, -share / falling) if falling < 0 else 1.0
 
 
-def _within(s: Array, ds: Array) -> float:
+def _within(s: Array, ds: Array, share: float) -> float:
     """Longest step, at most 1, that keeps numbers positive."""
-    return min(1.0, float(np.min(-BOUNDARY * s[ds < 0] / ds[ds < 0], initial=1.0)))
+    return float(np.min(-share * s[ds < 0] / ds[ds < 0], initial=1.0))
 
 
 #: First price of the path of prices and the last one, in units of the least sum of squares asked for, and the largest

@@ -235,9 +235,8 @@ class DivergenceProgram:
         kept = np.array([name not in left_out for name in self.problem.variables.names])
         program = self._interior_point(kept, objective)
         point = program.start(None if near is None else self._coordinates_of(near)[kept])
-        for step in range(CLIMB if near is None else 0, 0, -1):
+        for step in range(CLIMB if near is None else 0, -1, -1):
             point = program.solve(point, price * DEARER**-step, ROUGH)
-        point = program.solve(point, price)
         if not point.solved:
             return None if near is None else self.priced(price, None, left_out, objective)
         y = np.zeros(len(kept))
