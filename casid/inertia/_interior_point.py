@@ -33,9 +33,9 @@ own logarithm is the barrier of the cone, so that the answers are points of the 
 problem and Nesterov and Todd's direction takes long steps along it. It converges from any start, and from the answer
 at a similar price within a few steps. Unknowns and slacks, multipliers, and duals go each as far as they may alone
 (the last two enter the curvature only), up to 0.9 of the way to the boundary, near the answer up to ``1 - Newton's
-decrement``; mu falls to the lesser of ``mu / 10`` and ``mu^1.5``. The answer at a price is the most plausible of all sets with ``q <= q(price)``:
-the path of prices is the path of tolerances, from the largest, where the references themselves are the answer, to the
-smallest (`Climb`). With ``price = inf`` the squares are equations ``A y = b``.
+decrement``; mu falls to the lesser of ``mu / 10`` and ``mu^1.5``. The answer at a price is the most plausible of all
+sets with ``q <= q(price)``: the path of prices is the path of tolerances, from the largest, where the references
+themselves are the answer, to the smallest (`Climb`). With ``price = inf`` the squares are equations ``A y = b``.
 
 Newton's system is solved in one of two forms: by unknowns (Cholesky of ``D'' + 2 price A'A + G' diag(z/s) G``), or,
 without rows, by equations (``A D''^-1 A' + 1/(2 price)``, with the inverse of D'' in closed form, ``E -> W E W``),
