@@ -11,7 +11,9 @@ must be heavy where they are not. The model with counterbalances at all joints, 
 therefore tried on parts of the motion that a fit did not see. One is accepted where the held-out error falls surely
 (`casid.evidence.compared`, on the logarithms of the stretches' errors: one that falls alike on loud and quiet ones is a
 sure one) and by more than an eighth, which was set on KR300, UR10, AR5, Rokae and Kinova's currents. Joints are then
-added one by one, the best first, until all of them are not surely better. The error that is
+added one by one, until all of them are not surely better: of those that lower the error surely, and than which the
+best is not surely better, the one with the most plausible links (KR300: with a counterbalance at joint 3 the divergence
+is 72 and held-out errors 4.5 %, at joint 2, which has it, 12 and 5.0 %; without one 69 and 5.2 %). The error that is
 stated is nested: on each part of the motion with the joints chosen on the others.
 
 Where consistent links are free enough to take the counterbalance's place, the held-out error does not show it, but the
@@ -383,8 +385,10 @@ def _forward(trial: _Trials, whole: Sequence[Key], seen: NDArray[np.bool_]) -> l
     """Joints added one by one until all of them are not surely better, on what is seen."""
     taken: list[Key] = []
     while len(taken) < len(whole):
-        left = [key for key in whole if key not in taken]
-        taken.append(min(left, key=lambda key: float(trial.errors([*taken, key])[seen].sum())))
+        errors = {key: trial.errors([*taken, key])[seen] for key in whole if key not in taken}
+        before, best = trial.errors(taken)[seen], min(errors, key=lambda key: float(errors[key].sum()))
+        alike = [k for k, e in errors.items() if _fall(before, e).better and not _fall(e, errors[best]).better]
+        taken.append(min(alike or [best], key=lambda key: trial.divergence([*taken, key])))
         if not _fall(trial.errors(taken)[seen], trial.errors(whole)[seen]).better:
             break
     return taken
@@ -442,7 +446,7 @@ class _Trials:
     held: Array
     datasets: tuple[Dataset, ...]
     near: list[Array] = field(default_factory=list)
-    known: dict[frozenset[Key], Array] = field(default_factory=dict)
+    known: dict[frozenset[Key], tuple[Array, float]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -473,9 +477,11 @@ class _Trials:
 
     def errors(self, keys: Sequence[Key]) -> Array:
         """Squared held-out error of each stretch with these springs, over the squares of all torques."""
-        if frozenset(keys) not in self.known:
-            self.known[frozenset(keys)] = self._errors(keys)
-        return self.known[frozenset(keys)]
+        return self._of(frozenset(keys))[0]
+
+    def divergence(self, keys: Sequence[Key]) -> float:
+        """Divergence of the links from plausible bodies with these springs, the mean over the parts."""
+        return self._of(frozenset(keys))[1]
 
     def left_out(self, keys: Sequence[Key]) -> list[str]:
         """Names of the springs' parameters that are not tried."""
@@ -510,13 +516,17 @@ class _Trials:
             held = max(held, float(np.abs((tau - made)[counted]).max(initial=0.0)))
         return own, held
 
-    def _errors(self, keys: Sequence[Key]) -> Array:
-        left_out, errors = self.left_out(keys), np.zeros(len(self.held))
+    def _of(self, keys: frozenset[Key]) -> tuple[Array, float]:
+        if keys in self.known:
+            return self.known[keys]
+        left_out, errors, apart = self.left_out(tuple(keys)), np.zeros(len(self.held)), 0.0
         for part, (squares, near) in enumerate(zip(self.squares, self.near, strict=True)):
-            beta = self.model.base.values(self.priced.problem.values(self.priced.found(squares, left_out, near)))
-            direction = np.append(-beta, 1.0)
+            x = self.priced.found(squares, left_out, near)
+            direction = np.append(-self.model.base.values(self.priced.problem.values(x)), 1.0)
             errors[part :: self.folds] = [direction @ one @ direction for one in self.held[part :: self.folds]]
-        return np.asarray(errors / max(float(self.held[:, -1, -1].sum()), 1e-300))
+            apart += self.priced.program.divergence(x, 1.0) / self.folds
+        self.known[keys] = errors / max(float(self.held[:, -1, -1].sum()), 1e-300), apart
+        return self.known[keys]
 
 
 def gram(factors: Sequence[Array], weights: Array, size: int) -> Array:

@@ -87,11 +87,43 @@ class Errors:
         left = 1.0 - sum(self.falls[joint] for _, joint in keys)
         return left * np.array([1.0, 1.1, 0.9, 1.05]) + 1e-3 * np.array([1, -1, 1, 0]) * len(keys)
 
+    def divergence(self, keys):
+        return 1.0
+
 
 def test_joints_are_added_until_the_rest_explains_nothing():
     every = [("spring", name) for name in "abc"]
     found = _forward(Errors(a=0.1, b=0.5, c=0.0), every, np.ones(4, bool))
     assert found == [("spring", "b"), ("spring", "a")]
+
+
+class Scattered(Errors):
+    """The same with a scatter of each joint's fall, and a divergence of each."""
+
+    def __init__(self, scatter, divergences, **falls):
+        super().__init__(**falls)
+        self.scatter, self.divergences = scatter, divergences
+
+    def errors(self, keys):
+        scatter = sum((self.scatter * np.array([1, -1, 1, -1]) * (joint == "a") for _, joint in keys), np.zeros(4))
+        return super().errors(keys) + scatter
+
+    def divergence(self, keys):
+        return sum(self.divergences[joint] for _, joint in keys)
+
+
+@pytest.mark.parametrize(
+    ("scatter", "divergences", "first"),
+    [
+        (0.2, {"a": 9.0, "b": 1.0, "c": 0.1}, "b"),  # as good within the scatter, with links more plausible
+        (0.2, {"a": 1.0, "b": 9.0, "c": 0.1}, "a"),
+        (0.0, {"a": 9.0, "b": 1.0, "c": 0.1}, "a"),  # surely better
+    ],
+)
+def test_of_joints_that_explain_alike_the_one_with_plausible_links_is_taken(scatter, divergences, first):
+    every = [("spring", name) for name in "abc"]
+    found = _forward(Scattered(scatter, divergences, a=0.55, b=0.5, c=0.0), every, np.ones(4, bool))
+    assert found[0] == ("spring", first)  # never c, which explains nothing
 
 
 def test_the_finding_names_joint_torque_and_errors():
@@ -165,6 +197,7 @@ def sprung(arm, masked=False):
         """As `Priced`, of an unconstrained problem."""
 
         problem = SimpleNamespace(columns=np.arange(count), values=lambda x: x)
+        program = SimpleNamespace(divergence=lambda x, scale: float(x @ x))
 
         def found(self, squares, left_out, near):
             out = [extended.model.parameter_names.index(name) for name in left_out]
@@ -237,7 +270,7 @@ class Stretches(Errors):
         self.only = only
 
     def errors(self, keys):
-        fall = np.full(8, sum(self.falls[joint] for _, joint in keys))
+        fall = np.full(8, sum((self.falls[joint] for _, joint in keys), 0.0))
         if self.only is not None:
             fall[np.arange(8) % 2 != self.only] *= -1.0
         return 0.01 * (1.0 - fall) * np.array([1.0, 1.1, 0.9, 1.05, 1.2, 0.8, 1.0, 0.95])
