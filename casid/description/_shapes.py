@@ -122,7 +122,8 @@ def _geometry(body: ElementTree.Element, where: str, link: str) -> tuple[Element
 
 
 def _placed(cloud: Array, placement: Array, where: str, link: str) -> Array:
-    placed = np.asarray(cloud @ placement[:3, :3].T + placement[:3, 3])
+    with np.errstate(over="ignore", invalid="ignore"):
+        placed = np.asarray(cloud @ placement[:3, :3].T + placement[:3, 3])
     if not np.abs(placed).max(initial=0.0) <= _LARGEST:
         raise RobotError(f"{where}: link '{link}': a geometry larger than {_LARGEST:g} m")
     return placed

@@ -345,7 +345,7 @@ class InteriorPoint:
         return replace(now, solved=done, slope=slope)
 
     def _step(self, at: Point, price: float, mu: float) -> tuple[Point, float, float, float]:
-        """One step: the point, the decrement, the change of q with the logarithm of the price, the step's length."""
+        """One step: the point, the decrement, the change of q with the logarithm of the price, the shorter length."""
         from scipy.linalg import cho_factor, cho_solve  # a model is imported without scipy
 
         y, s, z, measure = at.y, at.slacks, at.multipliers, self.measure
@@ -378,7 +378,7 @@ class InteriorPoint:
         along = min(_inside(scaled.M_root, dM, share), _within(s, ds, share), _within(u, du - u, share))
         raised, turned = _within(z, dz, share), _inside(scaled.Z_root, dZ, share)
         made = Point(y + along * dy, s + along * ds, z + raised * dz, at.duals + turned * dZ, at.steps + 1)
-        return made, decrement, slope, along
+        return made, decrement, slope, min(along, raised)
 
     def _by_equation(self, y: Array, W: Array, price: float) -> tuple[Array, float]:
         """Direction and decrement without rows; the curvature of ``-log det`` is taken at W."""

@@ -52,6 +52,10 @@ def test_a_shape_in_another_unit_is_none(tmp_path: Path) -> None:
     path.write_text(URDF.replace("0.1 0.2 0.3", "100 200 300"))
     kept = link_hulls(casid.load_robot(path))[1]
     assert kept is not None and kept.volume < 0.005
+    far = URDF.replace('<box size="0.1 0.2 0.3"/>', '<box size="1.7e308 1 1"/>')  # corners overflow
+    path.write_text(far.replace('"tip"><visual>', '"tip"><visual><origin xyz="1.7e308 0 0"/>'))
+    kept = link_hulls(casid.load_robot(path))[1]
+    assert kept is not None and kept.volume < 0.005
 
 
 def test_packages_are_found_among_installed_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import brentq
 
 from casid.errors import DatasetError
 from casid.inertia import PSEUDO_INERTIA_MAP, Divergence, pseudo_inertia, to_standard
+from casid.inertia._interior_point import InteriorPoint
 from casid.inertia.entropic import Plausible, entropic_estimate, nearest_bodies, nearest_right_side
 
 BODY = to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3))
@@ -103,3 +106,13 @@ def test_the_nearest_right_side_has_a_proven_distance():
     assert np.linalg.eigvalsh(pseudo_inertia(bodies[0]))[0] > 0
     assert bound == pytest.approx(1.0, rel=1e-3)
     assert bound <= np.abs(A @ bodies[0] + 1.0).item()
+
+
+def test_without_any_answer_the_distance_is_proven_by_the_equations_alone(monkeypatch):
+    """Bodies of numbers so far apart that not even the first program is solved; 2 x = 1 and 2 x = 3 miss by sqrt(2)."""
+    solve = InteriorPoint.solve
+    monkeypatch.setattr(InteriorPoint, "solve", lambda *given: replace(solve(*given), solved=False))
+    A = np.zeros((2, 10))
+    A[:, 9] = 2.0
+    bodies, bound = nearest_right_side(A, np.array([1.0, 3.0]), BODY[None])
+    assert bodies == pytest.approx(BODY[None]) and bound == pytest.approx(np.sqrt(2.0))

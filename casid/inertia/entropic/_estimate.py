@@ -361,7 +361,7 @@ def nearest_right_side(A: Array, b: Array, references: Array) -> tuple[Array, fl
         if reached or epsilon <= LEAST:
             break
         epsilon *= 0.1
-    bound = max(value - excess * room for value, excess in duals)
+    bound = max((value - excess * room for value, excess in duals), default=0.0)
     result = np.array([C @ y for C, y in zip(maps, point.y.reshape(-1, 10), strict=True)])
     return result, size * float(np.sqrt(2 * max(bound, 0.0) + lost**2))
 
