@@ -260,7 +260,8 @@ def largest(divergence: float) -> float:
     return float(value) * (1.0 + ALIKE)
 
 
-#: Least slack of a row and the complementarity at first, at the references and near an answer.
+#: Least slack of a row and the complementarity at first, at the references and near an answer; the latter of six
+#: pairs the one with the fewest steps of all trials on the Panda's recording (2,098; with the former 2,956).
 FIRST, NEARBY = (1e-2, 0.1), (1e-4, 1e-3)
 #: Complementarity of the rows at first; and of an answer, with its Newton decrement: near it, roughly and exactly.
 LOOSEST, NEAR, ROUGH, EXACT = 1e-6, (1e-6, 1.0), (1e-7, 1e-3), (1e-12, 1e-8)
@@ -345,7 +346,7 @@ class InteriorPoint:
         return replace(now, solved=done, slope=slope)
 
     def _step(self, at: Point, price: float, mu: float) -> tuple[Point, float, float, float]:
-        """One step: the point, the decrement, the change of q with the logarithm of the price, the shorter length."""
+        """One step: the point, the decrement, the change of q with the logarithm of the price, the step's length."""
         from scipy.linalg import cho_factor, cho_solve  # a model is imported without scipy
 
         y, s, z, measure = at.y, at.slacks, at.multipliers, self.measure
@@ -375,10 +376,10 @@ class InteriorPoint:
         dZ = scaled.inverse - at.duals - scaled.across(dM)
         u, du = (measure.inside(v[10 * measure.links :]) for v in (y, y + dy))
         share = max(BOUNDARY, 1.0 - decrement)
-        along = min(_inside(scaled.M_root, dM, share), _within(s, ds, share), _within(u, du - u, share))
-        raised, turned = _within(z, dz, share), _inside(scaled.Z_root, dZ, share)
-        made = Point(y + along * dy, s + along * ds, z + raised * dz, at.duals + turned * dZ, at.steps + 1)
-        return made, decrement, slope, min(along, raised)
+        primal = min(_inside(scaled.M_root, dM, share), _within(s, ds, share), _within(u, du - u, share))
+        dual, cone = _within(z, dz, share), _inside(scaled.Z_root, dZ, share)
+        made = Point(y + primal * dy, s + primal * ds, z + dual * dz, at.duals + cone * dZ, at.steps + 1)
+        return made, decrement, slope, min(primal, dual)
 
     def _by_equation(self, y: Array, W: Array, price: float) -> tuple[Array, float]:
         """Direction and decrement without rows; the curvature of ``-log det`` is taken at W."""

@@ -9,8 +9,7 @@ import pytest
 from scipy.optimize import brentq
 
 from casid.errors import DatasetError
-from casid.inertia import PSEUDO_INERTIA_MAP, Divergence, pseudo_inertia, to_standard
-from casid.inertia._interior_point import InteriorPoint
+from casid.inertia import PSEUDO_INERTIA_MAP, Divergence, InteriorPoint, pseudo_inertia, to_standard
 from casid.inertia.entropic import Plausible, entropic_estimate, nearest_bodies, nearest_right_side
 
 BODY = to_standard(1.0, [0, 0, 0.05], np.diag([3e-3] * 3))

@@ -210,7 +210,7 @@ class DivergenceProgram:
         left_out: Sequence[str] = (),
         objective: LeastSquares | None = None,
     ) -> Array | None:
-        """Parameters of least ``D + price q``, shape (N,), some of the joint terms' unknowns zero; no proof.
+        """Parameters of least ``D + price q``, shape (N,), some of the joint terms' unknowns zero; rough, no proof.
 
         Rows that are no linear inequalities are left out.
 
