@@ -466,8 +466,7 @@ class _Trials:
         held = np.array([gram(segment.factors, np.ones(data.n), rank + 1) for segment in data.segments])
         squares = tuple(gram_squares(pulled[parts != part].sum(axis=0), columns) for part in range(folds))
         made = cls(data.model, priced, squares, held, tuple(datasets))
-        without = made.left_out(())
-        made.near.extend(priced.found(one, without, None) for one in squares)
+        made.near.extend(priced.found(one, made.left_out(()), None) for one in squares)
         return made
 
     @property
