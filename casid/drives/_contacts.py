@@ -7,7 +7,7 @@ from copy import copy
 from dataclasses import replace
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.special import chdtri
 
 from casid.arrays import Array
 from casid.drives._law import DRIVE
@@ -160,7 +160,7 @@ def shaken(search: Search, point: Point) -> tuple[Point, Array]:
             break
     count = sum(piece.measured.size for piece in runs.pieces)
     excess = max(0.0, value - count * noise / (search.scale**2 * search.inflation))
-    slack = excess + float(chi2.ppf(0.95, len(best.theta)))
+    slack = excess + float(chdtri(len(best.theta), 0.05))
     found.sort(key=lambda one: one[1])
     least = max(value + slack, found[len(found) // _QUARTER][1])
     away = [theta - best.theta for theta, cost in found if cost <= least]

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from casid.arrays import Array
 from casid.drives._runs import FreeRuns, Point
@@ -81,7 +81,7 @@ class Profiles:
     ) -> None:  # fmt: skip
         C, freedom = covariance(search, point, normal)
         inverse = search.inverse(normal, point.theta)
-        self.level, quantile = level, student.ppf(0.5 + level / 2, freedom)
+        self.level, quantile = level, stdtrit(freedom, 0.5 + level / 2)
         self.half = quantile * np.sqrt(np.maximum(np.diag(C), 1e-300))
         self.threshold = quantile**2 * np.maximum(np.diag(C) / np.maximum(np.diag(inverse), 1e-300), 1.0)
         runs = copy(fine)

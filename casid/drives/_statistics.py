@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from casid.arrays import Array
 from casid.drives._rollout import Branch
@@ -220,7 +220,7 @@ def estimates(
     sd = np.sqrt(np.maximum(np.diag(C), 0.0))
     unit = np.where(sd > 0, sd, np.inf)
     rho = C / unit / unit[:, None]
-    width = student.ppf(0.975, freedom)
+    width = stdtrit(freedom, 0.975)
     parameters, made = search.runs.parameters, []
     for i, p in enumerate(parameters):
         others = np.abs(rho[i]).copy()

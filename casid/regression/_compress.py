@@ -112,28 +112,70 @@ def motion(dataset: Dataset) -> Dataset | FullRate:
     return dataset if dataset.full is None else dataset.full
 
 
-def observation_blocks(model: Model, dataset: Dataset) -> Iterator[tuple[int, Array]]:
+def observation_blocks(
+    model: Model, dataset: Dataset, columns: Sequence[int] | None = None
+) -> Iterator[tuple[int, Array]]:
     """The model's base regressor at the samples of a recording, filtered like its torques.
+
+    Parameters
+    ----------
+    model
+    dataset
+        Processed.
+    columns
+        Indices of the base parameters whose columns are wanted; default all.
 
     Yields
     ------
     first : int
-    values : ndarray, shape (samples, n, rank)
+    values : ndarray, shape (samples, n, columns)
     """
+    function = model.base_regressor if columns is None else _columns(model.base_regressor, columns)
     if dataset.full is None:
-        function = model.base_regressor
         arrays, compiled = inputs(model, dataset), _compiled(model, function, len(dataset))
         for first in range(0, len(dataset), CHUNK):
             yield first, function(*(a[first : first + CHUNK] for a in arrays), compiled=compiled)
         return
-    evaluate, unpacked = _packed(model, dataset)
+    evaluate, unpacked = _packed(model, dataset, function)
     for first, packed in filtered_blocks(dataset, evaluate):
         yield first, unpacked(packed)
 
 
-def _packed(model: Model, dataset: Dataset) -> tuple[Evaluate, Callable[[Array], Array]]:
-    """The base regressor at the full rate without the entries that are zero always, and how to put these back."""
-    arrays, function = inputs(model, dataset), model.base_regressor
+def extended_columns(model: Model, dataset: Dataset, plainer: Model, known: Array) -> Array:
+    """The model's base regressor at the samples of a recording, where a model with fewer terms has most columns.
+
+    Parameters
+    ----------
+    model
+    dataset
+        Processed.
+    plainer
+        The same robot with fewer terms.
+    known
+        Its base regressor at the samples, shape (N, n, its rank), whose columns are taken by the parameters' names.
+
+    Returns
+    -------
+    ndarray, shape (N, n, rank of ``model``)
+    """
+    places = {plainer.parameter_names[i]: k for k, i in enumerate(plainer.base.independent)}
+    taken = [places.get(model.parameter_names[i], -1) for i in model.base.independent]
+    columns = known[..., taken]
+    new = [k for k, place in enumerate(taken) if place < 0]
+    if new:
+        columns[..., new] = np.concatenate([block for _, block in observation_blocks(model, dataset, new)])
+    return columns
+
+
+def _columns(regressor: Function, columns: Sequence[int]) -> Function:
+    """Some columns of a base regressor."""
+    given = [ca.SX.sym(regressor.name_in(i), regressor.sparsity_in(i)) for i in range(regressor.n_in())]
+    return Function(ca.Function("columns", given, [regressor(*given)[:, list(columns)]]), 2)
+
+
+def _packed(model: Model, dataset: Dataset, function: Function) -> tuple[Evaluate, Callable[[Array], Array]]:
+    """Columns at the full rate without the entries that are zero always, and how to put these back."""
+    arrays = inputs(model, dataset)
     places = np.flatnonzero(pattern(function).ravel())  # most entries are zero always: only the others are filtered
     count = len(motion(dataset))
     compiled = _compiled(model, function, count)
@@ -162,7 +204,7 @@ class FullRateColumns:
     """
 
     def __init__(self, model: Model, dataset: Dataset) -> None:
-        evaluate, self._unpacked = _packed(model, dataset)
+        evaluate, self._unpacked = _packed(model, dataset, model.base_regressor)
         self._values = evaluate(slice(0, len(motion(dataset))))
 
     def of(self, dataset: Dataset) -> Array:

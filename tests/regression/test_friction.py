@@ -308,3 +308,13 @@ def test_a_joint_fit_takes_slow_joints():
     tau = np.array([arm.inverse_dynamics(*row, true_parameters()) for row in rows])
     found = fit_jointly(arm, replace(slow, tau=tau + 2.0 * np.tanh(slow.dq / width)), "smooth")
     np.testing.assert_allclose(shapes(found)[:, 0], width, rtol=1e-3)
+
+
+def test_the_samples_are_compressed_with_a_choice_as_by_compressing_them_anew(robot):
+    data = Processing(cutoff=8.0).apply(simulated(robot, truth, samples=2000))
+    search = FrictionSearch(Model(robot), data, ("linear", "linear+load", "linear+spring", "sigmoid+offset"))
+    made = search.data(search.without(0, 5))
+    anew = compress(made.model, search.samples)
+    assert made.base.rank >= Model(robot).base.rank + 18
+    for own, other in zip(made.factors, anew.factors, strict=True):
+        np.testing.assert_allclose(own.T @ own, other.T @ other, rtol=1e-9, atol=1e-9 * np.abs(other).max() ** 2)

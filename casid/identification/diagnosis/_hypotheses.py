@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
+from statistics import NormalDist
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -429,8 +430,6 @@ class Hypotheses:
     @staticmethod
     def _drained(fit: Fit, datasets: Sequence[Dataset]) -> tuple[Array, Array]:
         """Power that each joint's friction takes from the motion [W], and the deviation from zero that is sure."""
-        from scipy.stats import norm  # slow to import
-
         model = fit.data.model
         base = [fit.data.base.names[i] for i in fit.excited.independent]
         drains = np.zeros((model.n, len(base)))  # power of friction as a linear form of the excited base parameters
@@ -441,7 +440,7 @@ class Hypotheses:
                 drains[joint, base.index(name)] = float((speeds**2).mean() if term.viscous else speeds.mean())
         power = drains @ fit.beta[list(fit.excited.independent)]
         sd = np.sqrt(np.maximum(np.einsum("ki,ij,kj->k", drains, fit.covariance, drains), 1e-300))
-        return power, float(norm.ppf(1.0 - (1.0 - evidence.CONFIDENCE) / 2.0 / model.n)) * sd
+        return power, NormalDist().inv_cdf(1.0 - (1.0 - evidence.CONFIDENCE) / 2.0 / model.n) * sd
 
     # ------------------------------------------------------------------------------------------- channels, delay
 
@@ -460,13 +459,11 @@ class Hypotheses:
 
     def delay(self, raw: Dataset, dataset: Dataset) -> list[Finding]:
         """A significant lag of a recording's torques behind its positions, as read and as processed."""
-        from scipy.stats import norm  # slow to import
-
         try:
             lag = estimate_delay(self._model, filtered(raw, dataset), self._fit.weights)
         except DatasetError:  # without filtered torques
             return []
-        least = float(norm.ppf((1.0 + evidence.CONFIDENCE) / 2.0)) * lag.sd
+        least = NormalDist().inv_cdf((1.0 + evidence.CONFIDENCE) / 2.0) * lag.sd
         if not (least < abs(lag.seconds) < np.inf and abs(lag.samples) >= SAMPLES and lag.gain >= GAIN):
             return []
         values: dict[str, float | str] = {

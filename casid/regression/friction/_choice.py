@@ -29,6 +29,7 @@ from casid.regression._compress import (
     SEGMENTS,
     CompressedData,
     compress,
+    extended_columns,
     filtered,
     lengths,
     motion,
@@ -593,7 +594,10 @@ class FrictionSearch:
     def data(self, choice: Sequence[int]) -> CompressedData:
         """The samples compressed with these candidates, one a joint."""
         joints = [tried[i] for tried, i in zip(self._options, choice, strict=True)]
-        return compress(self._model.with_friction(_friction(joints, tuple(self._nominal.tolist()))), self.samples)
+        model = self._model.with_friction(_friction(joints, tuple(self._nominal.tolist())))
+        known = zip(self.samples, self._regressors, strict=True)
+        columns = (extended_columns(model, data, self._model, W) for data, W in known)
+        return compress(model, self.samples, columns=columns)
 
     def chosen(self) -> FrictionChoice:
         """The choice from all of the motion, its shapes refined and its loads settled."""

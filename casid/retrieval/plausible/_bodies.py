@@ -187,9 +187,9 @@ class Misses(NamedTuple):
 
     def half_width(self, deviations: ArrayLike, links: ArrayLike = 1) -> Array:
         """``t c s'``, half of an interval of 95 % of the logarithm, with Student's t of the robots."""
-        from scipy.stats import t  # a model is imported without scipy
+        from scipy.special import stdtrit  # a model is imported without scipy
 
-        return np.asarray(t.ppf(0.975, self.robots - 1) * self.scale * self.known(deviations, links))
+        return np.asarray(stdtrit(self.robots - 1, 0.975) * self.scale * self.known(deviations, links))
 
 
 #: Of totals, single links and centres of mass [m], by where a body is from: the kinematics, its link's shape, inertial
