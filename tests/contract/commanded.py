@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import tempfile
 from dataclasses import replace
@@ -20,6 +21,7 @@ from tests.contract.recordings import embodied, simulated
 from tests.helpers import run
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="casid-contract-")
+atexit.register(_FOLDER.cleanup)
 
 
 def folder(name: str) -> Path:
