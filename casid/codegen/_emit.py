@@ -125,7 +125,7 @@ def scalar_sincos(name: str) -> str:
 
 
 def vector_sincos(name: str, real: Real = DOUBLE) -> str:
-    """C functions for the types ``vec`` and ``mask`` of ``WIDTH`` lanes.
+    """C functions for the types ``vec`` and ``mask`` of ``LANES`` lanes.
 
     ``static void name(vec x, vec *s, vec *c, mask *large)`` adds the lanes whose angle is too large to ``large``;
     ``name_exact`` calls the C library for every lane.
@@ -147,7 +147,7 @@ def vector_sincos(name: str, real: Real = DOUBLE) -> str:
 static void {name}_exact(vec x, vec *s, vec *c)
 {{
     int i;
-    for (i = 0; i < WIDTH; ++i) {{
+    for (i = 0; i < LANES; ++i) {{
         (*s)[i] = sin(x[i]);
         (*c)[i] = cos(x[i]);
     }}
@@ -157,7 +157,7 @@ static inline int any_lane(mask large)
 {{
     long long any = 0;
     int i;
-    for (i = 0; i < WIDTH; ++i)
+    for (i = 0; i < LANES; ++i)
         any |= large[i];
     return any != 0;
 }}
@@ -390,7 +390,7 @@ def lanes_functions(functions: set[tuple[str, int]]) -> str:
         names = "ab"[:arguments]
         text += (
             f"static inline vec lanes_{name}({', '.join(f'vec {a}' for a in names)})\n{{\n    vec y;\n    int i;\n"
-            f"    for (i = 0; i < WIDTH; ++i)\n        y[i] = {name}({', '.join(f'{a}[i]' for a in names)});\n"
+            f"    for (i = 0; i < LANES; ++i)\n        y[i] = {name}({', '.join(f'{a}[i]' for a in names)});\n"
             "    return y;\n}\n\n"
         )
     return text

@@ -221,8 +221,14 @@ class CFunction:
         ]
         emitter = Emitter(self.graph, sincos, read, write, vector=True, real=self.real)
         body = emitter.statements()
+        arguments = [f"const {self.real.name} *{a.name}" for a in self.inputs]
+        arguments += [f"{self.real.name} *{a.name}" for a in self.outputs]
+        lanes = ", ".join(f"{a.name} + lane" for a in (*self.inputs, *self.outputs))
+        text = wrapped(self._unused(self.graph) + body)
         return (
-            f"{self.block_declaration}\n{{\n{wrapped(self._unused(self.graph) + body)}\n    return 0;\n}}\n",
+            f"static void {self.name}_lanes({', '.join(arguments)})\n{{\n{text}\n}}\n\n"
+            f"{self.block_declaration}\n{{\n    int lane;\n    for (lane = 0; lane < WIDTH; lane += LANES)\n"
+            f"        {self.name}_lanes({lanes});\n    return 0;\n}}\n",
             emitter.functions,
         )
 
@@ -277,10 +283,25 @@ _SCALAR_HEAD = """#include <math.h>
 #include <string.h>
 """
 
+
+def _lanes(real: Real = DOUBLE) -> str:
+    """C macro of the lanes of a vector: what a register of the processor that is compiled for holds.
+
+    Longer vectors are split by the compiler through memory, which takes up to four times as long.
+    """
+    return f"""#if defined(__AVX512F__)
+#define LANES {real.width}
+#elif defined(__AVX2__)
+#define LANES {real.width // 2}
+#else
+#define LANES {real.width // 4}
+#endif
+"""
+
+
 _LANES_HEAD = f"""
 #ifdef __GNUC__
-#define LANES {WIDTH}
-typedef double vec __attribute__((vector_size(LANES * sizeof(double))));
+{_lanes()}typedef double vec __attribute__((vector_size(LANES * sizeof(double))));
 typedef double loose_vec __attribute__((vector_size(LANES * sizeof(double)), aligned(sizeof(double)), may_alias));
 #define LANES_AT(array, k) (*(loose_vec *)((array) + (k)))
 #else
@@ -292,51 +313,55 @@ typedef double vec;
 
 
 def _vector_head(real: Real) -> str:
-    """Types of as many lanes as `Real.width`, and what moves samples in and out of them."""
-    name, width, transposed = real.name, real.width, _transposed()
-    zero, one = (f"((vec){{{', '.join([real.constant(value)] * width)}}})" for value in (0.0, 1.0))
+    """Types of `LANES` lanes, and what moves `Real.width` samples in and out of them."""
+    name = real.name
     return f"""#include <math.h>
 #include <string.h>
 
-#define WIDTH {width}
-typedef {name} vec __attribute__((vector_size({width} * sizeof({name}))));
-typedef {real.mask} mask __attribute__((vector_size({width} * sizeof({name}))));
-typedef {name} loose_vec __attribute__((vector_size({width} * sizeof({name})), aligned(sizeof({name})), may_alias));
-#define ALIGNED __attribute__((aligned({width} * sizeof({name}))))
+#define WIDTH {real.width}
+{_lanes(real)}typedef {name} vec __attribute__((vector_size(LANES * sizeof({name}))));
+typedef {real.mask} mask __attribute__((vector_size(LANES * sizeof({name}))));
+typedef {name} loose_vec __attribute__((vector_size(LANES * sizeof({name})), aligned(sizeof({name})), may_alias));
+#define ALIGNED __attribute__((aligned(WIDTH * sizeof({name}))))
 #define LOAD(array, entry) (*(const loose_vec *)((array) + (entry) * WIDTH))
 #define STORE(array, entry, value) (*(loose_vec *)((array) + (entry) * WIDTH) = (value))
-#define ZERO {zero}
-#define ONE {one}
+#define ZERO ((vec){{0}})
+#define ONE (ZERO + {real.constant(1.0)})
 #define MAGNITUDE {2 ** (real.bits - 1) - 1:#x}
 
 #if defined(__clang__) || __GNUC__ >= 12
 #define TRANSPOSE_IN_REGISTERS 1
-typedef {name} eight __attribute__((vector_size(8 * sizeof({name}))));
-typedef {name} loose_eight __attribute__((vector_size(8 * sizeof({name})), aligned(sizeof({name})), may_alias));
-#define EIGHT(array, k) (*(loose_eight *)((array) + (k)))
-static inline __attribute__((always_inline)) void transpose(eight *a)
+#define TILE (LANES < 8 ? LANES : 8)
+typedef {name} tile __attribute__((vector_size(TILE * sizeof({name}))));
+typedef {name} loose_tile __attribute__((vector_size(TILE * sizeof({name})), aligned(sizeof({name})), may_alias));
+#define TILE_AT(array, k) (*(loose_tile *)((array) + (k)))
+static inline __attribute__((always_inline)) void transpose(tile *a)
 {{
-{transposed}
+{_transposed(real)}
 }}
-/* The first few of eight entries. */
+/* The first few of eight entries: a line of the cache of each sample. */
 static inline __attribute__((always_inline)) void store_eight(const {name} *from, {name} *to, long size, int few)
 {{
-    int lane, k;
-    for (lane = 0; lane < WIDTH; lane += 8) {{
-        eight rows[8];
-        for (k = 0; k < 8; ++k)
-            rows[k] = EIGHT(({name} *)from, (k < few ? k : 0) * WIDTH + lane);
-        transpose(rows);
-        for (k = 0; k < 8; ++k)
-            memcpy(to + (lane + k) * size, rows + k, (size_t)few * sizeof *to);
-    }}
+    int lane, e, k;
+    for (lane = 0; lane < WIDTH; lane += TILE)
+        for (e = 0; e < few; e += TILE) {{
+            tile rows[TILE];
+            for (k = 0; k < TILE; ++k)
+                rows[k] = TILE_AT(({name} *)from, (e + k < few ? e + k : 0) * WIDTH + lane);
+            transpose(rows);
+            for (k = 0; k < TILE; ++k)
+                if (e + TILE <= few)
+                    TILE_AT(to, (lane + k) * size + e) = rows[k];
+                else
+                    memcpy(to + (lane + k) * size + e, rows + k, (size_t)(few - e) * sizeof *to);
+        }}
 }}
 #else
 #define TRANSPOSE_IN_REGISTERS 0
 #endif
 
-/* Entry after entry in place of sample after sample; missing samples repeat the last one, a step of 0 all. 8 x 8 blocks
-   are transposed in registers, read whole where the samples up to `count` hold that. */
+/* Entry after entry in place of sample after sample; missing samples repeat the last one, a step of 0 all. Square
+   tiles are transposed in registers, read whole where the samples up to `count` hold that. */
 static inline __attribute__((always_inline)) void load_rows(long size, const {name} *from, long step, {name} *to,
     int lanes, long count)
 {{
@@ -344,22 +369,23 @@ static inline __attribute__((always_inline)) void load_rows(long size, const {na
     int lane;
     (void)count;
     for (i = 0; i < size && !step; ++i)
-        STORE(to, i, ONE * from[i]);
+        for (lane = 0; lane < WIDTH; lane += LANES)
+            STORE(to + lane, i, ONE * from[i]);
 #if TRANSPOSE_IN_REGISTERS
-    for (; step > 0 && i + 4 <= size; i += 8) {{
-        const int within = (WIDTH - 1) * step + i + 8 <= (count - 1) * step + size;
-        for (lane = 0; lane < WIDTH; lane += 8) {{
-            eight rows[8] = {{{{0}}}};
+    for (; step > 0 && i + TILE / 2 <= size; i += TILE) {{
+        const int within = (WIDTH - 1) * step + i + TILE <= (count - 1) * step + size;
+        for (lane = 0; lane < WIDTH; lane += TILE) {{
+            tile rows[TILE] = {{{{0}}}};
             int k;
-            for (k = 0; k < 8; ++k)
+            for (k = 0; k < TILE; ++k)
                 if (within)
-                    rows[k] = EIGHT(({name} *)from, (lane + k) * step + i);
+                    rows[k] = TILE_AT(({name} *)from, (lane + k) * step + i);
                 else
                     memcpy(rows + k, from + (lane + k < lanes ? lane + k : lanes - 1) * step + i,
-                           (size_t)(size - i < 8 ? size - i : 8) * sizeof *from);
+                           (size_t)(size - i < TILE ? size - i : TILE) * sizeof *from);
             transpose(rows);
-            for (k = 0; k < 8 && i + k < size; ++k)
-                EIGHT(to, (i + k) * WIDTH + lane) = rows[k];
+            for (k = 0; k < TILE && i + k < size; ++k)
+                TILE_AT(to, (i + k) * WIDTH + lane) = rows[k];
         }}
     }}
 #endif
@@ -368,7 +394,7 @@ static inline __attribute__((always_inline)) void load_rows(long size, const {na
             to[i * WIDTH + lane] = from[(lane < lanes ? lane : lanes - 1) * step + i];
 }}
 
-/* Entries first ... end - 1, sample after sample instead of entry after entry, in the same blocks. */
+/* Entries first ... end - 1, sample after sample instead of entry after entry, in the same tiles. */
 static inline __attribute__((always_inline)) void store_rows(const {name} *from, {name} *to, long size, long first,
     long end, int lanes)
 {{
@@ -378,7 +404,7 @@ static inline __attribute__((always_inline)) void store_rows(const {name} *from,
     const int rest = (int)((end - first) % 8);
     for (; i + 8 <= end && lanes == WIDTH; i += 8)
         store_eight(from + i * WIDTH, to + i, size, 8);
-    if (rest >= 4 && lanes == WIDTH) {{
+    if (rest >= TILE / 2 && lanes == WIDTH) {{
         store_eight(from + i * WIDTH, to + i, size, rest);
         i = end;
     }}
@@ -391,17 +417,21 @@ static inline __attribute__((always_inline)) void store_rows(const {name} *from,
 """
 
 
-def _transposed() -> str:
-    """C statements that transpose eight vectors of eight: exchanges between lanes 1, 2 and 4 apart."""
-    lines, before = [], [f"a[{k}]" for k in range(8)]
-    for apart, letter in ((1, "b"), (2, "c"), (4, "d")):
-        after = [f"{letter}{k}" for k in range(8)]
-        for k in range(8):
-            lanes = ", ".join(str((j & ~apart) + (k & apart) + (8 if j & apart else 0)) for j in range(8))
-            pair = f"{before[k & ~apart]}, {before[k | apart]}"
-            lines.append(f"const eight {after[k]} = __builtin_shufflevector({pair}, {lanes});")
-        before = after
-    return wrapped([*lines, *(f"a[{k}] = {value};" for k, value in enumerate(before))])
+def _transposed(real: Real) -> str:
+    """C statements that transpose as many vectors as they have lanes: exchanges between lanes 1, 2, ... apart."""
+    text = ""
+    for lanes in sorted({min(real.width // k, 8) for k in (1, 2, 4)}):
+        lines, before, apart = [], [f"a[{k}]" for k in range(lanes)], 1
+        while apart < lanes:
+            after = [f"{'bcd'[apart.bit_length() - 1]}{k}" for k in range(lanes)]
+            for k in range(lanes):
+                order = ", ".join(str((j & ~apart) + (k & apart) + (lanes if j & apart else 0)) for j in range(lanes))
+                pair = f"{before[k & ~apart]}, {before[k | apart]}"
+                lines.append(f"const tile {after[k]} = __builtin_shufflevector({pair}, {order});")
+            before, apart = after, 2 * apart
+        lines += [f"a[{k}] = {value};" for k, value in enumerate(before)]
+        text += f"#{'el' * bool(text)}if LANES {'>=' if lanes == 8 else '=='} {lanes}\n{wrapped(lines)}\n"
+    return text + "#endif"
 
 
 _CLEAR_ROWS = """/* Zeros in entries first ... end - 1 of each sample. */

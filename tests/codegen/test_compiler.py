@@ -7,6 +7,7 @@ import os
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -143,3 +144,24 @@ def test_a_program_names_its_functions() -> None:
     assert entry.name.startswith("mine-") and entry.parent == cache_directory()
     assert program.load_if(False) is None
     assert Program([FUNCTION], program.write, "mine", ("other content",)).load_if(None, 0.0) is None
+
+
+@needs_compiler
+@pytest.mark.parametrize("defined", ["-D__AVX512F__=1", "-U__AVX512F__ -D__AVX2__=1", "-U__AVX512F__ -U__AVX2__"])
+def test_vectors_of_every_processor_agree(monkeypatch: pytest.MonkeyPatch, defined: str) -> None:
+    """Vectors of 64, 32 and 16 bytes on one processor; 21 samples of 3, 9 and 90 entries, which no tile divides."""
+    monkeypatch.setenv("CASID_CC", f"{' '.join(find_compiler() or ())} {defined}")
+    model, rng = casid.Model("three_link"), np.random.default_rng(0)
+    for function in (model.regressor, model.derivatives("inverse_dynamics")):
+        many = [rng.uniform(-2, 2, (21, function.numel_in(k))) for k in range(function.n_in())]
+        for given in (many, [value[3] for value in many]):
+            right = as_tuple(function(*given, compiled=False))
+            for one, other in zip(as_tuple(function(*given, compiled=True)), right, strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-10)
+            rough = function(*(value.astype(np.float32) for value in given), compiled=True)
+            for one, other in zip(as_tuple(rough), right, strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-3)
+
+
+def as_tuple(values: Any) -> tuple[Any, ...]:
+    return tuple(values) if isinstance(values, (list, tuple)) else (values,)
