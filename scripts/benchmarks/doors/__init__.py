@@ -17,7 +17,7 @@ import numpy as np
 import casid
 from benchmarks.compiled import humanoid, race, ratio
 from benchmarks.doors import problems
-from benchmarks.doors.peak import LENGTH, LOOPS, arithmetic, fastest
+from benchmarks.doors.peak import LANES, LENGTH, LOOPS, arithmetic, fastest
 from benchmarks.doors.tools import KNOTS, TOOLS, motion_problem, same_optimum
 from benchmarks.measure import Rows, need, need_compiler, process
 from benchmarks.pinocchio import build
@@ -134,10 +134,10 @@ def batch_beside_block() -> Result:
 def vector_share() -> Result:
     shares, (_, motion) = {}, panda()
     for name, (function, count) in functions().items():
-        mix, register = arithmetic(block_library(function), "f_block")
+        mix, register = arithmetic(block_library(function))
         calls = c_block(function, motion[:count]), fastest(mix, register)
         ours, most = np.min([[seconds(call, 3, 1) for call in calls] for _ in range(25)], axis=0)
-        needed = sum(mix.values()) * SAMPLES / WIDTH
+        needed = sum(mix.values()) * SAMPLES / LANES[register]
         shares[name] = needed / (LENGTH * LOOPS) * most / ours
     return ", ".join(f"{name} {share:.2f}" for name, share in shares.items()), min(shares.values()) >= 0.7
 

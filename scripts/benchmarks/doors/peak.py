@@ -19,16 +19,22 @@ KINDS = {
     "fma": (r"vfn?m(?:add|sub)\d*pd", "vfmadd231pd %1, %2, %0"),
     "div": (r"v(?:div|sqrt)pd", "vdivpd %1, %0, %0"),
 }
+#: Doubles in a register.
+LANES = {"ymm": 4, "zmm": 8}
 #: Accumulators: more than an instruction takes cycles times those begun in each. Instructions of a loop; loops.
 CHAINS, LENGTH, LOOPS = 12, 240, 1000
 
 
-def arithmetic(library: Path, name: str) -> tuple[Counter[str], str]:
-    """Vector instructions of a function that has no loop, by kind, and the registers that they use."""
+def arithmetic(library: Path) -> tuple[Counter[str], str]:
+    """Vector instructions, by kind, of the function ``f`` for as many states as a register holds, and the registers.
+
+    The compiler writes it into the function for a block where that calls it once.
+    """
     if shutil.which("objdump") is None:
         raise NotMeasured("needs objdump (Debian: apt-get install binutils)")
     done = process("objdump", "-d", "--no-show-raw-insn", library)
-    body = re.search(rf"<{name}>:\n(.*?)\n\n", done.stdout + "\n\n", re.DOTALL)
+    bodies = [re.search(rf"<f_{form}>:\n(.*?)\n\n", done.stdout + "\n\n", re.DOTALL) for form in ("lanes", "block")]
+    body = next(filter(None, bodies), None)
     found, wide = Counter[str](), Counter[str]()
     for line in body[1].splitlines() if body else ():
         for kind, (pattern, _) in KINDS.items():
@@ -36,7 +42,7 @@ def arithmetic(library: Path, name: str) -> tuple[Counter[str], str]:
                 found[kind] += 1
                 wide[re.findall(r"%([xyz]mm)\d+", line)[-1]] += 1
     if (set(wide) - {"zmm"} and set(wide) - {"ymm"}) or not found:
-        raise NotMeasured(f"'{name}' has vector instructions of several widths or none: {dict(wide)}")
+        raise NotMeasured(f"'{library}' has vector instructions of several widths or none: {dict(wide)}")
     return found, next(iter(wide))
 
 
@@ -46,7 +52,7 @@ def fastest(mix: Mapping[str, int], register: str) -> Callable[[], object]:
     for step in range(LENGTH):  # evenly spread
         lacks = {kind: count * (step + 1) / total - order.count(kind) for kind, count in mix.items()}
         order.append(max(lacks, key=lambda kind: lacks[kind]))
-    lanes = {"ymm": 4, "zmm": 8}[register]
+    lanes = LANES[register]
     names = [f"a{k}" for k in range(CHAINS)]
     places = ", ".join(f'"x"({name})' for name in names)
     steps = "\n".join(
