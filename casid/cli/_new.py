@@ -170,7 +170,9 @@ def import_(
         found = propose(log, owner, given.answers())
     present(report_of(found))
     if found.questions:
-        console().print("\n".join(f"Open: {one.text}  ({one.option})" for one in found.questions), highlight=False)
+        console().print(
+            "\n".join(f"Open: {one.text}  ({one.option})" for one in found.questions), highlight=False, markup=False
+        )
         raise typer.Exit(2)
     announce_written(path.parent, write_files(path.parent, {path.name: found.toml(path.parent)}))
     readers = [kind.reader(found.settings) for kind in recordings()]

@@ -26,6 +26,7 @@ from casid.measurement import (
     read_description,
     time_gaps,
     time_of,
+    torque_columns,
 )
 
 #: Keys of ``[servo]`` that name columns of the file.
@@ -216,7 +217,7 @@ def has_commands_only(path: str | Path) -> bool | None:
     """Whether a recording is to be identified from its commands: its TOML describes a servo, or it has no torques.
 
     Torques that are never negative are magnitudes, as of servos' currents, and none unless they are named.
-    None: a file without a TOML whose columns are not understood; its layout is looked for, see
+    None: a file without a TOML whose columns are not understood, or may hold torques; its layout is looked for, see
     `casid.measurement.propose`.
 
     Raises
@@ -232,12 +233,17 @@ def has_commands_only(path: str | Path) -> bool | None:
             return True
         path, options = read_description(path, described_files(path)[0])
     try:
-        found, _ = choose_signals(_table(path, options), options.get("columns", {}), path.name, ())
+        table = _table(path, options)
+        found, _ = choose_signals(table, options.get("columns", {}), path.name, ())
     except DatasetError:
         if options:
             raise
         return None
-    if "q" not in found or not {"q_des", "tau"} & set(found):
+    if (
+        "q" not in found
+        or not {"q_des", "tau"} & set(found)
+        or ("tau" not in found and not options and torque_columns(table))
+    ):
         return None
     return "q_des" in found and ("tau" not in found or _magnitudes(found, options))
 

@@ -165,8 +165,8 @@ def _stretches(runs: FreeRuns, data: CommandRecording, cutoff: float, delays: Ar
         slow = STILL_SD * runs.noise * np.sqrt(width) * 2.0 * cutoff + 1e-4
         sides = np.tanh(speed / slow)
         signs = sosfiltfilt(sos, sides, axis=0)
-        load = np.abs(np.asarray(model.inverse_dynamics(smooth, dq, 0.0 * ddq, pi)))
-        tau = np.asarray(model.inverse_dynamics(smooth, dq, ddq, pi))
+        load = np.abs(np.asarray(model.inverse_dynamics(smooth, dq, 0.0 * ddq, pi, compiled=True)))
+        tau = np.asarray(model.inverse_dynamics(smooth, dq, ddq, pi, compiled=True))
         if data.torque is not None:
             tau = tau - sosfiltfilt(sos, np.asarray(data.torque[rows]), axis=0)
         on = data.on()[rows]

@@ -43,6 +43,7 @@ from casid.measurement._readers import command_settings as command_settings
 # parts of a reader
 from casid.measurement._columns import Columns as Columns
 from casid.measurement._columns import choose_signals as choose_signals
+from casid.measurement._columns import torque_columns as torque_columns
 from casid.measurement._names import factors as factors
 from casid.measurement._formats import read_columns as read_columns
 from casid.measurement._readers import read_description as read_description

@@ -386,6 +386,11 @@ def choose_signals(
     return found, () if named and named[0].isdigit() else named
 
 
+def torque_columns(table: Columns) -> list[Group]:
+    """Groups of columns that mean measured torques, under whatever names."""
+    return [g for g in signal_groups(table) if g.meaning.signal == "tau" and g.meaning.role != "commanded"]
+
+
 def _stated(groups: Sequence[Group], signal: str, where: str) -> Group | None:
     """The group that casid's own words state for a signal: by number before by joint, words in the order of the list.
 

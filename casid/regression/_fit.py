@@ -157,8 +157,16 @@ def disagreement(data: CompressedData, weights: Array, columns: Sequence[int], b
     inverse = np.linalg.pinv(np.sum(normals, axis=0))
     taken = sum(float(np.sum((inverse @ part) * (inverse @ part).T)) for part in normals)
     moved = np.array(scores) @ inverse
-    measured = float(np.trace(np.linalg.solve(covariance, moved.T @ moved)))
+    measured = float(np.sum((moved @ _inverse_root(covariance).T) ** 2))
     return measured / max(len(columns) - taken, 0.1 * len(columns))
+
+
+def _inverse_root(covariance: Array) -> Array:
+    """W with ``W' W = C^-1``, also where joints hardly move and C is singular as computed."""
+    sd = np.sqrt(np.diag(covariance))
+    values, vectors = np.linalg.eigh(covariance / np.outer(sd, sd))
+    root: Array = (vectors / np.sqrt(np.maximum(values, len(sd) * np.finfo(float).eps * values[-1]))).T / sd
+    return root
 
 
 #: Order of the differences that leave noise alone.
@@ -299,7 +307,7 @@ class Fit:
         """
         columns = list(self.excited.independent)
         whole = self.covariance * (1.0 + disagreement(self.data, self.weights, columns, self.beta, self.covariance))
-        root = np.linalg.inv(np.linalg.cholesky(whole))
+        root = _inverse_root(whole)
         return np.asarray(root @ self.excited.K, dtype=float), np.asarray(root @ self.beta[columns])
 
     @cached_property

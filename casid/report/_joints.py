@@ -213,7 +213,7 @@ def _joint_rows(result: Identification) -> list[list[str]]:
     rows = []
     for k, name in enumerate(joint_names(result)):
         shares = (feasible.relative_errors[k], fit.relative_errors[k], *(errors.joints[k] for errors in kept))
-        cells = [f"{size[k]:.3f}", f"{feasible.rms[k]:.4f}", *(f"{share:.2f}" for share in shares)]
+        cells = [f"{size[k]:.3f}", f"{feasible.rms[k]:.4f}", *(f"{share:.2f}" if size[k] else "-" for share in shares)]
         rows.append([name, *(cells if data.counts[k] else ["not used", *("-" for _ in cells[1:])])])
     total = ["all", "", "", f"{feasible.relative_error:.3f}", f"{fit.relative_error:.3f}"]
     return [*rows, [*total, *(f"{errors.total:.3f}" for errors in kept)]]

@@ -102,6 +102,14 @@ def test_gains_and_magnitudes_of_a_file_are_noted(tmp_path, values, known, gain,
     assert (described.known, described.gain, described.notes) == ({}, 1.0, ())
 
 
+def test_measured_torques_beside_commands_are_looked_for(tmp_path: Path) -> None:
+    """What casid's own words do not name may still be a torque; that of a model, or of commands, is none."""
+    path = tmp_path / "log.npz"
+    for name, known in (("tau_current", None), ("tau_model", True), ("tau_cmd", True), ("tau", False)):
+        np.savez(path, t=T, q=Q, q_des=U, **{name: Q - U})
+        assert has_commands_only(path) is known, name
+
+
 def test_different_gains_of_recordings_are_refused() -> None:
     first, second = (CommandRecording(T, Q, U, name=f"log {k}", known={"kp": np.full(2, k)}) for k in (1.0, 2.0))
     with pytest.raises(DatasetError, match=r"log 1\.0 and log 2\.0 have different gains"):

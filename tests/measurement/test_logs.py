@@ -100,6 +100,13 @@ def test_a_log_with_an_odd_name_of_a_column_is_described_by_valid_toml(arm: Arm,
     assert read["columns"]["q"] == ["q_1", "q_2"]
 
 
+def test_a_question_shows_a_name_as_it_is(tmp_path: Path) -> None:
+    """What a terminal would take for markup is printed."""
+    log = table(tmp_path / "log.csv", ["a[/x]", "b[/x]", "c[/x]"], *np.random.default_rng(0).normal(size=(3, 200)))
+    said = run("import", log, "spatial_2r", "--out", tmp_path / "log.toml", code=2)
+    assert "[/x]" in said[said.index("Open:") :]
+
+
 @pytest.mark.claim("files of every known format are read by their reader, not as text")
 def test_what_is_no_log_keeps_its_message(arm: Arm, tmp_path: Path) -> None:
     for front in (read_log, propose):

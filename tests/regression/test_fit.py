@@ -99,6 +99,19 @@ def test_information_and_deviations_are_the_covariance_s(small):
     assert replace(fit, beta=beta).relative_sd[2] == np.inf
 
 
+def test_information_of_deviations_that_differ_by_ten_digits(small):
+    """Columns of joints that hardly move: the covariance is no longer positive definite as it is computed."""
+    fit = wls(small[0])
+    sizes = np.logspace(-6, 6, fit.rank)
+    covariance = fit.covariance * np.outer(sizes, sizes)
+    covariance[0] = covariance[:, 0] = 1e-9 * covariance[-1]
+    covariance[0, 0] = (1e-9) ** 2 * covariance[-1, -1]  # the first is the last, but for its unit
+    rough = replace(fit, covariance=covariance)
+    rows, targets = rough.information
+    assert np.isfinite(rows).all() and np.isfinite(targets).all()
+    np.testing.assert_allclose(rows @ rough.beta, targets, rtol=1e-6, atol=1e-6 * np.abs(targets).max())
+
+
 def test_a_constrained_fit_minimises_the_squares_or_the_estimate_s_own_metric(small):
     data, _, _ = small
     fit = wls(data)

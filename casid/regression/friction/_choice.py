@@ -596,7 +596,7 @@ class FrictionSearch:
         joints = [tried[i] for tried, i in zip(self._options, choice, strict=True)]
         model = self._model.with_friction(_friction(joints, tuple(self._nominal.tolist())))
         known = zip(self.samples, self._regressors, strict=True)
-        columns = (extended_columns(model, data, self._model, W) for data, W in known)
+        columns = [extended_columns(model, data, self._model, W) for data, W in known]
         return compress(model, self.samples, columns=columns)
 
     def chosen(self) -> FrictionChoice:
