@@ -16,7 +16,7 @@ from casid.dynamics import Model
 from casid.errors import DatasetError
 from casid.evidence import REPEATED
 from casid.measurement._dataset import Dataset
-from casid.measurement._defects import STILL, Defect
+from casid.measurement._defects import STILL, Defect, standing_joints
 from casid.measurement._processing import Processing, is_motion, prepare, repaired
 
 
@@ -64,7 +64,7 @@ def check_against(dataset: Dataset, robot: Robot) -> Dataset:
         raise DatasetError(
             f"{dataset.name} has {dataset.n} joints, robot '{robot.name}' has {robot.n} ({', '.join(joints)}); {choice}"
         )
-    if not (np.ptp(dataset.q, axis=0) >= STILL).any():
+    if standing_joints(dataset.q).all():
         raise DatasetError(
             f"{dataset.name}: no joint moves (by {STILL:g} rad or m at least): a recording of standstill does not "
             "determine the dynamics; choose the columns of the measured positions"

@@ -126,7 +126,7 @@ def find_defects(data: Dataset) -> Found:
     """Defects of a recording whose samples are consecutive ones of a motion, as measured; time increases."""
     t, q, tau, n = data.t, data.q, data.tau, data.n
     moves = moving_joints(q)
-    still = np.stack([_still(t, q[:, k]) | (np.ptp(q[:, k]) < STILL) for k in range(n)], axis=1)
+    still = np.stack([_still(t, q[:, k]) for k in range(n)], axis=1) | standing_joints(q)
     resting: Flags = np.asarray(still.all(axis=1))
     repeated = _repeated(q, tau) & ~resting
     none = np.zeros(len(t), dtype=bool)
@@ -150,6 +150,11 @@ def moving_joints(q: Array) -> Flags:
     """Joints that take part in the motion: none whose travel is below `STILL` or `LEAST_MOTION` of the largest one."""
     travel = np.ptp(q, axis=0)
     return np.asarray((travel >= STILL) & (travel > LEAST_MOTION * travel.max(initial=0.0)))
+
+
+def standing_joints(q: Array) -> Flags:
+    """Joints that do not move at all: what their positions change by is noise."""
+    return np.asarray(np.ptp(q, axis=0) < STILL)
 
 
 def time_gaps(t: Array, fewest: int = FEWEST_LOST) -> list[Defect]:

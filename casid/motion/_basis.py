@@ -143,8 +143,8 @@ class Basis(ABC):
         instants = self.samples(density)
         return (LimitSamples(instants, self.tightening(len(instants)), self.fastest_rate()),)
 
-    def extremes(self, coefficients: Array, order: int, tolerance: float = 1e-7) -> tuple[float, float]:
-        """Rigorous bounds of a joint's smallest and largest ``order``-th derivative over the whole motion.
+    def extremes(self, coefficients: Array, order: int, tolerance: float = 1e-7) -> tuple[Array, Array]:
+        """Rigorous bounds of each joint's smallest and largest ``order``-th derivative over the whole motion.
 
         On an interval of length h, ``|p(t)| <= max of its ends + h^2 / 8 max|p''|``; with the rigorous bound of p''
         from the coefficients (`derivative_bound`), intervals that could hold the extreme value are halved until the
@@ -153,27 +153,34 @@ class Basis(ABC):
         Parameters
         ----------
         coefficients
-            Of one joint, shape (size,).
-        """
-        x = np.asarray(coefficients, dtype=float)
-        return -self._maximum(-x, order, tolerance), self._maximum(x, order, tolerance)
+            Shape (n, size).
 
-    def _maximum(self, x: Array, order: int, tolerance: float) -> float:
+        Returns
+        -------
+        smallest, largest : ndarray, shape (n,)
+        """
+        X = np.asarray(coefficients, dtype=float)
+        below, above = np.split(self._maxima(np.vstack([-X, X]), order, tolerance), 2)
+        return -below, above
+
+    def _maxima(self, X: Array, order: int, tolerance: float) -> Array:
+        """Rigorous bounds of the largest values, shape (n,); all joints' intervals are halved together."""
         edges = np.unique(np.concatenate([self.span, self.breaks, np.linspace(*self.span, 65)]))
-        curvature = float(self.derivative_bound(x[None], order + 2)[0])
-        allowed = tolerance * max(1e-12, float(self.derivative_bound(x[None], order)[0]))
+        curvature = self.derivative_bound(X, order + 2)
+        allowed = tolerance * np.maximum(1e-12, self.derivative_bound(X, order))
         nudge = 1e-12 * self.duration  # a derivative that jumps at an edge is taken from inside the interval
-        left, right = edges[:-1], edges[1:]
-        found = -np.inf
-        while True:
-            ends = np.array([self.matrix(left + nudge, order) @ x, self.matrix(right - nudge, order) @ x])
-            found = max(found, float(ends.max()))
-            bound = ends.max(axis=0) + curvature * (right - left) ** 2 / 8
-            open_ = bound > found + allowed
-            if not open_.any():
-                return max(found + allowed, float(bound.max()))
+        joint = np.repeat(np.arange(len(X)), len(edges) - 1)
+        left, right = np.tile(edges[:-1], len(X)), np.tile(edges[1:], len(X))
+        found = np.full(len(X), -np.inf)
+        while len(left):
+            ends = [np.einsum("ij,ij->i", self.matrix(t, order), X[joint]) for t in (left + nudge, right - nudge)]
+            largest = np.maximum(*ends)
+            np.maximum.at(found, joint, largest)
+            open_ = largest + curvature[joint] * (right - left) ** 2 / 8 > (found + allowed)[joint]
             middle = 0.5 * (left[open_] + right[open_])
             left, right = np.concatenate([left[open_], middle]), np.concatenate([middle, right[open_]])
+            joint = np.tile(joint[open_], 2)
+        return np.asarray(found + allowed)
 
     def random(self, rng: np.random.Generator) -> Array:
         """Coefficients of a random motion of arbitrary size about 0 of one joint, shape (size,)."""
@@ -588,10 +595,10 @@ class Poses(Basis):
         """Return the numbers of all poses: nothing lies between them."""
         return self.samples(count)
 
-    def extremes(self, coefficients: Array, order: int, tolerance: float = 1e-7) -> tuple[float, float]:
-        """Smallest and largest position; zero for derivatives."""
-        x = np.asarray(coefficients, dtype=float)
-        return (float(x.min()), float(x.max())) if order == 0 else (0.0, 0.0)
+    def extremes(self, coefficients: Array, order: int, tolerance: float = 1e-7) -> tuple[Array, Array]:
+        """Smallest and largest position of each joint; zero for derivatives."""
+        X = np.asarray(coefficients, dtype=float) * (order == 0)
+        return X.min(axis=1), X.max(axis=1)
 
     def matrix(self, t: ArrayLike, order: int = 0) -> Array:
         """Return the identity's rows for position, zero for derivatives, shape (len(t), count)."""

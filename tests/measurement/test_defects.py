@@ -144,6 +144,7 @@ def test_a_joint_that_never_moves_keeps_its_torques() -> None:
     made = processed(replace(data, q=q))
     assert [(one.kind, one.joint, one.share, one.treatment) for one in made.defects] == [("standstill", 1, 1.0, "kept")]
     assert made.mask is None and any("standstill of joint 2" in note for note in made.notes)
+    assert not made.dq[:, 1].any() and not made.ddq[:, 1].any() and made.dq[:, 0].any()
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.02])
@@ -221,3 +222,20 @@ def test_a_clipped_torque_is_masked_noted_and_judged(swinging: tuple[casid.Robot
     assert [f.joint for f in found] == ["joint1", "joint2"] and all("left out" in f.text for f in found)
     np.testing.assert_allclose([f.values["share"] for f in found], 100 * shares, rtol=0.05)
     np.testing.assert_allclose([f.values["level"] for f in found], levels, rtol=1e-6)
+
+
+@pytest.mark.claim("a joint that stands in the whole recording is named, and no friction is read off its noise")
+def test_a_joint_that_stands_is_named_and_has_no_friction() -> None:
+    """The first of two joints is held; its position has the noise of an encoder."""
+    robot, rng = arm_of(2), np.random.default_rng(0)
+    t, q, dq, ddq = motion(2, 3000, 2, speed=0.8)
+    held = np.array([0.0, 1.0])
+    q, dq, ddq, t = q * held + 0.4 * (1 - held), dq * held, ddq * held, np.arange(3000) * (t[1] - t[0])
+    body = [0.3, 0.01, 0.02, 0.3, 0.01, 0.2, 0.1, 0.05, 0.1, 2.0]
+    pi = np.array([*body, *body, 0.5, 0.4, 0.5, 0.4])
+    tau = Model(robot, ("viscous", "coulomb")).inverse_dynamics(q, dq, ddq, pi)
+    data = Dataset(t, q + 5e-5 * rng.normal(size=q.shape), tau + 0.02 * rng.normal(size=tau.shape))
+    result = identify(robot, data, checks=Checks(folds=0))
+    assert "joint1: no motion in any recording" in result.verdict.torques and result.verdict.right
+    extras = result.feasible.extras
+    assert {extras[name] for name in ("fv1", "fc1", "Ia1")} == {0.0} and 0.3 < extras["fc2"] < 0.5

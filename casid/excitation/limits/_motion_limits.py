@@ -237,9 +237,10 @@ def certify_limits(trajectory: Trajectory, limits: MotionLimits, tolerance: floa
     basis = trajectory.basis
     checks = []
     for order in range(1 if basis.static else len(QUANTITIES)):
-        for k, name in enumerate(limits.joints):
-            lower, upper = float(limits.lower[order, k]), float(limits.upper[order, k])
-            if np.isfinite(lower) or np.isfinite(upper):
-                low, high = basis.extremes(trajectory.coefficients[k], order, tolerance)
-                checks.append(LimitCheck(name, QUANTITIES[order], low, high, lower, upper))
+        lower, upper = limits.lower[order], limits.upper[order]
+        limited = np.flatnonzero(np.isfinite(lower) | np.isfinite(upper))
+        extremes = zip(limited, *basis.extremes(trajectory.coefficients[limited], order, tolerance), strict=True)
+        for k, low, high in extremes:
+            bounds = (float(value) for value in (low, high, lower[k], upper[k]))
+            checks.append(LimitCheck(limits.joints[k], QUANTITIES[order], *bounds))
     return checks

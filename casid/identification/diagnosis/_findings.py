@@ -269,6 +269,9 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
             "of another origin",
             wrong=False,
         ),
+        "motionless": Cause(
+            "standstill", "{joint}: no motion in any recording, so that friction there is not determined", wrong=False
+        ),
         "one way": Cause(
             "one way",
             "{joint}: motion in one direction only, so that Coulomb friction cannot be separated from an offset; the "
