@@ -29,7 +29,7 @@ from casid.identification.diagnosis._findings import Finding, Trial, Verdict
 from casid.identification.diagnosis._hypotheses import Hypotheses
 from casid.identification.diagnosis._readings import FEWER, NOTHING, Readings, moving, opposite_axis
 from casid.measurement import Dataset, Defect, standing_joints
-from casid.regression import CompressedData, Fit, torques
+from casid.regression import CompressedData, Fit, observation_blocks
 from casid.retrieval.plausible import DESCRIBED_ARMS, PlausibleBodies, heaviest, robot_bodies
 
 #: Share of a joint's torque that a fit leaves unexplained from which it is named, and over that of the other joints.
@@ -181,13 +181,15 @@ def _nominal(robot: Robot, nominal: Array, data: Dataset, feasible: FeasibleFit)
     parameters = np.zeros((1 + int((~described).sum()), len(model.parameter_names)))
     parameters[0, columns] = nominal
     parameters[1 + np.arange(len(parameters) - 1), columns[~described]] = 1.0
-    made = np.stack([torques(model, row, data).ravel() for row in parameters])
-    expected = made[0]
-    if len(made) > 1:
-        left, sizes, _ = np.linalg.svd(made[1:].T, full_matrices=False)
+    coefficients = model.base.K @ parameters.T
+    made = np.concatenate([block @ coefficients for _, block in observation_blocks(model, data)])
+    made = made.reshape(-1, len(parameters))
+    expected = made[:, 0]
+    if made.shape[1] > 1:
+        left, sizes, _ = np.linalg.svd(made[:, 1:], full_matrices=False)
         left = left[:, sizes > DISTINCT * sizes[0]]
         expected = expected - left @ (left.T @ expected)
-    if np.linalg.norm(expected) <= OWN * np.linalg.norm(made[0]):
+    if np.linalg.norm(expected) <= OWN * np.linalg.norm(made[:, 0]):
         return []
     ratio = float((expected @ data.tau.ravel()) / (expected @ expected))
     if ratio < -GAIN[0]:
