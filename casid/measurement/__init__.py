@@ -11,7 +11,6 @@ from casid.measurement._defects import Defect as Defect
 from casid.measurement._checks import defects as defects
 from casid.measurement._defects import LEAST_MOTION as LEAST_MOTION
 from casid.measurement._defects import moving_joints as moving_joints
-from casid.measurement._defects import standing_joints as standing_joints
 from casid.measurement._defects import time_gaps as time_gaps
 
 # isort: split

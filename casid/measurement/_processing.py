@@ -399,7 +399,7 @@ class Processing:
         else:
             ddq = smooth(np.gradient(dq, data.t, axis=0), self.acceleration_cutoff)
         if self.defects:  # friction of a joint that stands does not follow from the noise of its position
-            dq, ddq = (np.where(standing_joints(data.q), 0.0, values) for values in (dq, ddq))
+            dq, ddq = (np.where(standing_joints(q_filtered), 0.0, values) for values in (dq, ddq))
         q = q_filtered if self.filter_position else data.q
         low_pass = self._filter(self.torque_cutoff, data, frequency) if self.filter_columns else None
         compared = asked.velocity == "auto" and data.dq is not None

@@ -224,10 +224,10 @@ class LimitCheck:
         return max(self.lower - self.low, self.high - self.upper)
 
 
-def certify_limits(trajectory: Trajectory, limits: MotionLimits, tolerance: float = 1e-7) -> list[LimitCheck]:
+def certify_limits(trajectory: Trajectory, limits: MotionLimits) -> list[LimitCheck]:
     """Bound position, velocity, acceleration and jerk of every joint at *every* instant, ramps included.
 
-    See `Basis.extremes`; the bounds are within ``tolerance`` of values that are attained.
+    See `Basis.extremes`.
 
     Returns
     -------
@@ -239,7 +239,7 @@ def certify_limits(trajectory: Trajectory, limits: MotionLimits, tolerance: floa
     for order in range(1 if basis.static else len(QUANTITIES)):
         lower, upper = limits.lower[order], limits.upper[order]
         limited = np.flatnonzero(np.isfinite(lower) | np.isfinite(upper))
-        extremes = zip(limited, *basis.extremes(trajectory.coefficients[limited], order, tolerance), strict=True)
+        extremes = zip(limited, *basis.extremes(trajectory.coefficients[limited], order), strict=True)
         for k, low, high in extremes:
             bounds = (float(value) for value in (low, high, lower[k], upper[k]))
             checks.append(LimitCheck(limits.joints[k], QUANTITIES[order], *bounds))

@@ -28,7 +28,7 @@ from casid.identification._regression import REACHED, FeasibleFit
 from casid.identification.diagnosis._findings import Finding, Trial, Verdict
 from casid.identification.diagnosis._hypotheses import Hypotheses
 from casid.identification.diagnosis._readings import FEWER, NOTHING, Readings, moving, opposite_axis
-from casid.measurement import Dataset, Defect, standing_joints
+from casid.measurement import Dataset, Defect
 from casid.regression import CompressedData, Fit, observation_blocks
 from casid.retrieval.plausible import DESCRIBED_ARMS, PlausibleBodies, heaviest, robot_bodies
 
@@ -89,7 +89,7 @@ def verdict_on(
     signals: list[Finding] = []
     for one, processed in zip(raw, datasets, strict=True):
         signals += signal_findings(one, processed, robot, fit)
-    signals += unmoved(datasets, robot)
+    signals += limited_motion(datasets, robot)
     found, tried = list[Finding](), 0
     longest = max(range(len(datasets)), key=lambda k: len(datasets[k]))
     hypotheses = Hypotheses(datasets, feasible, fits)
@@ -279,15 +279,15 @@ def _noise(data: Dataset, robot: Robot, fit: Fit, dead: Sequence[str]) -> list[F
     ]  # fmt: skip
 
 
-def unmoved(datasets: Sequence[Dataset], robot: Robot) -> list[Finding]:
+def limited_motion(datasets: Sequence[Dataset], robot: Robot) -> list[Finding]:
     """Joints that do not move, or in one direction only, in all recordings together, as they are fitted together."""
     speeds = np.concatenate([data.dq for data in datasets if data.dq is not None])
     fast = np.abs(speeds) > NOTHING * np.abs(speeds).max(axis=0)
     moves = np.any([moving(data, robot) for data in datasets], axis=0) & fast.any(axis=0)
     ahead = (fast & (speeds > 0)).sum(axis=0) / np.maximum(fast.sum(axis=0), 1)
     sides = np.maximum(ahead, 1.0 - ahead)
-    still = np.all([standing_joints(data.q) for data in datasets], axis=0)
-    found = {"motionless": still, "one way": moves & ~still & (sides >= ONE_WAY)}
+    # processing leaves no velocity to a joint that stands
+    found = {"motionless": ~speeds.any(axis=0), "one way": moves & (sides >= ONE_WAY)}
     names = np.array([joint.name for joint in robot.coordinates])
     return [Finding(cause, joint=", ".join(names[which])) for cause, which in found.items() if which.any()]
 
