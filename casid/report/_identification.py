@@ -42,10 +42,11 @@ class VerdictSection(SectionOf[Identification]):
         result, fit, feasible = self.result, self.result.unconstrained, self.result.feasible
         solution = feasible.solution
         if result.verdict is not None:
-            for about, headline in (("torques", result.verdict.torques), ("links", result.verdict.links)):
-                wrong = any(f.wrong for f in result.verdict.findings if f.about == about)
+            judged = result.verdict
+            for about, headline in (("torques", judged.torques), ("links", judged.links)):
+                wrong = any(f.level in ("wrong", "fault") for f in judged.findings if f.about == about)
                 page.text(f"{about}: {headline}", f"verdict {'wrong' if wrong else 'right'}")
-            for f in result.verdict.further:
+            for f in judged.further:
                 page.add(f'<p class="note">{escape(f.kind)}: {escape(f.text)}. <b>{escape(f.advice)}</b></p>')
         cards = [
             (f"{feasible.relative_error:.2f} %", "torque error, physically consistent"),

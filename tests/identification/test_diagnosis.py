@@ -225,26 +225,57 @@ def test_a_joint_with_a_torque_of_another_origin_is_named(robot, data):
     assert not [f for f in verdict(robot, data).findings if f.kind == "model"]
 
 
+def late(cause, gain, trial=None):
+    values = {"what": "", "lag": 9.0, "samples": 0.9, "seconds": 0.009, "gain": gain, "tried": "x"}
+    return Finding(cause, "a", values=values, trial=trial)
+
+
+def defect(cause, joint, share, treatment):
+    values = {"level": 3.0, "share": share, "done": treatment, "treatment": treatment, "of": ""}
+    return Finding(cause, "a", joint, values)
+
+
+BETTER = Trial("held-out error", 2.0, 1.0, 9.0)
+
+
 @pytest.mark.claim("a headline opens with what matters most")
 def test_the_headline_opens_with_what_is_open_and_large():
-    def delay(cause, gain, trial=None):
-        values = {"what": "", "lag": 9.0, "samples": 0.9, "seconds": 0.009, "gain": gain, "tried": "x"}
-        return Finding(cause, "a", values=values, trial=trial)
-
-    better = Trial("held-out error", 2.0, 1.0, 9.0)
-    level = {"level": 3.0, "share": 4.0, "done": "kept as they are"}
-    saturated = Finding("saturation", "a", "j1", level)
-    still = Finding("standstill", "a", values={"share": 50.0, "done": "kept as they are"})
-    spikes = Finding("spikes", "a", "j2", {"share": 0.02, "done": "bridged", "of": " of joint 'j2'"})
-    handled, large = delay("delay taken out", 7.0), delay("delay taken out", 36.0)
-    late, wrong = delay("late torques", 20.0, better), delay("torques of another time", 40.0, better)
+    saturated, still = defect("saturation", "j1", 0.4, "left out"), defect("standstill", "", 50.0, "left out")
+    spikes, open_ = defect("spikes", "j2", 0.02, "bridged"), Finding("one way", "a", "j2")
+    handled, large = late("delay taken out", 7.0), late("delay taken out", 36.0)
+    proven, wrong = late("late torques", 20.0, BETTER), late("torques of another time", 40.0, BETTER)
     for first, rest in (
-        (saturated, (spikes, handled)), (still, (handled, saturated)), (large, (spikes, still)),
-        (late, (spikes, saturated)), (wrong, (late, saturated)), (spikes, (handled,)),
+        (saturated, (spikes,)), (still, (handled, saturated)), (large, (spikes, open_, proven, still)),
+        (proven, (spikes, open_, still)), (wrong, (proven, large)), (handled, (spikes,)), (open_, (still, saturated)),
     ):  # fmt: skip
         judged = Verdict((*rest, first), 1.6, 2.3, 60)
         assert judged.about("torques")[0] is first and first.text in judged.torques
         assert set(map(id, judged.about("torques"))) == set(map(id, judged.findings))
+
+
+@pytest.mark.claim("what was taken out of a recording is no doubt, unless it makes the recording wrong")
+def test_what_was_corrected_is_no_doubt_and_a_faulty_recording_is_called_wrong():
+    def words(*findings):
+        judged = Verdict(findings, 1.6, 2.3, 60)
+        return judged, judged.torques
+
+    few = defect("saturation", "j1", 0.9, "left out"), late("delay taken out", 29.0), late("unproven delay", 90.0)
+    judged, text = words(*few, defect("spikes", "j2", 5.0, "bridged"))
+    assert judged.right and "WRONG" not in text and "to be checked" not in text
+    assert "; corrected in the recording: " in text and text.endswith("(and 2 more: outliers, saturation)")
+    for grave in (defect("saturation", "j1", 1.0, "left out"), late("delay taken out", 29.3)):
+        judged, text = words(few[1], grave, Finding("one way", "a", "j0"))
+        assert (
+            judged.right
+            and grave.level == "fault"
+            and text.startswith(f"WRONG in the recording, and corrected: {grave.text}")
+        )
+        assert "(and 1 more: one way); corrected in the recording: delay; with that no finding" in text
+    kept = [defect(kind, "j1", 0.5, "kept") for kind in ("saturation", "standstill", "spikes")]
+    assert [one.level for one in kept] == ["check"] * 3
+    judged, text = words(defect("saturation", "j1", 60.0, "kept"))
+    assert not judged.right and text.startswith("WRONG: ")
+    assert words(late("unproven delay", 90.0))[1] == words()[1]
 
 
 # ------------------------------------------------------------------------------------------------- signals and links

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from casid import evidence
 from casid.files import open_end
+
+#: What a finding means, the gravest first; "fault": the recording is wrong and was corrected.
+Level = Literal["wrong", "fault", "check", "corrected", "note"]
+LEVELS: tuple[Level, ...] = get_args(Level)
+#: Share of the samples from which a saturated torque makes a recording wrong [%].
+TOUCHED = 1.0
+#: Error of a joint that the headline names beside a smaller one of all joints together [%].
+NAMED = 10.0
+#: Share of the residual from which a delay makes the result, or the recording that it is taken out of, wrong: half of
+#: its squares [%].
+MOST_OF_RESIDUAL = 100.0 * (1.0 - math.sqrt(0.5))
 
 
 class Cause(NamedTuple):
@@ -24,17 +36,21 @@ class Cause(NamedTuple):
         Evidence; a template of the finding's recording, joint and values.
     remedy : str
         What corrects it, where it has been tried; a template too. Empty: nothing.
-    wrong : bool
-        Whether the result is wrong because of it; otherwise it should be checked.
+    level : {"wrong", "check", "corrected", "note"}
+        The result is wrong because of it; it should be checked; the recording has it and it was taken out, which
+        leaves the result right; no headline says it.
     about : {"torques", "links"}
         Which of the two headlines it belongs to.
+    severe : tuple of str and float, optional
+        A value of the finding, and from where on what was taken out makes the recording (not the result) wrong.
     """
 
     kind: str
     text: str
     remedy: str = ""
-    wrong: bool = True
+    level: Level = "wrong"
     about: Literal["torques", "links"] = "torques"
+    severe: tuple[str, float] | None = None
 
 
 class Trial(NamedTuple):
@@ -208,9 +224,9 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
             f"a total mass of {{low:g}} to {{high:g}} kg contradicts the torques: {_UNIT}",
             "gains in the recording's TOML, or --total-mass",
         ),
-        "late torques": Cause("delay", _LAG, "--delay {seconds:.6f}, or --delay auto", wrong=False),
+        "late torques": Cause("delay", _LAG, "--delay {seconds:.6f}, or --delay auto", "check"),
         "unproven delay": Cause(
-            "delay", f"{_LAG}, but parts of the motion are predicted no better: it is kept", wrong=False
+            "delay", f"{_LAG}, but parts of the motion are predicted no better: it is kept", level="note"
         ),
         "torques of another time": Cause(
             "delay",
@@ -222,30 +238,32 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
             "delay",
             "{recording}: torques lag {lag:.2f} ms ({samples:.1f} samples) behind the positions, {gain:.0f} % of the "
             "residual: taken out ({tried}; --delay 0 keeps it)",
-            wrong=False,
+            level="corrected",
+            severe=("gain", MOST_OF_RESIDUAL),
         ),
         "standstill": Cause(
             "standstill",
             "{recording}: no joint moves for {share:.2g} % of the time, where friction does not follow from the "
             "velocity: {done}",
-            wrong=False,
+            level="corrected",
         ),
         "gaps": Cause(
             "gaps",
             "{recording}: gaps in time ({count:.0f} samples lost, the longest {longest:.3g} s), {share:.2g} % of the "
             "samples: {done}",
-            wrong=False,
+            level="corrected",
         ),
         "saturation": Cause(
             "saturation",
             "{recording}: the torque of joint '{joint}' stays at its extreme {level:.3g} N.m for {share:.2g} % of the "
             "samples: saturated, {done}",
-            wrong=False,
+            level="corrected",
+            severe=("share", TOUCHED),
         ),
         "repeats": Cause(
             "gaps",
             "{recording}: {count:.0f} samples repeat the one before, for up to {longest:.3g} s: {done}",
-            wrong=False,
+            level="corrected",
         ),
         "dead channel": Cause(
             "channel", "{recording}: the torque of joint '{joint}' never changes: a dead channel", "--only {others}"
@@ -261,28 +279,28 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
             "the model leaves {error:.0f} % of the torque of joint '{joint}' unexplained, at the other joints "
             "{usual:.0f} % (median): coupled drives (transmission in the robot's file), other friction, or a torque of "
             "another origin",
-            wrong=False,
+            level="check",
         ),
         "unexplained torque": Cause(
             "model",
             "the model leaves {error:.0f} % of the torque of joint '{joint}' unexplained: other friction, or a torque "
             "of another origin",
-            wrong=False,
+            level="check",
         ),
         "motionless": Cause(
-            "standstill", "{joint}: no motion in any recording, so that friction there is not determined", wrong=False
+            "standstill", "{joint}: no motion in any recording, so that friction there is not determined", level="check"
         ),
         "one way": Cause(
             "one way",
             "{joint}: motion in one direction only, so that Coulomb friction cannot be separated from an offset; the "
             "smaller sizes were chosen",
-            wrong=False,
+            level="check",
         ),
         "spikes": Cause(
             "outliers",
             "{recording}: {share:.2g} % of the samples{of} are single spikes: {done}",
             "--method IRLS",
-            wrong=False,
+            level="corrected",
         ),
         "mass at a bound": Cause(
             "links",
@@ -306,7 +324,7 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
             "links",
             "the best physically consistent bodies leave {ratio:.3g} times the residual of the unconstrained fit, and "
             "nothing was held out to say which of them is wrong",
-            wrong=False,
+            level="check",
             about="links",
         ),
         "not the most plausible": Cause(
@@ -316,23 +334,23 @@ CAUSES: Mapping[str, Cause] = MappingProxyType(
             "masses",
             "masses are not determined by these data: {mass:.3g} kg in all is the most plausible, with 95 % "
             "{low:.3g} to {high:.3g} kg",
-            wrong=False,
+            level="check",
             about="links",
         ),
         "masses without interval": Cause(
             "masses",
             "masses are not determined by this fit: {mass:.3g} kg in all is without an interval, because {why}",
-            wrong=False,
+            level="check",
             about="links",
         ),
         "given bounds": Cause(
             "links",
             "bounds that are reached: {what}; without them other links would be chosen",
-            wrong=False,
+            level="check",
             about="links",
         ),
-        "spring": Cause("spring", "{what}", "", wrong=False, about="links"),
-        "not certified": Cause("links", "the fit is not certified: relative gap {gap:.1e}", wrong=False, about="links"),
+        "spring": Cause("spring", "{what}", "", "check", "links"),
+        "not certified": Cause("links", "the fit is not certified: relative gap {gap:.1e}", "", "check", "links"),
     }
 )
 
@@ -344,13 +362,15 @@ class Finding(evidence.Finding):
     Attributes
     ----------
     cause : str
-        Name in `CAUSES`; with it kind, texts, and whether the result is wrong because of it.
+        Name in `CAUSES`; with it kind, texts and level.
     recording, joint : str
         Where; empty where it is all of them.
     values : mapping of str to float or str
         The evidence, by the names in the cause's templates.
     trial : Trial or None
         Of the remedy, which is stated where it was tried and is better.
+    level : {"wrong", "fault", "check", "corrected", "note"}
+        That of the cause; "check" where nothing was taken out, "fault" where what was taken out is severe.
     about : {"torques", "links"}
         Headline that it belongs to.
     """
@@ -363,6 +383,7 @@ class Finding(evidence.Finding):
     recording: str = ""
     values: Mapping[str, float | str] = field(default_factory=dict)
     trial: Trial | None = None
+    level: Level = field(init=False)
     about: Literal["torques", "links"] = field(init=False)
 
     def __init__(
@@ -376,8 +397,12 @@ class Finding(evidence.Finding):
         entry, known = CAUSES[cause], dict(values or {})
         own = {"recording": recording, "joint": joint, **known}
         remedy = "" if trial is None else entry.remedy.format(**own)
-        super().__init__(entry.kind, joint, entry.text.format(**own), remedy, entry.wrong)
-        self.__dict__.update(cause=cause, recording=recording, values=known, trial=trial, about=entry.about)
+        level: Level = "check" if known.get("treatment") == "kept" and entry.level == "corrected" else entry.level
+        if entry.severe is not None and float(known[entry.severe[0]]) >= entry.severe[1]:
+            level = "fault" if level == "corrected" else "wrong"
+        super().__init__(entry.kind, joint, entry.text.format(**own), remedy, level == "wrong")
+        self.__dict__.update(cause=cause, recording=recording, values=known, trial=trial, level=level)
+        self.__dict__.update(about=entry.about)
 
     @property
     def advice(self) -> str:
@@ -389,19 +414,12 @@ class Finding(evidence.Finding):
         return {
             **super().record(),
             "cause": self.cause,
+            "level": self.level,
             "recording": self.recording,
             "values": {name: v if isinstance(v, str) else open_end(v) for name, v in self.values.items()},
             "about": self.about,
             "trial": None if self.trial is None else self.trial.record(),
         }
-
-
-#: Share of the samples from which a defect is more than a trifle [%].
-TOUCHED = 1.0
-#: Error of a joint that the headline names beside a smaller one of all joints together [%].
-NAMED = 10.0
-#: Share of the residual from which a delay makes the result wrong, and one taken out leads its headline [%].
-MOST_OF_RESIDUAL = 30.0
 
 
 @dataclass(frozen=True)
@@ -457,24 +475,28 @@ class Verdict:
         return f"{self.torques}; links: {self.links}"
 
     def about(self, what: Literal["torques", "links"]) -> tuple[Finding, ...]:
-        """Findings of a headline, that which it opens with first.
+        """Findings of a headline, the gravest first.
 
-        Those that make the result wrong; those with a remedy that was tried and is better; a delay taken out that was a
-        large part of the residual; others, of defects those that touch the most samples; then what touches few
-        samples or was taken out.
+        In the order of `LEVELS`; then those with a remedy that was tried and is better, and by what they touch.
         """
-        return tuple(sorted((f for f in self.findings if f.about == what and f.kind != "masses"), key=_place))
+        own = (f for f in self.findings if f.about == what and f.kind != "masses" and f.level != "note")
+        return tuple(sorted(own, key=_place))
 
     def _headline(self, about: Literal["torques", "links"], clean: str) -> str:
         own = self.about(about)
         if not own:
             return clean
-        first, rest = own[0], list(dict.fromkeys(finding.kind for finding in own[1:]))
-        more = f" (and {len(own) - 1} more: {', '.join(rest)})" if rest else ""
+        first, open_ = own[0], [f for f in own[1:] if f.level != "corrected"]
+        corrected = [f for f in own[1:] if f.level == "corrected"]
         advice = f"; try {first.advice}" if first.advice else ""
-        if first.wrong:
-            return f"WRONG: {first.text}{advice}{more}"
-        return f"{clean}; to be checked: {first.text}{advice}{more}"
+        found = f"{first.text}{advice}"
+        if first.level == "corrected":
+            return f"{clean}; corrected in the recording: {found}{_others(corrected)}"
+        done = f"; corrected in the recording: {_kinds(corrected)}" if corrected else ""
+        found += f"{_others(open_)}{done}"
+        if first.level == "fault":
+            return f"WRONG in the recording, and corrected: {found}; with that {clean}"
+        return f"WRONG: {found}" if first.wrong else f"{clean}; to be checked: {found}"
 
     @property
     def further(self) -> tuple[Finding, ...]:
@@ -492,11 +514,17 @@ class Verdict:
         }
 
 
-def _place(finding: Finding) -> tuple[int, float]:
-    """Place of a finding in its headline."""
-    if finding.wrong or finding.advice:
-        return int(not finding.wrong), 0.0
-    if finding.cause == "delay taken out":
-        return (1 if float(finding.values["gain"]) >= MOST_OF_RESIDUAL else 4), 0.0
-    share = float(finding.values.get("gain" if finding.kind == "delay" else "share", 100.0))
-    return (2 if share >= TOUCHED else 3), -share if "share" in finding.values else 0.0
+def _kinds(findings: Sequence[Finding]) -> str:
+    return ", ".join(dict.fromkeys(finding.kind for finding in findings))
+
+
+def _others(findings: Sequence[Finding]) -> str:
+    return f" (and {len(findings)} more: {_kinds(findings)})" if findings else ""
+
+
+def _place(finding: Finding) -> tuple[int, bool, float]:
+    """Place of a finding in its headline: level, remedy, share of the samples or of the residual."""
+    if finding.wrong:  # as found: what times alone contradict goes first
+        return 0, False, 0.0
+    touched = float(finding.values.get("share", finding.values.get("gain", 100.0)))
+    return LEVELS.index(finding.level), not finding.advice, -touched

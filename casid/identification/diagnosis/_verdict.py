@@ -232,7 +232,7 @@ def _worded(defect: Defect, recording: str, robot: Robot) -> Finding:
     joint = "" if defect.joint is None else names[defect.joint]
     values: dict[str, float | str] = {
         "share": 100 * defect.share, "count": float(defect.samples), "longest": defect.longest, **defect.values,
-        "done": _DONE[defect.treatment], "of": f" of joint '{joint}'" if joint else "",
+        "done": _DONE[defect.treatment], "treatment": defect.treatment, "of": f" of joint '{joint}'" if joint else "",
     }  # fmt: skip
     if defect.kind == "dead":
         values |= {"others": ",".join(name for name in names if name != joint), "index": float(names.index(joint))}

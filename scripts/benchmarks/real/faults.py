@@ -111,7 +111,8 @@ class Judged(NamedTuple):
     first : str
         Kind of the finding that the headline opens with; empty where there is none.
     wrong, doubted : bool
-        Whether any finding makes the torques wrong; whether the headline says that, or that something is to be checked.
+        Whether the headline calls the torques or the recording wrong; whether it says that, or that something is to be
+        checked.
     remedies : tuple of str
         What the remedies that it gives were measured by; "worse" for one that is not better, "untried" for one that
         was not tried.
@@ -141,8 +142,9 @@ def judged(robot: Robot, data: Dataset, options: Mapping[str, Any] = BRIEF) -> J
     own = found.about("torques")
     trials = [f.trial for f in own if f.remedy]
     remedies = ("untried" if t is None else t.measure if t.after < t.before else "worse" for t in trials)
-    wrong = any(f.wrong for f in own)
-    return Judged(found.torques, own[0].kind if own else "", wrong, tuple(remedies), wrong or bool(own))
+    wrong = any(f.level in ("wrong", "fault") for f in own)
+    doubted = wrong or any(f.level == "check" for f in own)
+    return Judged(found.torques, own[0].kind if own else "", wrong, tuple(remedies), doubted)
 
 
 def case(name: str, fault: str | None, piece: int = 0) -> tuple[tuple[str, ...], Robot, Dataset]:
