@@ -130,6 +130,7 @@ def identify(
         from casid.files import write_files
         from casid.identification import Choice, Constraints, ModelOptions
         from casid.identification import identify as run
+        from casid.measurement import has_commands_only
         from casid.report import report_of
         from casid.retrieval import Prior, load_constraints
 
@@ -143,7 +144,8 @@ def identify(
                 raise DatasetError(f"recording '{path}' is given twice")
         settings = o.Settings.merged(recording, **modelled.given(), **reading.given())
         loaded, given = settings.robot(robot), settings.given
-    for kind in recordings() if reading.tau is None else ():
+        simulated = reading.tau is None and any(has_commands_only(path) is not False for path in recording)
+    for kind in recordings() if simulated else ():
         commanded = kind.from_commands(loaded, recording)
         if commanded is not None:
             refuse(context, ("samples",), "needs recordings with torques")

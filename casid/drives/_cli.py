@@ -24,8 +24,7 @@ def from_commands(robot: Robot, recordings: Sequence[Path]) -> Sequence[tuple[Pa
     DatasetError
         If some are and others are not, or what a log holds is left open.
     """
-    from casid.drives._recording import described_files, has_commands_only
-    from casid.measurement import command_settings
+    from casid.measurement import command_settings, described_files, has_commands_only
 
     found: dict[Path, Mapping[str, Any] | None] = {}
     for path in recordings:

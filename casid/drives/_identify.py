@@ -22,7 +22,7 @@ from casid.drives._search import AGAIN, Normal, Progress, Search, compared_error
 from casid.drives._servo import QUANTITIES, STIFF, Servo, Unknown
 from casid.drives._start import CUTOFFS, LINEAR, REACHED, ConvexStart, convex_start
 from casid.drives._statistics import Estimate, estimates, gain_ratios
-from casid.drives._verdict import check_recordings, further, judge, with_remedy
+from casid.drives._verdict import TRIAL, check_recordings, further, judge, with_remedy
 from casid.errors import DatasetError
 from casid.evidence import NOTICEABLE, Finding
 from casid.files import listed, near, shown
@@ -309,7 +309,7 @@ def identify_from_commands(
     runs = FreeRuns(robot, servo, recordings, options.step, longest, options.threads)
     if not runs.parameters:
         raise DatasetError("everything about the servos is given: nothing is left to find")
-    findings = list(check_recordings(recordings, names))
+    findings = list(check_recordings(recordings, robot))
     runs.named(profile)
     search, fine, best, at_first, point, normal, weak = _fitted(runs, options, start, progress)
     asked, profiles = search.runs.named(profile), list[Profile]()
@@ -321,9 +321,10 @@ def identify_from_commands(
     listed, C = estimates(search, point, normal, weak, best.ratios)
     group, size = folds_of(search.runs, options.folds), sum(piece.measured.size for piece in search.runs.pieces)
     held = float(np.sqrt(held_out(search, point, normal, group).sum() / size)) if group else float("nan")
+    part = search.runs.thinned(TRIAL, each=False)
     if not any(f.wrong for f in findings):
-        findings += further(fine, point, names)
-    findings += judge(fine, point, listed, names)
+        findings += further(fine, point, names, part)
+    findings += judge(fine, point, listed, names, part)
     errors = np.sqrt(normal.squares / normal.count)
     findings = [with_remedy(f, runs, names, float(np.sqrt(np.mean(errors**2)))) for f in findings]
     rollouts, fine.rollouts = search.runs.rollouts, 0.0
@@ -362,6 +363,13 @@ def _fitted(
         if theta.shape != (len(runs.parameters),) or not np.isfinite(theta).all():
             raise DatasetError(f"start: expected {len(runs.parameters)} finite numbers, got {theta.shape}")
         candidates.append((convex[0], np.clip(theta, *runs.bounds)))
+    extra = np.array([p.attribute in ("load_friction", "stribeck") for p in runs.parameters])
+    if extra.any():  # never worse than without them
+        plain = runs.under(replace(runs.servo, **dict.fromkeys(("load_friction", "stribeck"), 0.0)))
+        for one in convex:
+            theta = np.array([p.lower for p in runs.parameters])
+            theta[~extra] = convex_start(plain, one.cutoff).theta
+            candidates.append((one, theta))
     points = [runs.point(theta) for _, theta in candidates]
     shown = [runs.simulate(point) for point in points]
     missed = [runs.missed(point, one) for point, one in zip(points, shown, strict=True)]

@@ -18,15 +18,15 @@ from casid.evidence import REPEATED
 from casid.files import listed, near, numeric_array, read_toml, shown
 from casid.measurement import (
     Columns,
-    TextLayout,
     check_angles,
     choose_signals,
+    column_names,
+    described_columns,
     factors,
-    read_columns,
+    is_unsigned,
     read_description,
     time_gaps,
     time_of,
-    torque_columns,
 )
 
 #: Keys of ``[servo]`` that name columns of the file.
@@ -191,68 +191,6 @@ def held_commands(t: ArrayLike, u: ArrayLike, at: ArrayLike, linear: bool = Fals
     return u[k] + slope * since, whole[k] + since * (u[k] + slope * since / 2)
 
 
-def described_files(path: Path) -> tuple[str | None, ...]:
-    """Files that a TOML describes alike (``file``: a list, or a pattern with ``*``); None: the path itself, or its one.
-
-    Raises
-    ------
-    DatasetError
-        If ``file`` is no list of names, or a pattern fits none.
-    """
-    given = read_toml(path, "recording", DatasetError).get("file") if path.suffix == ".toml" else None
-    if given is None or (isinstance(given, str) and "*" not in given):
-        return (None,)
-    made: list[str] = []
-    for name in [given] if isinstance(given, str) else _names(given, path.name, "file"):
-        fits = (
-            sorted(one.relative_to(path.parent).as_posix() for one in path.parent.glob(name)) if "*" in name else [name]
-        )
-        if not fits:
-            raise DatasetError(f"{path.name}: key 'file': no file fits {shown(name)} in the folder of this TOML")
-        made += fits
-    return tuple(made)
-
-
-def has_commands_only(path: str | Path) -> bool | None:
-    """Whether a recording is to be identified from its commands: its TOML describes a servo, or it has no torques.
-
-    Torques that are never negative are magnitudes, as of servos' currents, and none unless they are named.
-    None: a file without a TOML whose columns are not understood, or may hold torques; its layout is looked for, see
-    `casid.measurement.propose`.
-
-    Raises
-    ------
-    DatasetError
-        If a TOML, or the file that it describes, cannot be read.
-    """
-    path = Path(path)
-    options: dict[str, Any] = {}
-    if path.suffix == ".toml":
-        tables = read_toml(path, "recording", DatasetError)
-        if "servo" in tables or "unknown" in tables:
-            return True
-        path, options = read_description(path, described_files(path)[0])
-    try:
-        table = _table(path, options)
-        found, _ = choose_signals(table, options.get("columns", {}), path.name, ())
-    except DatasetError:
-        if options:
-            raise
-        return None
-    if (
-        "q" not in found
-        or not {"q_des", "tau"} & set(found)
-        or ("tau" not in found and not options and torque_columns(table))
-    ):
-        return None
-    return "q_des" in found and ("tau" not in found or _magnitudes(found, options))
-
-
-def _magnitudes(found: Mapping[str, Array], options: Mapping[str, Any]) -> bool:
-    """Whether torques that nobody named have no sign."""
-    return "tau" in found and "tau" not in options.get("columns", {}) and bool((found["tau"] >= 0.0).all())
-
-
 def read_commands(path: str | Path, robot: Robot, settings: Mapping[str, Any] | None = None) -> CommandRecording:
     """Read a recording of commands and encoders.
 
@@ -278,13 +216,13 @@ def read_commands(path: str | Path, robot: Robot, settings: Mapping[str, Any] | 
     path = Path(path)
     options: dict[str, Any] = dict(settings or {})
     servo: Mapping[str, Any] = {}
-    motion, given, described = "", _names(options.pop("joints", []), path.name), False
+    motion, given, described = "", column_names(options.pop("joints", []), path.name), False
     if path.suffix == ".toml":
         tables = read_toml(path, "recording", DatasetError)
-        servo, given = tables.get("servo", {}), _names(tables.get("joints", []), path.name)
+        servo, given = tables.get("servo", {}), column_names(tables.get("joints", []), path.name)
         motion, (path, options) = str(tables.get("motion", "")), read_description(path, options.get("file"))
         described = "servo" in tables or "unknown" in tables
-    where, table = path.name, _table(path, options)
+    where, table = path.name, described_columns(path, options)
     found, joints = choose_signals(table, options.get("columns", {}), where, ("q", "q_des"))
     joints = given or joints
     if found["q_des"].shape != found["q"].shape:
@@ -314,7 +252,7 @@ def read_commands(path: str | Path, robot: Robot, settings: Mapping[str, Any] | 
             raise DatasetError(f"{where}: torque {torque.shape} beside encoders {q.shape}; one column each")
         torque = torque[:, which]
     known, gain, notes = ({}, float(gain), ()) if described else _gains(table, q.shape[1], where)
-    if _magnitudes(found, options):
+    if is_unsigned(found, options):
         notes = (
             *notes,
             f"{where}: torques are never negative: magnitudes, not used (columns = {{ tau = ... }} names them)",
@@ -331,12 +269,6 @@ def read_commands(path: str | Path, robot: Robot, settings: Mapping[str, Any] | 
         first, last = np.searchsorted(data.t, options["between"])
         data = data.rows(slice(int(first), int(last)))
     return data
-
-
-def _names(value: Any, where: str, key: str = "joints") -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-        raise DatasetError(f"{where}: {key}: expected a list of names, got {shown(value)}")
-    return tuple(value)
 
 
 def _gains(table: Columns, n: int, where: str) -> tuple[dict[str, Array], float, tuple[str, ...]]:
@@ -367,12 +299,6 @@ def _positions(values: Array, key: str, options: Mapping[str, Any], where: str) 
     usual = np.pi / 180 if options.get("degrees") else 1.0
     scale = factors(units[key], key, values.shape[1], where) if key in units else usual
     return np.asarray(values * scale + np.asarray(options.get("position_offset", 0.0)))
-
-
-def _table(path: Path, options: Mapping[str, Any]) -> Columns:
-    """Columns of a file as its TOML describes it."""
-    layout = TextLayout.of(options["text"], path.name) if "text" in options else None
-    return read_columns(path, options.get("topic"), layout)
 
 
 def _extra(table: Columns, name: str | list[str], where: str, key: str) -> Array:

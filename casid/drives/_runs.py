@@ -206,12 +206,15 @@ class FreeRuns:
         made.known, made.parameters = _parameters(self.robot, servo)
         return made
 
-    def thinned(self, seconds: float) -> FreeRuns:
-        """The same with about so many seconds of pieces, some of every recording."""
+    def thinned(self, seconds: float, each: bool = True) -> FreeRuns:
+        """The same with about so many seconds of pieces, some of every recording (``each``) or of all together."""
         every = max(1, round(self.seconds / seconds))
         if every == 1:
             return self
         made = copy(self)
+        if not each:
+            made.pieces = self.pieces[every // 2 :: every]
+            return made
         made.pieces, before, number = [], None, 0
         for piece in self.pieces:
             number = 0 if piece.recording is not before else number + 1

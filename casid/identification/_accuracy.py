@@ -44,7 +44,7 @@ from casid.identification._regression import FeasibleFit
 from casid.inertia import Parameters
 from casid.measurement import Dataset
 from casid.regression import EXCITATION_TOLERANCE, CompressedData, Fit, torques
-from casid.retrieval import chi_square, parameter_intervals
+from casid.retrieval import SolveOptions, chi_square, parameter_intervals
 from casid.retrieval.insight import Intervals
 from casid.retrieval.plausible import misses
 
@@ -233,6 +233,8 @@ class MotionSpread(NamedTuple):
 OTHER_MOTIONS = MotionSpread(0.0196, 0.3802, 31)
 #: Share of other motions within the stated errors.
 STATED = 0.9
+#: Over nominal bodies, the size at which data leave a mass open; larger ones cost the search its digits.
+OPEN = 1e3
 
 
 def other_motion_errors(held_out: float, spread: MotionSpread = OTHER_MOTIONS) -> tuple[float, float]:
@@ -365,7 +367,7 @@ def certified_intervals(fit: FeasibleFit, without: Sequence[str] = ()) -> Interv
     fit
     without
         Labels of constraints that do not count, such as a default bound; the sets are then those of the chosen share,
-        and the masses those of the links whose bounds these are.
+        and the masses those of the links whose bounds these are, looked for up to `OPEN` times nominal bodies.
 
     Raises
     ------
@@ -386,7 +388,8 @@ def certified_intervals(fit: FeasibleFit, without: Sequence[str] = ()) -> Interv
     if fit.believable is not None:
         tolerance = max(tolerance, fit.believable.limit - fit.believable.best)
     held = {name: mass for name, mass in quantities.items() if name in without}
-    return parameter_intervals(solution.problem.without(*without), held, tolerance)
+    options = SolveOptions(search_factor=OPEN)
+    return parameter_intervals(solution.problem.without(*without), held, tolerance, options=options)
 
 
 def assumed_reached(robot: Robot, feasible: FeasibleFit) -> tuple[int, ...]:

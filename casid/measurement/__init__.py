@@ -28,6 +28,7 @@ from casid.measurement._processing import LONGEST_TRIM as LONGEST_TRIM
 # checks
 from casid.measurement._checks import check_against as check_against
 from casid.measurement._checks import check_angles as check_angles
+from casid.measurement._checks import likely_degrees as likely_degrees
 from casid.measurement._checks import without_locked as without_locked
 
 # isort: split
@@ -38,6 +39,8 @@ from casid.measurement._proposing import Proposal as Proposal
 from casid.measurement._proposing import Question as Question
 from casid.measurement._proposing import propose as propose
 from casid.measurement._readers import command_settings as command_settings
+from casid.measurement._readers import described_files as described_files
+from casid.measurement._readers import has_commands_only as has_commands_only
 
 # isort: split
 # parts of a reader
@@ -47,6 +50,9 @@ from casid.measurement._columns import torque_columns as torque_columns
 from casid.measurement._names import factors as factors
 from casid.measurement._formats import read_columns as read_columns
 from casid.measurement._readers import read_description as read_description
+from casid.measurement._readers import column_names as column_names
+from casid.measurement._readers import described_columns as described_columns
+from casid.measurement._readers import is_unsigned as is_unsigned
 from casid.measurement._readers import time_of as time_of
 from casid.measurement._text import TextLayout as TextLayout
 

@@ -111,23 +111,28 @@ def _same_joint(name: str, joint: str) -> bool:
 OVERRUN = 1.05
 
 
-def check_angles(q: NDArray[np.float64], robot: Robot, name: str) -> None:
-    """DatasetError if positions (samples, n) are so far outside the joint limits that degrees are the likely unit."""
+def likely_degrees(q: NDArray[np.float64], robot: Robot) -> int | None:
+    """The joint whose positions (samples, n) are so far outside its limits that degrees are the likely unit."""
     revolute = np.array([joint.type == "revolute" for joint in robot.coordinates])
     bound = np.maximum(np.abs(robot.limits.lower), np.abs(robot.limits.upper))
     bound = np.where(np.isfinite(bound), bound, 4 * np.pi)
-    reach = np.abs(q).max(axis=0)
-    worst = int(np.argmax(np.where(revolute, reach / bound, 0.0)))
-    if (
-        revolute[worst]
-        and reach[worst] > 2 * bound[worst]
-        and (np.deg2rad(reach[revolute]) <= OVERRUN * bound[revolute]).all()
-    ):
+    reach = np.where(revolute, np.abs(q).max(axis=0), 0.0)
+    worst = int(np.argmax(reach / bound))
+    beyond = reach[worst] > 2 * bound[worst] and bool((np.deg2rad(reach) <= OVERRUN * bound).all())
+    return worst if beyond else None
+
+
+def check_angles(q: NDArray[np.float64], robot: Robot, name: str) -> None:
+    """DatasetError if positions (samples, n) are likely in degrees."""
+    worst = likely_degrees(q, robot)
+    if worst is not None:
+        joint, reach = robot.coordinates[worst], float(np.abs(q[:, worst]).max())
+        bound = np.maximum(np.abs(robot.limits.lower), np.abs(robot.limits.upper))[worst]
         raise DatasetError(
-            f"{name}: joint '{robot.coordinates[worst].name}' reaches {reach[worst]:.4g}, its limit is "
-            f"{bound[worst]:.4g} rad: these look like degrees. Say degrees = true in a TOML beside the "
-            "recording (`casid new recording`), read_dataset(..., degrees=True) in Python: positions, velocities and "
-            "accelerations are converted"
+            f"{name}: joint '{joint.name}' reaches {reach:.4g}, its limit is "
+            f"{bound if np.isfinite(bound) else 4 * np.pi:.4g} rad: these look like degrees. Say degrees = true in a "
+            "TOML beside the recording (`casid new recording`), read_dataset(..., degrees=True) in Python: positions, "
+            "velocities and accelerations are converted"
         )
 
 

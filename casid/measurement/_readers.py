@@ -14,7 +14,7 @@ from casid.arrays import Array
 from casid.description import Robot
 from casid.errors import DatasetError
 from casid.files import Table, exists, finite_number, near, numeric_array, read_toml, shown
-from casid.measurement._columns import Names, choose_signals, torque_notes
+from casid.measurement._columns import Columns, Names, choose_signals, torque_columns, torque_notes
 from casid.measurement._dataset import Dataset
 from casid.measurement._defects import MOST_LOST
 from casid.measurement._formats import read_columns
@@ -336,6 +336,81 @@ def read_log(path: str | Path, robot: Robot, **options: Any) -> Dataset:
     guesses = "; ".join(f"{what}: {guess}" for what, guess, _ in found.evidence if what in _NOTED)
     note = f"{path.name} is read as its names and the robot's dynamics say ({guesses}); `casid import` writes it down"
     return replace(data, notes=(*data.notes, note))
+
+
+def described_files(path: Path) -> tuple[str | None, ...]:
+    """Files that a TOML describes alike (``file``: a list, or a pattern with ``*``); None: the path itself, or its one.
+
+    Raises
+    ------
+    DatasetError
+        If ``file`` is no list of names, or a pattern fits none.
+    """
+    given = read_toml(path, "recording", DatasetError).get("file") if path.suffix == ".toml" else None
+    if given is None or (isinstance(given, str) and "*" not in given):
+        return (None,)
+    made: list[str] = []
+    for name in [given] if isinstance(given, str) else column_names(given, path.name, "file"):
+        fits = (
+            sorted(one.relative_to(path.parent).as_posix() for one in path.parent.glob(name)) if "*" in name else [name]
+        )
+        if not fits:
+            raise DatasetError(f"{path.name}: key 'file': no file fits {shown(name)} in the folder of this TOML")
+        made += fits
+    return tuple(made)
+
+
+def has_commands_only(path: str | Path) -> bool | None:
+    """Whether a recording is to be identified from its commands: its TOML describes a servo, or it has no torques.
+
+    Torques that are never negative are magnitudes, as of servos' currents, and none unless they are named.
+    None: a file without a TOML whose columns are not understood, or may hold torques; its layout is looked for, see
+    `propose`.
+
+    Raises
+    ------
+    DatasetError
+        If a TOML, or the file that it describes, cannot be read.
+    """
+    path = Path(path)
+    options: dict[str, Any] = {}
+    if path.suffix == ".toml":
+        tables = read_toml(path, "recording", DatasetError)
+        if "servo" in tables or "unknown" in tables:
+            return True
+        path, options = read_description(path, described_files(path)[0])
+    try:
+        table = described_columns(path, options)
+        found, _ = choose_signals(table, options.get("columns", {}), path.name, ())
+    except DatasetError:
+        if options:
+            raise
+        return None
+    if (
+        "q" not in found
+        or not {"q_des", "tau"} & set(found)
+        or ("tau" not in found and not options and torque_columns(table))
+    ):
+        return None
+    return "q_des" in found and ("tau" not in found or is_unsigned(found, options))
+
+
+def is_unsigned(found: Mapping[str, Array], options: Mapping[str, Any]) -> bool:
+    """Whether torques that nobody named have no sign."""
+    return "tau" in found and "tau" not in options.get("columns", {}) and bool((found["tau"] >= 0.0).all())
+
+
+def column_names(value: Any, where: str, key: str = "joints") -> tuple[str, ...]:
+    """Names that a key of a TOML lists; DatasetError, naming the key, if it lists none."""
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        raise DatasetError(f"{where}: {key}: expected a list of names, got {shown(value)}")
+    return tuple(value)
+
+
+def described_columns(path: Path, options: Mapping[str, Any]) -> Columns:
+    """Columns of a file as its TOML describes it."""
+    layout = TextLayout.of(options["text"], path.name) if "text" in options else None
+    return read_columns(path, options.get("topic"), layout)
 
 
 def command_settings(path: str | Path, robot: Robot) -> dict[str, Any] | None:

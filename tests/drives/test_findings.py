@@ -38,7 +38,9 @@ def kinds(found):
     ],
 )
 def test_the_fit_is_judged(arm, changes, servo, expected):
-    assert kinds(findings(arm, motion(arm, **changes), servo)) == expected
+    found = findings(arm, motion(arm, **changes), servo)
+    assert kinds(found) == expected
+    assert [f.wrong for f in found] == [f.kind == "zero" for f in found]
 
 
 @pytest.mark.claim("24: a gain that is given wrongly is named, with the error of the gain that was tried")
@@ -106,6 +108,36 @@ def test_commands_in_degrees_are_named(arm):
     found = findings(arm, replace(data, q_des=np.degrees(data.q_des)))
     one = next(f for f in found if f.kind == "unit")
     assert one.joint == "shoulder, elbow" and one.wrong and "tried" in one.remedy
+
+
+HELD = np.repeat([[0.2, -0.4], [0.2, 0.9], [-0.5, 0.9], [0.8, 0.3]], 150, axis=0)
+
+
+@pytest.mark.claim("37.9: commands in degrees of held poses, whose encoders follow no change, are named")
+def test_commands_in_degrees_of_held_poses_are_named(arm):
+    data = commanded_motion(arm, TRUE, T, HELD, noise=5e-4, quantum=1.5e-3)
+    assert "unit" not in {f.kind for f in findings(arm, data)}
+    first = findings(arm, replace(data, q_des=np.degrees(data.q_des)))[0]
+    assert (first.kind, first.joint, first.wrong) == ("unit", "shoulder, elbow", True)
+
+
+@pytest.mark.claim("37.9: an encoder that jumps while its joint stands, whose friction is unknown, has slipped")
+def test_a_jump_of_an_encoder_is_a_slip_and_lost_samples_are_none(arm):
+    commands = HELD.copy()
+    commands[:, 1] = 0.3
+    data = commanded_motion(arm, TRUE, T, commands, quantum=1.5e-3)
+    assert not findings(arm, data)
+    (one,) = findings(arm, edited(data, "q", slice(320, None), 1, lambda x: x + 0.1))
+    assert (one.kind, one.joint, one.wrong) == ("slip", "elbow", True) and "at 6.40 s" in one.text
+    frozen = edited(motion(arm), "q", slice(300, 312), slice(None), lambda x: x[:1])
+    assert "slip" not in {f.kind for f in findings(arm, frozen)}
+
+
+@pytest.mark.claim("37.9: free runs that miss by more than the joints move explain nothing")
+def test_a_fit_that_is_worse_than_standing_still_is_wrong(arm):
+    data = motion(arm)
+    first = findings(arm, replace(data, q_des=data.q_des[::-1]), Servo(kp=[12.0, 9.0]))[0]
+    assert first.kind == "no fit" and first.wrong
 
 
 @pytest.mark.claim("37.9: a joint that follows a standing command late misses no command")

@@ -18,9 +18,9 @@ from casid.drives import (
     read_commands,
 )
 from casid.drives._cli import from_commands
-from casid.drives._recording import has_commands_only
 from casid.drives._servo import servo_from
 from casid.errors import DatasetError
+from casid.measurement import has_commands_only
 
 T = np.arange(60) * 0.02
 Q = np.column_stack([np.sin(3 * T), np.cos(2 * T)])

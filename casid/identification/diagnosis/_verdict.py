@@ -15,6 +15,7 @@ from casid.description import Robot
 from casid.errors import ProblemError, SolveError
 from casid.evidence import NOTICEABLE, compared
 from casid.identification._accuracy import (
+    OPEN,
     HeldOut,
     assumed_reached,
     certified_intervals,
@@ -353,7 +354,7 @@ def _held(robot: Robot, feasible: FeasibleFit) -> list[Finding]:
         mass = float(feasible.link_parameters[k].mass)
         try:
             entry = certified_intervals(feasible, without=labels).entries[0]
-            low, high = entry.low, entry.high
+            low, high = entry.low, entry.high if entry.high < OPEN * mass else float("inf")
         except (ProblemError, SolveError):  # too few samples, or no bound
             low, high = 0.0, float("inf")
         end = f"{high:.3g} kg" if np.isfinite(high) else "any"
