@@ -153,7 +153,7 @@ def identify(
             return
     refuse(context, ("actuators", "profile"), "needs recordings of commands without torques")
     with shown("reading") as progress:
-        data = [settings.recording(path, loaded) for path in recording]
+        data = [settings.recording(path, loaded, signs=False) for path in recording]
         result = run(
             loaded,
             data,

@@ -291,7 +291,7 @@ class Settings:
             options["angle_tolerance"] = tolerance
         return options
 
-    def recording(self, path: Path, robot: Robot) -> Dataset:
+    def recording(self, path: Path, robot: Robot, signs: bool = True) -> Dataset:
         """A recording in the order of the robot's joints, locked ones left out, the torques of the chosen joints only.
 
         Parameters
@@ -300,13 +300,16 @@ class Settings:
             The file.
         robot
             As `robot` made it.
+        signs
+            Whether torques of the wrong sign are looked for: `casid.identify` does so itself.
         """
-        from casid.measurement import check_against, read_log, without_locked
+        from casid.measurement import check_against, check_columns, read_log, without_locked
 
         own = self.of(path)
         columns = {"tau": own.given["tau"]} if "tau" in own.given else None
         data = read_log(path, robot, columns=columns, rate_without_time=own.given.get("rate"))
-        return own._counted(check_against(without_locked(data, robot), robot), robot)
+        check = check_against if signs else check_columns
+        return own._counted(check(without_locked(data, robot), robot), robot)
 
     def _counted(self, data: Dataset, robot: Robot) -> Dataset:
         """The recording with the torques of the chosen joints only."""

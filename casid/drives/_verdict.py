@@ -129,9 +129,8 @@ def _followed(recordings: Sequence[CommandRecording]) -> dict[tuple[int, int], t
 
 
 def _explained(before: Sequence[Array], after: Sequence[Array], tried: int) -> bool:
-    """Whether the greater part of the square of errors is explained, surely."""
-    one = compared_errors(before, after, tried, after)
-    return one.better and one.before - one.after > one.after
+    """Whether surely the greater part of the square of errors is explained."""
+    return compared_errors([np.sqrt(0.5) * e for e in before], after, tried, after).better
 
 
 def judge(

@@ -28,6 +28,7 @@ from casid.measurement._processing import LONGEST_TRIM as LONGEST_TRIM
 # checks
 from casid.measurement._checks import check_against as check_against
 from casid.measurement._checks import check_angles as check_angles
+from casid.measurement._checks import check_columns as check_columns
 from casid.measurement._checks import likely_degrees as likely_degrees
 from casid.measurement._checks import without_locked as without_locked
 

@@ -44,7 +44,28 @@ def _reversed(data: Dataset, robot: Robot) -> tuple[Defect, ...]:
 
 
 def check_against(dataset: Dataset, robot: Robot) -> Dataset:
-    """The recording with its columns in the order of the robot's joints, their names, and a note on reversed torques.
+    """As `check_columns`, with a note on torques whose sign contradicts the robot's dynamics.
+
+    Raises
+    ------
+    DatasetError
+        As `check_columns`.
+    """
+    dataset = check_columns(dataset, robot)
+    found = _reversed(dataset, robot)
+    against = [f"'{robot.coordinates[one.joint].name}'" for one in found if one.joint is not None]
+    why = "contradicts the others', or its friction and inertia are negative: its sign seems reversed"
+    notes = [f"{dataset.name}: the torque of joint {', '.join(against)} {why}"] if against else []
+    known = {one.joint for one in dataset.defects if one.kind == "reversed"}
+    return replace(
+        dataset,
+        notes=(*dataset.notes, *(note for note in notes if note not in dataset.notes)),
+        defects=(*dataset.defects, *(one for one in found if one.joint not in known)),
+    )
+
+
+def check_columns(dataset: Dataset, robot: Robot) -> Dataset:
+    """The recording with its columns in the order of the robot's joints, and their names.
 
     Where the recording names its joints, those of the robot are picked by name, others (a gripper's) are left out; a
     prefix as in ``panda_joint1`` does not matter.
@@ -70,18 +91,7 @@ def check_against(dataset: Dataset, robot: Robot) -> Dataset:
             "determine the dynamics; choose the columns of the measured positions"
         )
     check_angles(dataset.q, robot, dataset.name)
-    names = tuple(joint.name for joint in robot.coordinates)
-    dataset = replace(dataset, joints=dataset.joints or names)
-    found = _reversed(dataset, robot)
-    against = [f"'{names[one.joint]}'" for one in found if one.joint is not None]
-    why = "contradicts the others', or its friction and inertia are negative: its sign seems reversed"
-    notes = [f"{dataset.name}: the torque of joint {', '.join(against)} {why}"] if against else []
-    known = {one.joint for one in dataset.defects if one.kind == "reversed"}
-    return replace(
-        dataset,
-        notes=(*dataset.notes, *(note for note in notes if note not in dataset.notes)),
-        defects=(*dataset.defects, *(one for one in found if one.joint not in known)),
-    )
+    return replace(dataset, joints=dataset.joints or tuple(joint.name for joint in robot.coordinates))
 
 
 def in_robot_order(dataset: Dataset, robot: Robot) -> Dataset:
