@@ -1,4 +1,4 @@
-"""The one type of numerical arrays."""
+"""The types of arrays, and what counts as rounding."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 
 #: Array of real numbers; docstrings give its shape and units.
 Array = NDArray[np.float64]
+#: Truth values, such as one a joint.
+Flags = NDArray[np.bool_]
 #: Share of the largest singular value of equations (of the longest column) up to which another is rounding: six digits
 #: above that of double precision, which factors of long recordings and their scaling cost.
 RANK = 1e-10

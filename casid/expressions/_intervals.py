@@ -35,7 +35,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casid.arrays import ROUNDING, Array
+from casid.arrays import ROUNDING, Array, Flags
 from casid.expressions._walk import (
     CALL,
     COMPARISONS,
@@ -50,7 +50,6 @@ from casid.expressions._walk import (
 
 # ------------------------------------------------------------------ ranges
 
-Flags = NDArray[np.bool_]
 #: Units in the last place by which elementary functions (not + - * / sqrt, which round correctly) may be off.
 _ULPS = 8
 

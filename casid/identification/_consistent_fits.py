@@ -21,7 +21,7 @@ from typing import Literal
 
 import numpy as np
 
-from casid.arrays import Array
+from casid.arrays import Array, Flags
 from casid.description import Robot
 from casid.errors import SolveError
 from casid.evidence import NOTICEABLE, compared
@@ -30,6 +30,7 @@ from casid.identification._bounds import (
     default_bounds,
     expected_rotors,
     largest_torques,
+    one_way,
     split_bounds,
     suggested_bodies,
     term_bounds,
@@ -149,6 +150,11 @@ class ConsistentFits:
         return largest_torques(self.datasets)
 
     @cached_property
+    def one_sided(self) -> Flags:
+        """Joints that only move one way."""
+        return one_way(self.datasets)
+
+    @cached_property
     def _held(self) -> Array:
         """Largest torque of each joint, of those with springs what the links make [N.m]."""
         names, torques = [joint.name for joint in self.robot.coordinates], np.array(self.largest[0])
@@ -180,7 +186,7 @@ class ConsistentFits:
     def _problem(self, estimate: Fit, bounds: Bounds | None = None) -> RegressionProblem:
         given, known = self.constraints, estimate.data.model.parameter_names
         own = {name: ends for name, ends in split_bounds(given.bounds)[1].items() if name in known}
-        limits = {**term_bounds(estimate, *self.largest), **(bounds or {}), **own}
+        limits = {**term_bounds(estimate, *self.largest, self.one_sided), **(bounds or {}), **own}
         return RegressionProblem(estimate, given.consistency, given.margin, self._statement, limits, given.prior)
 
     def best(self, estimate: Fit, bounds: Bounds) -> FeasibleFit:

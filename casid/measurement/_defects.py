@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from casid.arrays import ALIKE, Array
+from casid.arrays import ALIKE, Array, Flags
 from casid.evidence import CONFIDENCE, robust_sd, white_sd
 
 if TYPE_CHECKING:
     from casid.measurement._dataset import Dataset
 
-Flags = NDArray[np.bool_]
 DefectKind = Literal["gap", "repeats", "spike", "saturation", "standstill", "dead", "velocity", "reversed"]
 Treatment = Literal["kept", "bridged", "left out"]
 

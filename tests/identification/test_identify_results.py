@@ -20,7 +20,7 @@ AS_IT_IS = Processing(
 )
 
 
-@pytest.mark.claim("a joint that moves one way leaves no friction of 1e5 N.m")
+@pytest.mark.claim("a joint that moves one way leaves no friction of 1e5 N.m, and no offset")
 def test_one_way_joints_keep_small_friction(robot, model):
     rng = np.random.default_rng(2)
     data = recording(model, model.parameters(robot.standard_parameters(), np.tile([0.4, 0.3, -0.1], 7)), samples=400)
@@ -31,6 +31,7 @@ def test_one_way_joints_keep_small_friction(robot, model):
     result = identify(blind(robot), data, processing=AS_IT_IS, checks=Checks(folds=0, verdict=False))
     largest = np.abs(tau).max()
     assert np.abs(list(result.feasible.extras.values())).max() <= 10 * largest
+    assert abs(result.feasible.extras["fo3"]) < 1e-6 and abs(result.feasible.extras["fo2"]) > 0.01
 
 
 def test_identify_lists_what_it_held_out_and_every_bound_it_reached(robot, model, truth):

@@ -20,6 +20,7 @@ from casid.arrays import Array
 from casid.description import STANDARD_G, Robot
 from casid.dynamics import Model
 from casid.dynamics.terms import JointTerm
+from casid.identification._bounds import NOTHING
 from casid.measurement import LEAST_MOTION, Dataset, Processing, advanced
 from casid.regression import lengths
 
@@ -29,8 +30,6 @@ SAMPLES, FEWER = 240, 120
 PER_PARAMETER, WIDEST = 10.0, 0.2
 #: Singular values below this share count as zero; least residual of a joint, over its torques.
 RANK, LEAST = 1e-9, 1e-4
-#: Share of the largest below which a torque of a joint, or a speed, is nothing: what sensors resolve.
-NOTHING = 1e-3
 #: Times that the joints are weighted by their residuals.
 TURNS = 3
 #: Tilts of gravity against its best axis that are tried on the way to its direction [rad].

@@ -23,7 +23,7 @@ from casid.identification._accuracy import (
     parts_of,
     without_intervals,
 )
-from casid.identification._bounds import explained, largest_torques, reach
+from casid.identification._bounds import explained, largest_torques, one_way, reach
 from casid.identification._consistent_fits import ConsistentFits
 from casid.identification._regression import REACHED, FeasibleFit
 from casid.identification.diagnosis._findings import Finding, Trial, Verdict
@@ -49,8 +49,6 @@ OF_THE_SIZE = ("torques of no links", "torques for the size")
 SLOWEST = 0.02
 #: Speed over its limit that filters and controllers make; and that of another clock or unit, of which 2 is the least.
 SLIGHTLY, BEYOND = 1.1, 2.0
-#: Share of samples in one direction from which a joint counts as moving one way.
-ONE_WAY = 0.995
 #: Relative error of a joint from which its torque counts as noise [%].
 NOISE = 80.0
 
@@ -282,13 +280,10 @@ def _noise(data: Dataset, robot: Robot, fit: Fit, dead: Sequence[str]) -> list[F
 
 def limited_motion(datasets: Sequence[Dataset], robot: Robot) -> list[Finding]:
     """Joints that do not move, or in one direction only, in all recordings together, as they are fitted together."""
-    speeds = np.concatenate([data.dq for data in datasets if data.dq is not None])
-    fast = np.abs(speeds) > NOTHING * np.abs(speeds).max(axis=0)
-    moves = np.any([moving(data, robot) for data in datasets], axis=0) & fast.any(axis=0)
-    ahead = (fast & (speeds > 0)).sum(axis=0) / np.maximum(fast.sum(axis=0), 1)
-    sides = np.maximum(ahead, 1.0 - ahead)
+    moves = np.any([moving(data, robot) for data in datasets], axis=0)
     # processing leaves no velocity to a joint that stands
-    found = {"motionless": ~speeds.any(axis=0), "one way": moves & (sides >= ONE_WAY)}
+    still = ~np.any([data.dq.any(axis=0) for data in datasets if data.dq is not None], axis=0)
+    found = {"motionless": still, "one way": moves & one_way(datasets)}
     names = np.array([joint.name for joint in robot.coordinates])
     return [Finding(cause, joint=", ".join(names[which])) for cause, which in found.items() if which.any()]
 
