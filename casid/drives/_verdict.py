@@ -344,8 +344,8 @@ def _tried_readings(
     best = [one for one in tried if not any(beaten(one[0], other[0]) for other in tried)]
     for found, reached, kind, text in best:
         again, _ = _fitted(part, part.servo, runs, {**known, **reached})  # a better start is no better reading
-        if all(_explained(one, found, len(tried)) for one in (left, again)):
-            one = min((compared_errors(x, found, len(tried)) for x in (left, again)), key=lambda one: one.before)
+        one = min((compared_errors(x, found, len(tried)) for x in (left, again)), key=lambda one: one.before)
+        if one.better and one.before - one.after > one.after:  # the greater part of the misfit is explained
             remedy = f"tried: {1e3 * one.before**0.5:.3g} -> {1e3 * one.after**0.5:.3g} mrad"
             return [Finding(kind, names[int(rms.argmax())], text, remedy, True)]
     return []
