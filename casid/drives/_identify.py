@@ -365,7 +365,7 @@ def _fitted(
         candidates.append((convex[0], np.clip(theta, *runs.bounds)))
     extra = np.array([p.attribute in ("load_friction", "stribeck") for p in runs.parameters])
     if extra.any():  # never worse than without them
-        plain = runs.under(replace(runs.servo, **dict.fromkeys(("load_friction", "stribeck"), 0.0)))
+        plain = runs.under(replace(runs.servo, load_friction=0.0, stribeck=0.0))
         for one in convex:
             theta = np.array([p.lower for p in runs.parameters])
             theta[~extra] = convex_start(plain, one.cutoff).theta

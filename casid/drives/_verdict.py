@@ -80,13 +80,14 @@ def check_recordings(recordings: Sequence[CommandRecording], robot: Robot) -> tu
         elif slope < 0.0 and nearest[other] == k and _explained(moved, left, len(active)):
             text = f"encoder and command move against each other ({slope:.2g} x the command)"
             found.append(Finding("sign", names[k], text, "reverse the command or the encoder of this joint"))
-    angles = [[data.q[:, [k]] for data in recordings for k in active]]
-    angles.append([data.q[:, [k]] - np.radians(data.q_des[:, [k]]) for data in recordings for k in active])
-    if _explained(*angles, 1) or likely_degrees(u, robot) is not None:
-        most = float(np.abs(u[:, active]).max())
+    turns = [k for k in active if robot.coordinates[k].type == "revolute"]
+    angles = [data.q[:, [k]] for data in recordings for k in turns]
+    left_over = [data.q[:, [k]] - np.radians(data.q_des[:, [k]]) for data in recordings for k in turns]
+    if turns and (_explained(angles, left_over, 1) or likely_degrees(u, robot) is not None):
+        most = float(np.abs(u[:, turns]).max())
         text = f"commands of up to {most:.3g} rad are explained if they are in degrees"
         remedy = 'units = { q_des = "deg" } in the recording\'s TOML'
-        found.append(Finding("unit", ", ".join(names[k] for k in active), text, remedy))
+        found.append(Finding("unit", ", ".join(names[k] for k in turns), text, remedy))
     return tuple(found)
 
 
@@ -274,8 +275,10 @@ def _missing_commands(
             float(np.nanmin([np.ptp(windows[rows & (stretch == one), :, k]) for windows in both]))  # NaN: no free run
             for one in np.unique(stretch[rows])
         ]
-        usually = robust_sd(missed[: len(found) * width, [k]][~np.repeat(rows, width)])
-        least = max(leeway[k], _STEPS * steps[k], 2.0 * ndtri((1.0 + CONFIDENCE) / 2.0) * usually)
+        elsewhere = _windows(missed, width)[~rows, :, k].ravel()
+        elsewhere = elsewhere[np.isfinite(elsewhere)]
+        usual_span = 2.0 * ndtri((1.0 + CONFIDENCE) / 2.0) * float(robust_sd(elsewhere)) if elsewhere.size else 0.0
+        least = max(float(leeway[k]), _STEPS * float(steps[k]), usual_span)
         if max(spans) <= least:
             continue
         text = (f"{data.name}: the joint moves by up to {moved[rows, k].max():.2g} rad while its command stands, for "

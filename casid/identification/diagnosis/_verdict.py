@@ -23,12 +23,12 @@ from casid.identification._accuracy import (
     parts_of,
     without_intervals,
 )
-from casid.identification._bounds import explained, largest_torques, one_way, reach
+from casid.identification._bounds import NOTHING, explained, largest_torques, one_way, reach
 from casid.identification._consistent_fits import ConsistentFits
 from casid.identification._regression import REACHED, FeasibleFit
 from casid.identification.diagnosis._findings import Finding, Trial, Verdict
 from casid.identification.diagnosis._hypotheses import Hypotheses
-from casid.identification.diagnosis._readings import FEWER, NOTHING, Readings, moving, opposite_axis
+from casid.identification.diagnosis._readings import FEWER, Readings, moving, opposite_axis
 from casid.measurement import Dataset, Defect
 from casid.regression import CompressedData, Fit, observation_blocks
 from casid.retrieval.plausible import DESCRIBED_ARMS, PlausibleBodies, heaviest, robot_bodies
