@@ -23,6 +23,8 @@ from casid.measurement import STILL_TIME, likely_degrees, moving_joints, time_ga
 
 #: A joint that moves less than so many steps of its encoder does not move, it shakes.
 _STEPS = 8.0
+#: Samples on either side of a jump: bodies gather speed over several, and drives lag behind their commands by some.
+_AROUND = 5
 #: Share of lost cycles that is named; it only notes.
 _SHARE = 0.002
 #: The free runs explain a motion under a standing command if their error changes by less than this share of it; it is
@@ -50,8 +52,8 @@ def check_recordings(recordings: Sequence[CommandRecording], robot: Robot) -> tu
     u = np.concatenate([data.q_des for data in recordings])
     driven = any(data.torque is not None for data in recordings)
     steps = quantum_of([q])
-    repeated = np.count_nonzero(np.diff(q, axis=0), axis=0) > 1  # one change of an encoder that stands is no step
-    quantum = np.where(repeated, steps, steps[repeated].min(initial=1e-6 if not repeated.any() else np.inf))
+    known = np.isfinite(steps)
+    quantum = np.where(known, steps, steps[known].min() if known.any() else 1e-6)
     moves = np.ptp(q, axis=0) > _STEPS * quantum
     if not moves.any():
         raise DatasetError("no joint moves: there is nothing to identify; record motions of every joint")
@@ -92,18 +94,19 @@ def check_recordings(recordings: Sequence[CommandRecording], robot: Robot) -> tu
 
 
 def _jumps(data: CommandRecording, quantum: Array, names: Sequence[str]) -> list[Finding]:
-    """Encoders that move from one sample to the next by more than in the five before and the five after together.
+    """Encoders that move from one sample to the next by more than in the `_AROUND` before and after it together.
 
     Bodies gather speed over several samples: in 41 clean recordings of four robots at 50 to 200 Hz no such step is
     larger than 0.9 times what the samples around it move together.
     What the command has moved while the encoder stood does not count: there samples were lost.
     """
     made, moved = list[Finding](), np.abs(np.diff(data.q, axis=0))
-    around = sliding_window_view(np.pad(moved, ((5, 5), (0, 0))), 11, axis=0).sum(axis=-1) - moved
-    regular = np.diff(data.t) < 1.5 * data.period
+    padded = np.pad(moved, ((_AROUND, _AROUND), (0, 0)))
+    around = sliding_window_view(padded, 2 * _AROUND + 1, axis=0).sum(axis=-1) - moved
+    regular = np.rint(np.diff(data.t) / data.period) <= 1
     for i, k in np.argwhere(regular[:, None] & (moved - around > _STEPS * quantum)).tolist():
         stood = next((j for j in range(i, 0, -1) if moved[j - 1, k] > 0.0), 0)
-        if moved[i, k] - np.ptp(data.q_des[max(stood - 5, 0) : i + 1, k]) - around[i, k] > _STEPS * quantum[k]:
+        if moved[i, k] - np.ptp(data.q_des[max(stood - _AROUND, 0) : i + 1, k]) - around[i, k] > _STEPS * quantum[k]:
             text = f"{data.name}: at {data.t[i + 1]:.2f} s the encoder jumps by {moved[i, k]:.3g} rad in one sample"
             made.append(Finding("slip", names[k], text, _SLIPPED))
     return made
