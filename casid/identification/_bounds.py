@@ -33,7 +33,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from casid.arrays import ROUNDING, Array, Flags
+from casid.arrays import ROUNDING, Array
 from casid.description import STANDARD_G, Robot, link_hulls
 from casid.dynamics import Model
 from casid.errors import ProblemError
@@ -51,8 +51,6 @@ ROTOR = 0.01
 KNOWN = 0.1
 #: Share of the largest below which a torque of a joint, or a speed, is nothing: what sensors resolve.
 NOTHING = 1e-3
-#: Share of samples in one direction from which a joint counts as moving one way.
-ONE_WAY = 0.995
 
 
 def reach(robot: Robot, mounted: bool = True) -> float:
@@ -160,29 +158,17 @@ def split_bounds(bounds: Mapping[str, tuple[float, float]] | None) -> tuple[dict
     return links, {name: pair for name, pair in given.items() if name not in links}
 
 
-def one_way(datasets: Sequence[Dataset]) -> Flags:
-    """Joints that move in one direction only in all processed recordings together, shape (n,)."""
-    speeds = np.concatenate([data.dq for data in datasets if data.dq is not None])
-    fast = np.abs(speeds) > NOTHING * np.abs(speeds).max(axis=0)
-    ahead = (fast & (speeds > 0)).sum(axis=0) / np.maximum(fast.sum(axis=0), 1)
-    return np.asarray(fast.any(axis=0) & (np.maximum(ahead, 1.0 - ahead) >= ONE_WAY))
-
-
-def term_bounds(fit: Fit, torques: Array, speeds: Array, one_sided: Flags) -> dict[str, tuple[float, float]]:
+def term_bounds(fit: Fit, torques: Array, speeds: Array) -> dict[str, tuple[float, float]]:
     """Bounds of joint terms: no friction is larger than the largest torque that was measured at its joint.
 
-    Data of a joint that only moves one way do not separate Coulomb friction from an offset. The offset is zero there:
-    else what makes the bodies plausible is free to choose it, and it drives the joint in motions the other way
-    (Kinova's currents, four pairs of recordings: errors of 37 to 87 % become 15 to 20 %). Data of a joint that hardly
-    moves do not determine viscous friction: without bounds its value is noise of any size. The offset of a prismatic
-    joint has none: what is measured there may be what a counterbalance leaves of the arm's weight.
+    Data of a joint that hardly moves do not determine viscous friction: without bounds its value is noise of any size.
+    The offset of a prismatic joint has none: what is measured there may be what a counterbalance leaves of the arm's
+    weight.
 
     Parameters
     ----------
     torques, speeds
         Largest torque and speed of each joint, shape (n,).
-    one_sided
-        Joints that only move one way, shape (n,).
 
     Returns
     -------
@@ -202,9 +188,6 @@ def term_bounds(fit: Fit, torques: Array, speeds: Array, one_sided: Flags) -> di
         if not bounded or term.unit not in ("N.m", "N.m.s/rad") or not torques[joint] > 0:
             continue
         name = model.parameter_names[column]
-        if term.constant and one_sided[joint]:
-            bounds[name] = (0.0, 0.0)
-            continue
         most = float(torques[joint])
         if term.viscous:
             most = min(most / max(float(speeds[joint]), 1e-9), 10.0 * largest)

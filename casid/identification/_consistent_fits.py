@@ -21,7 +21,7 @@ from typing import Literal
 
 import numpy as np
 
-from casid.arrays import Array, Flags
+from casid.arrays import Array
 from casid.description import Robot
 from casid.errors import SolveError
 from casid.evidence import NOTICEABLE, compared
@@ -30,7 +30,6 @@ from casid.identification._bounds import (
     default_bounds,
     expected_rotors,
     largest_torques,
-    one_way,
     split_bounds,
     suggested_bodies,
     term_bounds,
@@ -135,6 +134,8 @@ class ConsistentFits:
         Of the residual's norm that plausibility may cost.
     springs : tuple of (str, float)
         Joints with springs, and the largest torque of each without it [N.m].
+    unproven : tuple of str
+        Offsets of friction that are zero (`casid.identification._joint_terms`).
     """
 
     robot: Robot
@@ -143,16 +144,12 @@ class ConsistentFits:
     choice: Choice
     share: float = NOT_HELD_OUT
     springs: tuple[tuple[str, float], ...] = ()
+    unproven: tuple[str, ...] = ()
 
     @cached_property
     def largest(self) -> tuple[Array, Array]:
         """Largest torque and speed of each joint, shapes (n,)."""
         return largest_torques(self.datasets)
-
-    @cached_property
-    def one_sided(self) -> Flags:
-        """Joints that only move one way."""
-        return one_way(self.datasets)
 
     @cached_property
     def _held(self) -> Array:
@@ -186,7 +183,8 @@ class ConsistentFits:
     def _problem(self, estimate: Fit, bounds: Bounds | None = None) -> RegressionProblem:
         given, known = self.constraints, estimate.data.model.parameter_names
         own = {name: ends for name, ends in split_bounds(given.bounds)[1].items() if name in known}
-        limits = {**term_bounds(estimate, *self.largest, self.one_sided), **(bounds or {}), **own}
+        zero = dict.fromkeys(self.unproven, (0.0, 0.0))
+        limits = {**term_bounds(estimate, *self.largest), **zero, **(bounds or {}), **own}
         return RegressionProblem(estimate, given.consistency, given.margin, self._statement, limits, given.prior)
 
     def best(self, estimate: Fit, bounds: Bounds) -> FeasibleFit:

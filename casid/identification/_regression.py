@@ -336,10 +336,11 @@ class RegressionProblem:
         self.build_time = perf_counter() - began
 
     def _left_out(self, names: list[str], every: Bounds, used: set[str]) -> tuple[set[str], set[str]]:
-        """Joint terms' parameters that are eliminated (no bound, no constraint), and those without effect."""
+        """Joint terms that are eliminated (no bound, no constraint), and those that are zero or do nothing."""
         lengths = dict(zip(names, np.linalg.norm(self._matrix, axis=0), strict=True))
         least = ROUNDING * max(lengths.values())
-        idle = {name for name in every if lengths[name] <= least and name not in used}
+        zero = {name for name, pair in every.items() if pair == (0.0, 0.0)}
+        idle = {name for name in every if lengths[name] <= least or name in zero} - used
         free = {name for name, (low, high) in every.items() if np.isneginf(low) and np.isposinf(high)}
         return free - used - idle, idle
 
@@ -451,7 +452,7 @@ class RegressionProblem:
         return values
 
     def _whole(self, kept: Array) -> Array:
-        """All parameters, links first."""
+        """All parameters, links first; a joint term whose torque is what the search leaves of zero is zero."""
         x = np.zeros(len(self._order))
         x[self._kept] = kept
         for k, value in self._idle.items():
@@ -459,6 +460,9 @@ class RegressionProblem:
         if len(self._free):
             left = self._target - self._matrix[:, self._kept] @ kept
             x[self._free] = np.linalg.lstsq(self._matrix[:, self._free], left, rcond=1e-10)[0]
+        terms = slice(standard_size(self._fit.data.n), None)
+        torques = np.linalg.norm(self._matrix[:, terms] * x[terms], axis=0)
+        x[terms][torques <= ALIKE * np.linalg.norm(self._target)] = 0.0
         return x
 
     def _fitted(self, solution: Solution, kept: Array) -> FeasibleFit:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from casid.arrays import ALIKE, Array
+from casid.arrays import ALIKE, Array, Flags
 from casid.description import Robot
 from casid.errors import ProblemError, SolveError
 from casid.evidence import NOTICEABLE, compared
@@ -23,7 +23,7 @@ from casid.identification._accuracy import (
     parts_of,
     without_intervals,
 )
-from casid.identification._bounds import NOTHING, explained, largest_torques, one_way, reach
+from casid.identification._bounds import NOTHING, explained, largest_torques, reach
 from casid.identification._consistent_fits import ConsistentFits
 from casid.identification._regression import REACHED, FeasibleFit
 from casid.identification.diagnosis._findings import Finding, Trial, Verdict
@@ -49,6 +49,8 @@ OF_THE_SIZE = ("torques of no links", "torques for the size")
 SLOWEST = 0.02
 #: Speed over its limit that filters and controllers make; and that of another clock or unit, of which 2 is the least.
 SLIGHTLY, BEYOND = 1.1, 2.0
+#: Share of samples in one direction from which a joint counts as moving one way.
+ONE_WAY = 0.995
 #: Relative error of a joint from which its torque counts as noise [%].
 NOISE = 80.0
 
@@ -278,12 +280,20 @@ def _noise(data: Dataset, robot: Robot, fit: Fit, dead: Sequence[str]) -> list[F
     ]  # fmt: skip
 
 
+def _one_way(datasets: Sequence[Dataset]) -> Flags:
+    """Joints that move in one direction only in all processed recordings together, shape (n,)."""
+    speeds = np.concatenate([data.dq for data in datasets if data.dq is not None])
+    fast = np.abs(speeds) > NOTHING * np.abs(speeds).max(axis=0)
+    ahead = (fast & (speeds > 0)).sum(axis=0) / np.maximum(fast.sum(axis=0), 1)
+    return np.asarray(fast.any(axis=0) & (np.maximum(ahead, 1.0 - ahead) >= ONE_WAY))
+
+
 def limited_motion(datasets: Sequence[Dataset], robot: Robot) -> list[Finding]:
     """Joints that do not move, or in one direction only, in all recordings together, as they are fitted together."""
     moves = np.any([moving(data, robot) for data in datasets], axis=0)
     # processing leaves no velocity to a joint that stands
     still = ~np.any([data.dq.any(axis=0) for data in datasets if data.dq is not None], axis=0)
-    found = {"motionless": still, "one way": moves & one_way(datasets)}
+    found = {"motionless": still, "one way": moves & _one_way(datasets)}
     names = np.array([joint.name for joint in robot.coordinates])
     return [Finding(cause, joint=", ".join(names[which])) for cause, which in found.items() if which.any()]
 
