@@ -233,8 +233,8 @@ class MotionSpread(NamedTuple):
 OTHER_MOTIONS = MotionSpread(0.0196, 0.3802, 31)
 #: Share of other motions within the stated errors.
 STATED = 0.9
-#: Over nominal bodies, the size at which data leave a mass open; larger ones cost the search its digits.
-OPEN = 1e3
+#: Over nominal bodies, the size up to which masses are looked for; larger ones cost the search its digits.
+FARTHEST = 1e3
 
 
 def other_motion_errors(held_out: float, spread: MotionSpread = OTHER_MOTIONS) -> tuple[float, float]:
@@ -367,7 +367,7 @@ def certified_intervals(fit: FeasibleFit, without: Sequence[str] = ()) -> Interv
     fit
     without
         Labels of constraints that do not count, such as a default bound; the sets are then those of the chosen share,
-        and the masses those of the links whose bounds these are, looked for up to `OPEN` times nominal bodies.
+        and the masses those of the links whose bounds these are, looked for up to `FARTHEST` times nominal bodies.
 
     Raises
     ------
@@ -388,7 +388,7 @@ def certified_intervals(fit: FeasibleFit, without: Sequence[str] = ()) -> Interv
     if fit.believable is not None:
         tolerance = max(tolerance, fit.believable.limit - fit.believable.best)
     held = {name: mass for name, mass in quantities.items() if name in without}
-    options = SolveOptions(search_factor=OPEN)
+    options = SolveOptions(search_factor=FARTHEST)
     return parameter_intervals(solution.problem.without(*without), held, tolerance, options=options)
 
 
