@@ -292,7 +292,8 @@ class _Reading:
         """Why no group is a signal of all joints; with fewer columns, which joints may be locked."""
         names = [joint.name for joint in self.robot.coordinates]
         fewer = [group for group in others if 1 < group.values.shape[1] < len(names)]
-        if fewer:
+        whole = any(group.values.shape[1] == len(names) for group in self.groups)  # no joint is missing in the log
+        if fewer and not whole:
             group = max(fewer, key=lambda one: one.values.shape[1])
             count = group.values.shape[1]
             named = {joint_of(label, self.robot) for label in group.labels} - {None}
