@@ -148,9 +148,7 @@ def _refuse_unused(context: typer.Context, online: bool, ros2: bool, fmu: bool) 
         refuse(context, (*_FOLDER, "prefix"), f"is for the folder of C code, not for {target}")
 
 
-def cache(
-    clear: Annotated[bool, typer.Option("--clear", help="Remove all files of the cache.")] = False,
-) -> None:
+def cache(clear: Annotated[bool, typer.Option("--clear", help="Remove all files of the cache.")] = False) -> None:
     """Show the folder of compiled code, or empty it."""
     from casid.codegen import cache_directory, cache_entries, clear_cache
 

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 MethodOption = Annotated[
     str,
     typer.Option(
-        help="auto, direct, penalty, branches or global; see docs/constraints.md.",
-        rich_help_panel=o.ADVANCED,
+        help="auto, direct, penalty, branches or global; see docs/constraints.md.", rich_help_panel=o.ADVANCED
     ),
 ]
 

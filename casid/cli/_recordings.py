@@ -172,9 +172,7 @@ def identify(
             progress=progress,
         )
     if choices.quick and "delay" not in given:
-        note(
-            "--quick looks for no delay of the torques, which shifts rotor inertias and friction: --delay auto",
-        )
+        note("--quick looks for no delay of the torques, which shifts rotor inertias and friction: --delay auto")
     present(report_of(result), folder)
     for path in files:
         announce_conversion(write_robot(loaded.with_parameters(result.parameters), path))

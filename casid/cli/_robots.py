@@ -8,14 +8,7 @@ from typing import Annotated
 import typer
 
 from casid.cli import options as o
-from casid.cli.shared import (
-    RobotArgument,
-    TermsOption,
-    announce_conversion,
-    console,
-    note,
-    refuse,
-)
+from casid.cli.shared import RobotArgument, TermsOption, announce_conversion, console, note, refuse
 from casid.files import comma_list
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.polynomial import polynomial as poly
@@ -52,6 +52,10 @@ class Basis(ABC):
     #: What the basis is called in files, and the keys of its settings there.
     kind: ClassVar[str] = ""
     keys: ClassVar[tuple[str, ...]] = ()
+    #: Is this a sequence of poses to hold one by one: no velocity, no time between them?
+    static: ClassVar[bool] = False
+    #: Does the motion end in the state it begins in?
+    periodic: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -107,19 +111,9 @@ class Basis(ABC):
             numeric_array(value, f"basis '{type(self).__name__}': `{name}`", ProblemError, shape=shape)
 
     @property
-    def static(self) -> bool:
-        """Is this a sequence of poses to hold one by one: no velocity, no time between them?"""
-        return False
-
-    @property
     def duration(self) -> float:
         """Length of the motion [s]."""
         return self.span[1] - self.span[0]
-
-    @property
-    def periodic(self) -> bool:
-        """Does the motion end in the state it begins in?"""
-        return False
 
     @property
     def breaks(self) -> tuple[float, ...]:
@@ -285,13 +279,12 @@ class Ramped(Basis):
                 value = poly.polyval(s, integral) - integral.sum()
                 result += sign * np.outer(value, weight)
             else:
-                derivative = poly.polyder(shape, order - 1) if order > 1 else shape
+                derivative = poly.polyder(shape, order - 1)
                 result += (sign / T) ** (order - 1) * np.outer(poly.polyval(s, derivative), weight)
         return result + (row[0] if order == 0 else 0.0)
 
     def matrix(self, t: ArrayLike, order: int = 0) -> Array:
         """Basis or its time derivative at the instants ``t``, shape (len(t), size)."""
-        check_order(order, 99)
         instants = np.atleast_1d(np.asarray(t, dtype=float))
         start, end = self.motion.span
         result = self.motion.matrix(np.clip(instants, start, end), order)
@@ -461,7 +454,7 @@ class Fourier(Basis):
     def from_table(cls, table: Table) -> Fourier:
         """See `Basis.from_table`."""
         harmonics, periods = table.integer("harmonics", upper=MOST), table.integer("periods", upper=MOST)
-        form: Form = "velocity" if table.choice("form", ("velocity", "position")) == "velocity" else "position"
+        form = cast("Form", table.choice("form", ("velocity", "position")))
         return cls(positive(table, "frequency"), harmonics, form, periods)
 
 

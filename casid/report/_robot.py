@@ -146,10 +146,8 @@ class CheckSection(ReportSection):
         moved = ("repair moves inertia", "mass by [kg]", "centre by [mm]")
         rows = []
         for link in result.links:
-            state, changes = (
-                link.state,
-                (f"{link.change:.3g}", f"{link.mass_change:+.3g}", f"{1e3 * link.com_change:.3g}"),
-            )
+            state = link.state
+            changes = (f"{link.change:.3g}", f"{link.mass_change:+.3g}", f"{1e3 * link.com_change:.3g}")
             found = (f"{state.mass:.5g}", f"{state.smallest_principal_moment:.3g}", f"{state.triangle_margin:.3g}")
             verdict = "physical" if state.full else state.complaint()
             rows.append((link.name, *found, *(changes if link.changed else ["-"] * 3), verdict))

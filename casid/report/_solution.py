@@ -121,10 +121,7 @@ class CertificateSection(ReportSection):
             ("lower bound", f"{solution.lower_bound:.6e}, relative gap {solution.gap:.1e}"),
             ("certified", f"no: {self.doubt}" if self.doubt else _certified_text(solution)),
             ("largest violation", f"{solution.max_violation:.1e}{_worst(solution)}"),
-            (
-                "time of the solver",
-                f"{solution.build_time + solution.solve_time:.2f} s, {solution.iterations} iterations",
-            ),
+            solver_time(solution),
         ]
         if study is not None:
             many = f"{study.certified} of {len(study.solutions)} certified, {study.restarts} restarts"
@@ -291,6 +288,12 @@ def _iterations(axes: Axes, work: Array, good: NDArray[np.bool_]) -> None:
     low, middle, high = np.percentile(work, [0, 50, 100])
     title = f"median {middle:.0f} iterations, {low:.0f} to {high:.0f}"
     tidy(axes, "y", x="iterations, restarts included", y="starts", title=title)
+
+
+def solver_time(solution: Solution) -> tuple[str, str]:
+    """Row of a summary: seconds and iterations of the solver."""
+    seconds = solution.build_time + solution.solve_time
+    return "time of the solver", f"{seconds:.2f} s, {solution.iterations} iterations"
 
 
 def _certified_text(solution: Solution) -> str:

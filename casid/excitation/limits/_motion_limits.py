@@ -157,10 +157,8 @@ class Rows:
     @staticmethod
     def stack(parts: list[Rows]) -> Rows:
         """All rows of several sets."""
-        return Rows(
-            np.concatenate([p.joint for p in parts]), np.vstack([p.block for p in parts]),
-            np.concatenate([p.lower for p in parts]), np.concatenate([p.upper for p in parts]),
-        )  # fmt: skip
+        arrays = zip(*((part.joint, part.block, part.lower, part.upper) for part in parts), strict=True)
+        return Rows(*map(np.concatenate, arrays))
 
 
 def limit_rows(basis: Basis, limits: MotionLimits, density: int, backoff: float = 1e-6) -> Rows:
