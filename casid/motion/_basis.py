@@ -38,8 +38,8 @@ class LimitSamples(NamedTuple):
     """
 
     instants: Array
-    tightening: float
-    rate: float
+    tightening: float = 1.0
+    rate: float = float("inf")
 
 
 class Basis(ABC):
@@ -134,8 +134,7 @@ class Basis(ABC):
 
     def limit_samples(self, density: int) -> tuple[LimitSamples, ...]:
         """Where joint limits are asked for, part by part; ``density`` samples of the part with the information."""
-        instants = self.samples(density)
-        return (LimitSamples(instants, self.tightening(len(instants)), self.fastest_rate()),)
+        return (LimitSamples(self.samples(density)),)
 
     def extremes(self, coefficients: Array, order: int, tolerance: float = 1e-7) -> tuple[Array, Array]:
         """Rigorous bounds of each joint's smallest and largest ``order``-th derivative over the whole motion.
@@ -179,14 +178,6 @@ class Basis(ABC):
     def random(self, rng: np.random.Generator) -> Array:
         """Coefficients of a random motion of arbitrary size about 0 of one joint, shape (size,)."""
         return rng.standard_normal(self.size)
-
-    def fastest_rate(self) -> float:
-        """Bound of ``max|p'| / max|p|`` over all motions p about their mean [1/s]; infinite: unknown."""
-        return float("inf")
-
-    def tightening(self, count: int) -> float:
-        """Factor on bounds at ``count`` uniform samples that makes them hold in between; 1: unknown."""
-        return 1.0
 
 
 def check_order(order: int, highest: int) -> None:
@@ -260,7 +251,7 @@ class Ramped(Basis):
         """Return the motion's, and a quarter as many in each ramp."""
         start, end = self.span
         away = self.ramp * np.linspace(0.0, 1.0, max(4, density // 4), endpoint=False)
-        ramps = LimitSamples(np.concatenate([start + away, end - away]), 1.0, float("inf"))
+        ramps = LimitSamples(np.concatenate([start + away, end - away]))
         return (*self.motion.limit_samples(density), ramps)
 
     @cached_property
@@ -438,17 +429,16 @@ class Fourier(Basis):
         rates, amplitude = self._rates()
         return np.append(rng.standard_normal(2 * self.harmonics) / np.tile(rates * amplitude, 2), 0.0)
 
-    def tightening(self, count: int) -> float:
-        """``cos(pi L / count)``, by which bounds at the samples of a period are tightened.
+    def limit_samples(self, density: int) -> tuple[LimitSamples, ...]:
+        """Samples of a period, bounds tightened by ``cos(pi L / density)``, rates up to ``L w``.
 
         A trigonometric polynomial of degree L is at most 1 / cos(pi L / m) larger than its largest absolute value at
-        m > 2 L uniform samples of a period (Ehlich and Zeller 1964).
+        m > 2 L uniform samples of a period (Ehlich and Zeller 1964); its derivative at most L w times larger than
+        itself (Bernstein's inequality).
         """
-        return float(np.cos(np.pi * self.harmonics / count)) if count > 2 * self.harmonics else 1.0
-
-    def fastest_rate(self) -> float:
-        """``L w``: Bernstein's inequality for trigonometric polynomials of degree L."""
-        return self.harmonics * self.frequency
+        L = self.harmonics
+        tightening = float(np.cos(np.pi * L / density)) if density > 2 * L else 1.0
+        return (LimitSamples(self.samples(density), tightening, L * self.frequency),)
 
     @classmethod
     def from_table(cls, table: Table) -> Fourier:

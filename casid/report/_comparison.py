@@ -75,9 +75,8 @@ class ComparisonSection(SectionOf[Comparison]):
         found = self.result
         rows = [("result", found.line)]
         if found.inflation > 1.0:
-            rows.append(
-                ("deviations", f"widened {found.inflation:.2f} times, so that the bulk of the differences is chance")
-            )
+            words = f"widened {found.inflation:.2f} times, so that the bulk of the differences is chance"
+            rows.append(("deviations", words))
         return [*rows, *(("note", note) for note in found.notes)]
 
 

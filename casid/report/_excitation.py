@@ -63,9 +63,8 @@ class DesignSection(ReportSection):
         if designer is None:
             rows += [(name, f"largest violation {amount:.2g}") for name, amount in design.violations.items()]
         else:
-            rows.append(
-                ("joint limits at every instant", _limits_text(certify_limits(design.trajectory, designer.limits)))
-            )
+            checks = certify_limits(design.trajectory, designer.limits)
+            rows.append(("joint limits at every instant", _limits_text(checks)))
             rows += [(constraint.name, _violation_text(design, constraint)) for constraint in designer.constraints]
         if best.limited:
             rows.append(("stopped by the limit", f"{best.limited}, still improving; the best motion until then"))

@@ -187,10 +187,7 @@ CRITERIA: dict[str, type[Criterion]] = {
 
 
 def criterion(
-    name: str,
-    observation: Observation,
-    parameters: Sequence[str] = (),
-    scale: ArrayLike | str | None = None,
+    name: str, observation: Observation, parameters: Sequence[str] = (), scale: ArrayLike | str | None = None
 ) -> Criterion:
     """A criterion by name.
 

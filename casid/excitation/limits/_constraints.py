@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.arrays import Array
+from casid.dynamics import Model
 from casid.errors import ProblemError
 from casid.excitation.information._observation import STATES, Mapped
 from casid.files import numeric_array
 from casid.motion import Motion, Trajectory
-
-if TYPE_CHECKING:
-    from casid.dynamics import Model
 
 
 class StateConstraint(ABC):

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from casid.arrays import Array
+from casid.description import Limits, Robot
 from casid.errors import ProblemError
 from casid.motion import Basis, Trajectory
-
-if TYPE_CHECKING:
-    from casid.description import Limits, Robot
 
 #: Names of the limited quantities; the index is the order of the derivative.
 QUANTITIES = ("position", "velocity", "acceleration", "jerk")
@@ -167,7 +164,7 @@ def limit_rows(basis: Basis, limits: MotionLimits, density: int, backoff: float 
     Parameters
     ----------
     density
-        Samples of the part between the ramps; bounds are tightened by `Basis.tightening`, so that those of a Fourier
+        Samples of the part between the ramps; bounds are tightened as `LimitSamples` says, so that those of a Fourier
         series hold at every instant. Ramps get a quarter as many samples each.
     backoff
         Further tightening, relative, that leaves room for the solver's tolerance.

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,12 +20,6 @@ from casid.motion import Trajectory
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-import signal
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
 
 
 @dataclass(frozen=True)
