@@ -19,12 +19,11 @@ from casid.excitation import Design, Designer, MotionLimits, Observation, certif
 from casid.excitation.limits import LimitCheck, StateConstraint
 from casid.motion import Trajectory, trajectory_text
 from casid.report._section import Report, ReportSection, picked, report_of
-from casid.report._style import BLUE, FAINT, GREEN, INK, MUTED, RED, link_colours, new_figure, png_bytes, tidy
+from casid.report._style import BLUE, FAINT, GREEN, INK, MUTED, RED, Figure, link_colours, new_figure, png_bytes, tidy
 from casid.report._tables import NAME, NUMBER, TEXT, PlainTable, summary_table
 from casid.version import __version__
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
     from mpl_toolkits.mplot3d import Axes3D
 
 _UNITS = ("rad", "rad/s", "rad/s²")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from rich.table import Table
@@ -17,13 +17,10 @@ from casid.report._joints import ErrorsSection, JointTermsSection
 from casid.report._links import links_figure, links_table
 from casid.report._section import Report, SectionOf, report_of
 from casid.report._solution import solver_time
-from casid.report._style import BAND, FAINT, GREEN, MUTED, new_figure, tidy
+from casid.report._style import BAND, FAINT, GREEN, MUTED, Figure, new_figure, tidy
 from casid.report._tables import NAME, TEXT, PlainTable, numbers, summary_table
 from casid.report.viewer import Page, nominal_bodies
 from casid.version import __version__
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 class VerdictSection(SectionOf[Identification]):

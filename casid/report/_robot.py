@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from rich.table import Table
@@ -19,10 +19,8 @@ from casid.identification.repair import Feasibility, FileCheck
 from casid.inertia import parameter_csv, parameter_record
 from casid.report._links import links_figure
 from casid.report._section import Report, ReportSection, SectionOf, picked, report_of
+from casid.report._style import Figure
 from casid.report._tables import NAME, NUMBER, TEXT, WORD, PlainTable, numbers, summary_table, texts
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def robots_table(robots: Iterable[Robot]) -> Table:

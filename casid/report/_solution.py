@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,15 +21,11 @@ from casid.identification import ReverseEngineering
 from casid.inertia import STANDARD_NAMES, parameter_csv, parameter_record, tensor_entries
 from casid.report._links import links_figure, links_table
 from casid.report._section import Report, ReportSection, SectionOf, picked, report_of
-from casid.report._style import BAND, BLUE, GREEN, INK, MUTED, ORANGE, RED, new_figure, tidy
+from casid.report._style import BAND, BLUE, GREEN, INK, MUTED, ORANGE, RED, Axes, Figure, new_figure, tidy
 from casid.report._tables import PlainTable, summary_table, texts
 from casid.retrieval import Coefficients, Problem, Solution
 from casid.retrieval.plausible import Believable
 from casid.retrieval.study import Study
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _TENSOR = ("xx", "xy", "xz", "yy", "yz", "zz")
 _COLUMNS = (

@@ -44,18 +44,13 @@ class Mapped:
     def __call__(self, *values: Array | float) -> list[Array]:
         """Evaluate; the arrays returned are fresh."""
         for array, value in zip(self._inputs, values, strict=True):
-            array[:] = np.asarray(value, dtype=float).ravel() if np.ndim(value) < 3 else _flat(np.asarray(value))
+            array[:] = np.ravel(value if np.ndim(value) < 3 else np.transpose(value, (2, 1, 0)))  # CasADi's order
         self._evaluate()
         results = []
         for array, (rows, columns) in zip(self._outputs, self._shapes, strict=True):
             block = array.reshape(self._count, columns, rows)  # CasADi stores by columns
             results.append(block[:, 0].T.copy() if columns == 1 else block.transpose(2, 1, 0).copy())
         return results
-
-
-def _flat(value: Array) -> Array:
-    """Entries of a (rows, columns, count) array in CasADi's order."""
-    return np.ascontiguousarray(value.transpose(2, 1, 0)).ravel()
 
 
 def smooth_signs(expression: ca.SX, x: ca.SX, width: ca.SX) -> ca.SX:
